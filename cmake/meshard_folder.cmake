@@ -1,0 +1,39 @@
+# Flags that every target of the project is built with.
+add_library(meshard_flags INTERFACE)
+target_compile_features(meshard_flags INTERFACE cxx_std_20)
+target_compile_options(meshard_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+                       $<$<BOOL:${MESHARD_WERROR}>:-Werror>)
+if(MESHARD_SANITIZE)
+  target_compile_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE} -fno-omit-frame-pointer -g1
+                         -fno-sanitize-recover=all)
+  target_link_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE})
+endif()
+
+# meshard_folder(NAME [DEPENDS folder...])
+#
+# One folder of meshard/ is one library target meshard_NAME of all its sources, and one test program
+# NAME_test of all its *_test.cc files. The tests link only what the folder may depend on.
+function(meshard_folder name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+  set(root ${CMAKE_CURRENT_SOURCE_DIR}/${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test|_testutil)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "(_test|_testutil)\\.cc$")
+  list(TRANSFORM arg_DEPENDS PREPEND meshard_)
+  if(NOT sources)
+    add_library(meshard_${name} INTERFACE)
+    target_include_directories(meshard_${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(meshard_${name} INTERFACE meshard_flags ${arg_DEPENDS})
+  else()
+    add_library(meshard_${name} STATIC ${sources})
+    target_include_directories(meshard_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(meshard_${name} PUBLIC meshard_flags ${arg_DEPENDS})
+    set_property(GLOBAL APPEND PROPERTY MESHARD_OBJECTS $<TARGET_OBJECTS:meshard_${name}>)
+  endif()
+  if(MESHARD_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE meshard_${name} GTest::gmock_main)
+    add_test(NAME ${name}_test COMMAND ${name}_test)
+  endif()
+endfunction()

@@ -1,0 +1,58 @@
+// String building without <format> (g++ 12 has none) and without streams (they are slow to compile and run).
+#pragma once
+#include <charconv>
+#include <concepts>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace meshard {
+
+/// Appends text, a character, a bool (`true`/`false`), a number, or anything with `to_string()`.
+/// Floating-point numbers print in the shortest form that reads back to the same value.
+inline void append(std::string& out, std::string_view text) { out.append(text); }
+inline void append(std::string& out, const char* text) { out.append(text); }
+inline void append(std::string& out, char character) { out.push_back(character); }
+inline void append(std::string& out, bool value) { out.append(value ? "true" : "false"); }
+
+template <class T>
+  requires((std::integral<T> || std::floating_point<T>) && !std::same_as<T, bool> &&
+           !std::same_as<T, char>)
+void append(std::string& out, T number) {
+  char buffer[48];
+  auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, number);
+  (void)error;
+  out.append(buffer, end);
+}
+
+template <class T>
+  requires requires(const T& value) {
+    { value.to_string() } -> std::convertible_to<std::string>;
+  }
+void append(std::string& out, const T& value) {
+  out.append(value.to_string());
+}
+
+/// One string of all arguments: `cat("dimension ", 1, " = ", 8)` is "dimension 1 = 8".
+template <class... Parts>
+std::string cat(const Parts&... parts) {
+  std::string out;
+  (append(out, parts), ...);
+  return out;
+}
+
+/// The elements of a range, each as `append` prints it, with `separator` between them.
+template <class Range>
+std::string join(const Range& range, std::string_view separator) {
+  std::string out;
+  bool first = true;
+  for (const auto& element : range) {
+    if (!first) out.append(separator);
+    first = false;
+    append(out, element);
+  }
+  return out;
+}
+
+}  // namespace meshard

@@ -1,0 +1,59 @@
+#include "meshard/base/error.h"
+
+namespace meshard {
+
+std::string_view to_string(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kCancelled: return "cancelled";
+    case ErrorCode::kUnknown: return "unknown error";
+    case ErrorCode::kInvalidArgument: return "invalid argument";
+    case ErrorCode::kDeadlineExceeded: return "deadline exceeded";
+    case ErrorCode::kNotFound: return "not found";
+    case ErrorCode::kAlreadyExists: return "already exists";
+    case ErrorCode::kPermissionDenied: return "permission denied";
+    case ErrorCode::kResourceExhausted: return "resource exhausted";
+    case ErrorCode::kFailedPrecondition: return "failed precondition";
+    case ErrorCode::kAborted: return "aborted";
+    case ErrorCode::kOutOfRange: return "out of range";
+    case ErrorCode::kUnimplemented: return "unimplemented";
+    case ErrorCode::kInternal: return "internal error";
+    case ErrorCode::kUnavailable: return "unavailable";
+    case ErrorCode::kDataLoss: return "data loss";
+    case ErrorCode::kUnauthenticated: return "unauthenticated";
+  }
+  return "unknown error";  // a plugin may send a number of its own
+}
+
+Error::Error(ErrorCode code, std::string message, std::vector<std::string> notes,
+             SourceLocation where)
+    : code_(code), where_(where) {
+  std::string what = where.to_string();
+  if (!what.empty()) what += ": ";
+  append(what, meshard::to_string(code));
+  what += ": ";
+  what += message;
+  for (const std::string& note : notes) {
+    what += "\n  note: ";
+    what += note;
+  }
+  text_ = std::make_shared<const Text>(Text{std::move(message), std::move(notes), std::move(what)});
+}
+
+Error::Error(ErrorCode code, std::string message, SourceLocation where)
+    : Error(code, std::move(message), std::vector<std::string>{}, where) {}
+
+Error Error::with_note(std::string note) const {
+  std::vector<std::string> notes = text_->notes;
+  notes.push_back(std::move(note));
+  return Error(code_, text_->message, std::move(notes), where_);
+}
+
+Error Error::at(SourceLocation where) const {
+  return where_.known() ? *this : Error(code_, text_->message, text_->notes, where);
+}
+
+InternalError::InternalError(std::string_view message, SourceLocation where)
+    : Error(ErrorCode::kInternal, cat(message, " (this is a bug in meshard; please report it)"),
+            where) {}
+
+}  // namespace meshard

@@ -1,0 +1,96 @@
+// The one error type of meshard.
+//
+// Functions used inside expressions (ops, operators) throw Error. Functions that can fail for reasons
+// outside the program (load, compile, I/O) and checked layout operations return Result<T> (result.h);
+// Result::value() is the only bridge between the two. There is never a `foo` beside a `safe_foo`.
+#pragma once
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/source_location.h"
+
+namespace meshard {
+
+/// What kind of failure. The numbers are PJRT_Error_Code's, so that nothing is translated.
+enum class ErrorCode : int {
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+/// The code in words: `invalid argument`.
+std::string_view to_string(ErrorCode code);
+
+/// A value: code, message, the user's place, and notes added on the way up. Copies share their text.
+///
+/// The message begins with the operation or folder in brackets:
+/// `[dot_general] contracting sizes differ: lhs dimension 1 = 8, rhs dimension 0 = 6`.
+class Error : public std::exception {
+ public:
+  Error(ErrorCode code, std::string message, SourceLocation where = {});
+
+  ErrorCode code() const { return code_; }
+  const std::string& message() const { return text_->message; }
+  SourceLocation where() const { return where_; }
+  const std::vector<std::string>& notes() const { return text_->notes; }
+
+  /// The same error with one more line of context.
+  Error with_note(std::string note) const;
+  /// The same error at `where`, unless it already has a place.
+  Error at(SourceLocation where) const;
+
+  /// `train.cc:42: invalid argument: [add] ...` and a line for each note.
+  const char* what() const noexcept override { return text_->what.c_str(); }
+  std::string to_string() const { return text_->what; }
+
+ private:
+  struct Text {
+    std::string message;
+    std::vector<std::string> notes;
+    std::string what;
+  };
+  Error(ErrorCode code, std::string message, std::vector<std::string> notes, SourceLocation where);
+
+  ErrorCode code_;
+  SourceLocation where_;
+  std::shared_ptr<const Text> text_;
+};
+
+/// A broken invariant of meshard itself; says so and asks for a report.
+class InternalError : public Error {
+ public:
+  explicit InternalError(std::string_view message,
+                         SourceLocation where = SourceLocation::current());
+};
+
+/// Throws InternalError unless `condition` holds.
+inline void internal_check(bool condition, std::string_view message,
+                           SourceLocation where = SourceLocation::current()) {
+  if (!condition) [[unlikely]]
+    throw InternalError(message, where);
+}
+
+/// Throws an invalid-argument Error at the user's place.
+template <class... Parts>
+[[noreturn]] void throw_invalid(SourceLocation where, const Parts&... parts) {
+  throw Error(ErrorCode::kInvalidArgument, cat(parts...), where);
+}
+
+}  // namespace meshard

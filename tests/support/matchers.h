@@ -1,0 +1,30 @@
+// Matchers for errors: what was wrong must be in the message, with the values.
+#pragma once
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "meshard/base/error.h"
+
+namespace meshard {
+
+/// Passes if `action` throws an Error with this code whose what() holds every one of `parts`.
+template <class Action>
+::testing::AssertionResult throws_error(Action&& action, ErrorCode code,
+                                        const std::vector<std::string>& parts) {
+  try {
+    action();
+  } catch (const Error& error) {
+    if (error.code() != code)
+      return ::testing::AssertionFailure() << "wrong code " << static_cast<int>(error.code()) << ": " << error.what();
+    for (const std::string& part : parts)
+      if (std::string(error.what()).find(part) == std::string::npos)
+        return ::testing::AssertionFailure() << "\"" << part << "\" is not in: " << error.what();
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure() << "no error was thrown";
+}
+
+}  // namespace meshard
