@@ -1,0 +1,129 @@
+#include "meshard/array/host_array.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/error.h"
+
+namespace meshard {
+
+HostArray::HostArray(TensorType type, HostBlock block)
+    : type_(std::move(type)), size_(type_.size()), block_(std::move(block)) {}
+
+void HostArray::check_count(std::int64_t count, DType dtype, const Shape& shape) {
+  if (count != shape.size())
+    throw Error(ErrorCode::kInvalidArgument,
+                cat("[host_array] ", count, " values of ", meshard::to_string(dtype),
+                    " for the shape ", shape, ", which has ", shape.size()));
+}
+
+HostArray HostArray::uninitialized(TensorType type) {
+  HostBlock block = HostBlock::allocate(static_cast<std::size_t>(type.bytes()));
+  return HostArray(std::move(type), std::move(block));
+}
+
+HostArray HostArray::zeros(TensorType type) {
+  if (type.dtype == DType::f8e8m0fnu) return full(std::move(type), 0.0);  // it has no zero: NaN
+  HostBlock block = HostBlock::allocate_zeroed(static_cast<std::size_t>(type.bytes()));
+  return HostArray(std::move(type), std::move(block));
+}
+
+HostArray HostArray::full(TensorType type, double value) {
+  HostArray one = full<double>(Shape{}, value).astype(type.dtype);
+  return visit_dtype(type.dtype,
+                     [&]<class T>() { return full<T>(std::move(type.shape), one.data<T>()[0]); });
+}
+
+HostArray HostArray::copy_of(TensorType type, const void* data) {
+  HostArray array = uninitialized(std::move(type));
+  if (array.size_ != 0)
+    std::memcpy(array.mutable_bytes(), data, static_cast<std::size_t>(array.size_in_bytes()));
+  return array;
+}
+
+HostArray HostArray::borrow(TensorType type, const void* data, std::function<void()> release) {
+  auto bytes = static_cast<std::size_t>(type.bytes());
+  return HostArray(std::move(type), HostBlock::adopt(const_cast<void*>(data), bytes,
+                                                     std::move(release), /*borrowed=*/true));
+}
+
+HostArray HostArray::adopt(TensorType type, void* data, std::function<void()> release) {
+  auto bytes = static_cast<std::size_t>(type.bytes());
+  return HostArray(std::move(type),
+                   HostBlock::adopt(data, bytes, std::move(release), /*borrowed=*/false));
+}
+
+std::size_t HostArray::alignment() const {
+  auto address = reinterpret_cast<std::uintptr_t>(bytes());
+  return address == 0 ? 4096 : std::min<std::size_t>(4096, address & (~address + 1));
+}
+
+std::byte* HostArray::mutable_bytes(SourceLocation where) {
+  if (ownership() != Ownership::private_block)
+    throw Error(ErrorCode::kFailedPrecondition,
+                cat("[host_array] cannot write to ", type_.to_string(), ": its memory is ",
+                    ownership() == Ownership::borrowed ? "borrowed" : "shared by several handles"),
+                where);
+  return block_.data();
+}
+
+void HostArray::wrong_dtype(DType asked, SourceLocation where) const {
+  throw_invalid(where, "[host_array] asked for elements of ", meshard::to_string(asked),
+                ", but the array is ", type_, "; use astype");
+}
+
+void HostArray::check_single(SourceLocation where) const {
+  if (size_ != 1)
+    throw_invalid(where, "[host_array] item() needs exactly one element; the array is ", type_);
+}
+
+std::int64_t HostArray::offset_of(std::span<const std::int64_t> indices,
+                                  SourceLocation where) const {
+  if (indices.size() != static_cast<std::size_t>(rank()))
+    throw_invalid(where, "[host_array] ", indices.size(), " indices for an array of ", rank(),
+                  " dimensions: ", type_);
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    std::int64_t size = shape().sizes()[i];
+    std::int64_t index = indices[i] < 0 ? indices[i] + size : indices[i];
+    if (index < 0 || index >= size)
+      throw Error(ErrorCode::kOutOfRange,
+                  cat("[host_array] index ", indices[i], " of dimension ", i, " is outside ",
+                      type_.to_string()),
+                  where);
+    offset = offset * size + index;
+  }
+  return offset;
+}
+
+HostArray HostArray::reshaped(Shape new_shape, SourceLocation where) const {
+  if (new_shape.size() != size_)
+    throw_invalid(where, "[host_array] cannot reshape ", type_, " (", size_, " elements) to ",
+                  new_shape, " (", new_shape.size(), ")");
+  return HostArray({type_.dtype, std::move(new_shape)}, block_);
+}
+
+HostArray HostArray::slice(const Box& box, SourceLocation where) const {
+  check_box(box, shape(), "host_array", where);
+  HostArray result = uninitialized({type_.dtype, box_shape(box)});
+  plan_gather(bytes(), shape(), box, meshard::size_in_bytes(type_.dtype), result.mutable_bytes())
+      .run();
+  return result;
+}
+
+bool HostArray::equals(const HostArray& other) const {
+  if (type_ != other.type_) return false;
+  return visit_dtype(type_.dtype, [&]<class T>() {
+    if constexpr (std::is_integral_v<T>) return same_bits(other);
+    std::span<const T> a = data<T>(), b = other.data<T>();
+    return std::equal(a.begin(), a.end(), b.begin());
+  });
+}
+
+bool HostArray::same_bits(const HostArray& other) const {
+  return type_ == other.type_ &&
+         (size_ == 0 ||
+          std::memcmp(bytes(), other.bytes(), static_cast<std::size_t>(size_in_bytes())) == 0);
+}
+
+}  // namespace meshard

@@ -1,0 +1,186 @@
+// N-dimensional arrays in host memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "meshard/array/host_block.h"
+#include "meshard/array/shape.h"
+#include "meshard/array/slice.h"
+
+namespace meshard {
+
+/// A handle on an immutable, dense, row-major array in host memory; copies share the bytes. Bools
+/// are one byte, 0 or 1.
+///
+/// An array can be written through mutable_data() while its handle is the only one, which is how it
+/// is filled; once shared it stays as it is.
+///
+///     HostArray a = HostArray::from_vector<float>({1, 2, 3, 4}, {2, 2});
+///     a.at<float>({1, 0});  // 3
+///     a.ownership();        // private_block; shared_block after `HostArray b = a;`
+class HostArray {
+ public:
+  /// `f32[0]`, without memory.
+  HostArray() : type_{DType::f32, Shape{0}} {}
+
+  /// Takes the vector: no copy (but for bool). The block is as aligned as the vector's memory.
+  /// @error invalid argument if the number of values is not the shape's.
+  template <Element T>
+  static HostArray from_vector(std::vector<T> values, Shape shape) {
+    check_count(static_cast<std::int64_t>(values.size()), dtype_of<T>(), shape);
+    if constexpr (std::is_same_v<T, bool>) {
+      HostArray array = uninitialized({DType::bool_, std::move(shape)});
+      std::byte* data = array.mutable_bytes();
+      for (std::size_t i = 0; i < values.size(); ++i) data[i] = std::byte{values[i]};
+      return array;
+    } else {
+      auto kept = std::make_shared<std::vector<T>>(std::move(values));
+      void* data = kept->data();
+      std::size_t bytes = kept->size() * sizeof(T);
+      return HostArray({dtype_of<T>(), std::move(shape)},
+                       HostBlock::adopt(
+                           data, bytes, [kept = std::move(kept)]() mutable { kept.reset(); },
+                           /*borrowed=*/false));
+    }
+  }
+  /// Takes a vector as a one-dimensional array.
+  template <Element T>
+  static HostArray from_vector(std::vector<T> values) {
+    auto count = static_cast<std::int64_t>(values.size());
+    return from_vector<T>(std::move(values), Shape{count});
+  }
+  /// Copies the values into a block of its own.
+  /// @error invalid argument if the number of values is not the shape's.
+  template <Element T>
+  static HostArray copy_of(std::span<const T> values, Shape shape) {
+    check_count(static_cast<std::int64_t>(values.size()), dtype_of<T>(), shape);
+    return copy_of({dtype_of<T>(), std::move(shape)}, values.data());
+  }
+  /// Copies type.bytes() bytes.
+  static HostArray copy_of(TensorType type, const void* data);
+  /// Uses the caller's memory in place. It must hold type.bytes() bytes and stay alive and
+  /// unchanged until `release` is called (once, on whichever thread drops the last handle; may be
+  /// empty).
+  static HostArray borrow(TensorType type, const void* data, std::function<void()> release);
+  /// Takes memory of which this handle becomes the only owner; `release` frees it.
+  static HostArray adopt(TensorType type, void* data, std::function<void()> release);
+  /// A one-element array of rank 0.
+  template <Element T>
+  static HostArray scalar(T value) {
+    return full<T>(Shape{}, value);
+  }
+
+  /// Memory that the caller fills through mutable_data().
+  static HostArray uninitialized(TensorType type);
+  static HostArray zeros(TensorType type);
+  template <Element T>
+  static HostArray full(Shape shape, T value) {
+    HostArray array = uninitialized({dtype_of<T>(), std::move(shape)});
+    std::span<T> data = array.mutable_data<T>();
+    for (T& element : data) element = value;
+    return array;
+  }
+  /// `value` converted to the type's dtype, everywhere.
+  static HostArray full(TensorType type, double value);
+
+  const TensorType& type() const { return type_; }
+  DType dtype() const { return type_.dtype; }
+  const Shape& shape() const { return type_.shape; }
+  int rank() const { return type_.rank(); }
+  /// Number of elements.
+  std::int64_t size() const { return size_; }
+  std::int64_t size_in_bytes() const {
+    return size_ * static_cast<std::int64_t>(meshard::size_in_bytes(type_.dtype));
+  }
+  Ownership ownership() const { return block_.ownership(); }
+  /// The largest power of two, up to 4096, that divides the address of the data.
+  std::size_t alignment() const;
+
+  const std::byte* bytes() const { return block_.data(); }
+  /// The elements, row-major.
+  /// @error invalid argument if T is not the dtype's C++ type.
+  template <Element T>
+  std::span<const T> data(SourceLocation where = SourceLocation::current()) const {
+    check_dtype(dtype_of<T>(), where);
+    return {reinterpret_cast<const T*>(bytes()), static_cast<std::size_t>(size_)};
+  }
+  /// @error failed precondition unless this handle is the block's only one.
+  std::byte* mutable_bytes(SourceLocation where = SourceLocation::current());
+  template <Element T>
+  std::span<T> mutable_data(SourceLocation where = SourceLocation::current()) {
+    check_dtype(dtype_of<T>(), where);
+    return {reinterpret_cast<T*>(mutable_bytes(where)), static_cast<std::size_t>(size_)};
+  }
+
+  /// The element at these indices; negative ones count from the end.
+  /// @error invalid argument (dtype, number of indices), out of range.
+  template <Element T>
+  T at(std::initializer_list<std::int64_t> indices,
+       SourceLocation where = SourceLocation::current()) const {
+    return data<T>(
+        where)[static_cast<std::size_t>(offset_of({indices.begin(), indices.size()}, where))];
+  }
+  /// The only element, converted to T.
+  /// @error invalid argument if there is not exactly one.
+  template <Element T>
+  T item(SourceLocation where = SourceLocation::current()) const {
+    check_single(where);
+    HostArray converted = astype(dtype_of<T>());
+    T value;
+    std::memcpy(&value, converted.bytes(), sizeof(T));
+    return value;
+  }
+  /// A copy of the elements. @error as data().
+  template <Element T>
+  std::vector<T> to_vector(SourceLocation where = SourceLocation::current()) const {
+    std::span<const T> values = data<T>(where);
+    return {values.begin(), values.end()};
+  }
+
+  /// The same elements in another shape, sharing the block.
+  /// @error invalid argument if the number of elements differs.
+  HostArray reshaped(Shape shape, SourceLocation where = SourceLocation::current()) const;
+  /// A copy of a box. @error as check_box.
+  HostArray slice(const Box& box, SourceLocation where = SourceLocation::current()) const;
+  /// The elements converted, in a block of their own (the same block if the dtype is the same).
+  ///
+  /// To bool: unlike zero (NaN is true). To an integer: truncated towards zero, clamped to the
+  /// type's range, NaN becomes 0 (as XLA converts); integers wrap around to narrower integers. To a
+  /// float: rounded to nearest even.
+  HostArray astype(DType dtype) const;
+
+  /// The values as nested lists with the type: `[[1, 2], [3, 4]] i32[2,2]`. More than 1,000
+  /// elements print only the first and last three of each dimension.
+  std::string to_string() const;
+
+  /// Same type and equal values: NaN differs from itself, and the two zeros are equal.
+  friend bool operator==(const HostArray& a, const HostArray& b) { return a.equals(b); }
+  /// Same type and the same bytes.
+  bool same_bits(const HostArray& other) const;
+
+ private:
+  HostArray(TensorType type, HostBlock block);
+  static void check_count(std::int64_t count, DType dtype, const Shape& shape);
+  void check_dtype(DType asked, SourceLocation where) const {
+    if (asked != type_.dtype) [[unlikely]]
+      wrong_dtype(asked, where);
+  }
+  [[noreturn]] void wrong_dtype(DType asked, SourceLocation where) const;
+  void check_single(SourceLocation where) const;
+  std::int64_t offset_of(std::span<const std::int64_t> indices, SourceLocation where) const;
+  bool equals(const HostArray& other) const;
+
+  TensorType type_;
+  std::int64_t size_ = 0;
+  HostBlock block_;
+};
+
+}  // namespace meshard

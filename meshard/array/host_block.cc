@@ -1,0 +1,81 @@
+#include "meshard/array/host_block.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/error.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+[[noreturn]] void no_memory(std::size_t bytes) {
+  throw Error(ErrorCode::kResourceExhausted,
+              cat("[host_array] no host memory for ", bytes, " bytes"));
+}
+
+/// Maps at least `bytes` at a multiple of a huge page; the pages are zero when first touched.
+std::byte* map_huge(std::size_t bytes, std::size_t& mapped) {
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) no_memory(bytes);
+  mapped = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  std::size_t reserved = mapped + kHugePage;
+  void* start = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) no_memory(bytes);
+  auto address = reinterpret_cast<std::uintptr_t>(start);
+  std::size_t before = (kHugePage - address % kHugePage) % kHugePage;
+  auto* data = static_cast<std::byte*>(start) + before;
+  if (before != 0) munmap(start, before);
+  if (kHugePage != before) munmap(data + mapped, kHugePage - before);
+  (void)madvise(data, mapped, MADV_HUGEPAGE);  // advice: a kernel without huge pages says no
+  return data;
+}
+
+}  // namespace
+
+HostBlock HostBlock::allocate(std::size_t bytes) {
+  auto control = std::make_unique<Control>();
+  control->bytes = bytes;
+  if (bytes >= kHugeBlockBytes) {
+    control->data = map_huge(bytes, control->mapped);
+  } else {
+    // A whole number of cache lines, so that two blocks never share one.
+    std::size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+    void* data = ::operator new (rounded == 0 ? kHostAlignment : rounded,
+                                 std::align_val_t{kHostAlignment}, std::nothrow);
+    if (data == nullptr) no_memory(bytes);
+    control->data = static_cast<std::byte*>(data);
+    control->aligned_new = true;
+  }
+  return HostBlock(control.release());
+}
+
+HostBlock HostBlock::allocate_zeroed(std::size_t bytes) {
+  HostBlock block = allocate(bytes);
+  if (block.control_->mapped == 0) std::memset(block.data(), 0, bytes);
+  return block;
+}
+
+HostBlock HostBlock::adopt(void* data, std::size_t bytes, std::function<void()> release,
+                           bool borrowed) {
+  auto control = std::make_unique<Control>();
+  control->data = static_cast<std::byte*>(data);
+  control->bytes = bytes;
+  control->release = std::move(release);
+  control->borrowed = borrowed;
+  return HostBlock(control.release());
+}
+
+void HostBlock::destroy() noexcept {
+  if (control_->mapped != 0) munmap(control_->data, control_->mapped);
+  if (control_->aligned_new) ::operator delete (control_->data, std::align_val_t{kHostAlignment});
+  if (control_->release) control_->release();
+  delete control_;
+}
+
+}  // namespace meshard

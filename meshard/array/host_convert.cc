@@ -1,0 +1,76 @@
+// HostArray::astype: every dtype to every other.
+#include <cmath>
+#include <limits>
+
+#include "meshard/array/host_array.h"
+
+namespace meshard {
+namespace {
+
+template <class T>
+concept Small = requires(T value) {
+  value.bits();
+};
+
+/// An integer as a double that rounds to any small float as the integer itself would: bits that a
+/// double cannot hold are folded into the last one it can (round to odd).
+template <class T>
+double widen(T value) {
+  if constexpr (sizeof(T) < 8) {
+    return static_cast<double>(value);
+  } else {
+    bool negative = value < T{0};
+    auto magnitude = static_cast<std::uint64_t>(value);
+    if (negative) magnitude = ~magnitude + 1;
+    constexpr std::uint64_t kLost = (std::uint64_t{1} << 11) - 1;
+    if (magnitude >> 53)
+      magnitude = (magnitude & ~kLost) | (magnitude & kLost ? kLost + 1 : std::uint64_t{0});
+    auto wide = static_cast<double>(magnitude);
+    return negative ? -wide : wide;
+  }
+}
+
+template <class To>
+To clamp_to_integer(double value) {
+  using Limits = std::numeric_limits<To>;
+  if (std::isnan(value)) return 0;
+  // The lower limit is a power of two or zero, exact in a double; so is the upper limit plus one.
+  if (value <= static_cast<double>(Limits::min())) return Limits::min();
+  double end = std::ldexp(1.0, Limits::digits);
+  return value >= end ? Limits::max() : static_cast<To>(value);
+}
+
+template <class To, class From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, bool>) {
+    if constexpr (Small<From>)
+      return static_cast<double>(value) != 0;
+    else
+      return value != From{0};
+  } else if constexpr (Small<From>) {
+    return convert<To>(static_cast<double>(value));
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    return clamp_to_integer<To>(static_cast<double>(value));
+  } else if constexpr (Small<To> && std::is_integral_v<From>) {
+    return To(widen(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+}  // namespace
+
+HostArray HostArray::astype(DType dtype) const {
+  if (dtype == type_.dtype) return *this;
+  HostArray result = uninitialized({dtype, type_.shape});
+  visit_dtype(type_.dtype, [&]<class From>() {
+    std::span<const From> source = data<From>();
+    visit_dtype(dtype, [&]<class To>() {
+      To* destination = result.mutable_data<To>().data();
+      for (std::size_t i = 0; i < source.size(); ++i) destination[i] = convert<To>(source[i]);
+    });
+  });
+  return result;
+}
+
+}  // namespace meshard

@@ -1,0 +1,218 @@
+#include "meshard/array/slice.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/error.h"
+
+namespace meshard {
+namespace {
+
+/// Bytes from the first element of an array to the first of a box in it.
+std::int64_t box_offset(const Dimensions& strides, const Box& box) {
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < box.size(); ++i) offset += strides[i] * box[i].start;
+  return offset;
+}
+
+/// Joins dimensions that are contiguous on both sides, drops those of size 1, and takes the
+/// innermost as the row. `sizes` are those of the box, strides in bytes.
+StridedCopy make_plan(const std::byte* source, const Dimensions& source_strides,
+                      std::byte* destination, const Dimensions& destination_strides,
+                      const Dimensions& sizes, std::int64_t element_bytes) {
+  StridedCopy plan{source, destination, element_bytes, {}};
+  bool row = true;  // still growing the contiguous row
+  InlineVector<StridedCopy::Level, 6> inner_first;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    StridedCopy::Level level{sizes[i], source_strides[i], destination_strides[i]};
+    if (level.count == 0) return {source, destination, 0, {}};
+    if (level.count == 1) continue;
+    if (row && level.source_stride == plan.row_bytes &&
+        level.destination_stride == plan.row_bytes) {
+      plan.row_bytes *= level.count;
+      continue;
+    }
+    row = false;
+    if (!inner_first.empty()) {
+      StridedCopy::Level& last = inner_first.back();
+      if (level.source_stride == last.source_stride * last.count &&
+          level.destination_stride == last.destination_stride * last.count) {
+        last.count *= level.count;
+        continue;
+      }
+    }
+    inner_first.push_back(level);
+  }
+  for (std::size_t i = inner_first.size(); i-- > 0;) plan.levels.push_back(inner_first[i]);
+  return plan;
+}
+
+template <std::size_t kBytes>
+void copy_rows(const std::byte* source, std::byte* destination, const StridedCopy::Level& level) {
+  for (std::int64_t i = 0; i < level.count; ++i) {
+    std::memcpy(destination, source, kBytes);  // a load and a store
+    source += level.source_stride;
+    destination += level.destination_stride;
+  }
+}
+
+void copy_rows(const std::byte* source, std::byte* destination, const StridedCopy::Level& level,
+               std::int64_t row_bytes) {
+  switch (row_bytes) {
+    case 1: return copy_rows<1>(source, destination, level);
+    case 2: return copy_rows<2>(source, destination, level);
+    case 4: return copy_rows<4>(source, destination, level);
+    case 8: return copy_rows<8>(source, destination, level);
+    case 16: return copy_rows<16>(source, destination, level);
+    case 32: return copy_rows<32>(source, destination, level);
+    default: break;
+  }
+  for (std::int64_t i = 0; i < level.count; ++i) {
+    std::memcpy(destination, source, static_cast<std::size_t>(row_bytes));
+    source += level.source_stride;
+    destination += level.destination_stride;
+  }
+}
+
+void run_levels(const std::byte* source, std::byte* destination, std::int64_t row_bytes,
+                std::span<const StridedCopy::Level> levels) {
+  if (levels.size() == 1) return copy_rows(source, destination, levels[0], row_bytes);
+  for (std::int64_t i = 0; i < levels[0].count; ++i) {
+    run_levels(source, destination, row_bytes, levels.subspan(1));
+    source += levels[0].source_stride;
+    destination += levels[0].destination_stride;
+  }
+}
+
+/// Cuts the row itself, at multiples of 64 bytes.
+void split_row(const StridedCopy& plan, std::int64_t piece_bytes,
+               std::vector<StridedCopy>& pieces) {
+  std::int64_t step = std::max<std::int64_t>(64, piece_bytes / 64 * 64);
+  for (std::int64_t start = 0; start < plan.row_bytes; start += step)
+    pieces.push_back({plan.source + start,
+                      plan.destination + start,
+                      std::min(step, plan.row_bytes - start),
+                      {}});
+}
+
+void split_into(const StridedCopy& plan, std::int64_t piece_bytes,
+                std::vector<StridedCopy>& pieces) {
+  std::int64_t bytes = plan.bytes();
+  if (bytes <= piece_bytes) return pieces.push_back(plan);
+  if (plan.levels.empty()) return split_row(plan, piece_bytes, pieces);
+  const StridedCopy::Level outer = plan.levels[0];
+  std::int64_t slab = bytes / outer.count;
+  if (slab > piece_bytes) {
+    StridedCopy inner = plan;
+    inner.levels.erase(inner.levels.begin());
+    for (std::int64_t i = 0; i < outer.count; ++i) {
+      split_into(inner, piece_bytes, pieces);
+      inner.source += outer.source_stride;
+      inner.destination += outer.destination_stride;
+    }
+    return;
+  }
+  std::int64_t step = piece_bytes / slab;
+  for (std::int64_t start = 0; start < outer.count; start += step) {
+    StridedCopy piece = plan;
+    piece.source += start * outer.source_stride;
+    piece.destination += start * outer.destination_stride;
+    piece.levels[0].count = std::min(step, outer.count - start);
+    pieces.push_back(std::move(piece));
+  }
+}
+
+}  // namespace
+
+std::string DimensionSlice::to_string() const { return cat(start, ":", stop); }
+
+Result<DimensionSlice> DimensionSlice::parse(std::string_view text) {
+  DimensionSlice slice;
+  const char* end = text.data() + text.size();
+  auto [colon, error] = std::from_chars(text.data(), end, slice.start);
+  if (error == std::errc{} && colon != end && *colon == ':') {
+    auto [last, stop_error] = std::from_chars(colon + 1, end, slice.stop);
+    if (stop_error == std::errc{} && last == end && slice.start <= slice.stop) return slice;
+  }
+  return Error(ErrorCode::kInvalidArgument,
+               cat("[slice] cannot read \"", text, "\": expected a form like 2:4"));
+}
+
+Box whole_box(const Shape& shape) {
+  Box box;
+  for (std::int64_t size : shape) box.push_back({0, size});
+  return box;
+}
+
+Shape box_shape(const Box& box) {
+  Dimensions sizes;
+  for (const DimensionSlice& slice : box) sizes.push_back(slice.size());
+  return Shape(std::move(sizes));
+}
+
+void check_box(const Box& box, const Shape& shape, std::string_view place, SourceLocation where) {
+  if (box.size() != static_cast<std::size_t>(shape.rank()))
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        cat("[", place, "] a box of ", box.size(), " dimensions for an array of shape ", shape),
+        where);
+  for (std::size_t i = 0; i < box.size(); ++i)
+    if (box[i].start < 0 || box[i].start > box[i].stop || box[i].stop > shape.sizes()[i])
+      throw Error(ErrorCode::kOutOfRange,
+                  cat("[", place, "] slice ", box[i], " of dimension ", i,
+                      " is outside 0:", shape.sizes()[i], " (shape ", shape, ")"),
+                  where);
+}
+
+std::int64_t StridedCopy::bytes() const {
+  std::int64_t product = row_bytes;
+  for (const Level& level : levels) product *= level.count;
+  return product;
+}
+
+void StridedCopy::run() const {
+  if (row_bytes == 0) return;
+  if (levels.empty())
+    std::memcpy(destination, source, static_cast<std::size_t>(row_bytes));
+  else
+    run_levels(source, destination, row_bytes, levels);
+}
+
+std::vector<StridedCopy> StridedCopy::split(std::int64_t piece_bytes) const {
+  std::vector<StridedCopy> pieces;
+  if (row_bytes != 0) split_into(*this, std::max<std::int64_t>(piece_bytes, 1), pieces);
+  return pieces;
+}
+
+StridedCopy plan_copy(const void* source, const Shape& source_shape, const Box& source_box,
+                      void* destination, const Shape& destination_shape, const Box& destination_box,
+                      std::size_t element_bytes) {
+  auto width = static_cast<std::int64_t>(element_bytes);
+  Dimensions source_strides = source_shape.strides();
+  Dimensions destination_strides = destination_shape.strides();
+  for (std::int64_t& stride : source_strides) stride *= width;
+  for (std::int64_t& stride : destination_strides) stride *= width;
+  Dimensions sizes;
+  for (const DimensionSlice& slice : source_box) sizes.push_back(slice.size());
+  return make_plan(
+      static_cast<const std::byte*>(source) + box_offset(source_strides, source_box),
+      source_strides,
+      static_cast<std::byte*>(destination) + box_offset(destination_strides, destination_box),
+      destination_strides, sizes, width);
+}
+
+StridedCopy plan_gather(const void* source, const Shape& whole, const Box& box,
+                        std::size_t element_bytes, void* destination) {
+  Shape dense = box_shape(box);
+  return plan_copy(source, whole, box, destination, dense, whole_box(dense), element_bytes);
+}
+
+StridedCopy plan_scatter(const void* source, void* destination, const Shape& whole, const Box& box,
+                         std::size_t element_bytes) {
+  Shape dense = box_shape(box);
+  return plan_copy(source, dense, whole_box(dense), destination, whole, box, element_bytes);
+}
+
+}  // namespace meshard
