@@ -1,0 +1,24 @@
+#include "meshard/layout/coalesce.h"
+
+namespace meshard {
+
+Layout coalesce(const Layout& layout) {
+  std::span<const std::int64_t> sizes = layout.shape().leaves();
+  std::span<const std::int64_t> strides = layout.stride().leaves();
+  IntVector size, stride;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 1) continue;
+    if (!size.empty() && stride.back() == sizes[i] * strides[i]) {
+      size.back() *= sizes[i];
+      stride.back() = strides[i];
+    } else {
+      size.push_back(sizes[i]);
+      stride.push_back(strides[i]);
+    }
+  }
+  if (size.empty()) return Layout(IntTuple(1), IntTuple(0));
+  if (size.size() == 1) return Layout(IntTuple(size[0]), IntTuple(stride[0]));
+  return Layout(IntTuple::flat(size), IntTuple::flat(stride));
+}
+
+}  // namespace meshard

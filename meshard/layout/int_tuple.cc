@@ -1,0 +1,111 @@
+#include "meshard/layout/int_tuple.h"
+
+#include <limits>
+#include <vector>
+
+#include "meshard/base/fingerprint.h"
+#include "meshard/layout/text_scanner.h"
+
+namespace meshard {
+
+IntTuple::IntTuple(std::span<const IntTuple> elements) {
+  if (elements.size() > static_cast<std::size_t>(std::numeric_limits<std::int16_t>::max()))
+    throw_invalid({}, "[int_tuple] too many elements: ", elements.size());
+  profile_.push_back(static_cast<std::int16_t>(elements.size()));
+  for (const IntTuple& element : elements) {
+    for (std::int64_t leaf : element.leaves_) leaves_.push_back(leaf);
+    for (std::int16_t count : element.profile_) profile_.push_back(count);
+  }
+}
+
+IntTuple IntTuple::flat(IntView values) {
+  if (values.size() > static_cast<std::size_t>(std::numeric_limits<std::int16_t>::max()))
+    throw_invalid({}, "[int_tuple] too many elements: ", values.size());
+  IntTuple tuple;
+  tuple.profile_[0] = static_cast<std::int16_t>(values.size());
+  for (std::int64_t value : values) {
+    tuple.leaves_.push_back(value);
+    tuple.profile_.push_back(kLeaf);
+  }
+  return tuple;
+}
+
+IntTuple IntTuple::operator[](std::size_t i) const {
+  if (i >= rank())
+    throw Error(ErrorCode::kOutOfRange, cat("[int_tuple] element ", i, " of ", to_string()));
+  if (is_integer()) return *this;
+  std::size_t at = 1, leaf = 0;
+  auto skip = [&](auto&& self, IntTuple* into) -> void {  // one element of the preorder
+    std::int16_t count = profile_[at++];
+    if (into) into->profile_.push_back(count);
+    if (count == kLeaf) {
+      if (into) into->leaves_.push_back(leaves_[leaf]);
+      ++leaf;
+    }
+    for (std::int16_t k = 0; k < count; ++k) self(self, into);
+  };
+  for (std::size_t k = 0; k < i; ++k) skip(skip, nullptr);
+  IntTuple element;
+  element.profile_.clear();
+  skip(skip, &element);
+  return element;
+}
+
+std::size_t IntTuple::depth() const {
+  if (is_integer()) return 0;
+  std::size_t deepest = 0;
+  for (std::size_t i = 0; i < rank(); ++i) deepest = std::max(deepest, (*this)[i].depth());
+  return deepest + 1;
+}
+
+IntTuple IntTuple::with_leaves(IntView values) const {
+  internal_check(values.size() == leaves_.size(), "[int_tuple] another number of leaves");
+  IntTuple tuple = *this;
+  std::copy(values.begin(), values.end(), tuple.leaves_.begin());
+  return tuple;
+}
+
+std::int64_t IntTuple::product() const {
+  std::int64_t product = 1;
+  for (std::int64_t leaf : leaves_)
+    if (__builtin_mul_overflow(product, leaf, &product))
+      throw_invalid({}, "[int_tuple] the product of ", to_string(), " does not fit 64 bits");
+  return product;
+}
+
+std::string IntTuple::to_string() const {
+  std::string out;
+  std::size_t at = 0, leaf = 0;
+  auto print = [&](auto&& self) -> void {
+    std::int16_t count = profile_[at++];
+    if (count == kLeaf) return append(out, leaves_[leaf++]);
+    out += '(';
+    for (std::int16_t k = 0; k < count; ++k) {
+      if (k > 0) out += ',';
+      self(self);
+    }
+    out += ')';
+  };
+  print(print);
+  return out;
+}
+
+IntTuple IntTuple::read(TextScanner& scanner) {
+  if (!scanner.accept("(")) return IntTuple(scanner.integer());
+  std::vector<IntTuple> elements;
+  scanner.list(")", [&] { elements.push_back(read(scanner)); });
+  return IntTuple(std::span<const IntTuple>(elements));
+}
+
+Result<IntTuple> IntTuple::parse(std::string_view text) {
+  return parse_whole("int tuple", text, [](TextScanner& scanner) { return read(scanner); });
+}
+
+std::size_t IntTuple::hash() const {
+  std::size_t seed = profile_.size();
+  for (std::int16_t count : profile_) seed = hash_combine(seed, static_cast<std::size_t>(count));
+  for (std::int64_t leaf : leaves_) seed = hash_combine(seed, static_cast<std::size_t>(leaf));
+  return seed;
+}
+
+}  // namespace meshard

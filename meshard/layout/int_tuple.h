@@ -1,0 +1,82 @@
+// Nested tuples of integers: the shapes, strides and coordinates of layouts.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "meshard/base/inline_vector.h"
+#include "meshard/base/result.h"
+
+namespace meshard {
+
+/// A short list of integers, without heap for up to six.
+using IntVector = InlineVector<std::int64_t, 6>;
+
+/// A view: a list of integers, as a parameter. Made from any contiguous list of them and from
+/// braces: `shard_shape({16, 8})`. Does not own what it shows.
+class IntView : public std::span<const std::int64_t> {
+ public:
+  template <class List>
+  requires std::constructible_from < std::span<const std::int64_t>,
+  const List& > IntView(const List& list) : span(list) {}  // NOLINT: a parameter
+  IntView(std::initializer_list<std::int64_t> list) : span(list.begin(), list.size()) {}  // NOLINT
+};
+
+class TextScanner;
+
+/// A value: an integer, or a tuple of IntTuples. `(2,(3,4))`.
+///
+/// Stored flat (the integers, and the nesting in preorder), so that copying a few modes costs no
+/// heap.
+class IntTuple {
+ public:
+  /// The empty tuple `()`.
+  IntTuple() { profile_.push_back(0); }
+  /// An integer.
+  IntTuple(std::int64_t value) {  // NOLINT: an integer is an IntTuple
+    leaves_.push_back(value);
+    profile_.push_back(kLeaf);
+  }
+  /// A tuple. `IntTuple{2}` is the tuple `(2)`, `IntTuple(2)` the integer `2`.
+  IntTuple(std::initializer_list<IntTuple> elements)
+      : IntTuple(std::span<const IntTuple>(elements.begin(), elements.size())) {}
+  explicit IntTuple(std::span<const IntTuple> elements);
+  /// A tuple of integers.
+  static IntTuple flat(IntView values);
+
+  bool is_integer() const { return profile_[0] == kLeaf; }
+  /// @pre is_integer()
+  std::int64_t value() const { return leaves_[0]; }
+  /// Number of elements; 1 for an integer.
+  std::size_t rank() const { return is_integer() ? 1 : static_cast<std::size_t>(profile_[0]); }
+  /// Element i; an integer's element 0 is itself. @error i is not below rank().
+  IntTuple operator[](std::size_t i) const;
+  /// 0 for an integer, 1 for a tuple of integers (or an empty one), 1 + the deepest element else.
+  std::size_t depth() const;
+  /// All integers, left to right.
+  std::span<const std::int64_t> leaves() const { return leaves_; }
+  /// The same nesting with other integers. @pre values.size() == leaves().size()
+  IntTuple with_leaves(IntView values) const;
+  /// Product of all integers; 1 for `()`. @error it does not fit 64 bits.
+  std::int64_t product() const;
+  /// True if the nesting is the same.
+  bool congruent(const IntTuple& other) const { return profile_ == other.profile_; }
+
+  /// `4`, `(2,4)`, `((2,2),4)`, `()`.
+  std::string to_string() const;
+  static Result<IntTuple> parse(std::string_view text);
+  static IntTuple read(TextScanner& scanner);
+
+  std::size_t hash() const;
+  friend bool operator==(const IntTuple&, const IntTuple&) = default;
+
+ private:
+  static constexpr std::int16_t kLeaf = -1;
+  IntVector leaves_;
+  InlineVector<std::int16_t, 8> profile_;  // preorder: kLeaf, or the number of elements
+};
+
+}  // namespace meshard

@@ -1,0 +1,287 @@
+#include "meshard/sharding/sharding.h"
+
+#include <algorithm>
+
+#include "meshard/base/fingerprint.h"
+#include "meshard/layout/text_scanner.h"
+
+namespace meshard {
+namespace {
+
+PartitionSpec extended(const Mesh& mesh, const PartitionSpec& spec, std::size_t rank,
+                       SourceLocation where) {
+  if (spec.size() > rank)
+    throw_invalid(where, "[sharding] ", spec, " has ", spec.size(), " dimensions, the tensor has ",
+                  rank, " (over ", mesh, ")");
+  if (spec.size() == rank) return spec;
+  std::vector<DimensionSpec> dimensions = spec.dimensions();
+  dimensions.resize(rank);
+  return PartitionSpec(std::move(dimensions));
+}
+
+// A sub-axis that is its whole axis is that axis; neighbouring parts of one axis are one part.
+AxisList normalised(const Mesh& mesh, const AxisList& axes) {
+  AxisList out;
+  for (const AxisRef& axis : axes) push_axis(mesh, out, axis);
+  return out;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a == 0 ? 0 : (a - 1) / b + 1; }
+
+Slice tile_slice(std::int64_t dim, std::int64_t shard, std::int64_t index) {
+  std::int64_t start = std::min(index * shard, dim);
+  return {start, std::min(start + shard, dim)};
+}
+
+}  // namespace
+
+void Sharding::check_axis(const State& state, const AxisRef& axis, std::string_view use,
+                          SourceLocation where) {
+  try {
+    state.mesh.axis_size(axis);
+  } catch (const Error& error) {
+    throw Error(
+        error.code(),
+        cat("[sharding] ", use, " of ", state.spec, " over ", state.mesh, ": ", error.message()),
+        where);
+  }
+}
+
+Sharding::Sharding(State state, SourceLocation where) {
+  const Mesh& mesh = state.mesh;
+  struct Use {
+    AxisRef axis;
+    std::string by;
+  };
+  std::vector<Use> uses;
+  auto use = [&](const AxisList& list, const std::string& by) {
+    for (const AxisRef& axis : list) {
+      check_axis(state, axis, by, where);
+      for (const Use& earlier : uses)
+        if (axis.overlaps(earlier.axis))
+          throw_invalid(where, "[sharding] axis ", axis, " is used twice: by ", earlier.by,
+                        " and by ", by, " of ", state.spec, " over ", mesh);
+      uses.push_back({axis, by});
+    }
+  };
+  std::vector<DimensionSpec> dimensions;
+  for (std::size_t d = 0; d < state.spec.size(); ++d) {
+    use(state.spec[d].axes(), cat("dimension ", d));
+    dimensions.emplace_back(normalised(mesh, state.spec[d].axes()), state.spec[d].is_open());
+  }
+  use(state.replicated, "the replicated axes");
+  use(state.unreduced, "the unreduced axes");
+  AxisList used;
+  for (const Use& u : uses) used.push_back(u.axis);
+  try {
+    remaining_axes(mesh, used);  // sub-axes of one axis leave whole parts between them
+  } catch (const Error& error) {
+    throw error.at(where);
+  }
+
+  auto mesh_order = [&](const AxisList& list) {
+    return remaining_axes(mesh, remaining_axes(mesh, list));
+  };
+  state.spec = PartitionSpec(std::move(dimensions));
+  state.replicated = mesh_order(state.replicated);
+  state.unreduced = mesh_order(state.unreduced);
+  state.hash = hash_combine(mesh.hash(), state.spec.hash());
+  for (const AxisRef& axis : state.replicated) state.hash = hash_combine(state.hash, axis.hash());
+  for (const AxisRef& axis : state.unreduced) state.hash = hash_combine(state.hash, ~axis.hash());
+  AxisList splitting;
+  for (std::size_t d = 0; d < state.spec.size(); ++d) {
+    state.index.push_back(AxesIndex(mesh, state.spec[d].axes()));
+    state.tiles *= state.index[d].size();
+    for (const AxisRef& axis : state.spec[d].axes()) splitting.push_back(axis);
+  }
+  state.replica = AxesIndex(mesh, remaining_axes(mesh, splitting));
+  state_ = std::make_shared<const State>(std::move(state));
+}
+
+Sharding::Sharding(Mesh mesh, const PartitionSpec& spec, SourceLocation where)
+    : Sharding(State{.mesh = std::move(mesh), .spec = spec}, where) {}
+
+Sharding::Sharding(Mesh mesh, const PartitionSpec& spec, std::size_t rank, SourceLocation where)
+    : Sharding(State{.mesh = mesh, .spec = extended(mesh, spec, rank, where)}, where) {}
+
+Sharding Sharding::replicated(Mesh mesh, std::size_t rank) {
+  return Sharding(std::move(mesh), PartitionSpec(), rank);
+}
+
+Sharding Sharding::with_replicated(const AxisList& axes, SourceLocation where) const {
+  return Sharding(
+      State{.mesh = mesh(), .spec = spec(), .replicated = axes, .unreduced = unreduced_axes()},
+      where);
+}
+
+Sharding Sharding::with_unreduced(const AxisList& axes, SourceLocation where) const {
+  return Sharding(
+      State{.mesh = mesh(), .spec = spec(), .replicated = replicated_axes(), .unreduced = axes},
+      where);
+}
+
+Sharding Sharding::with_rank(std::size_t rank, SourceLocation where) const {
+  if (rank == this->rank()) return *this;
+  return Sharding(State{.mesh = mesh(),
+                        .spec = extended(mesh(), spec(), rank, where),
+                        .replicated = replicated_axes(),
+                        .unreduced = unreduced_axes()},
+                  where);
+}
+
+AxisList Sharding::unused_axes() const {
+  AxisList splitting;
+  for (std::size_t d = 0; d < rank(); ++d)
+    for (const AxisRef& axis : axes(d)) splitting.push_back(axis);
+  return remaining_axes(mesh(), splitting);
+}
+
+void Sharding::check_dims(IntView dims) const {
+  if (dims.size() < rank()) [[unlikely]]
+    throw_invalid({}, "[sharding] ", spec(), " has ", rank(), " dimensions, the tensor (",
+                  join(dims, ","), ") has ", dims.size());
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] < 0) [[unlikely]]
+      throw_invalid({}, "[sharding] dimension ", d, " of (", join(dims, ","), ") is negative");
+}
+
+IntVector Sharding::shard_shape(IntView dims) const {
+  check_dims(dims);
+  IntVector shard(dims);
+  for (std::size_t d = 0; d < rank(); ++d) shard[d] = ceil_div(dims[d], num_tiles(d));
+  return shard;
+}
+
+IntVector Sharding::padded_shape(IntView dims) const {
+  IntVector padded = shard_shape(dims);
+  for (std::size_t d = 0; d < rank(); ++d)
+    if (__builtin_mul_overflow(padded[d], num_tiles(d), &padded[d]))
+      throw_invalid({}, "[sharding] dimension ", d, " = ", dims[d], " padded for ", num_tiles(d),
+                    " tiles does not fit 64 bits");
+  return padded;
+}
+
+bool Sharding::is_even(IntView dims) const {
+  check_dims(dims);
+  for (std::size_t d = 0; d < rank(); ++d)
+    if (dims[d] % num_tiles(d) != 0) return false;
+  return true;
+}
+
+Slices Sharding::slice(IntView dims, std::int64_t position) const {
+  check_dims(dims);
+  if (position < 0 || position >= mesh().size()) [[unlikely]]
+    mesh().device_id(position);  // throws
+  Slices slices;
+  slices.reserve(dims.size());
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    slices.push_back(tile_slice(dims[d], ceil_div(dims[d], num_tiles(d)), tile_index(d, position)));
+  return slices;
+}
+
+SliceTable Sharding::slices(IntView dims) const {
+  IntVector shard = shard_shape(dims);
+  SliceTable table(dims.size(), static_cast<std::size_t>(mesh().size()));
+  std::vector<std::int64_t> index(table.size(), 0);
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (d < rank())
+      state_->index[d].fill(index);
+    else
+      std::fill(index.begin(), index.end(), 0);
+    for (std::size_t i = 0; i < index.size(); ++i)
+      table[i][d] = tile_slice(dims[d], shard[d], index[i]);
+  }
+  return table;
+}
+
+SliceTable Sharding::distinct_slices(IntView dims) const {
+  IntVector shard = shard_shape(dims);
+  IntVector
+      count;  // by dimension: the tiles that are not empty, and one empty one if there are any
+  std::size_t total = 1;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    std::int64_t filled = shard[d] == 0 ? 0 : ceil_div(dims[d], shard[d]);
+    count.push_back(std::min(filled + 1, num_tiles(d)));
+    total *= static_cast<std::size_t>(count[d]);
+  }
+  SliceTable table(dims.size(), total);
+  for (std::size_t i = 0; i < total; ++i) {
+    std::int64_t rest = static_cast<std::int64_t>(i);
+    for (std::size_t d = dims.size(); d-- > 0;) {
+      table[i][d] = tile_slice(dims[d], shard[d], rest % count[d]);
+      rest /= count[d];
+    }
+  }
+  return table;
+}
+
+bool Sharding::is_equivalent_to(const Sharding& other, std::size_t rank) const {
+  for (const Sharding* sharding : {this, &other})
+    if (sharding->rank() > rank)
+      throw_invalid({}, "[sharding] ", *sharding, " describes ", sharding->rank(),
+                    " dimensions, more than ", rank);
+  if (state_ == other.state_) return true;
+  if (!mesh().same_devices(other.mesh())) return false;
+  for (std::size_t d = 0; d < rank; ++d)
+    if (num_tiles(d) != other.num_tiles(d)) return false;
+  AxesIndex mine(mesh(), unreduced_axes()), theirs(other.mesh(), other.unreduced_axes());
+  if (mine.size() != theirs.size()) return false;
+
+  static const AxesIndex whole{};
+  auto index = [](const Sharding& s, std::size_t d) -> const AxesIndex& {
+    return d < s.rank() ? s.state_->index[d] : whole;
+  };
+  if (mesh().rank_map() == other.mesh().rank_map()) {  // coalesced digits are unique
+    for (std::size_t d = 0; d < rank; ++d)
+      if (index(*this, d) != index(other, d)) return false;
+    return mine == theirs;
+  }
+  for (std::int64_t p = 0; p < mesh().size(); ++p) {
+    std::int64_t q = *other.mesh().position(mesh().rank_map()[p]);
+    for (std::size_t d = 0; d < rank; ++d)
+      if (tile_index(d, p) != other.tile_index(d, q)) return false;
+    if (mine(p) != theirs(q)) return false;
+  }
+  return true;
+}
+
+bool Sharding::equal_state(const Sharding& other) const {
+  const State &a = *state_, &b = *other.state_;
+  return a.hash == b.hash && a.mesh == b.mesh && a.spec == b.spec && a.replicated == b.replicated &&
+         a.unreduced == b.unreduced;
+}
+
+std::string Sharding::to_string() const {
+  std::string out = cat("Sharding(", mesh(), ", ", spec());
+  if (!replicated_axes().empty())
+    append(out, cat(", replicated=", meshard::to_string(replicated_axes())));
+  if (!unreduced_axes().empty())
+    append(out, cat(", unreduced=", meshard::to_string(unreduced_axes())));
+  return out + ")";
+}
+
+Result<Sharding> Sharding::parse(std::string_view text) {
+  return parse_whole("sharding", text, [](TextScanner& scanner) {
+    auto read_axes = [&] {
+      AxisList list;
+      scanner.expect("{");
+      scanner.list("}", [&] { list.push_back(AxisRef::read(scanner)); });
+      return list;
+    };
+    scanner.expect("Sharding");
+    scanner.expect("(");
+    Mesh mesh = Mesh::read(scanner);
+    scanner.expect(",");
+    State state{.mesh = std::move(mesh), .spec = PartitionSpec::read(scanner)};
+    while (scanner.accept(",")) {
+      bool replicated = scanner.accept("replicated");
+      if (!replicated) scanner.expect("unreduced");
+      scanner.expect("=");
+      (replicated ? state.replicated : state.unreduced) = read_axes();
+    }
+    scanner.expect(")");
+    return Sharding(std::move(state), SourceLocation{});
+  });
+}
+
+}  // namespace meshard

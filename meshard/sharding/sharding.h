@@ -1,0 +1,175 @@
+// Where each part of a tensor lies: a mesh, and the axes that split each dimension.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/inline_vector.h"
+#include "meshard/base/result.h"
+#include "meshard/base/source_location.h"
+#include "meshard/mesh/axes_index.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/sharding/partition_spec.h"
+
+namespace meshard {
+
+/// A value: the half-open range [start, stop) of one dimension.
+struct Slice {
+  std::int64_t start = 0;
+  std::int64_t stop = 0;
+  std::int64_t size() const { return stop - start; }
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// A Slice for each dimension.
+using Slices = InlineVector<Slice, 4>;
+
+/// A value: a Slices for each of many positions or tiles, in one block of memory.
+class SliceTable {
+ public:
+  SliceTable(std::size_t rank, std::size_t count)
+      : rank_(rank), count_(count), all_(rank * count) {}
+  std::size_t size() const { return count_; }
+  std::span<const Slice> operator[](std::size_t i) const {
+    return {all_.data() + i * rank_, rank_};
+  }
+  std::span<Slice> operator[](std::size_t i) { return {all_.data() + i * rank_, rank_}; }
+
+ private:
+  std::size_t rank_, count_;
+  std::vector<Slice> all_;
+};
+
+/// A value: a mesh, the axes that split each dimension (in order, open or closed), the axes kept
+/// replicated by wish, and the axes over which the value is still to be summed (unreduced).
+/// Immutable; copies share one state, and comparing a sharding with its copy compares pointers.
+///
+/// A dimension split into n tiles has shards of ceil(size / n); late shards may be short or empty.
+/// A dimension may be split by axes whose product does not divide it: uneven sizes are allowed.
+///
+/// ```
+/// Sharding s(mesh, P("data", none), 2);       // mesh<data=2, model=4>
+/// s.shard_shape({16, 8});                     // (8, 8)
+/// s.slice({16, 8}, 5);                        // [8, 16) and [0, 8)
+/// ```
+class Sharding {
+ public:
+  /// As many dimensions as the spec has.
+  /// @error an axis that the mesh does not have, that is used twice, or a sub-axis that does not
+  /// divide its axis; the message names the dimension and the mesh.
+  Sharding(Mesh mesh, const PartitionSpec& spec, SourceLocation where = SourceLocation::current());
+  /// For a tensor of `rank` dimensions: those beyond the spec are not split.
+  /// @error as above; the spec is longer than the rank.
+  Sharding(Mesh mesh, const PartitionSpec& spec, std::size_t rank,
+           SourceLocation where = SourceLocation::current());
+  /// Not split at all, on every device of the mesh.
+  static Sharding replicated(Mesh mesh, std::size_t rank);
+
+  /// The same with these axes kept replicated: the compiler may not use them for open dimensions.
+  /// @error as the constructor's.
+  Sharding with_replicated(const AxisList& axes,
+                           SourceLocation where = SourceLocation::current()) const;
+  /// The same with these axes unreduced: the value is the sum of the shards along them.
+  /// @error as the constructor's.
+  Sharding with_unreduced(const AxisList& axes,
+                          SourceLocation where = SourceLocation::current()) const;
+  /// The same with closed, unsplit dimensions appended. @error rank is below rank().
+  Sharding with_rank(std::size_t rank, SourceLocation where = SourceLocation::current()) const;
+
+  const Mesh& mesh() const { return state_->mesh; }
+  const PartitionSpec& spec() const { return state_->spec; }
+  /// Number of dimensions described.
+  std::size_t rank() const { return state_->spec.size(); }
+  const AxisList& axes(std::size_t dimension) const { return state_->spec[dimension].axes(); }
+  bool is_open(std::size_t dimension) const { return state_->spec[dimension].is_open(); }
+  /// Axes replicated by wish, in mesh order.
+  const AxisList& replicated_axes() const { return state_->replicated; }
+  /// Axes still to be summed over, in mesh order.
+  const AxisList& unreduced_axes() const { return state_->unreduced; }
+  /// Axes that split no dimension, in mesh order: replicated or unreduced.
+  AxisList unused_axes() const;
+
+  /// True if every device holds the whole tensor.
+  bool is_fully_replicated() const { return state_->tiles == 1; }
+  /// Into how many tiles a dimension is split; 1 beyond rank().
+  std::int64_t num_tiles(std::size_t dimension) const {
+    return dimension < rank() ? state_->index[dimension].size() : 1;
+  }
+  /// Product of num_tiles.
+  std::int64_t num_tiles() const { return state_->tiles; }
+  /// Which tile of a dimension a position holds. @pre the position is one of the mesh
+  std::int64_t tile_index(std::size_t dimension, std::int64_t position) const {
+    return dimension < rank() ? state_->index[dimension](position) : 0;
+  }
+
+  // All below: `dims` are the sizes of the tensor's dimensions.
+  // @error fewer dimensions than rank(); a negative size; a position outside the mesh.
+
+  /// Sizes of one shard: ceil(size / tiles) in each dimension.
+  IntVector shard_shape(IntView dims) const;
+  /// shard size * tiles in each dimension: `dims` with the padding that makes it even.
+  IntVector padded_shape(IntView dims) const;
+  /// True if no dimension needs padding.
+  bool is_even(IntView dims) const;
+  /// What a position holds, clamped to the tensor: a late shard can be empty, [n, n). A few
+  /// divisions.
+  Slices slice(IntView dims, std::int64_t position) const;
+  /// `slice` of every position, in mesh order. One pass.
+  SliceTable slices(IntView dims) const;
+  /// The different slices, each once, ascending (row-major). Several empty ones count as one.
+  SliceTable distinct_slices(IntView dims) const;
+
+  /// Number of earlier positions that hold the same tile. @pre the position is one of the mesh
+  std::int64_t replica_id(std::int64_t position) const { return state_->replica(position); }
+  /// On how many devices each tile lies.
+  std::int64_t num_replicas() const { return state_->replica.size(); }
+
+  /// True if tensors of `rank` dimensions lie in the same way: the same devices, each with the same
+  /// part (and the same unreduced axes). Axis names, open dimensions and replicated axes do not
+  /// count.
+  /// @error either describes more than `rank` dimensions.
+  bool is_equivalent_to(const Sharding& other, std::size_t rank) const;
+
+  /// `Sharding(mesh<data=2, model=4>, P("data", none))`, with `, replicated={..}` and `,
+  /// unreduced={..}`.
+  std::string to_string() const;
+  static Result<Sharding> parse(std::string_view text);
+
+  std::size_t hash() const { return state_->hash; }
+  friend bool operator==(const Sharding& a, const Sharding& b) {
+    return a.state_ == b.state_ || a.equal_state(b);
+  }
+
+ private:
+  struct State {
+    Mesh mesh;
+    PartitionSpec spec;
+    AxisList replicated = {};
+    AxisList unreduced = {};
+    // Derived.
+    InlineVector<AxesIndex, 4> index = {};  // by dimension
+    AxesIndex replica = {};                 // along the unused axes
+    std::int64_t tiles = 1;
+    std::size_t hash = 0;
+  };
+  explicit Sharding(State state, SourceLocation where);
+  static void check_axis(const State& state, const AxisRef& axis, std::string_view use,
+                         SourceLocation where);
+  void check_dims(IntView dims) const;
+  bool equal_state(const Sharding& other) const;
+
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace meshard
+
+template <>
+struct std::hash<meshard::Sharding> {
+  std::size_t operator()(const meshard::Sharding& sharding) const noexcept {
+    return sharding.hash();
+  }
+};
