@@ -1,0 +1,23 @@
+# What `cmake --install` gives a user: include/meshard, libmeshard, the CMake package, the program meshard.
+if(NOT TARGET meshard)
+  return()
+endif()
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+install(TARGETS meshard EXPORT meshardTargets COMPONENT meshard)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/meshard/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshard
+        COMPONENT meshard
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
+        PATTERN "internal" EXCLUDE PATTERN "*_testutil.h" EXCLUDE)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/meshard)
+install(EXPORT meshardTargets NAMESPACE meshard:: FILE meshardConfig.cmake DESTINATION ${package_folder}
+        COMPONENT meshard)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/meshardConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/meshardConfigVersion.cmake DESTINATION ${package_folder}
+        COMPONENT meshard)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT meshard)
+if(TARGET meshard_tool)
+  install(TARGETS meshard_tool RUNTIME COMPONENT tools)
+endif()

@@ -1,0 +1,15 @@
+# meshard::meshard: one library of all folders' objects, static by default. Its users inherit an include
+# folder and nothing else: no package, no third-party library.
+get_property(objects GLOBAL PROPERTY MESHARD_OBJECTS)
+if(NOT objects)
+  return()
+endif()
+add_library(meshard ${objects})
+add_library(meshard::meshard ALIAS meshard)
+set_target_properties(meshard PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
+                                         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+target_compile_features(meshard PUBLIC cxx_std_20)
+target_include_directories(meshard PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                          $<INSTALL_INTERFACE:include>)
+# -pthread and libdl are part of libc in glibc 2.34 and later; older ones need them named.
+target_link_libraries(meshard PUBLIC $<BUILD_INTERFACE:meshard_flags> ${CMAKE_DL_LIBS} -pthread)

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# usage: run.sh BUILD_FOLDER
+# Installs the library built there into a temporary folder, builds the README's program against it with
+# find_package(meshard), runs it, and checks what the program and the library need at run time.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/user"
+
+quietly() { "$@" >"$folder/log" 2>&1 || { cat "$folder/log"; echo "failed: $*"; exit 1; }; }
+
+quietly cmake --install "$build" --prefix "$folder/prefix" --component meshard
+# The README shows both files of a user's project; they are taken from there.
+python3 "$root/tools/dev/doc_examples.py" --program "$root/README.md" >"$folder/user/main.cc"
+python3 "$root/tools/dev/doc_examples.py" --cmake "$root/README.md" >"$folder/user/CMakeLists.txt"
+lines=$(wc -l <"$folder/user/main.cc")
+[[ $lines -le 30 ]] || { echo "the README's program has $lines lines, more than 30"; exit 1; }
+
+leaked=$(cd "$folder/prefix/include/meshard" && find . -name '*_testutil.h' -o -name '*_test*' -o -path '*/internal/*')
+[[ -z $leaked ]] || { echo "installed, but not public: $leaked"; exit 1; }
+if grep -rhoE '^ *# *include *[<"][^">]+' "$folder/prefix/include" |
+   grep -E 'nlohmann|CLI/|xxhash|google/protobuf|zlib|gtest|gmock|pjrt_c_api'; then
+  echo "a public header includes the above"; exit 1
+fi
+
+quietly cmake -S "$folder/user" -B "$folder/user/build" -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
+quietly cmake --build "$folder/user/build"
+program=$(find "$folder/user/build" -maxdepth 1 -type f -executable)
+echo "== $(basename "$program")"
+"$program"
+
+# Only the C and C++ run time; libdl and libpthread are parts of libc. The plugin is opened by name.
+for file in "$program" $(find "$folder/prefix" -name 'libmeshard.so*' -type f); do
+  needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  for library in $needed; do
+    case $library in
+      libstdc++.so.*|libm.so.*|libgcc_s.so.*|libc.so.*|libdl.so.*|libpthread.so.*|ld-linux*) ;;
+      libmeshard.so.*) [[ $file == "$program" ]] || { echo "$file needs $library"; exit 1; } ;;
+      *) echo "$(basename "$file") needs $library"; exit 1 ;;
+    esac
+  done
+  echo "$(basename "$file") needs $(echo $needed)"
+done
+echo "1 passed, 0 failed"

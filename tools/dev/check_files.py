@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Rules about files as a whole.
+
+usage: check_files.py [ROOT]
+
+1. No source file is longer than 600 lines.
+2. Beside every meshard/**/x.cc stands x_test.cc.
+3. No file is larger than 1 MB, and none is binary unless it is a picture or test data.
+4. No path of one machine, no registry host, no unfinished-work marker stands in a file.
+Looks at what git tracks or would add; third_party/ is exempt. Each problem is one line, `file:line: text`.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+MAX_LINES = 600
+MAX_BYTES = 1_000_000
+SOURCE = {".cc", ".h", ".py", ".inc", ".cmake"}
+BINARY = {".png", ".npy", ".npz", ".safetensors", ".bin", ".gz"}
+
+# Written in pieces, so that this file does not contain them.
+WORDS = [
+    (re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b"), "finish it, or describe it in docs/dev/state.md"),
+    (re.compile(r"(?<![\w.$}])/(work|home|root|opt/wh" r"eels)/"), "a path of one machine"),
+    (re.compile(r"\b(py" r"pi\.org|python" r"hosted\.org|deb\.deb" r"ian\.org|pkg\.go\.d" r"ev|"
+                r"crates" r"\.io|npm" r"js\.(com|org))\b"), "a registry host; packages go by name"),
+]
+
+
+def listed_files(root):
+    """What git tracks, and new files it does not ignore."""
+    out = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"],
+                         check=True, capture_output=True).stdout
+    names = sorted({name for name in out.decode().split("\0") if name})
+    return [name for name in names if (root / name).is_file()]
+
+
+def check_file(root, name):
+    path = root / name
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        yield f"{name}:1: {size:,} bytes; no file is larger than {MAX_BYTES:,}"
+        return
+    data = path.read_bytes()
+    if b"\0" in data:
+        if path.suffix not in BINARY:
+            yield f"{name}:1: a binary file"
+        return
+    lines = data.decode(errors="replace").splitlines()
+    if path.suffix in SOURCE and len(lines) > MAX_LINES:
+        yield f"{name}:{MAX_LINES + 1}: {len(lines)} lines; a file holds one concept in at most {MAX_LINES}"
+    if path.name == "LICENSE":
+        return
+    for number, line in enumerate(lines, 1):
+        for pattern, reason in WORDS:
+            match = pattern.search(line)
+            if match:
+                yield f"{name}:{number}: '{match[0]}': {reason}"
+
+
+def check_test_pairs(names):
+    """Rule 2."""
+    present = set(names)
+    for name in names:
+        if not name.startswith("meshard/") or not name.endswith(".cc"):
+            continue
+        stem = name[:-3]
+        if not re.search(r"_(test|testutil)$", stem) and f"{stem}_test.cc" not in present:
+            yield f"{name}:1: {pathlib.PurePath(stem).name}_test.cc does not stand beside it"
+
+
+def check(root, names=None):
+    """Every problem under `root`, in a fixed order."""
+    root = pathlib.Path(root)
+    names = listed_files(root) if names is None else names
+    names = [name for name in names if not name.startswith("third_party/")]
+    problems = [problem for name in names for problem in check_file(root, name)]
+    return problems + list(check_test_pairs(names))
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
+    problems = check(root)
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Checks the links of README.md, CONTRIBUTING.md and docs/**/*.md.
+
+usage: check_links.py [ROOT]
+
+A relative link must name a file of the project, and `#anchor` a heading of the file it points into. Links to
+other sites are not followed. Each problem is one line, `file:line: text`.
+"""
+
+import pathlib
+import re
+import sys
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+
+
+def prose(text):
+    """Number and text of each line outside code blocks, with code in backticks removed."""
+    fence = None
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r"\s*(```+|~~~+)", line)
+        if mark and (fence is None or line.strip().startswith(fence)):
+            fence = None if fence else mark[1]
+        elif fence is None:
+            yield number, line
+
+
+def anchors(text):
+    """The anchors of the headings, spelled as the usual renderers do."""
+    found = set()
+    for _, line in prose(text):
+        heading = re.match(r"#+\s+(.*?)\s*#*$", line)
+        if heading:
+            words = re.sub(r"[^\w\- ]", "", heading[1].replace("`", "").lower())
+            found.add(words.replace(" ", "-"))
+    for name in re.findall(r"<a (?:id|name)=\"([^\"]+)\"", text):
+        found.add(name)
+    return found
+
+
+def check(root):
+    root = pathlib.Path(root).resolve()
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    problems = []
+    for page in pages:
+        if not page.is_file():
+            continue
+        for number, line in prose(page.read_text()):
+            for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
+                place = f"{page.relative_to(root)}:{number}"
+                if re.match(r"[a-z]+:", target):
+                    continue
+                name, _, anchor = target.partition("#")
+                file = (page.parent / name).resolve() if name else page
+                if not file.exists():
+                    problems.append(f"{place}: there is no {name}")
+                elif root not in file.parents and file != root:
+                    problems.append(f"{place}: {name} lies outside the project")
+                elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text()):
+                    problems.append(f"{place}: {file.relative_to(root)} has no heading #{anchor}")
+    return problems
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
+    problems = check(root)
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

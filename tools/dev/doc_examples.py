@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Turns the examples of the docs into programs.
+
+usage: doc_examples.py --generate OUT.cc --root ROOT   one GoogleTest program of all examples
+       doc_examples.py --program PAGE.md               the page's first example with a main
+       doc_examples.py --cmake PAGE.md                 the page's first ```cmake block
+
+An example is a ```cpp block of README.md, CONTRIBUTING.md or docs/**/*.md (docs/reference/ is generated and
+left out), or the text between @code and @endcode in a /// comment of a header under meshard/.
+  ```cpp           compiled and run; the body of a function, or a program if it has a main
+  ```cpp no-run    compiled only (`@code no-run` in a header)
+  ```text output   right after an example: what it prints, line by line; a line `...` stands for any lines
+An example without a main sees `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
+top of the file. Compiler messages name the page and the line.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+
+class Example:
+    """One block: where it stands, its lines, whether it is run and what it should print."""
+
+    def __init__(self, page, line, text, run=True):
+        self.page, self.line, self.text, self.run, self.output = page, line, text, run, None
+
+    def has_main(self):
+        return re.search(r"^int main\(", self.text, re.MULTILINE) is not None
+
+    def name(self):
+        return re.sub(r"\W+", "_", str(self.page)).strip("_") + f"_line_{self.line}"
+
+
+def blocks(text):
+    """Info string, first line number and text of each fenced block, with the lines since the last one."""
+    info, start, lines, between = None, 0, [], []
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r"```+\s*(.*?)\s*$", line)
+        if mark and info is None:
+            info, start, lines = mark[1], number + 1, []
+        elif mark:
+            yield info, start, "\n".join(lines), not "".join(between).strip()
+            info, between = None, []
+        elif info is None:
+            between.append(line)
+        else:
+            lines.append(line)
+
+
+def page_examples(page, text):
+    """@error ValueError for an output block that follows no example."""
+    found, last = [], None
+    for info, line, body, adjacent in blocks(text):
+        words = info.split()
+        if words[:1] == ["cpp"]:
+            if words[1:] not in ([], ["no-run"]):
+                raise ValueError(f"{page}:{line - 1}: `{info}`: cpp, or cpp no-run")
+            last = Example(page, line, body, run="no-run" not in words)
+            found.append(last)
+        elif words == ["text", "output"]:
+            if last is None or not adjacent:
+                raise ValueError(f"{page}:{line - 1}: an output without an example right before it")
+            last.output = body
+            last = None
+        else:
+            last = None
+    return found
+
+
+def header_examples(page, text):
+    found, current = [], None
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = re.match(r"\s*///? ?(.*)$", line)
+        words = comment[1].split() if comment else []
+        if words[:1] in (["@code"], ["@code{.cpp}"]):
+            current = Example(page, number + 1, "", run="no-run" not in words)
+            lines = []
+        elif words[:1] == ["@endcode"] and current:
+            current.text = "\n".join(lines)
+            found.append(current)
+            current = None
+        elif current:
+            if not comment:
+                raise ValueError(f"{page}:{number}: @code without @endcode")
+            lines.append(comment[1])
+    return found
+
+
+def collect(root):
+    """Every example under `root`, page by page."""
+    root = pathlib.Path(root)
+    found = []
+    for path in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
+        page = path.relative_to(root)
+        if path.is_file() and page.parts[:2] != ("docs", "reference"):
+            found += page_examples(page, path.read_text())
+    for path in sorted((root / "meshard").rglob("*.h")):
+        if "internal" not in path.parts and not path.name.endswith("_testutil.h"):
+            found += header_examples(path.relative_to(root), path.read_text())
+    return found
+
+
+def split_includes(text):
+    """The include lines, and the text with them blanked so that line numbers stay."""
+    pattern = re.compile(r"^\s*#\s*include\s+.*$", re.MULTILINE)
+    return [line.strip() for line in pattern.findall(text)], pattern.sub("", text)
+
+
+def as_function(example, root):
+    """The example as `void run()` in a namespace of its own."""
+    _, body = split_includes(example.text)
+    where = f'#line {example.line} "{root / example.page}"'
+    if not example.has_main():
+        return f"inline void run() {{\nusing namespace meshard;\n{where}\n{body}\n}}"
+    # A function called main may end without a return; any other may not.
+    body = re.sub(r"^int main\(", "int example_main(", body, flags=re.MULTILINE)
+    end = body.rstrip().rfind("}")
+    body = body[:end] + "return 0;\n" + body[end:]
+    call = "example_main()"
+    if not re.search(r"^int example_main\(\s*\)", body, re.MULTILINE):
+        call = 'example_main(1, const_cast<char**>(arguments))'
+    return (f"{where}\n{body}\ninline void run() {{\n"
+            f"[[maybe_unused]] const char* arguments[] = {{\"example\", nullptr}};\n"
+            f'if ({call} != 0) throw std::runtime_error("main returned a failure");\n}}')
+
+
+PRELUDE = """// Generated by tools/dev/doc_examples.py.
+#include <meshard/meshard.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+"""
+
+SUPPORT = """
+namespace doc_examples {
+// Lines of `expected` must be those of `actual`; `...` stands for any number of lines.
+inline bool prints_as(const std::vector<std::string>& actual, std::size_t i,
+                      const std::vector<std::string>& expected, std::size_t j) {
+  if (j == expected.size()) return i == actual.size();
+  if (expected[j] == "...")
+    return prints_as(actual, i, expected, j + 1) ||
+           (i < actual.size() && prints_as(actual, i + 1, expected, j));
+  return i < actual.size() && actual[i] == expected[j] && prints_as(actual, i + 1, expected, j + 1);
+}
+inline std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    out.push_back(line);
+  }
+  while (!out.empty() && out.back().empty()) out.pop_back();
+  return out;
+}
+template <class Run>
+void check(Run run, const char* expected) {
+  testing::internal::CaptureStdout();
+  std::string problem;
+  try {
+    run();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  std::cout.flush();
+  std::string actual = testing::internal::GetCapturedStdout();
+  if (!problem.empty()) FAIL() << problem << "\\nprinted:\\n" << actual;
+  if (expected != nullptr && !prints_as(lines(actual), 0, lines(expected), 0))
+    FAIL() << "the page says it prints:\\n" << expected << "\\nit prints:\\n" << actual;
+}
+}  // namespace doc_examples
+"""
+
+
+def generate(root):
+    """The text of the test program."""
+    root = pathlib.Path(root).resolve()
+    examples = collect(root)
+    includes = []
+    for example in examples:
+        includes += [line for line in split_includes(example.text)[0] if line not in includes]
+        if example.page.suffix == ".h" and f'#include "{example.page}"' not in includes:
+            includes.append(f'#include "{example.page}"')
+    parts = [PRELUDE, "\n".join(includes), SUPPORT]
+    for example in examples:
+        name = example.name()
+        parts.append(f"namespace {name} {{\n{as_function(example, root)}\n}}  // namespace {name}")
+        if example.run:
+            output = "nullptr" if example.output is None else f'R"output({example.output})output"'
+            parts.append(f"TEST(DocExamples, {name}) {{ doc_examples::check({name}::run, {output}); }}")
+        else:
+            parts.append(f"[[maybe_unused]] static void (*const compiled_{name})() = {name}::run;")
+    return "\n".join(parts) + "\n"
+
+
+def first(found, what):
+    for item in found:
+        return item
+    raise ValueError(f"the page has no {what}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--generate")
+    parser.add_argument("--root", default=".")
+    parser.add_argument("--program")
+    parser.add_argument("--cmake")
+    arguments = parser.parse_args()
+    try:
+        if arguments.generate:
+            pathlib.Path(arguments.generate).write_text(generate(arguments.root))
+        elif arguments.program:
+            found = page_examples(arguments.program, pathlib.Path(arguments.program).read_text())
+            print(first((e.text for e in found if e.has_main()), "program with a main"))
+        elif arguments.cmake:
+            text = pathlib.Path(arguments.cmake).read_text()
+            print(first((b for i, _, b, _ in blocks(text) if i == "cmake"), "```cmake block"))
+        else:
+            parser.error("one of --generate, --program, --cmake")
+    except ValueError as error:
+        print(f"doc_examples: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""Downloads one wheel by name and hash and takes single files out of it; nothing is installed.
+
+A lock file is a pip requirement file. A comment `# unpack PATH sha256:HEX` under a requirement names a
+file of that wheel and the hash of its contents, so that what lies in the cache can be checked again.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PLATFORM = "manylinux_2_27_x86_64"
+PYTHON = "311"
+
+
+class FetchError(Exception):
+    """Something the user can mend; the text says how."""
+
+
+class LockEntry:
+    """One requirement of a lock file: name, version, the wheel's hash, and the files to take."""
+
+    def __init__(self, name, version, sha256):
+        self.name, self.version, self.sha256 = name, version, sha256
+        self.members = {}  # path inside the wheel -> sha256 of the contents
+
+    def requirement(self):
+        return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
+
+
+def read_lock(path):
+    """The entries of a lock file, by name."""
+    entries, last = {}, None
+    for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
+        member = re.fullmatch(r"# unpack (\S+) sha256:([0-9a-f]{64})", line.strip())
+        requirement = re.fullmatch(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line.strip())
+        if member and last:
+            last.members[member[1]] = member[2]
+        elif requirement:
+            last = LockEntry(*requirement.groups())
+            entries[last.name] = last
+        elif line.strip() and not line.startswith("#"):
+            raise FetchError(f"{path}:{number}: not `name==version --hash=sha256:...`: {line}")
+    return entries
+
+
+def cache_root():
+    """Where fetched files live: outside the source tree, shared by all checkouts."""
+    if os.environ.get("MESHARD_CACHE"):
+        return pathlib.Path(os.environ["MESHARD_CACHE"])
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return pathlib.Path(base) / "meshard"
+
+
+def sha256_of(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 22):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Holds a file lock, so that two builds do not fetch the same thing at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def download(entry, folder):
+    """The wheel of `entry`, downloaded into `folder` by pip, its hash checked by pip and again here."""
+    requirement = pathlib.Path(folder) / "requirement.txt"
+    requirement.write_text(entry.requirement() + "\n")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
+               "--no-cache-dir", "--disable-pip-version-check", "--only-binary", ":all:",
+               "--platform", PLATFORM, "--python-version", PYTHON,
+               "-r", str(requirement), "-d", str(folder)]
+    offline = os.environ.get("MESHARD_WHEEL_DIR")
+    if offline:
+        command += ["--no-index", "--find-links", offline]
+    try:
+        import importlib.util
+        if importlib.util.find_spec("pip") is None:
+            raise FetchError("python3 has no pip: apt-get install python3-pip")
+        subprocess.run(command, check=True)
+    except subprocess.CalledProcessError as error:
+        source = f"MESHARD_WHEEL_DIR={offline}" if offline else "the package index pip is set up with"
+        raise FetchError(f"pip could not get {entry.name}=={entry.version} from {source}; a folder "
+                         "that holds the wheel can be named in MESHARD_WHEEL_DIR") from error
+    wheels = list(pathlib.Path(folder).glob("*.whl"))
+    if len(wheels) != 1:
+        raise FetchError(f"expected one wheel of {entry.name}, found {len(wheels)}")
+    found = sha256_of(wheels[0])
+    if found != entry.sha256:
+        raise FetchError(f"{wheels[0].name}: hash {found}, the lock file says {entry.sha256}")
+    return wheels[0]
+
+
+def unpack(wheel, member, sha256, target, transform=None):
+    """Writes one file of a wheel to `target` in one step (a temporary file, then a rename)."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".part-")
+    temporary = pathlib.Path(name)
+    try:
+        with os.fdopen(handle, "wb") as out, zipfile.ZipFile(wheel) as archive:
+            digest = hashlib.sha256()
+            with archive.open(member) as source:
+                if transform:
+                    contents = source.read()
+                    digest.update(contents)
+                    out.write(transform(contents))
+                else:
+                    while block := source.read(1 << 22):
+                        digest.update(block)
+                        out.write(block)
+        if digest.hexdigest() != sha256:
+            raise FetchError(f"{member}: hash {digest.hexdigest()}, the lock file says {sha256}")
+        temporary.chmod(0o644)
+        temporary.rename(target)
+    except KeyError as error:
+        raise FetchError(f"{wheel.name} holds no {member}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def workspace():
+    """A temporary folder inside the cache: the disk that will hold the result."""
+    root = cache_root()
+    root.mkdir(parents=True, exist_ok=True)
+    folder = tempfile.mkdtemp(dir=root, prefix="fetch-")
+    try:
+        yield pathlib.Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(main):
+    """Runs a fetch program's main and turns a FetchError into a message and exit status 1."""
+    try:
+        sys.exit(main())
+    except (FetchError, OSError) as error:
+        print(f"{pathlib.Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+        sys.exit(1)
