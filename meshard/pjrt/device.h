@@ -1,0 +1,95 @@
+// Devices and memories of a client, and descriptions of devices that may be absent.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/pjrt/named_value.h"
+
+struct PJRT_Api;
+struct PJRT_Device;
+struct PJRT_DeviceDescription;
+struct PJRT_Memory;
+
+namespace meshard::pjrt {
+
+/// What is known of a device without holding it. Valid as long as its client or topology.
+class DeviceDescription {
+ public:
+  DeviceDescription(const PJRT_Api* api, PJRT_DeviceDescription* raw);
+
+  /// The id that device assignments use; ids may be sparse and in any order.
+  int id() const { return id_; }
+  /// The process (host) that the device belongs to.
+  int process_index() const { return process_index_; }
+  /// `cpu`, `TPU v5 lite`, ...
+  std::string kind() const;
+  /// `coords`, `core_on_chip`, `slice_index`, ... Empty if the plugin tells none.
+  std::vector<NamedValue> attributes() const;
+  /// The plugin's short text for it.
+  std::string to_string() const;
+
+ private:
+  const PJRT_Api* api_;
+  PJRT_DeviceDescription* raw_;
+  int id_ = -1;
+  int process_index_ = 0;
+};
+
+/// One memory of a device: `device`, `pinned_host`, ... Valid as long as its client.
+class Memory {
+ public:
+  Memory(const PJRT_Api* api, PJRT_Memory* raw);
+  int id() const { return id_; }
+  const std::string& kind() const { return kind_; }
+  PJRT_Memory* raw() const { return raw_; }
+
+ private:
+  PJRT_Memory* raw_;
+  int id_ = -1;
+  std::string kind_;
+};
+
+/// Bytes in use on a device; what the plugin does not tell is empty.
+struct DeviceMemoryStats {
+  std::int64_t bytes_in_use = 0;
+  std::optional<std::int64_t> peak_bytes_in_use;
+  std::optional<std::int64_t> bytes_limit;
+  std::optional<std::int64_t> largest_free_block;
+};
+
+/// A device of a client. Owned by the client and valid as long as it; compare by address.
+class Device {
+ public:
+  Device(const PJRT_Api* api, PJRT_Device* raw, const DeviceDescription& description);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  int id() const { return description_.id(); }
+  int process_index() const { return description_.process_index(); }
+  /// Whether this process can put data on it.
+  bool addressable() const { return addressable_; }
+  /// Number among the devices of the host; -1 if not addressable.
+  int local_hardware_id() const { return local_hardware_id_; }
+  const DeviceDescription& description() const { return description_; }
+  std::string to_string() const { return description_.to_string(); }
+
+  /// The memories it can use, asked from the plugin at each call.
+  Result<std::vector<Memory>> memories() const;
+  Result<Memory> default_memory() const;
+  /// @error unimplemented on plugins that do not count (the CPU plugin)
+  Result<DeviceMemoryStats> memory_stats() const;
+
+  PJRT_Device* raw() const { return raw_; }
+
+ private:
+  const PJRT_Api* api_;
+  PJRT_Device* raw_;
+  DeviceDescription description_;
+  bool addressable_ = false;
+  int local_hardware_id_ = -1;
+};
+
+}  // namespace meshard::pjrt

@@ -1,0 +1,69 @@
+#include "meshard/pjrt/event.h"
+
+#include <memory>
+#include <utility>
+
+#include "meshard/pjrt/internal/c_api.h"
+
+namespace meshard::pjrt {
+namespace {
+
+struct ReadyCallback {
+  const PJRT_Api* api;
+  std::function<void(const Result<void>&)> call;
+};
+
+void call_ready(PJRT_Error* error, void* argument) {
+  std::unique_ptr<ReadyCallback> callback(static_cast<ReadyCallback*>(argument));
+  callback->call(internal::take_error(callback->api, error, "PJRT_Event_OnReady"));
+}
+
+}  // namespace
+
+Event::Event(Event&& other) noexcept
+    : client_(std::move(other.client_)),
+      api_(other.api_),
+      raw_(std::exchange(other.raw_, nullptr)) {}
+
+Event& Event::operator=(Event&& other) noexcept {
+  if (this == &other) return *this;
+  internal::destroy_event(api_, raw_);
+  client_ = std::move(other.client_);
+  api_ = other.api_;
+  raw_ = std::exchange(other.raw_, nullptr);
+  return *this;
+}
+
+Event::~Event() { internal::destroy_event(api_, raw_); }
+
+Result<void> Event::await() const {
+  if (raw_ == nullptr) return {};
+  MESHARD_PJRT_ARGS(PJRT_Event_Await, args);
+  args.event = raw_;
+  return internal::take_error(api_, api_->PJRT_Event_Await(&args), "PJRT_Event_Await");
+}
+
+Result<bool> Event::is_ready() const {
+  if (raw_ == nullptr) return true;
+  MESHARD_PJRT_ARGS(PJRT_Event_IsReady, args);
+  args.event = raw_;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Event_IsReady, args));
+  return args.is_ready;
+}
+
+Result<void> Event::on_ready(std::function<void(const Result<void>&)> callback) const {
+  if (raw_ == nullptr) {
+    callback({});
+    return {};
+  }
+  auto owned = std::make_unique<ReadyCallback>(ReadyCallback{api_, std::move(callback)});
+  MESHARD_PJRT_ARGS(PJRT_Event_OnReady, args);
+  args.event = raw_;
+  args.callback = call_ready;
+  args.user_arg = owned.get();
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Event_OnReady, args));
+  owned.release();  // call_ready frees it
+  return {};
+}
+
+}  // namespace meshard::pjrt

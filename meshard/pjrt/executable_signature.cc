@@ -1,0 +1,171 @@
+#include "meshard/pjrt/executable_signature.h"
+
+#include <algorithm>
+#include <array>
+
+#include "meshard/pjrt/wire.h"
+
+namespace meshard::pjrt {
+namespace {
+
+Error damaged() {
+  return Error(ErrorCode::kDataLoss, "[hlo] the bytes of the compiled module are damaged");
+}
+
+// ShapeProto {element_type 2, dimensions 3, tuple_shapes 4}; appends the leaves.
+Result<void> read_shape(std::string_view bytes, std::vector<ArrayType>& leaves) {
+  constexpr std::uint64_t kTuple = 13;
+  WireReader reader(bytes);
+  ArrayType type;
+  std::uint64_t primitive = 0;
+  std::vector<std::int64_t> dimensions;
+  while (auto field = reader.next()) {
+    if (field->number == 2) primitive = field->value;
+    if (field->number == 3 && !append_numbers(*field, dimensions)) return damaged();
+    if (field->number == 4) MESHARD_RETURN_IF_ERROR(read_shape(field->bytes, leaves));
+  }
+  if (!reader.ok()) return damaged();
+  if (primitive == kTuple) return {};
+  type.element = element_type_of_primitive(static_cast<int>(primitive));
+  type.dimensions = Dimensions(std::span<const std::int64_t>(dimensions));
+  leaves.push_back(std::move(type));
+  return {};
+}
+
+// ProgramShapeProto {parameters 1, result 2}.
+Result<void> read_program_shape(std::string_view bytes, ExecutableSignature& to) {
+  WireReader reader(bytes);
+  while (auto field = reader.next()) {
+    if (field->number == 1) MESHARD_RETURN_IF_ERROR(read_shape(field->bytes, to.parameters));
+    if (field->number == 2) MESHARD_RETURN_IF_ERROR(read_shape(field->bytes, to.results));
+  }
+  return reader.ok() ? Result<void>() : damaged();
+}
+
+// HloInputOutputAliasProto {entries 1 {parameter_number 2}}.
+Result<void> read_aliases(std::string_view bytes, std::vector<int>& donated) {
+  WireReader reader(bytes);
+  while (auto entry = reader.next()) {
+    if (entry->number != 1) continue;
+    WireReader fields(entry->bytes);
+    int parameter = 0;  // left out of the bytes when it is 0
+    while (auto field = fields.next())
+      if (field->number == 2) parameter = static_cast<int>(field->value);
+    if (!fields.ok()) return damaged();
+    donated.push_back(parameter);
+  }
+  return reader.ok() ? Result<void>() : damaged();
+}
+
+// HloComputationProto {instructions 2 {opcode 2}}.
+bool has_collective(std::string_view computation) {
+  WireReader reader(computation);
+  while (auto instruction = reader.next()) {
+    if (instruction->number != 2) continue;
+    WireReader fields(instruction->bytes);
+    while (auto field = fields.next())
+      if (field->number == 2) {
+        if (is_collective_opcode(field->bytes)) return true;
+        break;
+      }
+  }
+  return false;
+}
+
+}  // namespace
+
+ElementType element_type_of_primitive(int number) {
+  // xla/xla_data.proto. 1 to 12 are numbered alike; 13 is a tuple, 14 opaque.
+  constexpr std::array<std::int8_t, 34> kTable = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                                  12, 0,  0,  14, 13, 23, 15, 16, 17, 21, 22, 18,
+                                                  19, 20, 24, 25, 26, 27, 0,  0,  29, 28};
+  auto index = static_cast<std::size_t>(number);
+  return static_cast<ElementType>(index < kTable.size() ? kTable[index] : 0);
+}
+
+bool is_collective_opcode(std::string_view opcode) {
+  constexpr std::string_view kPrefixes[] = {"all-reduce",
+                                            "all-gather",
+                                            "reduce-scatter",
+                                            "all-to-all",
+                                            "ragged-all-to-all",
+                                            "collective-permute",
+                                            "collective-broadcast",
+                                            "send",
+                                            "recv"};
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view prefix) { return opcode.starts_with(prefix); });
+}
+
+Result<ExecutableSignature> ExecutableSignature::from_module(std::string_view module_with_config) {
+  ExecutableSignature signature;
+  WireReader outer(module_with_config);
+  while (auto module = outer.next()) {
+    if (module->number != 1) continue;
+    WireReader reader(module->bytes);
+    while (auto field = reader.next()) {
+      if (field->number == 3 && !signature.has_collectives)
+        signature.has_collectives = has_collective(field->bytes);
+      if (field->number == 4) MESHARD_RETURN_IF_ERROR(read_program_shape(field->bytes, signature));
+      if (field->number == 8)
+        MESHARD_RETURN_IF_ERROR(read_aliases(field->bytes, signature.donated));
+    }
+    if (!reader.ok()) return damaged();
+  }
+  if (!outer.ok()) return damaged();
+  auto& donated = signature.donated;
+  std::sort(donated.begin(), donated.end());
+  donated.erase(std::unique(donated.begin(), donated.end()), donated.end());
+  int count = static_cast<int>(signature.parameters.size());
+  if (!donated.empty() && (donated.front() < 0 || donated.back() >= count)) return damaged();
+  return signature;
+}
+
+std::string ExecutableSignature::to_string() const {
+  std::string text = "(";
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (i != 0) text += ", ";
+    text += parameters[i].to_string();
+    if (std::binary_search(donated.begin(), donated.end(), static_cast<int>(i))) text += " donated";
+  }
+  text += cat(") -> (", join(results, ", "), ")");
+  if (has_collectives) text += " with collectives";
+  return text;
+}
+
+Result<ExecutableSignature> ExecutableSignature::parse(std::string_view text) {
+  ExecutableSignature signature;
+  auto bad = [&] {
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[pjrt] expected a signature such as (f32[2] donated) -> (f32[2]), got \"",
+                     text, "\""));
+  };
+  std::string_view rest = text;
+  auto eat = [&](std::string_view word) {
+    bool found = rest.starts_with(word);
+    if (found) rest.remove_prefix(word.size());
+    return found;
+  };
+  auto list = [&](std::vector<ArrayType>& types, bool may_donate) -> Result<void> {
+    if (!eat("(")) return bad();
+    while (!eat(")")) {
+      if (!types.empty() && !eat(", ")) return bad();
+      auto end = rest.find(']');
+      if (end == std::string_view::npos) return bad();
+      MESHARD_ASSIGN_OR_RETURN(ArrayType type, ArrayType::parse(rest.substr(0, end + 1)));
+      rest.remove_prefix(end + 1);
+      if (may_donate && eat(" donated"))
+        signature.donated.push_back(static_cast<int>(types.size()));
+      types.push_back(std::move(type));
+    }
+    return {};
+  };
+  MESHARD_RETURN_IF_ERROR(list(signature.parameters, true));
+  if (!eat(" -> ")) return bad();
+  MESHARD_RETURN_IF_ERROR(list(signature.results, false));
+  signature.has_collectives = eat(" with collectives");
+  if (!rest.empty()) return bad();
+  return signature;
+}
+
+}  // namespace meshard::pjrt

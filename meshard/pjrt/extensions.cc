@@ -1,0 +1,43 @@
+#include "meshard/pjrt/extensions.h"
+
+#include <array>
+
+#include "meshard/pjrt/plugin.h"
+
+namespace meshard::pjrt {
+namespace {
+
+// 0 to 15 from the header of API 0.81; 16, 18 and 19 as newer plugins report them.
+constexpr std::array<std::string_view, 20> kNames = {
+    "GpuCustomCall",
+    "Profiler",
+    "CustomPartitioner",
+    "Stream",
+    "Layouts",
+    "FFI",
+    "MemoryDescriptions",
+    "Triton",
+    "RawBuffer",
+    "PhaseCompile",
+    "Example",
+    "Unknown",
+    "CrossHostTransfers",
+    "ExecutableMetadata",
+    "Callback",
+    "HostAllocator",
+    "TpuTopology",
+    "",
+    "Megascale",
+    "Shardings",
+};
+
+}  // namespace
+
+std::string_view extension_name(int type) {
+  auto index = static_cast<std::size_t>(type);
+  return index < kNames.size() && !kNames[index].empty() ? kNames[index] : "unknown";
+}
+
+std::string_view Extension::name() const { return extension_name(type); }
+
+}  // namespace meshard::pjrt

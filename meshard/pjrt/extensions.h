@@ -1,0 +1,19 @@
+// The numbers and names of the C API's extensions.
+#pragma once
+#include <string_view>
+
+namespace meshard::pjrt {
+
+/// Numbers of the extensions that meshard uses or asks for.
+inline constexpr int kLayoutsExtension = 4;
+inline constexpr int kFfiExtension = 5;
+inline constexpr int kMemoryDescriptionsExtension = 6;
+inline constexpr int kRawBufferExtension = 8;
+inline constexpr int kPhaseCompileExtension = 9;
+inline constexpr int kTpuTopologyExtension = 16;
+inline constexpr int kShardingsExtension = 19;
+
+/// `FFI` for 5; `unknown` for a number that this list lacks.
+std::string_view extension_name(int type);
+
+}  // namespace meshard::pjrt

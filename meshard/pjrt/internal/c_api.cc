@@ -1,0 +1,104 @@
+#include "meshard/pjrt/internal/c_api.h"
+
+namespace meshard::pjrt::internal {
+namespace {
+
+void free_error(const PJRT_Api* api, PJRT_Error* error) {
+  MESHARD_PJRT_ARGS(PJRT_Error_Destroy, args);
+  args.error = error;
+  api->PJRT_Error_Destroy(&args);
+}
+
+}  // namespace
+
+Error to_error(const PJRT_Api* api, PJRT_Error* error, std::string_view entry) {
+  MESHARD_PJRT_ARGS(PJRT_Error_Message, message);
+  message.error = error;
+  api->PJRT_Error_Message(&message);
+  MESHARD_PJRT_ARGS(PJRT_Error_GetCode, code);
+  code.error = error;
+  code.code = PJRT_Error_Code_UNKNOWN;
+  if (PJRT_Error* second = api->PJRT_Error_GetCode(&code)) free_error(api, second);
+  Error result(static_cast<ErrorCode>(code.code),
+               cat("[", entry, "] ", std::string_view(message.message, message.message_size)));
+  free_error(api, error);
+  return result;
+}
+
+Error missing_entry(const PJRT_Api* api, std::string_view entry) {
+  return Error(ErrorCode::kUnimplemented,
+               cat("[pjrt] the plugin (PJRT API ", api->pjrt_api_version.major_version, ".",
+                   api->pjrt_api_version.minor_version, ") has no ", entry));
+}
+
+std::vector<NamedValue> read_named_values(const PJRT_NamedValue* values, std::size_t count) {
+  std::vector<NamedValue> result;
+  result.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const PJRT_NamedValue& from = values[i];
+    NamedValue to;
+    to.name.assign(from.name, from.name_size);
+    switch (from.type) {
+      case PJRT_NamedValue_kString:
+        to.value = std::string(from.string_value, from.value_size);
+        break;
+      case PJRT_NamedValue_kInt64: to.value = from.int64_value; break;
+      case PJRT_NamedValue_kInt64List:
+        to.value = std::vector<std::int64_t>(from.int64_array_value,
+                                             from.int64_array_value + from.value_size);
+        break;
+      case PJRT_NamedValue_kFloat: to.value = from.float_value; break;
+      case PJRT_NamedValue_kBool: to.value = from.bool_value; break;
+    }
+    result.push_back(std::move(to));
+  }
+  return result;
+}
+
+std::vector<PJRT_NamedValue> view_named_values(std::span<const NamedValue> values) {
+  std::vector<PJRT_NamedValue> result;
+  result.reserve(values.size());
+  for (const NamedValue& from : values) {
+    PJRT_NamedValue to{};
+    to.struct_size = PJRT_NamedValue_STRUCT_SIZE;
+    to.name = from.name.data();
+    to.name_size = from.name.size();
+    to.value_size = 1;
+    if (auto* text = std::get_if<std::string>(&from.value)) {
+      to.type = PJRT_NamedValue_kString;
+      to.string_value = text->data();
+      to.value_size = text->size();
+    } else if (auto* number = std::get_if<std::int64_t>(&from.value)) {
+      to.type = PJRT_NamedValue_kInt64;
+      to.int64_value = *number;
+    } else if (auto* list = std::get_if<std::vector<std::int64_t>>(&from.value)) {
+      to.type = PJRT_NamedValue_kInt64List;
+      to.int64_array_value = list->data();
+      to.value_size = list->size();
+    } else if (auto* real = std::get_if<float>(&from.value)) {
+      to.type = PJRT_NamedValue_kFloat;
+      to.float_value = *real;
+    } else {
+      to.type = PJRT_NamedValue_kBool;
+      to.bool_value = std::get<bool>(from.value);
+    }
+    result.push_back(to);
+  }
+  return result;
+}
+
+void destroy_event(const PJRT_Api* api, PJRT_Event* event) {
+  if (event == nullptr) return;
+  MESHARD_PJRT_ARGS(PJRT_Event_Destroy, args);
+  args.event = event;
+  if (PJRT_Error* error = api->PJRT_Event_Destroy(&args)) free_error(api, error);
+}
+
+void destroy_buffer(const PJRT_Api* api, PJRT_Buffer* buffer) {
+  if (buffer == nullptr) return;
+  MESHARD_PJRT_ARGS(PJRT_Buffer_Destroy, args);
+  args.buffer = buffer;
+  if (PJRT_Error* error = api->PJRT_Buffer_Destroy(&args)) free_error(api, error);
+}
+
+}  // namespace meshard::pjrt::internal

@@ -1,0 +1,51 @@
+// Calls through a plugin's function table. Private to the sources of meshard/pjrt: the only header
+// that includes the C API.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/pjrt/named_value.h"
+#include "pjrt/pjrt_c_api.h"
+
+/// Declares the zeroed argument struct of an entry with its struct_size.
+#define MESHARD_PJRT_ARGS(Entry, name) \
+  Entry##_Args name{};                 \
+  name.struct_size = Entry##_Args_STRUCT_SIZE
+
+/// Whether the plugin's table is long enough to have the entry, and the entry is there.
+#define MESHARD_PJRT_HAS(api, Entry) \
+  ((api)->struct_size >= offsetof(PJRT_Api, Entry) + sizeof(void*) && (api)->Entry != nullptr)
+
+/// Calls an entry, optional or not: a Result<void>.
+#define MESHARD_PJRT_CALL(api, Entry, args)                                          \
+  (MESHARD_PJRT_HAS(api, Entry)                                                      \
+       ? ::meshard::pjrt::internal::take_error((api), (api)->Entry(&(args)), #Entry) \
+       : ::meshard::pjrt::internal::missing_entry((api), #Entry))
+
+namespace meshard::pjrt::internal {
+
+/// The Error of a failed call; frees `error`. @pre error != nullptr
+Error to_error(const PJRT_Api* api, PJRT_Error* error, std::string_view entry);
+
+inline Result<void> take_error(const PJRT_Api* api, PJRT_Error* error, std::string_view entry) {
+  if (error == nullptr) [[likely]]
+    return {};
+  return to_error(api, error, entry);
+}
+
+/// `unimplemented`, naming the entry and the plugin's version.
+Error missing_entry(const PJRT_Api* api, std::string_view entry);
+
+std::vector<NamedValue> read_named_values(const PJRT_NamedValue* values, std::size_t count);
+
+/// Views of `values`, which must outlive the result.
+std::vector<PJRT_NamedValue> view_named_values(std::span<const NamedValue> values);
+
+/// Frees a PJRT_Event, PJRT_Buffer and so on; a failure to free is nobody's to handle.
+void destroy_event(const PJRT_Api* api, PJRT_Event* event);
+void destroy_buffer(const PJRT_Api* api, PJRT_Buffer* buffer);
+
+}  // namespace meshard::pjrt::internal

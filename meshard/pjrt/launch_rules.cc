@@ -1,0 +1,42 @@
+#include "meshard/pjrt/launch_rules.h"
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+
+namespace meshard::pjrt {
+namespace {
+
+// Measured on API 0.81; the source of 0.114 still has the same queues.
+constexpr LaunchRules kCpuRules = {.max_in_flight = 31,
+                                   .one_launcher = true,
+                                   .error_wedges_client = true,
+                                   .device_launch_may_run_inline = true,
+                                   .checks_propagation_flags_fatally = true,
+                                   .host_memory = true};
+
+constexpr LaunchRuleRow kTable[] = {
+    {"cpu", 0, INT_MAX, kCpuRules,
+     "32 launches that nobody awaits fill every device's queue and block the thread pool; launches "
+     "from two "
+     "threads meet in different orders; an error leaves its partners waiting for ever"},
+};
+
+}  // namespace
+
+std::span<const LaunchRuleRow> launch_rule_table() { return kTable; }
+
+LaunchRules launch_rules(std::string_view platform, int minor) {
+  for (const LaunchRuleRow& row : kTable)
+    if (row.platform == platform && row.first_minor <= minor && minor <= row.last_minor)
+      return row.rules;
+  return {};
+}
+
+int next_launch_id() {
+  static std::atomic<std::uint32_t> counter{0};
+  // 2^31 - 1 ids before one comes again: the launch that had it is long over.
+  return static_cast<int>(counter.fetch_add(1, std::memory_order_relaxed) % INT_MAX) + 1;
+}
+
+}  // namespace meshard::pjrt

@@ -1,0 +1,395 @@
+#include "meshard/pjrt/loaded_executable.h"
+
+#include <algorithm>
+
+#include "meshard/pjrt/internal/client_state.h"
+
+namespace meshard::pjrt {
+
+using internal::ClientState;
+using internal::LaunchRecord;
+
+/// One launch while it is made: devices [first, first + count) of the executable.
+struct LoadedExecutable::Call {
+  std::span<const Buffer* const> arguments;
+  std::span<Buffer> outputs;
+  const LaunchOptions& options;
+  std::size_t first = 0;
+  std::size_t count = 0;
+  /// Each device by a call of its own, which names it.
+  bool device_by_device = false;
+  std::string_view place = {};
+
+  int id = 0;
+  std::uint32_t mark = 0;  // of the buffers that this launch consumes; 0: it consumes none
+  std::span<PJRT_Buffer*> raw_arguments = {};
+  std::span<PJRT_Buffer*> raw_outputs = {};
+  PJRT_Event** events = nullptr;
+};
+
+namespace {
+
+/// Arrays that the plugin reads and fills during a call; kept for the next one.
+struct Scratch {
+  std::vector<PJRT_Buffer*> arguments;
+  std::vector<PJRT_Buffer*> outputs;
+  std::vector<PJRT_Buffer* const*> argument_lists;
+  std::vector<PJRT_Buffer**> output_lists;
+};
+
+Scratch& scratch() {
+  static thread_local Scratch instance;
+  return instance;
+}
+
+}  // namespace
+
+LoadedExecutable::LoadedExecutable(ClientRef client, PJRT_LoadedExecutable* raw,
+                                   Executable executable)
+    : client_(std::move(client)), raw_(raw), executable_(std::move(executable)) {}
+
+LoadedExecutable::LoadedExecutable(LoadedExecutable&& other) noexcept
+    : client_(std::move(other.client_)),
+      raw_(std::exchange(other.raw_, nullptr)),
+      executable_(std::move(other.executable_)),
+      signature_(std::move(other.signature_)),
+      devices_(std::move(other.devices_)),
+      parameter_types_(std::move(other.parameter_types_)),
+      result_types_(std::move(other.result_types_)) {}
+
+LoadedExecutable& LoadedExecutable::operator=(LoadedExecutable&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  std::destroy_at(this);
+  return *std::construct_at(this, std::move(other));
+}
+
+LoadedExecutable::~LoadedExecutable() { release(); }
+
+void LoadedExecutable::release() noexcept {
+  if (raw_ == nullptr) return;
+  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Destroy, args);
+  args.executable = raw_;
+  (void)MESHARD_PJRT_CALL(client_->api, PJRT_LoadedExecutable_Destroy, args);
+  raw_ = nullptr;
+}
+
+Result<LoadedExecutable> LoadedExecutable::make(ClientRef client, PJRT_LoadedExecutable* raw,
+                                                const ExecutableSignature* signature) {
+  const PJRT_Api* api = client->api;
+  LoadedExecutable loaded(client, raw, Executable(api, nullptr));  // owns raw from here on
+  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable, get);
+  get.loaded_executable = raw;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_LoadedExecutable_GetExecutable, get));
+  loaded.executable_ = Executable(api, get.executable, client);
+  MESHARD_RETURN_IF_ERROR(loaded.read_devices());
+  MESHARD_RETURN_IF_ERROR(loaded.read_signature(signature));
+  return loaded;
+}
+
+Result<void> LoadedExecutable::read_devices() {
+  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_AddressableDevices, list);
+  list.executable = raw_;
+  MESHARD_RETURN_IF_ERROR(
+      MESHARD_PJRT_CALL(client_->api, PJRT_LoadedExecutable_AddressableDevices, list));
+  for (std::size_t i = 0; i < list.num_addressable_devices; ++i) {
+    const Device* device = client_->find(list.addressable_devices[i]);
+    if (device == nullptr)
+      return Error(ErrorCode::kInternal, "[pjrt] the plugin named a device that its client lacks");
+    devices_.push_back(device);
+  }
+  return {};
+}
+
+Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signature) {
+  if (signature != nullptr) {
+    signature_ = *signature;
+  } else {
+    MESHARD_ASSIGN_OR_RETURN(std::string module, executable_.optimized_program());
+    MESHARD_ASSIGN_OR_RETURN(signature_, ExecutableSignature::from_module(module));
+  }
+  MESHARD_PJRT_ARGS(PJRT_Executable_NumOutputs, outputs);
+  outputs.executable = executable_.raw();
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(client_->api, PJRT_Executable_NumOutputs, outputs));
+  // The plugin fills as many outputs as it says: a wrong signature would let it write out of
+  // bounds.
+  if (outputs.num_outputs != signature_.results.size())
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[pjrt] the program has ", outputs.num_outputs, " outputs, its signature ",
+                     signature_.results.size()));
+  for (const ArrayType& type : signature_.parameters)
+    parameter_types_.push_back(client_->intern(type));
+  for (const ArrayType& type : signature_.results) result_types_.push_back(client_->intern(type));
+  return {};
+}
+
+bool LoadedExecutable::can_run_device_by_device() const {
+  return devices_.size() == 1 || !signature_.has_collectives ||
+         !client_->rules.device_launch_may_run_inline;
+}
+
+Result<Launch> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
+                                         std::span<Buffer> outputs,
+                                         const LaunchOptions& options) const {
+  Call call{.arguments = arguments, .outputs = outputs, .options = options};
+  call.count = devices_.size();
+  call.place = "execute";
+  return run(call);
+}
+
+Result<LaunchResult> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
+                                               const LaunchOptions& options) const {
+  LaunchResult result;
+  result.outputs.resize(devices_.size() * output_count());
+  MESHARD_ASSIGN_OR_RETURN(result.launch, execute(arguments, result.outputs, options));
+  return result;
+}
+
+Result<Launch> LoadedExecutable::execute_device(std::size_t device,
+                                                std::span<const Buffer* const> arguments,
+                                                std::span<Buffer> outputs,
+                                                const LaunchOptions& options) const {
+  if (device >= devices_.size())
+    return Error(ErrorCode::kOutOfRange, cat("[execute_device] device number ", device,
+                                             " of a program on ", devices_.size(), " devices"));
+  Call call{.arguments = arguments, .outputs = outputs, .options = options};
+  call.first = device;
+  call.count = 1;
+  call.device_by_device = true;
+  call.place = "execute_device";
+  return run(call);
+}
+
+Result<Launch> LoadedExecutable::execute_each_device(std::span<const Buffer* const> arguments,
+                                                     std::span<Buffer> outputs,
+                                                     const LaunchOptions& options) const {
+  Call call{.arguments = arguments, .outputs = outputs, .options = options};
+  call.count = devices_.size();
+  call.device_by_device = true;
+  call.place = "execute_each_device";
+  return run(call);
+}
+
+Result<void> LoadedExecutable::check(const Call& call) const {
+  std::size_t per_device = parameter_types_.size();
+  if (call.arguments.size() != call.count * per_device)
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[", call.place, "] the program takes ", per_device, " arguments on each of ",
+                     call.count, " devices, got ", call.arguments.size(), " in all"));
+  if (call.outputs.size() != call.count * result_types_.size())
+    return Error(
+        ErrorCode::kInvalidArgument,
+        cat("[", call.place, "] the program gives ", result_types_.size(), " outputs on each of ",
+            call.count, " devices, got room for ", call.outputs.size(), " in all"));
+  if (call.device_by_device && !can_run_device_by_device())
+    return Error(ErrorCode::kFailedPrecondition,
+                 cat("[", call.place, "] the program has collectives, and the ", client_->platform,
+                     " plugin may run one device's part in the calling thread: use execute"));
+  if (client_->wedged && call.count > 1)
+    return Error(ErrorCode::kFailedPrecondition,
+                 cat("[", call.place,
+                     "] an earlier launch of this client failed inside the plugin, "
+                     "which completes no further ones on several devices: make a new client"));
+  std::int64_t last = -1;
+  for (std::int64_t kept : call.options.keep) {
+    if (kept <= last || kept >= static_cast<std::int64_t>(per_device))
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[", call.place, "] keep must list parameters 0..", per_device,
+                       " in ascending order, has ", kept, " after ", last));
+    last = kept;
+  }
+  const Buffer* const* argument = call.arguments.data();
+  PJRT_Buffer** raw = call.raw_arguments.data();
+  for (std::size_t k = 0; k < call.count; ++k) {
+    const Device* device = devices_[call.first + k];
+    for (std::size_t i = 0; i < per_device; ++i, ++argument, ++raw) {
+      const Buffer* buffer = *argument;
+      if (buffer == nullptr || buffer->type_ != parameter_types_[i] || buffer->device_ != device ||
+          !buffer->is_live()) [[unlikely]]
+        return explain(call, k, i);
+      *raw = buffer->raw_;
+    }
+  }
+  return {};
+}
+
+Error LoadedExecutable::explain(const Call& call, std::size_t k, std::size_t i) const {
+  const Device* device = devices_[call.first + k];
+  const Buffer* buffer = call.arguments[k * parameter_types_.size() + i];
+  std::string place = cat("[", call.place, "] argument ", i, " of device ", device->id(),
+                          " (number ", call.first + k, "): ");
+  auto invalid = [&](auto... parts) {
+    return Error(ErrorCode::kInvalidArgument, cat(place, parts...));
+  };
+  if (buffer == nullptr) return invalid("no buffer was given");
+  if (auto live = buffer->check_live(call.place); !live.ok())
+    return invalid(live.error().message());
+  if (buffer->client_ != client_.get()) return invalid("the buffer belongs to another client");
+  if (*buffer->type_ != *parameter_types_[i])
+    return invalid("the program takes ", *parameter_types_[i], ", the buffer is ", *buffer->type_);
+  return invalid("the buffer is on device ", buffer->device_->id());
+}
+
+// Marks the buffers that this launch consumes, and finds one that is given twice.
+Result<void> LoadedExecutable::claim_donated(Call& call) const {
+  if (signature_.donated.empty()) return {};
+  std::size_t per_device = parameter_types_.size();
+  std::uint32_t mark = ++client_->launch_mark;
+  if (mark == 0) mark = ++client_->launch_mark;  // 0 is a new buffer's
+  call.mark = mark;
+  auto kept = [&](int parameter) {
+    return std::binary_search(call.options.keep.begin(), call.options.keep.end(), parameter);
+  };
+  auto twice = [&](std::size_t position) {
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[", call.place, "] argument ", position % per_device, " of device ",
+                     devices_[call.first + position / per_device]->id(),
+                     ": the same buffer is given twice, and the program consumes one of them"));
+  };
+  for (std::size_t k = 0; k < call.count; ++k)
+    for (int parameter : signature_.donated) {
+      if (kept(parameter)) continue;
+      std::size_t position = k * per_device + static_cast<std::size_t>(parameter);
+      const Buffer& buffer = *call.arguments[position];
+      if (buffer.launch_mark_ == mark) return twice(position);
+      buffer.launch_mark_ = mark;
+    }
+  std::size_t next_donated = 0;
+  for (std::size_t i = 0; i < per_device; ++i) {
+    bool donated = next_donated < signature_.donated.size() &&
+                   signature_.donated[next_donated] == static_cast<int>(i);
+    if (donated) ++next_donated;
+    if (donated && !kept(static_cast<int>(i))) continue;
+    for (std::size_t k = 0; k < call.count; ++k)
+      if (call.arguments[k * per_device + i]->launch_mark_ == mark)
+        return twice(k * per_device + i);
+  }
+  for (std::size_t k = 0; k < call.count; ++k)
+    for (int parameter : signature_.donated)
+      if (!kept(parameter))
+        call.arguments[k * per_device + static_cast<std::size_t>(parameter)]->life_.store(
+            Buffer::kDonated, std::memory_order_relaxed);
+  return {};
+}
+
+// After a failed launch: what the plugin left alive is alive again.
+void LoadedExecutable::settle_donated(const Call& call) const {
+  std::size_t per_device = parameter_types_.size();
+  for (std::size_t k = 0; k < call.count; ++k)
+    for (int parameter : signature_.donated) {
+      const Buffer& buffer = *call.arguments[k * per_device + static_cast<std::size_t>(parameter)];
+      if (buffer.launch_mark_ == call.mark && buffer.is_donated() &&
+          !buffer.plugin_says_deleted().value_or(true))
+        buffer.life_.store(Buffer::kLive, std::memory_order_relaxed);
+    }
+}
+
+// The plugin's own call or calls. @post on success raw_outputs and events are filled
+Result<void> LoadedExecutable::enter_plugin(Call& call) const {
+  const PJRT_Api* api = client_->api;
+  std::size_t per_device = parameter_types_.size();
+  std::size_t outputs = result_types_.size();
+  Scratch& lists = scratch();
+  for (std::size_t k = 0; k < call.count; ++k) {
+    lists.argument_lists[k] = call.raw_arguments.data() + k * per_device;
+    lists.output_lists[k] = call.raw_outputs.data() + k * outputs;
+  }
+  PJRT_ExecuteOptions options{};
+  options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
+  options.launch_id = call.id;
+  options.non_donatable_input_indices = call.options.keep.data();
+  options.num_non_donatable_input_indices = call.options.keep.size();
+  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Execute, args);
+  args.executable = raw_;
+  args.options = &options;
+  args.num_args = per_device;
+  if (!call.device_by_device) {
+    args.argument_lists = lists.argument_lists.data();
+    args.output_lists = lists.output_lists.data();
+    args.num_devices = call.count;
+    args.device_complete_events = call.events;
+    return internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
+                                "PJRT_LoadedExecutable_Execute");
+  }
+  args.num_devices = 1;
+  for (std::size_t k = 0; k < call.count; ++k) {
+    args.argument_lists = &lists.argument_lists[k];
+    args.output_lists = &lists.output_lists[k];
+    args.execute_device = devices_[call.first + k]->raw();
+    args.device_complete_events = call.events == nullptr ? nullptr : call.events + k;
+    auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
+                                     "PJRT_LoadedExecutable_Execute");
+    if (done.ok()) continue;
+    for (std::size_t j = 0; j < k * outputs; ++j)  // earlier devices' outputs are nobody's now
+      internal::destroy_buffer(api, call.raw_outputs[j]);
+    return done;
+  }
+  return {};
+}
+
+Result<Launch> LoadedExecutable::run(Call& call) const {
+  ClientState& client = *client_.get();
+  Scratch& arrays = scratch();
+  auto fit = [](auto& vector, std::size_t size) {
+    if (vector.size() < size) vector.resize(size);
+  };
+  std::size_t arguments = call.count * parameter_types_.size();
+  std::size_t outputs = call.count * result_types_.size();
+  fit(arrays.arguments, arguments);
+  fit(arrays.outputs, outputs);
+  fit(arrays.argument_lists, call.count);
+  fit(arrays.output_lists, call.count);
+  call.raw_arguments = {arrays.arguments.data(), arguments};
+  call.raw_outputs = {arrays.outputs.data(), outputs};
+
+  std::unique_lock lock(client.launch_mutex);
+  MESHARD_RETURN_IF_ERROR(check(call));
+  MESHARD_RETURN_IF_ERROR(claim_donated(call));
+  bool bounded = client.rules.max_in_flight > 0;
+  if (bounded) {
+    auto& queue = client.in_flight;
+    while (!queue.empty() &&
+           (queue.size() >= static_cast<std::size_t>(client.rules.max_in_flight) ||
+            queue.front()->done.load(std::memory_order_acquire))) {
+      if (!queue.front()->done.load(std::memory_order_acquire))
+        (void)queue.front()->await();  // its error is for whoever holds the launch
+      internal::drop_launch(queue.front());
+      queue.pop_front();
+    }
+  }
+  LaunchRecord* record = nullptr;
+  if (bounded || call.options.track) {
+    record = new LaunchRecord;
+    record->api = client.api;
+    record->events.resize(call.count);
+    call.events = record->events.data();
+  }
+  call.id = next_launch_id();
+  if (record != nullptr) record->id = call.id;
+  if (!client.rules.one_launcher) lock.unlock();
+  auto entered = enter_plugin(call);
+  if (!lock.owns_lock() && (bounded || !entered.ok())) lock.lock();
+  if (!entered.ok()) {
+    if (record != nullptr) internal::drop_launch(record);
+    settle_donated(call);
+    client.wedged |= client.rules.error_wedges_client && call.count > 1 && !call.device_by_device;
+    return entered.error();
+  }
+  if (bounded) {
+    record->references.store(2, std::memory_order_relaxed);
+    client.in_flight.push_back(record);
+  }
+  if (lock.owns_lock()) lock.unlock();
+
+  internal::add_references(&client, static_cast<long>(outputs));
+  std::size_t position = 0;
+  for (std::size_t k = 0; k < call.count; ++k)
+    for (const ArrayType* type : result_types_) {
+      call.outputs[position] =
+          Buffer(&client, call.raw_outputs[position], type, devices_[call.first + k]);
+      ++position;
+    }
+  return record == nullptr ? Launch() : Launch(client_, record);
+}
+
+}  // namespace meshard::pjrt

@@ -1,0 +1,72 @@
+// A device plugin: a shared library that implements the PJRT C API.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/pjrt/named_value.h"
+
+struct PJRT_Api;
+
+namespace meshard::pjrt {
+
+/// A value: the version of the C API that a plugin was built with.
+struct ApiVersion {
+  int major = 0;
+  int minor = 0;
+  /// `0.81`
+  std::string to_string() const;
+  friend bool operator==(const ApiVersion&, const ApiVersion&) = default;
+  friend auto operator<=>(const ApiVersion&, const ApiVersion&) = default;
+};
+
+/// A value: one entry of a plugin's list of extensions.
+struct Extension {
+  int type = 0;
+  std::size_t struct_size = 0;
+  /// `FFI`, `Layouts`, ...; `unknown` for numbers of a newer API.
+  std::string_view name() const;
+};
+
+/// The version of the C API that meshard was built with, and the oldest that it accepts.
+ApiVersion built_api_version();
+ApiVersion oldest_api_version();
+
+/// A handle on a loaded plugin; cheap to copy. A plugin is never unloaded: its threads and static
+/// objects would not survive that. Several plugins live side by side. Safe to use from several
+/// threads.
+class Plugin {
+ public:
+  /// Loads and initialises the plugin at `path`; loading a path again gives the same plugin.
+  /// @error not found if there is no such file; failed precondition if it cannot be loaded (the
+  /// loader's own words) or is no plugin; unimplemented if its API version is not one we can use.
+  static Result<Plugin> load(const std::string& path);
+
+  /// The plugin behind a table that is already in the process.
+  /// @pre `api` stays valid for ever
+  static Result<Plugin> adopt(const PJRT_Api* api, std::string path = "(in process)");
+
+  const std::string& path() const;
+  ApiVersion version() const;
+  /// What the plugin says about itself: `xla_version`, `stablehlo_current_version`, ...
+  const std::vector<NamedValue>& attributes() const;
+  const std::vector<Extension>& extensions() const;
+  bool has_extension(int type) const;
+  /// The newest StableHLO version it reads, e.g. `1.13.3`; empty if it does not say.
+  std::string newest_stablehlo() const;
+  /// The oldest StableHLO version it reads; empty if it does not say.
+  std::string oldest_stablehlo() const;
+  /// The entries of our table that this plugin lacks: empty if it is as new as our header.
+  std::vector<std::string> missing_entries() const;
+
+  const PJRT_Api* api() const;
+  friend bool operator==(const Plugin&, const Plugin&) = default;
+
+ private:
+  struct State;
+  explicit Plugin(const State* state) : state_(state) {}
+  const State* state_;
+};
+
+}  // namespace meshard::pjrt
