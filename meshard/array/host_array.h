@@ -39,7 +39,8 @@ class HostArray {
     if constexpr (std::is_same_v<T, bool>) {
       HostArray array = uninitialized({DType::bool_, std::move(shape)});
       std::byte* data = array.mutable_bytes();
-      for (std::size_t i = 0; i < values.size(); ++i) data[i] = std::byte{values[i]};
+      for (std::size_t i = 0; i < values.size(); ++i)
+        data[i] = std::byte{static_cast<unsigned char>(values[i] ? 1 : 0)};
       return array;
     } else {
       auto kept = std::make_shared<std::vector<T>>(std::move(values));

@@ -151,8 +151,8 @@ class Float8E8M0FNU {
   using bits_type = std::uint8_t;
 
   constexpr Float8E8M0FNU() = default;
-  /// Rounds the value to the nearest power of two, ties to the even code. Negative numbers, zero,
-  /// infinities and values above 2^127 rounded become NaN; small ones 2^-127.
+  /// Rounds to the nearest power of two, ties up (as ml_dtypes: the significand 1 is odd). Negative
+  /// numbers, zeros, infinities and what rounds above 2^127 become NaN; small numbers 2^-127.
   explicit constexpr Float8E8M0FNU(double value) : bits_(encode(value)) {}
   explicit constexpr Float8E8M0FNU(float value) : bits_(encode(value)) {}
   template <class T>
@@ -182,9 +182,7 @@ class Float8E8M0FNU {
     std::uint64_t wide = std::bit_cast<std::uint64_t>(value);
     if (wide >> 63 || wide == 0 || wide >> 52 == 0x7FF) return 0xFF;
     int code = static_cast<int>(wide >> 52) - 1023 + 127;
-    std::uint64_t rest = wide & ((std::uint64_t{1} << 52) - 1);
-    std::uint64_t half = std::uint64_t{1} << 51;
-    if (rest > half || (rest == half && (code & 1))) ++code;
+    if (wide >> 51 & 1) ++code;  // the fraction is one half or more
     if (code < 0) return 0;
     return static_cast<std::uint8_t>(code > 0xFE ? 0xFF : code);
   }

@@ -55,7 +55,10 @@ def row(name, dtype):
     codes = np.arange(1 << (8 * np.dtype(dtype).itemsize), dtype=np.uint32).astype(unsigned)
     values, bits = decoded(dtype, codes)
     half = len(codes) if name == "Float8E8M0FNU" else len(codes) // 2
-    inputs = middles(values, np.flatnonzero(np.isfinite(values[:half])))
+    positive = np.flatnonzero(np.isfinite(values[:half]))
+    if name == "Float8E8M0FNU":
+        positive = positive[1:]  # ml_dtypes 0.6.0 rounds the subnormal 0x1.7ffffcp-127 up, to 2^-126
+    inputs = middles(values, positive)
     if name != "Float8E8M0FNU":
         inputs = np.concatenate([inputs, -inputs])
     with np.errstate(all="ignore"):

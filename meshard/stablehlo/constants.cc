@@ -1,0 +1,122 @@
+#include "meshard/stablehlo/constants.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "meshard/stablehlo/types.h"
+
+namespace meshard::stablehlo {
+namespace {
+
+constexpr char kHex[] = "0123456789ABCDEF";
+
+void append_byte(std::string& out, unsigned byte) {
+  out.push_back(kHex[byte >> 4]);
+  out.push_back(kHex[byte & 15]);
+}
+
+bool all_equal(const std::byte* data, std::size_t bytes, std::size_t width) {
+  return std::memcmp(data, data + width, bytes - width) == 0;
+}
+
+/// The bits of one element, most significant first: a literal of any float type.
+void append_hex_literal(std::string& out, const std::byte* element, std::size_t width) {
+  out.append("0x");
+  for (std::size_t i = width; i-- > 0;) append_byte(out, static_cast<unsigned>(element[i]));
+}
+
+/// Decimal digits if they are short and give the value back exactly: the parser reads them as a
+/// double, so they must be those of a double.
+bool append_decimal(std::string& out, double value) {
+  constexpr std::ptrdiff_t kShort = 10;
+  if (!std::isfinite(value) || (value == 0 && std::signbit(value))) return false;
+  char buffer[40];
+  char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  if (end - buffer > kShort) return false;
+  std::string_view text(buffer, static_cast<std::size_t>(end - buffer));
+  if (text.find('.') != std::string_view::npos) {
+    out.append(text);
+  } else {  // MLIR's floats have a point, before any exponent
+    std::size_t exponent = std::min(text.find('e'), text.size());
+    out.append(text.substr(0, exponent));
+    out.append(".0");
+    out.append(text.substr(exponent));
+  }
+  return true;
+}
+
+void append_literal(std::string& out, DType dtype, const std::byte* element) {
+  visit_dtype(dtype, [&]<class T>() {
+    T value;
+    std::memcpy(&value, element, sizeof(T));
+    if constexpr (std::is_same_v<T, bool>) {
+      out.append(value ? "true" : "false");
+    } else if constexpr (std::is_integral_v<T>) {
+      append(out, value);
+    } else if (!append_decimal(out, static_cast<double>(value))) {
+      append_hex_literal(out, element, sizeof(T));
+    }
+  });
+}
+
+void append_bytes(std::string& out, const std::byte* data, std::size_t bytes) {
+  std::size_t start = out.size();
+  out.resize(start + 2 * bytes);
+  char* text = out.data() + start;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    auto byte = static_cast<unsigned>(data[i]);
+    *text++ = kHex[byte >> 4];
+    *text++ = kHex[byte & 15];
+  }
+}
+
+void append_packed_bools(std::string& out, const std::byte* data, std::size_t count) {
+  for (std::size_t start = 0; start < count; start += 8) {
+    unsigned byte = 0;
+    for (std::size_t i = start; i < count && i < start + 8; ++i)
+      byte |= static_cast<unsigned>(data[i] != std::byte{0}) << (i - start);
+    append_byte(out, byte);
+  }
+}
+
+}  // namespace
+
+void append_dense(std::string& out, const HostArray& array) {
+  const std::byte* data = array.bytes();
+  auto bytes = static_cast<std::size_t>(array.size_in_bytes());
+  std::size_t width = size_in_bytes(array.dtype());
+  out.append("dense<");
+  if (bytes != 0 && all_equal(data, bytes, width)) {
+    append_literal(out, array.dtype(), data);
+  } else if (bytes != 0) {
+    out.append("\"0x");
+    if (array.dtype() == DType::bool_)
+      append_packed_bools(out, data, bytes);
+    else
+      append_bytes(out, data, bytes);
+    out.push_back('"');
+  }
+  out.append("> : ");
+  append_type(out, array.type());
+}
+
+std::string dense_text(const HostArray& array) {
+  std::string out;
+  append_dense(out, array);
+  return out;
+}
+
+std::string splat_text(const TensorType& type, double value) {
+  std::string out = "dense<";
+  if (type.size() != 0) {
+    HostArray one = HostArray::full({type.dtype, {}}, value);
+    append_literal(out, type.dtype, one.bytes());
+  }
+  out.append("> : ");
+  append_type(out, type);
+  return out;
+}
+
+}  // namespace meshard::stablehlo

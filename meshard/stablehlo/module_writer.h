@@ -1,0 +1,211 @@
+// Writes a StableHLO module as text. Knows no graph: the caller numbers the values and gives their
+// types; meshes and shardings arrive as Shardy text.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/array/host_array.h"
+#include "meshard/stablehlo/attributes.h"
+#include "meshard/stablehlo/types.h"
+
+namespace meshard::stablehlo {
+
+/// A value: an SSA value and a reference to its type, which must outlive the call it is given to.
+struct Typed {
+  Value value;
+  const TensorType* type;
+  Typed(Value v, const TensorType& t) : value(v), type(&t) {}
+};
+
+/// A view of a list of T: braces, a vector, an InlineVector, a span. Valid during the call.
+template <class T>
+class ListOf {
+ public:
+  ListOf(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
+  template <class Range>
+  requires std::convertible_to<const Range&, std::span<const T>> ListOf(
+      const Range& range) {  // NOLINT: a view
+    std::span<const T> span = range;
+    data_ = span.data();
+    size_ = span.size();
+  }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  std::size_t size() const { return size_; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  const T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// An argument of a function. Its value is Value::argument(position).
+struct ArgumentText {
+  const TensorType* type;
+  std::string_view sharding;    ///< `<@mesh, [{"x"}, {}]>`; empty: none
+  int aliases_output = -1;      ///< the result that may take this argument's buffer
+  bool donated = false;         ///< jax.buffer_donor: any result may take it
+  std::string_view name;        ///< as a location; empty: none
+  std::string_view attributes;  ///< more attributes, as text
+};
+
+/// A result of a function.
+struct ResultText {
+  const TensorType* type;
+  std::string_view sharding;
+  std::string_view attributes;
+};
+
+class ModuleWriter;
+
+/// One op in generic form, written as its parts are named: attributes first, then regions, then
+/// done(). Use as one chain; a begun op must be ended.
+///
+///     writer.op("stablehlo.transpose", {{r, type}}, {{x, x_type}}, "n3")
+///         .i64_array("permutation", {1, 0}).done();
+///     // %3 = "stablehlo.transpose"(%2) <{permutation = array<i64: 1, 0>}> : (tensor<2x4xf32>) ->
+///     ...
+class OpWriter {
+ public:
+  OpWriter(OpWriter&&) = default;
+
+  /// `name = 5 : i64`
+  OpWriter& i64(std::string_view name, std::int64_t value);
+  /// `name = 5 : i32`
+  OpWriter& i32(std::string_view name, std::int32_t value);
+  /// `name = 0x3F800000 : f32`: exact.
+  OpWriter& f32(std::string_view name, float value);
+  /// `name = true`
+  OpWriter& boolean(std::string_view name, bool value);
+  /// `name = array<i64: 0, 1>`
+  OpWriter& i64_array(std::string_view name, ListOf<std::int64_t> values);
+  /// `name = array<i1: true, false>`; not zero is true.
+  OpWriter& bool_array(std::string_view name, ListOf<std::int64_t> values);
+  /// `name = dense<...> : tensor<...>`
+  OpWriter& dense(std::string_view name, const HostArray& array);
+  /// `name = #stablehlo<kind VALUE>`, as in `#stablehlo<comparison_direction LT>`.
+  OpWriter& enumeration(std::string_view name, std::string_view kind, std::string_view value);
+  /// `name = [#stablehlo<kind VALUE>, ...]`, as for precision_config.
+  OpWriter& enumerations(std::string_view name, std::string_view kind,
+                         ListOf<std::string_view> values);
+  OpWriter& dimension_numbers(std::string_view name, const DotDimensionNumbers& numbers);
+  OpWriter& dimension_numbers(std::string_view name, const GatherDimensionNumbers& numbers);
+  OpWriter& dimension_numbers(std::string_view name, const ScatterDimensionNumbers& numbers);
+  OpWriter& dimension_numbers(std::string_view name, const ConvolutionDimensionNumbers& numbers);
+  /// `name = "text"`
+  OpWriter& string(std::string_view name, std::string_view text);
+  /// `name = tensor<4xf32>`
+  OpWriter& type(std::string_view name, const TensorType& type);
+  /// `name = @function`
+  OpWriter& symbol(std::string_view name, std::string_view function);
+  /// `name`
+  OpWriter& unit(std::string_view name);
+  /// `name = text`, as it is.
+  OpWriter& raw(std::string_view name, std::string_view text);
+
+  /// Begins a region. Its arguments, one for each type, come from ModuleWriter::block_arguments.
+  /// The ops written until end_region() are its body; the last is ModuleWriter::terminate.
+  OpWriter& begin_region(ListOf<Typed> arguments = {});
+  OpWriter& end_region();
+  /// A region that `body()` writes.
+  template <std::invocable Body>
+  OpWriter& region(ListOf<Typed> arguments, Body&& body) {
+    begin_region(arguments);
+    body();
+    return end_region();
+  }
+
+  /// An attribute outside the op's properties (after its regions), such as
+  /// mhlo.frontend_attributes.
+  OpWriter& discardable(std::string_view name, std::string_view text);
+  /// Ends the op.
+  void done();
+
+ private:
+  friend class ModuleWriter;
+  OpWriter(ModuleWriter& writer, std::size_t signature) : writer_(writer), signature_(signature) {}
+  std::string& begin_attribute(std::string_view name);
+
+  enum class State : std::uint8_t { kNames, kAttributes, kRegions, kDiscardable };
+  ModuleWriter& writer_;
+  std::size_t signature_;  // where this op's types and location begin in the writer's pending text
+  State state_ = State::kNames;
+};
+
+/// An owner: a module being written. Functions follow one another; ops go to the function last
+/// begun.
+class ModuleWriter {
+ public:
+  /// Begins `module @name attributes {mhlo.num_partitions = ..., mhlo.num_replicas = ...}`.
+  explicit ModuleWriter(std::string_view name = "main", std::int64_t num_partitions = 1,
+                        std::int64_t num_replicas = 1);
+
+  /// More room at once, in bytes.
+  void reserve(std::size_t bytes) { text_.reserve(bytes); }
+  /// `sdy.mesh @name = <["x"=2]>`, before the first function.
+  void mesh(std::string_view name, std::string_view text);
+
+  /// Begins a function; `main` is to be public, what it calls private.
+  void begin_function(std::string_view name, ListOf<ArgumentText> arguments,
+                      ListOf<ResultText> results, bool is_public = true);
+  /// `return`, and the end of the function.
+  void end_function(ListOf<Typed> results);
+  /// The whole text. The writer is spent.
+  std::string finish() &&;
+
+  /// An op of which operands and result all have one type, in the short form:
+  /// `%2 = stablehlo.add %0, %1 : tensor<4xf32> loc("n7")`.
+  /// @pre the op has this form: unary and binary arithmetic and logic of StableHLO. Comparisons,
+  /// select, clamp, convert and chlo ops have other short forms: write them with op().
+  void elementwise(std::string_view mnemonic, Value result, ListOf<Value> operands,
+                   const TensorType& type, std::string_view location = {});
+  /// Any op, in generic form.
+  OpWriter op(std::string_view mnemonic, ListOf<Typed> results, ListOf<Typed> operands,
+              std::string_view location = {});
+  /// `%0 = stablehlo.constant dense<...> : tensor<...>`
+  void constant(Value result, const HostArray& array, std::string_view location = {});
+  /// A constant of one value everywhere.
+  void splat(Value result, const TensorType& type, double value, std::string_view location = {});
+  /// A scalar constant under a temporary name, such as the initial value of a reduction.
+  Value scalar(DType dtype, double value);
+  /// `%1 = sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]> : tensor<8x4xf32>`
+  void sharding_constraint(Value result, Value operand, const TensorType& type,
+                           std::string_view sharding, std::string_view location = {});
+  /// `%1, %2 = func.call @f(%0) : (...) -> (...)`
+  void call(std::string_view function, ListOf<Typed> results, ListOf<Typed> operands,
+            std::string_view location = {});
+  /// `stablehlo.custom_call` of this target; continue with the attributes that the target needs,
+  /// such as `i32("api_version", 4)`.
+  OpWriter custom_call(std::string_view target, ListOf<Typed> results, ListOf<Typed> operands,
+                       std::string_view location = {});
+  /// Ends a region: `stablehlo.return %t3 : tensor<f32>`.
+  void terminate(ListOf<Typed> values, std::string_view mnemonic = "stablehlo.return");
+
+  /// A fresh name for a value inside one op's emission.
+  Value temporary() { return {temporaries_++, Value::Kind::kTemporary}; }
+  /// A fresh name for an argument of a region.
+  Value block_argument() { return {block_arguments_++, Value::Kind::kBlockArgument}; }
+  /// A line of text as it is, for ops that have no helper.
+  void raw_line(std::string_view line);
+
+ private:
+  friend class OpWriter;
+  void indent() { text_.append(2 * depth_, ' '); }
+  void begin_op(ListOf<Typed> results);
+  void append_location(std::string_view location);
+  void append_operands(ListOf<Typed> operands);
+  static void append_types(std::string& out, ListOf<Typed> values, bool always_in_parentheses);
+
+  std::string text_;
+  std::string pending_;  // types and locations of the ops begun, innermost last
+  std::size_t depth_ = 1;
+  std::int32_t temporaries_ = 0;
+  std::int32_t block_arguments_ = 0;
+};
+
+}  // namespace meshard::stablehlo

@@ -1,0 +1,61 @@
+#include "meshard/stablehlo/types.h"
+
+#include <charconv>
+
+namespace meshard::stablehlo {
+
+void append_number(std::string& out, std::int64_t number) {
+  if (number >= 0 && number < 10) return out.push_back(static_cast<char>('0' + number));
+  char buffer[24];
+  char* end = std::to_chars(buffer, buffer + sizeof buffer, number).ptr;
+  out.append(buffer, end);
+}
+
+void append_type(std::string& out, const TensorType& type) {
+  out.append("tensor<");
+  for (std::int64_t size : type.shape) {
+    append_number(out, size);
+    out.push_back('x');
+  }
+  out.append(stablehlo_name(type.dtype));
+  out.push_back('>');
+}
+
+std::string type_text(const TensorType& type) {
+  std::string out;
+  append_type(out, type);
+  return out;
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  out.push_back('"');
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out.push_back('\\');
+      out.push_back(c);
+    } else if (byte < 0x20 || byte >= 0x7F) {
+      out.push_back('\\');
+      out.push_back(kHex[byte >> 4]);
+      out.push_back(kHex[byte & 15]);
+    } else {
+      out.push_back(c);
+    }
+  }
+  out.push_back('"');
+}
+
+void append_value(std::string& out, Value value) {
+  constexpr std::string_view kPrefixes[] = {"%", "%arg", "%t", "%b"};
+  out.append(kPrefixes[static_cast<int>(value.kind)]);
+  append_number(out, value.number);
+}
+
+std::string Value::to_string() const {
+  std::string out;
+  append_value(out, *this);
+  return out;
+}
+
+}  // namespace meshard::stablehlo

@@ -1,0 +1,38 @@
+// The text of StableHLO types and values.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "meshard/array/shape.h"
+
+namespace meshard::stablehlo {
+
+/// Appends a number in decimal.
+void append_number(std::string& out, std::int64_t number);
+
+/// Appends `tensor<8x4xf32>`; a scalar is `tensor<f32>`.
+void append_type(std::string& out, const TensorType& type);
+std::string type_text(const TensorType& type);
+
+/// Appends text between double quotes, with MLIR's escapes (`\"`, `\\`, `\0A`).
+void append_quoted(std::string& out, std::string_view text);
+
+/// A value: the name of an SSA value, `%7`, `%arg0`, `%t3` or `%b2`.
+struct Value {
+  enum class Kind : std::uint8_t {
+    kResult,         ///< `%7`: numbered by the caller
+    kArgument,       ///< `%arg0`: of a function
+    kTemporary,      ///< `%t3`: numbered by the module's writer, inside one op's emission
+    kBlockArgument,  ///< `%b2`: of a region
+  };
+  std::int32_t number = 0;
+  Kind kind = Kind::kResult;
+
+  static constexpr Value result(std::int32_t number) { return {number, Kind::kResult}; }
+  static constexpr Value argument(std::int32_t number) { return {number, Kind::kArgument}; }
+  std::string to_string() const;
+  friend bool operator==(const Value&, const Value&) = default;
+};
+void append_value(std::string& out, Value value);
+
+}  // namespace meshard::stablehlo
