@@ -27,24 +27,27 @@ std::string shardy_text(const Mesh& mesh, const Mesh& numbering) {
   return cat('<', axes_text(mesh), ", device_ids=[", ids, "]>");
 }
 
-Result<Mesh> parse_shardy_mesh(std::string_view text) {
-  return parse_whole("sdy.mesh", text, [](TextScanner& scanner) {
-    scanner.expect("<");
-    scanner.expect("[");
-    std::vector<MeshAxis> axes;
-    scanner.list("]", [&] {
-      std::string name = scanner.quoted();
-      scanner.expect("=");
-      axes.push_back({std::move(name), scanner.integer()});
-    });
-    if (scanner.accept(">")) return Mesh(std::move(axes), SourceLocation{});
-    scanner.expect(",");
-    scanner.expect("device_ids");
+Mesh read_shardy_mesh(TextScanner& scanner) {
+  scanner.expect("<");
+  scanner.expect("[");
+  std::vector<MeshAxis> axes;
+  scanner.list("]", [&] {
+    std::string name = scanner.quoted();
     scanner.expect("=");
-    RankMap map = RankMap::read(scanner);
-    scanner.expect(">");
-    return Mesh(std::move(axes), std::move(map), SourceLocation{});
+    axes.push_back({std::move(name), scanner.integer()});
   });
+  if (scanner.accept(">")) return Mesh(std::move(axes), SourceLocation{});
+  scanner.expect(",");
+  scanner.expect("device_ids");
+  scanner.expect("=");
+  RankMap map = RankMap::read(scanner);
+  scanner.expect(">");
+  return Mesh(std::move(axes), std::move(map), SourceLocation{});
+}
+
+Result<Mesh> parse_shardy_mesh(std::string_view text) {
+  return parse_whole("sdy.mesh", text,
+                     [](TextScanner& scanner) { return read_shardy_mesh(scanner); });
 }
 
 }  // namespace meshard

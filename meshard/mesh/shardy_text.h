@@ -16,5 +16,6 @@ std::string shardy_text(const Mesh& mesh, const Mesh& numbering);
 
 /// Reads both forms; device ids are those written, or 0..n-1.
 Result<Mesh> parse_shardy_mesh(std::string_view text);
+Mesh read_shardy_mesh(TextScanner& scanner);
 
 }  // namespace meshard

@@ -125,6 +125,14 @@ class Sharding {
 
   /// Number of earlier positions that hold the same tile. @pre the position is one of the mesh
   std::int64_t replica_id(std::int64_t position) const { return state_->replica(position); }
+  /// The position that holds replica `replica` of a tile, given by its index in each dimension.
+  /// @pre tile.size() >= rank(); every index below num_tiles, the replica below num_replicas()
+  /// @post tile_index(d, p) = tile[d] and replica_id(p) = replica
+  std::int64_t position_of(IntView tile, std::int64_t replica) const {
+    std::int64_t position = state_->replica.offset(replica);
+    for (std::size_t d = 0; d < rank(); ++d) position += state_->index[d].offset(tile[d]);
+    return position;
+  }
   /// On how many devices each tile lies.
   std::int64_t num_replicas() const { return state_->replica.size(); }
 

@@ -1,0 +1,65 @@
+#include "meshard/sharding/replica_groups.h"
+
+#include <algorithm>
+
+#include "meshard/layout/recognise.h"
+#include "meshard/layout/split.h"
+#include "meshard/mesh/axis_groups.h"
+#include "meshard/sharding/tile_assignment.h"
+
+namespace meshard {
+namespace {
+
+AxisList in_mesh_order(const Mesh& mesh, const AxisList& axes) {
+  return remaining_axes(mesh, remaining_axes(mesh, axes));
+}
+
+// The axes whose steps are the distances inside one group, if there are such axes.
+std::optional<AxisList> axes_of_group(const Mesh& mesh, std::vector<std::int64_t> group) {
+  std::sort(group.begin(), group.end());
+  std::optional<Layout> steps = recognise(group);
+  if (!steps) return std::nullopt;
+  Result<AxisList> axes = axes_of(mesh, *steps);
+  if (!axes) return std::nullopt;
+  return in_mesh_order(mesh, *axes);
+}
+
+}  // namespace
+
+std::optional<AxisList> axes_of_groups(const Mesh& mesh,
+                                       std::span<const std::vector<std::int64_t>> groups) {
+  if (groups.empty()) return remaining_axes(mesh, {});
+  if (groups[0].empty()) return std::nullopt;
+  std::optional<AxisList> axes = axes_of_group(mesh, groups[0]);
+  if (!axes) return std::nullopt;
+  AxisGroups expected(mesh, *axes);
+  if (static_cast<std::int64_t>(groups.size()) != expected.count()) return std::nullopt;
+  std::vector<bool> seen(static_cast<std::size_t>(mesh.size()));
+  for (const std::vector<std::int64_t>& group : groups) {
+    if (static_cast<std::int64_t>(group.size()) != expected.group_size()) return std::nullopt;
+    for (std::int64_t position : group) {
+      if (position < 0 || position >= mesh.size()) return std::nullopt;
+      if (seen[static_cast<std::size_t>(position)]) return std::nullopt;
+      seen[static_cast<std::size_t>(position)] = true;
+      if (expected.group_of(position) != expected.group_of(group[0])) return std::nullopt;
+    }
+  }
+  return axes;
+}
+
+std::optional<AxisList> axes_of_groups(const Mesh& mesh, const IotaGroups& groups) {
+  TileAssignment tiles{.kind = TileKind::kTiled,
+                       .dims = {groups.count, groups.group_size},
+                       .reshape_dims = groups.reshape_dims,
+                       .transpose_perm = groups.transpose_perm};
+  if (!tiles.is_iota() || !tiles.validate().ok()) return std::nullopt;
+  Layout positions = tiles.iota_layout();
+  if (positions.size() != mesh.size()) return std::nullopt;
+  Result<Layout> parts = split(positions, tiles.dims);
+  if (!parts) return std::nullopt;
+  Result<AxisList> axes = axes_of(mesh, parts->mode(1));
+  if (!axes) return std::nullopt;
+  return in_mesh_order(mesh, *axes);
+}
+
+}  // namespace meshard
