@@ -70,7 +70,7 @@ def page_examples(page, text):
 
 
 def header_examples(page, text):
-    found, current = [], None
+    found, lines, current = [], [], None
     for number, line in enumerate(text.splitlines(), 1):
         comment = re.match(r"\s*///? ?(.*)$", line)
         words = comment[1].split() if comment else []

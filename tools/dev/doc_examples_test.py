@@ -1,0 +1,99 @@
+"""What doc_examples.py takes for an example, and what it makes of it."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import doc_examples  # noqa: E402
+
+PAGE = """# Title
+```cpp
+int x = 1;
+```
+
+```text output
+...
+2
+```
+```cpp no-run
+#include <vector>
+int main() {
+  if (false) { return 3; }
+}
+```
+```text
+not code
+```
+"""
+
+HEADER = """/// Adds.
+/// @code
+/// int y = 2;
+///
+/// y += 1;
+/// @endcode
+int add(int);
+// @code not an example: two slashes
+/// @code no-run
+/// int z = 3;
+/// @endcode
+"""
+
+
+class DocExamples(unittest.TestCase):
+    def test_page(self):
+        first, second = doc_examples.page_examples(pathlib.Path("docs/a.md"), PAGE)
+        self.assertEqual((first.line, first.text, first.run, first.output), (3, "int x = 1;", True, "...\n2"))
+        self.assertEqual((second.line, second.run, second.output), (11, False, None))
+        self.assertFalse(first.has_main())
+        self.assertTrue(second.has_main())
+        self.assertEqual(first.name(), "docs_a_md_line_3")
+
+    def test_header(self):
+        first, second = doc_examples.header_examples(pathlib.Path("meshard/a.h"), HEADER)
+        self.assertEqual((first.line, first.text, first.run), (3, "int y = 2;\n\ny += 1;", True))
+        self.assertEqual((second.text, second.run), ("int z = 3;", False))
+
+    def test_output_must_follow_an_example(self):
+        with self.assertRaisesRegex(ValueError, "a.md:1: an output without an example"):
+            doc_examples.page_examples(pathlib.Path("a.md"), "```text output\nx\n```\n")
+
+    def test_unknown_mark(self):
+        with self.assertRaisesRegex(ValueError, "a.md:1: `cpp norun`"):
+            doc_examples.page_examples(pathlib.Path("a.md"), "```cpp norun\nx\n```\n")
+
+    def run_generated(self, page):
+        """Builds and runs the generated program, with an empty meshard.h."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "meshard").mkdir()
+            (root / "meshard" / "meshard.h").write_text("#pragma once\nnamespace meshard {}\n")
+            (root / "README.md").write_text(page)
+            (root / "all.cc").write_text(doc_examples.generate(root))
+            command = ["g++", "-std=c++20", "-O0", "-I", folder, "all.cc", "-lgtest", "-lgtest_main",
+                       "-o", "all"]
+            built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            if built.returncode != 0:
+                return built.stderr
+            return subprocess.run(["./all"], cwd=folder, capture_output=True, text=True).stdout
+
+    def test_generated_program(self):
+        program = '#include <cstdio>\nint main() { std::printf("a\\nb\\n2\\n"); }'
+        text = self.run_generated(
+            f"```cpp\n{program}\n```\n```text output\na\n...\n2\n```\n"
+            f"```cpp\n{program}\n```\n```text output\na\n2\n```\n"
+            '```cpp\nint i = 7; if (i != 7) throw std::runtime_error("x");\n```\n'
+            '```cpp no-run\nthrow std::runtime_error("never run");\n```\n')
+        self.assertIn("[  PASSED  ] 2 tests", text)
+        self.assertIn("1 FAILED TEST", text)
+        self.assertIn("DocExamples.README_md_line_11", text)
+
+    def test_compiler_names_the_page(self):
+        self.assertIn("README.md:3:", self.run_generated("```cpp\nint a = 1;\nint b = nothing;\n```\n"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)
