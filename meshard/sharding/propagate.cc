@@ -1,0 +1,180 @@
+#include "meshard/sharding/propagate.h"
+
+#include <numeric>
+
+namespace meshard {
+namespace {
+
+struct FactorAxes {
+  AxisList axes;
+  std::size_t operand = 0;  // where they come from
+};
+
+void check_operands(const ShardingRule& rule, std::span<const Sharding> operands) {
+  if (operands.empty() || operands.size() != rule.operands().size())
+    throw_invalid({}, "[propagate] ", operands.size(), " shardings for the ",
+                  rule.operands().size(), " operands of ", rule);
+  for (std::size_t t = 0; t < operands.size(); ++t) {
+    if (operands[t].rank() != rule.operands()[t].size())
+      throw_invalid({}, "[propagate] operand ", t, " has ", rule.operands()[t].size(),
+                    " dimensions in ", rule, ", ", operands[t].rank(), " in ", operands[t]);
+    if (operands[t].mesh() != operands[0].mesh())
+      throw_invalid({}, "[propagate] operands are on different meshes: operand 0 on ",
+                    operands[0].mesh(), ", operand ", t, " on ", operands[t].mesh());
+  }
+}
+
+bool is_prefix(const AxisList& shorter, const AxisList& longer) {
+  if (shorter.size() > longer.size()) return false;
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    bool same = shorter[i] == longer[i];
+    if (!same && !(i + 1 == shorter.size() && shorter[i].is_prefix_of(longer[i]))) return false;
+  }
+  return true;
+}
+
+// Deals the axes of one dimension out to its factors, most significant first. False if they do not
+// fall on the factors.
+bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactors& factors,
+               const AxisList& axes, std::vector<AxisList>& by_factor) {
+  auto of = [&](std::size_t i) -> AxisList& {
+    return by_factor[static_cast<std::size_t>(factors[i])];
+  };
+  auto size_of = [&](std::size_t i) {
+    return rule.factors()[static_cast<std::size_t>(factors[i])].size;
+  };
+  std::size_t at = 0;
+  std::int64_t left = size_of(0);  // what the axes so far leave of the current factor
+  for (const AxisRef& axis : axes) {
+    std::int64_t pre = axis.is_whole() ? 1 : axis.pre_size, size = mesh.axis_size(axis);
+    if (size == 1) {
+      of(at).push_back(axis);
+      continue;
+    }
+    while (size > 1) {
+      while (left == 1 && at + 1 < factors.size()) left = size_of(++at);
+      std::int64_t taken = size;
+      if (at + 1 < factors.size()) {  // the last factor takes what comes, even if uneven
+        taken = std::gcd(size, left);
+        if (taken != size && taken != left) return false;
+      }
+      push_axis(mesh, of(at), {axis.name, pre, taken});
+      pre *= taken;
+      size /= taken;
+      left = left % taken == 0 ? left / taken : 1;
+    }
+  }
+  return true;
+}
+
+class Propagator {
+ public:
+  Propagator(const ShardingRule& rule, std::span<const Sharding> operands)
+      : rule_(rule),
+        operands_(operands),
+        mesh_(operands[0].mesh()),
+        by_factor_(rule.factors().size()) {}
+
+  Propagation run() {
+    Propagation out;
+    out.conflict = collect();
+    if (!out.conflict) out.conflict = check_disjoint();
+    if (out.conflict) return out;
+    for (std::size_t f = 0; f < by_factor_.size(); ++f) {
+      FactorKind kind = rule_.factors()[f].kind;
+      AxisList* to = kind == FactorKind::kReduction         ? &out.reduced
+                     : kind == FactorKind::kNeedReplication ? &out.gathered
+                                                            : nullptr;
+      if (to == nullptr) continue;
+      for (const AxisRef& axis : by_factor_[f].axes) to->push_back(axis);
+      if (kind == FactorKind::kNeedReplication) by_factor_[f].axes.clear();
+    }
+    for (std::size_t t = 0; t < rule_.results().size() && !out.conflict; ++t)
+      out.conflict = result(t, out.results);
+    if (out.conflict) out.results.clear();
+    return out;
+  }
+
+ private:
+  using Conflict = std::optional<ShardingConflict>;
+
+  // Axes of every factor, from all operands.
+  Conflict collect() {
+    for (std::size_t t = 0; t < operands_.size(); ++t) {
+      const Sharding& operand = operands_[t];
+      if (!operand.unreduced_axes().empty())
+        return ShardingConflict{std::nullopt, cat("operand ", t, " is still to be summed over ",
+                                                  to_string(operand.unreduced_axes()))};
+      std::vector<AxisList> mine(by_factor_.size());
+      for (std::size_t d = 0; d < operand.rank(); ++d) {
+        const DimensionFactors& factors = rule_.operands()[t][d];
+        if (!deal_axes(mesh_, rule_, factors, operand.axes(d), mine))
+          return ShardingConflict{std::nullopt,
+                                  cat("the axes ", to_string(operand.axes(d)), " of dimension ", d,
+                                      " of operand ", t, " do not fall on its factors in ", rule_)};
+      }
+      for (std::size_t f = 0; f < mine.size(); ++f) {
+        FactorAxes& known = by_factor_[f];
+        if (is_prefix(mine[f], known.axes)) continue;
+        if (!is_prefix(known.axes, mine[f]))
+          return ShardingConflict{static_cast<int>(f),
+                                  cat("factor ", factor_name(static_cast<int>(f)), " is split by ",
+                                      to_string(known.axes), " in operand ", known.operand,
+                                      " and by ", to_string(mine[f]), " in operand ", t)};
+        known = {mine[f], t};
+      }
+    }
+    return std::nullopt;
+  }
+
+  Conflict check_disjoint() const {
+    for (std::size_t f = 0; f < by_factor_.size(); ++f)
+      for (std::size_t g = 0; g < f; ++g)
+        for (const AxisRef& a : by_factor_[f].axes)
+          for (const AxisRef& b : by_factor_[g].axes)
+            if (a.overlaps(b))
+              return ShardingConflict{
+                  static_cast<int>(g),
+                  cat("axis ", a, " splits factor ", factor_name(static_cast<int>(g)),
+                      " in operand ", by_factor_[g].operand, " and factor ",
+                      factor_name(static_cast<int>(f)), " in operand ", by_factor_[f].operand)};
+    return std::nullopt;
+  }
+
+  Conflict result(std::size_t t, std::vector<Sharding>& results) const {
+    std::vector<DimensionSpec> dimensions;
+    for (std::size_t d = 0; d < rule_.results()[t].size(); ++d) {
+      AxisList axes;
+      bool whole_before = true;  // every factor so far is split into single elements
+      for (int factor : rule_.results()[t][d]) {
+        const AxisList& mine = by_factor_[static_cast<std::size_t>(factor)].axes;
+        std::int64_t tiles = AxesIndex(mesh_, mine).size();
+        if (tiles > 1 && !whole_before)
+          return ShardingConflict{
+              factor, cat("dimension ", d, " of result ", t, " would be strided: its factor ",
+                          factor_name(factor), " is split by ", to_string(mine),
+                          " inside a factor that is not split up")};
+        for (const AxisRef& axis : mine) push_axis(mesh_, axes, axis);
+        whole_before =
+            whole_before && tiles == rule_.factors()[static_cast<std::size_t>(factor)].size;
+      }
+      dimensions.emplace_back(std::move(axes));
+    }
+    results.push_back(Sharding(mesh_, PartitionSpec(std::move(dimensions))));
+    return std::nullopt;
+  }
+
+  const ShardingRule& rule_;
+  std::span<const Sharding> operands_;
+  Mesh mesh_;
+  std::vector<FactorAxes> by_factor_;
+};
+
+}  // namespace
+
+Propagation propagate(const ShardingRule& rule, std::span<const Sharding> operands) {
+  check_operands(rule, operands);
+  return Propagator(rule, operands).run();
+}
+
+}  // namespace meshard

@@ -1,0 +1,61 @@
+#include "meshard/sharding/tile_grid.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::int64_t kMostDevices = 4096;
+
+std::string label(const Sharding& sharding, std::size_t dimension) {
+  std::string axes;
+  for (const AxisRef& axis : sharding.axes(dimension)) {
+    append(axes, cat(axes.empty() ? "" : ",", axis.name));
+    if (!axis.is_whole()) append(axes, cat(":(", axis.pre_size, ')', axis.size));
+  }
+  if (sharding.is_open(dimension)) append(axes, axes.empty() ? "open" : ",open");
+  return cat("dimension ", dimension, ": ", axes.empty() ? "none" : axes);
+}
+
+std::vector<std::int64_t> holders(const Sharding& sharding, const IntVector& tile) {
+  std::vector<std::int64_t> positions;
+  for (std::int64_t replica = 0; replica < sharding.num_replicas(); ++replica)
+    positions.push_back(sharding.position_of(tile, replica));
+  return positions;
+}
+
+}  // namespace
+
+std::vector<TileGrid> tile_grids(const Sharding& sharding) {
+  if (sharding.mesh().size() > kMostDevices)
+    throw_invalid({}, "[picture] ", sharding.mesh().size(),
+                  " devices are too many to draw; the most is ", kMostDevices);
+  InlineVector<std::size_t, 4> drawn;  // dimensions; the last two are the grid
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    if (sharding.rank() <= 2 || sharding.num_tiles(d) > 1) drawn.push_back(d);
+  std::size_t outer = drawn.size() > 2 ? drawn.size() - 2 : 0;
+  bool has_down = drawn.size() >= 2, has_across = !drawn.empty();
+  std::size_t down = has_down ? drawn[outer] : 0, across = has_across ? drawn.back() : 0;
+
+  std::vector<TileGrid> grids;
+  IntVector tile(sharding.rank(), 0);
+  while (true) {
+    TileGrid grid;
+    for (std::size_t i = 0; i < outer; ++i)
+      append(grid.title, cat(i == 0 ? "" : ", ", label(sharding, drawn[i]), " = ", tile[drawn[i]]));
+    if (has_down) grid.down = label(sharding, down);
+    if (has_across) grid.across = label(sharding, across);
+    for (std::int64_t r = 0; r < (has_down ? sharding.num_tiles(down) : 1); ++r) {
+      grid.cells.emplace_back();
+      for (std::int64_t c = 0; c < (has_across ? sharding.num_tiles(across) : 1); ++c) {
+        if (has_down) tile[down] = r;
+        if (has_across) tile[across] = c;
+        grid.cells.back().push_back(holders(sharding, tile));
+      }
+    }
+    grids.push_back(std::move(grid));
+    std::size_t i = outer;  // the next index of the outer dimensions
+    while (i > 0 && ++tile[drawn[i - 1]] == sharding.num_tiles(drawn[i - 1])) tile[drawn[--i]] = 0;
+    if (i == 0) return grids;
+  }
+}
+
+}  // namespace meshard

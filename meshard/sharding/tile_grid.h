@@ -1,0 +1,23 @@
+// The tiles of a sharding laid out in two dimensions, for pictures.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "meshard/sharding/sharding.h"
+
+namespace meshard {
+
+/// A value: one table of tiles; each cell lists the positions that hold its tile.
+struct TileGrid {
+  /// Index in the dimensions that are not drawn: `dimension 0 = 1`. Empty if there is one grid.
+  std::string title;
+  /// Labels: `dimension 0: data`; empty if there is no such dimension.
+  std::string down, across;
+  std::vector<std::vector<std::vector<std::int64_t>>> cells;
+};
+
+/// All grids of a sharding. @error more than 4096 devices.
+std::vector<TileGrid> tile_grids(const Sharding& sharding);
+
+}  // namespace meshard
