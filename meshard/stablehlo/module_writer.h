@@ -26,7 +26,7 @@ struct Typed {
 template <class T>
 class ListOf {
  public:
-  ListOf(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
+  ListOf(std::initializer_list<T> list) : size_(list.size()) { data_ = list.begin(); }
   template <class Range>
   requires std::convertible_to<const Range&, std::span<const T>> ListOf(
       const Range& range) {  // NOLINT: a view
@@ -47,18 +47,18 @@ class ListOf {
 /// An argument of a function. Its value is Value::argument(position).
 struct ArgumentText {
   const TensorType* type;
-  std::string_view sharding;    ///< `<@mesh, [{"x"}, {}]>`; empty: none
-  int aliases_output = -1;      ///< the result that may take this argument's buffer
-  bool donated = false;         ///< jax.buffer_donor: any result may take it
-  std::string_view name;        ///< as a location; empty: none
-  std::string_view attributes;  ///< more attributes, as text
+  std::string_view sharding = {};    ///< `<@mesh, [{"x"}, {}]>`; empty: none
+  int aliases_output = -1;           ///< the result that may take this argument's buffer
+  bool donated = false;              ///< jax.buffer_donor: any result may take it
+  std::string_view name = {};        ///< as a location; empty: none
+  std::string_view attributes = {};  ///< more attributes, as text
 };
 
 /// A result of a function.
 struct ResultText {
   const TensorType* type;
-  std::string_view sharding;
-  std::string_view attributes;
+  std::string_view sharding = {};
+  std::string_view attributes = {};
 };
 
 class ModuleWriter;

@@ -1,0 +1,48 @@
+#include "meshard/stablehlo/types.h"
+
+#include <gtest/gtest.h>
+
+namespace meshard::stablehlo {
+namespace {
+
+std::string number(std::int64_t value) {
+  std::string out;
+  append_number(out, value);
+  return out;
+}
+std::string quoted(std::string_view text) {
+  std::string out;
+  append_quoted(out, text);
+  return out;
+}
+
+// The specification, "Types": a scalar tensor has no sizes; unsigned integers are `ui`, booleans
+// `i1`.
+TEST(Types, AreSpelledAsInTheSpecification) {
+  EXPECT_EQ(type_text({DType::f32, {}}), "tensor<f32>");
+  EXPECT_EQ(type_text({DType::f32, {8, 4}}), "tensor<8x4xf32>");
+  EXPECT_EQ(type_text({DType::bool_, {3}}), "tensor<3xi1>");
+  EXPECT_EQ(type_text({DType::u32, {0, 12}}), "tensor<0x12xui32>");
+  EXPECT_EQ(type_text({DType::f8e4m3fn, {1024}}), "tensor<1024xf8E4M3FN>");
+}
+
+TEST(Types, Numbers) {
+  for (std::int64_t value :
+       {std::int64_t{0}, std::int64_t{9}, std::int64_t{10}, std::int64_t{-7}, INT64_MAX, INT64_MIN})
+    EXPECT_EQ(number(value), std::to_string(value));
+}
+
+TEST(Types, QuotesAreEscaped) {
+  EXPECT_EQ(quoted("a.b"), "\"a.b\"");
+  EXPECT_EQ(quoted("w[\"q\"]\\\n\xC3"), "\"w[\\\"q\\\"]\\\\\\0A\\C3\"");
+}
+
+TEST(Value, Names) {
+  EXPECT_EQ(Value::result(12).to_string(), "%12");
+  EXPECT_EQ(Value::argument(0).to_string(), "%arg0");
+  EXPECT_EQ((Value{3, Value::Kind::kTemporary}).to_string(), "%t3");
+  EXPECT_EQ((Value{4, Value::Kind::kBlockArgument}).to_string(), "%b4");
+}
+
+}  // namespace
+}  // namespace meshard::stablehlo
