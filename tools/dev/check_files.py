@@ -30,11 +30,16 @@ WORDS = [
 
 
 def listed_files(root):
-    """What git tracks, and new files it does not ignore."""
-    out = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"],
-                         check=True, capture_output=True).stdout
-    names = sorted({name for name in out.decode().split("\0") if name})
-    return [name for name in names if (root / name).is_file()]
+    """What git tracks, and new files it does not ignore. Where git has no say (a source archive), every
+    file outside the build folders."""
+    done = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"],
+                          capture_output=True)
+    if done.returncode == 0:
+        names = {name for name in done.stdout.decode().split("\0") if name}
+    else:
+        names = {str(path.relative_to(root)) for path in root.rglob("*")}
+        names = {name for name in names if not re.match(r"build|\.git/", name) and "__pycache__" not in name}
+    return sorted(name for name in names if (root / name).is_file())
 
 
 def check_file(root, name):
