@@ -1,0 +1,142 @@
+// grad, value_and_grad and vjp: functions from functions.
+#pragma once
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "meshard/autodiff/backward.h"
+#include "meshard/graph/record.h"
+#include "meshard/graph/structure.h"
+
+namespace meshard {
+
+namespace internal {
+
+/// A tensor of the same value that nothing recorded so far depends on: gradients with respect to it end
+/// there. @error invalid argument unless floating-point; `path` names it.
+Tensor differentiation_input(const Tensor& argument, const std::string& path, SourceLocation where);
+/// One, in the type of `loss`. @error invalid argument unless it is a float of rank 0.
+Tensor loss_seed(const Tensor& loss, SourceLocation where);
+
+/// Replaces the tensors of one argument by fresh inputs, and appends these to `inputs`.
+template <class T>
+T make_inputs(const T& argument, std::size_t position, std::vector<Tensor>& inputs,
+              SourceLocation where) {
+  std::vector<Tensor> fresh;
+  structure::for_each(
+      argument,
+      [&](const auto& leaf, const std::string& path) {
+        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+          fresh.push_back(differentiation_input(leaf, path, where));
+      },
+      cat("argument ", position));
+  inputs.insert(inputs.end(), fresh.begin(), fresh.end());
+  return structure::with_tensors(argument, fresh);
+}
+
+template <std::size_t I, std::size_t... Wanted>
+inline constexpr bool kIsWanted = ((I == Wanted) || ...);
+
+/// The loss in what f returned: the tensor itself, or the first of a pair (loss, auxiliary).
+inline const Tensor& loss_of(const Tensor& result) { return result; }
+template <class Auxiliary>
+const Tensor& loss_of(const std::pair<Tensor, Auxiliary>& result) {
+  return result.first;
+}
+
+}  // namespace internal
+
+/// A function of the same arguments that returns (f's result, gradients). f returns a float tensor of
+/// rank 0, or a pair (loss, auxiliary) whose second is passed through. The gradient has the structure of
+/// the argument; `value_and_grad<0, 2>(f)` gives a tuple for several arguments; the default is argument 0.
+/// Gradients take the shardings of their primals.
+///
+/// @error invalid argument if the loss is not a float of rank 0, or a wanted tensor not floating-point.
+template <std::size_t... Wanted, class F>
+auto value_and_grad(F f) {
+  if constexpr (sizeof...(Wanted) == 0) {
+    return value_and_grad<0>(std::move(f));
+  } else {
+    return [f = std::move(f)]<class... Arguments>(const Arguments&... arguments) {
+      static_assert(((Wanted < sizeof...(Arguments)) && ...), "no such argument");
+      SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
+      KeepOperandsScope keep;
+      std::vector<Tensor> inputs;
+      auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        auto one = [&]<std::size_t Position, class T>(std::integral_constant<std::size_t, Position>,
+                                                      const T& argument) {
+          if constexpr (internal::kIsWanted<Position, Wanted...>)
+            return internal::make_inputs(argument, Position, inputs, where);
+          else
+            return argument;
+        };
+        // Braces, so that inputs are made from the left.
+        return std::tuple<Arguments...>{one(std::integral_constant<std::size_t, I>{}, arguments)...};
+      }(std::index_sequence_for<Arguments...>{});
+      auto result = std::apply(f, replaced);
+      const Tensor& loss = internal::loss_of(result);
+      Tensor seed = internal::loss_seed(loss, where);
+      std::vector<Tensor> gradients =
+          backward(std::span(&loss, 1), std::span(&seed, 1), inputs, loss.where());
+      // Inputs lie in the order of the argument list; hand each wanted argument its own.
+      auto given = std::forward_as_tuple(arguments...);
+      std::size_t used = 0;
+      auto parts = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        auto one = [&]<std::size_t Position>(std::integral_constant<std::size_t, Position>) {
+          if constexpr (internal::kIsWanted<Position, Wanted...>) {
+            const auto& argument = std::get<Position>(given);
+            std::size_t count = structure::tensors(argument).size();
+            auto part = structure::with_tensors(
+                argument, std::span<const Tensor>(gradients).subspan(used, count));
+            used += count;
+            return std::tuple(part);
+          } else {
+            return std::tuple<>();
+          }
+        };
+        std::tuple ordered{one(std::integral_constant<std::size_t, I>{})...};
+        return std::apply([](auto&... each) { return std::tuple_cat(each...); }, ordered);
+      }(std::index_sequence_for<Arguments...>{});
+      if constexpr (sizeof...(Wanted) == 1)
+        return std::pair(std::move(result), std::move(std::get<0>(parts)));
+      else
+        return std::pair(std::move(result), std::move(parts));
+    };
+  }
+}
+
+/// A function of the same arguments that returns the gradients only; see value_and_grad.
+template <std::size_t... Wanted, class F>
+auto grad(F f) {
+  return [both = value_and_grad<Wanted...>(std::move(f))](const auto&... arguments) {
+    return both(arguments...).second;
+  };
+}
+
+/// f's result at `arguments`, and its pullback: a function from a cotangent of the result's structure to
+/// the tuple of the arguments' cotangents. All tensors of the arguments must be floating-point.
+template <class F, class... Arguments>
+auto vjp(F f, const Arguments&... arguments) {
+  SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
+  KeepOperandsScope keep;
+  std::vector<Tensor> inputs;
+  auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    // Braces, so that inputs are made from the left.
+    return std::tuple<Arguments...>{internal::make_inputs(arguments, I, inputs, where)...};
+  }(std::index_sequence_for<Arguments...>{});
+  auto result = std::apply(f, replaced);
+  auto pullback = [inputs, result, replaced, where](const auto& cotangent) {
+    std::vector<Tensor> outputs = structure::tensors(result);
+    std::vector<Tensor> seeds = structure::tensors(cotangent);
+    if (outputs.size() != seeds.size())
+      throw_invalid(where, "[vjp] the result has ", outputs.size(), " tensors, the cotangent ",
+                    seeds.size());
+    KeepOperandsScope keep_operands;
+    return structure::with_tensors(replaced, backward(outputs, seeds, inputs, where));
+  };
+  return std::pair(result, pullback);
+}
+
+}  // namespace meshard

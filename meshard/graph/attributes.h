@@ -1,0 +1,70 @@
+// Attributes of an op: a plain struct with MESHARD_FIELDS, held behind one small interface. Printing,
+// parsing, comparing and the cache key derive from the fields.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+
+#include "meshard/base/fields.h"
+#include "meshard/base/result.h"
+#include "meshard/graph/attribute_text.h"
+
+namespace meshard {
+
+/// The attributes of one node. Immutable.
+class Attributes {
+ public:
+  virtual ~Attributes() = default;
+  virtual const std::type_info& type() const = 0;
+  /// Appends `name=value, name=value`.
+  virtual void print(std::string& out) const = 0;
+  /// Appends bytes that are equal exactly when the attributes are.
+  virtual void append_key(std::string& out) const = 0;
+};
+
+/// Attributes of struct type T.
+template <HasFields T>
+class AttributesOf final : public Attributes {
+ public:
+  explicit AttributesOf(T value) : value_(std::move(value)) {}
+
+  const T& value() const { return value_; }
+  const std::type_info& type() const override { return typeid(T); }
+  void print(std::string& out) const override {
+    bool first = true;
+    visit_fields(value_, [&](std::string_view name, const auto& field) {
+      if (!first) out.append(", ");
+      first = false;
+      out.append(name);
+      out.push_back('=');
+      attribute_text::print(out, field);
+    });
+  }
+  void append_key(std::string& out) const override {
+    visit_fields(value_,
+                 [&](std::string_view, const auto& field) { attribute_text::append_key(out, field); });
+  }
+
+ private:
+  T value_;
+};
+
+/// The attribute struct as a node holds it.
+template <HasFields T>
+std::unique_ptr<const Attributes> make_attributes(T value) {
+  return std::make_unique<const AttributesOf<T>>(std::move(value));
+}
+
+/// Reads `name=value, ...` as print() wrote it.
+/// @error invalid argument for an unknown or missing name or a malformed value.
+template <HasFields T>
+Result<std::unique_ptr<const Attributes>> parse_attributes(std::string_view text) {
+  T value{};
+  attribute_text::Reader reader(text);
+  visit_fields(value, [&](std::string_view name, auto& field) { reader.field(name, field); });
+  MESHARD_RETURN_IF_ERROR(reader.finish());
+  return make_attributes(std::move(value));
+}
+
+}  // namespace meshard

@@ -1,0 +1,148 @@
+#include "meshard/graph/graph.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "meshard/graph/leaf.h"
+
+namespace meshard {
+namespace {
+
+std::size_t slot_of(const Node* node, std::size_t slots) {
+  return hash_combine(0, reinterpret_cast<std::size_t>(node) >> 4) & (slots - 1);
+}
+
+// A set of nodes that grows; the graph's final table is made from it once.
+class NodeSet {
+ public:
+  NodeSet() : slots_(256, nullptr) {}
+  bool insert(const Node* node) {
+    if (2 * ++count_ > slots_.size()) grow();
+    return place(node) ? true : (--count_, false);
+  }
+
+ private:
+  bool place(const Node* node) {
+    std::size_t at = slot_of(node, slots_.size());
+    while (slots_[at]) {
+      if (slots_[at] == node) return false;
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    slots_[at] = node;
+    return true;
+  }
+  void grow() {
+    std::vector<const Node*> before(slots_.size() * 2, nullptr);
+    before.swap(slots_);
+    for (const Node* node : before)
+      if (node) place(node);
+  }
+  std::vector<const Node*> slots_;
+  std::size_t count_ = 0;
+};
+
+void append_number(std::string& out, std::uint64_t number) {
+  out.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+void append_leaf_key(std::string& out, const Value& leaf) {
+  attribute_text::append_key(out, leaf.type());
+  if (const Sharding* sharding = leaf_sharding(leaf))
+    attribute_text::append_key(out, *sharding);
+  else
+    out.push_back('-');
+}
+
+}  // namespace
+
+Graph Graph::build(std::span<const Value> parameters, std::span<const Value> results,
+                   std::uint64_t trace) {
+  auto state = std::make_shared<State>();
+  state->parameters.assign(parameters.begin(), parameters.end());
+  state->results.assign(results.begin(), results.end());
+
+  NodeSet seen;
+  for (const Value& parameter : parameters) seen.insert(parameter.node());
+  std::vector<const Value*> stack;
+  for (const Value& result : results) stack.push_back(&result);
+  while (!stack.empty()) {
+    const Value& value = *stack.back();
+    stack.pop_back();
+    Node* node = value.node();
+    if (!seen.insert(node)) continue;
+    if (value.storage() || node->trace() != trace) {
+      if (&node->op() == &parameter_op)
+        throw_invalid(node->where(), "[jit] a traced value is used outside its trace; it was an argument here. "
+                      "Return it from the function instead of keeping it");
+      state->captured.push_back(Value(node));
+      continue;
+    }
+    if (&node->op() == &parameter_op)
+      throw_invalid(node->where(), "[jit] a parameter of this trace is not in its parameter list");
+    state->nodes.push_back(node);
+    for (const Value& operand : node->operands()) stack.push_back(&operand);
+  }
+  std::sort(state->nodes.begin(), state->nodes.end(),
+            [](const Node* a, const Node* b) { return a->id() < b->id(); });
+  std::sort(state->captured.begin(), state->captured.end(),
+            [](const Value& a, const Value& b) { return a->id() < b->id(); });
+
+  std::size_t total = state->parameters.size() + state->captured.size() + state->nodes.size();
+  state->numbers.assign(std::bit_ceil(2 * total + 2), {nullptr, 0});
+  std::uint32_t number = 0;
+  auto add = [&](const Node* node) {
+    std::size_t at = slot_of(node, state->numbers.size());
+    while (state->numbers[at].first) at = (at + 1) & (state->numbers.size() - 1);
+    state->numbers[at] = {node, number++};
+  };
+  for (const Value& leaf : state->parameters) add(leaf.node());
+  for (const Value& leaf : state->captured) add(leaf.node());
+  for (const Node* node : state->nodes) add(node);
+
+  Graph graph;
+  graph.state_ = std::move(state);
+  return graph;
+}
+
+std::uint32_t Graph::number(const Node* node) const {
+  const auto& table = state_->numbers;
+  std::size_t at = slot_of(node, table.size());
+  while (table[at].first != node) {
+    internal_check(table[at].first != nullptr, "[graph] a node outside the graph was asked for");
+    at = (at + 1) & (table.size() - 1);
+  }
+  return table[at].second;
+}
+
+SourceLocation Graph::source(std::uint32_t number) const {
+  std::size_t n = number;
+  if (n < state_->parameters.size()) return state_->parameters[n]->where();
+  n -= state_->parameters.size();
+  if (n < state_->captured.size()) return state_->captured[n]->where();
+  n -= state_->captured.size();
+  return n < state_->nodes.size() ? state_->nodes[n]->where() : SourceLocation{};
+}
+
+Fingerprint Graph::fingerprint() const {
+  std::string key;
+  key.reserve(32 * state_->nodes.size() + 256);
+  append_number(key, state_->parameters.size());
+  for (const Value& leaf : state_->parameters) append_leaf_key(key, leaf);
+  append_number(key, state_->captured.size());
+  for (const Value& leaf : state_->captured) append_leaf_key(key, leaf);
+  auto append_value = [&](const Value& value) {
+    append_number(key, (std::uint64_t{number(value.node())} << 32) | value.index());
+  };
+  for (const Node* node : state_->nodes) {
+    key.append(node->op().name);
+    key.push_back('\0');
+    if (node->attributes()) node->attributes()->append_key(key);
+    append_number(key, node->operands().size());
+    for (const Value& operand : node->operands()) append_value(operand);
+  }
+  append_number(key, state_->results.size());
+  for (const Value& result : state_->results) append_value(result);
+  return meshard::fingerprint(key);
+}
+
+}  // namespace meshard

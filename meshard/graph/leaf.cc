@@ -1,0 +1,68 @@
+#include "meshard/graph/leaf.h"
+
+#include "meshard/graph/record.h"
+
+namespace meshard {
+namespace {
+
+struct ParameterAttributes {
+  std::optional<Sharding> sharding;
+  MESHARD_FIELDS(sharding)
+};
+
+void infer_leaf(const OpCall& call, ResultTypes&) {
+  throw InternalError(cat("[", call.op.name, "] leaves are made, not inferred"));
+}
+
+}  // namespace
+
+constinit const OpDef parameter_op = {
+    .name = "parameter",
+    .operands = "",
+    .doc = "An argument of the traced function.",
+    .example = "",
+    .infer = infer_leaf,
+    .parse_attributes = parse_attributes<ParameterAttributes>,
+};
+
+constinit const OpDef array_op = {
+    .name = "array",
+    .operands = "",
+    .doc = "A value that exists already, on the host or on devices.",
+    .example = "",
+    .infer = infer_leaf,
+};
+
+Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceLocation where) {
+  return record_typed(parameter_op, make_attributes(ParameterAttributes{std::move(sharding)}), {},
+                      type, where);
+}
+
+Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where) {
+  Node* node = Node::make(array_op, nullptr, 0, where);
+  Value value(node);
+  node->add_output(std::move(type));
+  node->set_storage(0, std::move(storage));
+  return Tensor(std::move(value));
+}
+
+const Sharding* leaf_sharding(const Value& value) {
+  if (Storage* storage = value.storage()) return storage->sharding();
+  if (&value->op() == &parameter_op) {
+    const auto& sharding = value->attributes_as<ParameterAttributes>().sharding;
+    return sharding ? &*sharding : nullptr;
+  }
+  return nullptr;
+}
+
+Tensor from_host(HostArray&& array, SourceLocation where) {
+  TensorType type = array.type();
+  return make_array(std::move(type), make_storage<HostStorage>(std::move(array)),
+                    effective_source(where));
+}
+
+Tensor from_host(const HostArray& array, SourceLocation where) {
+  return from_host(HostArray(array), where);
+}
+
+}  // namespace meshard

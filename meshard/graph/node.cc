@@ -1,0 +1,90 @@
+#include "meshard/graph/node.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "meshard/graph/record.h"
+
+namespace meshard {
+namespace {
+
+// Freed nodes of this thread, kept for the next recording: a step of a lazy program frees about as many
+// nodes as it records, and malloc would cost as much as the rest of the recording.
+class FreeNodes {
+ public:
+  ~FreeNodes() {
+    while (first_) std::free(std::exchange(first_, first_->next));
+    closed_ = true;
+  }
+  void* take() {
+    if (!first_) {
+      void* fresh = std::malloc(sizeof(Node));
+      if (!fresh) throw std::bad_alloc();
+      return fresh;
+    }
+    --count_;
+    return std::exchange(first_, first_->next);
+  }
+  void give(void* memory) {
+    if (closed_ || count_ >= kKept) return std::free(memory);
+    ++count_;
+    first_ = ::new (memory) Link{first_};
+  }
+
+ private:
+  struct Link {
+    Link* next;
+  };
+  static constexpr std::size_t kKept = 1 << 16;  // about 15 MB a thread at most
+  Link* first_ = nullptr;
+  std::size_t count_ = 0;
+  bool closed_ = false;
+};
+
+thread_local FreeNodes free_nodes;
+
+std::atomic<std::uint64_t> next_id{1};
+
+}  // namespace
+
+Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+                 std::uint64_t trace, SourceLocation where) {
+  Node* node = ::new (free_nodes.take()) Node();
+  node->op_ = &op;
+  node->attributes_ = std::move(attributes);
+  node->id_ = next_id.fetch_add(1, std::memory_order_relaxed);
+  node->trace_ = trace;
+  node->where_ = where;
+  node->keeps_operands_ = recorder().keep_operands != 0;
+  return node;
+}
+
+void Node::set_storage(std::uint32_t index, StoragePtr storage) {
+  Storage* before = outputs_[index].storage.exchange(storage.release(), std::memory_order_acq_rel);
+  internal_check(before == nullptr, "[graph] a node was computed twice");
+}
+
+void Node::forget_operands() {
+  // Moved out first: releasing operands may free nodes, and must not see a half-cleared list.
+  InlineVector<Value, 2> forgotten = std::move(operands_);
+  operands_.clear();
+}
+
+// Without recursion: a chain of a million adds must not overflow the stack. Nodes whose last reference
+// goes away while another is being destroyed wait in a list.
+void Node::destroy(Node* node) {
+  thread_local InlineVector<Node*, 16>* waiting = nullptr;
+  if (waiting) return waiting->push_back(node);
+  InlineVector<Node*, 16> list;
+  waiting = &list;
+  list.push_back(node);
+  while (!list.empty()) {
+    Node* next = list.back();
+    list.pop_back();
+    next->~Node();
+    free_nodes.give(next);
+  }
+  waiting = nullptr;
+}
+
+}  // namespace meshard

@@ -1,0 +1,139 @@
+// The nodes of a recorded program: what every op call leaves behind.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "meshard/array/shape.h"
+#include "meshard/base/inline_vector.h"
+#include "meshard/base/source_location.h"
+#include "meshard/graph/attributes.h"
+#include "meshard/graph/storage.h"
+
+namespace meshard {
+
+struct OpDef;
+class Node;
+
+/// One result of a node. A handle: copying it counts a reference to the node.
+class Value {
+ public:
+  Value() = default;
+  explicit Value(Node* node, std::uint32_t index = 0);
+  Value(const Value& other);
+  Value(Value&& other) noexcept
+      : node_(std::exchange(other.node_, nullptr)), index_(other.index_) {}
+  Value& operator=(Value other) noexcept {
+    std::swap(node_, other.node_);
+    std::swap(index_, other.index_);
+    return *this;
+  }
+  ~Value();
+
+  explicit operator bool() const { return node_ != nullptr; }
+  Node* node() const { return node_; }
+  Node* operator->() const { return node_; }
+  std::uint32_t index() const { return index_; }
+  const TensorType& type() const;
+  /// The computed value, or nullptr while it is only recorded.
+  Storage* storage() const;
+
+  friend bool operator==(const Value& a, const Value& b) {
+    return a.node_ == b.node_ && a.index_ == b.index_;
+  }
+
+ private:
+  Node* node_ = nullptr;
+  std::uint32_t index_ = 0;
+};
+
+/// One op call: op, attributes, operands, result types, the user's line, and, once computed, the results'
+/// storage. Owned by the Values that refer to it; long chains are released without recursion.
+///
+/// Operands are always recorded before their users, so ids order a program topologically.
+class Node {
+ public:
+  struct Output {
+    explicit Output(TensorType output_type) : type(std::move(output_type)) {}
+    Output(Output&& other) noexcept
+        : type(std::move(other.type)), storage(other.storage.exchange(nullptr)) {}
+    ~Output() {
+      if (Storage* held = storage.load(std::memory_order_acquire)) StoragePtr::adopt(held);
+    }
+    TensorType type;
+    std::atomic<Storage*> storage{nullptr};  // owns one count; set at most once
+  };
+
+  /// @pre `types` is not empty.
+  static Node* make(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+                    std::uint64_t trace, SourceLocation where);
+
+  const OpDef& op() const { return *op_; }
+  const Attributes* attributes() const { return attributes_.get(); }
+  template <class T>
+  const T& attributes_as() const {
+    return static_cast<const AttributesOf<T>*>(attributes_.get())->value();
+  }
+  std::span<const Value> operands() const { return {operands_.data(), operands_.size()}; }
+  std::size_t num_outputs() const { return outputs_.size(); }
+  const TensorType& type(std::uint32_t index = 0) const { return outputs_[index].type; }
+  SourceLocation where() const { return where_; }
+  /// Grows with every node of the process.
+  std::uint64_t id() const { return id_; }
+  /// The trace that recorded it; 0 for lazy values.
+  std::uint64_t trace() const { return trace_; }
+  /// A differentiated function needs its operands after it was computed.
+  bool keeps_operands() const { return keeps_operands_; }
+
+  Storage* storage(std::uint32_t index = 0) const {
+    return outputs_[index].storage.load(std::memory_order_acquire);
+  }
+  /// Gives the result its computed value. @pre it has none yet.
+  void set_storage(std::uint32_t index, StoragePtr storage);
+  /// Forgets the operands of a computed node, so that what led to it can be released.
+  /// @pre the caller holds the evaluator's lock.
+  void forget_operands();
+
+  /// How many Values refer to it now.
+  std::uint32_t references() const { return references_.load(std::memory_order_acquire); }
+
+  void add_operand(const Value& operand) { operands_.push_back(operand); }
+  void add_output(TensorType type) { outputs_.emplace_back(std::move(type)); }
+
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+ private:
+  friend class Value;
+  Node() = default;
+  ~Node() = default;
+  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
+  }
+  static void destroy(Node* node);
+
+  std::atomic<std::uint32_t> references_{0};
+  bool keeps_operands_ = false;
+  const OpDef* op_ = nullptr;
+  std::unique_ptr<const Attributes> attributes_;
+  std::uint64_t id_ = 0;
+  std::uint64_t trace_ = 0;
+  SourceLocation where_;
+  InlineVector<Value, 2> operands_;
+  InlineVector<Output, 1> outputs_;
+};
+
+inline Value::Value(Node* node, std::uint32_t index) : node_(node), index_(index) {
+  if (node_) node_->retain();
+}
+inline Value::Value(const Value& other) : Value(other.node_, other.index_) {}
+inline Value::~Value() {
+  if (node_) node_->release();
+}
+inline const TensorType& Value::type() const { return node_->type(index_); }
+inline Storage* Value::storage() const { return node_->storage(index_); }
+
+}  // namespace meshard

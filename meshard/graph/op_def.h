@@ -1,0 +1,114 @@
+// OpDef: everything meshard knows about one primitive, in one constant (docs/dev/add-an-op.md).
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/array/host_array.h"
+#include "meshard/array/shape.h"
+#include "meshard/base/inline_vector.h"
+#include "meshard/graph/attributes.h"
+#include "meshard/graph/tensor.h"
+#include "meshard/sharding/sharding_rule.h"
+
+namespace meshard {
+
+struct OpEmission;  // ops/emission.h: graph/ knows no StableHLO
+
+/// What an op's functions see of one call: attributes, operand types, and, after inference, result types.
+struct OpCall {
+  const OpDef& op;
+  const Attributes* attributes = nullptr;
+  InlineVector<const TensorType*, 4> operands;
+  InlineVector<const TensorType*, 1> results;
+  SourceLocation where;
+
+  template <class T>
+  const T& as() const {
+    return static_cast<const AttributesOf<T>*>(attributes)->value();
+  }
+  const TensorType& operand(std::size_t i) const { return *operands[i]; }
+  const TensorType& result(std::size_t i = 0) const { return *results[i]; }
+  /// Throws an invalid-argument Error that begins with the op's name in brackets.
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const;
+};
+
+using ResultTypes = InlineVector<TensorType, 1>;
+
+/// What a vjp sees: the recorded call and the cotangents of its results.
+struct VjpCall {
+  const Node& node;
+  std::span<const Tensor> operands;
+  std::span<const Tensor> results;
+  /// One per result; an undefined Tensor stands for zero.
+  std::span<const Tensor> cotangents;
+  /// Which operands' cotangents are wanted.
+  std::span<const bool> needed;
+
+  template <class T>
+  const T& as() const {
+    return node.attributes_as<T>();
+  }
+  bool needs(std::size_t i) const { return needed[i]; }
+};
+
+/// One call that the conformance suites make of an op.
+struct OpSample {
+  std::string name;
+  std::vector<HostArray> inputs;
+  std::function<Tensor(std::span<const Tensor>)> call;
+  /// False where finite differences make no sense there (a kink, an integer-valued function).
+  bool check_vjp = true;
+};
+
+/// Makes random sample inputs, repeatable from a seed.
+class SampleSource {
+ public:
+  explicit SampleSource(std::uint64_t seed) : state_(seed) {}
+  /// Uniform in [low, high), rounded to `dtype`; integers are in [low, high].
+  HostArray uniform(DType dtype, Shape shape, double low = -2.0, double high = 2.0);
+  /// Values at least `gap` away from one another, in random order: no ties in max, no kinks near.
+  HostArray distinct(DType dtype, Shape shape, double gap = 0.25);
+  std::uint64_t next();
+
+ private:
+  std::uint64_t state_;
+};
+
+/// A primitive, defined once. A value with static storage; nodes refer to it by address.
+struct OpDef {
+  /// The public name, in C++ and in every other language: the array API standard's where it has one.
+  std::string_view name;
+  /// Operand names for messages and the reference page: `lhs, rhs`. A trailing `...` takes any number.
+  std::string_view operands;
+  /// The reference page's paragraph.
+  std::string_view doc;
+  /// One line of C++ that runs with `x`, `y` (f32[2,3]) in scope.
+  std::string_view example;
+  /// Result types from operand types and attributes; throws through OpCall::fail.
+  void (*infer)(const OpCall& call, ResultTypes& results) = nullptr;
+  /// How dimensions of operands and results correspond.
+  ShardingRule (*sharding_rule)(const OpCall& call) = nullptr;
+  /// Writes the op as StableHLO.
+  void (*emit)(const OpCall& call, OpEmission& out) = nullptr;
+  /// Adds nodes that compute the operands' cotangents into `out` (one per operand; undefined means
+  /// zero). nullptr, written kNotDifferentiable, for ops without a derivative.
+  void (*vjp)(const VjpCall& call, std::span<Tensor> out) = nullptr;
+  /// The calls that the conformance suites check.
+  std::vector<OpSample> (*samples)(SampleSource& source) = nullptr;
+  /// Reads the attributes back from their printed form; nullptr for ops without attributes.
+  Result<std::unique_ptr<const Attributes>> (*parse_attributes)(std::string_view text) = nullptr;
+};
+
+/// In place of OpDef::vjp: the op has no derivative, and that is meant.
+inline constexpr std::nullptr_t kNotDifferentiable = nullptr;
+
+template <class... Parts>
+void OpCall::fail(const Parts&... parts) const {
+  throw_invalid(where, "[", op.name, "] ", parts...);
+}
+
+}  // namespace meshard

@@ -1,0 +1,182 @@
+#include "meshard/graph/parse.h"
+
+#include <charconv>
+#include <map>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/record.h"
+
+namespace meshard {
+namespace {
+
+using attribute_text::split_outside_brackets;
+
+Error syntax(int line, std::string_view what) {
+  return Error(ErrorCode::kInvalidArgument, cat("[graph] line ", line, ": ", what));
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// The text inside the bracket that `text` starts with; `text` moves behind it. Empty optional: unbalanced.
+std::optional<std::string_view> take_bracket(std::string_view& text, char open, char close) {
+  if (text.empty() || text.front() != open) return std::nullopt;
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
+    if (quoted) continue;
+    if (text[i] == open) ++depth;
+    if (text[i] == close && --depth == 0) {
+      std::string_view inside = text.substr(1, i - 1);
+      text.remove_prefix(i + 1);
+      return inside;
+    }
+  }
+  return std::nullopt;
+}
+
+class Parser {
+ public:
+  explicit Parser(FindOp find_op) : find_op_(find_op) {}
+
+  Result<Graph> parse(std::string_view text) {
+    bool returned = false;
+    while (!text.empty()) {
+      std::size_t end = text.find('\n');
+      std::string_view line = text.substr(0, end);
+      text = end == text.npos ? std::string_view() : text.substr(end + 1);
+      ++line_;
+      if (std::size_t comment = line.find("  // "); comment != line.npos)
+        line = line.substr(0, comment);
+      if (line.empty()) continue;
+      if (line_ == 1) {
+        MESHARD_RETURN_IF_ERROR(header(line));
+      } else if (take(line, "  return")) {
+        for (std::string_view name : split_outside_brackets(line, ',')) {
+          MESHARD_ASSIGN_OR_RETURN(Value value, operand(name));
+          results_.push_back(value);
+        }
+        returned = true;
+      } else if (line == "}") {
+        break;
+      } else {
+        MESHARD_RETURN_IF_ERROR(node(line));
+      }
+    }
+    if (!returned) return syntax(line_, "no return");
+    return Graph::build(parameters_, results_, scope_.trace());
+  }
+
+ private:
+  Result<void> header(std::string_view line) {
+    if (!take(line, "graph")) return syntax(line_, "expected 'graph('");
+    MESHARD_RETURN_IF_ERROR(leaves(line));
+    if (take(line, " captured")) MESHARD_RETURN_IF_ERROR(leaves(line));
+    if (line != " {") return syntax(line_, "expected '{'");
+    return {};
+  }
+
+  Result<void> leaves(std::string_view& line) {
+    auto inside = take_bracket(line, '(', ')');
+    if (!inside) return syntax(line_, "expected a list of parameters");
+    for (std::string_view leaf : split_outside_brackets(*inside, ',')) {
+      std::size_t colon = leaf.find(": ");
+      if (colon == leaf.npos) return syntax(line_, "expected '%0: type'");
+      std::string_view name = leaf.substr(0, colon);
+      std::string_view type_text = leaf.substr(colon + 2);
+      std::optional<Sharding> sharding;
+      if (std::size_t at = type_text.find(" @ "); at != type_text.npos) {
+        MESHARD_ASSIGN_OR_RETURN(sharding, Sharding::parse(type_text.substr(at + 3)));
+        type_text = type_text.substr(0, at);
+      }
+      MESHARD_ASSIGN_OR_RETURN(TensorType type, TensorType::parse(type_text));
+      Tensor parameter = make_parameter(std::move(type), std::move(sharding), {});
+      parameters_.push_back(parameter.value());
+      values_[std::string(name)] = parameter.value();
+    }
+    return {};
+  }
+
+  Result<Value> operand(std::string_view name) {
+    std::uint32_t index = 0;
+    if (std::size_t hash = name.find('#'); hash != name.npos) {
+      std::string_view digits = name.substr(hash + 1);
+      std::from_chars(digits.data(), digits.data() + digits.size(), index);
+      name = name.substr(0, hash);
+    }
+    auto found = values_.find(std::string(name));
+    if (found == values_.end()) return syntax(line_, cat("unknown value ", name));
+    if (index >= found->second->num_outputs()) return syntax(line_, cat("no such result of ", name));
+    return Value(found->second.node(), index);
+  }
+
+  // %3 = name(%0, %1) {attributes} : type, type
+  Result<void> node(std::string_view line) {
+    std::size_t equals = line.find(" = ");
+    std::size_t bracket = line.find('(');
+    if (!line.starts_with("  %") || equals == line.npos || bracket == line.npos || bracket < equals)
+      return syntax(line_, "expected '%n = op(...) : type'");
+    std::string name(line.substr(2, equals - 2));
+    std::string_view op_name = line.substr(equals + 3, bracket - equals - 3);
+    const OpDef* op = find_op_(op_name);
+    if (!op) return syntax(line_, cat("unknown op '", op_name, "'"));
+    line.remove_prefix(bracket);
+    auto operand_text = take_bracket(line, '(', ')');
+    if (!operand_text) return syntax(line_, "unbalanced brackets");
+    std::vector<Tensor> operands;
+    for (std::string_view text : split_outside_brackets(*operand_text, ',')) {
+      MESHARD_ASSIGN_OR_RETURN(Value value, operand(text));
+      operands.emplace_back(value);
+    }
+    std::unique_ptr<const Attributes> attributes;
+    if (take(line, " ") && !line.empty() && line.front() == '{') {
+      auto text = take_bracket(line, '{', '}');
+      if (!text || !op->parse_attributes) return syntax(line_, "unexpected attributes");
+      MESHARD_ASSIGN_OR_RETURN(attributes, op->parse_attributes(*text));
+      if (!take(line, " ")) return syntax(line_, "expected ' : type'");
+    } else if (op->parse_attributes) {
+      return syntax(line_, cat("op '", op_name, "' needs attributes"));
+    }
+    if (!take(line, ": ")) return syntax(line_, "expected ' : type'");
+    return record_node(*op, std::move(attributes), operands, name, line);
+  }
+
+  Result<void> record_node(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+                           const std::vector<Tensor>& operands, const std::string& name,
+                           std::string_view types) {
+    std::vector<const Tensor*> pointers;
+    for (const Tensor& tensor : operands) pointers.push_back(&tensor);
+    Tensor result;
+    try {
+      result = record(op, std::move(attributes), pointers, {});
+    } catch (const Error& error) {
+      return error.with_note(cat("line ", line_, " of the program's text"));
+    }
+    std::string inferred;
+    for (std::uint32_t i = 0; i < result.value()->num_outputs(); ++i)
+      append(inferred, cat(i ? ", " : "", result.value()->type(i)));
+    if (inferred != types)
+      return syntax(line_, cat("the text says ", types, ", inference says ", inferred));
+    values_[name] = result.value();
+    return {};
+  }
+
+  FindOp find_op_;
+  TraceScope scope_;
+  int line_ = 0;
+  std::map<std::string, Value> values_;
+  std::vector<Value> parameters_, results_;
+};
+
+}  // namespace
+
+Result<Graph> parse_graph(std::string_view text, FindOp find_op) {
+  return Parser(find_op).parse(text);
+}
+
+}  // namespace meshard

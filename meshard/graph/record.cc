@@ -1,0 +1,45 @@
+#include "meshard/graph/record.h"
+
+#include <atomic>
+
+#include "meshard/graph/op_def.h"
+
+namespace meshard {
+namespace {
+std::atomic<std::uint64_t> next_trace{1};
+}
+
+TraceScope::TraceScope()
+    : before_(recorder()), trace_(next_trace.fetch_add(1, std::memory_order_relaxed)) {
+  recorder() = Recorder{.trace = trace_};
+}
+
+Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+              std::span<const Tensor* const> operands, SourceLocation where) {
+  where = effective_source(where);
+  OpCall call{.op = op, .attributes = attributes.get(), .operands = {}, .results = {}, .where = where};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i]->defined()) call.fail("operand ", i, " (of ", op.operands, ") has no value");
+    call.operands.push_back(&operands[i]->value().type());
+  }
+  ResultTypes results;
+  op.infer(call, results);
+  Node* node = Node::make(op, std::move(attributes), recorder().trace, where);
+  Value value(node);
+  for (const Tensor* operand : operands) node->add_operand(operand->value());
+  for (TensorType& type : results) node->add_output(std::move(type));
+  return Tensor(std::move(value));
+}
+
+Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+                    std::initializer_list<const Tensor*> operands, const TensorType& type,
+                    SourceLocation where) {
+  Node* node =
+      Node::make(op, std::move(attributes), recorder().trace, effective_source(where));
+  Value value(node);
+  for (const Tensor* operand : operands) node->add_operand(operand->value());
+  node->add_output(type);
+  return Tensor(std::move(value));
+}
+
+}  // namespace meshard

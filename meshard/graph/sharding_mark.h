@@ -1,0 +1,20 @@
+// The sharding that mark_sharding leaves on a recorded value.
+#pragma once
+#include <optional>
+
+#include "meshard/base/fields.h"
+#include "meshard/graph/node.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard {
+
+/// Attributes of the sharding_constraint op. The optional is always set; Sharding has no default.
+struct ShardingMark {
+  std::optional<Sharding> sharding;
+  MESHARD_FIELDS(sharding)
+};
+
+/// The mark on a recorded value, if its node is one.
+std::optional<Sharding> marked_sharding(const Value& value);
+
+}  // namespace meshard

@@ -1,0 +1,150 @@
+// Nested structures of tensors: vectors, arrays, tuples, maps, optionals and user structs
+// (MESHARD_FIELDS) that hold tensors at their leaves. jit, grad and sync take and return them.
+#pragma once
+#include <array>
+#include <concepts>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/fields.h"
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// An argument that is part of the program, not traced: another value, another program.
+/// `T` needs `==` and must be printable by cat().
+template <class T>
+struct Static {
+  T value;
+  operator const T&() const { return value; }  // NOLINT: stands for its value
+  friend bool operator==(const Static&, const Static&) = default;
+};
+
+namespace structure {
+
+template <class T>
+struct IsStatic : std::false_type {};
+template <class T>
+struct IsStatic<Static<T>> : std::true_type {};
+
+template <class T>
+concept Leaf = std::same_as<T, Tensor>;
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+template <class T>
+concept Sequence = requires(T& t) {
+  t.begin();
+  t.end();
+  t.size();
+} && !requires { typename T::mapped_type; } && !std::is_convertible_v<T, std::string>;
+template <class T>
+concept Mapping = requires { typename T::mapped_type; };
+template <class T>
+concept TupleLike = requires { std::tuple_size<T>::value; } && !Sequence<T>;
+
+/// Calls `visit(leaf, path)` for every Tensor, number and Static of `value`, depth first. `path` names
+/// it as the user would: `.layers[2].w`. `visit` gets references, const if `value` is.
+template <class T, class Visitor>
+void for_each(T& value, Visitor&& visit, const std::string& path = {}) {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value) {
+    visit(value, path);
+  } else if constexpr (HasFields<Plain>) {
+    visit_fields(value, [&](std::string_view name, auto& field) {
+      for_each(field, visit, cat(path, ".", name));
+    });
+  } else if constexpr (Mapping<Plain>) {
+    for (auto& [key, element] : value) for_each(element, visit, cat(path, "[\"", key, "\"]"));
+  } else if constexpr (Sequence<Plain>) {
+    std::size_t i = 0;
+    for (auto& element : value) for_each(element, visit, cat(path, "[", i++, "]"));
+  } else if constexpr (TupleLike<Plain>) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (for_each(std::get<I>(value), visit, cat(path, "[", I, "]")), ...);
+    }(std::make_index_sequence<std::tuple_size_v<Plain>>());
+  } else if constexpr (requires { value.has_value(); *value; }) {
+    if (value) for_each(*value, visit, path);
+  } else {
+    static_assert(sizeof(T) == 0,
+                  "jit, grad and sync take tensors, numbers, Static, std containers and structs with "
+                  "MESHARD_FIELDS");
+  }
+}
+
+/// The same without paths: the hot path of a jitted call builds no strings.
+template <class T, class Visitor>
+void for_each_leaf(T& value, Visitor&& visit) {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value) {
+    visit(value);
+  } else if constexpr (HasFields<Plain>) {
+    visit_fields(value, [&](std::string_view, auto& field) { for_each_leaf(field, visit); });
+  } else if constexpr (Mapping<Plain>) {
+    for (auto& [key, element] : value) for_each_leaf(element, visit);
+  } else if constexpr (Sequence<Plain>) {
+    for (auto& element : value) for_each_leaf(element, visit);
+  } else if constexpr (TupleLike<Plain>) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (for_each_leaf(std::get<I>(value), visit), ...);
+    }(std::make_index_sequence<std::tuple_size_v<Plain>>());
+  } else if constexpr (requires { value.has_value(); *value; }) {
+    if (value) for_each_leaf(*value, visit);
+  } else {
+    static_assert(sizeof(T) == 0, "not a structure of tensors");
+  }
+}
+
+/// Appends what the leaves do not say: lengths, keys, which optionals are set. Two values of one C++ type
+/// have the same number of leaves at the same paths exactly when these numbers are equal.
+template <class T>
+void append_form(const T& value, std::vector<std::uint64_t>& form) {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value) {
+    return;
+  } else if constexpr (HasFields<Plain>) {
+    visit_fields(value, [&](std::string_view, auto& field) { append_form(field, form); });
+  } else if constexpr (Mapping<Plain>) {
+    form.push_back(value.size());
+    for (auto& [key, element] : value) {
+      form.push_back(std::hash<std::remove_cvref_t<decltype(key)>>()(key));
+      append_form(element, form);
+    }
+  } else if constexpr (TupleLike<Plain> && !Sequence<Plain>) {
+    std::apply([&](const auto&... element) { (append_form(element, form), ...); }, value);
+  } else if constexpr (Sequence<Plain>) {
+    form.push_back(value.size());
+    for (auto& element : value) append_form(element, form);
+  } else if constexpr (requires { value.has_value(); *value; }) {
+    form.push_back(value.has_value());
+    if (value) append_form(*value, form);
+  }
+}
+
+/// The tensors of `value` in order.
+template <class T>
+std::vector<Tensor> tensors(const T& value) {
+  std::vector<Tensor> out;
+  for_each_leaf(value, [&](const auto& leaf) {
+    if constexpr (Leaf<std::remove_cvref_t<decltype(leaf)>>) out.push_back(leaf);
+  });
+  return out;
+}
+
+/// A copy of `value` whose tensors are `replacements`, in order. @pre as many as value has tensors.
+template <class T, class Range>
+T with_tensors(T value, const Range& replacements) {
+  auto next = replacements.begin();
+  for_each_leaf(value, [&](auto& leaf) {
+    if constexpr (Leaf<std::remove_cvref_t<decltype(leaf)>>) leaf = *next++;
+  });
+  return value;
+}
+
+}  // namespace structure
+}  // namespace meshard

@@ -1,0 +1,56 @@
+#include "meshard/graph/tensor.h"
+
+#include <ostream>
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/sharding_mark.h"
+
+namespace meshard {
+
+void Tensor::fail_undefined(SourceLocation where) {
+  throw_invalid(where, "[tensor] this tensor has no value: it was default-made or moved from");
+}
+
+std::int64_t Tensor::dim(std::int64_t dimension, SourceLocation where) const {
+  const Shape& extents = shape(where);
+  return extents[normalise_dimension(dimension, extents.rank(), "tensor", where)];
+}
+
+HostArray Tensor::to_host(SourceLocation where) const {
+  (void)type(where);
+  if (!value_.storage()) {
+    if (value_->trace() != 0)
+      throw Error(ErrorCode::kFailedPrecondition,
+                  "[tensor] a traced value has no elements to read: inside jit only shapes and dtypes "
+                  "are known. Return it from the function and read the result",
+                  where)
+          .with_note(cat("it was recorded at ", value_->where().to_string()));
+    evaluator(where).evaluate(std::span(&value_, 1), where);
+  }
+  return value_.storage()->to_host(where);
+}
+
+std::optional<Sharding> Tensor::sharding() const {
+  if (!value_) return std::nullopt;
+  if (const Sharding* known = leaf_sharding(value_)) return *known;
+  return marked_sharding(value_);
+}
+
+std::string Tensor::placement() const {
+  if (!value_) return "nowhere";
+  if (Storage* storage = value_.storage()) return storage->placement();
+  return value_->trace() ? "traced" : "recorded";
+}
+
+std::string Tensor::to_string() const {
+  if (!value_) return "tensor without a value";
+  if (!value_.storage() && value_->trace() != 0) return cat(value_.type(), " (traced)");
+  return to_host().to_string();
+}
+
+std::ostream& operator<<(std::ostream& stream, const Tensor& tensor) {
+  return stream << tensor.to_string();
+}
+
+}  // namespace meshard

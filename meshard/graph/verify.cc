@@ -1,0 +1,43 @@
+#include "meshard/graph/verify.h"
+
+#include "meshard/graph/op_def.h"
+
+namespace meshard {
+namespace {
+
+Error contradiction(const Graph& graph, const Node& node, std::string_view what) {
+  return InternalError(cat("[graph] %", graph.number(&node), " = ", node.op().name, ": ", what),
+                       node.where());
+}
+
+}  // namespace
+
+Result<void> verify(const Graph& graph) {
+  for (const Node* node : graph.nodes()) {
+    OpCall call{.op = node->op(),
+                .attributes = node->attributes(),
+                .operands = {},
+                .results = {},
+                .where = node->where()};
+    for (const Value& operand : node->operands()) {
+      if (graph.number(operand.node()) >= graph.number(node))
+        return contradiction(graph, *node, "an operand stands behind its user");
+      call.operands.push_back(&operand.type());
+    }
+    ResultTypes inferred;
+    try {
+      node->op().infer(call, inferred);
+    } catch (const Error& error) {
+      return contradiction(graph, *node, error.message());
+    }
+    if (inferred.size() != node->num_outputs())
+      return contradiction(graph, *node, "wrong number of results");
+    for (std::uint32_t i = 0; i < inferred.size(); ++i)
+      if (inferred[i] != node->type(i))
+        return contradiction(graph, *node,
+                             cat("recorded ", node->type(i), ", inferred ", inferred[i]));
+  }
+  return {};
+}
+
+}  // namespace meshard

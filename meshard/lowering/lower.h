@@ -1,0 +1,43 @@
+// From a graph to the text that the compiler reads.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard {
+
+/// One argument or result of a lowered program.
+struct LoweredValue {
+  /// As the user knows it.
+  TensorType type;
+  /// As the program takes or gives it: with the padding that makes its sharding even.
+  TensorType padded;
+  /// The sharding that the text asks for; empty: the compiler chooses.
+  std::optional<Sharding> sharding;
+};
+
+/// A program as StableHLO with Shardy shardings, for logical devices 0..n-1.
+struct LoweredModule {
+  std::string text;
+  /// Gives logical device i the id mesh.device_id(i). Empty: one device, any.
+  std::optional<Mesh> mesh;
+  /// Parameters, then captured values.
+  std::vector<LoweredValue> arguments;
+  std::vector<LoweredValue> results;
+
+  std::int64_t num_partitions() const { return mesh ? mesh->size() : 1; }
+};
+
+/// The program as module text. Op number n of the graph is located `n<n>`. The text does not depend on
+/// device ids nor on source lines.
+///
+/// An argument or result with a sharding that does not divide its size is padded at the module's boundary:
+/// the compiler would silently drop such a sharding. Values inside have their own sizes.
+/// @error what ProgramMeshes throws; unimplemented if an op cannot be written.
+LoweredModule lower(const Program& program);
+
+}  // namespace meshard

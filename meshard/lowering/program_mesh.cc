@@ -1,0 +1,57 @@
+#include "meshard/lowering/program_mesh.h"
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/sharding_mark.h"
+#include "meshard/mesh/shardy_text.h"
+#include "meshard/sharding/shardy_text.h"
+
+namespace meshard {
+
+ProgramMeshes::ProgramMeshes(const Graph& graph) {
+  for (const Value& leaf : graph.parameters())
+    if (const Sharding* sharding = leaf_sharding(leaf)) add(*sharding, leaf->where());
+  for (const Value& leaf : graph.captured())
+    if (const Sharding* sharding = leaf_sharding(leaf)) add(*sharding, leaf->where());
+  for (const Node* node : graph.nodes())
+    if (node->attributes() && node->attributes()->type() == typeid(ShardingMark))
+      add(*node->attributes_as<ShardingMark>().sharding, node->where());
+}
+
+void ProgramMeshes::add(const Sharding& sharding, SourceLocation where) {
+  const Mesh& mesh = sharding.mesh();
+  // The last one added is nearly always the one meant.
+  if (!meshes_.empty() && meshes_.back().mesh.is_same_object(mesh)) return;
+  if (!numbering_) {
+    numbering_ = mesh;
+    first_ = where;
+  } else if (!numbering_->same_devices(mesh)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "[lowering] one program cannot run on two different sets of devices", where)
+        .with_note(cat(*numbering_, " is used at ", first_))
+        .with_note(cat(mesh, " is used at ", where))
+        .with_note("read the value of one and send it to the other's devices, or use one mesh");
+  }
+  for (const Named& known : meshes_)
+    if (known.mesh == mesh) return;
+  meshes_.push_back({mesh, meshes_.empty() ? std::string("mesh") : cat("mesh_", meshes_.size())});
+}
+
+std::string ProgramMeshes::sharding_text(const Sharding& sharding) const {
+  if (!numbering_ || numbering_->size() == 1) return {};
+  for (const Named& known : meshes_)
+    if (known.mesh == sharding.mesh()) {
+      std::string text = shardy_text(sharding, known.name);
+      return text.substr(text.find('<'));
+    }
+  throw InternalError("[lowering] a sharding over a mesh that was not collected");
+}
+
+std::vector<std::pair<std::string, std::string>> ProgramMeshes::definitions() const {
+  std::vector<std::pair<std::string, std::string>> texts;
+  if (!numbering_ || numbering_->size() == 1) return texts;
+  for (const Named& known : meshes_)
+    texts.emplace_back(known.name, shardy_text(known.mesh, *numbering_));
+  return texts;
+}
+
+}  // namespace meshard

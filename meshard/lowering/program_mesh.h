@@ -1,0 +1,39 @@
+// The meshes of one program: which numbering its logical devices have, and what each mesh is called.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshard/graph/graph.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard {
+
+/// The meshes of a program, in the order they are met. The first gives the logical devices their
+/// numbers: logical device i is the first mesh's device at position i.
+class ProgramMeshes {
+ public:
+  /// Collects the meshes of all leaves and marks of a graph.
+  /// @error invalid argument if two meshes have different devices, naming both and where they came from.
+  explicit ProgramMeshes(const Graph& graph);
+
+  /// Empty for a program on one device, without a mesh.
+  const std::optional<Mesh>& numbering() const { return numbering_; }
+  /// `<@mesh, [{"data"}, {}]>`, or empty if the program has one device only.
+  std::string sharding_text(const Sharding& sharding) const;
+  /// Symbol and `sdy.mesh` body of each mesh; empty if the program has one device only.
+  std::vector<std::pair<std::string, std::string>> definitions() const;
+
+ private:
+  void add(const Sharding& sharding, SourceLocation where);
+  struct Named {
+    Mesh mesh;
+    std::string name;
+  };
+  std::optional<Mesh> numbering_;
+  SourceLocation first_;
+  std::vector<Named> meshes_;
+};
+
+}  // namespace meshard

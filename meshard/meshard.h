@@ -1,0 +1,22 @@
+// All of meshard's public face.
+#pragma once
+#include "meshard/autodiff/grad.h"
+#include "meshard/explain/explain.h"
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/structure.h"
+#include "meshard/graph/tensor.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/mesh/picture.h"
+#include "meshard/ops/all.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/runtime.h"
+#include "meshard/sharding/partition_spec.h"
+#include "meshard/sharding/picture.h"
+#include "meshard/sharding/sharding.h"
+#include "meshard/trace/jit.h"
+
+namespace meshard::internal {
+/// Including this header is what makes recorded tensors computable.
+inline const bool kRuntimeInstalled = install_runtime();
+}  // namespace meshard::internal

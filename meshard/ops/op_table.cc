@@ -1,0 +1,24 @@
+#include "meshard/ops/op_table.h"
+
+namespace meshard {
+
+#define MESHARD_OP(name) extern const OpDef name##_op;
+#include "meshard/ops/op_list.inc"
+#undef MESHARD_OP
+
+std::span<const OpDef* const> all_ops() {
+  static constexpr const OpDef* kOps[] = {
+#define MESHARD_OP(name) &name##_op,
+#include "meshard/ops/op_list.inc"
+#undef MESHARD_OP
+  };
+  return kOps;
+}
+
+const OpDef* find_op(std::string_view name) {
+  for (const OpDef* op : all_ops())
+    if (op->name == name) return op;
+  return nullptr;
+}
+
+}  // namespace meshard

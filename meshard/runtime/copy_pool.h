@@ -1,0 +1,37 @@
+// Host copies on several threads. XLA owns the compute threads; this pool only moves bytes.
+#pragma once
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "meshard/array/slice.h"
+
+namespace meshard {
+
+/// Threads that copy. One per process; started at the first large copy.
+class CopyPool {
+ public:
+  static CopyPool& get();
+  ~CopyPool();
+
+  /// Runs all copies and returns when the last is done. Small work stays on the calling thread. The
+  /// destinations must not overlap. May be called from several threads.
+  void run(std::span<const StridedCopy> copies);
+
+ private:
+  struct Batch;
+  explicit CopyPool(std::size_t threads);
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Batch*> batches_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace meshard

@@ -1,0 +1,57 @@
+// What the runtime did so far: for tests, for explain, and for users who wonder.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+namespace meshard {
+
+/// A value: totals since the process began.
+struct RuntimeCounters {
+  /// Buffers made on devices from host data, and their bytes.
+  std::uint64_t buffers_sent = 0;
+  std::uint64_t bytes_sent = 0;
+  /// Of these, bytes that the device uses in place: nothing was copied.
+  std::uint64_t bytes_aliased = 0;
+  /// Shards read back, and their bytes.
+  std::uint64_t buffers_read = 0;
+  std::uint64_t bytes_read = 0;
+  /// Programs handed to the compiler, loaded from a serialised one, and found in the cache.
+  std::uint64_t compiles = 0;
+  std::uint64_t retargets = 0;
+  std::uint64_t cache_hits = 0;
+  /// Launches of compiled programs, and recorded nodes that they computed.
+  std::uint64_t launches = 0;
+  std::uint64_t nodes_run = 0;
+
+  friend RuntimeCounters operator-(RuntimeCounters a, const RuntimeCounters& b) {
+    a.buffers_sent -= b.buffers_sent;
+    a.bytes_sent -= b.bytes_sent;
+    a.bytes_aliased -= b.bytes_aliased;
+    a.buffers_read -= b.buffers_read;
+    a.bytes_read -= b.bytes_read;
+    a.compiles -= b.compiles;
+    a.retargets -= b.retargets;
+    a.cache_hits -= b.cache_hits;
+    a.launches -= b.launches;
+    a.nodes_run -= b.nodes_run;
+    return a;
+  }
+  friend bool operator==(const RuntimeCounters&, const RuntimeCounters&) = default;
+};
+
+/// The totals now. Subtract two to see what a step did.
+RuntimeCounters runtime_counters();
+
+namespace internal {
+
+struct AtomicCounters {
+  std::atomic<std::uint64_t> buffers_sent{0}, bytes_sent{0}, bytes_aliased{0}, buffers_read{0},
+      bytes_read{0}, compiles{0}, retargets{0}, cache_hits{0}, launches{0}, nodes_run{0};
+};
+AtomicCounters& counters();
+inline void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
+  counter.fetch_add(by, std::memory_order_relaxed);
+}
+
+}  // namespace internal
+}  // namespace meshard

@@ -1,0 +1,140 @@
+#include "meshard/runtime/device_array.h"
+
+#include <array>
+
+#include "meshard/array/slice.h"
+#include "meshard/runtime/copy_pool.h"
+#include "meshard/runtime/counters.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::ElementType;
+
+constexpr std::array<std::pair<DType, ElementType>, kDTypeCount> kElementTypes = {{
+    {DType::bool_, ElementType::kPred},
+    {DType::i8, ElementType::kS8},
+    {DType::i16, ElementType::kS16},
+    {DType::i32, ElementType::kS32},
+    {DType::i64, ElementType::kS64},
+    {DType::u8, ElementType::kU8},
+    {DType::u16, ElementType::kU16},
+    {DType::u32, ElementType::kU32},
+    {DType::u64, ElementType::kU64},
+    {DType::f16, ElementType::kF16},
+    {DType::bf16, ElementType::kBf16},
+    {DType::f32, ElementType::kF32},
+    {DType::f64, ElementType::kF64},
+    {DType::f8e4m3fn, ElementType::kF8E4M3Fn},
+    {DType::f8e5m2, ElementType::kF8E5M2},
+    {DType::f8e4m3, ElementType::kF8E4M3},
+    {DType::f8e3m4, ElementType::kF8E3M4},
+    {DType::f8e4m3fnuz, ElementType::kF8E4M3Fnuz},
+    {DType::f8e5m2fnuz, ElementType::kF8E5M2Fnuz},
+    {DType::f8e4m3b11fnuz, ElementType::kF8E4M3B11Fnuz},
+    {DType::f8e8m0fnu, ElementType::kF8E8M0Fnu},
+}};
+
+Shape padded_shape_of(const pjrt::Buffer& buffer) { return Shape(buffer.dimensions()); }
+
+}  // namespace
+
+pjrt::ElementType element_type_of(DType dtype) {
+  return kElementTypes[static_cast<std::size_t>(dtype)].second;
+}
+
+Result<DType> dtype_of_element(pjrt::ElementType element) {
+  for (const auto& [dtype, known] : kElementTypes)
+    if (known == element) return dtype;
+  return Error(ErrorCode::kUnimplemented,
+               cat("[runtime] meshard has no dtype for the plugin's element type number ",
+                   static_cast<int>(element)));
+}
+
+Box DeviceArray::box(std::size_t position) const {
+  if (!sharding_) return whole_box(type_.shape);
+  Box box;
+  for (const Slice& slice : sharding_->slice(type_.shape, static_cast<std::int64_t>(position)))
+    box.push_back({slice.start, slice.stop});
+  return box;
+}
+
+bool DeviceArray::is_live() const {
+  for (const pjrt::Buffer& buffer : buffers_)
+    if (!buffer.is_live()) return false;
+  return true;
+}
+
+std::string DeviceArray::gone() const {
+  if (is_live()) return {};
+  return donated_at_.known() ? cat("it was donated to a program at ", donated_at_)
+                             : std::string("it was deleted");
+}
+
+void DeviceArray::check_live(SourceLocation where) const {
+  if (std::string reason = gone(); !reason.empty())
+    throw Error(ErrorCode::kFailedPrecondition,
+                cat("[tensor] the value ", type_, " is gone: ", reason), where);
+}
+
+HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) const {
+  check_live(where);
+  const pjrt::Buffer& buffer = buffers_[position];
+  TensorType type{type_.dtype, padded_shape_of(buffer)};
+  HostArray array = HostArray::uninitialized(type);
+  buffer
+      .read(std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())))
+      .value();
+  internal::count(internal::counters().buffers_read);
+  internal::count(internal::counters().bytes_read, static_cast<std::uint64_t>(type.bytes()));
+  return array;
+}
+
+HostArray DeviceArray::shard(std::size_t position, SourceLocation where) const {
+  HostArray padded = padded_shard(position, where);
+  Shape wanted = box_shape(box(position));
+  if (padded.shape() == wanted) return padded;
+  return padded.slice(whole_box(wanted), where);
+}
+
+HostArray DeviceArray::to_host(SourceLocation where) const {
+  check_live(where);
+  HostArray array = HostArray::uninitialized(type_);
+  read_into(array.mutable_bytes(), where);
+  return array;
+}
+
+void DeviceArray::read_into(void* destination, SourceLocation where) const {
+  check_live(where);
+  std::size_t element_bytes = meshard::size_in_bytes(type_.dtype);
+  std::vector<pjrt::HostView> views;
+  std::vector<StridedCopy> copies;
+  auto add = [&](const pjrt::Buffer& buffer, const Box& target) {
+    Shape extents = box_shape(target);
+    if (extents.size() == 0) return;
+    views.push_back(buffer.host_view().value());
+    const pjrt::HostView& view = views.back();
+    copies.push_back(plan_copy(view.bytes().data(), padded_shape_of(buffer), whole_box(extents),
+                               destination, type_.shape, target, element_bytes));
+    internal::count(internal::counters().buffers_read);
+    internal::count(internal::counters().bytes_read,
+                    static_cast<std::uint64_t>(extents.size()) * element_bytes);
+  };
+  if (!sharding_) {
+    add(buffers_[0], whole_box(type_.shape));
+  } else {
+    // One copy of each part: the first replica's.
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      if (sharding_->replica_id(static_cast<std::int64_t>(i)) == 0) add(buffers_[i], box(i));
+  }
+  CopyPool::get().run(copies);
+}
+
+std::string DeviceArray::placement() const {
+  std::string text = buffers_.size() == 1 ? "device " : "devices ";
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    append(text, cat(i ? "," : "", buffers_[i].device().id()));
+  return text;
+}
+
+}  // namespace meshard

@@ -1,0 +1,145 @@
+#include "meshard/runtime/lazy_evaluator.h"
+
+#include <algorithm>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/sharding_constraint.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/placement.h"
+#include "meshard/runtime/runtime.h"
+
+namespace meshard {
+namespace {
+
+void check_not_traced(const Value& value, SourceLocation where) {
+  if (value->trace() != 0)
+    throw Error(ErrorCode::kFailedPrecondition,
+                "[tensor] a traced value cannot be computed: it is known only inside the jitted "
+                "function. Return it from the function",
+                where)
+        .with_note(cat("it was recorded at ", value->where()));
+}
+
+// How often the nodes of a graph use each of them.
+std::vector<std::uint32_t> count_uses(const Graph& graph) {
+  std::vector<std::uint32_t> uses(graph.num_leaves() + graph.nodes().size(), 0);
+  for (const Node* node : graph.nodes())
+    for (const Value& operand : node->operands()) ++uses[graph.number(operand.node())];
+  return uses;
+}
+
+// The results asked for, and every node on the way that something outside still refers to: a handle, or a
+// recorded node that is not computed now. Nothing runs twice.
+std::vector<Value> results_to_keep(const Graph& graph) {
+  std::vector<Value> results;
+  std::vector<std::uint32_t> uses = count_uses(graph);
+  std::vector<bool> asked(uses.size(), false);
+  for (const Value& result : graph.results()) {
+    std::uint32_t number = graph.number(result.node());
+    if (asked[number]) continue;
+    asked[number] = true;
+    for (std::uint32_t i = 0; i < result->num_outputs(); ++i) results.emplace_back(result.node(), i);
+  }
+  for (const Node* node : graph.nodes()) {
+    std::uint32_t number = graph.number(node);
+    if (asked[number] || node->references() <= uses[number]) continue;
+    for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
+      results.emplace_back(const_cast<Node*>(node), i);
+  }
+  return results;
+}
+
+class JitProgram final : public CompiledProgram {
+ public:
+  JitProgram(std::shared_ptr<const LoadedProgram> program, Graph graph)
+      : program_(std::move(program)), graph_(std::move(graph)) {
+    for (const Value& value : graph_.captured()) captured_.emplace_back(value);
+  }
+
+  void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
+           SourceLocation where) override {
+    if (captured_.empty()) return program_->run(arguments, results, where);
+    InlineVector<const Tensor*, 16> all(arguments.begin(), arguments.end());
+    for (const Tensor& tensor : captured_) all.push_back(&tensor);
+    program_->run(std::span<const Tensor* const>(all.data(), all.size()), results, where);
+  }
+  const Sharding* parameter_sharding(std::size_t i) const override {
+    const auto& sharding = program_->shardings().arguments[i];
+    return sharding ? &*sharding : nullptr;
+  }
+  ProgramView view() const { return {*program_, graph_}; }
+
+ private:
+  std::shared_ptr<const LoadedProgram> program_;
+  Graph graph_;
+  std::vector<Tensor> captured_;
+};
+
+}  // namespace
+
+void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
+  std::lock_guard lock(mutex_);
+  std::vector<Value> pending;
+  for (const Value& value : values) {
+    if (value.storage()) continue;
+    check_not_traced(value, where);
+    pending.push_back(value);
+  }
+  if (pending.empty()) return;
+  Program program;
+  program.name = "lazy";
+  Graph wanted = Graph::build({}, pending, 0);
+  std::vector<Value> results = results_to_keep(wanted);
+  program.graph = Graph::build({}, results, 0);
+  std::shared_ptr<const LoadedProgram> loaded =
+      cache_.get(runtime_client(where), program, where);
+
+  std::vector<Tensor> captured, computed(results.size());
+  std::vector<const Tensor*> arguments;
+  for (const Value& leaf : program.graph.captured()) {
+    check_not_traced(leaf, where);
+    captured.emplace_back(leaf);
+  }
+  for (const Tensor& tensor : captured) arguments.push_back(&tensor);
+  loaded->run(arguments, computed, where);
+  internal::count(internal::counters().nodes_run, program.graph.nodes().size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i].node()->set_storage(results[i].index(), StoragePtr(computed[i].value().storage()));
+  for (const Value& result : results)
+    if (!result->keeps_operands()) result.node()->forget_operands();
+}
+
+Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
+  Storage* storage = value.storage();
+  const Sharding* present = storage->sharding();
+  if (present && *present == sharding) return Tensor(value);
+  if (storage->kind() == Storage::Kind::kDevice && present &&
+      present->mesh().same_devices(sharding.mesh())) {
+    // Already on these devices: they reshard it among themselves.
+    Tensor marked = sharding_constraint(Tensor(value), sharding);
+    evaluate(std::span(&marked.value(), 1), where);
+    return marked;
+  }
+  HostArray array = storage->to_host(where);
+  return make_array(value.type(), meshard::place(runtime_client(where), array, sharding, where),
+                    where);
+}
+
+std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceLocation where) {
+  std::vector<Value> pending;
+  for (const Value& value : program.graph.captured())
+    if (!value.storage()) pending.push_back(value);
+  if (!pending.empty()) evaluate(pending, where);
+  std::shared_ptr<const LoadedProgram> loaded =
+      cache_.get(runtime_client(where), program, where);
+  return std::make_shared<JitProgram>(std::move(loaded), std::move(program.graph));
+}
+
+ProgramView view_of(const CompiledProgram& program) {
+  const auto* jit = dynamic_cast<const JitProgram*>(&program);
+  internal_check(jit != nullptr, "[runtime] a program of another evaluator");
+  return jit->view();
+}
+
+}  // namespace meshard

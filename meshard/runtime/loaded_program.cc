@@ -1,0 +1,174 @@
+#include "meshard/runtime/loaded_program.h"
+
+#include <mutex>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/placement.h"
+
+namespace meshard {
+namespace {
+
+// Guards the placement lists of host values.
+std::mutex placements_mutex;
+
+bool same_sharding(const Sharding* a, const std::optional<Sharding>& b) {
+  return a ? b && *a == *b : !b;
+}
+
+// The placement of a host value that fits, or nullptr.
+StoragePtr find_placement(const HostStorage& host, const std::optional<Sharding>& sharding,
+                          int device_id) {
+  std::lock_guard lock(placements_mutex);
+  for (auto* each = host.placements().get(); each; each = each->next.get()) {
+    const auto& array = static_cast<const DeviceArray&>(*each->storage);
+    if (same_sharding(array.sharding(), sharding) && array.is_live() &&
+        (sharding || array.device_id(0) == device_id))
+      return each->storage;
+  }
+  return {};
+}
+
+void remember_placement(const HostStorage& host, StoragePtr storage) {
+  std::lock_guard lock(placements_mutex);
+  auto placement = std::make_unique<HostStorage::Placement>();
+  placement->storage = std::move(storage);
+  placement->next = std::move(host.placements());
+  host.placements() = std::move(placement);
+}
+
+}  // namespace
+
+LoadedProgram::LoadedProgram(pjrt::Client client, LoweredModule lowered,
+                             pjrt::LoadedExecutable executable, ChosenShardings chosen)
+    : client_(std::move(client)),
+      lowered_(std::move(lowered)),
+      executable_(std::move(executable)),
+      chosen_(std::move(chosen)) {
+  plans_.resize(chosen_.arguments.size());
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    // A mesh in another order than the numbering keeps its own order of buffers.
+    const auto& sharding = chosen_.arguments[i];
+    if (!sharding || sharding->mesh().rank_map() == lowered_.mesh->rank_map()) continue;
+    for (std::int64_t d = 0; d < lowered_.mesh->size(); ++d)
+      plans_[i].order.push_back(static_cast<std::uint32_t>(
+          *sharding->mesh().position(lowered_.mesh->device_id(d))));
+  }
+  for (int donated : executable_.signature().donated)
+    donated_.push_back(static_cast<std::uint32_t>(donated));
+  device_by_device_ = executable_.devices().size() > 1 && executable_.can_run_device_by_device();
+}
+
+StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
+                                     SourceLocation where) const {
+  const std::optional<Sharding>& sharding = chosen_.arguments[i];
+  const pjrt::Device& device = *executable_.devices()[0];
+  Storage* storage = tensor.value().storage();
+  if (storage->kind() == Storage::Kind::kDevice) {
+    // On other devices, or laid out otherwise: through the host.
+    HostArray array = storage->to_host(where);
+    return sharding ? place(client_, array, *sharding, where) : place(client_, array, device, where);
+  }
+  const auto& host = static_cast<const HostStorage&>(*storage);
+  if (StoragePtr known = find_placement(host, sharding, device.id())) return known;
+  StoragePtr placed = sharding ? place(client_, host.array(), *sharding, where)
+                               : place(client_, host.array(), device, where);
+  remember_placement(host, placed);
+  return placed;
+}
+
+void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
+                        SourceLocation where) const {
+  std::size_t count = chosen_.arguments.size(), outputs = chosen_.results.size();
+  std::size_t devices = executable_.devices().size();
+  internal_check(arguments.size() == count && results.size() == outputs,
+                 "[runtime] wrong number of arguments or results");
+  InlineVector<const DeviceArray*, 16> arrays;
+  InlineVector<StoragePtr, 4> kept;
+  InlineVector<const pjrt::Buffer*, 32> buffers(count * devices);
+  for (std::size_t i = 0; i < count; ++i) {
+    Storage* storage = arguments[i]->value().storage();
+    const auto* array = static_cast<const DeviceArray*>(storage);
+    if (storage->kind() != Storage::Kind::kDevice ||
+        !same_sharding(array->sharding(), chosen_.arguments[i]) ||
+        (!array->sharding() && &array->buffers()[0].device() != executable_.devices()[0])) [[unlikely]] {
+      kept.push_back(on_devices(i, *arguments[i], where));
+      array = static_cast<const DeviceArray*>(kept.back().get());
+    }
+    arrays.push_back(array);
+    const auto& order = plans_[i].order;
+    std::span<const pjrt::Buffer> own = array->buffers();
+    for (std::size_t d = 0; d < devices; ++d)
+      buffers[d * count + i] = &own[order.empty() ? d : order[d]];
+  }
+
+  InlineVector<pjrt::Buffer, 16> made(outputs * devices);
+  std::span<const pjrt::Buffer* const> given(buffers.data(), buffers.size());
+  std::span<pjrt::Buffer> taken(made.data(), made.size());
+  Result<pjrt::Launch> launch = device_by_device_
+                                    ? executable_.execute_each_device(given, taken, {.track = false})
+                                    : executable_.execute(given, taken, {.track = false});
+  if (!launch.ok()) [[unlikely]]
+    fail(launch.error(), std::span(arrays.data(), arrays.size()), where);
+  internal::count(internal::counters().launches);
+  for (std::uint32_t i : donated_) arrays[i]->set_donated_at(where);
+
+  for (std::size_t i = 0; i < outputs; ++i) {
+    DeviceArray::Buffers shards;
+    shards.reserve(devices);
+    for (std::size_t d = 0; d < devices; ++d) shards.push_back(std::move(made[d * outputs + i]));
+    const std::optional<Sharding>& sharding = chosen_.results[i];
+    if (sharding && sharding->mesh().rank_map() != lowered_.mesh->rank_map()) {
+      // Made in the order of the numbering; kept in the order of its own mesh.
+      DeviceArray::Buffers ordered(devices);
+      for (std::size_t d = 0; d < devices; ++d)
+        ordered[static_cast<std::size_t>(
+            *sharding->mesh().position(lowered_.mesh->device_id(static_cast<std::int64_t>(d))))] =
+            std::move(shards[d]);
+      shards = std::move(ordered);
+    }
+    results[i] = make_array(lowered_.results[i].type,
+                            make_storage<DeviceArray>(lowered_.results[i].type, sharding,
+                                                      std::move(shards)),
+                            where);
+  }
+}
+
+void LoadedProgram::fail(const Error& error, std::span<const DeviceArray* const> arrays,
+                         SourceLocation where) const {
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (std::string reason = arrays[i]->gone(); !reason.empty())
+      throw Error(ErrorCode::kFailedPrecondition,
+                  cat("[runtime] argument ", i, " of the program, ", arrays[i]->type(),
+                      ", has no value any more: ", reason),
+                  where);
+  throw error.at(where);
+}
+
+Result<std::shared_ptr<const LoadedProgram>> load_program(const pjrt::Client& client,
+                                                          LoweredModule lowered) {
+  pjrt::CompileOptions options;
+  options.num_partitions = static_cast<int>(lowered.num_partitions());
+  if (lowered.mesh) {
+    for (std::int64_t id : lowered.mesh->device_ids())
+      options.device_assignment.push_back(device_of(client, id, {}).id());
+  } else {
+    options.device_assignment = {client.addressable_devices()[0]->id()};
+  }
+  internal::count(internal::counters().compiles);
+  MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
+                           client.compile(lowered.text, options));
+  ChosenShardings chosen;
+  if (lowered.mesh) {
+    MESHARD_ASSIGN_OR_RETURN(std::string bytes, executable.executable().optimized_program());
+    MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule module, pjrt::HloModule::from_bytes(bytes));
+    MESHARD_ASSIGN_OR_RETURN(chosen, read_shardings(lowered, module));
+  } else {
+    chosen.arguments.resize(lowered.arguments.size());
+    chosen.results.resize(lowered.results.size());
+  }
+  return std::make_shared<const LoadedProgram>(client, std::move(lowered), std::move(executable),
+                                               std::move(chosen));
+}
+
+}  // namespace meshard

@@ -1,0 +1,58 @@
+// A program on its devices: compiled, loaded, and called.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/lowering/lower.h"
+#include "meshard/pjrt/client.h"
+#include "meshard/pjrt/loaded_executable.h"
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/read_back.h"
+
+namespace meshard {
+
+/// An immutable, loaded program. Shared; may be called from several threads.
+class LoadedProgram {
+ public:
+  LoadedProgram(pjrt::Client client, LoweredModule lowered, pjrt::LoadedExecutable executable,
+                ChosenShardings chosen);
+
+  /// Runs it. `arguments`: parameters and then captured values, each a stored tensor; host values are
+  /// placed as the program wants them, once.
+  /// @post results[i] is a stored tensor
+  /// @error an argument that is gone or does not fit; before the launch nothing is consumed.
+  void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
+           SourceLocation where) const;
+
+  const LoweredModule& lowered() const { return lowered_; }
+  const pjrt::LoadedExecutable& executable() const { return executable_; }
+  const ChosenShardings& shardings() const { return chosen_; }
+  const pjrt::Client& client() const { return client_; }
+
+ private:
+  // Argument i's buffer for logical device d is number order[d] of its array; empty: the same number.
+  struct ArgumentPlan {
+    std::vector<std::uint32_t> order;
+  };
+  StoragePtr on_devices(std::size_t argument, const Tensor& tensor, SourceLocation where) const;
+  void fail(const Error& error, std::span<const DeviceArray* const> arrays,
+            SourceLocation where) const;
+
+  pjrt::Client client_;
+  LoweredModule lowered_;
+  pjrt::LoadedExecutable executable_;
+  ChosenShardings chosen_;
+  std::vector<ArgumentPlan> plans_;
+  std::vector<std::uint32_t> donated_;
+  bool device_by_device_ = false;
+};
+
+/// Compiles `lowered` for the devices of its mesh, or loads `serialized` for them if that is not empty.
+Result<std::shared_ptr<const LoadedProgram>> load_program(const pjrt::Client& client,
+                                                          LoweredModule lowered);
+
+}  // namespace meshard

@@ -1,0 +1,29 @@
+// Host data to devices: each shard goes straight from the host bytes to its device, once.
+#pragma once
+#include <optional>
+
+#include "meshard/array/host_array.h"
+#include "meshard/graph/storage.h"
+#include "meshard/pjrt/client.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard {
+
+/// Puts `array` on the devices of the sharding's mesh.
+///
+/// A shard that lies in one piece in aligned host memory is used in place where the plugin can; all
+/// others are copied, on several threads, into aligned blocks of their own that the device then uses in
+/// place. Replicas share one block. Memory grows by the shards only. Padding is zero.
+/// @error not found if the client lacks a device of the mesh; what the plugin answers.
+StoragePtr place(const pjrt::Client& client, const HostArray& array, const Sharding& sharding,
+                 SourceLocation where);
+
+/// Puts the whole of `array` on one device.
+StoragePtr place(const pjrt::Client& client, const HostArray& array, const pjrt::Device& device,
+                 SourceLocation where);
+
+/// The addressable device of this id.
+/// @error not found, naming the devices that exist.
+const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, SourceLocation where);
+
+}  // namespace meshard

@@ -1,0 +1,135 @@
+#include "meshard/runtime/read_back.h"
+
+#include "meshard/sharding/tile_assignment.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::HloNamedSharding;
+using pjrt::OpSharding;
+
+Result<TileKind> tile_kind(OpSharding::Kind kind) {
+  switch (kind) {
+    case OpSharding::Kind::kReplicated: return TileKind::kReplicated;
+    case OpSharding::Kind::kMaximal: return TileKind::kMaximal;
+    case OpSharding::Kind::kOther: return TileKind::kTiled;
+    case OpSharding::Kind::kManual: return TileKind::kManual;
+    case OpSharding::Kind::kUnknown: return TileKind::kUnknown;
+    case OpSharding::Kind::kUnreduced: return TileKind::kUnreduced;
+    case OpSharding::Kind::kTuple: break;
+  }
+  return Error(ErrorCode::kUnimplemented, "[runtime] a tuple stands where one sharding is expected");
+}
+
+Result<TileAssignment> to_tiles(const OpSharding& sharding) {
+  TileAssignment tiles;
+  MESHARD_ASSIGN_OR_RETURN(tiles.kind, tile_kind(sharding.kind));
+  tiles.dims = sharding.tile_dimensions;
+  tiles.devices = sharding.listed_devices;
+  tiles.reshape_dims = sharding.iota.dimensions;
+  tiles.transpose_perm = sharding.iota.permutation;
+  tiles.replicate_on_last_tile_dim = sharding.replicate_on_last_tile_dimension;
+  for (OpSharding::Kind kind : sharding.last_tile_kinds) {
+    MESHARD_ASSIGN_OR_RETURN(TileKind last, tile_kind(kind));
+    tiles.last_tile_dims.push_back(last);
+  }
+  return tiles;
+}
+
+// Newer plugins name axes, of a mesh that is ours or an equal one; names are looked up in ours.
+Result<Sharding> from_named(const HloNamedSharding& named, const Mesh& mesh, std::size_t rank) {
+  std::vector<DimensionSpec> dimensions;
+  for (const auto& dimension : named.dimensions) {
+    AxisList axes;
+    for (const pjrt::HloAxisRef& ref : dimension.axes) {
+      if (ref.axis < 0 || static_cast<std::size_t>(ref.axis) >= named.mesh.axes.size())
+        return Error(ErrorCode::kDataLoss, "[runtime] a sharding names an axis that its mesh lacks");
+      const std::string& name = named.mesh.axes[static_cast<std::size_t>(ref.axis)].name;
+      if (!mesh.find_axis(name))
+        return Error(ErrorCode::kUnimplemented,
+                     cat("[runtime] the compiler chose axis \"", name, "\", which ", mesh, " lacks"));
+      axes.push_back(ref.part ? AxisRef(name, ref.part->pre_size, ref.part->size) : AxisRef(name));
+    }
+    dimensions.emplace_back(std::move(axes));
+  }
+  return Sharding(mesh, PartitionSpec(std::move(dimensions)), rank);
+}
+
+Result<Sharding> to_sharding(const OpSharding& sharding, const Mesh& mesh, std::size_t rank) {
+  if (sharding.named) return from_named(*sharding.named, mesh, rank);
+  MESHARD_ASSIGN_OR_RETURN(TileAssignment tiles, to_tiles(sharding));
+  return sharding_from_tiles(mesh, tiles, rank);
+}
+
+// The shard shape of the module rules: a difference would put data where the program does not look.
+Result<void> check_shard_shape(const LoweredValue& value, const Sharding& sharding,
+                               const pjrt::HloShape& shape, std::string_view role, std::size_t i) {
+  IntVector expected = sharding.shard_shape(value.padded.shape);
+  if (std::equal(expected.begin(), expected.end(), shape.dimensions.begin(), shape.dimensions.end()))
+    return {};
+  return InternalError(cat("[runtime] ", role, " ", i, " of type ", value.type, " with ", sharding,
+                           " was compiled with shards of ", shape.to_string()));
+}
+
+Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue>& values,
+                                                  const std::vector<const pjrt::HloShape*>& shapes,
+                                                  const std::vector<const OpSharding*>& shardings,
+                                                  const Mesh& mesh, std::string_view role) {
+  std::vector<std::optional<Sharding>> chosen;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const LoweredValue& value = values[i];
+    std::size_t rank = static_cast<std::size_t>(value.type.rank());
+    if (i >= shapes.size())
+      return InternalError(cat("[runtime] ", role, " ", i, " is not in the compiled module"));
+    bool exact = value.sharding.has_value();
+    for (std::size_t d = 0; exact && d < value.sharding->rank(); ++d)
+      exact = !value.sharding->is_open(d);
+    Sharding sharding = exact ? *value.sharding : Sharding::replicated(mesh, rank);
+    if (!exact && i < shardings.size() && shardings[i]) {
+      Result<Sharding> read = to_sharding(*shardings[i], mesh, rank);
+      if (!read.ok()) return read.error().with_note(cat("of ", role, " ", i, ", ", value.type));
+      sharding = *std::move(read);
+    }
+    MESHARD_RETURN_IF_ERROR(check_shard_shape(value, sharding, *shapes[i], role, i));
+    chosen.push_back(std::move(sharding));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
+                                       const pjrt::HloModule& compiled) {
+  ChosenShardings chosen;
+  if (!lowered.mesh) {
+    chosen.arguments.resize(lowered.arguments.size());
+    chosen.results.resize(lowered.results.size());
+    return chosen;
+  }
+  std::vector<const pjrt::HloShape*> shapes;
+  std::vector<const OpSharding*> shardings;
+  for (const pjrt::HloShape& shape : compiled.parameters) shapes.push_back(&shape);
+  for (const OpSharding& sharding : compiled.parameter_shardings) shardings.push_back(&sharding);
+  MESHARD_ASSIGN_OR_RETURN(
+      chosen.arguments, read(lowered.arguments, shapes, shardings, *lowered.mesh, "argument"));
+
+  shapes.clear();
+  shardings.clear();
+  if (compiled.result.is_tuple)
+    for (const pjrt::HloShape& shape : compiled.result.tuple) shapes.push_back(&shape);
+  else
+    shapes.push_back(&compiled.result);
+  if (compiled.output_sharding) {
+    const OpSharding& output = *compiled.output_sharding;
+    bool tuple = output.kind == OpSharding::Kind::kTuple && !output.named;
+    if (tuple)
+      for (const OpSharding& each : output.tuple) shardings.push_back(&each);
+    else
+      shardings.assign(shapes.size(), &output);  // one for all
+  }
+  MESHARD_ASSIGN_OR_RETURN(chosen.results,
+                           read(lowered.results, shapes, shardings, *lowered.mesh, "result"));
+  return chosen;
+}
+
+}  // namespace meshard

@@ -1,0 +1,87 @@
+#include "meshard/runtime/runtime.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+
+#include "meshard/pjrt/plugin.h"
+#include "meshard/pjrt/plugin_search.h"
+#include "meshard/runtime/lazy_evaluator.h"
+
+namespace meshard {
+namespace {
+
+constexpr int kDefaultCpuDevices = 8;
+
+std::mutex client_mutex;
+std::optional<RuntimeOptions> configured;      // under client_mutex
+std::optional<pjrt::Client> client;            // set once, under client_mutex
+std::atomic<const pjrt::Client*> ready{nullptr};
+
+Result<int> cpu_device_count(const RuntimeOptions& options) {
+  if (options.cpu_devices != 0) return options.cpu_devices;
+  const char* text = std::getenv("MESHARD_CPU_DEVICES");
+  if (!text) return kDefaultCpuDevices;
+  std::string_view digits(text);
+  int count = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  if (error != std::errc() || end != digits.data() + digits.size())
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[runtime] MESHARD_CPU_DEVICES is '", digits, "', not a number of devices"));
+  return count;
+}
+
+Result<pjrt::Client> make_client(const RuntimeOptions& options) {
+  std::string platform = options.platform;
+  if (platform.empty()) {
+    const char* text = std::getenv("MESHARD_PLATFORM");
+    platform = text ? text : "cpu";
+  }
+  std::string path = options.plugin;
+  if (path.empty()) {
+    MESHARD_ASSIGN_OR_RETURN(path, pjrt::find_plugins().first(platform));
+  }
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
+  std::vector<pjrt::NamedValue> client_options = options.client_options;
+  bool cpu = platform == "cpu";
+  if (cpu && !pjrt::find_value<std::int64_t>(client_options, "cpu_device_count")) {
+    MESHARD_ASSIGN_OR_RETURN(int devices, cpu_device_count(options));
+    client_options.push_back({"cpu_device_count", std::int64_t{devices}});
+  }
+  return pjrt::Client::create(std::move(plugin), client_options);
+}
+
+}  // namespace
+
+Result<void> configure_runtime(RuntimeOptions options) {
+  std::lock_guard lock(client_mutex);
+  if (client)
+    return Error(ErrorCode::kFailedPrecondition,
+                 "[runtime] the runtime runs already: configure it before the first tensor is computed");
+  configured = std::move(options);
+  return {};
+}
+
+const pjrt::Client& runtime_client(SourceLocation where) {
+  if (const pjrt::Client* made = ready.load(std::memory_order_acquire)) return *made;
+  std::lock_guard lock(client_mutex);
+  if (!client) {
+    Result<pjrt::Client> made = make_client(configured.value_or(RuntimeOptions{}));
+    if (!made.ok()) throw made.error().at(where);
+    client = *std::move(made);
+    ready.store(&*client, std::memory_order_release);
+  }
+  return *client;
+}
+
+bool install_runtime() {
+  install_evaluator([]() -> Evaluator& {
+    // Never destroyed: tensors with static storage may outlive every other static object.
+    static LazyEvaluator* evaluator = new LazyEvaluator();
+    return *evaluator;
+  });
+  return true;
+}
+
+}  // namespace meshard

@@ -1,0 +1,34 @@
+// The process's runtime: one client of one plugin, made at first use.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/base/source_location.h"
+#include "meshard/pjrt/client.h"
+
+namespace meshard {
+
+struct RuntimeOptions {
+  /// Path of the plugin; empty: MESHARD_PLUGIN, else the first one found for `platform`.
+  std::string plugin;
+  /// `cpu`, `cuda`, `tpu`; empty: MESHARD_PLATFORM, else cpu.
+  std::string platform;
+  /// Virtual devices of the CPU platform; 0: MESHARD_CPU_DEVICES, else 8.
+  int cpu_devices = 0;
+  /// Passed to the plugin as they are, after a check of names and types.
+  std::vector<pjrt::NamedValue> client_options;
+};
+
+/// Says how the runtime is to be made. Call it before the first tensor is computed or placed.
+/// @error failed precondition if the runtime runs already.
+Result<void> configure_runtime(RuntimeOptions options);
+
+/// The client behind all tensors of this process; made at the first call.
+/// @error not found if there is no plugin, saying where it was looked for; what the plugin answers.
+const pjrt::Client& runtime_client(SourceLocation where = SourceLocation::current());
+
+/// Makes the runtime compute recorded tensors. <meshard/meshard.h> calls it; returns true.
+bool install_runtime();
+
+}  // namespace meshard

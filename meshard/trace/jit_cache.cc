@@ -1,0 +1,129 @@
+#include "meshard/trace/jit_cache.h"
+
+#include <algorithm>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+
+namespace meshard::internal {
+namespace {
+
+bool same_sharding(const std::optional<Sharding>& known, const Sharding* given) {
+  return given ? known && *known == *given : !known;
+}
+
+std::string sharding_text(const Sharding* sharding) {
+  return sharding ? cat("sharded ", *sharding) : std::string("not sharded");
+}
+
+}  // namespace
+
+bool JitEntry::matches(const JitCall& call) const {
+  if (types != call.types || argument_types.size() != call.tensors.size()) return false;
+  for (std::size_t i = 0; i < argument_types.size(); ++i) {
+    const Value& value = call.tensors[i]->value();
+    if (value.type() != argument_types[i]) return false;
+    const Sharding* sharding = leaf_sharding(value);
+    if (!same_sharding(asked[i], sharding) && !same_sharding(chosen[i], sharding)) return false;
+  }
+  return form == call.form && statics == call.statics;
+}
+
+const JitEntry* JitCache::find_locked(const JitCall& call) const {
+  // The newest first: a training loop asks for the same one again and again.
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+    if ((*entry)->matches(call)) return entry->get();
+  return nullptr;
+}
+
+const JitEntry* JitCache::find(const JitCall& call) {
+  std::lock_guard lock(mutex_);
+  ++stats_.calls;
+  return find_locked(call);
+}
+
+const JitEntry& JitCache::find_or_trace(const JitCall& call, const std::vector<std::size_t>& leaves,
+                                        const std::function<std::string(std::size_t)>& path,
+                                        const Tracer& tracer) {
+  std::lock_guard lock(mutex_);
+  if (const JitEntry* known = find_locked(call)) return *known;
+
+  auto entry = std::make_unique<JitEntry>();
+  entry->types = call.types;
+  entry->form = call.form;
+  entry->statics = call.statics;
+  Program program;
+  program.name = options_.name;
+  {
+    TraceScope scope;
+    std::vector<Tensor> parameters;
+    std::vector<Value> parameter_values, result_values;
+    for (const Tensor* argument : call.tensors) {
+      const Sharding* sharding = leaf_sharding(argument->value());
+      entry->argument_types.push_back(argument->value().type());
+      entry->asked.push_back(sharding ? std::optional(*sharding) : std::nullopt);
+      parameters.push_back(make_parameter(entry->argument_types.back(), entry->asked.back(),
+                                          argument->value()->where()));
+      parameter_values.push_back(parameters.back().value());
+    }
+    std::vector<Tensor> results = tracer(parameters, *entry);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].defined())
+        throw_invalid(where_, "[jit] tensor ", i, " of the function's result has no value");
+      result_values.push_back(results[i].value());
+    }
+    entry->num_results = results.size();
+    program.graph = Graph::build(parameter_values, result_values, scope.trace());
+  }
+  for (std::size_t position : options_.donate) {
+    if (position >= leaves.size())
+      throw_invalid(where_, "[jit] argument ", position, " is to be donated, the function has ",
+                    leaves.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < position; ++i) first += leaves[i];
+    for (std::size_t i = 0; i < leaves[position]; ++i)
+      program.donated.push_back(static_cast<std::uint32_t>(first + i));
+  }
+  entry->graph = program.graph;
+  entry->program = evaluator(where_).compile(std::move(program), where_);
+  for (std::size_t i = 0; i < call.tensors.size(); ++i) {
+    const Sharding* sharding = entry->program->parameter_sharding(i);
+    entry->chosen.push_back(sharding ? std::optional(*sharding) : std::nullopt);
+  }
+  if (!entries_.empty()) stats_.reasons.push_back(why_not(*entries_.back(), call, path));
+  ++stats_.traces;
+  entries_.push_back(std::move(entry));
+  return *entries_.back();
+}
+
+std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
+                              const std::function<std::string(std::size_t)>& path) const {
+  if (entry.types != call.types) return "the arguments have other C++ types";
+  if (entry.form != call.form || entry.argument_types.size() != call.tensors.size())
+    return "the arguments have another structure";
+  if (entry.statics != call.statics) return "a Static argument or nested number has another value";
+  for (std::size_t i = 0; i < call.tensors.size(); ++i) {
+    const Value& value = call.tensors[i]->value();
+    if (value.type() != entry.argument_types[i])
+      return cat(path(i), " is ", value.type(), ", was ", entry.argument_types[i]);
+    const Sharding* sharding = leaf_sharding(value);
+    if (!same_sharding(entry.asked[i], sharding) && !same_sharding(entry.chosen[i], sharding))
+      return cat(path(i), " is ", sharding_text(sharding), ", was ",
+                 sharding_text(entry.asked[i] ? &*entry.asked[i] : nullptr));
+  }
+  return "no difference";
+}
+
+JitStats JitCache::stats() const {
+  std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+std::vector<std::shared_ptr<CompiledProgram>> JitCache::programs() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<CompiledProgram>> programs;
+  for (const auto& entry : entries_) programs.push_back(entry->program);
+  return programs;
+}
+
+}  // namespace meshard::internal
