@@ -23,7 +23,7 @@ BINARY = {".png", ".npy", ".npz", ".safetensors", ".bin", ".gz"}
 # Written in pieces, so that this file does not contain them.
 WORDS = [
     (re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b"), "finish it, or describe it in docs/dev/state.md"),
-    (re.compile(r"(?<![\w.$}])/(work|home|root|opt/wh" r"eels)/"), "a path of one machine"),
+    (re.compile(r"(?<![\w.$}])/(work|root|opt/wh" r"eels)/"), "a path of one machine"),
     (re.compile(r"\b(py" r"pi\.org|python" r"hosted\.org|deb\.deb" r"ian\.org|pkg\.go\.d" r"ev|"
                 r"crates" r"\.io|npm" r"js\.(com|org))\b"), "a registry host; packages go by name"),
 ]

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Writes the files of a new primitive, after the model of one that exists.
+
+usage: ./dev new-op NAME [--like OP]
+
+Copies meshard/ops/OP.{h,cc} (OP is exp where nothing else is said) under the new name, writes NAME_test.cc, which fails
+until it is filled in, and adds the line to meshard/ops/op_list.inc in its alphabetical place. NAME is the array API
+standard's name where it has one (https://data-apis.org/array-api), else the StableHLO mnemonic, in snake_case.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINE = re.compile(r"MESHARD_OP\((\w+)\)")
+
+TEST = '''#include "meshard/ops/{name}.h"
+
+#include <gtest/gtest.h>
+
+namespace meshard {{
+namespace {{
+
+// The conformance suites check {name} on its samples: type, text, derivative, shardings. Here stands what is
+// special about it: edge values, and the calls that must fail.
+TEST({pascal}, SpecialCases) {{ FAIL() << "write what is special about {name}"; }}
+
+}}  // namespace
+}}  // namespace meshard
+'''
+
+NEXT = """Now, in meshard/ops/{name}.cc:
+  doc, example     what it computes, and a line that runs with x, y (f32[2,3]) in scope
+  infer            result types; fail with both values in the message
+  sharding_rule    which dimensions of operands and result correspond
+  emit             the StableHLO it writes ({like}'s stands there now)
+  vjp              its derivative ({like}'s stands there now), or kNotDifferentiable
+  samples          calls for the conformance suites, odd shapes among them
+Include it in meshard/meshard.h, fill in {name}_test.cc, then: ./dev test ops && ./dev test conformance"""
+
+
+class NewOpError(Exception):
+    """What is wrong with the request."""
+
+
+def pascal(name):
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def add_to_list(text, name):
+    """The op list with a line for `name`, in alphabetical order.
+    @error if it has one, or is not in order."""
+    lines = text.rstrip("\n").split("\n")
+    places = [(i, LINE.match(line)[1]) for i, line in enumerate(lines) if LINE.match(line)]
+    names = [op for _, op in places]
+    if name in names:
+        raise NewOpError(f"op_list.inc has {name} already")
+    if names != sorted(names):
+        raise NewOpError("op_list.inc is not in alphabetical order")
+    after = [i for i, op in places if op < name]
+    at = after[-1] + 1 if after else (places[0][0] if places else len(lines))
+    return "\n".join(lines[:at] + [f"MESHARD_OP({name})"] + lines[at:]) + "\n"
+
+
+def renamed(text, like, name):
+    """The model's text under the new name; its paragraph of docs does not fit and goes."""
+    text = re.sub(rf"\b{like}(_op)?\b", lambda m: name + (m[1] or ""), text)
+    text = text.replace(pascal(like) + "Attributes", pascal(name) + "Attributes")
+    text = re.sub(r'\.doc =(\s*"(?:[^"\\]|\\.)*")+', '.doc = ""', text)
+    return re.sub(r"(?:^///.*\n)+(?=Tensor )", f"/// What {name} computes.\n", text, flags=re.MULTILINE)
+
+
+def new_op(root, name, like):
+    """Writes the files and returns their names. @error NewOpError; then nothing is written."""
+    folder = pathlib.Path(root) / "meshard" / "ops"
+    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_?", name):
+        raise NewOpError(f"{name}: an op's name is snake_case")
+    model = {suffix: folder / (like + suffix) for suffix in (".h", ".cc")}
+    for path in model.values():
+        if not path.is_file():
+            raise NewOpError(f"there is no {path.relative_to(root)} to take as the model")
+    texts = {name + suffix: renamed(path.read_text(), like, name) for suffix, path in model.items()}
+    texts[f"{name}_test.cc"] = TEST.format(name=name, pascal=pascal(name))
+    for file in texts:
+        if (folder / file).exists():
+            raise NewOpError(f"meshard/ops/{file} is there already")
+    texts["op_list.inc"] = add_to_list((folder / "op_list.inc").read_text(), name)
+    for file, text in texts.items():
+        (folder / file).write_text(text)
+    return [f"meshard/ops/{file}" for file in texts]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("name")
+    parser.add_argument("--like", default="exp")
+    arguments = parser.parse_args()
+    try:
+        written = new_op(ROOT, arguments.name, arguments.like)
+    except NewOpError as error:
+        print(f"new-op: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(["wrote:"] + [f"  {file}" for file in written]))
+    print(NEXT.format(name=arguments.name, like=arguments.like))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
