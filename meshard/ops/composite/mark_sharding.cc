@@ -1,0 +1,46 @@
+#include "meshard/ops/composite/mark_sharding.h"
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/sharding_constraint.h"
+
+namespace meshard {
+namespace {
+
+// A derivative needs the mark in the program: a placed value would be a new leaf.
+bool only_recording() { return tracing() || recorder().keep_operands != 0; }
+
+Tensor mark(const Tensor& x, const Sharding& sharding, SourceLocation where) {
+  if (x.sharding() == sharding) return x;
+  if (!only_recording() && x.value().storage())
+    return evaluator(where).place(x.value(), sharding, where);
+  return sharding_constraint(In(x, where), sharding);
+}
+
+void check_rank(const Tensor& x, std::size_t described, std::string_view text,
+                SourceLocation where) {
+  if (described > static_cast<std::size_t>(x.rank()))
+    throw_invalid(where, "[mark_sharding] ", text, " describes ", described, " dimensions, ",
+                  x.type(), " has ", x.rank());
+}
+
+}  // namespace
+
+Tensor mark_sharding(In x, const Mesh& mesh, const PartitionSpec& spec) {
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("mark_sharding", x);
+  check_rank(operand, spec.size(), spec.to_string(), where);
+  return mark(operand, Sharding(mesh, spec, static_cast<std::size_t>(operand.rank()), where),
+              where);
+}
+
+Tensor mark_sharding(In x, const Sharding& sharding) {
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("mark_sharding", x);
+  check_rank(operand, sharding.rank(), sharding.to_string(), where);
+  auto rank = static_cast<std::size_t>(operand.rank());
+  return mark(operand, sharding.rank() < rank ? sharding.with_rank(rank, where) : sharding, where);
+}
+
+}  // namespace meshard

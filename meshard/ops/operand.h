@@ -1,0 +1,18 @@
+// The operand of an op that is not element-wise.
+#pragma once
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/record.h"
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// The operand as a tensor: a C++ number becomes a tensor of rank 0 with its kind's default dtype.
+/// @error invalid argument naming the op, for a tensor without a value.
+Tensor operand_tensor(const OpDef& op, const In& x);
+/// The same for a composite, which has a name only.
+Tensor operand_tensor(std::string_view op, const In& x);
+
+/// A sharding rule's tensor of which dimension d is the factor factors[d].
+TensorFactors one_factor_each(const InlineVector<int, 6>& factors);
+
+}  // namespace meshard

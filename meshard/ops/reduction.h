@@ -1,0 +1,21 @@
+// Reductions: ops that combine the elements along dimensions.
+#pragma once
+#include "meshard/graph/tensor.h"
+#include "meshard/ops/dimension_list.h"
+
+namespace meshard {
+
+/// Attributes of every reduction.
+struct ReductionAttributes {
+  Dimensions dimensions;  ///< ascending, not negative
+  MESHARD_FIELDS(dimensions)
+};
+
+// Each takes the dimensions to reduce: one, a list, or all of them if left out (sum(x, -1)). They
+// are gone from the result, or have size 1 if `keepdims`.
+
+/// The sum of the elements. The dtype stays, integers wrap around; bools are counted in i32. 16-bit
+/// and 8-bit floats are added up in f32 and rounded at the end.
+Tensor sum(In x, DimensionList dimensions = {}, bool keepdims = false);
+
+}  // namespace meshard

@@ -1,0 +1,173 @@
+#include "meshard/ops/reshape.h"
+
+#include <numeric>
+
+#include "meshard/ops/emission.h"
+#include "meshard/ops/operand.h"
+
+namespace meshard {
+namespace {
+
+// Builds the rule of a reshape. Dimensions are taken in groups of equal products; inside a group
+// both sides are cut into common factors from the most significant on, so that splitting the major
+// part of a dimension passes through. What has no counterpart must be whole.
+class ReshapeRule {
+ public:
+  ReshapeRule(const Shape& from, const Shape& to)
+      : from_(from),
+        to_(to),
+        from_factors_(static_cast<std::size_t>(from.rank())),
+        to_factors_(static_cast<std::size_t>(to.rank())) {}
+
+  ShardingRule build() && {
+    if (from_.size() == 0) {
+      keep_alone(from_, from_factors_, 0, from_.rank(), 0);
+      keep_alone(to_, to_factors_, 0, to_.rank(), 0);
+    } else {
+      int i = 0, o = 0;
+      while (i < from_.rank() || o < to_.rank()) {
+        int first_in = i, first_out = o;
+        std::int64_t in = i < from_.rank() ? from_[i++] : 1, out = o < to_.rank() ? to_[o++] : 1;
+        while (in != out) {
+          if (in < out)
+            in *= from_[i++];
+          else
+            out *= to_[o++];
+        }
+        match(first_in, i, first_out, o);
+      }
+    }
+    return builder_.operand(std::move(from_factors_)).result(std::move(to_factors_)).build();
+  }
+
+ private:
+  // Cuts the dimensions [i, i_end) and [o, o_end), of equal product, into common factors.
+  void match(int i, int i_end, int o, int o_end) {
+    std::int64_t in = i < i_end ? from_[i] : 1, out = o < o_end ? to_[o] : 1;
+    while (i < i_end || o < o_end) {
+      if (i < i_end && in == 1) {
+        next(from_, from_factors_, i, i_end, in);
+      } else if (o < o_end && out == 1) {
+        next(to_, to_factors_, o, o_end, out);
+      } else {
+        std::int64_t common = std::gcd(in, out);
+        if (common == 1) {
+          keep_alone(from_, from_factors_, i, i_end, in);
+          keep_alone(to_, to_factors_, o, o_end, out);
+          return;
+        }
+        int factor = builder_.factor(common);
+        from_factors_[static_cast<std::size_t>(i)].push_back(factor);
+        to_factors_[static_cast<std::size_t>(o)].push_back(factor);
+        in /= common;
+        out /= common;
+      }
+    }
+  }
+
+  // Goes on to the next dimension; one of size 1 gets a factor of its own.
+  void next(const Shape& shape, std::vector<DimensionFactors>& factors, int& d, int end,
+            std::int64_t& left) {
+    DimensionFactors& here = factors[static_cast<std::size_t>(d)];
+    if (here.empty()) here.push_back(builder_.factor(1));
+    ++d;
+    left = d < end ? shape[d] : 1;
+  }
+
+  // The rest of dimension d (`left`) and those up to `end` have no counterpart.
+  void keep_alone(const Shape& shape, std::vector<DimensionFactors>& factors, int d, int end,
+                  std::int64_t left) {
+    bool empty = shape.size() == 0;
+    for (int k = d; k < end; ++k) {
+      std::int64_t size = k == d && !empty ? left : shape[k];
+      factors[static_cast<std::size_t>(k)].push_back(
+          builder_.factor(size, FactorKind::kNeedReplication));
+    }
+  }
+
+  const Shape& from_;
+  const Shape& to_;
+  ShardingRuleBuilder builder_;
+  std::vector<DimensionFactors> from_factors_, to_factors_;
+};
+
+Shape complete(const NewShape& wanted, const Shape& from, SourceLocation where) {
+  Dimensions sizes = wanted.sizes();
+  std::int64_t known = 1;
+  std::int64_t* free = nullptr;
+  for (std::int64_t& size : sizes) {
+    if (size == -1 && free)
+      throw_invalid(where, "[reshape] more than one size is -1: [", join(wanted.sizes(), ", "),
+                    "]");
+    if (size == -1)
+      free = &size;
+    else if (size < 0)
+      throw_invalid(where, "[reshape] size ", size, " in [", join(wanted.sizes(), ", "),
+                    "]: sizes are 0 or more, or one -1");
+    else
+      known *= size;
+  }
+  if (free) {
+    if (known == 0 || from.size() % known != 0)
+      throw_invalid(where, "[reshape] nothing fits for -1: ", from, " has ", from.size(),
+                    " elements, the sizes known of [", join(wanted.sizes(), ", "), "] make ",
+                    known);
+    *free = from.size() / known;
+  }
+  return Shape(std::move(sizes));
+}
+
+}  // namespace
+
+extern constinit const OpDef reshape_op = {
+    .name = "reshape",
+    .operands = "x",
+    .doc = "The same elements in row-major order, in another shape.",
+    .example = "reshape(x, {3, 2})",
+    .infer =
+        [](const OpCall& call, ResultTypes& results) {
+          const TensorType& from = call.operand(0);
+          const Shape& to = call.as<ReshapeAttributes>().shape;
+          if (from.size() != to.size())
+            call.fail("the number of elements differs: ", from, " has ", from.size(), ", ", to,
+                      " has ", to.size());
+          results.push_back({from.dtype, to});
+        },
+    .sharding_rule =
+        [](const OpCall& call) {
+          return ReshapeRule(call.operand(0).shape, call.result().shape).build();
+        },
+    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          out[0] = reshape(call.cotangents[0], call.operands[0].shape());
+        },
+    .samples =
+        [](SampleSource& source) {
+          auto to = [](Shape shape) {
+            return [shape](std::span<const Tensor> x) { return reshape(x[0], shape); };
+          };
+          return std::vector<OpSample>{
+              {"split", {source.uniform(DType::f32, {16})}, to({4, 4})},
+              {"merge", {source.uniform(DType::f64, {4, 8})}, to({32})},
+              {"merge and split", {source.uniform(DType::f32, {4, 6, 8})}, to({24, 2, 4})},
+              {"uneven parts", {source.uniform(DType::f64, {6, 4, 8})}, to({4, 6, 8})},
+              {"ones", {source.uniform(DType::f64, {1, 8, 1})}, to({8, 1})},
+              {"to a scalar", {source.uniform(DType::f32, {1, 1})}, to({})},
+              {"empty", {source.uniform(DType::f32, {0, 4})}, to({2, 0})},
+              {"bools", {source.uniform(DType::bool_, {4, 2})}, to({8})},
+          };
+        },
+    .parse_attributes = parse_attributes<ReshapeAttributes>,
+};
+
+Tensor reshape(In x, NewShape shape) {
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor(reshape_op, x);
+  const Shape& from = operand.shape();
+  Shape to = complete(shape, from, where);
+  if (to == from) return operand;
+  return record(reshape_op, make_attributes(ReshapeAttributes{std::move(to)}), {&operand}, where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,65 @@
+#include "meshard/ops/sharding_constraint.h"
+
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/operand.h"
+
+namespace meshard {
+namespace {
+
+void infer(const OpCall& call, ResultTypes& results) {
+  const std::optional<Sharding>& sharding = call.as<ShardingMark>().sharding;
+  if (!sharding) call.fail("no sharding was given for ", call.operand(0));
+  if (sharding->rank() > static_cast<std::size_t>(call.operand(0).rank()))
+    call.fail("the sharding describes ", sharding->rank(), " dimensions, ", call.operand(0),
+              " has ", call.operand(0).rank(), ": ", *sharding);
+  results.push_back(call.operand(0));
+}
+
+std::vector<OpSample> samples(SampleSource& source) {
+  auto as = [](Sharding sharding) {
+    return [sharding](std::span<const Tensor> x) { return sharding_constraint(x[0], sharding); };
+  };
+  Mesh pair({{"x", 2}}), square({{"x", 2}, {"y", 2}});
+  return {
+      {"one device", {source.uniform(DType::f32, {8, 4})}, as(Sharding(Mesh(), P(), 2))},
+      {"rows", {source.uniform(DType::f64, {8, 4})}, as(Sharding(pair, P("x")))},
+      {"grid", {source.uniform(DType::f32, {8, 4})}, as(Sharding(square, P("y", "x")))},
+      {"open", {source.uniform(DType::f32, {4, 4, 2})}, as(Sharding(square, P(open, none, open)))},
+      {"scalar", {source.uniform(DType::f32, {})}, as(Sharding(pair, P()))},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef sharding_constraint_op = {
+    .name = "sharding_constraint",
+    .operands = "x",
+    .doc = "The same value, laid out over a mesh as the sharding says.",
+    .example = "sharding_constraint(x, Sharding(Mesh({{\"x\", 1}}), P(\"x\")))",
+    .infer = infer,
+    .sharding_rule = element_wise::rule,
+    .emit =
+        [](const OpCall&, OpEmission& out) {
+          out.writer.sharding_constraint(out.results[0].value, out.operands[0].value,
+                                         *out.results[0].type, out.sharding, out.location);
+        },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          out[0] = sharding_constraint(call.cotangents[0], *call.as<ShardingMark>().sharding);
+        },
+    .samples = samples,
+    .parse_attributes = parse_attributes<ShardingMark>,
+};
+
+Tensor sharding_constraint(In x, const Sharding& sharding) {
+  Tensor operand = operand_tensor(sharding_constraint_op, x);
+  auto rank = static_cast<std::size_t>(operand.rank());
+  // One form for each meaning: P("x") and P("x", none) are the same constraint on a matrix.
+  return record(sharding_constraint_op,
+                make_attributes(ShardingMark{
+                    sharding.rank() < rank ? sharding.with_rank(rank, x.where) : sharding}),
+                {&operand}, x.where);
+}
+
+}  // namespace meshard
