@@ -160,7 +160,7 @@ void push_axis(const Mesh& mesh, AxisList& axes, const AxisRef& axis) {
     merged = {axis.name, axes.back().pre_size, axes.back().size * axis.size};
     axes.pop_back();
   }
-  if (!merged.is_whole() && merged.size == mesh.axis_size(std::string_view(merged.name)))
+  if (!merged.is_whole() && merged.size == mesh.axis_size(AxisRef(merged.name)))
     merged = AxisRef(merged.name);
   axes.push_back(std::move(merged));
 }

@@ -58,8 +58,8 @@ RankMap listed_at(std::vector<std::int64_t> ids, std::int64_t wanted, SourceLoca
 }  // namespace
 
 Mesh::Mesh() {
-  static const auto alone = std::make_shared<const State>();
-  state_ = alone;
+  static const Mesh alone(std::vector<MeshAxis>{}, SourceLocation{});
+  state_ = alone.state_;
 }
 
 Mesh::Mesh(std::vector<MeshAxis> axes, SourceLocation where)
@@ -99,7 +99,7 @@ std::size_t Mesh::axis_index(std::string_view name) const {
 }
 
 std::int64_t Mesh::axis_size(const AxisRef& axis) const {
-  std::int64_t whole = axis_size(std::string_view(axis.name));
+  std::int64_t whole = axes()[axis_index(axis.name)].size;
   if (axis.is_whole()) return whole;
   if (axis.pre_size < 1 || axis.size < 1 || whole % axis.pre_size != 0 ||
       whole / axis.pre_size % axis.size != 0)

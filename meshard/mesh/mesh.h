@@ -67,8 +67,6 @@ class Mesh {
   std::size_t axis_index(std::string_view name) const;
   /// Index of the axis named so, or none.
   std::optional<std::size_t> find_axis(std::string_view name) const;
-  /// @error not an axis of this mesh.
-  std::int64_t axis_size(std::string_view name) const { return axes()[axis_index(name)].size; }
   /// Size of an axis or a sub-axis. @error unknown axis; the sub-axis does not divide its axis.
   std::int64_t axis_size(const AxisRef& axis) const;
   /// Number of devices.

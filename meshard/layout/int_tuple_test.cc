@@ -1,0 +1,60 @@
+#include "meshard/layout/int_tuple.h"
+
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+TEST(IntTuple, IntegerAndTupleOfOneDiffer) {
+  IntTuple integer(2), tuple{2};
+  EXPECT_TRUE(integer.is_integer());
+  EXPECT_FALSE(tuple.is_integer());
+  EXPECT_FALSE(integer == tuple);
+  EXPECT_EQ(integer.depth(), 0u);
+  EXPECT_EQ(tuple.depth(), 1u);
+  EXPECT_EQ(integer.rank(), 1u);
+  EXPECT_EQ(integer[0], integer);
+}
+
+TEST(IntTuple, ElementsOfNestedTuple) {
+  IntTuple t{IntTuple{2, IntTuple{3, 4}}, 5, IntTuple()};
+  EXPECT_EQ(t.to_string(), "((2,(3,4)),5,())");
+  EXPECT_EQ(t.rank(), 3u);
+  EXPECT_EQ(t.depth(), 3u);
+  EXPECT_EQ(t.leaves().size(), 4u);
+  EXPECT_EQ(t[0].to_string(), "(2,(3,4))");
+  EXPECT_EQ(t[0][1][1].value(), 4);
+  EXPECT_EQ(t[1].value(), 5);
+  EXPECT_EQ(t[2], IntTuple());
+  EXPECT_EQ(t.product(), 120);
+  EXPECT_TRUE(throws_error([&] { (void)t[3]; }, ErrorCode::kOutOfRange, {"element 3"}));
+}
+
+TEST(IntTuple, Congruence) {
+  EXPECT_TRUE((IntTuple{2, IntTuple{3, 4}}).congruent({7, IntTuple{8, 9}}));
+  EXPECT_FALSE((IntTuple{2, IntTuple{3, 4}}).congruent({7, 8, 9}));
+}
+
+TEST(IntTuple, ProductThatDoesNotFit) {
+  IntTuple t{std::int64_t{1} << 40, std::int64_t{1} << 40};
+  EXPECT_TRUE(throws_error([&] { t.product(); }, ErrorCode::kInvalidArgument, {"does not fit"}));
+}
+
+TEST(IntTuple, ParsesWhatItPrints) {
+  for (const char* text : {"4", "-3", "()", "(4)", "(2,4)", "((2,2),(4,()),7)"}) {
+    Result<IntTuple> parsed = IntTuple::parse(text);
+    ASSERT_TRUE(parsed.ok()) << text;
+    EXPECT_EQ(parsed->to_string(), text);
+  }
+  EXPECT_EQ(IntTuple::parse(" ( 2 , 4 ) ").value(), (IntTuple{2, 4}));
+  for (const char* text : {"", "(2", "2)", "(2,)", "(a)", "99999999999999999999"})
+    EXPECT_FALSE(IntTuple::parse(text).ok()) << text;
+}
+
+TEST(IntTuple, HashFollowsEquality) {
+  EXPECT_EQ((IntTuple{2, 4}).hash(), IntTuple::flat({2, 4}).hash());
+  EXPECT_NE((IntTuple{2, 4}).hash(), (IntTuple{IntTuple{2, 4}}).hash());
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,31 @@
+#include "meshard/layout/recognise.h"
+
+#include "meshard/layout/coalesce.h"
+#include "meshard/layout/layout_testutil.h"
+
+namespace meshard {
+namespace {
+
+TEST(Recognise, FindsEveryLayoutFromItsValues) {
+  TestRandom random;
+  for (int round = 0; round < 500; ++round) {
+    Layout layout = random_layout(random);
+    std::int64_t offset = random.between(-5, 5);
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < layout.size(); ++i) values.push_back(offset + layout(i));
+    std::optional<Layout> found = recognise(values);
+    ASSERT_TRUE(found) << layout.to_string();
+    EXPECT_EQ(*found, coalesce(layout)) << layout.to_string();
+  }
+}
+
+TEST(Recognise, RefusesWhatIsNoLayout) {
+  EXPECT_FALSE(recognise({0, 1, 2, 4}));  // taken for (2,2):(4,1) if not verified
+  EXPECT_FALSE(recognise({0, 1, 3}));
+  EXPECT_FALSE(recognise({0, 1, 4, 5, 9, 8}));
+  EXPECT_FALSE(recognise({0, 2, 1, 4, 3, 5}));
+  EXPECT_EQ(recognise({7})->size(), 1);
+}
+
+}  // namespace
+}  // namespace meshard

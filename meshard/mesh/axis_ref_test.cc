@@ -1,0 +1,80 @@
+#include "meshard/mesh/axis_ref.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace meshard {
+namespace {
+
+struct Row {
+  AxisRef a, b;
+  bool contains, overlaps, prefix;
+};
+
+// The truth table of the header.
+const Row kRows[] = {
+    {"x", "x", true, true, true},
+    {"x", "y", false, false, false},
+    {"x", {"x", 2, 2}, true, true, false},
+    {{"x", 2, 2}, "x", false, true, false},
+    {{"x", 1, 2}, "x", false, true, true},
+    {{"x", 1, 2}, {"x", 1, 4}, false, true, true},
+    {{"x", 1, 4}, {"x", 1, 2}, true, true, false},
+    {{"x", 1, 4}, {"x", 2, 2}, true, true, false},
+    {{"x", 2, 2}, {"x", 1, 4}, false, true, false},
+    {{"x", 1, 4}, {"x", 2, 4}, false, true, false},
+    {{"x", 1, 2}, {"x", 2, 4}, false, false, false},
+    {{"x", 2, 4}, {"x", 2, 4}, true, true, true},
+    {{"x", 2, 2}, {"y", 2, 2}, false, false, false},
+};
+
+TEST(AxisRef, TruthTable) {
+  for (const Row& row : kRows) {
+    SCOPED_TRACE(row.a.to_string() + " and " + row.b.to_string());
+    EXPECT_EQ(row.a.contains(row.b), row.contains);
+    EXPECT_EQ(row.a.overlaps(row.b), row.overlaps);
+    EXPECT_EQ(row.a.is_prefix_of(row.b), row.prefix);
+    // The other way round: overlap is symmetric; both contain each other only if they are equal.
+    EXPECT_EQ(row.b.overlaps(row.a), row.overlaps);
+    EXPECT_EQ(row.b.contains(row.a) && row.contains, row.a == row.b);
+    EXPECT_EQ(row.b.is_prefix_of(row.a) && row.prefix, row.a == row.b);
+  }
+}
+
+// The bits of the index that a sub-axis of an axis of 8 stands for, most significant first.
+std::set<int> bits(const AxisRef& axis) {
+  std::set<int> set;
+  std::int64_t begin = axis.is_whole() ? 1 : axis.pre_size;
+  std::int64_t end = axis.is_whole() ? 8 : axis.pre_size * axis.size;
+  for (int bit = 0; bit < 3; ++bit)
+    if (begin <= (1 << bit) && (1 << bit) < end) set.insert(bit);
+  return set;
+}
+
+TEST(AxisRef, PredicatesAreThoseOfTheSetsOfBits) {
+  std::vector<AxisRef> all = {"x"};
+  for (std::int64_t pre : {1, 2, 4})
+    for (std::int64_t size : {2, 4})
+      if (pre * size <= 8) all.push_back({"x", pre, size});
+  for (const AxisRef& a : all)
+    for (const AxisRef& b : all) {
+      std::set<int> one = bits(a), two = bits(b), both;
+      for (int bit : one)
+        if (two.contains(bit)) both.insert(bit);
+      EXPECT_EQ(a.overlaps(b), !both.empty()) << a.to_string() << b.to_string();
+      EXPECT_EQ(a.contains(b), both == two) << a.to_string() << b.to_string();
+      EXPECT_EQ(a.is_prefix_of(b), both == one && *one.begin() == *two.begin())
+          << a.to_string() << b.to_string();
+    }
+}
+
+TEST(AxisRef, ParsesWhatItPrints) {
+  for (const char* text : {"\"x\"", "\"data_1\":(2)4"})
+    EXPECT_EQ(AxisRef::parse(text).value().to_string(), text);
+  for (const char* text : {"x", "\"x", "\"x\":2", "\"x\":(0)2", "\"x\":(1)1", "\"x\":(2)2 y"})
+    EXPECT_FALSE(AxisRef::parse(text).ok()) << text;
+}
+
+}  // namespace
+}  // namespace meshard
