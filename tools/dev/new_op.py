@@ -38,7 +38,7 @@ NEXT = """Now, in meshard/ops/{name}.cc:
   emit             the StableHLO it writes ({like}'s stands there now)
   vjp              its derivative ({like}'s stands there now), or kNotDifferentiable
   samples          calls for the conformance suites, odd shapes among them
-Include it in meshard/meshard.h, fill in {name}_test.cc, then: ./dev test ops && ./dev test conformance"""
+Include it in meshard/ops/all.h, fill in {name}_test.cc, then: ./dev test ops && ./dev test conformance"""
 
 
 class NewOpError(Exception):
