@@ -108,10 +108,9 @@ std::int64_t Mesh::axis_size(const AxisRef& axis) const {
   return axis.size;
 }
 
-void Mesh::check_position(std::int64_t position) const {
-  if (position < 0 || position >= size()) [[unlikely]]
-    throw Error(ErrorCode::kOutOfRange, cat("[mesh] position ", position, " is not in ", *this,
-                                            " of ", size(), " devices"));
+void Mesh::position_error(std::int64_t position) const {
+  throw Error(ErrorCode::kOutOfRange,
+              cat("[mesh] position ", position, " is not in ", *this, " of ", size(), " devices"));
 }
 
 std::int64_t Mesh::device_id(std::int64_t position) const {

@@ -77,6 +77,11 @@ class Mesh {
   const Layout& layout() const { return state_->layout; }
   const RankMap& rank_map() const { return state_->rank_map; }
 
+  /// @error the position is not in 0..size()-1.
+  void check_position(std::int64_t position) const {
+    if (position < 0 || position >= size()) [[unlikely]]
+      position_error(position);
+  }
   /// The device at a position. @error the position is not in 0..size()-1.
   std::int64_t device_id(std::int64_t position) const;
   /// All device ids in mesh order, made as they are asked for.
@@ -120,7 +125,7 @@ class Mesh {
     std::size_t hash = 0;
   };
   bool equal_state(const Mesh& other) const;
-  void check_position(std::int64_t position) const;
+  [[noreturn]] void position_error(std::int64_t position) const;
 
   std::shared_ptr<const State> state_;
 };

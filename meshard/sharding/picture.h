@@ -11,10 +11,14 @@ namespace meshard {
 /// more than two dimensions the split ones are drawn, a grid for each index of those before the
 /// last two.
 ///
+/// `picture(Sharding(Mesh({{"x", 2}, {"y", 2}}), P("y", none)))`:
 /// ```
-///               dimension 1: none →
-///                     ┌─────────┐
-///  dimension 0: data ↓ │ 0,1,2,3 │
+///                    dimension 1: none →
+///                  ┌─────┐
+/// dimension 0: y ↓ │ 0,2 │
+///                  ├─────┤
+///                  │ 1,3 │
+///                  └─────┘
 /// ```
 /// @error more than 4096 devices: too many to look at.
 std::string picture(const Sharding& sharding);

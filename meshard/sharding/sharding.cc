@@ -170,8 +170,7 @@ bool Sharding::is_even(IntView dims) const {
 
 Slices Sharding::slice(IntView dims, std::int64_t position) const {
   check_dims(dims);
-  if (position < 0 || position >= mesh().size()) [[unlikely]]
-    mesh().device_id(position);  // throws
+  mesh().check_position(position);
   Slices slices;
   slices.reserve(dims.size());
   for (std::size_t d = 0; d < dims.size(); ++d)
@@ -215,27 +214,66 @@ SliceTable Sharding::distinct_slices(IntView dims) const {
   return table;
 }
 
+std::int64_t Sharding::replica_id(IntView dims, std::int64_t position) const {
+  check_dims(dims);
+  mesh().check_position(position);
+  struct Range {
+    std::int64_t first, last;  // tiles of the dimension with the position's slice
+  };
+  InlineVector<Range, 4> same;
+  IntVector tile;
+  bool alone = true;
+  for (std::size_t d = 0; d < rank(); ++d) {
+    std::int64_t index = tile_index(d, position), shard = ceil_div(dims[d], num_tiles(d));
+    std::int64_t filled = shard == 0 ? 0 : ceil_div(dims[d], shard);
+    same.push_back(index < filled ? Range{index, index} : Range{filled, num_tiles(d) - 1});
+    alone = alone && same[d].first == same[d].last;
+    tile.push_back(same[d].first);
+  }
+  if (alone) return replica_id(position);
+  std::int64_t earlier = 0;
+  while (true) {  // over the tiles with this slice: their replicas ascend, so a binary search
+                  // counts them
+    std::int64_t low = 0, high = num_replicas();
+    while (low < high) {
+      std::int64_t middle = low + (high - low) / 2;
+      if (position_of(tile, middle) < position)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    earlier += low;
+    std::size_t d = rank();
+    while (d > 0 && tile[d - 1] == same[d - 1].last) --d, tile[d] = same[d].first;
+    if (d == 0) return earlier;
+    ++tile[d - 1];
+  }
+}
+
 bool Sharding::is_equivalent_to(const Sharding& other, std::size_t rank) const {
   for (const Sharding* sharding : {this, &other})
     if (sharding->rank() > rank)
       throw_invalid({}, "[sharding] ", *sharding, " describes ", sharding->rank(),
                     " dimensions, more than ", rank);
   if (state_ == other.state_) return true;
-  if (!mesh().same_devices(other.mesh())) return false;
-  for (std::size_t d = 0; d < rank; ++d)
-    if (num_tiles(d) != other.num_tiles(d)) return false;
-  AxesIndex mine(mesh(), unreduced_axes()), theirs(other.mesh(), other.unreduced_axes());
-  if (mine.size() != theirs.size()) return false;
-
+  if (mesh().rank_map() != other.mesh().rank_map()) return false;
   static const AxesIndex whole{};
   auto index = [](const Sharding& s, std::size_t d) -> const AxesIndex& {
     return d < s.rank() ? s.state_->index[d] : whole;
   };
-  if (mesh().rank_map() == other.mesh().rank_map()) {  // coalesced digits are unique
-    for (std::size_t d = 0; d < rank; ++d)
-      if (index(*this, d) != index(other, d)) return false;
-    return mine == theirs;
-  }
+  for (std::size_t d = 0; d < rank; ++d)  // coalesced digits are unique
+    if (index(*this, d) != index(other, d)) return false;
+  return AxesIndex(mesh(), unreduced_axes()) == AxesIndex(other.mesh(), other.unreduced_axes());
+}
+
+bool Sharding::same_placement(const Sharding& other, std::size_t rank) const {
+  if (is_equivalent_to(other, rank)) return true;
+  if (mesh().rank_map() == other.mesh().rank_map() || !mesh().same_devices(other.mesh()))
+    return false;
+  for (std::size_t d = 0; d < rank; ++d)
+    if (num_tiles(d) != other.num_tiles(d)) return false;
+  AxesIndex mine(mesh(), unreduced_axes()), theirs(other.mesh(), other.unreduced_axes());
+  if (mine.size() != theirs.size()) return false;
   for (std::int64_t p = 0; p < mesh().size(); ++p) {
     std::int64_t q = *other.mesh().position(mesh().rank_map()[p]);
     for (std::size_t d = 0; d < rank; ++d)

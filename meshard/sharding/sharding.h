@@ -123,7 +123,11 @@ class Sharding {
   /// The different slices, each once, ascending (row-major). Several empty ones count as one.
   SliceTable distinct_slices(IntView dims) const;
 
-  /// Number of earlier positions that hold the same tile. @pre the position is one of the mesh
+  /// Number of earlier positions with the same slice. A few divisions, or for an empty slice a
+  /// search for each of the empty tiles.
+  std::int64_t replica_id(IntView dims, std::int64_t position) const;
+  /// Number of earlier positions that hold the same tile: the same, if no slice is empty.
+  /// @pre the position is one of the mesh
   std::int64_t replica_id(std::int64_t position) const { return state_->replica(position); }
   /// The position that holds replica `replica` of a tile, given by its index in each dimension.
   /// @pre tile.size() >= rank(); every index below num_tiles, the replica below num_replicas()
@@ -136,11 +140,15 @@ class Sharding {
   /// On how many devices each tile lies.
   std::int64_t num_replicas() const { return state_->replica.size(); }
 
-  /// True if tensors of `rank` dimensions lie in the same way: the same devices, each with the same
-  /// part (and the same unreduced axes). Axis names, open dimensions and replicated axes do not
-  /// count.
+  /// True if one can stand for the other in a program, for tensors of `rank` dimensions: the same
+  /// devices in the same order, each with the same part, and the same unreduced axes. Axis names,
+  /// open dimensions and replicated axes do not count. This is JAX's `is_equivalent_to`.
   /// @error either describes more than `rank` dimensions.
   bool is_equivalent_to(const Sharding& other, std::size_t rank) const;
+  /// The same, whatever the order of the devices: true if each device holds the same part, so that
+  /// no data need move. One pass over the devices if their order differs.
+  /// @error as above
+  bool same_placement(const Sharding& other, std::size_t rank) const;
 
   /// `Sharding(mesh<data=2, model=4>, P("data", none))`, with `, replicated={..}` and `,
   /// unreduced={..}`.
