@@ -1,7 +1,28 @@
 #include "meshard/pjrt/internal/c_api.h"
 
+#include "meshard/pjrt/element_type.h"
+
 namespace meshard::pjrt::internal {
 namespace {
+
+// Numbers are passed through without a table: they must be the header's.
+constexpr int number(ElementType type) { return static_cast<int>(type); }
+static_assert(number(ElementType::kPred) == PJRT_Buffer_Type_PRED);
+static_assert(number(ElementType::kU64) == PJRT_Buffer_Type_U64);
+static_assert(number(ElementType::kF64) == PJRT_Buffer_Type_F64);
+static_assert(number(ElementType::kBf16) == PJRT_Buffer_Type_BF16);
+static_assert(number(ElementType::kC128) == PJRT_Buffer_Type_C128);
+static_assert(number(ElementType::kF8E5M2) == PJRT_Buffer_Type_F8E5M2);
+static_assert(number(ElementType::kF8E4M3Fn) == PJRT_Buffer_Type_F8E4M3FN);
+static_assert(number(ElementType::kF8E4M3B11Fnuz) == PJRT_Buffer_Type_F8E4M3B11FNUZ);
+static_assert(number(ElementType::kF8E5M2Fnuz) == PJRT_Buffer_Type_F8E5M2FNUZ);
+static_assert(number(ElementType::kF8E4M3Fnuz) == PJRT_Buffer_Type_F8E4M3FNUZ);
+static_assert(number(ElementType::kU4) == PJRT_Buffer_Type_U4);
+static_assert(number(ElementType::kToken) == PJRT_Buffer_Type_TOKEN);
+static_assert(number(ElementType::kU2) == PJRT_Buffer_Type_U2);
+static_assert(number(ElementType::kF8E3M4) == PJRT_Buffer_Type_F8E3M4);
+static_assert(number(ElementType::kF8E8M0Fnu) == PJRT_Buffer_Type_F8E8M0FNU);
+static_assert(number(ElementType::kF4E2M1Fn) == PJRT_Buffer_Type_F4E2M1FN);
 
 void free_error(const PJRT_Api* api, PJRT_Error* error) {
   MESHARD_PJRT_ARGS(PJRT_Error_Destroy, args);

@@ -1,0 +1,176 @@
+#include "meshard/pjrt/hlo_module.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/pjrt/executable_signature.h"
+#include "meshard/pjrt/wire.h"
+
+namespace meshard::pjrt {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+WireWriter shape(std::uint64_t primitive, const Numbers& dimensions) {
+  WireWriter writer;
+  writer.add_varint(2, primitive);
+  writer.add_packed(3, dimensions);
+  return writer;
+}
+
+WireWriter group(const Numbers& ids) {
+  WireWriter writer;
+  writer.add_packed(1, ids);
+  return writer;
+}
+
+WireWriter instruction(const std::string& opcode, std::uint64_t id) {
+  WireWriter writer;
+  writer.add_bytes(1, opcode + ".1");
+  writer.add_bytes(2, opcode);
+  writer.add_message(3, shape(11, {4}));
+  writer.add_varint(35, id);
+  return writer;
+}
+
+// A module of four collectives, each with its groups in another form.
+std::string module_bytes() {
+  WireWriter computation;
+  computation.add_bytes(1, "main");
+  computation.add_varint(5, 40);
+  computation.add_varint(6, 3);
+
+  WireWriter old = instruction("all-reduce", 1);
+  old.add_message(49, group({0, 1}));
+  old.add_message(49, group({2, 3}));
+  old.add_varint(26, 9);
+  old.add_varint(71, 1);
+  old.add_packed(36, Numbers{0});
+  old.add_packed(38, Numbers{40});
+  WireWriter metadata;
+  metadata.add_bytes(2, "n5");
+  metadata.add_bytes(3, "a.cc");
+  metadata.add_varint(4, 42);
+  old.add_message(7, metadata);
+  computation.add_message(2, old);
+
+  WireWriter listed = instruction("all-gather", 2), list;
+  list.add_message(1, group({0, 2}));
+  list.add_message(1, group({1, 3}));
+  listed.add_message(87, list);
+  listed.add_packed(14, Numbers{1});
+  computation.add_message(2, listed);
+
+  WireWriter iota_list;
+  iota_list.add_varint(1, 2);
+  iota_list.add_varint(2, 2);
+  iota_list.add_packed(3, Numbers{2, 2});
+  iota_list.add_packed(4, Numbers{1, 0});
+  WireWriter nested = instruction("reduce-scatter", 3), nested_list;
+  nested_list.add_message(2, iota_list);
+  nested.add_message(87, nested_list);
+  computation.add_message(2, nested);
+  WireWriter newer = instruction("all-to-all", 4);
+  newer.add_message(92, iota_list);
+  computation.add_message(2, newer);
+
+  WireWriter permute = instruction("collective-permute", 5), pair;
+  pair.add_varint(1, 3);
+  pair.add_varint(2, 1);
+  permute.add_message(52, pair);
+  computation.add_message(2, permute);
+
+  WireWriter program_shape, result;
+  program_shape.add_message(1, shape(11, {2, 3}));
+  program_shape.add_message(1, shape(16, {}));
+  result.add_varint(2, 13);
+  result.add_message(4, shape(11, {2, 3}));
+  result.add_message(4, shape(1, {5}));
+  program_shape.add_message(2, result);
+  WireWriter aliases, alias;
+  alias.add_packed(1, Numbers{0});
+  alias.add_varint(4, 2);  // parameter 0 is left out
+  aliases.add_message(1, alias);
+
+  WireWriter module;
+  module.add_bytes(1, "m");
+  module.add_message(3, computation);
+  module.add_message(4, program_shape);
+  module.add_varint(6, 40);
+  module.add_message(8, aliases);
+  WireWriter all;
+  all.add_message(1, module);
+  return all.take();
+}
+
+TEST(HloModule, ReadsEveryFormOfGroups) {
+  HloModule module = HloModule::from_bytes(module_bytes()).value();
+  const auto& all = module.entry().instructions;
+  ASSERT_EQ(all.size(), 5u);
+  std::vector<Numbers> pairs = {{0, 1}, {2, 3}}, crossed = {{0, 2}, {1, 3}};
+  EXPECT_EQ(all[0].groups.expand().value(), pairs);
+  EXPECT_EQ(all[1].groups.expand().value(), crossed);
+  EXPECT_EQ(all[2].groups.expand().value(), crossed);
+  EXPECT_EQ(all[3].groups.expand().value(), crossed);
+  EXPECT_EQ(all[4].source_target_pairs,
+            (std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 1}}));
+}
+
+TEST(HloModule, ReadsInstructionsAndBoundary) {
+  HloModule module = HloModule::from_bytes(module_bytes()).value();
+  const HloInstruction& first = module.entry().instructions[0];
+  EXPECT_EQ(first.opcode, "all-reduce");
+  EXPECT_EQ(first.shape.to_string(), "f32[4]");
+  EXPECT_EQ(first.channel_id, 9);
+  EXPECT_TRUE(first.use_global_device_ids);
+  EXPECT_EQ(first.metadata.op_name, "n5");
+  EXPECT_EQ(first.metadata.source_line, 42);
+  EXPECT_EQ(first.called_computations, Numbers{40});
+  EXPECT_EQ(module.entry().instructions[1].dimensions, Numbers{1});
+  EXPECT_EQ(module.entry().find(3)->opcode, "reduce-scatter");
+  EXPECT_EQ(module.entry().find(77), nullptr);
+  EXPECT_EQ(module.parameters[1].to_string(), "bf16[]");
+  EXPECT_EQ(module.result.to_string(), "(f32[2,3], pred[5])");
+  EXPECT_EQ(module.result.byte_size(), 29);
+  ASSERT_EQ(module.aliases.size(), 1u);
+  EXPECT_EQ(module.aliases[0].parameter, 0);
+  EXPECT_TRUE(module.aliases[0].must_alias);
+}
+
+TEST(HloModule, TheSignatureIsReadFromTheSameBytes) {
+  auto signature = ExecutableSignature::from_module(module_bytes()).value();
+  EXPECT_EQ(signature.to_string(),
+            "(f32[2,3] donated, bf16[]) -> (f32[2,3], pred[5]) with collectives");
+  EXPECT_EQ(ExecutableSignature::parse(signature.to_string()).value(), signature);
+  for (const char* text : {"() -> ()", "(s32[]) -> (f32[1], f32[1])"})
+    EXPECT_EQ(ExecutableSignature::parse(text).value().to_string(), text);
+  for (const char* bad : {"", "(f32[1]", "(f32[1]) -> (f32[1] donated)", "() -> () x"})
+    EXPECT_FALSE(ExecutableSignature::parse(bad).ok()) << bad;
+}
+
+TEST(HloModule, DamagedBytesGiveAnErrorAndNothingElse) {
+  std::string bytes = module_bytes();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(HloModule::from_bytes(bytes.substr(0, size)).ok()) << size;
+    (void)ExecutableSignature::from_module(bytes.substr(0, size));
+  }
+  for (std::size_t i = 0; i < bytes.size(); ++i) {  // must not crash; may still be readable
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 0xFF);
+    (void)HloModule::from_bytes(changed);
+    (void)ExecutableSignature::from_module(changed);
+  }
+}
+
+TEST(HloModule, PrimitiveNumbersOfXla) {
+  EXPECT_EQ(element_type_of_primitive(11), ElementType::kF32);
+  EXPECT_EQ(element_type_of_primitive(13), ElementType::kInvalid);
+  EXPECT_EQ(element_type_of_primitive(15), ElementType::kC64);
+  EXPECT_EQ(element_type_of_primitive(16), ElementType::kBf16);
+  EXPECT_EQ(element_type_of_primitive(20), ElementType::kF8E4M3Fn);
+  EXPECT_EQ(element_type_of_primitive(-3), ElementType::kInvalid);
+  EXPECT_TRUE(is_collective_opcode("all-gather-start"));
+  EXPECT_FALSE(is_collective_opcode("add"));
+}
+
+}  // namespace
+}  // namespace meshard::pjrt

@@ -1,0 +1,154 @@
+#include "meshard/pjrt/plugin_search.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "meshard/base/cat.h"
+
+namespace meshard::pjrt {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> read_process_environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.find(separator), text.size());
+    if (end != 0) parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+// Sorted, so that the same machine always gives the same order.
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::vector<fs::path> result;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    result.push_back(at->path());
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+bool looks_like_plugin(const fs::path& path) {
+  std::error_code error;
+  std::string name = path.filename().string();
+  if (path.extension() != ".so" || !fs::is_regular_file(path, error)) return false;
+  return name == "libtpu.so" || name.find("pjrt") != std::string::npos ||
+         name.find("_plugin") != std::string::npos;
+}
+
+class Search {
+ public:
+  explicit Search(const ReadEnvironment& environment)
+      : read_(environment ? environment : ReadEnvironment(read_process_environment)) {}
+
+  PluginSearch run() {
+    for (const std::string& path : split(read_("MESHARD_PLUGIN").value_or(""), ':')) {
+      bool exists = fs::exists(path, error_);
+      note(path, "MESHARD_PLUGIN", exists);
+      if (exists) add(path, "MESHARD_PLUGIN");
+    }
+    fs::path cache = cache_folder(read_);
+    look_below(cache / "plugins", "cache");
+    look_below(cache / "xla_plugins", "cache");
+    for (const fs::path& packages : site_packages()) {
+      look_below(packages / "xla_plugins", "python");
+      look_below(packages / "jax_plugins", "python");
+      look_in(packages / "libtpu", "python");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void note(const fs::path& path, const char* reason, bool exists) {
+    result_.places.push_back({path.string(), reason, exists});
+  }
+
+  void add(const fs::path& path, const char* reason) {
+    fs::path real = fs::weakly_canonical(path, error_);
+    if (std::find(seen_.begin(), seen_.end(), real) != seen_.end()) return;
+    seen_.push_back(real);
+    result_.found.push_back({path.string(), guess_platform(path.string()), reason});
+  }
+
+  void look_in(const fs::path& folder, const char* reason) {
+    bool exists = fs::is_directory(folder, error_);
+    note(folder, reason, exists);
+    for (const fs::path& path : entries(folder))
+      if (looks_like_plugin(path)) add(path, reason);
+  }
+
+  // The folder and the folders in it: wheels put each plugin into one of its own.
+  void look_below(const fs::path& folder, const char* reason) {
+    look_in(folder, reason);
+    for (const fs::path& inner : entries(folder))
+      if (fs::is_directory(inner, error_))
+        for (const fs::path& path : entries(inner))
+          if (looks_like_plugin(path)) add(path, reason);
+  }
+
+  std::vector<fs::path> site_packages() const {
+    std::vector<fs::path> roots;
+    std::vector<fs::path> packages;
+    for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+      if (auto root = read_(name)) roots.emplace_back(*root);
+    if (auto home = read_("HOME")) roots.emplace_back(fs::path(*home) / ".local");
+    roots.emplace_back("/usr/local");
+    roots.emplace_back("/usr");
+    for (const std::string& path : split(read_("PYTHONPATH").value_or(""), ':'))
+      packages.emplace_back(path);
+    for (const fs::path& root : roots)
+      for (const fs::path& version : entries(root / "lib")) {
+        std::error_code error;
+        if (!version.filename().string().starts_with("python")) continue;
+        for (const char* name : {"site-packages", "dist-packages"})
+          if (fs::is_directory(version / name, error)) packages.push_back(version / name);
+      }
+    return packages;
+  }
+
+  ReadEnvironment read_;
+  PluginSearch result_;
+  std::vector<fs::path> seen_;
+  std::error_code error_;
+};
+
+}  // namespace
+
+PluginSearch find_plugins(const ReadEnvironment& environment) { return Search(environment).run(); }
+
+std::string cache_folder(const ReadEnvironment& environment) {
+  auto read = environment ? environment : ReadEnvironment(read_process_environment);
+  if (auto cache = read("MESHARD_CACHE")) return *cache;
+  if (auto cache = read("XDG_CACHE_HOME")) return (fs::path(*cache) / "meshard").string();
+  return (fs::path(read("HOME").value_or("/tmp")) / ".cache" / "meshard").string();
+}
+
+std::string guess_platform(std::string_view path) {
+  std::string name = fs::path(path).filename().string();
+  auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  if (has("tpu")) return "tpu";
+  if (has("cuda") || has("gpu")) return "cuda";
+  if (has("rocm")) return "rocm";
+  if (has("cpu")) return "cpu";
+  return "";
+}
+
+Result<std::string> PluginSearch::first(std::string_view platform) const {
+  for (const FoundPlugin& plugin : found)
+    if (plugin.platform == platform || plugin.reason == "MESHARD_PLUGIN") return plugin.path;
+  std::string looked;
+  for (const SearchedPlace& place : places) looked += cat("\n  ", place.path);
+  return Error(ErrorCode::kNotFound,
+               cat("[plugin] no plugin for platform ", platform, " was found in", looked));
+}
+
+}  // namespace meshard::pjrt

@@ -1,0 +1,148 @@
+#include "meshard/pjrt/topology.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "meshard/pjrt/internal/client_state.h"
+
+namespace meshard::pjrt {
+
+Topology::Topology(Plugin plugin, PJRT_TopologyDescription* raw, ClientRef client)
+    : plugin_(plugin), raw_(raw), client_(std::move(client)) {}
+
+Topology::Topology(Topology&& other) noexcept
+    : plugin_(other.plugin_),
+      raw_(std::exchange(other.raw_, nullptr)),
+      client_(std::move(other.client_)),
+      devices_(std::move(other.devices_)) {}
+
+Topology& Topology::operator=(Topology&& other) noexcept {
+  std::swap(plugin_, other.plugin_);
+  std::swap(raw_, other.raw_);
+  std::swap(client_, other.client_);
+  std::swap(devices_, other.devices_);
+  return *this;
+}
+
+Topology::~Topology() { release(); }
+
+void Topology::release() noexcept {
+  if (raw_ == nullptr || client_) return;
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Destroy, args);
+  args.topology = raw_;
+  (void)MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_Destroy, args);
+}
+
+Result<Topology> Topology::create(Plugin plugin, std::string_view name,
+                                  std::span<const NamedValue> options) {
+  auto views = internal::view_named_values(options);
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Create, args);
+  args.topology_name = name.data();
+  args.topology_name_size = name.size();
+  args.create_options = views.data();
+  args.num_options = views.size();
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin.api(), PJRT_TopologyDescription_Create, args));
+  Topology topology(plugin, args.topology, {});
+  MESHARD_RETURN_IF_ERROR(topology.read_devices());
+  return topology;
+}
+
+Result<Topology> Topology::of(const Client& client) {
+  MESHARD_PJRT_ARGS(PJRT_Client_TopologyDescription, args);
+  args.client = client.raw();
+  const PJRT_Api* api = client.plugin().api();
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_TopologyDescription, args));
+  Topology topology(client.plugin(), args.topology, client.ref());
+  MESHARD_RETURN_IF_ERROR(topology.read_devices());
+  return topology;
+}
+
+Result<Topology> Topology::deserialize(Plugin plugin, std::string_view bytes) {
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Deserialize, args);
+  args.serialized_topology = bytes.data();
+  args.serialized_topology_size = bytes.size();
+  MESHARD_RETURN_IF_ERROR(
+      MESHARD_PJRT_CALL(plugin.api(), PJRT_TopologyDescription_Deserialize, args));
+  Topology topology(plugin, args.topology, {});
+  MESHARD_RETURN_IF_ERROR(topology.read_devices());
+  return topology;
+}
+
+Result<void> Topology::read_devices() {
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_GetDeviceDescriptions, args);
+  args.topology = raw_;
+  const PJRT_Api* api = plugin_.api();
+  MESHARD_RETURN_IF_ERROR(
+      MESHARD_PJRT_CALL(api, PJRT_TopologyDescription_GetDeviceDescriptions, args));
+  devices_.reserve(args.num_descriptions);
+  for (std::size_t i = 0; i < args.num_descriptions; ++i)
+    devices_.emplace_back(api, args.descriptions[i]);
+  return {};
+}
+
+Result<std::string> Topology::platform() const {
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_PlatformName, args);
+  args.topology = raw_;
+  MESHARD_RETURN_IF_ERROR(
+      MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_PlatformName, args));
+  return std::string(args.platform_name, args.platform_name_size);
+}
+
+Result<std::string> Topology::platform_version() const {
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_PlatformVersion, args);
+  args.topology = raw_;
+  MESHARD_RETURN_IF_ERROR(
+      MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_PlatformVersion, args));
+  return std::string(args.platform_version, args.platform_version_size);
+}
+
+Result<std::vector<NamedValue>> Topology::attributes() const {
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Attributes, args);
+  args.topology = raw_;
+  MESHARD_RETURN_IF_ERROR(
+      MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_Attributes, args));
+  return internal::read_named_values(args.attributes, args.num_attributes);
+}
+
+Result<std::string> Topology::serialize() const {
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Serialize, args);
+  args.topology = raw_;
+  MESHARD_RETURN_IF_ERROR(
+      MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_Serialize, args));
+  std::string bytes(args.serialized_bytes, args.serialized_bytes_size);
+  args.serialized_topology_deleter(args.serialized_topology);
+  return bytes;
+}
+
+Result<Executable> Topology::compile(std::string_view module, const CompileOptions& options) const {
+  MESHARD_RETURN_IF_ERROR(options.check());
+  if (module.empty()) return Error(ErrorCode::kInvalidArgument, "[compile] the module is empty");
+  if (static_cast<std::size_t>(options.num_devices()) > devices_.size())
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[compile] the program needs ", options.num_devices(),
+                     " devices, the topology has ", devices_.size()));
+  std::unordered_set<int> ids;
+  if (!options.device_assignment.empty())
+    for (const DeviceDescription& device : devices_) ids.insert(device.id());
+  for (int id : options.device_assignment)
+    if (!ids.contains(id))
+      return Error(ErrorCode::kInvalidArgument, cat("[compile] the topology has no device ", id));
+
+  std::string bytes = options.serialize();
+  PJRT_Program program{};
+  program.struct_size = PJRT_Program_STRUCT_SIZE;
+  program.code = const_cast<char*>(module.data());  // read only in this direction
+  program.code_size = module.size();
+  constexpr std::string_view kFormat = "mlir";
+  program.format = kFormat.data();
+  program.format_size = kFormat.size();
+  MESHARD_PJRT_ARGS(PJRT_Compile, args);
+  args.topology = raw_;
+  args.program = &program;
+  args.compile_options = bytes.data();
+  args.compile_options_size = bytes.size();
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin_.api(), PJRT_Compile, args));
+  return Executable(plugin_.api(), args.executable, client_);
+}
+
+}  // namespace meshard::pjrt

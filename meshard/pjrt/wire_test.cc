@@ -1,0 +1,74 @@
+#include "meshard/pjrt/wire.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/random.h"
+
+namespace meshard::pjrt {
+namespace {
+
+TEST(Wire, BytesOfTheFormatsOwnExamples) {
+  WireWriter number;
+  number.add_varint(1, 150);
+  EXPECT_EQ(number.bytes(), "\x08\x96\x01");
+  WireWriter text;
+  text.add_bytes(2, "testing");
+  EXPECT_EQ(text.bytes(), "\x12\x07testing");
+  WireWriter message;
+  message.add_message(3, number);
+  EXPECT_EQ(message.bytes(), "\x1a\x03\x08\x96\x01");
+  WireWriter packed;
+  packed.add_packed(6, std::vector<int>{3, 270, 86942});
+  EXPECT_EQ(packed.bytes(), "\x32\x06\x03\x8e\x02\x9e\xa7\x05");
+}
+
+TEST(Wire, RandomFieldsComeBack) {
+  TestRandom random;
+  for (int round = 0; round < 200; ++round) {
+    WireWriter writer;
+    auto value =
+        static_cast<std::uint64_t>(random.between(INT64_MIN, INT64_MAX)) >> random.between(0, 63);
+    std::vector<std::int64_t> list, back;
+    for (std::int64_t i = random.between(1, 5); i > 0; --i)
+      list.push_back(random.between(INT64_MIN, INT64_MAX));
+    writer.add_varint(1, value);
+    writer.add_packed(400000000, list);
+    writer.add_double(3, 2.5);
+    for (std::int64_t one : list) writer.add_varint(7, static_cast<std::uint64_t>(one));
+    WireReader reader(writer.bytes());
+    EXPECT_EQ(reader.next()->value, value);
+    auto packed = reader.next();
+    EXPECT_EQ(packed->number, 400000000);
+    EXPECT_TRUE(append_numbers(*packed, back));
+    EXPECT_EQ(back, list);
+    EXPECT_EQ(reader.next()->as_double(), 2.5);
+    back.clear();
+    while (auto field = reader.next()) EXPECT_TRUE(append_numbers(*field, back));
+    EXPECT_EQ(back, list);
+    EXPECT_TRUE(reader.ok());
+    // Cut anywhere, it ends without reading past the end, and only a cut between fields passes for
+    // whole.
+    std::string bytes = writer.bytes();
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      WireReader cut(std::string_view(bytes).substr(0, size));
+      std::size_t seen = 0;
+      while (cut.next()) ++seen;
+      EXPECT_LE(seen, 3 + list.size());
+    }
+  }
+}
+
+TEST(Wire, DamagedBytesEndTheReading) {
+  for (std::string_view bad :
+       {std::string_view("\x08", 1), std::string_view("\x12\x05xx", 4),
+        std::string_view("\x00\x01", 2), std::string_view("\x0b", 1),
+        std::string_view("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 11)}) {
+    WireReader reader(bad);
+    EXPECT_FALSE(reader.next());
+    EXPECT_FALSE(reader.ok());
+    EXPECT_FALSE(reader.next());
+  }
+}
+
+}  // namespace
+}  // namespace meshard::pjrt

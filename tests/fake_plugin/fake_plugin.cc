@@ -1,0 +1,570 @@
+// A PJRT plugin in process memory, for tests: as many devices as asked for, no compiler. See
+// control.h.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "tests/fake_plugin/control.h"
+#include "tests/fake_plugin/state.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define ENTRY(Name) PJRT_Error* Name(Name##_Args* args)
+#define ENTER(Name) \
+  if (PJRT_Error* error = enter(#Name)) return error
+
+namespace fake {
+namespace {
+
+PJRT_Event* event_of(MomentPtr moment) {
+  auto* event = new PJRT_Event;
+  event->moment = std::move(moment);
+  return event;
+}
+
+PJRT_Error* error_of(const MomentPtr& moment) {
+  std::lock_guard lock(moment->mutex);
+  return moment->code == 0 ? nullptr : fail(moment->code, moment->message);
+}
+
+// ---- errors, plugin, events --------------------------------------------------------------------
+
+void error_destroy(PJRT_Error_Destroy_Args* args) { delete args->error; }
+void error_message(PJRT_Error_Message_Args* args) {
+  args->message = args->error->message.data();
+  args->message_size = args->error->message.size();
+}
+ENTRY(PJRT_Error_GetCode) {
+  args->code = static_cast<PJRT_Error_Code>(args->error->code);
+  return nullptr;
+}
+ENTRY(PJRT_Plugin_Initialize) {
+  (void)args;
+  ENTER(PJRT_Plugin_Initialize);
+  return nullptr;
+}
+ENTRY(PJRT_Plugin_Attributes) {
+  ENTER(PJRT_Plugin_Attributes);
+  static const int64_t newest[] = {1, 13, 3};
+  static const int64_t oldest[] = {0, 9, 0};
+  static PJRT_NamedValue values[2];
+  const char* names[] = {"stablehlo_current_version", "stablehlo_minimum_version"};
+  for (int i = 0; i < 2; ++i) {
+    values[i] = {};
+    values[i].struct_size = PJRT_NamedValue_STRUCT_SIZE;
+    values[i].name = names[i];
+    values[i].name_size = strlen(names[i]);
+    values[i].type = PJRT_NamedValue_kInt64List;
+    values[i].int64_array_value = i == 0 ? newest : oldest;
+    values[i].value_size = 3;
+  }
+  args->attributes = values;
+  args->num_attributes = 2;
+  return nullptr;
+}
+ENTRY(PJRT_Event_Destroy) {
+  delete args->event;
+  return nullptr;
+}
+ENTRY(PJRT_Event_IsReady) {
+  ENTER(PJRT_Event_IsReady);
+  std::lock_guard lock(args->event->moment->mutex);
+  args->is_ready = args->event->moment->done;
+  return nullptr;
+}
+ENTRY(PJRT_Event_Await) {
+  ENTER(PJRT_Event_Await);
+  args->event->moment->wait();
+  return error_of(args->event->moment);
+}
+ENTRY(PJRT_Event_OnReady) {
+  ENTER(PJRT_Event_OnReady);
+  MomentPtr moment = args->event->moment;
+  auto call = [moment = moment.get(), callback = args->callback, user = args->user_arg] {
+    callback(moment->code == 0 ? nullptr : fail(moment->code, moment->message), user);
+  };
+  {
+    std::lock_guard lock(moment->mutex);
+    if (!moment->done) {
+      moment->callbacks.push_back(call);
+      return nullptr;
+    }
+  }
+  call();
+  return nullptr;
+}
+
+// ---- client and devices ------------------------------------------------------------------------
+
+ENTRY(PJRT_Client_Create) {
+  ENTER(PJRT_Client_Create);
+  int64_t count = 4;
+  for (size_t i = 0; i < args->num_options; ++i) {
+    const PJRT_NamedValue& option = args->create_options[i];
+    if (std::string_view(option.name, option.name_size) != "cpu_device_count") continue;
+    if (option.type != PJRT_NamedValue_kInt64) return invalid("cpu_device_count is no int64");
+    count = option.int64_value;
+  }
+  auto* client = new PJRT_Client;
+  std::lock_guard lock(control().mutex);
+  client->platform = control().platform;
+  for (int64_t i = 0; i < count; ++i) {
+    auto device = std::make_unique<PJRT_Device>();
+    device->description = {static_cast<int>(i), "FakeDevice(id=" + std::to_string(i) + ")"};
+    device->memory.id = static_cast<int>(i);
+    device->memory.kind = "device";
+    device->memory.device = device.get();
+    client->devices.push_back(device.get());
+    client->owned.push_back(std::move(device));
+  }
+  if (control().reverse_devices) std::reverse(client->devices.begin(), client->devices.end());
+  args->client = client;
+  return nullptr;
+}
+ENTRY(PJRT_Client_Destroy) {
+  for (std::thread& thread : args->client->threads) thread.join();
+  delete args->client;
+  return nullptr;
+}
+ENTRY(PJRT_Client_PlatformName) {
+  args->platform_name = args->client->platform.data();
+  args->platform_name_size = args->client->platform.size();
+  return nullptr;
+}
+ENTRY(PJRT_Client_PlatformVersion) {
+  args->platform_version = "fake 1";
+  args->platform_version_size = 6;
+  return nullptr;
+}
+ENTRY(PJRT_Client_ProcessIndex) {
+  args->process_index = 0;
+  return nullptr;
+}
+ENTRY(PJRT_Client_Devices) {
+  args->devices = args->client->devices.data();
+  args->num_devices = args->client->devices.size();
+  return nullptr;
+}
+ENTRY(PJRT_Client_AddressableDevices) {
+  args->addressable_devices = args->client->devices.data();
+  args->num_addressable_devices = args->client->devices.size();
+  return nullptr;
+}
+ENTRY(PJRT_DeviceDescription_Id) {
+  args->id = args->device_description->id;
+  return nullptr;
+}
+ENTRY(PJRT_DeviceDescription_ProcessIndex) {
+  args->process_index = 0;
+  return nullptr;
+}
+ENTRY(PJRT_DeviceDescription_Attributes) {
+  args->attributes = nullptr;
+  args->num_attributes = 0;
+  return nullptr;
+}
+ENTRY(PJRT_DeviceDescription_Kind) {
+  args->device_kind = "fake";
+  args->device_kind_size = 4;
+  return nullptr;
+}
+ENTRY(PJRT_DeviceDescription_ToString) {
+  args->to_string = args->device_description->text.data();
+  args->to_string_size = args->device_description->text.size();
+  return nullptr;
+}
+ENTRY(PJRT_Device_GetDescription) {
+  args->device_description = &args->device->description;
+  return nullptr;
+}
+ENTRY(PJRT_Device_IsAddressable) {
+  args->is_addressable = true;
+  return nullptr;
+}
+ENTRY(PJRT_Device_LocalHardwareId) {
+  args->local_hardware_id = args->device->description.id;
+  return nullptr;
+}
+ENTRY(PJRT_Device_AddressableMemories) {
+  args->memories = args->device->memories;
+  args->num_memories = 1;
+  return nullptr;
+}
+ENTRY(PJRT_Device_DefaultMemory) {
+  args->memory = &args->device->memory;
+  return nullptr;
+}
+ENTRY(PJRT_Memory_Id) {
+  args->id = args->memory->id;
+  return nullptr;
+}
+ENTRY(PJRT_Memory_Kind) {
+  args->kind = args->memory->kind.data();
+  args->kind_size = args->memory->kind.size();
+  return nullptr;
+}
+ENTRY(PJRT_Memory_AddressableByDevices) {
+  args->devices = &args->memory->device;
+  args->num_devices = 1;
+  return nullptr;
+}
+
+// ---- programs ----------------------------------------------------------------------------------
+
+PJRT_Error* load(PJRT_Client* client, std::string_view module, std::string_view options,
+                 PJRT_LoadedExecutable** out) {
+  auto program = std::make_shared<Program>();
+  std::string error;
+  if (!parse_program(module, options, *program, error)) return fail(3, error);
+  auto* loaded = new PJRT_LoadedExecutable;
+  loaded->client = client;
+  loaded->program = program;
+  for (int64_t id : program->device_ids) loaded->devices.push_back(client->find(id));
+  auto seen = loaded->devices;
+  std::sort(seen.begin(), seen.end());
+  bool unique = std::adjacent_find(seen.begin(), seen.end()) == seen.end();
+  if (!unique || loaded->devices.size() != static_cast<size_t>(program->devices()) ||
+      std::count(seen.begin(), seen.end(), nullptr) != 0) {
+    delete loaded;
+    return invalid("the device assignment is unsound");
+  }
+  *out = loaded;
+  return nullptr;
+}
+
+ENTRY(PJRT_Client_Compile) {
+  ENTER(PJRT_Client_Compile);
+  return load(args->client, {args->program->code, args->program->code_size},
+              {args->compile_options, args->compile_options_size}, &args->executable);
+}
+ENTRY(PJRT_LoadedExecutable_Destroy) {
+  delete args->executable;
+  return nullptr;
+}
+ENTRY(PJRT_LoadedExecutable_GetExecutable) {
+  auto* executable = new PJRT_Executable;
+  executable->program = args->loaded_executable->program;
+  for (const Type& type : executable->program->results) {
+    executable->output_types.push_back(static_cast<PJRT_Buffer_Type>(type.element));
+    executable->output_ranks.push_back(type.dims.size());
+    executable->output_dims.insert(executable->output_dims.end(), type.dims.begin(),
+                                   type.dims.end());
+  }
+  args->executable = executable;
+  return nullptr;
+}
+ENTRY(PJRT_LoadedExecutable_AddressableDevices) {
+  args->addressable_devices = args->executable->devices.data();
+  args->num_addressable_devices = args->executable->devices.size();
+  return nullptr;
+}
+ENTRY(PJRT_Executable_Destroy) {
+  delete args->executable;
+  return nullptr;
+}
+ENTRY(PJRT_Executable_Name) {
+  args->executable_name = "fake";
+  args->executable_name_size = 4;
+  return nullptr;
+}
+ENTRY(PJRT_Executable_NumReplicas) {
+  args->num_replicas = static_cast<size_t>(args->executable->program->replicas);
+  return nullptr;
+}
+ENTRY(PJRT_Executable_NumPartitions) {
+  args->num_partitions = static_cast<size_t>(args->executable->program->partitions);
+  return nullptr;
+}
+ENTRY(PJRT_Executable_NumOutputs) {
+  args->num_outputs = args->executable->program->results.size();
+  return nullptr;
+}
+ENTRY(PJRT_Executable_OutputElementTypes) {
+  args->output_types = args->executable->output_types.data();
+  args->num_output_types = args->executable->output_types.size();
+  return nullptr;
+}
+ENTRY(PJRT_Executable_OutputDimensions) {
+  args->num_outputs = args->executable->output_ranks.size();
+  args->dims = args->executable->output_dims.data();
+  args->dim_sizes = args->executable->output_ranks.data();
+  return nullptr;
+}
+ENTRY(PJRT_Executable_OptimizedProgram) {
+  ENTER(PJRT_Executable_OptimizedProgram);
+  std::string& bytes = args->executable->optimized;
+  if (bytes.empty()) bytes = args->executable->program->optimized();
+  if (args->program->code != nullptr)
+    memcpy(args->program->code, bytes.data(), std::min(bytes.size(), args->program->code_size));
+  args->program->code_size = bytes.size();
+  args->program->format = "hlo_with_config";
+  args->program->format_size = 15;
+  return nullptr;
+}
+ENTRY(PJRT_Executable_Fingerprint) {
+  args->executable_fingerprint = args->executable->program->module.data();
+  args->executable_fingerprint_size = args->executable->program->module.size();
+  return nullptr;
+}
+// The module and the options, each after its length.
+ENTRY(PJRT_Executable_Serialize) {
+  ENTER(PJRT_Executable_Serialize);
+  const Program& program = *args->executable->program;
+  auto* bytes = new std::string("fake" + std::to_string(program.module.size()) + "\n" +
+                                program.module + program.options);
+  args->serialized_bytes = bytes->data();
+  args->serialized_bytes_size = bytes->size();
+  args->serialized_executable = reinterpret_cast<PJRT_SerializedExecutable*>(bytes);
+  args->serialized_executable_deleter = [](PJRT_SerializedExecutable* text) {
+    delete reinterpret_cast<std::string*>(text);
+  };
+  return nullptr;
+}
+ENTRY(PJRT_Executable_DeserializeAndLoad) {
+  ENTER(PJRT_Executable_DeserializeAndLoad);
+  std::string_view all(args->serialized_executable, args->serialized_executable_size);
+  size_t line = all.find('\n');
+  if (!all.starts_with("fake") || line == all.npos) return fail(13, "no serialised executable");
+  size_t size = std::stoul(std::string(all.substr(4, line - 4)));
+  if (size > all.size() - line - 1) return fail(13, "the serialised executable is cut off");
+  std::string_view options = all.substr(line + 1 + size);
+  if (args->overridden_serialized_compile_options != nullptr)
+    options = {args->overridden_serialized_compile_options,
+               args->overridden_serialized_compile_options_size};
+  return load(args->client, all.substr(line + 1, size), options, &args->loaded_executable);
+}
+
+// ---- buffers -----------------------------------------------------------------------------------
+
+bool element_of(PJRT_Buffer_Type number, Type& to) {
+  static const int64_t bytes[] = {0,  1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 2, 8,
+                                  16, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1};
+  auto index = static_cast<size_t>(number);
+  if (index >= std::size(bytes) || bytes[index] == 0) return false;
+  to.element = static_cast<int>(number);
+  // XLA's own numbers differ from 13 on.
+  static const int primitives[] = {16, 15, 18, 19, 20, 23, 24, 25, 21, 22};
+  to.primitive = index < 13 ? to.element : index < 23 ? primitives[index - 13] : 0;
+  to.bytes = bytes[index];
+  return true;
+}
+
+PJRT_Error* deleted(const PJRT_Buffer* buffer) {
+  return buffer->deleted ? invalid("buffer has been deleted or donated") : nullptr;
+}
+
+void copy_strided(const char* from, char*& to, const PJRT_Client_BufferFromHostBuffer_Args* args,
+                  size_t axis, int64_t bytes) {
+  if (axis == args->num_dims) {
+    memcpy(to, from, static_cast<size_t>(bytes));
+    to += bytes;
+    return;
+  }
+  for (int64_t i = 0; i < args->dims[axis]; ++i)
+    copy_strided(from + i * args->byte_strides[axis], to, args, axis + 1, bytes);
+}
+
+ENTRY(PJRT_Client_BufferFromHostBuffer) {
+  ENTER(PJRT_Client_BufferFromHostBuffer);
+  auto buffer = std::make_unique<PJRT_Buffer>();
+  if (args->data == nullptr) return invalid("null data");
+  if (args->device == nullptr) return invalid("null device");
+  if (!element_of(args->type, buffer->type)) return invalid("no such element type");
+  buffer->type.dims.assign(args->dims, args->dims + args->num_dims);
+  buffer->device = args->device;
+  buffer->data = std::make_shared<std::vector<char>>(static_cast<size_t>(buffer->type.size()));
+  char* to = buffer->data->data();
+  auto* from = static_cast<const char*>(args->data);
+  if (args->num_byte_strides != 0 && buffer->type.size() != 0)
+    copy_strided(from, to, args, 0, buffer->type.bytes);
+  else
+    memcpy(to, from, buffer->data->size());
+  buffer->ready = past();
+  // It always copies, but keeps to the rules of the semantics: zero copy holds the host's bytes.
+  bool holds = args->host_buffer_semantics >= PJRT_HostBufferSemantics_kImmutableZeroCopy;
+  buffer->host_released = holds ? std::make_shared<Moment>() : past();
+  args->done_with_host_buffer = event_of(buffer->host_released);
+  args->buffer = buffer.release();
+  return nullptr;
+}
+ENTRY(PJRT_Client_CreateUninitializedBuffer) {
+  ENTER(PJRT_Client_CreateUninitializedBuffer);
+  auto buffer = std::make_unique<PJRT_Buffer>();
+  if (!element_of(args->shape_element_type, buffer->type)) return invalid("no such element type");
+  buffer->type.dims.assign(args->shape_dims, args->shape_dims + args->shape_num_dims);
+  buffer->device = args->device;
+  buffer->data = std::make_shared<std::vector<char>>(static_cast<size_t>(buffer->type.size()));
+  buffer->ready = past();
+  args->buffer = buffer.release();
+  return nullptr;
+}
+ENTRY(PJRT_Client_CreateViewOfDeviceBuffer) {
+  ENTER(PJRT_Client_CreateViewOfDeviceBuffer);
+  if (args->on_delete_callback == nullptr) return invalid("null callback");
+  auto buffer = std::make_unique<PJRT_Buffer>();
+  if (!element_of(args->element_type, buffer->type)) return invalid("no such element type");
+  buffer->type.dims.assign(args->dims, args->dims + args->num_dims);
+  buffer->device = args->device;
+  auto* bytes = static_cast<char*>(args->device_buffer_ptr);
+  buffer->data = std::make_shared<std::vector<char>>(bytes, bytes + buffer->type.size());
+  buffer->ready = past();
+  buffer->on_release = [call = args->on_delete_callback, pointer = args->device_buffer_ptr,
+                        user = args->on_delete_callback_arg] { call(pointer, user); };
+  args->buffer = buffer.release();
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_Destroy) {
+  delete args->buffer;
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_Delete) {
+  ENTER(PJRT_Buffer_Delete);
+  args->buffer->deleted = true;
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_IsDeleted) {
+  ENTER(PJRT_Buffer_IsDeleted);
+  args->is_deleted = args->buffer->deleted;
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_OnDeviceSizeInBytes) {
+  args->on_device_size_in_bytes = args->buffer->data->size();
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_ReadyEvent) {
+  ENTER(PJRT_Buffer_ReadyEvent);
+  if (PJRT_Error* error = deleted(args->buffer)) return error;
+  args->event = event_of(args->buffer->ready);
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_ToHostBuffer) {
+  ENTER(PJRT_Buffer_ToHostBuffer);
+  if (PJRT_Error* error = deleted(args->src)) return error;
+  if (args->dst_size < args->src->data->size()) return invalid("the destination is too small");
+  // Its wait is the launch's: a test that wants a slow copy delays the entry.
+  args->src->ready->wait();
+  memcpy(args->dst, args->src->data->data(), args->src->data->size());
+  args->event = event_of(args->src->ready);
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_CopyRawToHost) {
+  ENTER(PJRT_Buffer_CopyRawToHost);
+  if (PJRT_Error* error = deleted(args->buffer)) return error;
+  args->buffer->ready->wait();
+  memcpy(args->dst, args->buffer->data->data() + args->offset,
+         static_cast<size_t>(args->transfer_size));
+  args->event = event_of(args->buffer->ready);
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_CopyToDevice) {
+  ENTER(PJRT_Buffer_CopyToDevice);
+  if (PJRT_Error* error = deleted(args->buffer)) return error;
+  auto* copy = new PJRT_Buffer;
+  copy->type = args->buffer->type;
+  copy->device = args->dst_device;
+  copy->ready = args->buffer->ready;
+  copy->data = std::make_shared<std::vector<char>>(*args->buffer->data);
+  args->dst_buffer = copy;
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_UnsafePointer) {
+  ENTER(PJRT_Buffer_UnsafePointer);
+  if (PJRT_Error* error = deleted(args->buffer)) return error;
+  args->buffer_pointer = reinterpret_cast<uintptr_t>(args->buffer->data->data());
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_IncreaseExternalReferenceCount) {
+  (void)args;  // the bytes live as long as the buffer
+  ENTER(PJRT_Buffer_IncreaseExternalReferenceCount);
+  return nullptr;
+}
+ENTRY(PJRT_Buffer_DecreaseExternalReferenceCount) {
+  (void)args;
+  ENTER(PJRT_Buffer_DecreaseExternalReferenceCount);
+  return nullptr;
+}
+
+PJRT_Api make_table() {
+  PJRT_Api api{};
+  api.struct_size = PJRT_Api_STRUCT_SIZE;
+  api.pjrt_api_version.struct_size = PJRT_Api_Version_STRUCT_SIZE;
+  api.pjrt_api_version.major_version = PJRT_API_MAJOR;
+  api.pjrt_api_version.minor_version = PJRT_API_MINOR;
+  api.PJRT_Error_Destroy = error_destroy;
+  api.PJRT_Error_Message = error_message;
+  api.PJRT_LoadedExecutable_Execute = execute;
+#define SET(Name) api.Name = Name
+  SET(PJRT_Error_GetCode);
+  SET(PJRT_Plugin_Initialize);
+  SET(PJRT_Plugin_Attributes);
+  SET(PJRT_Event_Destroy);
+  SET(PJRT_Event_IsReady);
+  SET(PJRT_Event_Await);
+  SET(PJRT_Event_OnReady);
+  SET(PJRT_Client_Create);
+  SET(PJRT_Client_Destroy);
+  SET(PJRT_Client_PlatformName);
+  SET(PJRT_Client_PlatformVersion);
+  SET(PJRT_Client_ProcessIndex);
+  SET(PJRT_Client_Devices);
+  SET(PJRT_Client_AddressableDevices);
+  SET(PJRT_DeviceDescription_Id);
+  SET(PJRT_DeviceDescription_ProcessIndex);
+  SET(PJRT_DeviceDescription_Attributes);
+  SET(PJRT_DeviceDescription_Kind);
+  SET(PJRT_DeviceDescription_ToString);
+  SET(PJRT_Device_GetDescription);
+  SET(PJRT_Device_IsAddressable);
+  SET(PJRT_Device_LocalHardwareId);
+  SET(PJRT_Device_AddressableMemories);
+  SET(PJRT_Device_DefaultMemory);
+  SET(PJRT_Memory_Id);
+  SET(PJRT_Memory_Kind);
+  SET(PJRT_Memory_AddressableByDevices);
+  SET(PJRT_Client_Compile);
+  SET(PJRT_LoadedExecutable_Destroy);
+  SET(PJRT_LoadedExecutable_GetExecutable);
+  SET(PJRT_LoadedExecutable_AddressableDevices);
+  SET(PJRT_Executable_Destroy);
+  SET(PJRT_Executable_Name);
+  SET(PJRT_Executable_NumReplicas);
+  SET(PJRT_Executable_NumPartitions);
+  SET(PJRT_Executable_NumOutputs);
+  SET(PJRT_Executable_OutputElementTypes);
+  SET(PJRT_Executable_OutputDimensions);
+  SET(PJRT_Executable_OptimizedProgram);
+  SET(PJRT_Executable_Fingerprint);
+  SET(PJRT_Executable_Serialize);
+  SET(PJRT_Executable_DeserializeAndLoad);
+  SET(PJRT_Client_BufferFromHostBuffer);
+  SET(PJRT_Client_CreateUninitializedBuffer);
+  SET(PJRT_Client_CreateViewOfDeviceBuffer);
+  SET(PJRT_Buffer_Destroy);
+  SET(PJRT_Buffer_Delete);
+  SET(PJRT_Buffer_IsDeleted);
+  SET(PJRT_Buffer_OnDeviceSizeInBytes);
+  SET(PJRT_Buffer_ReadyEvent);
+  SET(PJRT_Buffer_ToHostBuffer);
+  SET(PJRT_Buffer_CopyRawToHost);
+  SET(PJRT_Buffer_CopyToDevice);
+  SET(PJRT_Buffer_UnsafePointer);
+  SET(PJRT_Buffer_IncreaseExternalReferenceCount);
+  SET(PJRT_Buffer_DecreaseExternalReferenceCount);
+#undef SET
+  return api;
+}
+
+}  // namespace
+
+void reset_table() { table() = make_table(); }
+
+PJRT_Api& table() {
+  static PJRT_Api api = make_table();
+  return api;
+}
+
+}  // namespace fake
+
+extern "C" {
+
+EXPORT const PJRT_Api* GetPjrtApi() { return &fake::table(); }
+}

@@ -1,0 +1,71 @@
+// The fake plugin from a test: its plugin handle and its control functions.
+#pragma once
+#include <dlfcn.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "meshard/pjrt/plugin.h"
+#include "tests/fake_plugin/control.h"
+
+namespace meshard {
+
+/// The control functions of the fake plugin at `path`, found by name in the library that is loaded
+/// already or now.
+struct FakeControl {
+  explicit FakeControl(const std::string& path) : library_(::dlopen(path.c_str(), RTLD_NOW)) {
+    if (library_ == nullptr) throw std::runtime_error(::dlerror());
+#define MESHARD_FIND(name) find(name, "fake_" #name)
+    MESHARD_FIND(reset);
+    MESHARD_FIND(set_trap);
+    MESHARD_FIND(set_platform);
+    MESHARD_FIND(set_version);
+    MESHARD_FIND(set_table_size);
+    MESHARD_FIND(remove_entry);
+    MESHARD_FIND(reverse_devices);
+    MESHARD_FIND(fail_at);
+    MESHARD_FIND(set_delay);
+    MESHARD_FIND(set_run_time);
+    MESHARD_FIND(fail_runs);
+    MESHARD_FIND(call_count);
+    MESHARD_FIND(invalid_calls);
+    MESHARD_FIND(most_in_flight);
+    MESHARD_FIND(most_launchers);
+    MESHARD_FIND(launch_id);
+    MESHARD_FIND(live_objects);
+#undef MESHARD_FIND
+  }
+
+  /// The plugin's table as it stands, for Plugin::adopt.
+  const PJRT_Api* api() const {
+    return reinterpret_cast<const PJRT_Api* (*)()>(::dlsym(library_, "GetPjrtApi"))();
+  }
+
+  decltype(&fake_reset) reset;
+  decltype(&fake_set_trap) set_trap;
+  decltype(&fake_set_platform) set_platform;
+  decltype(&fake_set_version) set_version;
+  decltype(&fake_set_table_size) set_table_size;
+  decltype(&fake_remove_entry) remove_entry;
+  decltype(&fake_reverse_devices) reverse_devices;
+  decltype(&fake_fail_at) fail_at;
+  decltype(&fake_set_delay) set_delay;
+  decltype(&fake_set_run_time) set_run_time;
+  decltype(&fake_fail_runs) fail_runs;
+  decltype(&fake_call_count) call_count;
+  decltype(&fake_invalid_calls) invalid_calls;
+  decltype(&fake_most_in_flight) most_in_flight;
+  decltype(&fake_most_launchers) most_launchers;
+  decltype(&fake_launch_id) launch_id;
+  decltype(&fake_live_objects) live_objects;
+
+ private:
+  template <class Function>
+  void find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(::dlsym(library_, name));
+    if (function == nullptr) throw std::runtime_error(::dlerror());
+  }
+  void* library_;
+};
+
+}  // namespace meshard

@@ -1,0 +1,44 @@
+// What the fake plugin understands of a module: the signature of @main.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fake {
+
+struct Type {
+  int element = 0;    // PJRT_Buffer_Type
+  int primitive = 0;  // XLA's PrimitiveType
+  int64_t bytes = 0;  // of one element in host memory
+  std::vector<int64_t> dims;
+
+  int64_t size() const {
+    int64_t n = bytes;
+    for (int64_t d : dims) n *= d;
+    return n;
+  }
+  bool operator==(const Type&) const = default;
+};
+
+struct Program {
+  std::string module;
+  std::string options;
+  int replicas = 1;
+  int partitions = 1;
+  std::vector<int64_t> device_ids;  // replica by replica
+  std::vector<Type> parameters;     // of one shard
+  std::vector<Type> results;
+  std::vector<int> alias;  // for each parameter the output that takes its memory, or -1
+  bool has_collective = false;
+
+  /// Bytes of a HloModuleProtoWithConfig.
+  std::string optimized() const;
+  int devices() const { return replicas * partitions; }
+};
+
+/// Reads the text; on failure `error` says what is wrong.
+bool parse_program(std::string_view module, std::string_view options, Program& to,
+                   std::string& error);
+
+}  // namespace fake

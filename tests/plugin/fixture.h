@@ -1,0 +1,121 @@
+// What both plugin tests share: which plugins to test, programs, and arrays.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "meshard/pjrt/host_to_device_transfer.h"
+#include "meshard/pjrt/loaded_executable.h"
+#include "meshard/pjrt/plugin_search.h"
+#include "tests/fake_plugin/load_fake.h"
+
+namespace meshard::pjrt {
+
+/// A plugin under test; an empty path stands for a real one that was not found.
+struct Subject {
+  std::string name;
+  std::string path;
+  bool is_fake = false;
+};
+
+/// The fake plugin, and MESHARD_TEST_PLUGINS (paths with colons between) or the CPU plugin of this
+/// machine.
+inline std::vector<Subject> subjects() {
+  std::vector<Subject> result = {{"fake", MESHARD_FAKE_PLUGIN, true}};
+  if (const char* list = std::getenv("MESHARD_TEST_PLUGINS")) {
+    std::string text = list;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t end = std::min(text.find(':', at), text.size());
+      if (end > at)
+        result.push_back({"plugin" + std::to_string(result.size()), text.substr(at, end - at)});
+      at = end + 1;
+    }
+    return result;
+  }
+  auto environment = [](const char* name) -> std::optional<std::string> {
+    if (const char* value = std::getenv(name)) return std::string(value);
+    if (std::string_view(name) == "MESHARD_CACHE") return MESHARD_PROJECT_CACHE;
+    return std::nullopt;
+  };
+  result.push_back({"cpu", find_plugins(environment).first("cpu").value_or("")});
+  return result;
+}
+
+inline NamedValue device_count_option(std::int64_t count) { return {"cpu_device_count", count}; }
+
+inline Client make_client(const Plugin& plugin, std::int64_t devices = 8) {
+  NamedValue option = device_count_option(devices);
+  return Client::create(plugin, {&option, 1}).value();
+}
+
+/// @main returns its arguments, each an f32 array of `per_device` * `partitions` elements cut over
+/// all partitions; with `donate` every argument's memory is used for its result.
+inline std::string pass_on(int partitions, int arguments, bool donate = false, int per_device = 4) {
+  std::string type = "tensor<" + std::to_string(per_device * partitions) + "xf32>";
+  std::string sharding = "sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>";
+  std::string parameters, results, values, types;
+  for (int i = 0; i < arguments; ++i) {
+    std::string comma = i == 0 ? "" : ", ";
+    std::string n = std::to_string(i);
+    parameters += comma + "%a" + n + ": " + type + " {" + sharding +
+                  (donate ? ", tf.aliasing_output = " + n + " : i32" : "") + "}";
+    results += comma + type + " {" + sharding + "}";
+    values += comma + "%a" + n;
+    types += comma + type;
+  }
+  return "module @pass_on { sdy.mesh @m = <[\"x\"=" + std::to_string(partitions) +
+         "]>\n func.func public @main(" + parameters + ") -> (" + results + ") { return " + values +
+         " : " + types + " } }";
+}
+
+inline CompileOptions on_devices(std::vector<int> ids) {
+  CompileOptions options;
+  options.num_partitions = static_cast<int>(ids.size());
+  options.device_assignment = std::move(ids);
+  return options;
+}
+
+inline CompileOptions on_first(int count) {
+  std::vector<int> ids(static_cast<std::size_t>(count));
+  std::iota(ids.begin(), ids.end(), 0);
+  return on_devices(ids);
+}
+
+template <class T>
+std::vector<T> read_all(const Buffer& buffer) {
+  std::vector<T> values(static_cast<std::size_t>(buffer.type().element_count()));
+  buffer.read(std::as_writable_bytes(std::span(values))).value();
+  return values;
+}
+
+inline Buffer send(const Client& client, const Device& device, const std::vector<float>& values,
+                   std::vector<std::int64_t> dimensions = {}) {
+  if (dimensions.empty()) dimensions = {static_cast<std::int64_t>(values.size())};
+  HostArrayView view{values.data(), ElementType::kF32, dimensions};
+  auto sent =
+      client.buffer_from_host(view, HostSemantics::kImmutableOnlyDuringCall, device).value();
+  return std::move(sent.buffer);
+}
+
+/// Arguments of a pass_on program: argument i of device k holds 100 * k + 10 * i + {0, 1, 2, 3}.
+struct Arguments {
+  Arguments(const Client& client, const LoadedExecutable& program) {
+    for (std::size_t k = 0; k < program.devices().size(); ++k)
+      for (std::size_t i = 0; i < program.parameter_count(); ++i) {
+        buffers.push_back(send(client, *program.devices()[k], values(k, i)));
+      }
+    for (const Buffer& buffer : buffers) pointers.push_back(&buffer);
+  }
+  static std::vector<float> values(std::size_t k, std::size_t i) {
+    float base = static_cast<float>(100 * k + 10 * i);
+    return {base, base + 1, base + 2, base + 3};
+  }
+  std::vector<Buffer> buffers;
+  std::vector<const Buffer*> pointers;
+};
+
+}  // namespace meshard::pjrt
