@@ -1,5 +1,7 @@
 #include "meshard/ops/operand.h"
 
+#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/constant.h"
 #include "meshard/ops/element_wise.h"
 
 namespace meshard {
@@ -18,6 +20,16 @@ Tensor operand_tensor(std::string_view op, const In& x) {
 }
 
 Tensor operand_tensor(const OpDef& op, const In& x) { return operand_tensor(op.name, x); }
+
+Tensor filled(const TensorType& type, double value) {
+  return broadcast_to(constant(HostArray::full(TensorType{type.dtype, {}}, value)), type.shape);
+}
+
+void check_one_each(const OpCall& call, std::string_view what, std::size_t count,
+                    const TensorType& operand) {
+  if (count != static_cast<std::size_t>(operand.rank()))
+    call.fail(what, " has ", count, " entries, ", operand, " has rank ", operand.rank());
+}
 
 TensorFactors one_factor_each(const InlineVector<int, 6>& factors) {
   TensorFactors tensor;

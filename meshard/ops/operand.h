@@ -12,6 +12,14 @@ Tensor operand_tensor(const OpDef& op, const In& x);
 /// The same for a composite, which has a name only.
 Tensor operand_tensor(std::string_view op, const In& x);
 
+/// A tensor of `value` everywhere, as part of the program.
+Tensor filled(const TensorType& type, double value);
+
+/// Checks an attribute that names `count` entries for the dimensions of `operand`.
+/// @error through call.fail if it has another rank.
+void check_one_each(const OpCall& call, std::string_view what, std::size_t count,
+                    const TensorType& operand);
+
 /// A sharding rule's tensor of which dimension d is the factor factors[d].
 TensorFactors one_factor_each(const InlineVector<int, 6>& factors);
 

@@ -1,11 +1,19 @@
 #include "meshard/ops/reduction.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "meshard/ops/astype.h"
 #include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/divide.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/pad.h"
+#include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reshape.h"
 
 namespace meshard {
@@ -47,6 +55,18 @@ void infer_number(const OpCall& call, ResultTypes& results) {
   infer(call, results);
 }
 
+void infer_extreme(const OpCall& call, ResultTypes& results) {
+  infer_number(call, results);
+  for (std::int64_t d : call.as<ReductionAttributes>().dimensions)
+    if (call.operand(0).shape[d] == 0)
+      call.fail("no element: dimension ", d, " of ", call.operand(0), " is empty");
+}
+
+void infer_bool(const OpCall& call, ResultTypes& results) {
+  if (call.operand(0).dtype != DType::bool_) call.fail("takes bools, not ", call.operand(0));
+  infer(call, results);
+}
+
 ShardingRule rule(const OpCall& call) {
   const Dimensions& dimensions = call.as<ReductionAttributes>().dimensions;
   const Shape& shape = call.operand(0).shape;
@@ -59,6 +79,24 @@ ShardingRule rule(const OpCall& call) {
     if (!gone) out.push_back(in.back());
   }
   return builder.operand(one_factor_each(in)).result(one_factor_each(out)).build();
+}
+
+// A scalar: the largest negative value of a dtype, infinity where it has one.
+HostArray lowest(DType dtype) {
+  if (is_floating(dtype))
+    return HostArray::full({dtype, {}}, -std::numeric_limits<double>::infinity());
+  return visit_dtype(dtype, []<class T>() {
+    if constexpr (std::is_integral_v<T>) return HostArray::scalar<T>(std::numeric_limits<T>::min());
+    return HostArray();
+  });
+}
+HostArray highest(DType dtype) {
+  if (is_floating(dtype))
+    return HostArray::full({dtype, {}}, std::numeric_limits<double>::infinity());
+  return visit_dtype(dtype, []<class T>() {
+    if constexpr (std::is_integral_v<T>) return HostArray::scalar<T>(std::numeric_limits<T>::max());
+    return HostArray();
+  });
 }
 
 // Writes a reduce whose body is the binary op `mnemonic`, from the initial value `initial`.
@@ -85,6 +123,51 @@ Tensor stretch(const Tensor& x, const VjpCall& call) {
   return broadcast_in_dim(x, shape, kept(reduced(call), shape.rank()));
 }
 
+// Each of the elements that are equal to the largest (smallest) gets its part.
+void extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor& x = call.operands[0];
+  Tensor chosen = astype(equal(x, stretch(call.results[0], call)), x.dtype());
+  Tensor share = divide(call.cotangents[0], sum(chosen, reduced(call)));
+  out[0] = multiply(chosen, stretch(share, call));
+}
+
+// The product of all elements before (after) each one along the last dimension, by doubling:
+// log2(size) products of the whole, and no division, so that zeros do no harm to any derivative.
+Tensor products_beside(const Tensor& x, bool before) {
+  int last = x.shape().rank() - 1;
+  auto shifted = [&](const Tensor& t, std::int64_t by) {
+    Dimensions low(static_cast<std::size_t>(last) + 1, 0), high = low;
+    low.back() = before ? by : -by;
+    high.back() = -low.back();
+    return pad(t, 1, std::move(low), std::move(high));
+  };
+  Tensor products = shifted(x, 1);
+  for (std::int64_t reach = 1; reach + 1 < x.shape()[last]; reach *= 2)
+    products = multiply(products, shifted(products, reach));
+  return products;
+}
+
+void prod_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Shape& shape = call.operands[0].shape();
+  // The reduced dimensions become the last one.
+  Dimensions order = kept(reduced(call), shape.rank()), sizes;
+  for (std::int64_t d : order) sizes.push_back(shape[d]);
+  std::int64_t together = 1;
+  for (std::int64_t d : reduced(call)) {
+    order.push_back(d);
+    together *= shape[d];
+  }
+  sizes.push_back(together);
+  Tensor lined_up = permute_dims(call.operands[0], order);
+  Shape permuted = lined_up.shape();
+  Tensor x = reshape(lined_up, sizes);
+  Tensor others = reshape(multiply(products_beside(x, true), products_beside(x, false)), permuted);
+  Dimensions inverse(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  out[0] = multiply(stretch(call.cotangents[0], call), permute_dims(others, std::move(inverse)));
+}
+
 Tensor reduce(const OpDef& op, const In& x, const DimensionList& list, bool keepdims,
               bool accumulate_in_f32) {
   SourceScope line(x.where);
@@ -103,6 +186,20 @@ Tensor reduce(const OpDef& op, const In& x, const DimensionList& list, bool keep
   return keepdims ? reshape(result, std::move(sizes)) : result;
 }
 
+// sum and prod, which count bools.
+Tensor add_up(const OpDef& op, const In& x, const DimensionList& dimensions, bool keepdims) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor(op, x);
+  if (operand.dtype() == DType::bool_) operand = astype(operand, kDefaultInteger);
+  return reduce(op, In(operand, x.where), dimensions, keepdims, true);
+}
+
+Tensor reduce_bools(const OpDef& op, const In& x, const DimensionList& dimensions, bool keepdims) {
+  SourceScope line(x.where);
+  Tensor operand = astype(operand_tensor(op, x), DType::bool_);
+  return reduce(op, In(operand, x.where), dimensions, keepdims, false);
+}
+
 template <class Op>
 auto over(Op op, DimensionList dimensions, bool keepdims = false) {
   return [=](std::span<const Tensor> x) { return op(x[0], dimensions, keepdims); };
@@ -119,6 +216,28 @@ std::vector<OpSample> number_samples(SampleSource& source, Tensor (*op)(In, Dime
       {"bf16", {source.uniform(DType::bf16, {8, 4})}, over(op, -1), false},
       {"i32", {source.uniform(DType::i32, {4, 8}, -3, 3)}, over(op, 0)},
       {"u8", {source.uniform(DType::u8, {4, 8}, 0, 9)}, over(op, 0)},
+  };
+}
+
+std::vector<OpSample> extreme_samples(SampleSource& source, Tensor (*op)(In, DimensionList, bool)) {
+  auto samples = number_samples(source, op);
+  HostArray ties = HostArray::from_vector<float>({1, 2, 2, 0, 3, 3, 3, 1}, {2, 4});
+  samples.push_back({"ties", {ties}, over(op, 1), false});
+  HostArray odd = HostArray::from_vector<float>({1, NAN, 2, -INFINITY, INFINITY, 0}, {3, 2});
+  samples.push_back({"NaN and infinity", {odd}, over(op, 0), false});
+  samples.push_back({"u64", {source.uniform(DType::u64, {4}, 0, 9)}, over(op, 0)});
+  samples.push_back({"empty result", {source.uniform(DType::f32, {0, 4})}, over(op, 1)});
+  return samples;
+}
+
+std::vector<OpSample> bool_samples(SampleSource& source, Tensor (*op)(In, DimensionList, bool)) {
+  return {
+      {"all of a vector", {source.uniform(DType::bool_, {8})}, over(op, {})},
+      {"rows", {source.uniform(DType::bool_, {8, 4})}, over(op, 1)},
+      {"kept", {source.uniform(DType::bool_, {4, 8, 2})}, over(op, {0, 2}, true)},
+      {"numbers", {source.uniform(DType::i32, {4, 8}, -1, 1)}, over(op, 0)},
+      {"floats", {source.uniform(DType::f32, {4, 8})}, over(op, 0)},
+      {"nothing", {source.uniform(DType::bool_, {4, 0})}, over(op, 1)},
   };
 }
 
@@ -147,12 +266,110 @@ extern constinit const OpDef sum_op = {
     .parse_attributes = parse_attributes<ReductionAttributes>,
 };
 
+extern constinit const OpDef prod_op = {
+    .name = "prod",
+    .operands = "x",
+    .doc = "The product of the elements along dimensions.",
+    .example = "prod(x, 0)",
+    .infer = infer_number,
+    .sharding_rule = rule,
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          emit(call, out, "stablehlo.multiply", HostArray::full({call.operand(0).dtype, {}}, 1));
+        },
+    .vjp = prod_vjp,
+    .samples =
+        [](SampleSource& source) {
+          auto samples = number_samples(source, prod);
+          HostArray zeros =
+              HostArray::from_vector<double>({2, 0, 3, 0, 5, 0, 1, 2, 3, 4, 5, 6}, {4, 3});
+          samples.push_back({"zeros", {zeros}, over(prod, 1)});
+          samples.push_back(
+              {"a zero among all", {HostArray::from_vector<double>({2, 0, 3, 4})}, over(prod, {})});
+          samples.push_back({"bools", {source.uniform(DType::bool_, {8, 4})}, over(prod, 0)});
+          samples.push_back({"nothing", {source.uniform(DType::f32, {4, 0})}, over(prod, 1)});
+          return samples;
+        },
+    .parse_attributes = parse_attributes<ReductionAttributes>,
+};
+
+extern constinit const OpDef max_op = {
+    .name = "max",
+    .operands = "x",
+    .doc = "The largest element along dimensions.",
+    .example = "max(x, 0)",
+    .infer = infer_extreme,
+    .sharding_rule = rule,
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
+        },
+    .vjp = extreme_vjp,
+    .samples = [](SampleSource& source) { return extreme_samples(source, max); },
+    .parse_attributes = parse_attributes<ReductionAttributes>,
+};
+
+extern constinit const OpDef min_op = {
+    .name = "min",
+    .operands = "x",
+    .doc = "The smallest element along dimensions.",
+    .example = "min(x, 0)",
+    .infer = infer_extreme,
+    .sharding_rule = rule,
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          emit(call, out, "stablehlo.minimum", highest(call.operand(0).dtype));
+        },
+    .vjp = extreme_vjp,
+    .samples = [](SampleSource& source) { return extreme_samples(source, min); },
+    .parse_attributes = parse_attributes<ReductionAttributes>,
+};
+
+extern constinit const OpDef any_op = {
+    .name = "any",
+    .operands = "x",
+    .doc = "True if any element along dimensions is true.",
+    .example = "any(x, 0)",
+    .infer = infer_bool,
+    .sharding_rule = rule,
+    .emit = [](const OpCall& call,
+               OpEmission& out) { emit(call, out, "stablehlo.or", HostArray::scalar(false)); },
+    .vjp = kNotDifferentiable,
+    .samples = [](SampleSource& source) { return bool_samples(source, any); },
+    .parse_attributes = parse_attributes<ReductionAttributes>,
+};
+
+extern constinit const OpDef all_op = {
+    .name = "all",
+    .operands = "x",
+    .doc = "True if all elements along dimensions are true.",
+    .example = "all(x, 0)",
+    .infer = infer_bool,
+    .sharding_rule = rule,
+    .emit = [](const OpCall& call,
+               OpEmission& out) { emit(call, out, "stablehlo.and", HostArray::scalar(true)); },
+    .vjp = kNotDifferentiable,
+    .samples = [](SampleSource& source) { return bool_samples(source, all); },
+    .parse_attributes = parse_attributes<ReductionAttributes>,
+};
+
 Tensor sum(In x, DimensionList dimensions, bool keepdims) {
-  if (x.tensor && x.tensor->defined() && x.tensor->dtype() == DType::bool_) {
-    SourceScope line(x.where);
-    return reduce(sum_op, In(astype(x, kDefaultInteger), x.where), dimensions, keepdims, true);
-  }
-  return reduce(sum_op, x, dimensions, keepdims, true);
+  return add_up(sum_op, x, dimensions, keepdims);
+}
+Tensor prod(In x, DimensionList dimensions, bool keepdims) {
+  return add_up(prod_op, x, dimensions, keepdims);
+}
+Tensor max(In x, DimensionList dimensions, bool keepdims) {
+  return reduce(max_op, x, dimensions, keepdims, false);
+}
+Tensor min(In x, DimensionList dimensions, bool keepdims) {
+  return reduce(min_op, x, dimensions, keepdims, false);
+}
+Tensor any(In x, DimensionList dimensions, bool keepdims) {
+  return reduce_bools(any_op, x, dimensions, keepdims);
+}
+Tensor all(In x, DimensionList dimensions, bool keepdims) {
+  return reduce_bools(all_op, x, dimensions, keepdims);
 }
 
 }  // namespace meshard

@@ -18,4 +18,16 @@ struct ReductionAttributes {
 /// and 8-bit floats are added up in f32 and rounded at the end.
 Tensor sum(In x, DimensionList dimensions = {}, bool keepdims = false);
 
+/// The product of the elements; dtypes as in sum. Its derivative is right where elements are zero.
+Tensor prod(In x, DimensionList dimensions = {}, bool keepdims = false);
+
+/// The largest (smallest) element; NaN if there is one. Equal ones share the cotangent equally.
+/// @error there is no element, or they are bools.
+Tensor max(In x, DimensionList dimensions = {}, bool keepdims = false);
+Tensor min(In x, DimensionList dimensions = {}, bool keepdims = false);
+
+/// True if any (all) of the elements are true: not zero, for numbers. Of no elements: false (true).
+Tensor any(In x, DimensionList dimensions = {}, bool keepdims = false);
+Tensor all(In x, DimensionList dimensions = {}, bool keepdims = false);
+
 }  // namespace meshard

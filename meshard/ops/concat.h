@@ -1,0 +1,18 @@
+#pragma once
+#include <vector>
+
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+struct ConcatAttributes {
+  std::int64_t dimension = 0;
+  MESHARD_FIELDS(dimension)
+};
+
+/// The tensors one after the other along `dimension`: `concat({a, b}, 1)`. dtypes are promoted.
+/// @error no tensor; sizes that differ in another dimension.
+Tensor concat(const std::vector<Tensor>& tensors, std::int64_t dimension = 0,
+              SourceLocation where = SourceLocation::current());
+
+}  // namespace meshard

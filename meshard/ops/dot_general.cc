@@ -1,0 +1,228 @@
+#include "meshard/ops/dot_general.h"
+
+#include <algorithm>
+
+#include "meshard/ops/astype.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/permute_dims.h"
+
+namespace meshard {
+namespace {
+
+bool holds(const Dimensions& list, std::int64_t d) {
+  return std::find(list.begin(), list.end(), d) != list.end();
+}
+
+// The dimensions of a tensor of `rank` that are neither batch nor contracted.
+Dimensions free_dimensions(const Dimensions& batch, const Dimensions& contracting, int rank) {
+  Dimensions free;
+  for (int d = 0; d < rank; ++d)
+    if (!holds(batch, d) && !holds(contracting, d)) free.push_back(d);
+  return free;
+}
+
+// Checks that the dimensions of one operand exist and are named once.
+void check_side(const OpCall& call, std::string_view side, const Dimensions& batch,
+                const Dimensions& contracting, const TensorType& type) {
+  Dimensions seen(static_cast<std::size_t>(type.rank()), 0);
+  for (const Dimensions* list : {&batch, &contracting})
+    for (std::int64_t d : *list) {
+      if (d < 0 || d >= type.rank())
+        call.fail(side, " dimension ", d, " is outside 0..", type.rank() - 1, " of ", type);
+      if (seen[static_cast<std::size_t>(d)]++)
+        call.fail(side, " dimension ", d, " is named twice: batch [", join(batch, ", "),
+                  "], contracting [", join(contracting, ", "), "]");
+    }
+}
+
+void check_pairs(const OpCall& call, std::string_view what, const Dimensions& left,
+                 const Dimensions& right) {
+  if (left.size() != right.size())
+    call.fail("lhs names ", left.size(), " ", what, " dimensions, rhs ", right.size());
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    std::int64_t a = call.operand(0).shape[left[i]], b = call.operand(1).shape[right[i]];
+    if (a != b)
+      call.fail(what, " sizes differ: lhs dimension ", left[i], " = ", a, ", rhs dimension ",
+                right[i], " = ", b, " (lhs ", call.operand(0), ", rhs ", call.operand(1), ")");
+  }
+}
+
+void infer(const OpCall& call, ResultTypes& results) {
+  const auto& dims = call.as<DotGeneralAttributes>();
+  const TensorType &lhs = call.operand(0), &rhs = call.operand(1);
+  if (lhs.dtype != rhs.dtype) call.fail("operand dtypes differ: ", lhs, " and ", rhs);
+  if (lhs.dtype == DType::bool_) call.fail("takes integers or floats, not ", lhs);
+  if (is_floating(dims.result_dtype) != is_floating(lhs.dtype) || dims.result_dtype == DType::bool_)
+    call.fail("the result of ", lhs.dtype, " operands cannot be ", dims.result_dtype);
+  check_side(call, "lhs", dims.lhs_batch, dims.lhs_contracting, lhs);
+  check_side(call, "rhs", dims.rhs_batch, dims.rhs_contracting, rhs);
+  check_pairs(call, "batch", dims.lhs_batch, dims.rhs_batch);
+  check_pairs(call, "contracting", dims.lhs_contracting, dims.rhs_contracting);
+  Dimensions sizes;
+  for (std::int64_t d : dims.lhs_batch) sizes.push_back(lhs.shape[d]);
+  for (std::int64_t d : free_dimensions(dims.lhs_batch, dims.lhs_contracting, lhs.rank()))
+    sizes.push_back(lhs.shape[d]);
+  for (std::int64_t d : free_dimensions(dims.rhs_batch, dims.rhs_contracting, rhs.rank()))
+    sizes.push_back(rhs.shape[d]);
+  results.push_back({dims.result_dtype, Shape(std::move(sizes))});
+}
+
+ShardingRule rule(const OpCall& call) {
+  const auto& dims = call.as<DotGeneralAttributes>();
+  const Shape &lhs = call.operand(0).shape, &rhs = call.operand(1).shape;
+  ShardingRuleBuilder builder;
+  InlineVector<int, 6> left(static_cast<std::size_t>(lhs.rank())),
+      right(static_cast<std::size_t>(rhs.rank())), out;
+  auto at = [](InlineVector<int, 6>& factors, std::int64_t d) -> int& {
+    return factors[static_cast<std::size_t>(d)];
+  };
+  for (std::size_t i = 0; i < dims.lhs_batch.size(); ++i) {
+    out.push_back(builder.factor(lhs[dims.lhs_batch[i]]));
+    at(left, dims.lhs_batch[i]) = at(right, dims.rhs_batch[i]) = out.back();
+  }
+  for (std::int64_t d : free_dimensions(dims.lhs_batch, dims.lhs_contracting, lhs.rank()))
+    out.push_back(at(left, d) = builder.factor(lhs[d]));
+  for (std::int64_t d : free_dimensions(dims.rhs_batch, dims.rhs_contracting, rhs.rank()))
+    out.push_back(at(right, d) = builder.factor(rhs[d]));
+  for (std::size_t i = 0; i < dims.lhs_contracting.size(); ++i)
+    at(left, dims.lhs_contracting[i]) = at(right, dims.rhs_contracting[i]) =
+        builder.factor(lhs[dims.lhs_contracting[i]], FactorKind::kReduction);
+  return builder.operand(one_factor_each(left))
+      .operand(one_factor_each(right))
+      .result(one_factor_each(out))
+      .build();
+}
+
+// One operand of the product, as its cotangent is computed: its batch and contracting dimensions,
+// and where its own free dimensions begin in the result.
+struct Side {
+  const Tensor& tensor;
+  const Dimensions& batch;
+  const Dimensions& contracting;
+  std::int64_t first_free;
+};
+
+// The cotangent of `wanted`: the result's cotangent times `other`, over the free dimensions of
+// `other`, put into the order of `wanted`.
+Tensor operand_cotangent(const Tensor& cotangent, const Side& wanted, const Side& other) {
+  int rank = wanted.tensor.shape().rank();
+  Dimensions other_free =
+      free_dimensions(other.batch, other.contracting, other.tensor.shape().rank());
+  DotDimensions dims;
+  for (std::size_t i = 0; i < other.batch.size(); ++i)
+    dims.lhs_batch.push_back(static_cast<std::int64_t>(i));
+  dims.rhs_batch = other.batch;
+  for (std::size_t i = 0; i < other_free.size(); ++i)
+    dims.lhs_contracting.push_back(other.first_free + static_cast<std::int64_t>(i));
+  dims.rhs_contracting = other_free;
+  Tensor product = dot_general(cotangent, other.tensor, std::move(dims));
+
+  // The product's dimensions: batch, the free ones of `wanted`, the contracted ones in other's
+  // order.
+  Dimensions order = wanted.batch;
+  for (std::int64_t d : free_dimensions(wanted.batch, wanted.contracting, rank)) order.push_back(d);
+  for (int d = 0; d < other.tensor.shape().rank(); ++d)
+    for (std::size_t i = 0; i < other.contracting.size(); ++i)
+      if (other.contracting[i] == d) order.push_back(wanted.contracting[i]);
+  Dimensions permutation(order.size());
+  bool ordered = true;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    permutation[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+    ordered = ordered && order[i] == static_cast<std::int64_t>(i);
+  }
+  if (!ordered) product = permute_dims(product, std::move(permutation));
+  return astype(product, wanted.tensor.dtype());
+}
+
+void vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& dims = call.as<DotGeneralAttributes>();
+  auto batch = static_cast<std::int64_t>(dims.lhs_batch.size());
+  std::int64_t lhs_free =
+      call.operands[0].rank() - batch - static_cast<std::int64_t>(dims.lhs_contracting.size());
+  Side lhs{call.operands[0], dims.lhs_batch, dims.lhs_contracting, batch};
+  Side rhs{call.operands[1], dims.rhs_batch, dims.rhs_contracting, batch + lhs_free};
+  if (call.needs(0)) out[0] = operand_cotangent(call.cotangents[0], lhs, rhs);
+  if (call.needs(1)) out[1] = operand_cotangent(call.cotangents[0], rhs, lhs);
+}
+
+std::vector<OpSample> samples(SampleSource& source) {
+  auto by = [](DotDimensions dims, std::optional<DType> dtype = std::nullopt) {
+    return [=](std::span<const Tensor> x) { return dot_general(x[0], x[1], dims, dtype); };
+  };
+  DType f32 = DType::f32, f64 = DType::f64, i8 = DType::i8;
+  auto pair = [&](DType dtype, Shape a, Shape b) {
+    return std::vector<HostArray>{source.uniform(dtype, a), source.uniform(dtype, b)};
+  };
+  DotDimensions matrices{.lhs_contracting = {1}, .rhs_contracting = {0}};
+  return {
+      {"matrices", pair(f64, {8, 4}, {4, 12}), by(matrices)},
+      {"matrices f32", pair(f32, {8, 4}, {4, 12}), by(matrices)},
+      {"bf16 into f32", pair(DType::bf16, {8, 4}, {4, 8}), by(matrices, f32), false},
+      {"i8 into i32", pair(i8, {4, 8}, {8, 4}), by(matrices, DType::i32)},
+      {"transposed", pair(f64, {4, 8}, {12, 4}),
+       by({.lhs_contracting = {0}, .rhs_contracting = {1}})},
+      {"batch", pair(f64, {4, 2, 8}, {4, 8, 3}),
+       by({.lhs_contracting = {2}, .rhs_contracting = {1}, .lhs_batch = {0}, .rhs_batch = {0}})},
+      {"batch inside", pair(f64, {2, 4, 8, 3}, {8, 3, 5, 4}),
+       by({.lhs_contracting = {-1},
+           .rhs_contracting = {1},
+           .lhs_batch = {2, 1},
+           .rhs_batch = {0, 3}})},
+      {"two contracted, crossed", pair(f64, {4, 2, 8}, {8, 3, 4}),
+       by({.lhs_contracting = {0, 2}, .rhs_contracting = {2, 0}})},
+      {"vectors", pair(f64, {8}, {8}), by({.lhs_contracting = {0}, .rhs_contracting = {0}})},
+      {"outer", pair(f64, {4}, {8}), by({})},
+      {"only batch", pair(f32, {4, 8}, {4, 8}), by({.lhs_batch = {0, 1}, .rhs_batch = {0, 1}})},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef dot_general_op = {
+    .name = "dot_general",
+    .operands = "lhs, rhs",
+    .doc = "Sums of products over contracting dimensions, for each index of the batch dimensions.",
+    .example = "dot_general(x, y, {.lhs_contracting = {1}, .rhs_contracting = {1}})",
+    .infer = infer,
+    .sharding_rule = rule,
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          const auto& dims = call.as<DotGeneralAttributes>();
+          stablehlo::DotDimensionNumbers numbers;
+          numbers.lhs_batching = dims.lhs_batch;
+          numbers.rhs_batching = dims.rhs_batch;
+          numbers.lhs_contracting = dims.lhs_contracting;
+          numbers.rhs_contracting = dims.rhs_contracting;
+          out.op("stablehlo.dot_general")
+              .dimension_numbers("dot_dimension_numbers", numbers)
+              .done();
+        },
+    .vjp = vjp,
+    .samples = samples,
+    .parse_attributes = parse_attributes<DotGeneralAttributes>,
+};
+
+Tensor dot_general(In lhs, In rhs, DotDimensions dimensions, std::optional<DType> result_dtype) {
+  SourceScope line(lhs.where);
+  SourceLocation where = effective_source(lhs.where);
+  DType dtype = element_wise::common_dtype(dot_general_op, lhs, rhs);
+  Tensor left = element_wise::to_tensor(lhs, dtype), right = element_wise::to_tensor(rhs, dtype);
+  auto normalise = [&](Dimensions& list, const Tensor& tensor) {
+    for (std::int64_t& d : list)
+      d = normalise_dimension(d, tensor.shape().rank(), "dot_general", where);
+  };
+  normalise(dimensions.lhs_contracting, left);
+  normalise(dimensions.lhs_batch, left);
+  normalise(dimensions.rhs_contracting, right);
+  normalise(dimensions.rhs_batch, right);
+  return record(dot_general_op,
+                make_attributes(DotGeneralAttributes{
+                    std::move(dimensions.lhs_contracting), std::move(dimensions.rhs_contracting),
+                    std::move(dimensions.lhs_batch), std::move(dimensions.rhs_batch),
+                    result_dtype.value_or(dtype)}),
+                {&left, &right}, where);
+}
+
+}  // namespace meshard

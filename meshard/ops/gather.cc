@@ -1,0 +1,162 @@
+#include "meshard/ops/gather.h"
+
+#include <algorithm>
+
+#include "meshard/ops/emission.h"
+#include "meshard/ops/index_dimensions.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/scatter_add.h"
+
+namespace meshard {
+namespace {
+
+IndexDimensions view(const GatherAttributes& dims) {
+  return {dims.offset_dims,           dims.collapsed_slice_dims,
+          dims.operand_batching_dims, dims.start_indices_batching_dims,
+          dims.start_index_map,       dims.index_vector_dim};
+}
+
+void infer(const OpCall& call, ResultTypes& results) {
+  const auto& dims = call.as<GatherAttributes>();
+  const TensorType &operand = call.operand(0), &indices = call.operand(1);
+  int index_rank = indices.rank() - (dims.index_vector_dim < indices.rank() ? 1 : 0);
+  int rank = index_rank + static_cast<int>(dims.offset_dims.size());
+  check_index_dimensions(call, view(dims), operand, indices, rank);
+  check_one_each(call, "slice_sizes", dims.slice_sizes.size(), operand);
+  for (int d = 0; d < operand.rank(); ++d) {
+    std::int64_t size = dims.slice_sizes[static_cast<std::size_t>(d)];
+    if (size < 0 || size > operand.shape[d])
+      call.fail("slice size ", size, " of dimension ", d, " is outside 0..", operand.shape[d],
+                " of ", operand);
+  }
+  for (const Dimensions* dropped : {&dims.collapsed_slice_dims, &dims.operand_batching_dims})
+    for (std::int64_t d : *dropped)
+      if (dims.slice_sizes[static_cast<std::size_t>(d)] > 1)
+        call.fail("slice size ", dims.slice_sizes[static_cast<std::size_t>(d)],
+                  " of the collapsed or batching dimension ", d, " is above 1");
+  Dimensions window = window_operand_dimensions(view(dims), operand.rank());
+  Dimensions batch = batch_index_dimensions(view(dims), indices.rank());
+  Dimensions sizes;
+  std::size_t next_window = 0, next_batch = 0;
+  for (int d = 0; d < rank; ++d) {
+    bool inside = next_window < dims.offset_dims.size() && dims.offset_dims[next_window] == d;
+    sizes.push_back(inside ? dims.slice_sizes[static_cast<std::size_t>(window[next_window++])]
+                           : indices.shape[batch[next_batch++]]);
+  }
+  results.push_back({operand.dtype, Shape(std::move(sizes))});
+}
+
+ShardingRule rule(const OpCall& call) {
+  return indexing_rule(view(call.as<GatherAttributes>()), call.operand(0).shape,
+                       call.operand(1).shape, call.result().shape, /*scatter=*/false);
+}
+
+void emit(const OpCall& call, OpEmission& out) {
+  const auto& dims = call.as<GatherAttributes>();
+  stablehlo::GatherDimensionNumbers numbers;
+  numbers.offset_dims = dims.offset_dims;
+  numbers.collapsed_slice_dims = dims.collapsed_slice_dims;
+  numbers.operand_batching_dims = dims.operand_batching_dims;
+  numbers.start_indices_batching_dims = dims.start_indices_batching_dims;
+  numbers.start_index_map = dims.start_index_map;
+  numbers.index_vector_dim = dims.index_vector_dim;
+  out.op("stablehlo.gather")
+      .dimension_numbers("dimension_numbers", numbers)
+      .i64_array("slice_sizes", dims.slice_sizes)
+      .boolean("indices_are_sorted", dims.indices_are_sorted)
+      .done();
+}
+
+// A scatter drops what does not fit where a gather moves it inside: the indices are moved first.
+void vjp(const VjpCall& call, std::span<Tensor> out) {
+  if (!call.needs(0)) return;
+  const auto& dims = call.as<GatherAttributes>();
+  const TensorType& operand = call.operands[0].type();
+  Tensor indices = clamp_indices(call.operands[1], view(dims), operand.shape, dims.slice_sizes);
+  out[0] = scatter_add(filled(operand, 0), indices, call.cotangents[0],
+                       {.update_window_dims = dims.offset_dims,
+                        .inserted_window_dims = dims.collapsed_slice_dims,
+                        .input_batching_dims = dims.operand_batching_dims,
+                        .scatter_indices_batching_dims = dims.start_indices_batching_dims,
+                        .scatter_dims_to_operand_dims = dims.start_index_map,
+                        .index_vector_dim = dims.index_vector_dim},
+                       dims.indices_are_sorted);
+}
+
+std::vector<OpSample> samples(SampleSource& source) {
+  auto by = [](GatherDimensions dims, Dimensions slice_sizes, bool sorted = false) {
+    return [=](std::span<const Tensor> x) { return gather(x[0], x[1], dims, slice_sizes, sorted); };
+  };
+  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
+  return {
+      {"rows",
+       {source.uniform(f64, {8, 4}), source.uniform(i32, {12}, 0, 7)},
+       by({.offset_dims = {1},
+           .collapsed_slice_dims = {0},
+           .start_index_map = {0},
+           .index_vector_dim = 1},
+          {1, 4})},
+      {"columns, outside",
+       {source.uniform(f64, {4, 8}), source.uniform(i32, {4}, -3, 12)},
+       by({.offset_dims = {0},
+           .collapsed_slice_dims = {1},
+           .start_index_map = {1},
+           .index_vector_dim = 1},
+          {4, 1})},
+      {"points",
+       {source.uniform(f64, {4, 8}), source.uniform(i32, {8, 2}, 0, 3)},
+       by({.collapsed_slice_dims = {0, 1}, .start_index_map = {1, 0}, .index_vector_dim = 1},
+          {1, 1})},
+      {"boxes, outside",
+       {source.uniform(f64, {6, 8}), source.uniform(DType::i8, {2, 4}, -2, 9)},
+       by({.offset_dims = {1, 2}, .start_index_map = {0, 1}, .index_vector_dim = 0}, {2, 3})},
+      {"batches",
+       {source.uniform(f64, {4, 8, 2}), source.uniform(i32, {4, 3, 1}, 0, 7)},
+       by({.offset_dims = {2},
+           .collapsed_slice_dims = {1},
+           .operand_batching_dims = {0},
+           .start_indices_batching_dims = {0},
+           .start_index_map = {1},
+           .index_vector_dim = 2},
+          {1, 1, 2})},
+      {"one slice",
+       {source.uniform(f32, {8, 4}), source.uniform(DType::i64, {}, 0, 7)},
+       by({.offset_dims = {0}, .collapsed_slice_dims = {0}, .start_index_map = {0}}, {1, 4}, true)},
+      {"unsigned",
+       {source.uniform(f32, {8}), source.uniform(DType::u8, {4, 1}, 0, 9)},
+       by({.collapsed_slice_dims = {0}, .start_index_map = {0}, .index_vector_dim = 1}, {1})},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef gather_op = {
+    .name = "gather",
+    .operands = "operand, start_indices",
+    .doc = "Slices of the operand that begin at given indices; an index outside is moved inside.",
+    .example =
+        "gather(x, iota(DType::i32, {2}, 0), {.offset_dims = {1}, .collapsed_slice_dims = {0}, "
+        ".start_index_map = {0}, .index_vector_dim = 1}, {1, 3})",
+    .infer = infer,
+    .sharding_rule = rule,
+    .emit = emit,
+    .vjp = vjp,
+    .samples = samples,
+    .parse_attributes = parse_attributes<GatherAttributes>,
+};
+
+Tensor gather(In operand, In start_indices, GatherDimensions dimensions, Dimensions slice_sizes,
+              bool indices_are_sorted) {
+  Tensor from = operand_tensor(gather_op, operand);
+  Tensor indices = operand_tensor(gather_op, start_indices);
+  return record(
+      gather_op,
+      make_attributes(GatherAttributes{
+          std::move(dimensions.offset_dims), std::move(dimensions.collapsed_slice_dims),
+          std::move(dimensions.operand_batching_dims),
+          std::move(dimensions.start_indices_batching_dims), std::move(dimensions.start_index_map),
+          dimensions.index_vector_dim, std::move(slice_sizes), indices_are_sorted}),
+      {&from, &indices}, operand.where);
+}
+
+}  // namespace meshard

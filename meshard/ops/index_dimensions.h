@@ -1,0 +1,37 @@
+// What gather and scatter_add share: how indices, windows and the operand's dimensions meet.
+#pragma once
+#include "meshard/graph/op_def.h"
+
+namespace meshard {
+
+/// A view of the attributes of a gather or a scatter, under one set of names.
+struct IndexDimensions {
+  const Dimensions& window_dims;   ///< offset_dims; update_window_dims
+  const Dimensions& dropped_dims;  ///< collapsed_slice_dims; inserted_window_dims
+  const Dimensions& operand_batch;
+  const Dimensions& indices_batch;
+  const Dimensions& index_map;  ///< start_index_map; scatter_dims_to_operand_dims
+  std::int64_t index_vector_dim;
+};
+
+/// Checks all of StableHLO's rules that gather and scatter have in common. `windows_rank` is the
+/// rank of the gather's result or of the scatter's updates.
+/// @error through call.fail.
+void check_index_dimensions(const OpCall& call, const IndexDimensions& dims,
+                            const TensorType& operand, const TensorType& indices, int windows_rank);
+
+/// The operand's dimensions that a window runs over, in order: neither dropped nor batch.
+Dimensions window_operand_dimensions(const IndexDimensions& dims, int operand_rank);
+/// The dimensions of the indices without the index vector, in order.
+Dimensions batch_index_dimensions(const IndexDimensions& dims, int indices_rank);
+
+/// Makes the sharding rule: of gather, whose result are the windows, or of scatter, whose updates
+/// are. `windows` is their shape.
+ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, const Shape& indices,
+                           const Shape& windows, bool scatter);
+
+/// The indices moved inside, so that a window of these sizes fits (as gather does it).
+Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const Shape& operand,
+                     const Dimensions& window_sizes);
+
+}  // namespace meshard

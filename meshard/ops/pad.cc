@@ -1,0 +1,135 @@
+#include "meshard/ops/pad.h"
+
+#include <algorithm>
+#include <array>
+
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/reduction.h"
+#include "meshard/ops/resized_dimension.h"
+#include "meshard/ops/slice.h"
+
+namespace meshard {
+namespace {
+
+void infer(const OpCall& call, ResultTypes& results) {
+  const auto& [low, high, interior] = call.as<PadAttributes>();
+  const TensorType& operand = call.operand(0);
+  const TensorType& value = call.operand(1);
+  if (value.rank() != 0 || value.dtype != operand.dtype)
+    call.fail("the padding value of ", operand, " is a scalar of its dtype, not ", value);
+  check_one_each(call, "low", low.size(), operand);
+  check_one_each(call, "high", high.size(), operand);
+  check_one_each(call, "interior", interior.size(), operand);
+  Dimensions sizes;
+  for (std::size_t d = 0; d < low.size(); ++d) {
+    std::int64_t size = operand.shape[static_cast<std::int64_t>(d)];
+    if (interior[d] < 0) call.fail("interior padding of dimension ", d, " is ", interior[d]);
+    std::int64_t padded =
+        low[d] + high[d] + size + std::max<std::int64_t>(size - 1, 0) * interior[d];
+    if (padded < 0)
+      call.fail("dimension ", d, " = ", size, " of ", operand, " with low ", low[d], ", high ",
+                high[d], ", interior ", interior[d], " has size ", padded);
+    sizes.push_back(padded);
+  }
+  results.push_back({operand.dtype, Shape(std::move(sizes))});
+}
+
+ShardingRule rule(const OpCall& call) {
+  const auto& [low, high, interior] = call.as<PadAttributes>();
+  const Shape& from = call.operand(0).shape;
+  const Shape& to = call.result().shape;
+  ShardingRuleBuilder builder;
+  TensorFactors in, out;
+  for (int d = 0; d < from.rank(); ++d) {
+    auto i = static_cast<std::size_t>(d);
+    if (low[i] == 0 && high[i] == 0 && from[d] == to[d]) {
+      in.push_back({builder.factor(from[d])});
+      out.push_back(in.back());
+    } else {
+      auto factors = resized_dimension(builder, std::array{from[d], to[d]});
+      in.push_back(factors[0]);
+      out.push_back(factors[1]);
+    }
+  }
+  return builder.operand(std::move(in)).operand({}).result(std::move(out)).build();
+}
+
+void vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& [low, high, interior] = call.as<PadAttributes>();
+  const Tensor& cotangent = call.cotangents[0];
+  const TensorType& from = call.operands[0].type();
+  if (call.needs(0)) {
+    // The edges are taken off (or, where elements were cut off, filled with zeros), then the gaps.
+    Dimensions unlow = low, unhigh = high, start(low.size(), 0), stop, stride = interior;
+    for (std::int64_t& n : unlow) n = -n;
+    for (std::int64_t& n : unhigh) n = -n;
+    for (std::int64_t& n : stride) ++n;
+    Tensor inner = pad(cotangent, 0, std::move(unlow), std::move(unhigh));
+    out[0] = slice(inner, std::move(start), inner.shape().sizes(), std::move(stride));
+  }
+  if (call.needs(1)) {
+    Tensor is_padding = pad(filled(from, 0), 1, low, high, interior);
+    out[1] = sum(multiply(cotangent, is_padding));
+  }
+}
+
+std::vector<OpSample> samples(SampleSource& source) {
+  auto by = [](Dimensions low, Dimensions high, Dimensions interior) {
+    return [=](std::span<const Tensor> x) { return pad(x[0], x[1], low, high, interior); };
+  };
+  auto value = [&](DType dtype) { return source.uniform(dtype, {}); };
+  DType f64 = DType::f64, f32 = DType::f32;
+  return {
+      {"edges", {source.uniform(f64, {4, 8}), value(f64)}, by({1, 0}, {3, 0}, {})},
+      {"doubled", {source.uniform(f32, {8}), value(f32)}, by({0}, {8}, {})},
+      {"interior", {source.uniform(f64, {4, 4}), value(f64)}, by({1, 0}, {0, 2}, {2, 1})},
+      {"negative", {source.uniform(f64, {8, 8}), value(f64)}, by({-2, 1}, {1, -3}, {0, 0})},
+      {"negative in the gap", {source.uniform(f64, {5}), value(f64)}, by({-2}, {-1}, {2})},
+      {"rank 3", {source.uniform(f32, {4, 2, 8}), value(f32)}, by({0, 1, 0}, {0, 1, 4}, {0, 0, 0})},
+      {"nothing", {source.uniform(f64, {0, 4}), value(f64)}, by({2, 0}, {2, 0}, {1, 0})},
+      {"scalar", {source.uniform(f32, {}), value(f32)}, by({}, {}, {})},
+      {"by a number",
+       {source.uniform(f64, {4, 8})},
+       [](std::span<const Tensor> x) {
+         return pad(x[0], 0.5, {0, 4}, {0, 4});
+       }},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef pad_op = {
+    .name = "pad",
+    .operands = "x, value",
+    .doc = "The operand with copies of a scalar around and between its elements.",
+    .example = "pad(x, 0, {0, 1}, {0, 1})",
+    .infer = infer,
+    .sharding_rule = rule,
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          const auto& [low, high, interior] = call.as<PadAttributes>();
+          out.op("stablehlo.pad")
+              .i64_array("edge_padding_low", low)
+              .i64_array("edge_padding_high", high)
+              .i64_array("interior_padding", interior)
+              .done();
+        },
+    .vjp = vjp,
+    .samples = samples,
+    .parse_attributes = parse_attributes<PadAttributes>,
+};
+
+Tensor pad(In x, In value, Dimensions low, Dimensions high, Dimensions interior) {
+  Tensor operand = operand_tensor(pad_op, x);
+  Tensor padding = value.tensor ? operand_tensor(pad_op, value)
+                                : element_wise::to_tensor(value, operand.dtype());
+  if (interior.empty()) interior.assign(static_cast<std::size_t>(operand.shape().rank()), 0);
+  return record(
+      pad_op, make_attributes(PadAttributes{std::move(low), std::move(high), std::move(interior)}),
+      {&operand, &padding}, x.where);
+}
+
+}  // namespace meshard

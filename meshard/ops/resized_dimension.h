@@ -1,0 +1,18 @@
+// The factors of a dimension that an op makes longer or shorter.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "meshard/sharding/sharding_rule.h"
+
+namespace meshard {
+
+/// The factors of one dimension in several tensors, where slice, pad and concat move parts of it
+/// along: sizes[t] is its size in tensor t. What divides all sizes is one factor, the most
+/// significant, that shards exchange parts of (kPermutation); what is left of each size must be
+/// whole.
+std::vector<DimensionFactors> resized_dimension(ShardingRuleBuilder& builder,
+                                                std::span<const std::int64_t> sizes);
+
+}  // namespace meshard
