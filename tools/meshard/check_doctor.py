@@ -1,0 +1,34 @@
+"""Runs `meshard doctor` on a good plugin, on a file that is none, and on nothing."""
+import os
+import subprocess
+import sys
+import tempfile
+
+TOOL, FAKE = sys.argv[1:3]
+
+
+def doctor(*arguments, **environment):
+    env = {"PATH": os.environ["PATH"], **environment}
+    done = subprocess.run([TOOL, "doctor", *arguments], capture_output=True, text=True, env=env,
+                          timeout=60)
+    return done.returncode, done.stdout
+
+
+def expect(outcome, code, *parts):
+    if outcome[0] != code:
+        sys.exit(f"exit code {outcome[0]}, expected {code}:\n{outcome[1]}")
+    for part in parts:
+        if part not in outcome[1]:
+            sys.exit(f"{part!r} is not in:\n{outcome[1]}")
+
+
+with tempfile.TemporaryDirectory() as empty:
+    expect(doctor(FAKE), 0, "StableHLO   0.9.0 to 1.13.3", "usable", "4 x fake", "1 found, 1 usable")
+    expect(doctor(MESHARD_PLUGIN=FAKE, HOME=empty), 0, FAKE, "MESHARD_PLUGIN", "usable")
+    text = os.path.join(empty, "no_plugin.so")
+    with open(text, "w", encoding="utf-8") as file:
+        file.write("text")
+    expect(doctor(text), 1, "cannot load", "mend", "1 found, 0 usable")
+    expect(doctor(FAKE, text), 0, "2 found, 1 usable")
+    expect(doctor(os.path.join(empty, "absent.so")), 1, "there is no file")
+print("ok")

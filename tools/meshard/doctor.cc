@@ -1,0 +1,133 @@
+// meshard doctor: which plugins are there, do they work, and what to do if not.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "meshard/pjrt/client.h"
+#include "meshard/pjrt/plugin_search.h"
+#include "tools/meshard/child_process.h"
+#include "tools/meshard/subcommands.h"
+
+namespace meshard::tool {
+namespace {
+
+struct DoctorOptions {
+  double timeout = 60;
+  bool all_places = false;
+  std::vector<std::string> plugins;
+};
+
+void line(std::string& out, std::string_view name, const std::string& value) {
+  out += cat("  ", name, std::string(name.size() < 12 ? 12 - name.size() : 1, ' '), value, "\n");
+}
+
+void describe_devices(const pjrt::Client& client, std::string& out) {
+  auto devices = client.addressable_devices();
+  line(out, "devices",
+       cat(devices.size(), " x ", devices[0]->description().kind(), " (", devices[0]->to_string(),
+           devices.size() > 1 ? ", ..." : "", ")"));
+  if (client.device_count() != devices.size())
+    line(out, "", cat("of ", client.device_count(), " in all processes"));
+  std::vector<std::string> kinds;
+  if (auto memories = devices[0]->memories(); memories.ok())
+    for (const pjrt::Memory& memory : memories.value()) kinds.push_back(memory.kind());
+  line(out, "memories", join(kinds, ", "));
+  if (auto stats = devices[0]->memory_stats(); stats.ok() && stats.value().bytes_limit)
+    line(out, "", cat(*stats.value().bytes_limit >> 20, " MiB on each device"));
+}
+
+std::string how_to_mend(const Error& error, const std::string& platform) {
+  if (error.code() == ErrorCode::kUnimplemented)
+    return "install a plugin of a version that meshard can use";
+  if (platform == "cuda")
+    return "needs an NVIDIA GPU with its driver; without one, programs can be compiled for a "
+           "described "
+           "topology";
+  if (platform == "tpu")
+    return "needs a TPU; without one, programs can be compiled for a described topology such as "
+           "v5e:2x2";
+  return "the file may be damaged or built for another system: install it again";
+}
+
+// Runs in a child. 0: usable.
+int examine(const std::string& path, const std::string& platform, std::string& out) {
+  auto plugin = pjrt::Plugin::load(path);
+  if (!plugin.ok()) {
+    line(out, "problem", plugin.error().message());
+    line(out, "mend", how_to_mend(plugin.error(), platform));
+    return 1;
+  }
+  const pjrt::Plugin& loaded = plugin.value();
+  line(out, "PJRT API",
+       cat(loaded.version(), " (meshard was built with ", pjrt::built_api_version(), ")"));
+  if (!loaded.newest_stablehlo().empty())
+    line(out, "StableHLO", cat(loaded.oldest_stablehlo(), " to ", loaded.newest_stablehlo()));
+  std::vector<std::string> extensions;
+  for (const pjrt::Extension& extension : loaded.extensions())
+    extensions.push_back(cat(extension.name(), " (", extension.type, ")"));
+  line(out, "extensions", extensions.empty() ? "none" : join(extensions, ", "));
+  if (auto missing = loaded.missing_entries(); !missing.empty())
+    line(out, "lacks", join(missing, ", "));
+  auto client = pjrt::Client::create(loaded);
+  if (!client.ok()) {
+    line(out, "problem", client.error().message());
+    line(out, "mend", how_to_mend(client.error(), platform));
+    return 1;
+  }
+  line(out, "platform", cat(client.value().platform(), ", ", client.value().platform_version()));
+  describe_devices(client.value(), out);
+  line(out, "verdict", "usable");
+  return 0;
+}
+
+void print_places(const pjrt::PluginSearch& search, bool all) {
+  std::printf("Looked in\n");
+  for (const pjrt::SearchedPlace& place : search.places)
+    if (all || place.exists || search.found.empty())
+      std::printf("  %s  %s (%s)\n", place.exists ? "found  " : "missing", place.path.c_str(),
+                  place.reason.c_str());
+}
+
+int run(const DoctorOptions& options) {
+  pjrt::PluginSearch search;
+  if (options.plugins.empty()) search = pjrt::find_plugins();
+  for (const std::string& path : options.plugins)
+    search.found.push_back({path, pjrt::guess_platform(path), "given"});
+  int usable = 0;
+  for (const pjrt::FoundPlugin& found : search.found) {
+    std::printf("%s\n", found.path.c_str());
+    ChildOutcome outcome =
+        run_in_child([&](std::string& out) { return examine(found.path, found.platform, out); },
+                     options.timeout);
+    std::fputs(outcome.output.c_str(), stdout);
+    if (!outcome.failure.empty())
+      std::printf(
+          "  problem     the plugin %s\n  mend        install it again, or another version\n",
+          outcome.failure.c_str());
+    usable += outcome.failure.empty() && outcome.exit_code == 0;
+    std::printf("\n");
+  }
+  if (options.plugins.empty()) print_places(search, options.all_places);
+  if (search.found.empty())
+    std::printf(
+        "\nNo plugin was found. The plugin for CPUs is the Python wheel xla-cpu-pjrt:\n"
+        "  python3 -m pip install --target %s xla-cpu-pjrt\n"
+        "or name a plugin file yourself: MESHARD_PLUGIN=/path/to/plugin.so\n",
+        pjrt::cache_folder().c_str());
+  std::printf("\n%zu found, %d usable\n", search.found.size(), usable);
+  return usable > 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<DoctorOptions>();
+  CLI::App* command = app.add_subcommand("doctor", "Which plugins are there, and do they work?");
+  command->add_option("plugins", options->plugins, "plugin files; default: look for them");
+  command->add_option("--timeout", options->timeout, "seconds that each plugin may take")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--places", options->all_places, "list the missing places too");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace meshard::tool

@@ -1,0 +1,27 @@
+// meshard: what can be asked of the library from the command line.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "meshard/base/error.h"
+#include "tools/meshard/subcommands.h"
+
+int main(int argc, char** argv) {
+  // Plugins read these when they are loaded. The library never sets them; a program may.
+  ::setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
+  ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);          // else libtpu waits for a metadata server
+  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);  // a description needs no lock on the hardware
+  ::setenv("TPU_LOG_DIR", "disabled", 0);
+
+  CLI::App app("SPMD programs over device meshes, on any PJRT plugin.", "meshard");
+  app.require_subcommand(1);
+  int exit_code = 0;
+  meshard::tool::add_doctor(app, exit_code);
+  try {
+    CLI11_PARSE(app, argc, argv);
+  } catch (const meshard::Error& error) {
+    std::fprintf(stderr, "meshard: %s\n", error.what());
+    return 1;
+  }
+  return exit_code;
+}

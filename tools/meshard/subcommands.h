@@ -1,0 +1,13 @@
+// The subcommands of `meshard`. Each adds itself to the program and sets the exit code when it
+// runs.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace meshard::tool {
+
+void add_doctor(CLI::App& app, int& exit_code);
+
+}  // namespace meshard::tool
