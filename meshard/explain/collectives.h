@@ -1,0 +1,26 @@
+// The collectives of a compiled module.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/explain/collective.h"
+#include "meshard/graph/graph.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/pjrt/hlo_module.h"
+
+namespace meshard {
+
+/// Every collective that running `module` can reach, in the order of the module's text; one in a
+/// function that is called twice counts twice. An asynchronous one counts once, at its start, on
+/// its own or inside an async-start.
+///
+/// @param mesh the mesh whose positions the module's device numbers are; without one, no axes.
+/// @param graph the program that the module was compiled from, or null for a module from elsewhere:
+/// then places are what the module itself says.
+/// @error data loss if computations call one another in a circle or groups cannot be read
+Result<std::vector<Collective>> find_collectives(const pjrt::HloModule& module,
+                                                 const std::optional<Mesh>& mesh,
+                                                 const Graph* graph);
+
+}  // namespace meshard

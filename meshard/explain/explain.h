@@ -1,0 +1,37 @@
+// explain: what the compiler made of a program, and why it communicates.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "meshard/base/source_location.h"
+#include "meshard/explain/report.h"
+#include "meshard/graph/evaluator.h"
+#include "meshard/trace/jit.h"
+
+namespace meshard {
+
+/// Reads the compiled program. Nothing is compiled or run for it, and nothing is kept: a program
+/// that is not explained pays nothing.
+/// @error what the plugin answers if it does not give its compiled module; data loss if that cannot
+/// be read.
+ProgramReport explain(const CompiledProgram& program,
+                      SourceLocation where = SourceLocation::current());
+
+/// The newest program of a jitted function: that of the last new signature.
+///
+/// ```
+/// auto step = jit([](Tensor w, Tensor x) { return matmul(x, w); });
+/// step(w, x);
+/// std::cout << explain(step).to_string();
+/// ```
+/// @error failed precondition if nothing is compiled yet: call the function first. Else as above.
+template <class F>
+ProgramReport explain(const Jit<F>& function, SourceLocation where = SourceLocation::current()) {
+  std::vector<std::shared_ptr<CompiledProgram>> programs = function.programs();
+  if (programs.empty())
+    throw Error(ErrorCode::kFailedPrecondition,
+                "[explain] the function has no compiled program yet: call it first", where);
+  return explain(*programs.back(), where);
+}
+
+}  // namespace meshard

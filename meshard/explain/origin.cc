@@ -1,0 +1,228 @@
+#include "meshard/explain/origin.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_set>
+
+#include "meshard/base/cat.h"
+#include "meshard/graph/op_def.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::HloInstruction;
+
+// How far a search for a name goes: names are near or not at all, and programs are large.
+constexpr std::size_t kMostVisited = 4096;
+
+bool is_mark(std::string_view op) { return op == "sharding_constraint"; }
+
+// Ops whose meaning is a collective.
+bool is_collective(std::string_view op) {
+  constexpr std::string_view kNames[] = {
+      "all_gather",         "all_reduce",        "all_to_all",    "collective_broadcast",
+      "collective_permute", "ragged_all_to_all", "reduce_scatter"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+// The collectives that XLA combines.
+bool may_be_combined(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kCollectivePermute;
+}
+
+// Reductions of partial results serve the op that made them; anything else may be a resharding.
+bool is_reduction(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
+}
+
+void add_once(CollectiveOrigin& origin, OriginPlace place) {
+  if (std::find(origin.places.begin(), origin.places.end(), place) == origin.places.end())
+    origin.places.push_back(std::move(place));
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> node_in_op_name(std::string_view op_name) {
+  std::size_t begin = op_name.rfind('/');
+  std::string_view last = begin == std::string_view::npos ? op_name : op_name.substr(begin + 1);
+  if (last.size() < 2 || last[0] != 'n') return std::nullopt;
+  std::uint32_t number = 0;
+  auto [end, error] = std::from_chars(last.data() + 1, last.data() + last.size(), number);
+  if (error != std::errc() || end != last.data() + last.size()) return std::nullopt;
+  return number;
+}
+
+InstructionIndex::InstructionIndex(const pjrt::HloComputation& computation)
+    : computation_(&computation) {
+  position_.reserve(computation.instructions.size());
+  for (std::size_t i = 0; i < computation.instructions.size(); ++i)
+    position_.emplace(computation.instructions[i].id, i);
+}
+
+const HloInstruction* InstructionIndex::find(std::int64_t id) const {
+  auto found = position_.find(id);
+  return found == position_.end() ? nullptr : &computation_->instructions[found->second];
+}
+
+std::vector<const HloInstruction*> InstructionIndex::operands(
+    const HloInstruction& instruction) const {
+  std::vector<const HloInstruction*> found;
+  for (std::int64_t id : instruction.operands)
+    if (const HloInstruction* operand = find(id)) found.push_back(operand);
+  return found;
+}
+
+std::vector<const HloInstruction*> InstructionIndex::users(
+    const HloInstruction& instruction) const {
+  const auto& all = computation_->instructions;
+  if (users_.empty()) {
+    users_.resize(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::int64_t id : all[i].operands)
+        if (auto found = position_.find(id); found != position_.end())
+          users_[found->second].push_back(i);
+  }
+  std::vector<const HloInstruction*> found;
+  if (auto own = position_.find(instruction.id); own != position_.end())
+    for (std::size_t i : users_[own->second]) found.push_back(&all[i]);
+  return found;
+}
+
+OriginFinder::OriginFinder(const Graph* graph) {
+  if (graph == nullptr) return;
+  graph_ = *graph;
+  marked_.resize(graph_->num_leaves() + graph_->nodes().size(), false);
+  for (const Node* node : graph_->nodes())
+    if (is_mark(node->op().name))
+      for (const Value& operand : node->operands()) marked_[graph_->number(operand.node())] = true;
+}
+
+std::optional<OriginPlace> OriginFinder::named(const HloInstruction& instruction) const {
+  const pjrt::HloMetadata& metadata = instruction.metadata;
+  if (!graph_) {
+    if (metadata.op_name.empty() && metadata.source_file.empty()) return std::nullopt;
+    if (instruction.opcode == "parameter" && metadata.source_file.empty()) return std::nullopt;
+    OriginPlace place{.node = std::nullopt, .op = metadata.op_name, .place = {}};
+    if (!metadata.source_file.empty())
+      place.place = cat(metadata.source_file.substr(metadata.source_file.rfind('/') + 1), ":",
+                        metadata.source_line);
+    return place;
+  }
+  std::optional<std::uint32_t> number = node_in_op_name(metadata.op_name);
+  if (!number || *number >= marked_.size()) return std::nullopt;
+  std::uint32_t leaves = graph_->num_leaves();
+  std::string op = *number < leaves ? cat("argument ", *number)
+                                    : std::string(graph_->nodes()[*number - leaves]->op().name);
+  return OriginPlace{number, std::move(op), graph_->source(*number).to_string()};
+}
+
+bool OriginFinder::is_argument(const OriginPlace& place) const {
+  return graph_ && place.node && *place.node < graph_->num_leaves();
+}
+
+// Breadth first; all instructions of the first step in which one names an op.
+OriginFinder::Instructions OriginFinder::nearest(const InstructionIndex& index,
+                                                 const HloInstruction& from, bool to_users) const {
+  std::unordered_set<std::int64_t> seen = {from.id};
+  Instructions step = {&from};
+  while (!step.empty() && seen.size() < kMostVisited) {
+    Instructions next, hits;
+    for (const HloInstruction* one : step)
+      for (const HloInstruction* other : to_users ? index.users(*one) : index.operands(*one)) {
+        if (!seen.insert(other->id).second) continue;
+        next.push_back(other);
+        if (auto place = named(*other); place && !is_argument(*place)) hits.push_back(other);
+      }
+    if (!hits.empty()) return hits;
+    step = std::move(next);
+  }
+  return {};
+}
+
+// What the nearest producer names, else the nearest user.
+std::optional<OriginPlace> OriginFinder::neighbour(const InstructionIndex& index,
+                                                   const HloInstruction& of) const {
+  for (bool to_users : {false, true})
+    if (Instructions found = nearest(index, of, to_users); !found.empty()) return named(*found[0]);
+  return std::nullopt;
+}
+
+void OriginFinder::add_merged(const InstructionIndex& index, const HloInstruction& instruction,
+                              CollectiveOrigin& origin) const {
+  // What took the place of the single collectives, and so carries their names. Of an asynchronous
+  // one the parts are taken from its end.
+  std::size_t parts = 0;
+  auto add_parts = [&](const HloInstruction& of) {
+    for (const HloInstruction* user : index.users(of))
+      if (user->opcode == "get-tuple-element")
+        if (auto place = named(*user); place && !is_argument(*place)) {
+          ++parts;
+          add_once(origin, std::move(*place));
+        }
+  };
+  add_parts(instruction);
+  for (const HloInstruction* user : index.users(instruction))
+    if (user->opcode.ends_with("-done")) add_parts(*user);
+  if (parts >= instruction.operands.size()) return;
+  for (const HloInstruction* operand : index.operands(instruction)) {
+    if (auto place = named(*operand); place && !is_argument(*place))
+      add_once(origin, std::move(*place));
+    else if (Instructions found = nearest(index, *operand, false); !found.empty())
+      add_once(origin, *named(*found[0]));
+  }
+}
+
+CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
+                                    const HloInstruction& instruction, CollectiveKind kind,
+                                    const EnclosingInstruction& enclosing) const {
+  CollectiveOrigin origin;
+  std::optional<OriginPlace> own = named(instruction);
+  if (own && !is_argument(*own)) add_once(origin, *own);
+  if (may_be_combined(kind) && instruction.operands.size() > 1) {
+    add_merged(index, instruction, origin);
+    if (origin.places.size() > 1) {
+      origin.certainty = OriginCertainty::kMerged;
+      return origin;
+    }
+  }
+  if (own && !is_argument(*own)) {
+    origin.certainty = OriginCertainty::kExact;
+    return origin;
+  }
+  origin.certainty = OriginCertainty::kInferred;
+  if (!origin.places.empty()) return origin;
+  std::optional<OriginPlace> near = neighbour(index, instruction);
+  if (!near && enclosing.instruction) near = named(*enclosing.instruction);
+  if (!near && enclosing.instruction) near = neighbour(*enclosing.index, *enclosing.instruction);
+  if (near) {
+    add_once(origin, std::move(*near));
+    return origin;
+  }
+  if (own) {
+    origin.certainty = OriginCertainty::kExact;
+    add_once(origin, std::move(*own));
+    return origin;
+  }
+  origin.certainty = OriginCertainty::kUnknown;
+  return origin;
+}
+
+CollectiveCause OriginFinder::cause(const CollectiveOrigin& origin, CollectiveKind kind) const {
+  if (!graph_ || origin.places.empty()) return CollectiveCause::kUnknown;
+  std::size_t asked = 0, inserted = 0;
+  for (const OriginPlace& place : origin.places) {
+    if (!place.node) continue;
+    if (is_mark(place.op) || is_collective(place.op))
+      ++asked;
+    else if (is_reduction(kind) || !marked_[*place.node])
+      ++inserted;
+  }
+  // A mark near an instruction without a name proves nothing.
+  bool certain = origin.certainty != OriginCertainty::kInferred;
+  if (certain && asked == origin.places.size()) return CollectiveCause::kAsked;
+  if (certain && inserted == origin.places.size()) return CollectiveCause::kInserted;
+  return CollectiveCause::kUnknown;
+}
+
+}  // namespace meshard

@@ -1,0 +1,77 @@
+// From an instruction of a compiled module back to the user's line.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "meshard/explain/collective.h"
+#include "meshard/graph/graph.h"
+#include "meshard/pjrt/hlo_module.h"
+
+namespace meshard {
+
+/// The node that an op_name names. Lowering locates op number 17 of the graph as `n17`; compilers
+/// put the names of enclosing calls before it: `call.1/n17`, `jit_main/n17`.
+std::optional<std::uint32_t> node_in_op_name(std::string_view op_name);
+
+/// The instructions of one computation by id, and who uses them. Refers to the computation.
+class InstructionIndex {
+ public:
+  explicit InstructionIndex(const pjrt::HloComputation& computation);
+
+  const pjrt::HloComputation& computation() const { return *computation_; }
+  /// The instruction with this id, or null.
+  const pjrt::HloInstruction* find(std::int64_t id) const;
+  /// Those that have it as an operand.
+  std::vector<const pjrt::HloInstruction*> users(const pjrt::HloInstruction& instruction) const;
+  std::vector<const pjrt::HloInstruction*> operands(const pjrt::HloInstruction& instruction) const;
+
+ private:
+  const pjrt::HloComputation* computation_;
+  std::unordered_map<std::int64_t, std::size_t> position_;
+  mutable std::vector<std::vector<std::size_t>> users_;  // made when first asked for
+};
+
+/// The instruction whose body is being looked at (a loop, an async-start), where it stands.
+struct EnclosingInstruction {
+  const InstructionIndex* index = nullptr;
+  const pjrt::HloInstruction* instruction = nullptr;  // null: none
+};
+
+/// Finds the ops that instructions come from.
+class OriginFinder {
+ public:
+  /// With a graph, its numbers are looked up; without, the module's own names and lines are told.
+  /// Keeps a handle on the graph.
+  explicit OriginFinder(const Graph* graph);
+
+  /// 1. The op that the instruction names. A collective of several operands that the compiler
+  ///    combined names only its first op: the parts that were taken out of its result carry on the
+  ///    others' names, else the operands' producers do.
+  /// 2. If it names none, or only an argument: the nearest producer that names an op, else the
+  ///    nearest user, else what `enclosing` names, else its neighbours, else the argument.
+  CollectiveOrigin find(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
+                        CollectiveKind kind, const EnclosingInstruction& enclosing = {}) const;
+
+  /// Who wanted a collective of this origin. Known only with a graph. A resharding that names an op
+  /// whose result is marked may serve the op or the mark: not known.
+  CollectiveCause cause(const CollectiveOrigin& origin, CollectiveKind kind) const;
+
+ private:
+  using Instructions = std::vector<const pjrt::HloInstruction*>;
+  std::optional<OriginPlace> named(const pjrt::HloInstruction& instruction) const;
+  bool is_argument(const OriginPlace& place) const;
+  std::optional<OriginPlace> neighbour(const InstructionIndex& index,
+                                       const pjrt::HloInstruction& of) const;
+  Instructions nearest(const InstructionIndex& index, const pjrt::HloInstruction& from,
+                       bool to_users) const;
+  void add_merged(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
+                  CollectiveOrigin& origin) const;
+
+  std::optional<Graph> graph_;
+  std::vector<bool> marked_;  // by node number: a sharding mark uses the node
+};
+
+}  // namespace meshard
