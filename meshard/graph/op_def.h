@@ -21,9 +21,9 @@ struct OpEmission;  // ops/emission.h: graph/ knows no StableHLO
 struct OpCall {
   const OpDef& op;
   const Attributes* attributes = nullptr;
-  InlineVector<const TensorType*, 4> operands;
-  InlineVector<const TensorType*, 1> results;
-  SourceLocation where;
+  InlineVector<const TensorType*, 4> operands = {};
+  InlineVector<const TensorType*, 1> results = {};
+  SourceLocation where = {};
 
   template <class T>
   const T& as() const {
@@ -81,13 +81,13 @@ class SampleSource {
 /// A primitive, defined once. A value with static storage; nodes refer to it by address.
 struct OpDef {
   /// The public name, in C++ and in every other language: the array API standard's where it has one.
-  std::string_view name;
+  std::string_view name = {};
   /// Operand names for messages and the reference page: `lhs, rhs`. A trailing `...` takes any number.
-  std::string_view operands;
+  std::string_view operands = {};
   /// The reference page's paragraph.
-  std::string_view doc;
+  std::string_view doc = {};
   /// One line of C++ that runs with `x`, `y` (f32[2,3]) in scope.
-  std::string_view example;
+  std::string_view example = {};
   /// Result types from operand types and attributes; throws through OpCall::fail.
   void (*infer)(const OpCall& call, ResultTypes& results) = nullptr;
   /// How dimensions of operands and results correspond.

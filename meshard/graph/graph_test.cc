@@ -1,0 +1,101 @@
+#include "meshard/graph/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/ops_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using test::plus;
+using test::scale;
+
+const TensorType kType{DType::f32, Shape{2}};
+
+std::vector<Value> values(std::initializer_list<Tensor> tensors) {
+  std::vector<Value> out;
+  for (const Tensor& tensor : tensors) out.push_back(tensor.value());
+  return out;
+}
+
+TEST(Graph, OrdersNodesBehindTheirOperandsAndCapturesOutsiders) {
+  Tensor outside = from_host(std::vector<float>{1, 2}, {2});
+  Tensor lazy = plus(outside, outside);
+  TraceScope scope;
+  Tensor a = make_parameter(kType, std::nullopt, {}), b = make_parameter(kType, std::nullopt, {});
+  Tensor sum = plus(a, outside), all = plus(plus(sum, lazy), sum), unused = plus(b, b);
+  Graph graph = Graph::build(values({a, b}), values({all, a}), scope.trace());
+  ASSERT_EQ(graph.parameters().size(), 2u);
+  ASSERT_EQ(graph.captured().size(), 2u);
+  EXPECT_EQ(graph.captured()[0], outside.value());
+  EXPECT_EQ(graph.captured()[1], lazy.value()) << "recorded outside the trace: not entered";
+  EXPECT_EQ(graph.nodes().size(), 3u) << "what no result needs is left out";
+  for (const Node* node : graph.nodes())
+    for (const Value& operand : node->operands())
+      EXPECT_LT(graph.number(operand.node()), graph.number(node));
+  EXPECT_EQ(graph.number(b.value().node()), 1u);
+  EXPECT_EQ(graph.source(graph.number(sum.value().node())).line, sum.where().line);
+  EXPECT_FALSE(graph.source(1000).known());
+}
+
+TEST(Graph, ComputedNodesAreCaptured) {
+  Tensor x = from_host(std::vector<float>{1, 2}, {2});
+  Tensor y = plus(x, x), z = scale(y, 2);
+  y.value()->set_storage(0, make_storage<HostStorage>(HostArray::zeros(kType)));
+  Graph graph = Graph::build({}, values({z}), 0);
+  ASSERT_EQ(graph.captured().size(), 1u);
+  EXPECT_EQ(graph.captured()[0], y.value());
+  EXPECT_EQ(graph.nodes().size(), 1u);
+}
+
+TEST(Graph, RefusesALeakedTracedValue) {
+  Tensor leaked;
+  {
+    TraceScope scope;
+    leaked = make_parameter(kType, std::nullopt, SourceLocation::current());
+  }
+  TraceScope scope;
+  Tensor y = plus(leaked, leaked);
+  EXPECT_TRUE(throws_error([&] { Graph::build({}, values({y}), scope.trace()); },
+                           ErrorCode::kInvalidArgument, {"outside its trace", "graph_test.cc"}));
+}
+
+Graph program(double factor, std::int64_t extent, int extra_lines) {
+  TraceScope scope;
+  SourceLocation where{"f.cc", "f", static_cast<std::uint32_t>(10 + extra_lines)};
+  Tensor a = make_parameter({DType::f32, Shape{extent}}, std::nullopt, where);
+  Tensor y = scale(plus(a, In(a, where)), factor, {1, 2});
+  return Graph::build(values({a}), values({y}), scope.trace());
+}
+
+TEST(Graph, FingerprintsAreOfWhatIsComputed) {
+  Fingerprint base = program(2, 4, 0).fingerprint();
+  EXPECT_EQ(base, program(2, 4, 7).fingerprint()) << "source lines do not count";
+  EXPECT_NE(base, program(3, 4, 0).fingerprint()) << "attributes count";
+  EXPECT_NE(base, program(2, 5, 0).fingerprint()) << "types count";
+}
+
+TEST(Graph, FingerprintsSeeWhichOperandIsWhich) {
+  auto make = [](bool swapped) {
+    TraceScope scope;
+    Tensor a = make_parameter(kType, std::nullopt, {}), b = make_parameter(kType, std::nullopt, {});
+    Tensor y = swapped ? plus(scale(b, 2), a) : plus(scale(a, 2), b);
+    return Graph::build(values({a, b}), values({y}), scope.trace()).fingerprint();
+  };
+  EXPECT_NE(make(false), make(true));
+}
+
+TEST(Graph, FingerprintsSeeShardings) {
+  auto make = [](const PartitionSpec& spec) {
+    TraceScope scope;
+    Tensor a = make_parameter({DType::f32, Shape{8}}, Sharding(Mesh({{"x", 2}}), spec, 1), {});
+    return Graph::build(values({a}), values({scale(a, 2)}), scope.trace()).fingerprint();
+  };
+  EXPECT_EQ(make(P("x")), make(P("x")));
+  EXPECT_NE(make(P("x")), make(P(none)));
+}
+
+}  // namespace
+}  // namespace meshard

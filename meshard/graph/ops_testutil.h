@@ -1,0 +1,47 @@
+// Two made-up ops, so that graph/ is tested without ops/.
+#pragma once
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/record.h"
+
+namespace meshard::test {
+
+struct ScaleAttributes {
+  double factor = 1;
+  std::vector<std::int64_t> marks;
+  MESHARD_FIELDS(factor, marks)
+};
+
+inline void infer_first(const OpCall& call, ResultTypes& results) {
+  for (std::size_t i = 1; i < call.operands.size(); ++i)
+    if (call.operand(i) != call.operand(0))
+      call.fail("types differ: ", call.operand(0), " and ", call.operand(i));
+  results.push_back(call.operand(0));
+}
+
+inline constinit const OpDef plus_op = {.name = "plus", .operands = "a, b", .infer = infer_first};
+inline constinit const OpDef scale_op = {.name = "scale",
+                                         .operands = "x",
+                                         .infer = infer_first,
+                                         .parse_attributes = parse_attributes<ScaleAttributes>};
+/// Two results: the operand, and a flag.
+inline constinit const OpDef pair_op = {.name = "pair",
+                                        .operands = "x",
+                                        .infer = [](const OpCall& call, ResultTypes& results) {
+                                          results.push_back(call.operand(0));
+                                          results.push_back({DType::bool_, Shape{}});
+                                        }};
+
+inline Tensor plus(In a, In b) { return record(plus_op, nullptr, {a.tensor, b.tensor}, a.where); }
+inline Tensor scale(In x, double factor, std::vector<std::int64_t> marks = {}) {
+  return record(scale_op, make_attributes(ScaleAttributes{factor, std::move(marks)}), {x.tensor},
+                x.where);
+}
+inline Tensor pair(In x) { return record(pair_op, nullptr, {x.tensor}, x.where); }
+
+inline const OpDef* find_test_op(std::string_view name) {
+  for (const OpDef* op : {&plus_op, &scale_op, &pair_op})
+    if (op->name == name) return op;
+  return nullptr;
+}
+
+}  // namespace meshard::test

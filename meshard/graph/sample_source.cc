@@ -1,0 +1,52 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "meshard/graph/op_def.h"
+
+namespace meshard {
+
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+std::uint64_t SampleSource::next() {
+  std::uint64_t z = state_ += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+HostArray SampleSource::uniform(DType dtype, Shape shape, double low, double high) {
+  auto count = static_cast<std::size_t>(shape.size());
+  if (is_floating(dtype)) {
+    std::vector<double> values(count);
+    for (double& value : values)
+      value = low + (high - low) * (static_cast<double>(next() >> 11) * 0x1p-53);
+    return HostArray::from_vector(std::move(values), std::move(shape)).astype(dtype);
+  }
+  auto [least, most] = integer_limits(dtype);
+  double first = std::max(std::ceil(low), static_cast<double>(least));
+  double last = std::min(std::floor(high), static_cast<double>(most));
+  auto choices = static_cast<std::uint64_t>(last - first) + 1;
+  std::vector<std::int64_t> values(count);
+  for (std::int64_t& value : values)
+    value = static_cast<std::int64_t>(first) + static_cast<std::int64_t>(next() % choices);
+  return HostArray::from_vector(std::move(values), std::move(shape)).astype(dtype);
+}
+
+HostArray SampleSource::distinct(DType dtype, Shape shape, double gap) {
+  auto count = static_cast<std::size_t>(shape.size());
+  bool whole = !is_floating(dtype);
+  if (whole) gap = std::max(1.0, std::ceil(gap));
+  // Multiples of the gap, off zero by half a gap (integers: from zero up where there are no
+  // negative numbers).
+  double first = -static_cast<double>(count / 2);
+  if (whole && !is_signed(dtype)) first = 0;
+  double offset = whole ? 0 : 0.5;
+  std::vector<double> values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = (first + static_cast<double>(i) + offset) * gap;
+  for (std::size_t i = count; i > 1; --i) std::swap(values[i - 1], values[next() % i]);
+  return HostArray::from_vector(std::move(values), std::move(shape)).astype(dtype);
+}
+
+}  // namespace meshard

@@ -1,0 +1,79 @@
+#include "meshard/graph/structure.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+
+namespace meshard {
+namespace {
+
+struct Layer {
+  Tensor w, b;
+  MESHARD_FIELDS(w, b)
+};
+struct Model {
+  std::vector<Layer> layers;
+  std::map<std::string, Tensor> extra;
+  std::optional<Tensor> bias;
+  std::array<Tensor, 2> pair;
+  std::tuple<Tensor, int> last;
+  MESHARD_FIELDS(layers, extra, bias, pair, last)
+};
+
+Tensor number(float value) { return from_host(HostArray::scalar(value)); }
+
+Model example() {
+  return {.layers = {{number(0), number(1)}, {number(2), number(3)}},
+          .extra = {{"a", number(4)}, {"b", number(5)}},
+          .bias = number(6),
+          .pair = {number(7), number(8)},
+          .last = {number(9), 42}};
+}
+
+TEST(Structure, VisitsDepthFirstWithPaths) {
+  Model model = example();
+  std::string paths;
+  float expected = 0;
+  structure::for_each(model, [&](auto& leaf, const std::string& path) {
+    append(paths, cat(path, " "));
+    if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+      EXPECT_EQ(leaf.template item<float>(), expected++);
+    else
+      EXPECT_EQ(leaf, 42);
+  });
+  EXPECT_EQ(paths,
+            ".layers[0].w .layers[0].b .layers[1].w .layers[1].b .extra[\"a\"] .extra[\"b\"] "
+            ".bias .pair[0] .pair[1] .last[0] .last[1] ");
+}
+
+TEST(Structure, TensorsAndWithTensorsAreInverse) {
+  Model model = example();
+  std::vector<Tensor> leaves = structure::tensors(model);
+  ASSERT_EQ(leaves.size(), 10u);
+  std::reverse(leaves.begin(), leaves.end());
+  Model reversed = structure::with_tensors(model, leaves);
+  EXPECT_EQ(reversed.layers[0].w.item<float>(), 9);
+  EXPECT_EQ(std::get<0>(reversed.last).item<float>(), 0);
+  EXPECT_EQ(model.layers[0].w.item<float>(), 0) << "the argument is a copy";
+}
+
+TEST(Structure, FormTellsLengthsKeysAndPresence) {
+  auto form = [](const Model& model) {
+    std::vector<std::uint64_t> out;
+    structure::append_form(model, out);
+    return out;
+  };
+  Model base = example(), other = example();
+  EXPECT_EQ(form(base), form(other));
+  other.bias.reset();
+  EXPECT_NE(form(base), form(other));
+  other = example();
+  other.layers.pop_back();
+  EXPECT_NE(form(base), form(other));
+  other = example();
+  other.extra = {{"a", number(4)}, {"c", number(5)}};
+  EXPECT_NE(form(base), form(other));
+}
+
+}  // namespace
+}  // namespace meshard
