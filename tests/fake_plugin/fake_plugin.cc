@@ -1,6 +1,8 @@
 // A PJRT plugin in process memory, for tests: as many devices as asked for, no compiler. See
 // control.h.
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -97,6 +99,11 @@ ENTRY(PJRT_Event_OnReady) {
 
 ENTRY(PJRT_Client_Create) {
   ENTER(PJRT_Client_Create);
+  // For tests that start a program and cannot reach the control functions.
+  if (const char* fate = getenv("MESHARD_FAKE_ON_CREATE")) {
+    if (std::string_view(fate) == "abort") abort();
+    if (std::string_view(fate) == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+  }
   int64_t count = 4;
   for (size_t i = 0; i < args->num_options; ++i) {
     const PJRT_NamedValue& option = args->create_options[i];

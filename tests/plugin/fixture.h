@@ -36,12 +36,7 @@ inline std::vector<Subject> subjects() {
     }
     return result;
   }
-  auto environment = [](const char* name) -> std::optional<std::string> {
-    if (const char* value = std::getenv(name)) return std::string(value);
-    if (std::string_view(name) == "MESHARD_CACHE") return MESHARD_PROJECT_CACHE;
-    return std::nullopt;
-  };
-  result.push_back({"cpu", find_plugins(environment).first("cpu").value_or("")});
+  result.push_back({"cpu", find_plugins().first("cpu").value_or("")});
   return result;
 }
 

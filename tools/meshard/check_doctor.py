@@ -31,4 +31,7 @@ with tempfile.TemporaryDirectory() as empty:
     expect(doctor(text), 1, "cannot load", "mend", "1 found, 0 usable")
     expect(doctor(FAKE, text), 0, "2 found, 1 usable")
     expect(doctor(os.path.join(empty, "absent.so")), 1, "there is no file")
+expect(doctor(FAKE, MESHARD_FAKE_ON_CREATE="abort"), 1, "crashed (signal 6)")
+expect(doctor("--timeout", "0.5", FAKE, MESHARD_FAKE_ON_CREATE="hang"), 1,
+       "did not answer within 0.5 s")
 print("ok")
