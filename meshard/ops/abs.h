@@ -1,0 +1,10 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// The magnitude of each element; unsigned integers stay as they are. The derivative at zero is
+/// zero.
+Tensor abs(In x);
+
+}  // namespace meshard

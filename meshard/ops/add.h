@@ -1,0 +1,9 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// a + b, element by element. Broadcasts and promotes. Bools are refused: say logical_or.
+Tensor add(In a, In b);
+
+}  // namespace meshard

@@ -1,0 +1,53 @@
+#include "meshard/ops/astype.h"
+
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+
+namespace meshard {
+
+extern constinit const OpDef astype_op = {
+    .name = "astype",
+    .operands = "x",
+    .doc = "The elements in another dtype.",
+    .example = "astype(x, DType::i32)",
+    .infer =
+        [](const OpCall& call, ResultTypes& results) {
+          results.push_back({call.as<AstypeAttributes>().dtype, call.operand(0).shape});
+        },
+    .sharding_rule = element_wise::rule,
+    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.convert").done(); },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          out[0] = astype(call.cotangents[0], call.operands[0].dtype());
+        },
+    .samples =
+        [](SampleSource& source) {
+          auto to = [](DType dtype) {
+            return [dtype](std::span<const Tensor> x) { return astype(x[0], dtype); };
+          };
+          return std::vector<OpSample>{
+              {"f32 to bf16", {source.uniform(DType::f32, {4, 8})}, to(DType::bf16), false},
+              {"f64 to f32", {source.uniform(DType::f64, {4, 8})}, to(DType::f32), false},
+              {"f32 to f64", {source.uniform(DType::f32, {4, 8})}, to(DType::f64), false},
+              {"f32 to i32", {source.uniform(DType::f32, {4, 8}, -50, 50)}, to(DType::i32), false},
+              {"i32 to f32", {source.uniform(DType::i32, {4, 8}, -50, 50)}, to(DType::f32), false},
+              {"i32 to bool", {source.uniform(DType::i32, {4, 8}, -1, 1)}, to(DType::bool_), false},
+              {"bool to f32", {source.uniform(DType::bool_, {4, 8}, 0, 1)}, to(DType::f32), false},
+              {"f64 to f32 and back",
+               {source.uniform(DType::f64, {4})},
+               [](std::span<const Tensor> x) {
+                 return astype(astype(x[0], DType::f32), DType::f64);
+               },
+               false},
+          };
+        },
+    .parse_attributes = parse_attributes<AstypeAttributes>,
+};
+
+Tensor astype(In x, DType dtype) {
+  if (!x.tensor) return element_wise::to_tensor(x, dtype);
+  if (x.tensor->type(effective_source(x.where)).dtype == dtype) return *x.tensor;
+  return record(astype_op, make_attributes(AstypeAttributes{dtype}), {x.tensor}, x.where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,10 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// The angle in radians, from -pi to pi, of the point with ordinate a and abscissa b. Integers are
+/// computed in f32. Broadcasts and promotes.
+Tensor atan2(In a, In b);
+
+}  // namespace meshard

@@ -1,0 +1,23 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+// Operations on the bits of integers, element by element; on bools all but the shifts are logic.
+// They broadcast and promote. Floats are refused.
+
+/// a & b
+Tensor bitwise_and(In a, In b);
+/// a | b
+Tensor bitwise_or(In a, In b);
+/// a ^ b
+Tensor bitwise_xor(In a, In b);
+/// ~x
+Tensor bitwise_invert(In x);
+/// a << b: zeros come in. Shifting by the width or more gives 0.
+Tensor bitwise_left_shift(In a, In b);
+/// a >> b: copies of the sign bit come in for signed integers, zeros for unsigned ones. Shifting by
+/// the width or more leaves only those.
+Tensor bitwise_right_shift(In a, In b);
+
+}  // namespace meshard

@@ -1,0 +1,81 @@
+#include "meshard/ops/clip.h"
+
+#include <array>
+
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/logical.h"
+#include "meshard/ops/where.h"
+
+namespace meshard {
+namespace {
+
+void vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &x = call.operands[0], &min = call.operands[1], &max = call.operands[2];
+  if (call.needs(0)) {
+    Tensor inside = logical_and(greater(x, min), less(x, max));
+    out[0] = where(inside, call.cotangents[0], 0);
+  }
+  if (call.needs(1)) {
+    Tensor below = logical_and(less(x, min), less_equal(min, max));
+    out[1] = where(below, call.cotangents[0], 0);
+  }
+  if (call.needs(2)) {
+    Tensor above = logical_or(greater(x, max), greater(min, max));
+    out[2] = where(above, call.cotangents[0], 0);
+  }
+}
+
+std::vector<OpSample> samples(SampleSource& source) {
+  auto numbers = [](std::span<const Tensor> x) { return clip(x[0], -1, 0.5); };
+  auto tensors = [](std::span<const Tensor> x) { return clip(x[0], x[1], x[2]); };
+  return {
+      {"vector", {source.distinct(DType::f32, {8})}, numbers},
+      {"matrix", {source.distinct(DType::f32, {4, 8})}, numbers},
+      {"rank 3", {source.distinct(DType::f32, {4, 2, 8})}, numbers},
+      {"integers",
+       {source.uniform(DType::i32, {4, 8}, -9, 9)},
+       [](std::span<const Tensor> x) { return clip(x[0], -3, 4); },
+       false},
+      {"f64", {source.distinct(DType::f64, {4, 4}, 0.3)}, numbers},
+      {"f64 with tensors",
+       {source.distinct(DType::f64, {4, 4}, 0.3), source.uniform(DType::f64, {4}, -1.2, -1.1),
+        source.uniform(DType::f64, {}, 1.01, 1.02)},
+       tensors},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef clip_op = {
+    .name = "clip",
+    .operands = "x, min, max",
+    .doc = "Each element kept between two bounds.",
+    .example = "clip(x, -1, 1)",
+    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .sharding_rule = element_wise::rule,
+    .emit =
+        [](const OpCall&, OpEmission& out) {
+          out.writer
+              .op("stablehlo.clamp", {out.results[0]},
+                  {out.operands[1], out.operands[0], out.operands[2]}, out.location)
+              .done();
+        },
+    .vjp = vjp,
+    .samples = samples,
+};
+
+Tensor clip(In x, In min, In max) {
+  using element_wise::to_tensor;
+  SourceLocation place = effective_source(x.where);
+  DType with_min = element_wise::common_dtype(clip_op, x, min);
+  // A number among the three stays weak: it takes part by its kind only.
+  DType dtype = max.tensor ? promote(with_min, element_wise::dtype_of_operand(clip_op, max), place)
+                           : promote_scalar(with_min, max.scalar.kind);
+  std::array operands{to_tensor(x, dtype), to_tensor(min, dtype), to_tensor(max, dtype)};
+  element_wise::broadcast_together(clip_op, operands, place);
+  return record(clip_op, nullptr, {&operands[0], &operands[1], &operands[2]}, place);
+}
+
+}  // namespace meshard

@@ -1,0 +1,81 @@
+#include "meshard/ops/comparison.h"
+
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+
+namespace meshard {
+namespace {
+
+// StableHLO's directions.
+enum class Direction { EQ, NE, LT, LE, GT, GE };
+constexpr std::string_view kDirections[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+
+template <Direction direction>
+void emit(const OpCall&, OpEmission& out) {
+  out.op("stablehlo.compare")
+      .enumeration("comparison_direction", "comparison_direction",
+                   kDirections[static_cast<int>(direction)])
+      .done();
+}
+
+// Whole numbers in a small range, so that equal elements occur.
+template <Tensor (*op)(In, In)>
+std::vector<OpSample> samples(SampleSource& source) {
+  std::vector<OpSample> list = element_wise::binary_samples_of(source, DType::f32, op, -2, 2);
+  for (DType dtype : {DType::i32, DType::u8, DType::bool_})
+    for (OpSample& sample : element_wise::binary_samples_of(source, dtype, op, -2, 2))
+      list.push_back(std::move(sample));
+  list.push_back({"i32 and f32",
+                  {source.uniform(DType::i32, {4, 8}), source.uniform(DType::f32, {4, 8})},
+                  [](std::span<const Tensor> x) { return op(x[0], x[1]); },
+                  false});
+  list.push_back({"a number",
+                  {source.uniform(DType::i32, {4, 8})},
+                  [](std::span<const Tensor> x) { return op(x[0], 1); },
+                  false});
+  return list;
+}
+
+template <Direction direction, Tensor (*op)(In, In)>
+constexpr OpDef comparison(std::string_view name, std::string_view doc, std::string_view example) {
+  return {
+      .name = name,
+      .operands = "a, b",
+      .doc = doc,
+      .example = example,
+      .infer = element_wise::infer_bool<>,
+      .sharding_rule = element_wise::rule,
+      .emit = emit<direction>,
+      .vjp = kNotDifferentiable,
+      .samples = samples<op>,
+  };
+}
+
+Tensor compare(const OpDef& op, const In& a, const In& b) {
+  return element_wise::binary(op, element_wise::Domain::kAny, a, b, element_wise::Gives::kBool);
+}
+
+}  // namespace
+
+extern constinit const OpDef equal_op =
+    comparison<Direction::EQ, equal>("equal", "True where the elements are equal.", "equal(x, y)");
+extern constinit const OpDef not_equal_op = comparison<Direction::NE, not_equal>(
+    "not_equal", "True where the elements differ.", "not_equal(x, y)");
+extern constinit const OpDef less_op = comparison<Direction::LT, less>(
+    "less", "True where the first element is below the second.", "less(x, y)");
+extern constinit const OpDef less_equal_op = comparison<Direction::LE, less_equal>(
+    "less_equal", "True where the first element is not above the second.", "less_equal(x, y)");
+extern constinit const OpDef greater_op = comparison<Direction::GT, greater>(
+    "greater", "True where the first element is above the second.", "greater(x, y)");
+extern constinit const OpDef greater_equal_op = comparison<Direction::GE, greater_equal>(
+    "greater_equal", "True where the first element is not below the second.",
+    "greater_equal(x, y)");
+
+Tensor equal(In a, In b) { return compare(equal_op, a, b); }
+Tensor not_equal(In a, In b) { return compare(not_equal_op, a, b); }
+Tensor less(In a, In b) { return compare(less_op, a, b); }
+Tensor less_equal(In a, In b) { return compare(less_equal_op, a, b); }
+Tensor greater(In a, In b) { return compare(greater_op, a, b); }
+Tensor greater_equal(In a, In b) { return compare(greater_equal_op, a, b); }
+
+}  // namespace meshard

@@ -1,0 +1,158 @@
+#include "meshard/ops/composite/create.h"
+
+#include <cmath>
+
+#include "meshard/graph/record.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/constant.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/iota.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/subtract.h"
+#include "meshard/ops/where.h"
+
+namespace meshard {
+namespace {
+
+// One value everywhere, as a constant of the program.
+Tensor splat(const Shape& shape, DType dtype, double value) {
+  return broadcast_to(constant(HostArray::full(TensorType{dtype, Shape{}}, value)), shape);
+}
+
+double number(const In& x, std::string_view name) {
+  if (x.tensor)
+    throw_invalid(
+        effective_source(x.where), "[arange] ", name,
+        " is a tensor; the number of elements must be known when the program is recorded");
+  return x.scalar.as_double();
+}
+
+void check_count(std::string_view op, std::string_view name, std::int64_t count,
+                 SourceLocation where) {
+  if (count < 0)
+    throw_invalid(effective_source(where), "[", op, "] ", name, " = ", count, " is negative");
+}
+
+// Column index minus row index of the last two dimensions: the number of the diagonal.
+Tensor diagonal_number(const Shape& shape) {
+  return subtract(iota(kDefaultInteger, shape, -1), iota(kDefaultInteger, shape, -2));
+}
+
+Shape matrix(std::string_view op, std::int64_t rows, std::optional<std::int64_t> columns,
+             SourceLocation where) {
+  check_count(op, "rows", rows, where);
+  check_count(op, "columns", columns.value_or(rows), where);
+  return {rows, columns.value_or(rows)};
+}
+
+Tensor matrices(std::string_view op, const In& x) {
+  Tensor operand = operand_tensor(op, x);
+  if (operand.rank() < 2)
+    throw_invalid(effective_source(x.where), "[", op, "] takes matrices, not ", operand.type());
+  return operand;
+}
+
+}  // namespace
+
+Tensor zeros(Shape shape, DType dtype, SourceLocation where) {
+  SourceScope line(where);
+  return splat(shape, dtype, 0);
+}
+
+Tensor ones(Shape shape, DType dtype, SourceLocation where) {
+  SourceScope line(where);
+  return splat(shape, dtype, 1);
+}
+
+Tensor full(Shape shape, In value, std::optional<DType> dtype) {
+  SourceScope line(value.where);
+  Tensor element = dtype ? astype(value, *dtype) : operand_tensor("full", value);
+  if (element.rank() != 0)
+    throw_invalid(effective_source(value.where), "[full] the value is of rank 0, not ",
+                  element.type());
+  return broadcast_to(element, shape);
+}
+
+Tensor zeros_like(In x, std::optional<DType> dtype) {
+  SourceScope line(x.where);
+  Tensor like = operand_tensor("zeros_like", x);
+  return splat(like.shape(), dtype.value_or(like.dtype()), 0);
+}
+
+Tensor ones_like(In x, std::optional<DType> dtype) {
+  SourceScope line(x.where);
+  Tensor like = operand_tensor("ones_like", x);
+  return splat(like.shape(), dtype.value_or(like.dtype()), 1);
+}
+
+Tensor full_like(In x, In value, std::optional<DType> dtype) {
+  SourceScope line(x.where);
+  Tensor like = operand_tensor("full_like", x);
+  return full(like.shape(), value, dtype.value_or(like.dtype()));
+}
+
+Tensor arange(In start, In stop, In step, std::optional<DType> dtype) {
+  SourceScope line(start.where);
+  double first = number(start, "start"), end = number(stop, "stop"), by = number(step, "step");
+  if (by == 0) throw_invalid(effective_source(start.where), "[arange] step is 0");
+  auto is_float = [](const In& x) { return x.scalar.kind == ScalarKind::kFloat; };
+  bool any_float = is_float(start) || is_float(stop) || is_float(step);
+  DType result = dtype.value_or(any_float ? kDefaultFloat : kDefaultInteger);
+  auto count = static_cast<std::int64_t>(std::max(0.0, std::ceil((end - first) / by)));
+  // Fractions in steps need floats on the way to an integer dtype too.
+  DType computed = is_float(start) || is_float(step) ? promote(result, kDefaultFloat) : result;
+  Tensor index = iota(computed, Shape{count}, 0);
+  if (by != 1) index = multiply(index, element_wise::literal(by, index));
+  if (first != 0) index = add(index, element_wise::literal(first, index));
+  return astype(index, result);
+}
+
+Tensor arange(In stop) { return arange(In(0, stop.where), stop); }
+
+Tensor linspace(double start, double stop, std::int64_t num, DType dtype, bool endpoint,
+                SourceLocation where) {
+  SourceScope line(where);
+  check_count("linspace", "num", num, where);
+  if (!is_floating(dtype))
+    throw_invalid(effective_source(where), "[linspace] takes floats, not ", dtype);
+  std::int64_t intervals = endpoint ? num - 1 : num;
+  Tensor index = iota(dtype, Shape{num}, 0);
+  auto number_of = [&](double value) { return element_wise::literal(value, index); };
+  // Weighted so that the last is exactly `stop`: start * (1 - t) + stop * t.
+  Tensor t = multiply(index, number_of(intervals > 0 ? 1.0 / static_cast<double>(intervals) : 0));
+  if (endpoint && num > 1)
+    t = meshard::where(equal(index, number_of(static_cast<double>(intervals))), 1, t);
+  return add(multiply(subtract(1, t), number_of(start)), multiply(t, number_of(stop)));
+}
+
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t k, DType dtype,
+           SourceLocation where) {
+  SourceScope line(where);
+  return astype(equal(diagonal_number(matrix("eye", rows, columns, where)), k), dtype);
+}
+
+Tensor tri(std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t k, DType dtype,
+           SourceLocation where) {
+  SourceScope line(where);
+  return astype(less_equal(diagonal_number(matrix("tri", rows, columns, where)), k), dtype);
+}
+
+Tensor tril(In x, std::int64_t k) {
+  SourceScope line(x.where);
+  Tensor operand = matrices("tril", x);
+  Shape last{operand.dim(-2), operand.dim(-1)};
+  return where(less_equal(diagonal_number(last), k), operand, zeros_like(operand));
+}
+
+Tensor triu(In x, std::int64_t k) {
+  SourceScope line(x.where);
+  Tensor operand = matrices("triu", x);
+  Shape last{operand.dim(-2), operand.dim(-1)};
+  return where(greater_equal(diagonal_number(last), k), operand, zeros_like(operand));
+}
+
+}  // namespace meshard

@@ -1,0 +1,9 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// log(exp(a) + exp(b)), without overflow. Broadcasts and promotes; integers are computed in f32.
+Tensor logaddexp(In a, In b);
+
+}  // namespace meshard

@@ -1,0 +1,36 @@
+#include "meshard/ops/composite/operators.h"
+
+#include "meshard/ops/add.h"
+#include "meshard/ops/bitwise.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/divide.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/negative.h"
+#include "meshard/ops/remainder.h"
+#include "meshard/ops/subtract.h"
+
+namespace meshard {
+
+Tensor operator+(In a, In b) { return add(a, b); }
+Tensor operator-(In a, In b) { return subtract(a, b); }
+Tensor operator*(In a, In b) { return multiply(a, b); }
+Tensor operator/(In a, In b) { return divide(a, b); }
+Tensor operator%(In a, In b) { return remainder(a, b); }
+Tensor operator-(In x) { return negative(x); }
+
+Tensor operator<(In a, In b) { return less(a, b); }
+Tensor operator<=(In a, In b) { return less_equal(a, b); }
+Tensor operator>(In a, In b) { return greater(a, b); }
+Tensor operator>=(In a, In b) { return greater_equal(a, b); }
+
+Tensor operator&(In a, In b) { return bitwise_and(a, b); }
+Tensor operator|(In a, In b) { return bitwise_or(a, b); }
+Tensor operator^(In a, In b) { return bitwise_xor(a, b); }
+Tensor operator~(In x) { return bitwise_invert(x); }
+
+Tensor& operator+=(Tensor& a, In b) { return a = add(In(a, b.where), b); }
+Tensor& operator-=(Tensor& a, In b) { return a = subtract(In(a, b.where), b); }
+Tensor& operator*=(Tensor& a, In b) { return a = multiply(In(a, b.where), b); }
+Tensor& operator/=(Tensor& a, In b) { return a = divide(In(a, b.where), b); }
+
+}  // namespace meshard

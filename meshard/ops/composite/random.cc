@@ -1,0 +1,221 @@
+#include "meshard/ops/composite/random.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <utility>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/bitwise.h"
+#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/concat.h"
+#include "meshard/ops/constant.h"
+#include "meshard/ops/erf_inv.h"
+#include "meshard/ops/iota.h"
+#include "meshard/ops/maximum.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/slice.h"
+
+namespace meshard::random {
+namespace {
+
+Tensor word(std::uint32_t value) { return constant(HostArray::scalar(value)); }
+
+// The two words of a key, each of rank 0.
+std::pair<Tensor, Tensor> words(std::string_view place, const In& key) {
+  if (!key.tensor || !key.tensor->defined() ||
+      key.tensor->type() != TensorType{DType::u32, Shape{2}})
+    throw_invalid(effective_source(key.where), "[random.", place, "] a key is u32[2], not ",
+                  !key.tensor              ? "a number: use random::key"
+                  : !key.tensor->defined() ? "a tensor without a value"
+                                           : key.tensor->type().to_string());
+  auto at = [&](std::int64_t i) {
+    return reshape(slice(In(*key.tensor, key.where), Dimensions{i}, Dimensions{i + 1}), Shape{});
+  };
+  return {at(0), at(1)};
+}
+
+// The 32-bit constants of one call, each stretched to the shape once.
+class Amounts {
+ public:
+  explicit Amounts(Shape shape) : shape_(std::move(shape)) {}
+  const Tensor& operator()(std::uint32_t amount) {
+    Tensor& tensor = known_[amount];
+    if (!tensor.defined()) tensor = broadcast_to(word(amount), shape_);
+    return tensor;
+  }
+
+ private:
+  Shape shape_;
+  std::map<std::uint32_t, Tensor> known_;
+};
+
+// Threefry-2x32, 20 rounds: the counter (x0, x1) under the key (k0, k1). Key words are of rank 0;
+// counters have the shape of the result.
+std::pair<Tensor, Tensor> threefry(const Tensor& k0, const Tensor& k1, Tensor x0, Tensor x1) {
+  constexpr std::uint32_t kParity = 0x1BD11BDA;
+  constexpr std::uint32_t kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  const Shape shape = x0.shape();
+  Amounts amounts(shape);
+  auto rotate = [&](const Tensor& x, std::uint32_t by) {
+    return bitwise_or(bitwise_left_shift(x, amounts(by)), bitwise_right_shift(x, amounts(32 - by)));
+  };
+  std::array keys{k0, k1, bitwise_xor(bitwise_xor(k0, k1), word(kParity))};
+  x0 = add(x0, broadcast_to(keys[0], shape));
+  x1 = add(x1, broadcast_to(keys[1], shape));
+  for (std::uint32_t group = 1; group <= 5; ++group) {
+    for (std::uint32_t by : kRotations[(group - 1) % 2]) {
+      x0 = add(x0, x1);
+      x1 = bitwise_xor(rotate(x1, by), x0);
+    }
+    x0 = add(x0, broadcast_to(keys[group % 3], shape));
+    x1 = add(x1, broadcast_to(add(keys[(group + 1) % 3], word(group)), shape));
+  }
+  return {x0, x1};
+}
+
+// Each element's row-major position in `dtype`.
+Tensor positions(const Shape& shape, DType dtype) {
+  Dimensions strides = shape.strides();
+  Tensor sum;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (shape[d] == 1) continue;
+    Tensor index = iota(dtype, shape, d);
+    std::int64_t stride = strides[static_cast<std::size_t>(d)];
+    if (stride != 1) index = multiply(index, stride);
+    sum = sum.defined() ? add(sum, index) : index;
+  }
+  if (sum.defined()) return sum;
+  return broadcast_to(constant(HostArray::scalar(std::int64_t{0}).astype(dtype)), shape);
+}
+
+// Two random words for each position; the counter is the position in 64 bits, high word first.
+std::pair<Tensor, Tensor> words_at(std::string_view place, const In& key, const Shape& shape) {
+  auto [k0, k1] = words(place, key);
+  if (shape.size() <= std::int64_t{1} << 32)
+    return threefry(k0, k1, broadcast_to(word(0), shape), positions(shape, DType::u32));
+  Tensor position = positions(shape, DType::u64);
+  return threefry(k0, k1, astype(bitwise_right_shift(position, 32), DType::u32),
+                  astype(position, DType::u32));
+}
+
+// Bits of the stored mantissa of a float.
+int mantissa_bits(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return 10;
+    case DType::bf16: return 7;
+    case DType::f32: return 23;
+    case DType::f64: return 52;
+    default: return 0;
+  }
+}
+
+void check_float(std::string_view place, DType dtype, SourceLocation where) {
+  if (mantissa_bits(dtype) == 0)
+    throw_invalid(effective_source(where), "[random.", place, "] takes f16, bf16, f32 or f64, not ",
+                  dtype);
+}
+
+}  // namespace
+
+Tensor key(std::int64_t seed, SourceLocation where) {
+  bool narrow = seed >= std::numeric_limits<std::int32_t>::min() &&
+                seed <= std::numeric_limits<std::int32_t>::max();
+  auto bits_of_seed = static_cast<std::uint64_t>(seed);
+  auto high = narrow ? 0u : static_cast<std::uint32_t>(bits_of_seed >> 32);
+  auto low = static_cast<std::uint32_t>(bits_of_seed);
+  return from_host(HostArray::from_vector<std::uint32_t>({high, low}), where);
+}
+
+std::vector<Tensor> split(In key, std::int64_t count) {
+  SourceScope line(key.where);
+  if (count < 0)
+    throw_invalid(effective_source(key.where), "[random.split] count = ", count, " is negative");
+  auto [first, second] = words_at("split", key, Shape{count});
+  Tensor all = concat({reshape(first, {count, 1}), reshape(second, {count, 1})}, 1);
+  std::vector<Tensor> keys;
+  for (std::int64_t i = 0; i < count; ++i)
+    keys.push_back(reshape(slice(all, {i, 0}, {i + 1, 2}), {2}));
+  return keys;
+}
+
+Tensor fold_in(In key, In number) {
+  SourceScope line(key.where);
+  auto [k0, k1] = words("fold_in", key);
+  Tensor counter;
+  if (number.tensor) {
+    counter = astype(number, DType::u32);
+  } else {
+    // Data, like a seed: another step is not another program.
+    counter = from_host(HostArray::scalar(static_cast<std::uint32_t>(number.scalar.integer)));
+  }
+  bool whole = number.tensor ? is_integer(number.tensor->dtype())
+                             : number.scalar.kind == ScalarKind::kInteger;
+  if (!whole || counter.rank() != 0)
+    throw_invalid(effective_source(number.where), "[random.fold_in] takes a whole number of rank 0",
+                  number.tensor ? cat(", not ", number.tensor->type()) : "");
+  auto [first, second] = threefry(k0, k1, word(0), counter);
+  return concat({reshape(first, {1}), reshape(second, {1})});
+}
+
+Tensor bits(In key, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  if (!is_unsigned_integer(dtype))
+    throw_invalid(effective_source(key.where), "[random.bits] takes u8, u16, u32 or u64, not ",
+                  dtype);
+  auto [first, second] = words_at("bits", key, shape);
+  if (dtype == DType::u64)
+    return bitwise_or(bitwise_left_shift(astype(first, dtype), 32), astype(second, dtype));
+  return astype(bitwise_xor(first, second), dtype);
+}
+
+Tensor uniform(In key, Shape shape, DType dtype, double low, double high) {
+  SourceScope line(key.where);
+  check_float("uniform", dtype, key.where);
+  constexpr DType kBitsOf[] = {DType::u8, DType::u16, DType::u32, DType::u64};
+  // bf16 is filled from 8 bits, as in JAX.
+  int mantissa = mantissa_bits(dtype), width = 8 * static_cast<int>(size_in_bytes(dtype));
+  if (mantissa < 8) width = 8;
+  Tensor random = bits(key, shape, kBitsOf[std::bit_width(static_cast<unsigned>(width)) - 4]);
+  // The highest bits as a whole number below 2^mantissa, scaled into [0, 1): exact, and the same as
+  // filling the mantissa of a number in [1, 2) and subtracting 1.
+  Tensor whole = astype(bitwise_right_shift(random, width - mantissa), dtype);
+  auto number = [&](double value) {
+    return constant(HostArray::full(TensorType{dtype, Shape{}}, value));
+  };
+  auto rounded = [&](double value) {
+    return HostArray::full(TensorType{dtype, Shape{}}, value).item<double>();
+  };
+  Tensor unit = multiply(whole, number(std::ldexp(1.0, -mantissa)));
+  double range = rounded(high) - rounded(low);
+  // Rounding could go below the lower bound.
+  return maximum(add(multiply(unit, number(range)), number(low)), number(low));
+}
+
+Tensor normal(In key, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("normal", dtype, key.where);
+  // From just above -1, where erf_inv is finite.
+  double lowest = -1 + std::ldexp(1.0, -mantissa_bits(dtype) - 1);
+  Tensor even = uniform(key, std::move(shape), dtype, lowest, 1);
+  return multiply(erf_inv(even),
+                  constant(HostArray::full(TensorType{dtype, Shape{}}, std::numbers::sqrt2)));
+}
+
+Tensor bernoulli(In key, In probability, Shape shape) {
+  SourceScope line(key.where);
+  DType dtype = probability.tensor && is_floating(probability.tensor->dtype())
+                    ? probability.tensor->dtype()
+                    : kDefaultFloat;
+  return less(uniform(key, std::move(shape), dtype), probability);
+}
+
+}  // namespace meshard::random

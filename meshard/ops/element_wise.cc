@@ -1,0 +1,258 @@
+#include "meshard/ops/element_wise.h"
+
+#include <algorithm>
+#include <array>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/constant.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/where.h"
+
+namespace meshard::element_wise {
+namespace {
+
+std::string_view domain_name(Domain domain) {
+  switch (domain) {
+    case Domain::kAny: return "any dtype";
+    case Domain::kNumber: return "integers or floats";
+    case Domain::kSigned: return "signed integers or floats";
+    case Domain::kFloat: return "floats";
+    case Domain::kIntegerOrBool: return "integers or bools";
+    case Domain::kInteger: return "integers";
+    case Domain::kBool: return "bools";
+  }
+  return "";
+}
+
+std::string_view advice(Domain domain, DType dtype) {
+  if (dtype == DType::bool_)
+    return ": use logical_or, logical_and or logical_xor, or convert with astype";
+  return domain == Domain::kBool ? ": compare first, as in not_equal(x, 0)" : "";
+}
+
+const Tensor& defined(const OpDef& op, const In& x) {
+  if (!x.tensor->defined())
+    throw_invalid(effective_source(x.where), "[", op.name,
+                  "] an operand has no value: it was default-made or moved from");
+  return *x.tensor;
+}
+
+DType natural_dtype(ScalarKind kind) {
+  switch (kind) {
+    case ScalarKind::kBool: return DType::bool_;
+    case ScalarKind::kInteger: return kDefaultInteger;
+    case ScalarKind::kFloat: return kDefaultFloat;
+  }
+  return kDefaultFloat;
+}
+
+std::string describe(const In& x) {
+  if (!x.tensor) return cat("a number of dtype ", natural_dtype(x.scalar.kind));
+  return cat(x.tensor->value().type(), " made at ", x.tensor->where());
+}
+
+TensorType result_type(const TensorType& operand, Gives gives) {
+  return gives == Gives::kSame ? operand : TensorType{DType::bool_, operand.shape};
+}
+
+}  // namespace
+
+bool accepts(Domain domain, DType dtype) {
+  switch (domain) {
+    case Domain::kAny: return true;
+    case Domain::kNumber: return is_integer(dtype) || is_floating(dtype);
+    case Domain::kSigned: return is_signed_integer(dtype) || is_floating(dtype);
+    case Domain::kFloat: return is_floating(dtype);
+    case Domain::kIntegerOrBool: return is_integer(dtype) || dtype == DType::bool_;
+    case Domain::kInteger: return is_integer(dtype);
+    case Domain::kBool: return dtype == DType::bool_;
+  }
+  return false;
+}
+
+DType enter_domain(const OpDef& op, Domain domain, DType dtype, SourceLocation where) {
+  if (domain == Domain::kFloat && !is_floating(dtype)) return kDefaultFloat;
+  if (!accepts(domain, dtype))
+    throw_invalid(where, "[", op.name, "] takes ", domain_name(domain), ", not ", dtype,
+                  advice(domain, dtype));
+  return dtype;
+}
+
+Tensor to_tensor(const In& x, DType dtype) {
+  if (x.tensor) return x.tensor->type(x.where).dtype == dtype ? *x.tensor : astype(x, dtype);
+  if (x.scalar.kind != ScalarKind::kFloat)
+    return constant(HostArray::scalar(x.scalar.integer).astype(dtype), x.where);
+  HostArray value = HostArray::full(TensorType{dtype, Shape{}}, x.scalar.floating);
+  return tracing() ? constant(std::move(value), x.where) : from_host(std::move(value), x.where);
+}
+
+Tensor literal(double value, const Tensor& like) {
+  return constant(HostArray::full(TensorType{like.dtype(), Shape{}}, value), like.where());
+}
+
+DType dtype_of_operand(const OpDef& op, const In& x) {
+  return x.tensor ? defined(op, x).value().type().dtype : natural_dtype(x.scalar.kind);
+}
+
+DType common_dtype(const OpDef& op, const In& a, const In& b) {
+  DType left = dtype_of_operand(op, a), right = dtype_of_operand(op, b);
+  if (!a.tensor && b.tensor) return promote_scalar(right, a.scalar.kind);
+  if (!b.tensor && a.tensor) return promote_scalar(left, b.scalar.kind);
+  if (left == right) return left;
+  try {
+    return promote(left, right, effective_source(a.where));
+  } catch (const Error& error) {
+    throw error.with_note(cat("in [", op.name, "] of ", describe(a), " and ", describe(b)));
+  }
+}
+
+Shape broadcast_shapes(const OpDef& op, const Shape& a, const Shape& b, SourceLocation where) {
+  int rank = std::max(a.rank(), b.rank());
+  Dimensions sizes(static_cast<std::size_t>(rank));
+  for (int i = 0; i < rank; ++i) {
+    int in_a = i - (rank - a.rank()), in_b = i - (rank - b.rank());
+    std::int64_t size_a = in_a < 0 ? 1 : a[in_a], size_b = in_b < 0 ? 1 : b[in_b];
+    if (size_a != size_b && size_a != 1 && size_b != 1)
+      throw_invalid(where, "[", op.name, "] shapes ", a, " and ", b,
+                    " do not broadcast: dimension ", in_a, " of the first = ", size_a,
+                    ", dimension ", in_b, " of the second = ", size_b);
+    sizes[static_cast<std::size_t>(i)] = size_a == 1 ? size_b : size_a;
+  }
+  return Shape(std::move(sizes));
+}
+
+void broadcast_together(const OpDef& op, std::span<Tensor> operands, SourceLocation where) {
+  Shape shape = operands[0].value().type().shape;
+  try {
+    for (const Tensor& operand : operands.subspan(1))
+      shape = broadcast_shapes(op, shape, operand.value().type().shape, where);
+  } catch (const Error& error) {
+    Error noted = error;
+    for (const Tensor& operand : operands)
+      noted = noted.with_note(cat(operand.value().type(), " was made at ", operand.where()));
+    throw noted;
+  }
+  for (Tensor& operand : operands)
+    if (operand.value().type().shape != shape) operand = broadcast_to(In(operand, where), shape);
+}
+
+Tensor unary(const OpDef& op, Domain domain, const In& x, Gives gives) {
+  const SourceLocation& where = effective_source(x.where);
+  DType dtype = enter_domain(op, domain, dtype_of_operand(op, x), where);
+  Tensor operand = to_tensor(x, dtype);
+  return record_typed(op, nullptr, {&operand}, result_type(operand.value().type(), gives), where);
+}
+
+Tensor binary(const OpDef& op, Domain domain, const In& a, const In& b, Gives gives) {
+  // The common case first: nothing to promote, nothing to broadcast.
+  if (a.tensor && b.tensor && a.tensor->defined() && b.tensor->defined()) [[likely]] {
+    const TensorType &left = a.tensor->value().type(), &right = b.tensor->value().type();
+    if (left == right && accepts(domain, left.dtype)) [[likely]] {
+      if (gives == Gives::kSame) [[likely]]
+        return record_typed(op, nullptr, {a.tensor, b.tensor}, left, a.where);
+      return record_typed(op, nullptr, {a.tensor, b.tensor}, result_type(left, gives), a.where);
+    }
+  }
+  SourceLocation where = effective_source(a.where);
+  DType dtype = enter_domain(op, domain, common_dtype(op, a, b), where);
+  std::array operands{to_tensor(a, dtype), to_tensor(b, dtype)};
+  broadcast_together(op, operands, where);
+  return record_typed(op, nullptr, {&operands[0], &operands[1]},
+                      result_type(operands[0].value().type(), gives), where);
+}
+
+void infer(const OpCall& call, ResultTypes& results, Domain domain, Gives gives) {
+  for (std::size_t i = 1; i < call.operands.size(); ++i)
+    if (call.operand(i) != call.operand(0))
+      call.fail("operand types differ: ", call.operand(0), " and ", call.operand(i));
+  DType dtype = call.operand(0).dtype;
+  if (!accepts(domain, dtype))
+    call.fail("takes ", domain_name(domain), ", not ", dtype, advice(domain, dtype));
+  results.push_back(result_type(call.operand(0), gives));
+}
+
+void chosen_vjp(const VjpCall& call, std::span<Tensor> out) {
+  Tensor half = multiply(call.cotangents[0], literal(0.5, call.cotangents[0]));
+  Tensor share = where(equal(call.operands[0], call.operands[1]), half, call.cotangents[0]);
+  for (std::size_t i : {std::size_t{0}, std::size_t{1}})
+    if (call.needs(i)) out[i] = where(equal(call.operands[i], call.results[0]), share, 0);
+}
+
+ShardingRule rule(const OpCall& call) {
+  ShardingRuleBuilder builder;
+  TensorFactors dimensions;
+  for (std::int64_t size : call.result().shape.sizes())
+    dimensions.push_back(DimensionFactors{builder.factor(size)});
+  for (std::size_t i = 0; i < call.operands.size(); ++i) builder.operand(dimensions);
+  for (std::size_t i = 0; i < call.results.size(); ++i) builder.result(dimensions);
+  return builder.build();
+}
+
+std::vector<OpSample> unary_samples(SampleSource& source, Tensor (*op)(In), double low,
+                                    double high) {
+  auto call = [op](std::span<const Tensor> x) { return op(x[0]); };
+  auto of = [&](DType dtype, Shape shape) {
+    return std::vector<HostArray>{source.uniform(dtype, std::move(shape), low, high)};
+  };
+  return {
+      {"vector", of(DType::f32, {8}), call},       {"matrix", of(DType::f32, {4, 8}), call},
+      {"rank 3", of(DType::f32, {4, 2, 8}), call}, {"scalar", of(DType::f32, {}), call},
+      {"odd sizes", of(DType::f32, {3, 5}), call}, {"bf16", of(DType::bf16, {4, 8}), call, false},
+      {"f64", of(DType::f64, {4, 4}), call},
+  };
+}
+
+std::vector<OpSample> binary_samples(SampleSource& source, Tensor (*op)(In, In), double low,
+                                     double high) {
+  auto call = [op](std::span<const Tensor> x) { return op(x[0], x[1]); };
+  auto of = [&](DType dtype, Shape a, Shape b) {
+    return std::vector<HostArray>{source.uniform(dtype, std::move(a), low, high),
+                                  source.uniform(dtype, std::move(b), low, high)};
+  };
+  std::vector<OpSample> samples{
+      {"vector", of(DType::f32, {8}, {8}), call},
+      {"matrix", of(DType::f32, {4, 8}, {4, 8}), call},
+      {"rank 3", of(DType::f32, {4, 2, 8}, {4, 2, 8}), call},
+      {"scalar", of(DType::f32, {}, {}), call},
+      {"row broadcast", of(DType::f32, {4, 8}, {8}), call},
+      {"both broadcast", of(DType::f32, {4, 1}, {1, 8}), call},
+      {"bf16", of(DType::bf16, {4, 8}, {4, 8}), call, false},
+      {"f64", of(DType::f64, {4, 4}, {4, 4}), call},
+      {"f64, row broadcast", of(DType::f64, {4}, {4, 4}), call},
+      {"bf16 and f32",
+       {source.uniform(DType::bf16, {4, 8}, low, high),
+        source.uniform(DType::f32, {4, 8}, low, high)},
+       call,
+       false},
+  };
+  // A number in the middle of what the op takes.
+  double number = low + 0.625 * (high - low);
+  samples.push_back({"number on the right",
+                     {source.uniform(DType::f64, {4, 4}, low, high)},
+                     [op, number](std::span<const Tensor> x) { return op(x[0], number); }});
+  samples.push_back({"whole number on the left",
+                     {source.uniform(DType::f64, {4, 4}, low, high)},
+                     [op](std::span<const Tensor> x) { return op(1, x[0]); }});
+  return samples;
+}
+
+std::vector<OpSample> binary_samples_of(SampleSource& source, DType dtype, Tensor (*op)(In, In),
+                                        double low, double high) {
+  auto call = [op](std::span<const Tensor> x) { return op(x[0], x[1]); };
+  auto of = [&](Shape a, Shape b) {
+    return std::vector<HostArray>{source.uniform(dtype, std::move(a), low, high),
+                                  source.uniform(dtype, std::move(b), low, high)};
+  };
+  std::string name(to_string(dtype));
+  return {
+      {name + " vector", of({8}, {8}), call, false},
+      {name + " matrix", of({4, 8}, {4, 8}), call, false},
+      {name + " rank 3", of({4, 2, 8}, {4, 2, 8}), call, false},
+      {name + " broadcast", of({4, 8}, {8}), call, false},
+  };
+}
+
+}  // namespace meshard::element_wise

@@ -1,0 +1,101 @@
+// What all element-wise ops share: promotion, NumPy broadcasting, inference, the sharding rule,
+// samples.
+#pragma once
+#include <span>
+
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/record.h"
+#include "meshard/graph/tensor.h"
+
+namespace meshard::element_wise {
+
+/// Which dtypes an op accepts.
+enum class Domain : std::uint8_t {
+  kAny,
+  kNumber,         ///< integers and floats
+  kSigned,         ///< signed integers and floats
+  kFloat,          ///< floats; the public functions convert integers and bools to f32 first
+  kIntegerOrBool,  ///< bitwise ops
+  kInteger,
+  kBool,
+};
+
+/// What an op gives for operands of one type.
+enum class Gives : std::uint8_t {
+  kSame,  ///< that type
+  kBool,  ///< bools of that shape
+};
+
+/// Records `op(x)`.
+/// @error invalid argument if the domain has no place for the dtype.
+Tensor unary(const OpDef& op, Domain domain, const In& x, Gives gives = Gives::kSame);
+
+/// Records `op(a, b)` after promoting dtypes and broadcasting shapes as NumPy does (right-aligned;
+/// extent 1 stretches). C++ numbers are weak.
+/// @error invalid argument naming both types and the lines that made the operands.
+Tensor binary(const OpDef& op, Domain domain, const In& a, const In& b, Gives gives = Gives::kSame);
+
+/// The operand as a tensor: a C++ number becomes a tensor of `dtype`, of rank 0. Inside a trace,
+/// and for whole numbers and bools, it is a constant of the program; a floating-point number
+/// recorded lazily is an argument, so that a new value is not a new program.
+Tensor to_tensor(const In& x, DType dtype);
+
+/// A constant of rank 0 in the dtype of `like`: for numbers that belong to a formula, which stay
+/// constants outside a trace too.
+Tensor literal(double value, const Tensor& like);
+
+/// The dtype of an operand alone: a number has the default one of its kind.
+/// @error invalid argument for a tensor without a value.
+DType dtype_of_operand(const OpDef& op, const In& x);
+
+/// The dtype that operands of one op meet in. A number takes part only by its kind.
+DType common_dtype(const OpDef& op, const In& a, const In& b);
+
+/// The dtype in which an op computes on operands of `dtype`: f32 for integers where floats are
+/// needed.
+/// @error invalid argument if the domain has no place for `dtype`.
+DType enter_domain(const OpDef& op, Domain domain, DType dtype, SourceLocation where);
+
+/// The shape that two shapes broadcast to. @error invalid argument naming both.
+Shape broadcast_shapes(const OpDef& op, const Shape& a, const Shape& b, SourceLocation where);
+
+/// Broadcasts all to one shape. @error as broadcast_shapes, with the lines that made the operands.
+void broadcast_together(const OpDef& op, std::span<Tensor> operands, SourceLocation where);
+
+/// True if the domain has a place for `dtype`.
+bool accepts(Domain domain, DType dtype);
+
+/// Checks that operand types are equal and in the domain; adds one result.
+void infer(const OpCall& call, ResultTypes& results, Domain domain, Gives gives);
+/// Result type = operand types, which are all equal.
+template <Domain domain = Domain::kAny>
+void infer_same(const OpCall& call, ResultTypes& results) {
+  infer(call, results, domain, Gives::kSame);
+}
+/// Result is bool of the operands' shape.
+template <Domain domain = Domain::kAny>
+void infer_bool(const OpCall& call, ResultTypes& results) {
+  infer(call, results, domain, Gives::kBool);
+}
+
+/// The vjp of ops whose derivative is zero wherever it exists.
+inline void zero_vjp(const VjpCall&, std::span<Tensor>) {}
+
+/// The vjp of ops that choose one of two operands: the cotangent goes to the chosen one, and equal
+/// ones get half of it each.
+void chosen_vjp(const VjpCall& call, std::span<Tensor> out);
+
+/// Every dimension is a factor that passes through all operands and the result.
+ShardingRule rule(const OpCall& call);
+
+/// Samples of an op of one or two operands: float dtypes, several ranks, broadcasting, weak
+/// numbers. Elements are uniform in [low, high).
+std::vector<OpSample> unary_samples(SampleSource& source, Tensor (*op)(In), double low = -2.0,
+                                    double high = 2.0);
+std::vector<OpSample> binary_samples(SampleSource& source, Tensor (*op)(In, In), double low = -2.0,
+                                     double high = 2.0);
+/// Samples of an op on two operands of `dtype`, for ops that take no floats.
+std::vector<OpSample> binary_samples_of(SampleSource& source, DType dtype, Tensor (*op)(In, In),
+                                        double low, double high);
+
+}  // namespace meshard::element_wise

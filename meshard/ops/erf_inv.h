@@ -1,0 +1,10 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// The inverse of the error function: erf_inv(erf(x)) = x; infinite at -1 and 1, NaN beyond.
+/// Integers are computed in f32.
+Tensor erf_inv(In x);
+
+}  // namespace meshard

@@ -1,0 +1,9 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// exp(x) - 1, exact for small elements too. Integers are computed in f32.
+Tensor expm1(In x);
+
+}  // namespace meshard

@@ -1,0 +1,9 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// log(1 + x), exact for small elements too. Integers are computed in f32.
+Tensor log1p(In x);
+
+}  // namespace meshard

@@ -1,0 +1,18 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+// Logic on bools, element by element. Other dtypes are refused: compare first, as in not_equal(x,
+// 0).
+
+/// a and b. Broadcasts.
+Tensor logical_and(In a, In b);
+/// a or b. Broadcasts.
+Tensor logical_or(In a, In b);
+/// Either a or b, not both. Broadcasts.
+Tensor logical_xor(In a, In b);
+/// not x
+Tensor logical_not(In x);
+
+}  // namespace meshard

@@ -1,0 +1,10 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// The larger of each pair of elements; NaN if either is. Broadcasts and promotes. Equal elements
+/// share the cotangent.
+Tensor maximum(In a, In b);
+
+}  // namespace meshard

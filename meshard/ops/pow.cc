@@ -1,0 +1,42 @@
+#include "meshard/ops/pow.h"
+
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/log.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/subtract.h"
+#include "meshard/ops/where.h"
+
+namespace meshard {
+
+extern constinit const OpDef pow_op = {
+    .name = "pow",
+    .operands = "a, b",
+    .doc = "The first element to the power of the second.",
+    .example = "pow(x, y)",
+    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .sharding_rule = element_wise::rule,
+    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.power"); },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          const Tensor &a = call.operands[0], &b = call.operands[1];
+          if (call.needs(0)) {
+            // b * a^(b-1), and zero where b is zero, even at a = 0.
+            Tensor zero_power = equal(b, 0);
+            Tensor lower = pow(a, where(zero_power, 1, subtract(b, 1)));
+            out[0] = multiply(call.cotangents[0], where(zero_power, 0, multiply(b, lower)));
+          }
+          if (call.needs(1)) {
+            // a^b * log(a), where 0 * log(0) counts as 0.
+            Tensor logarithm = log(where(equal(a, 0), 1, a));
+            out[1] = multiply(call.cotangents[0], multiply(call.results[0], logarithm));
+          }
+        },
+    .samples =
+        [](SampleSource& source) { return element_wise::binary_samples(source, pow, 0.5, 2); },
+};
+
+Tensor pow(In a, In b) { return element_wise::binary(pow_op, element_wise::Domain::kNumber, a, b); }
+
+}  // namespace meshard

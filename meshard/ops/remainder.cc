@@ -1,0 +1,89 @@
+#include "meshard/ops/remainder.h"
+
+#include "meshard/ops/divide.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/negative.h"
+#include "meshard/ops/rounding.h"
+
+namespace meshard {
+namespace {
+
+// StableHLO's remainder has the sign of the dividend. Where it is not zero and has the other sign
+// than the divisor, the divisor is added.
+void emit_remainder(const OpCall& call, OpEmission& out) {
+  const TensorType& type = call.result();
+  if (is_unsigned_integer(type.dtype)) return out.element_wise("stablehlo.remainder");
+  stablehlo::ModuleWriter& w = out.writer;
+  TensorType bools{DType::bool_, type.shape};
+  auto temporary = [&](const TensorType& of) { return OpEmission::Typed(w.temporary(), of); };
+  auto compare = [&](std::string_view direction, OpEmission::Typed a, OpEmission::Typed b) {
+    OpEmission::Typed result = temporary(bools);
+    w.op("stablehlo.compare", {result}, {a, b}, out.location)
+        .enumeration("comparison_direction", "comparison_direction", direction)
+        .done();
+    return result;
+  };
+  auto plain = [&](std::string_view mnemonic, OpEmission::Typed a, OpEmission::Typed b) {
+    OpEmission::Typed result = temporary(*a.type);
+    w.elementwise(mnemonic, result.value, {a.value, b.value}, *a.type, out.location);
+    return result;
+  };
+  OpEmission::Typed divisor = out.operands[1], zero = temporary(type);
+  w.splat(zero.value, type, 0, out.location);
+  OpEmission::Typed rest = plain("stablehlo.remainder", out.operands[0], divisor);
+  OpEmission::Typed signs_differ =
+      plain("stablehlo.xor", compare("LT", rest, zero), compare("LT", divisor, zero));
+  OpEmission::Typed wrong = plain("stablehlo.and", compare("NE", rest, zero), signs_differ);
+  OpEmission::Typed mended = plain("stablehlo.add", rest, divisor);
+  w.op("stablehlo.select", {out.results[0]}, {wrong, mended, rest}, out.location).done();
+}
+
+std::vector<OpSample> remainder_samples(SampleSource& source) {
+  auto call = [](std::span<const Tensor> x) { return remainder(x[0], x[1]); };
+  // Quotients stay off whole numbers, where the remainder jumps.
+  HostArray off_whole = HostArray::from_vector<double>({0.5, -0.75, 1.25, 3.5}, {4});
+  HostArray divisors = HostArray::from_vector<double>({1, 0.5, -1, -2}, {4});
+  std::vector<OpSample> samples = element_wise::binary_samples(source, remainder, 0.5, 2.5);
+  for (OpSample& sample : samples) sample.check_vjp = false;
+  samples.push_back({"f64 of all signs", {off_whole, divisors}, call});
+  samples.push_back(
+      {"i32",
+       {source.uniform(DType::i32, {4, 8}, -20, 20), source.uniform(DType::i32, {4, 8}, 1, 7)},
+       call,
+       false});
+  samples.push_back(
+      {"u8",
+       {source.uniform(DType::u8, {4, 8}, 0, 200), source.uniform(DType::u8, {4, 8}, 1, 7)},
+       call,
+       false});
+  return samples;
+}
+
+}  // namespace
+
+extern constinit const OpDef remainder_op = {
+    .name = "remainder",
+    .operands = "a, b",
+    .doc = "The remainder of the division, with the sign of the divisor.",
+    .example = "remainder(x, y)",
+    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .sharding_rule = element_wise::rule,
+    .emit = emit_remainder,
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          out[0] = call.cotangents[0];
+          if (call.needs(1)) {
+            Tensor quotient = floor(divide(call.operands[0], call.operands[1]));
+            out[1] = negative(multiply(call.cotangents[0], quotient));
+          }
+        },
+    .samples = [](SampleSource& source) { return remainder_samples(source); },
+};
+
+Tensor remainder(In a, In b) {
+  return element_wise::binary(remainder_op, element_wise::Domain::kNumber, a, b);
+}
+
+}  // namespace meshard

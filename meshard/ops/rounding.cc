@@ -1,0 +1,83 @@
+#include "meshard/ops/rounding.h"
+
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+
+namespace meshard {
+namespace {
+
+using element_wise::Domain;
+
+Tensor rounded(const OpDef& op, const In& x) {
+  if (x.tensor && is_integer(element_wise::dtype_of_operand(op, x))) return *x.tensor;
+  return element_wise::unary(op, Domain::kFloat, x);
+}
+
+std::vector<OpSample> samples_of(SampleSource& source, Tensor (*op)(In)) {
+  std::vector<OpSample> samples = element_wise::unary_samples(source, op, -3, 3);
+  for (OpSample& sample : samples) sample.check_vjp = false;  // f64 elements may be near a jump
+  auto call = [op](std::span<const Tensor> x) { return op(x[0]); };
+  samples.push_back(
+      {"halves",
+       {HostArray::from_vector<float>({-2.5f, -1.5f, -0.5f, -0.0f, 0.5f, 1.5f, 2.5f, 3.5f})},
+       call,
+       false});
+  samples.push_back({"f64 off the jumps",
+                     {HostArray::from_vector<double>({-1.75, -0.25, 0.25, 0.75, 1.25, 2.75})},
+                     call});
+  return samples;
+}
+
+// Towards zero is up for numbers below zero, and down for the others.
+void emit_trunc(const OpCall& call, OpEmission& out) {
+  const TensorType& type = call.result();
+  TensorType bools{DType::bool_, type.shape};
+  stablehlo::ModuleWriter& w = out.writer;
+  OpEmission::Typed x = out.operands[0], zero(w.temporary(), type);
+  w.splat(zero.value, type, 0, out.location);
+  OpEmission::Typed below(w.temporary(), bools);
+  w.op("stablehlo.compare", {below}, {x, zero}, out.location)
+      .enumeration("comparison_direction", "comparison_direction", "LT")
+      .done();
+  OpEmission::Typed up(w.temporary(), type), down(w.temporary(), type);
+  w.elementwise("stablehlo.ceil", up.value, {x.value}, type, out.location);
+  w.elementwise("stablehlo.floor", down.value, {x.value}, type, out.location);
+  w.op("stablehlo.select", {out.results[0]}, {below, up, down}, out.location).done();
+}
+
+template <Tensor (*op)(In)>
+constexpr OpDef rounding(std::string_view name, std::string_view doc, std::string_view example,
+                         void (*emit)(const OpCall&, OpEmission&)) {
+  return {
+      .name = name,
+      .operands = "x",
+      .doc = doc,
+      .example = example,
+      .infer = element_wise::infer_same<Domain::kFloat>,
+      .sharding_rule = element_wise::rule,
+      .emit = emit,
+      .vjp = element_wise::zero_vjp,
+      .samples = [](SampleSource& source) { return samples_of(source, op); },
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef floor_op =
+    rounding<floor>("floor", "The largest whole number that is not above each element.", "floor(x)",
+                    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.floor"); });
+extern constinit const OpDef ceil_op =
+    rounding<ceil>("ceil", "The smallest whole number that is not below each element.", "ceil(x)",
+                   [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.ceil"); });
+extern constinit const OpDef round_op = rounding<round>(
+    "round", "The whole number nearest to each element, the even one of two.", "round(x)",
+    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.round_nearest_even"); });
+extern constinit const OpDef trunc_op =
+    rounding<trunc>("trunc", "Each element without its fraction.", "trunc(x)", emit_trunc);
+
+Tensor floor(In x) { return rounded(floor_op, x); }
+Tensor ceil(In x) { return rounded(ceil_op, x); }
+Tensor round(In x) { return rounded(round_op, x); }
+Tensor trunc(In x) { return rounded(trunc_op, x); }
+
+}  // namespace meshard

@@ -1,0 +1,27 @@
+#include "meshard/ops/sign.h"
+
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/minimum.h"
+
+namespace meshard {
+
+extern constinit const OpDef sign_op = {
+    .name = "sign",
+    .operands = "x",
+    .doc = "-1, 0 or 1 as each element is below, at or above zero.",
+    .example = "sign(x)",
+    .infer = element_wise::infer_same<element_wise::Domain::kSigned>,
+    .sharding_rule = element_wise::rule,
+    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.sign"); },
+    .vjp = element_wise::zero_vjp,
+    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, sign); },
+};
+
+Tensor sign(In x) {
+  // StableHLO's sign knows no unsigned integers.
+  if (is_unsigned_integer(element_wise::dtype_of_operand(sign_op, x))) return minimum(x, 1);
+  return element_wise::unary(sign_op, element_wise::Domain::kSigned, x);
+}
+
+}  // namespace meshard

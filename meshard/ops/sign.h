@@ -1,0 +1,9 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// -1, 0 or 1 as each element is below, at or above zero; NaN stays NaN. The derivative is zero.
+Tensor sign(In x);
+
+}  // namespace meshard

@@ -1,0 +1,31 @@
+#include "meshard/ops/stop_gradient.h"
+
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+
+namespace meshard {
+
+extern constinit const OpDef stop_gradient_op = {
+    .name = "stop_gradient",
+    .operands = "x",
+    .doc = "The operand itself, through which no cotangent passes.",
+    .example = "stop_gradient(x)",
+    .infer = element_wise::infer_same<>,
+    .sharding_rule = element_wise::rule,
+    // A reshape to the same shape: the compiler drops it.
+    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
+    .vjp = element_wise::zero_vjp,
+    .samples =
+        [](SampleSource& source) {
+          std::vector<OpSample> samples = element_wise::unary_samples(source, stop_gradient);
+          // Its derivative is declared to be zero; it is not that of the values.
+          for (OpSample& sample : samples) sample.check_vjp = false;
+          return samples;
+        },
+};
+
+Tensor stop_gradient(In x) {
+  return element_wise::unary(stop_gradient_op, element_wise::Domain::kAny, x);
+}
+
+}  // namespace meshard

@@ -1,0 +1,9 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// a - b, element by element. Broadcasts and promotes; unsigned integers wrap around.
+Tensor subtract(In a, In b);
+
+}  // namespace meshard

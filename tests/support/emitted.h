@@ -1,0 +1,52 @@
+// What an op writes: the StableHLO of one recorded node, for tests of ops.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "meshard/graph/tensor.h"
+#include "meshard/ops/emission.h"
+
+namespace meshard {
+
+/// A module of one function that does what the node of `tensor` does; its operands are the arguments.
+inline std::string emitted_module(const Tensor& tensor) {
+  const Node& node = *tensor.value().node();
+  OpCall call{.op = node.op(), .attributes = node.attributes(), .operands = {}, .results = {}, .where = {}};
+  std::vector<stablehlo::ArgumentText> arguments;
+  std::vector<stablehlo::ResultText> returned;
+  std::vector<stablehlo::Typed> operands, results;
+  for (const Value& operand : node.operands()) {
+    const TensorType& type = operand.type();
+    call.operands.push_back(&type);
+    operands.emplace_back(stablehlo::Value::argument(static_cast<std::int32_t>(arguments.size())), type);
+    arguments.push_back({.type = &type, .sharding = {}, .name = {}, .attributes = {}});
+  }
+  for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
+    call.results.push_back(&node.type(i));
+    results.emplace_back(stablehlo::Value::result(static_cast<std::int32_t>(i)), node.type(i));
+    returned.push_back({.type = &node.type(i), .sharding = {}, .attributes = {}});
+  }
+  stablehlo::ModuleWriter writer;
+  writer.begin_function("main", arguments, returned);
+  OpEmission emission(writer, operands, results, {});
+  node.op().emit(call, emission);
+  writer.end_function(results);
+  return std::move(writer).finish();
+}
+
+/// Only the lines of the op, without indentation. Operands are %arg0, %arg1; the result is %0.
+inline std::string emitted(const Tensor& tensor) {
+  std::string module = emitted_module(tensor), lines;
+  std::size_t at = module.find('\n', module.find("func.func")) + 1;
+  while (at < module.size()) {
+    std::size_t end = module.find('\n', at), text = module.find_first_not_of(' ', at);
+    std::string line = module.substr(text, end - text);
+    if (line.starts_with("return") || line.starts_with("func.return")) break;
+    if (!lines.empty()) lines.push_back('\n');
+    lines += line;
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace meshard

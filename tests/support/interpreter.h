@@ -1,0 +1,340 @@
+// An oracle for tests of recorded programs: computes a graph with plain loops, one op after the other, far
+// from StableHLO and every compiler. Knows the element-wise ops, iota, constant, reshape,
+// broadcast_in_dim, slice, concat and sum.
+//
+// Floats are computed in double and rounded to the dtype after each op; integers wrap.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/tensor.h"
+#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/concat.h"
+#include "meshard/ops/constant.h"
+#include "meshard/ops/iota.h"
+#include "meshard/ops/reduction.h"
+#include "meshard/ops/slice.h"
+
+namespace meshard {
+
+class Interpreter {
+ public:
+  /// The value of `tensor`; leaves must be host arrays.
+  HostArray run(const Tensor& tensor) { return to_host(evaluate(tensor.value())); }
+
+ private:
+  // One of the lists is used: `real` for floats, `whole` for integers and bools.
+  struct Array {
+    TensorType type;
+    std::vector<double> real;
+    std::vector<std::int64_t> whole;
+    std::size_t size() const { return static_cast<std::size_t>(type.size()); }
+    bool floating() const { return is_floating(type.dtype); }
+  };
+
+  static HostArray to_host(const Array& array) {
+    if (array.floating())
+      return HostArray::from_vector(array.real, array.type.shape).astype(array.type.dtype);
+    if (array.type.dtype == DType::u64) {
+      std::vector<std::uint64_t> values(array.whole.begin(), array.whole.end());
+      return HostArray::from_vector(std::move(values), array.type.shape);
+    }
+    return HostArray::from_vector(array.whole, array.type.shape).astype(array.type.dtype);
+  }
+  static Array from_host(const HostArray& host) {
+    Array array{host.type(), {}, {}};
+    if (array.floating()) {
+      array.real = host.astype(DType::f64).to_vector<double>();
+    } else if (host.dtype() == DType::u64) {
+      for (std::uint64_t value : host.data<std::uint64_t>())
+        array.whole.push_back(static_cast<std::int64_t>(value));
+    } else {
+      array.whole = host.astype(DType::i64).to_vector<std::int64_t>();
+    }
+    return array;
+  }
+
+  static double rounded(DType dtype, double value) {
+    return visit_dtype(dtype, [&]<class T>() { return static_cast<double>(static_cast<T>(value)); });
+  }
+  static std::int64_t wrapped(DType dtype, std::int64_t value) {
+    if (dtype == DType::bool_) return value != 0;
+    int bits = 8 * static_cast<int>(size_in_bytes(dtype));
+    if (bits == 64) return value;
+    auto kept = static_cast<std::uint64_t>(value) << (64 - bits);
+    return is_signed(dtype) ? static_cast<std::int64_t>(kept) >> (64 - bits)
+                            : static_cast<std::int64_t>(kept >> (64 - bits));
+  }
+
+  // Without recursion: recorded chains are long.
+  const Array& evaluate(const Value& wanted) {
+    std::vector<const Node*> waiting{wanted.node()};
+    while (!waiting.empty()) {
+      const Node* node = waiting.back();
+      std::size_t before = waiting.size();
+      if (!done_.count(node))
+        for (const Value& operand : node->operands())
+          if (!done_.count(operand.node())) waiting.push_back(operand.node());
+      if (waiting.size() != before) continue;
+      waiting.pop_back();
+      if (!done_.count(node)) done_.emplace(node, compute(*node));
+    }
+    return done_.at(wanted.node());
+  }
+
+  Array compute(const Node& node) {
+    if (Storage* storage = node.storage()) return from_host(storage->to_host({}));
+    std::vector<const Array*> in;
+    for (const Value& operand : node.operands()) in.push_back(&done_.at(operand.node()));
+    Array out{node.type(), {}, {}};
+    if (structural(node, in, out)) return out;
+    std::string_view name = node.op().name;
+    std::size_t count = out.size();
+    auto fill = [&](auto element) {
+      for (std::size_t i = 0; i < count; ++i) {
+        if constexpr (std::is_same_v<decltype(element(i)), double>)
+          out.real.push_back(rounded(out.type.dtype, element(i)));
+        else
+          out.whole.push_back(wrapped(out.type.dtype, static_cast<std::int64_t>(element(i))));
+      }
+    };
+    if (name == "where") {
+      auto chosen = [&](std::size_t i) { return in[0]->whole[i] ? in[1] : in[2]; };
+      if (out.floating())
+        fill([&](std::size_t i) { return chosen(i)->real[i]; });
+      else
+        fill([&](std::size_t i) { return chosen(i)->whole[i]; });
+    } else if (name == "astype") {
+      return from_host(to_host(*in[0]).astype(out.type.dtype));
+    } else if (in.size() == 1 && in[0]->floating()) {
+      auto f = unary(name);
+      if (out.floating())
+        fill([&](std::size_t i) { return f(in[0]->real[i]); });
+      else
+        fill([&](std::size_t i) { return f(in[0]->real[i]) != 0; });
+    } else if (in.size() == 1) {
+      auto f = whole_unary(name);
+      fill([&](std::size_t i) { return f(in[0]->whole[i]); });
+    } else if (in.size() == 2 && in[0]->floating()) {
+      auto f = binary(name);
+      if (out.floating())
+        fill([&](std::size_t i) { return f(in[0]->real[i], in[1]->real[i]); });
+      else
+        fill([&](std::size_t i) { return f(in[0]->real[i], in[1]->real[i]) != 0; });
+    } else if (in.size() == 2) {
+      auto f = whole_binary(name, in[0]->type.dtype);
+      fill([&](std::size_t i) { return f(in[0]->whole[i], in[1]->whole[i]); });
+    } else if (name == "clip" && out.floating()) {
+      fill([&](std::size_t i) {
+        return std::min(std::max(in[0]->real[i], in[1]->real[i]), in[2]->real[i]);
+      });
+    } else {
+      unknown(name);
+    }
+    return out;
+  }
+
+  [[noreturn]] static void unknown(std::string_view name) {
+    throw Error(ErrorCode::kUnimplemented, cat("[interpreter] does not know ", name));
+  }
+
+  // Ops that move elements. `from[i]` is the element of the operand that becomes element i.
+  static void gather(const Array& in, Array& out, const std::vector<std::size_t>& from) {
+    for (std::size_t i : from) {
+      if (out.floating()) out.real.push_back(in.real[i]);
+      else out.whole.push_back(in.whole[i]);
+    }
+  }
+  // The index of element `flat` along each dimension.
+  static std::vector<std::int64_t> index_of(const Shape& shape, std::size_t flat) {
+    std::vector<std::int64_t> index(static_cast<std::size_t>(shape.rank()));
+    auto rest = static_cast<std::int64_t>(flat);
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+      index[static_cast<std::size_t>(d)] = rest % shape[d];
+      rest /= shape[d];
+    }
+    return index;
+  }
+  static std::size_t flat_of(const Shape& shape, const std::vector<std::int64_t>& index) {
+    std::int64_t flat = 0;
+    for (int d = 0; d < shape.rank(); ++d) flat = flat * shape[d] + index[static_cast<std::size_t>(d)];
+    return static_cast<std::size_t>(flat);
+  }
+
+  static bool structural(const Node& node, const std::vector<const Array*>& in, Array& out) {
+    std::string_view name = node.op().name;
+    const Shape& shape = out.type.shape;
+    std::size_t count = out.size();
+    std::vector<std::size_t> from;
+    if (name == "constant") {
+      out = from_host(node.attributes_as<ConstantAttributes>().value);
+    } else if (name == "iota") {
+      auto dimension = static_cast<std::size_t>(node.attributes_as<IotaAttributes>().dimension);
+      for (std::size_t i = 0; i < count; ++i) {
+        std::int64_t value = index_of(shape, i)[dimension];
+        if (out.floating()) out.real.push_back(rounded(out.type.dtype, static_cast<double>(value)));
+        else out.whole.push_back(wrapped(out.type.dtype, value));
+      }
+    } else if (name == "reshape" || name == "stop_gradient") {
+      for (std::size_t i = 0; i < count; ++i) from.push_back(i);
+      gather(*in[0], out, from);
+    } else if (name == "broadcast_in_dim") {
+      const Dimensions& to = node.attributes_as<BroadcastInDimAttributes>().dimensions;
+      const Shape& small = in[0]->type.shape;
+      for (std::size_t i = 0; i < count; ++i) {
+        std::vector<std::int64_t> index = index_of(shape, i), source;
+        for (std::size_t d = 0; d < to.size(); ++d)
+          source.push_back(small[static_cast<int>(d)] == 1 ? 0
+                                                           : index[static_cast<std::size_t>(to[d])]);
+        from.push_back(flat_of(small, source));
+      }
+      gather(*in[0], out, from);
+    } else if (name == "slice") {
+      const auto& [start, stop, stride] = node.attributes_as<SliceAttributes>();
+      for (std::size_t i = 0; i < count; ++i) {
+        std::vector<std::int64_t> index = index_of(shape, i);
+        for (std::size_t d = 0; d < index.size(); ++d)
+          index[d] = start[d] + index[d] * (stride.empty() ? 1 : stride[d]);
+        from.push_back(flat_of(in[0]->type.shape, index));
+      }
+      gather(*in[0], out, from);
+    } else if (name == "concat") {
+      auto dimension = static_cast<std::size_t>(node.attributes_as<ConcatAttributes>().dimension);
+      for (std::size_t i = 0; i < count; ++i) {
+        std::vector<std::int64_t> index = index_of(shape, i);
+        std::size_t part = 0;
+        while (index[dimension] >= in[part]->type.shape[static_cast<int>(dimension)])
+          index[dimension] -= in[part++]->type.shape[static_cast<int>(dimension)];
+        gather(*in[part], out, {flat_of(in[part]->type.shape, index)});
+      }
+    } else if (name == "sum" && out.floating()) {
+      const Dimensions& gone = node.attributes_as<ReductionAttributes>().dimensions;
+      out.real.assign(count, 0);
+      for (std::size_t i = 0; i < in[0]->size(); ++i) {
+        std::vector<std::int64_t> index = index_of(in[0]->type.shape, i), kept;
+        for (std::size_t d = 0; d < index.size(); ++d)
+          if (std::find(gone.begin(), gone.end(), static_cast<std::int64_t>(d)) == gone.end())
+            kept.push_back(index[d]);
+        out.real[flat_of(shape, kept)] += in[0]->real[i];
+      }
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  static double erf_inverse(double x) {
+    if (std::abs(x) >= 1) return std::abs(x) == 1 ? std::copysign(INFINITY, x) : NAN;
+    // Halving the interval until it is a single number.
+    double low = -7, high = 7;
+    for (int i = 0; i < 200; ++i) (std::erf((low + high) / 2) < x ? low : high) = (low + high) / 2;
+    return (low + high) / 2;
+  }
+
+  static double (*unary(std::string_view name))(double) {
+    static const std::map<std::string_view, double (*)(double)> kOps{
+        {"abs", [](double x) { return std::abs(x); }},
+        {"cbrt", [](double x) { return std::cbrt(x); }},
+        {"ceil", [](double x) { return std::ceil(x); }},
+        {"cos", [](double x) { return std::cos(x); }},
+        {"erf", [](double x) { return std::erf(x); }},
+        {"erf_inv", erf_inverse},
+        {"exp", [](double x) { return std::exp(x); }},
+        {"expm1", [](double x) { return std::expm1(x); }},
+        {"floor", [](double x) { return std::floor(x); }},
+        {"isfinite", [](double x) { return std::isfinite(x) ? 1.0 : 0.0; }},
+        {"log", [](double x) { return std::log(x); }},
+        {"log1p", [](double x) { return std::log1p(x); }},
+        {"logistic", [](double x) { return 1 / (1 + std::exp(-x)); }},
+        {"negative", [](double x) { return -x; }},
+        {"round", [](double x) { return std::nearbyint(x); }},
+        {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
+        {"sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }},
+        {"sin", [](double x) { return std::sin(x); }},
+        {"sqrt", [](double x) { return std::sqrt(x); }},
+        {"tan", [](double x) { return std::tan(x); }},
+        {"tanh", [](double x) { return std::tanh(x); }},
+        {"trunc", [](double x) { return std::trunc(x); }},
+    };
+    auto found = kOps.find(name);
+    return found == kOps.end() ? (unknown(name), nullptr) : found->second;
+  }
+  static std::int64_t (*whole_unary(std::string_view name))(std::int64_t) {
+    static const std::map<std::string_view, std::int64_t (*)(std::int64_t)> kOps{
+        {"abs", [](std::int64_t x) { return x < 0 ? -x : x; }},
+        {"bitwise_invert", [](std::int64_t x) { return ~x; }},
+        {"logical_not", [](std::int64_t x) { return std::int64_t{!x}; }},
+        {"negative", [](std::int64_t x) { return -x; }},
+        {"sign", [](std::int64_t x) { return std::int64_t{x > 0} - std::int64_t{x < 0}; }},
+    };
+    auto found = kOps.find(name);
+    return found == kOps.end() ? (unknown(name), nullptr) : found->second;
+  }
+  static double (*binary(std::string_view name))(double, double) {
+    static const std::map<std::string_view, double (*)(double, double)> kOps{
+        {"add", [](double a, double b) { return a + b; }},
+        {"atan2", [](double a, double b) { return std::atan2(a, b); }},
+        {"divide", [](double a, double b) { return a / b; }},
+        {"equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
+        {"greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
+        {"greater_equal", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
+        {"less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
+        {"less_equal", [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
+        {"maximum", [](double a, double b) { return a != a ? a : b > a || b != b ? b : a; }},
+        {"minimum", [](double a, double b) { return a != a ? a : b < a || b != b ? b : a; }},
+        {"multiply", [](double a, double b) { return a * b; }},
+        {"not_equal", [](double a, double b) { return a != b ? 1.0 : 0.0; }},
+        {"pow", [](double a, double b) { return std::pow(a, b); }},
+        {"remainder", [](double a, double b) { return a - std::floor(a / b) * b; }},
+        {"subtract", [](double a, double b) { return a - b; }},
+    };
+    auto found = kOps.find(name);
+    return found == kOps.end() ? (unknown(name), nullptr) : found->second;
+  }
+  static std::function<std::int64_t(std::int64_t, std::int64_t)> whole_binary(std::string_view name,
+                                                                              DType dtype) {
+    using I = std::int64_t;
+    using U = std::uint64_t;
+    int bits = dtype == DType::bool_ ? 1 : 8 * static_cast<int>(size_in_bytes(dtype));
+    bool is_u64 = dtype == DType::u64;
+    auto below = [is_u64](I a, I b) { return is_u64 ? static_cast<U>(a) < static_cast<U>(b) : a < b; };
+    auto same = [](U value) { return static_cast<I>(value); };
+    if (name == "add") return [=](I a, I b) { return same(static_cast<U>(a) + static_cast<U>(b)); };
+    if (name == "subtract") return [=](I a, I b) { return same(static_cast<U>(a) - static_cast<U>(b)); };
+    if (name == "multiply") return [=](I a, I b) { return same(static_cast<U>(a) * static_cast<U>(b)); };
+    if (name == "remainder") return [](I a, I b) { return ((a % b) + b) % b; };
+    if (name == "maximum") return [=](I a, I b) { return below(a, b) ? b : a; };
+    if (name == "minimum") return [=](I a, I b) { return below(b, a) ? b : a; };
+    if (name == "equal") return [](I a, I b) { return I{a == b}; };
+    if (name == "not_equal") return [](I a, I b) { return I{a != b}; };
+    if (name == "less") return [=](I a, I b) { return I{below(a, b)}; };
+    if (name == "less_equal") return [=](I a, I b) { return I{!below(b, a)}; };
+    if (name == "greater") return [=](I a, I b) { return I{below(b, a)}; };
+    if (name == "greater_equal") return [=](I a, I b) { return I{!below(a, b)}; };
+    if (name.ends_with("_and")) return [](I a, I b) { return a & b; };
+    if (name.ends_with("_xor")) return [](I a, I b) { return a ^ b; };
+    if (name.ends_with("_or")) return [](I a, I b) { return a | b; };
+    if (name == "bitwise_left_shift")
+      return [=](I a, I b) { return b >= bits ? 0 : same(static_cast<U>(a) << b); };
+    if (name == "bitwise_right_shift")
+      return [=](I a, I b) {
+        if (is_signed(dtype)) return a >> std::min<I>(b, 63);
+        return b >= bits ? 0 : same(static_cast<U>(a) >> b);
+      };
+    unknown(name);
+  }
+
+  std::map<const Node*, Array> done_;
+};
+
+/// The value of a recorded tensor, computed by the Interpreter.
+inline HostArray interpret(const Tensor& tensor) { return Interpreter().run(tensor); }
+
+}  // namespace meshard
