@@ -1,0 +1,33 @@
+// Products of labelled tensors: what matmul, tensordot and einsum are made of.
+#pragma once
+#include <string_view>
+
+#include "meshard/base/inline_vector.h"
+#include "meshard/base/source_location.h"
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// A label for each dimension; equal labels belong together.
+using Labels = InlineVector<int, 6>;
+
+/// A tensor with labelled dimensions, each label once.
+struct Labelled {
+  Tensor tensor;
+  Labels labels;
+};
+
+/// The product of two tensors, summed over the labels that are not in `keep`. Labels in both and
+/// kept are batch dimensions. A dimension of size 1 stretches to its partner. The result's labels
+/// are in the order that is cheapest.
+/// @error sizes of one label differ; the message begins with `[name]`.
+Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Labels& keep,
+                  SourceLocation where);
+
+/// The sum over the labels that are not in `keep`.
+Labelled sum_out(Labelled x, const Labels& keep);
+
+/// The dimensions in the order of `order`. @pre the same labels
+Tensor ordered(const Labelled& x, const Labels& order);
+
+}  // namespace meshard

@@ -1,0 +1,179 @@
+#include "meshard/ops/composite/einsum.h"
+
+#include <algorithm>
+#include <string>
+
+#include "meshard/ops/astype.h"
+#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/contraction.h"
+#include "meshard/ops/iota.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/reduction.h"
+#include "meshard/ops/where.h"
+
+namespace meshard {
+namespace {
+
+// Labels below 256 are letters; the dimensions of an ellipsis count from the right, from here on.
+constexpr int kEllipsis = 256;
+// In a term, before its operand's rank is known.
+constexpr int kDots = -1;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// A spec taken apart: labels of each operand, and of the result if it is written.
+class Spec {
+ public:
+  Spec(std::string_view text, SourceLocation where) : text_(text), where_(where) {
+    std::string plain;
+    for (char c : text)
+      if (c != ' ') plain.push_back(c);
+    std::size_t arrow = plain.find("->");
+    has_result_ = arrow != plain.npos;
+    if (has_result_) result_ = term(std::string_view(plain).substr(arrow + 2));
+    std::string_view left = std::string_view(plain).substr(0, arrow);
+    for (std::size_t begin = 0; begin <= left.size();) {
+      std::size_t comma = std::min(left.find(',', begin), left.size());
+      operands_.push_back(term(left.substr(begin, comma - begin)));
+      begin = comma + 1;
+    }
+  }
+
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    throw_invalid(where_, "[einsum] ", parts..., ", in \"", text_, "\"");
+  }
+
+  std::size_t num_operands() const { return operands_.size(); }
+
+  // The labels of an operand, with those of its ellipsis.
+  Labels labels(std::size_t i, const TensorType& type) {
+    Labels written = operands_[i], out;
+    bool dots = std::count(written.begin(), written.end(), kDots) != 0;
+    int letters = static_cast<int>(written.size()) - (dots ? 1 : 0);
+    int rest = type.rank() - letters;
+    if (rest < 0 || (rest > 0 && !dots))
+      fail("operand ", i, " ", type, " has rank ", type.rank(), ", its term names ", letters,
+           " dimensions");
+    dots_rank_ = std::max(dots_rank_, rest);
+    for (int label : written) {
+      if (label != kDots)
+        out.push_back(label);
+      else
+        for (int k = rest; k-- > 0;) out.push_back(kEllipsis + k);
+    }
+    return out;
+  }
+
+  // The labels of the result. @pre labels() was called for every operand
+  Labels result() const {
+    Labels dots, out;
+    for (int k = dots_rank_; k-- > 0;) dots.push_back(kEllipsis + k);
+    if (has_result_) {
+      for (int label : result_) {
+        if (label != kDots)
+          out.push_back(label);
+        else
+          for (int dot : dots) out.push_back(dot);
+      }
+      if (dots_rank_ > 0 && std::count(result_.begin(), result_.end(), kDots) == 0)
+        fail("the operands' ellipsis has ", dots_rank_,
+             " dimensions and the result has no ellipsis");
+      check_result();
+      return out;
+    }
+    out = dots;
+    for (int c = 'A'; c <= 'z'; ++c)
+      if (occurrences(c) == 1) out.push_back(c);
+    return out;
+  }
+
+ private:
+  Labels term(std::string_view text) const {
+    Labels labels;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (is_letter(text[i])) {
+        labels.push_back(text[i]);
+      } else if (text.substr(i, 3) == "..." &&
+                 std::count(labels.begin(), labels.end(), kDots) == 0) {
+        labels.push_back(kDots);
+        i += 2;
+      } else {
+        fail("`", text, "` is not letters and at most one `...`");
+      }
+    }
+    return labels;
+  }
+
+  std::ptrdiff_t occurrences(int label) const {
+    std::ptrdiff_t count = 0;
+    for (const Labels& labels : operands_) count += std::count(labels.begin(), labels.end(), label);
+    return count;
+  }
+
+  void check_result() const {
+    for (int label : result_) {
+      if (label == kDots) continue;
+      char letter = static_cast<char>(label);
+      if (std::count(result_.begin(), result_.end(), label) > 1)
+        fail("the result names `", letter, "` twice");
+      if (occurrences(label) == 0) fail("the result names `", letter, "`, which no operand has");
+    }
+  }
+
+  std::string text_;
+  SourceLocation where_;
+  std::vector<Labels> operands_;
+  Labels result_;
+  bool has_result_ = false;
+  int dots_rank_ = 0;
+};
+
+// Where a label stands twice: the diagonal, as the sum of what is not masked.
+Labelled diagonal(const Spec& spec, Labelled x) {
+  for (std::size_t first = 0; first < x.labels.size(); ++first)
+    for (std::size_t second = first + 1; second < x.labels.size();) {
+      if (x.labels[first] != x.labels[second]) {
+        ++second;
+        continue;
+      }
+      const Shape& shape = x.tensor.shape();
+      auto a = static_cast<std::int64_t>(first), b = static_cast<std::int64_t>(second);
+      if (shape[a] != shape[b])
+        spec.fail("the diagonal of ", x.tensor.type(), " over dimension ", a, " = ", shape[a],
+                  " and dimension ", b, " = ", shape[b]);
+      Tensor on_diagonal = equal(iota(DType::i32, shape, a), iota(DType::i32, shape, b));
+      x.tensor = sum(where(on_diagonal, x.tensor, 0), b);
+      x.labels.erase(x.labels.begin() + second);
+    }
+  return x;
+}
+
+}  // namespace
+
+Tensor einsum(std::string_view text, const std::vector<Tensor>& operands, SourceLocation where) {
+  SourceScope line(where);
+  where = effective_source(where);
+  Spec spec(text, where);
+  if (operands.size() != spec.num_operands())
+    spec.fail(operands.size(), " operands are given, ", spec.num_operands(), " are named");
+  std::vector<Labelled> factors;
+  DType dtype = operand_tensor("einsum", In(operands[0], where)).dtype();
+  for (const Tensor& operand : operands)
+    dtype = promote(dtype, operand_tensor("einsum", In(operand, where)).dtype(), where);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    factors.push_back(
+        diagonal(spec, {astype(operands[i], dtype), spec.labels(i, operands[i].type())}));
+  Labels result = spec.result();
+  Labelled product = factors[0];
+  for (std::size_t i = 1; i < factors.size(); ++i) {
+    Labels keep = result;
+    for (std::size_t later = i + 1; later < factors.size(); ++later)
+      for (int label : factors[later].labels) keep.push_back(label);
+    product = contract("einsum", std::move(product), factors[i], keep, where);
+  }
+  return ordered(sum_out(std::move(product), result), result);
+}
+
+}  // namespace meshard

@@ -1,0 +1,75 @@
+// Indexing as NumPy writes it.
+//
+// | NumPy            | meshard                                    |
+// |------------------|--------------------------------------------|
+// | x[0]             | index(x, {0})                              |
+// | x[1:4]           | index(x, {range(1, 4)})                    |
+// | x[:, -1]         | index(x, {whole, -1})                      |
+// | x[..., 2:]       | index(x, {ellipsis, range(2, none)})       |
+// | x[None, ::2]     | index(x, {newaxis, range(0, none, 2)})     |
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "meshard/graph/tensor.h"
+#include "meshard/sharding/partition_spec.h"
+
+namespace meshard {
+
+/// One end of a range: a number (negative: counted from the end), or `none`: as far as it goes.
+struct RangeBound {
+  RangeBound(std::int64_t number) : value(number) {}  // NOLINT: written range(1, none)
+  RangeBound(NoneType) {}                             // NOLINT
+  std::optional<std::int64_t> value;
+};
+
+/// A value: start, start + stride, ... below stop. Ends beyond the dimension are cut, as in Python.
+struct Range {
+  RangeBound start, stop;
+  std::int64_t stride = 1;
+};
+/// `range(1, 4)`, `range(none, -1)`, `range(0, none, 2)`; the stride is 1 or more.
+inline Range range(RangeBound start, RangeBound stop, std::int64_t stride = 1) {
+  return {start, stop, stride};
+}
+
+/// The type of `whole`.
+struct WholeType {};
+/// The type of `newaxis`.
+struct NewAxisType {};
+/// The type of `ellipsis`.
+struct EllipsisType {};
+/// In index(): all of a dimension, `:`.
+inline constexpr WholeType whole{};
+/// In index(): a new dimension of size 1.
+inline constexpr NewAxisType newaxis{};
+/// In index(): all of as many dimensions as are left, `...`.
+inline constexpr EllipsisType ellipsis{};
+
+/// A value: what index() does with one dimension.
+class IndexItem {
+ public:
+  enum class Kind : std::uint8_t { kNumber, kRange, kNewAxis, kEllipsis };
+
+  IndexItem(std::int64_t number) : kind_(Kind::kNumber), range_{number, none} {}  // NOLINT
+  IndexItem(Range range) : kind_(Kind::kRange), range_(range) {}                  // NOLINT
+  IndexItem(WholeType) : kind_(Kind::kRange), range_{none, none} {}               // NOLINT
+  IndexItem(NewAxisType) : kind_(Kind::kNewAxis), range_{none, none} {}           // NOLINT
+  IndexItem(EllipsisType) : kind_(Kind::kEllipsis), range_{none, none} {}         // NOLINT
+
+  Kind kind() const { return kind_; }
+  std::int64_t number() const { return *range_.start.value; }
+  const Range& range() const { return range_; }
+
+ private:
+  Kind kind_;
+  Range range_;  // a number is the start
+};
+
+/// A part of `x`: one item for each dimension, in order; dimensions beyond the items are kept
+/// whole. A number takes one element and drops the dimension.
+/// @error a number out of range; more items than dimensions; two ellipses; a stride below 1.
+Tensor index(In x, const std::vector<IndexItem>& items);
+
+}  // namespace meshard

@@ -1,0 +1,73 @@
+#include "meshard/ops/composite/matmul.h"
+
+#include <algorithm>
+
+#include "meshard/ops/composite/contraction.h"
+#include "meshard/ops/dot_general.h"
+#include "meshard/ops/operand.h"
+
+namespace meshard {
+namespace {
+
+// Labels: the batch dimensions count from the right, 0, 1, ...; these are below.
+constexpr int kRows = -1, kInner = -2, kColumns = -3;
+
+}  // namespace
+
+Tensor matmul(In a, In b) {
+  SourceScope line(a.where);
+  SourceLocation where = effective_source(a.where);
+  Labelled lhs{operand_tensor("matmul", a), {}}, rhs{operand_tensor("matmul", b), {}};
+  int left = lhs.tensor.shape().rank(), right = rhs.tensor.shape().rank();
+  if (left == 0 || right == 0)
+    throw_invalid(where, "[matmul] takes no scalars: lhs ", lhs.tensor.type(), ", rhs ",
+                  rhs.tensor.type());
+  std::int64_t inner = lhs.tensor.shape()[-1], from = rhs.tensor.shape()[right == 1 ? 0 : -2];
+  // A size of 1 does not stretch here, unlike in the batch dimensions.
+  if (inner != from)
+    throw_invalid(where, "[matmul] inner sizes differ: lhs ", lhs.tensor.type(), " dimension ",
+                  left - 1, " = ", inner, ", rhs ", rhs.tensor.type(), " dimension ",
+                  right == 1 ? 0 : right - 2, " = ", from);
+  for (int d = 0; d < left - 2; ++d) lhs.labels.push_back(left - 3 - d);
+  if (left > 1) lhs.labels.push_back(kRows);
+  lhs.labels.push_back(kInner);
+  for (int d = 0; d < right - 2; ++d) rhs.labels.push_back(right - 3 - d);
+  rhs.labels.push_back(kInner);
+  if (right > 1) rhs.labels.push_back(kColumns);
+  Labels result;
+  for (int d = std::max(left, right) - 2; d-- > 0;) result.push_back(d);
+  if (left > 1) result.push_back(kRows);
+  if (right > 1) result.push_back(kColumns);
+  return ordered(contract("matmul", std::move(lhs), std::move(rhs), result, where), result);
+}
+
+Tensor tensordot(In a, In b, Dimensions a_dimensions, Dimensions b_dimensions) {
+  return dot_general(
+      a, b,
+      {.lhs_contracting = std::move(a_dimensions), .rhs_contracting = std::move(b_dimensions)});
+}
+
+Tensor tensordot(In a, In b, std::int64_t count) {
+  SourceLocation where = effective_source(a.where);
+  int left = operand_tensor("tensordot", a).shape().rank();
+  int right = operand_tensor("tensordot", b).shape().rank();
+  if (count < 0 || count > left || count > right)
+    throw_invalid(where, "[tensordot] ", count, " dimensions cannot be summed: lhs has rank ", left,
+                  ", rhs ", right);
+  Dimensions from_a, from_b;
+  for (std::int64_t i = 0; i < count; ++i) {
+    from_a.push_back(left - count + i);
+    from_b.push_back(i);
+  }
+  return tensordot(a, b, std::move(from_a), std::move(from_b));
+}
+
+Tensor outer(In a, In b) {
+  Tensor lhs = operand_tensor("outer", a), rhs = operand_tensor("outer", b);
+  if (lhs.shape().rank() != 1 || rhs.shape().rank() != 1)
+    throw_invalid(effective_source(a.where), "[outer] takes vectors, not ", lhs.type(), " and ",
+                  rhs.type());
+  return dot_general(a, b, {});
+}
+
+}  // namespace meshard

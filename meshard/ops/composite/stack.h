@@ -1,0 +1,22 @@
+// Several tensors to one, and back.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// Tensors of one shape side by side along a new dimension of the result: `stack({a, b}, 0)`.
+Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dimension = 0,
+             SourceLocation where = SourceLocation::current());
+
+/// `x` cut into `count` equal parts along a dimension.
+/// @error the size is not a multiple of count.
+std::vector<Tensor> split(In x, std::int64_t count, std::int64_t dimension = 0);
+
+/// `x` cut into parts of these sizes along a dimension: `split_sizes(x, {2, 3, 3}, 1)`.
+/// @error the sizes do not add up.
+std::vector<Tensor> split_sizes(In x, Dimensions sizes, std::int64_t dimension = 0);
+
+}  // namespace meshard
