@@ -93,6 +93,10 @@ struct TensorType {
 
 }  // namespace meshard
 
+/// A Shape's size() counts the array's elements, not its dimensions: as a range it is as long as from
+/// begin() to end().
+template <>
+inline constexpr bool std::ranges::disable_sized_range<meshard::Shape> = true;
 template <>
 struct std::hash<meshard::Shape> {
   std::size_t operator()(const meshard::Shape& shape) const noexcept { return shape.hash(); }

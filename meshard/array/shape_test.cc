@@ -91,5 +91,13 @@ TEST(TensorType, CountsBytes) {
   EXPECT_EQ((TensorType{DType::bool_, Shape{}}).bytes(), 1);
 }
 
+TEST(Shape, IsARangeOfItsDimensions) {
+  Shape shape{16, 8};
+  std::span<const std::int64_t> view(shape);
+  ASSERT_EQ(view.size(), 2u) << "not the number of elements";
+  EXPECT_EQ(view[1], 8);
+  EXPECT_EQ(std::ranges::size(shape), 2u);
+}
+
 }  // namespace
 }  // namespace meshard
