@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/astype.h"
@@ -54,6 +55,14 @@ std::string describe(const In& x) {
   return cat(x.tensor->value().type(), " made at ", x.tensor->where());
 }
 
+// Wraps around in integers, as C++ does; anything but 0 is true.
+HostArray whole_number(const TensorType& type, std::int64_t value) {
+  if (type.dtype == DType::bool_) return HostArray::scalar(value != 0);
+  if (!is_integer(type.dtype)) return HostArray::scalar(value).astype(type.dtype);
+  static_assert(std::endian::native == std::endian::little, "the low bytes come first");
+  return HostArray::copy_of(type, &value);
+}
+
 TensorType result_type(const TensorType& operand, Gives gives) {
   return gives == Gives::kSame ? operand : TensorType{DType::bool_, operand.shape};
 }
@@ -83,9 +92,10 @@ DType enter_domain(const OpDef& op, Domain domain, DType dtype, SourceLocation w
 
 Tensor to_tensor(const In& x, DType dtype) {
   if (x.tensor) return x.tensor->type(x.where).dtype == dtype ? *x.tensor : astype(x, dtype);
+  TensorType type{dtype, Shape{}};
   if (x.scalar.kind != ScalarKind::kFloat)
-    return constant(HostArray::scalar(x.scalar.integer).astype(dtype), x.where);
-  HostArray value = HostArray::full(TensorType{dtype, Shape{}}, x.scalar.floating);
+    return constant(whole_number(type, x.scalar.integer), x.where);
+  HostArray value = HostArray::full(type, x.scalar.floating);
   return tracing() ? constant(std::move(value), x.where) : from_host(std::move(value), x.where);
 }
 

@@ -45,7 +45,9 @@ static_assert(std::is_same_v<decltype(2 * 3.0), double>);
 namespace meshard {
 namespace {
 
-Tensor of(DType dtype, Shape shape) { return from_host(HostArray::zeros({dtype, std::move(shape)})); }
+Tensor of(DType dtype, Shape shape) {
+  return from_host(HostArray::zeros({dtype, std::move(shape)}));
+}
 
 TEST(ElementWise, PromotesAsTheArrayApi) {
   auto sum = [](DType a, DType b) { return add(of(a, {2}), of(b, {2})).dtype(); };
@@ -76,6 +78,14 @@ TEST(ElementWise, WholeNumbersAreConstantsAndFractionsAreArgumentsUnlessTraced) 
   EXPECT_EQ(right(add(x, 2.0)), "constant");
 }
 
+TEST(ElementWise, WholeNumbersWrapAround) {
+  auto number = [](const Tensor& t) { return interpret(Tensor(t.value()->operands()[1])); };
+  EXPECT_EQ(number(add(of(DType::u8, {}), -1)), HostArray::scalar(std::uint8_t{255}));
+  EXPECT_EQ(number(add(of(DType::i16, {}), 65537)), HostArray::scalar(std::int16_t{1}));
+  EXPECT_EQ(number(add(of(DType::i64, {}), -5)), HostArray::scalar(std::int64_t{-5}));
+  EXPECT_EQ(number(add(of(DType::f64, {}), 7)), HostArray::scalar(7.0));
+}
+
 TEST(ElementWise, FloatFunctionsConvertIntegersToF32) {
   EXPECT_EQ(exp(of(DType::i64, {2})).dtype(), DType::f32);
   EXPECT_EQ(exp(of(DType::bool_, {2})).dtype(), DType::f32);
@@ -96,10 +106,10 @@ TEST(ElementWise, BroadcastsAsNumPy) {
 
 TEST(ElementWise, UnlikeShapesNameBothAndTheirLines) {
   Tensor a = of(DType::f32, {4, 8}), b = of(DType::f32, {3, 8});
-  EXPECT_TRUE(throws_error([&] { add(a, b); }, ErrorCode::kInvalidArgument,
-                           {"element_wise_test.cc:", "[add]", "[4, 8]", "[3, 8]",
-                            "dimension 0 of the first = 4", "dimension 0 of the second = 3",
-                            "f32[4,8] was made at", "f32[3,8] was made at"}));
+  EXPECT_TRUE(throws_error(
+      [&] { add(a, b); }, ErrorCode::kInvalidArgument,
+      {"element_wise_test.cc:", "[add]", "[4, 8]", "[3, 8]", "dimension 0 of the first = 4",
+       "dimension 0 of the second = 3", "f32[4,8] was made at", "f32[3,8] was made at"}));
 }
 
 TEST(ElementWise, ErrorsAreAtTheUsersLine) {
@@ -142,8 +152,8 @@ TEST(ElementWise, InferRefusesWhatTheFunctionWould) {
 TEST(ElementWise, UndefinedOperandsAreErrors) {
   EXPECT_TRUE(throws_error([] { add(Tensor(), of(DType::f32, {2})); }, ErrorCode::kInvalidArgument,
                            {"[add]", "no value"}));
-  EXPECT_TRUE(throws_error([] { exp(Tensor()); }, ErrorCode::kInvalidArgument,
-                           {"[exp]", "no value"}));
+  EXPECT_TRUE(
+      throws_error([] { exp(Tensor()); }, ErrorCode::kInvalidArgument, {"[exp]", "no value"}));
   EXPECT_TRUE(throws_error([] { add(Tensor(), 1); }, ErrorCode::kInvalidArgument, {"no value"}));
 }
 
@@ -167,10 +177,10 @@ TEST(ElementWise, EveryDimensionPassesThrough) {
 // The ops whose derivative exists, against central differences.
 TEST(ElementWise, DerivativesAreFiniteDifferences) {
   for (const char* name :
-       {"abs",      "add",     "atan2",   "cbrt", "ceil",   "clip",    "cos",      "divide",
-        "erf",      "erf_inv", "exp",     "expm1", "floor", "log",     "log1p",    "logistic",
-        "maximum",  "minimum", "multiply", "negative", "pow", "remainder", "round", "rsqrt",
-        "sign",     "sin",     "sqrt",    "subtract", "tan", "tanh",   "trunc",    "where"}) {
+       {"abs",     "add",     "atan2",    "cbrt",     "ceil",  "clip",      "cos",   "divide",
+        "erf",     "erf_inv", "exp",      "expm1",    "floor", "log",       "log1p", "logistic",
+        "maximum", "minimum", "multiply", "negative", "pow",   "remainder", "round", "rsqrt",
+        "sign",    "sin",     "sqrt",     "subtract", "tan",   "tanh",      "trunc", "where"}) {
     const OpDef* op = find_op(name);
     ASSERT_NE(op, nullptr) << name;
     check_vjp(*op);
@@ -179,7 +189,8 @@ TEST(ElementWise, DerivativesAreFiniteDifferences) {
 
 // Each sample records an op of its own name, of the type that inference gives.
 TEST(ElementWise, SamplesRecordWhatInferenceSays) {
-  for (const char* name : {"add", "astype", "bitwise_and", "clip", "divide", "equal", "iota", "isfinite", "logical_not", "where"}) {
+  for (const char* name : {"add", "astype", "bitwise_and", "clip", "divide", "equal", "iota",
+                           "isfinite", "logical_not", "where"}) {
     const OpDef& op = *find_op(name);
     SampleSource source(3);
     for (const OpSample& sample : op.samples(source)) {
@@ -188,7 +199,8 @@ TEST(ElementWise, SamplesRecordWhatInferenceSays) {
       Tensor result = sample.call(inputs);
       const Node& node = *result.value().node();
       ASSERT_EQ(node.op().name, op.name) << sample.name;
-      OpCall call{.op = op, .attributes = node.attributes(), .operands = {}, .results = {}, .where = {}};
+      OpCall call{
+          .op = op, .attributes = node.attributes(), .operands = {}, .results = {}, .where = {}};
       for (const Value& operand : node.operands()) call.operands.push_back(&operand.type());
       ResultTypes results;
       op.infer(call, results);

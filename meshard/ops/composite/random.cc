@@ -21,6 +21,7 @@
 #include "meshard/ops/iota.h"
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/multiply.h"
+#include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/slice.h"
 
@@ -60,7 +61,7 @@ class Amounts {
 
 // Threefry-2x32, 20 rounds: the counter (x0, x1) under the key (k0, k1). Key words are of rank 0;
 // counters have the shape of the result.
-std::pair<Tensor, Tensor> threefry(const Tensor& k0, const Tensor& k1, Tensor x0, Tensor x1) {
+std::pair<Tensor, Tensor> encrypt(const Tensor& k0, const Tensor& k1, Tensor x0, Tensor x1) {
   constexpr std::uint32_t kParity = 0x1BD11BDA;
   constexpr std::uint32_t kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
   const Shape shape = x0.shape();
@@ -101,10 +102,10 @@ Tensor positions(const Shape& shape, DType dtype) {
 std::pair<Tensor, Tensor> words_at(std::string_view place, const In& key, const Shape& shape) {
   auto [k0, k1] = words(place, key);
   if (shape.size() <= std::int64_t{1} << 32)
-    return threefry(k0, k1, broadcast_to(word(0), shape), positions(shape, DType::u32));
+    return encrypt(k0, k1, broadcast_to(word(0), shape), positions(shape, DType::u32));
   Tensor position = positions(shape, DType::u64);
-  return threefry(k0, k1, astype(bitwise_right_shift(position, 32), DType::u32),
-                  astype(position, DType::u32));
+  return encrypt(k0, k1, astype(bitwise_right_shift(position, 32), DType::u32),
+                 astype(position, DType::u32));
 }
 
 // Bits of the stored mantissa of a float.
@@ -162,8 +163,20 @@ Tensor fold_in(In key, In number) {
   if (!whole || counter.rank() != 0)
     throw_invalid(effective_source(number.where), "[random.fold_in] takes a whole number of rank 0",
                   number.tensor ? cat(", not ", number.tensor->type()) : "");
-  auto [first, second] = threefry(k0, k1, word(0), counter);
+  auto [first, second] = encrypt(k0, k1, word(0), counter);
   return concat({reshape(first, {1}), reshape(second, {1})});
+}
+
+std::pair<Tensor, Tensor> threefry(In key, In high, In low) {
+  SourceScope line(key.where);
+  auto [k0, k1] = words("threefry", key);
+  auto [x0, x1] =
+      std::pair{operand_tensor("random.threefry", high), operand_tensor("random.threefry", low)};
+  if (x0.dtype() != DType::u32 || x0.type() != x1.type())
+    throw_invalid(effective_source(key.where),
+                  "[random.threefry] a counter is two tensors of u32 of one shape, not ", x0.type(),
+                  " and ", x1.type());
+  return encrypt(k0, k1, x0, x1);
 }
 
 Tensor bits(In key, Shape shape, DType dtype) {

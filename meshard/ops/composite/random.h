@@ -13,6 +13,7 @@
 //     Tensor mask = random::bernoulli(random::fold_in(keys[1], step), 0.9, {32, 64});
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "meshard/graph/tensor.h"
@@ -29,6 +30,10 @@ std::vector<Tensor> split(In key, std::int64_t count = 2);
 /// The key of this key and a number: of a step, a layer, a rank. The number may be a tensor of rank
 /// 0; its low 32 bits count. @error invalid argument if it is not a whole number.
 Tensor fold_in(In key, In number);
+
+/// The generator itself: the two random words of the 64-bit counter (high, low) under a key. The
+/// counter's halves are u32, of one shape.
+std::pair<Tensor, Tensor> threefry(In key, In high, In low);
 
 /// Random bits as unsigned integers of `dtype`: u8, u16, u32 or u64.
 Tensor bits(In key, Shape shape, DType dtype = DType::u32);

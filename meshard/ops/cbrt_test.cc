@@ -1,0 +1,28 @@
+#include "meshard/ops/cbrt.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "tests/support/check_vjp.h"
+#include "tests/support/emitted.h"
+
+namespace meshard {
+namespace {
+
+TEST(Cbrt, Emits) {
+  Tensor x = from_host<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(emitted(cbrt(x)), R"(%0 = stablehlo.cbrt %arg0 : tensor<2x3xf32>)");
+}
+
+TEST(Cbrt, ComputesIntegersInF32) {
+  EXPECT_EQ(cbrt(from_host<std::int32_t>({1, 2}, {2})).type(), (TensorType{DType::f32, Shape{2}}));
+}
+
+TEST(Cbrt, DerivativeAtAPoint) {
+  Tensor y = cbrt(from_host<double>({8}, {1}));
+  Tensor slope = recorded_vjp(y, from_host<double>({1}, {1}))[0];
+  EXPECT_NEAR(interpret(slope).item<double>(), 1.0 / 12, 1e-12);
+}
+
+}  // namespace
+}  // namespace meshard

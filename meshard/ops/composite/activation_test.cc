@@ -1,0 +1,58 @@
+#include "meshard/ops/composite/activation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "meshard/graph/graph.h"
+#include "meshard/graph/leaf.h"
+#include "tests/support/check_vjp.h"
+#include "tests/support/interpreter.h"
+
+namespace meshard {
+namespace {
+
+const std::vector<double> kPoints{-3, -0.5, 0, 0.25, 2};
+
+void expect_near(const Tensor& got, double (*expected)(double), double tolerance = 1e-12) {
+  std::vector<double> values = interpret(got).to_vector<double>();
+  for (std::size_t i = 0; i < kPoints.size(); ++i)
+    EXPECT_NEAR(values[i], expected(kPoints[i]), tolerance) << kPoints[i];
+}
+Tensor points() { return from_host(kPoints, {5}); }
+
+TEST(Activation, Relu) {
+  expect_near(relu(points()), [](double x) { return std::fmax(x, 0); });
+  Tensor at_zero = relu(from_host<double>({0, NAN}, {2}));
+  EXPECT_TRUE(std::isnan(interpret(at_zero).at<double>({1})));
+  // where(x <= 0, 0, x): its third operand is x, and gets no cotangent at zero.
+  Tensor slope = recorded_vjp(at_zero, from_host<double>({1, 1}, {2}))[2];
+  EXPECT_EQ(interpret(slope), HostArray::from_vector<double>({0, 1}));
+}
+
+TEST(Activation, GeluIsTheDefinition) {
+  expect_near(gelu(points(), GeluForm::kErf),
+              [](double x) { return x * 0.5 * std::erfc(-x * std::sqrt(0.5)); });
+  // The tanh form stays within 5e-4 of it, and is not it.
+  auto definition = [](double x) { return x * 0.5 * std::erfc(-x * std::sqrt(0.5)); };
+  expect_near(gelu(points()), definition, 5e-4);
+  EXPECT_GT(std::abs(interpret(gelu(points())).at<double>({4}) - definition(2)), 1e-5);
+}
+
+TEST(Activation, GeluKeepsTheDtypeAndHasNoArguments) {
+  Tensor x = from_host(HostArray::zeros({DType::bf16, Shape{4}}));
+  EXPECT_EQ(gelu(x).dtype(), DType::bf16);
+  EXPECT_EQ(gelu(from_host<std::int32_t>({1, 2}, {2})).dtype(), DType::f32);
+  EXPECT_EQ(Graph::build({}, std::vector{gelu(x).value()}, 0).captured().size(), 1u);
+}
+
+TEST(Activation, SiluAndSoftplus) {
+  expect_near(silu(points()), [](double x) { return x / (1 + std::exp(-x)); });
+  expect_near(softplus(points()), [](double x) { return std::log(1 + std::exp(x)); });
+  std::vector<double> far =
+      interpret(softplus(from_host<double>({-1000, 1000}, {2}))).to_vector<double>();
+  EXPECT_EQ(far, (std::vector<double>{0, 1000}));
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,39 @@
+#include "meshard/ops/composite/logaddexp.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "meshard/graph/leaf.h"
+#include "tests/support/interpreter.h"
+
+namespace meshard {
+namespace {
+
+TEST(Logaddexp, IsTheLogarithmOfTheSum) {
+  std::vector<double> a{0, -1, 3, 0.5}, b{0, 2, -4, 0.25};
+  std::vector<double> got =
+      interpret(logaddexp(from_host(a, {4}), from_host(b, {4}))).to_vector<double>();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(got[i], std::log(std::exp(a[i]) + std::exp(b[i])), 1e-12) << i;
+}
+
+TEST(Logaddexp, NeverOverflows) {
+  const double kInf = INFINITY;
+  Tensor a = from_host<double>({1000, -1000, -kInf, -kInf, kInf, 1}, {6});
+  Tensor b = from_host<double>({1000, -1000, 5, -kInf, kInf, -kInf}, {6});
+  std::vector<double> got = interpret(logaddexp(a, b)).to_vector<double>();
+  EXPECT_NEAR(got[0], 1000 + std::log(2.0), 1e-12);
+  EXPECT_NEAR(got[1], -1000 + std::log(2.0), 1e-12);
+  EXPECT_EQ(got[2], 5);
+  EXPECT_EQ(got[3], -kInf);
+  EXPECT_EQ(got[4], kInf);
+  EXPECT_EQ(got[5], 1);
+}
+
+TEST(Logaddexp, ComputesIntegersInF32) {
+  EXPECT_EQ(logaddexp(from_host<std::int32_t>({1}, {1}), 2).dtype(), DType::f32);
+}
+
+}  // namespace
+}  // namespace meshard

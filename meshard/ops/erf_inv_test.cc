@@ -1,0 +1,31 @@
+#include "meshard/ops/erf_inv.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "tests/support/check_vjp.h"
+#include "tests/support/emitted.h"
+
+namespace meshard {
+namespace {
+
+TEST(ErfInv, Emits) {
+  Tensor x = from_host<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(emitted(erf_inv(x)),
+            R"(%0 = "chlo.erf_inv"(%arg0) : (tensor<2x3xf32>) -> tensor<2x3xf32>)");
+}
+
+TEST(ErfInv, ComputesIntegersInF32) {
+  EXPECT_EQ(erf_inv(from_host<std::int32_t>({1, 2}, {2})).type(),
+            (TensorType{DType::f32, Shape{2}}));
+}
+
+TEST(ErfInv, DerivativeAtAPoint) {
+  // sqrt(pi) / 2
+  Tensor y = erf_inv(from_host<double>({0}, {1}));
+  Tensor slope = recorded_vjp(y, from_host<double>({1}, {1}))[0];
+  EXPECT_NEAR(interpret(slope).item<double>(), 0.8862269254527580, 1e-12);
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,30 @@
+#include "meshard/ops/pow.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "tests/support/check_vjp.h"
+#include "tests/support/emitted.h"
+
+namespace meshard {
+namespace {
+
+TEST(Pow, Emits) {
+  Tensor x = from_host<float>({1, 2}, {2}), y = from_host<float>({3, 4}, {2});
+  EXPECT_EQ(emitted(pow(x, y)), "%0 = stablehlo.power %arg0, %arg1 : tensor<2xf32>");
+}
+
+TEST(Pow, DerivativeExistsAtZero) {
+  // d/da a^b = b a^(b-1): at a = 0 it is 0 for b = 0 and b = 2, and 1 for b = 1. d/db is 0 there.
+  Tensor result = pow(from_host<double>({0, 0, 0}, {3}), from_host<double>({0, 1, 2}, {3}));
+  std::vector<Tensor> slopes = recorded_vjp(result, from_host<double>({1, 1, 1}, {3}));
+  EXPECT_EQ(interpret(slopes[0]), HostArray::from_vector<double>({0, 1, 0}));
+  EXPECT_EQ(interpret(slopes[1]), HostArray::from_vector<double>({0, 0, 0}));
+}
+
+TEST(Pow, IntegersStayIntegers) {
+  EXPECT_EQ(pow(from_host<std::int32_t>({2, 3}, {2}), 2).dtype(), DType::i32);
+}
+
+}  // namespace
+}  // namespace meshard

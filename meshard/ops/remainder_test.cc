@@ -1,0 +1,31 @@
+#include "meshard/ops/remainder.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "tests/support/emitted.h"
+
+namespace meshard {
+namespace {
+
+TEST(Remainder, Emits) {
+  Tensor x = from_host<float>({1, 2}, {2}), y = from_host<float>({3, 4}, {2});
+  EXPECT_EQ(emitted(remainder(x, y)),
+            R"(%t0 = stablehlo.constant dense<0.0> : tensor<2xf32>
+%t1 = stablehlo.remainder %arg0, %arg1 : tensor<2xf32>
+%t2 = "stablehlo.compare"(%arg1, %t0) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+%t3 = "stablehlo.compare"(%t1, %t0) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+%t4 = stablehlo.xor %t3, %t2 : tensor<2xi1>
+%t5 = "stablehlo.compare"(%t1, %t0) <{comparison_direction = #stablehlo<comparison_direction NE>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+%t6 = stablehlo.and %t5, %t4 : tensor<2xi1>
+%t7 = stablehlo.add %t1, %arg1 : tensor<2xf32>
+%0 = "stablehlo.select"(%t6, %t7, %t1) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>)");
+}
+
+TEST(Remainder, OfUnsignedIntegersIsOneOp) {
+  Tensor x = from_host<std::uint8_t>({1, 2}, {2});
+  EXPECT_EQ(emitted(remainder(x, x)), "%0 = stablehlo.remainder %arg0, %arg1 : tensor<2xui8>");
+}
+
+}  // namespace
+}  // namespace meshard
