@@ -66,15 +66,15 @@ class ProgramReport {
   /// What a report is made of.
   struct Parts {
     std::string name;
-    std::optional<Mesh> mesh;
+    std::optional<Mesh> mesh = std::nullopt;
     /// Parameters, then captured values.
-    std::vector<ValuePlacement> arguments;
+    std::vector<ValuePlacement> arguments = {};
     /// How many of the arguments are captured values.
     std::size_t num_captured = 0;
-    std::vector<ValuePlacement> results;
-    std::vector<Collective> collectives;
+    std::vector<ValuePlacement> results = {};
+    std::vector<Collective> collectives = {};
     /// None if the plugin does not tell.
-    std::optional<MemoryUse> memory;
+    std::optional<MemoryUse> memory = std::nullopt;
   };
   explicit ProgramReport(Parts parts);
 
