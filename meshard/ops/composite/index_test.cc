@@ -1,0 +1,52 @@
+#include "meshard/ops/composite/index.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/ops/op_testutil.h"
+#include "tests/support/interpreter.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+Tensor grid() {
+  return from_host<std::int32_t>({0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23}, {3, 4});
+}
+HostArray ints(std::vector<std::int32_t> values, Shape shape) {
+  return HostArray::from_vector(std::move(values), std::move(shape));
+}
+
+// As NumPy answers.
+TEST(Index, AsInNumPy) {
+  Tensor x = grid();
+  EXPECT_EQ(interpret(index(x, {1})), ints({10, 11, 12, 13}, {4}));
+  EXPECT_EQ(interpret(index(x, {-1, -2})), ints({22}, {}));
+  EXPECT_EQ(interpret(index(x, {whole, range(1, 3)})), ints({1, 2, 11, 12, 21, 22}, {3, 2}));
+  EXPECT_EQ(interpret(index(x, {range(0, none, 2), 0})), ints({0, 20}, {2}));
+  EXPECT_EQ(interpret(index(x, {ellipsis, range(-2, none)})), ints({2, 3, 12, 13, 22, 23}, {3, 2}));
+  EXPECT_EQ(interpret(index(x, {newaxis, 0, newaxis})), ints({0, 1, 2, 3}, {1, 1, 4}));
+  EXPECT_EQ(interpret(index(x, {range(none, -1), 3})), ints({3, 13}, {2}));
+  EXPECT_EQ(index(x, {range(2, 1)}).shape(), (Shape{0, 4}));
+  EXPECT_EQ(index(x, {range(-100, 100)}).value(), x.value());
+  EXPECT_EQ(index(x, {}).value(), x.value());
+}
+
+TEST(Index, Errors) {
+  EXPECT_TRUE(throws_error([] { index(grid(), {3}); }, ErrorCode::kOutOfRange,
+                           {"index_test.cc:", "3 is outside dimension 0 = 3 of i32[3,4]"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        index(grid(), {0, 0, 0});
+      },
+      ErrorCode::kInvalidArgument, {"3 dimensions", "i32[3,4] has 2"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        index(grid(), {ellipsis, ellipsis});
+      },
+      ErrorCode::kInvalidArgument, {"2 ellipses"}));
+  EXPECT_TRUE(throws_error([] { index(grid(), {range(0, 2, 0)}); }, ErrorCode::kInvalidArgument,
+                           {"stride of dimension 0 is 0"}));
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,47 @@
+#include "meshard/ops/composite/mark_sharding.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/record.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/op_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+const Mesh kMesh({{"x", 2}});
+
+TEST(MarkSharding, OfARecordedValueIsAConstraint) {
+  Tensor sum = add(input({4, 8}), 1);
+  Tensor marked = mark_sharding(sum, kMesh, P("x"));
+  EXPECT_EQ(marked.value()->op().name, "sharding_constraint");
+  EXPECT_EQ(*marked.sharding(), Sharding(kMesh, P("x", none)));
+  EXPECT_FALSE(sum.sharding());
+  // The same again, in any spelling, is the same tensor.
+  EXPECT_EQ(mark_sharding(marked, kMesh, P("x", none)).value(), marked.value());
+  EXPECT_EQ(mark_sharding(marked, Sharding(kMesh, P("x"))).value(), marked.value());
+}
+
+TEST(MarkSharding, OnlyRecordsInATraceAndUnderDifferentiation) {
+  Tensor data = input({4, 8});
+  {
+    TraceScope trace;
+    EXPECT_EQ(mark_sharding(data, kMesh, P("x")).value()->op().name, "sharding_constraint");
+  }
+  KeepOperandsScope keep;
+  EXPECT_EQ(mark_sharding(data, kMesh, P("x")).value()->op().name, "sharding_constraint");
+}
+
+TEST(MarkSharding, Errors) {
+  EXPECT_TRUE(throws_error(
+      [] { mark_sharding(input({4}), kMesh, P("x", none)); }, ErrorCode::kInvalidArgument,
+      {"mark_sharding_test.cc:", "[mark_sharding]", "2 dimensions", "f32[4] has 1"}));
+  EXPECT_TRUE(throws_error([] { mark_sharding(input({4}), Sharding(kMesh, P("x", none))); },
+                           ErrorCode::kInvalidArgument, {"2 dimensions", "f32[4] has 1"}));
+  EXPECT_TRUE(throws_error([] { mark_sharding(input({4}), kMesh, P("y")); }, ErrorCode::kNotFound,
+                           {"no axis \"y\"", "mesh<x=2>"}));
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,64 @@
+#include "meshard/ops/reshape.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/ops/op_testutil.h"
+#include "tests/support/emitted.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+TEST(Reshape, FillsInTheSizeLeftOut) {
+  EXPECT_EQ(reshape(input({4, 6}), {-1}).shape(), Shape{24});
+  EXPECT_EQ(reshape(input({4, 6}), {8, -1}).shape(), (Shape{8, 3}));
+  EXPECT_EQ(reshape(input({0, 6}), {3, -1}).shape(), (Shape{3, 0}));
+  EXPECT_EQ(reshape(input({1}), {}).shape(), Shape{});
+}
+
+TEST(Reshape, OfTheSameShapeIsTheSameTensor) {
+  Tensor x = input({4, 6});
+  EXPECT_EQ(reshape(x, {4, -1}).value(), x.value());
+}
+
+TEST(Reshape, Errors) {
+  Tensor x = input({4, 6});
+  EXPECT_TRUE(throws_error(
+      [&] {
+        reshape(x, {5, 5});
+      },
+      ErrorCode::kInvalidArgument,
+      {"reshape_test.cc:", "[reshape]", "f32[4,6] has 24", "[5, 5] has 25"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        reshape(x, {-1, -1});
+      },
+      ErrorCode::kInvalidArgument, {"more than one size is -1"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        reshape(x, {7, -1});
+      },
+      ErrorCode::kInvalidArgument, {"nothing fits", "24", "7"}));
+  EXPECT_TRUE(throws_error([&] { reshape(x, {-2, 3}); }, ErrorCode::kInvalidArgument, {"-2"}));
+}
+
+TEST(Reshape, Emits) {
+  EXPECT_EQ(emitted(reshape(input({4, 6}), {24})),
+            "%0 = \"stablehlo.reshape\"(%arg0) : (tensor<4x6xf32>) -> tensor<24xf32>");
+}
+
+// Worked out by hand: a factor on both sides keeps its shards in place.
+TEST(Reshape, RulePassesTheMajorPartThrough) {
+  auto rule = [](Shape from, Shape to) { return rule_of(reshape(input(from), to)); };
+  EXPECT_EQ(rule({32}, {8, 4}), "([ij])->([i, j]) {i=8, j=4}");
+  EXPECT_EQ(rule({8, 4}, {32}), "([i, j])->([ij]) {i=8, j=4}");
+  EXPECT_EQ(rule({8, 16}, {2, 4, 16}), "([ij, k])->([i, j, k]) {i=2, j=4, k=16}");
+  EXPECT_EQ(rule({8, 16}, {16, 8}), "([i, jk])->([ij, k]) {i=8, j=2, k=8}");
+  EXPECT_EQ(rule({8, 16}, {8, 1, 16}), "([i, k])->([i, j, k]) {i=8, j=1, k=16}");
+  EXPECT_EQ(
+      rule({6, 4, 8}, {4, 6, 8}),
+      "([ij, k, n])->([il, m, n]) {i=2, j=3, k=4, l=2, m=6, n=8} need_replication={j, k, l, m}");
+}
+
+}  // namespace
+}  // namespace meshard
