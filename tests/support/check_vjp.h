@@ -18,8 +18,7 @@ inline std::vector<Tensor> recorded_vjp(const Tensor& result, const Tensor& cota
   std::vector<Tensor> operands, out(node.operands().size());
   for (const Value& operand : node.operands()) operands.emplace_back(operand);
   std::unique_ptr<bool[]> needed(new bool[operands.size() + 1]);
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    needed[i] = is_floating(operands[i].dtype());
+  for (std::size_t i = 0; i < operands.size(); ++i) needed[i] = is_floating(operands[i].dtype());
   VjpCall call{.node = node,
                .operands = operands,
                .results = {&result, 1},
@@ -53,7 +52,8 @@ inline void check_vjp(const OpDef& op) {
     ASSERT_EQ(result.value()->op().name, op.name);
     // Finite differences of the op's own operands: broadcasts have their own vjp.
     std::vector<HostArray> at;
-    for (const Value& operand : result.value()->operands()) at.push_back(interpret(Tensor(operand)));
+    for (const Value& operand : result.value()->operands())
+      at.push_back(interpret(Tensor(operand)));
     HostArray weights = source.uniform(DType::f64, result.shape(), 0.5, 1.5);
     std::vector<Tensor> cotangents = recorded_vjp(result, from_host(weights));
     auto loss = [&](std::vector<HostArray> operands) {

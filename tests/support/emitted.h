@@ -8,17 +8,20 @@
 
 namespace meshard {
 
-/// A module of one function that does what the node of `tensor` does; its operands are the arguments.
+/// A module of one function that does what the node of `tensor` does; its operands are the
+/// arguments.
 inline std::string emitted_module(const Tensor& tensor) {
   const Node& node = *tensor.value().node();
-  OpCall call{.op = node.op(), .attributes = node.attributes(), .operands = {}, .results = {}, .where = {}};
+  OpCall call{
+      .op = node.op(), .attributes = node.attributes(), .operands = {}, .results = {}, .where = {}};
   std::vector<stablehlo::ArgumentText> arguments;
   std::vector<stablehlo::ResultText> returned;
   std::vector<stablehlo::Typed> operands, results;
   for (const Value& operand : node.operands()) {
     const TensorType& type = operand.type();
     call.operands.push_back(&type);
-    operands.emplace_back(stablehlo::Value::argument(static_cast<std::int32_t>(arguments.size())), type);
+    operands.emplace_back(stablehlo::Value::argument(static_cast<std::int32_t>(arguments.size())),
+                          type);
     arguments.push_back({.type = &type, .sharding = {}, .name = {}, .attributes = {}});
   }
   for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {

@@ -1,6 +1,6 @@
-// An oracle for tests of recorded programs: computes a graph with plain loops, one op after the other, far
-// from StableHLO and every compiler. Knows the element-wise ops, iota, constant, reshape,
-// broadcast_in_dim, slice, concat and sum.
+// An oracle for tests of recorded programs: computes a graph with plain loops, one op after the
+// other, far from StableHLO and every compiler. Knows the element-wise ops, iota, constant,
+// reshape, broadcast_in_dim, slice, concat and sum.
 //
 // Floats are computed in double and rounded to the dtype after each op; integers wrap.
 #pragma once
@@ -62,10 +62,11 @@ class Interpreter {
   }
 
   static double rounded(DType dtype, double value) {
-    return visit_dtype(dtype, [&]<class T>() { return static_cast<double>(static_cast<T>(value)); });
+    return visit_dtype(dtype,
+                       [&]<class T>() { return static_cast<double>(static_cast<T>(value)); });
   }
   static std::int64_t wrapped(DType dtype, std::int64_t value) {
-    if (dtype == DType::bool_) return value != 0;
+    if (dtype == DType::bool_) return value & 1;
     int bits = 8 * static_cast<int>(size_in_bytes(dtype));
     if (bits == 64) return value;
     auto kept = static_cast<std::uint64_t>(value) << (64 - bits);
@@ -135,6 +136,12 @@ class Interpreter {
       fill([&](std::size_t i) {
         return std::min(std::max(in[0]->real[i], in[1]->real[i]), in[2]->real[i]);
       });
+    } else if (name == "clip") {
+      auto smaller = whole_binary("minimum", out.type.dtype);
+      auto larger = whole_binary("maximum", out.type.dtype);
+      fill([&](std::size_t i) {
+        return smaller(larger(in[0]->whole[i], in[1]->whole[i]), in[2]->whole[i]);
+      });
     } else {
       unknown(name);
     }
@@ -148,8 +155,10 @@ class Interpreter {
   // Ops that move elements. `from[i]` is the element of the operand that becomes element i.
   static void gather(const Array& in, Array& out, const std::vector<std::size_t>& from) {
     for (std::size_t i : from) {
-      if (out.floating()) out.real.push_back(in.real[i]);
-      else out.whole.push_back(in.whole[i]);
+      if (out.floating())
+        out.real.push_back(in.real[i]);
+      else
+        out.whole.push_back(in.whole[i]);
     }
   }
   // The index of element `flat` along each dimension.
@@ -164,7 +173,8 @@ class Interpreter {
   }
   static std::size_t flat_of(const Shape& shape, const std::vector<std::int64_t>& index) {
     std::int64_t flat = 0;
-    for (int d = 0; d < shape.rank(); ++d) flat = flat * shape[d] + index[static_cast<std::size_t>(d)];
+    for (int d = 0; d < shape.rank(); ++d)
+      flat = flat * shape[d] + index[static_cast<std::size_t>(d)];
     return static_cast<std::size_t>(flat);
   }
 
@@ -179,8 +189,10 @@ class Interpreter {
       auto dimension = static_cast<std::size_t>(node.attributes_as<IotaAttributes>().dimension);
       for (std::size_t i = 0; i < count; ++i) {
         std::int64_t value = index_of(shape, i)[dimension];
-        if (out.floating()) out.real.push_back(rounded(out.type.dtype, static_cast<double>(value)));
-        else out.whole.push_back(wrapped(out.type.dtype, value));
+        if (out.floating())
+          out.real.push_back(rounded(out.type.dtype, static_cast<double>(value)));
+        else
+          out.whole.push_back(wrapped(out.type.dtype, value));
       }
     } else if (name == "reshape" || name == "stop_gradient") {
       for (std::size_t i = 0; i < count; ++i) from.push_back(i);
@@ -191,8 +203,8 @@ class Interpreter {
       for (std::size_t i = 0; i < count; ++i) {
         std::vector<std::int64_t> index = index_of(shape, i), source;
         for (std::size_t d = 0; d < to.size(); ++d)
-          source.push_back(small[static_cast<int>(d)] == 1 ? 0
-                                                           : index[static_cast<std::size_t>(to[d])]);
+          source.push_back(
+              small[static_cast<int>(d)] == 1 ? 0 : index[static_cast<std::size_t>(to[d])]);
         from.push_back(flat_of(small, source));
       }
       gather(*in[0], out, from);
@@ -256,7 +268,9 @@ class Interpreter {
         {"negative", [](double x) { return -x; }},
         {"round", [](double x) { return std::nearbyint(x); }},
         {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
-        {"sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }},
+        {"sign", [](double x) { return x > 0   ? 1.0
+                                       : x < 0 ? -1.0
+                                               : x; }},
         {"sin", [](double x) { return std::sin(x); }},
         {"sqrt", [](double x) { return std::sqrt(x); }},
         {"tan", [](double x) { return std::tan(x); }},
@@ -287,8 +301,12 @@ class Interpreter {
         {"greater_equal", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
         {"less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
         {"less_equal", [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
-        {"maximum", [](double a, double b) { return a != a ? a : b > a || b != b ? b : a; }},
-        {"minimum", [](double a, double b) { return a != a ? a : b < a || b != b ? b : a; }},
+        {"maximum", [](double a, double b) { return a != a            ? a
+                                                    : b > a || b != b ? b
+                                                                      : a; }},
+        {"minimum", [](double a, double b) { return a != a            ? a
+                                                    : b < a || b != b ? b
+                                                                      : a; }},
         {"multiply", [](double a, double b) { return a * b; }},
         {"not_equal", [](double a, double b) { return a != b ? 1.0 : 0.0; }},
         {"pow", [](double a, double b) { return std::pow(a, b); }},
@@ -304,11 +322,15 @@ class Interpreter {
     using U = std::uint64_t;
     int bits = dtype == DType::bool_ ? 1 : 8 * static_cast<int>(size_in_bytes(dtype));
     bool is_u64 = dtype == DType::u64;
-    auto below = [is_u64](I a, I b) { return is_u64 ? static_cast<U>(a) < static_cast<U>(b) : a < b; };
+    auto below = [is_u64](I a, I b) {
+      return is_u64 ? static_cast<U>(a) < static_cast<U>(b) : a < b;
+    };
     auto same = [](U value) { return static_cast<I>(value); };
     if (name == "add") return [=](I a, I b) { return same(static_cast<U>(a) + static_cast<U>(b)); };
-    if (name == "subtract") return [=](I a, I b) { return same(static_cast<U>(a) - static_cast<U>(b)); };
-    if (name == "multiply") return [=](I a, I b) { return same(static_cast<U>(a) * static_cast<U>(b)); };
+    if (name == "subtract")
+      return [=](I a, I b) { return same(static_cast<U>(a) - static_cast<U>(b)); };
+    if (name == "multiply")
+      return [=](I a, I b) { return same(static_cast<U>(a) * static_cast<U>(b)); };
     if (name == "remainder") return [](I a, I b) { return ((a % b) + b) % b; };
     if (name == "maximum") return [=](I a, I b) { return below(a, b) ? b : a; };
     if (name == "minimum") return [=](I a, I b) { return below(b, a) ? b : a; };
