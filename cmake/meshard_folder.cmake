@@ -9,6 +9,11 @@ if(MESHARD_SANITIZE)
   target_link_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE})
 endif()
 
+# meshard_test_flags(TARGET): test code is compiled once and run for moments, so it is not optimised.
+function(meshard_test_flags target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+endfunction()
+
 # meshard_folder(NAME [DEPENDS folder...])
 #
 # One folder of meshard/ is one library target meshard_NAME of all its sources, and one test program
@@ -34,6 +39,7 @@ function(meshard_folder name)
   if(MESHARD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE meshard_${name} GTest::gmock_main)
+    meshard_test_flags(${name}_test)
     add_test(NAME ${name}_test COMMAND ${name}_test)
   endif()
 endfunction()

@@ -9,6 +9,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/meshard/ DESTINATION ${CMAKE_INSTALL_INC
         COMPONENT meshard
         FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
         PATTERN "internal" EXCLUDE PATTERN "*_testutil.h" EXCLUDE)
+install(FILES ${PROJECT_BINARY_DIR}/include/meshard/ops/all.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshard/ops COMPONENT meshard)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/meshard)
 install(EXPORT meshardTargets NAMESPACE meshard:: FILE meshardConfig.cmake DESTINATION ${package_folder}
         COMPONENT meshard)

@@ -10,6 +10,7 @@ set_target_properties(meshard PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_V
                                          SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_compile_features(meshard PUBLIC cxx_std_20)
 target_include_directories(meshard PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                          $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                                           $<INSTALL_INTERFACE:include>)
 # -pthread and libdl are part of libc in glibc 2.34 and later; older ones need them named.
 target_link_libraries(meshard PUBLIC $<BUILD_INTERFACE:meshard_flags> ${CMAKE_DL_LIBS} -pthread)
