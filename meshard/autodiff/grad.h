@@ -96,7 +96,9 @@ auto value_and_grad(F f) {
             return std::tuple<>();
           }
         };
-        std::tuple ordered{one(std::integral_constant<std::size_t, I>{})...};
+        // Types spelled out: deduced from a single tuple, it would be a copy of that tuple.
+        std::tuple<decltype(one(std::integral_constant<std::size_t, I>{}))...> ordered{
+            one(std::integral_constant<std::size_t, I>{})...};
         return std::apply([](auto&... each) { return std::tuple_cat(each...); }, ordered);
       }(std::index_sequence_for<Arguments...>{});
       if constexpr (sizeof...(Wanted) == 1)

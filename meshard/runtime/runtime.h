@@ -11,13 +11,13 @@ namespace meshard {
 
 struct RuntimeOptions {
   /// Path of the plugin; empty: MESHARD_PLUGIN, else the first one found for `platform`.
-  std::string plugin;
+  std::string plugin = {};
   /// `cpu`, `cuda`, `tpu`; empty: MESHARD_PLATFORM, else cpu.
-  std::string platform;
+  std::string platform = {};
   /// Virtual devices of the CPU platform; 0: MESHARD_CPU_DEVICES, else 8.
   int cpu_devices = 0;
   /// Passed to the plugin as they are, after a check of names and types.
-  std::vector<pjrt::NamedValue> client_options;
+  std::vector<pjrt::NamedValue> client_options = {};
 };
 
 /// Says how the runtime is to be made. Call it before the first tensor is computed or placed.

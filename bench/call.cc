@@ -1,0 +1,152 @@
+// Calls of compiled programs beside the C API that runs the same module.
+#include <string>
+#include <vector>
+
+#include "bench/on_devices.h"
+#include "bench/raw_api.h"
+#include "bench/report.h"
+#include "bench/timing.h"
+
+namespace meshard::bench {
+namespace {
+
+Tensor matmul_of(Tensor x, Tensor w) { return matmul(x, w); }
+
+std::vector<Tensor> halve_and_add(std::vector<Tensor> parameters) {
+  for (Tensor& each : parameters) each = each * 0.5f + 1.0f;
+  return parameters;
+}
+
+Tensor ones(Shape shape, const Mesh& mesh, const PartitionSpec& spec) {
+  return mark_sharding(from_host(HostArray::full<float>(std::move(shape), 1.0f)), mesh, spec);
+}
+
+Row call_row(std::string name, std::string work, OursAndFloor times, double allowed) {
+  return {.name = std::move(name),
+          .work = std::move(work),
+          .unit = "us",
+          .ours = times.ours,
+          .floor = times.floor,
+          .floor_name = "the same module through the C API",
+          .goal = allowed == 1.05 ? "at most 1.05 times" : "at most 1.10 times",
+          .bound = allowed * times.floor};
+}
+
+void matmul_row(Report& report) {
+  Mesh mesh({{"tp", 8}});
+  Tensor x = ones({8, 64}, mesh, P()), w = ones({64, 64}, mesh, P(none, "tp"));
+  auto step = jit(&matmul_of, {.name = "matmul"});
+  wait_for(step(x, w));
+  std::vector<Tensor> arguments{x, w};
+  RawProgram raw(raw_runtime_client(), module_of(step), 8, shard_shapes(arguments));
+  constexpr int kCalls = 100;
+  OursAndFloor times = in_turns(
+      15,
+      [&] {
+        double begin = now();
+        for (int i = 0; i < kCalls; ++i) wait_for(step(x, w));
+        return (now() - begin) / kCalls;
+      },
+      [&] {
+        double begin = now();
+        for (int i = 0; i < kCalls; ++i) {
+          raw.launch();
+          raw.await();
+          raw.free_outputs();
+        }
+        return (now() - begin) / kCalls;
+      });
+  report.add(call_row("call.matmul", "tiny matmul, weight split over 8 devices, call and wait",
+                      times, 1.05));
+}
+
+// `calls` calls, each with the results of the one before; waits after each, or only after the last
+// (fewer than the 32 launches that the CPU plugin can have under way).
+void parameter_row(Report& report, int count, bool donate, bool chained) {
+  Mesh mesh({{"tp", 8}});
+  std::vector<Tensor> state;
+  for (int i = 0; i < count; ++i) state.push_back(ones({8, 8}, mesh, P("tp")));
+  JitOptions options{.name = "parameters"};
+  if (donate) options.donate = {0};
+  auto step = jit(&halve_and_add, options);
+  state = step(state);
+  wait_for(state.back());
+  RawProgram raw(raw_runtime_client(), module_of(step), 8, shard_shapes(state));
+  const int calls = count >= 200 ? 8 : 24;
+  OursAndFloor times = in_turns(
+      15,
+      [&] {
+        double begin = now();
+        for (int i = 1; i <= calls; ++i) {
+          std::vector<Tensor> next = step(state);
+          if (!chained || i == calls) wait_for(next.back());
+          state = std::move(next);
+        }
+        return (now() - begin) / calls;
+      },
+      [&] {
+        double begin = now();
+        for (int i = 1; i <= calls; ++i) {
+          bool wait = !chained || i == calls;
+          raw.launch(wait);
+          if (wait) raw.await();
+          raw.outputs_become_arguments();
+        }
+        return (now() - begin) / calls;
+      });
+  std::string name = "call.params" + std::to_string(count) + (donate ? ".donated" : "") +
+                     (chained ? ".chained" : "");
+  std::string work = std::to_string(count) + " parameters on 8 devices" +
+                     (donate ? ", donated" : "") +
+                     (chained ? ", calls in a row without waiting" : ", call and wait");
+  report.add(call_row(name, work, times, count >= 200 ? 1.10 : 1.05));
+}
+
+}  // namespace
+
+void call_rows(Report& report) {
+  matmul_row(report);
+  for (int count : {2, 20, 200})
+    for (bool donate : {false, true})
+      for (bool chained : {false, true}) parameter_row(report, count, donate, chained);
+}
+
+void single_rows(Report& report) {
+  Mesh mesh({{"one", 1}});
+  Tensor x = ones({8, 64}, mesh, P()), w = ones({64, 64}, mesh, P());
+  auto step = jit(&matmul_of, {.name = "matmul"});
+  wait_for(step(x, w));
+  std::vector<Tensor> arguments{x, w};
+  RawProgram raw(raw_runtime_client(), module_of(step), 1, shard_shapes(arguments));
+  constexpr int kCalls = 200;
+  OursAndFloor times = in_turns(
+      15,
+      [&] {
+        double time = 0;
+        for (int i = 0; i < kCalls; ++i) {
+          double begin = now();
+          Tensor y = step(x, w);
+          time += now() - begin;
+          wait_for(y);
+        }
+        return time / kCalls;
+      },
+      [&] {
+        double time = 0;
+        for (int i = 0; i < kCalls; ++i) {
+          double begin = now();
+          raw.launch();
+          time += now() - begin;
+          raw.await();
+          raw.free_outputs();
+        }
+        return time / kCalls;
+      });
+  Row row =
+      call_row("single.matmul", "tiny matmul on one device, until the call returns", times, 1.05);
+  row.goal = "at most 0.5 us more";
+  row.bound = times.floor + 0.5;
+  report.add(row);
+}
+
+}  // namespace meshard::bench

@@ -1,0 +1,72 @@
+#include "bench/gpt_model.h"
+
+#include <cmath>
+
+namespace meshard::bench {
+namespace {
+
+Tensor normalised(const Tensor& x, const Tensor& scale, const Tensor& shift) {
+  Tensor centre = mean(x, -1, true);
+  Tensor variance = mean(square(x - centre), -1, true);
+  return (x - centre) * rsqrt(variance + 1e-5f) * scale + shift;
+}
+
+Tensor attention(const GptBlock& block, const Tensor& h, std::int64_t per_head) {
+  Tensor q = einsum("btd,dhk->bhtk", {h, block.query});
+  Tensor k = einsum("btd,dhk->bhtk", {h, block.key});
+  Tensor v = einsum("btd,dhk->bhtk", {h, block.value});
+  Tensor scores = einsum("bhtk,bhsk->bhts", {q, k}) * (1.0f / std::sqrt(float(per_head)));
+  std::int64_t length = h.dim(1);
+  Tensor mask =
+      greater_equal(iota(DType::i32, {length, length}, 0), iota(DType::i32, {length, length}, 1));
+  scores = where(mask, scores, -1e30f);
+  scores = scores - stop_gradient(max(scores, -1, true));
+  Tensor weights = exp(scores);
+  weights = weights / sum(weights, -1, true);
+  return einsum("bthk,hkd->btd", {einsum("bhts,bhsk->bthk", {weights, v}), block.out});
+}
+
+Tensor bump(const Tensor& u) {
+  return 0.5f * u * (1.0f + tanh(0.7978845608028654f * (u + 0.044715f * (u * u * u))));
+}
+
+Tensor loss_of(const GptSizes& sizes, const Mesh& mesh, const Gpt& gpt, const Tensor& tokens,
+               const Tensor& targets) {
+  auto spread = [&](const Tensor& x) { return mark_sharding(x, mesh, P("dp", none, none)); };
+  Tensor x = spread(take(gpt.words, tokens, 0) + gpt.positions);
+  for (const GptBlock& block : gpt.blocks) {
+    Tensor h = normalised(x, block.norm1_scale, block.norm1_shift);
+    x = spread(x + attention(block, h, sizes.width / sizes.heads));
+    h = normalised(x, block.norm2_scale, block.norm2_shift);
+    x = spread(x + matmul(bump(matmul(h, block.up) + block.up_bias), block.down) + block.down_bias);
+  }
+  Tensor logits = matmul(normalised(x, gpt.norm_scale, gpt.norm_shift), gpt.head);
+  return cross_entropy(logits, targets);
+}
+
+}  // namespace
+
+std::pair<GptState, Tensor> gpt_step(const GptSizes& sizes, const Mesh& mesh, const GptState& state,
+                                     const Tensor& tokens, const Tensor& targets) {
+  constexpr float kRate = 1e-3f, kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-8f;
+  auto [loss, gradient] = value_and_grad(
+      [&](const Gpt& gpt) { return loss_of(sizes, mesh, gpt, tokens, targets); })(state.model);
+  Tensor steps = state.steps + 1;
+  Tensor count = astype(steps, DType::f32);
+  Tensor rate = kRate * sqrt(1.0f - pow(kBeta2, count)) / (1.0f - pow(kBeta1, count));
+  std::vector<Tensor> weights = structure::tensors(state.model);
+  std::vector<Tensor> means = structure::tensors(state.mean);
+  std::vector<Tensor> squares = structure::tensors(state.square);
+  std::vector<Tensor> gradients = structure::tensors(gradient);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    means[i] = kBeta1 * means[i] + (1 - kBeta1) * gradients[i];
+    squares[i] = kBeta2 * squares[i] + (1 - kBeta2) * gradients[i] * gradients[i];
+    weights[i] = weights[i] - rate * means[i] / (sqrt(squares[i]) + kEpsilon);
+  }
+  GptState next{structure::with_tensors(state.model, weights),
+                structure::with_tensors(state.mean, means),
+                structure::with_tensors(state.square, squares), steps};
+  return {next, loss};
+}
+
+}  // namespace meshard::bench

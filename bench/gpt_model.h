@@ -1,0 +1,77 @@
+// A small GPT and its training step: the program that tracing is measured with.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "meshard/meshard.h"
+
+namespace meshard::bench {
+
+struct GptSizes {
+  std::int64_t layers = 12, width = 256, heads = 4, hidden = 1024, length = 128, words = 1024,
+               batch = 8;
+};
+
+struct GptBlock {
+  Tensor norm1_scale, norm1_shift, query, key, value, out, norm2_scale, norm2_shift, up, up_bias,
+      down, down_bias;
+  MESHARD_FIELDS(norm1_scale, norm1_shift, query, key, value, out, norm2_scale, norm2_shift, up,
+                 up_bias, down, down_bias)
+};
+
+struct Gpt {
+  Tensor words, positions, norm_scale, norm_shift, head;
+  std::vector<GptBlock> blocks;
+  MESHARD_FIELDS(words, positions, norm_scale, norm_shift, head, blocks)
+};
+
+/// What a step turns into the next.
+struct GptState {
+  Gpt model, mean, square;
+  Tensor steps;
+  MESHARD_FIELDS(model, mean, square, steps)
+};
+
+/// Calls `make(type, spec)` for each parameter and puts what it returns in its place. The mesh has
+/// the axes "dp" and "tp".
+template <class Make>
+Gpt make_gpt(const GptSizes& sizes, Make&& make);
+
+/// One step of Adam on a batch of i32[batch, length] tokens and targets: the next state and the
+/// loss.
+std::pair<GptState, Tensor> gpt_step(const GptSizes& sizes, const Mesh& mesh, const GptState& state,
+                                     const Tensor& tokens, const Tensor& targets);
+
+template <class Make>
+Gpt make_gpt(const GptSizes& s, Make&& make) {
+  auto f32 = [&](std::initializer_list<std::int64_t> shape, const PartitionSpec& spec) {
+    return make(TensorType{DType::f32, Shape(shape)}, spec);
+  };
+  std::int64_t per_head = s.width / s.heads;
+  Gpt gpt;
+  gpt.words = f32({s.words, s.width}, P());
+  gpt.positions = f32({s.length, s.width}, P());
+  gpt.norm_scale = f32({s.width}, P());
+  gpt.norm_shift = f32({s.width}, P());
+  gpt.head = f32({s.width, s.words}, P(none, "tp"));
+  for (std::int64_t i = 0; i < s.layers; ++i) {
+    GptBlock block;
+    block.norm1_scale = f32({s.width}, P());
+    block.norm1_shift = f32({s.width}, P());
+    block.query = f32({s.width, s.heads, per_head}, P(none, "tp", none));
+    block.key = f32({s.width, s.heads, per_head}, P(none, "tp", none));
+    block.value = f32({s.width, s.heads, per_head}, P(none, "tp", none));
+    block.out = f32({s.heads, per_head, s.width}, P("tp", none, none));
+    block.norm2_scale = f32({s.width}, P());
+    block.norm2_shift = f32({s.width}, P());
+    block.up = f32({s.width, s.hidden}, P(none, "tp"));
+    block.up_bias = f32({s.hidden}, P("tp"));
+    block.down = f32({s.hidden, s.width}, P("tp", none));
+    block.down_bias = f32({s.width}, P());
+    gpt.blocks.push_back(std::move(block));
+  }
+  return gpt;
+}
+
+}  // namespace meshard::bench

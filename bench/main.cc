@@ -1,0 +1,91 @@
+// The benchmarks: what meshard needs for its work, beside what the machine allows, in one run.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/report.h"
+
+namespace meshard::bench {
+namespace {
+
+const Group kGroups[] = {
+    {"record", "recording ops", record_rows},
+    {"step", "tracing, differentiating and lowering a training step", step_rows},
+    {"call", "calling compiled programs on 8 devices", call_rows},
+    {"single", "calling a compiled program on one device", single_rows},
+    {"place", "host arrays onto devices", place_rows},
+    {"gather", "arrays on devices to the host", gather_rows},
+    {"start", "the start of a process", start_rows},
+};
+
+int usage(int status) {
+  std::puts("usage: meshard-bench [--only ROWS]... [--json FILE] [--peers]\n");
+  std::puts(
+      "Every row is measured in turns with its floor, what the machine allows; the least of each "
+      "counts.");
+  std::puts("Run it on a quiet machine: a row that is missed on a busy one says little.\n\nROWS:");
+  for (const Group& group : kGroups) std::printf("  %-8s %s\n", group.name, group.what);
+  std::puts(
+      "\n--peers: other projects' figures for the same rows. The folder MESHARD_PEERS holds the "
+      "scripts");
+  std::puts("that measure them; without it the recorded figures are shown.");
+  return status;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  std::vector<std::string> only;
+  std::string json;
+  bool peers = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    bool more = i + 1 < arguments.size();
+    if (argument == "--help" || argument == "-h") return usage(0);
+    if (argument == "--peers")
+      peers = true;
+    else if (argument == "--only" && more)
+      only.push_back(arguments[++i]);
+    else if (argument == "--json" && more)
+      json = arguments[++i];
+    else
+      return usage(2);
+  }
+  for (const std::string& name : only) {
+    bool known = false;
+    for (const Group& group : kGroups) known = known || name == group.name;
+    if (!known) return usage(2);
+  }
+
+  Report report;
+  for (const Group& group : kGroups) {
+    bool wanted = only.empty();
+    for (const std::string& name : only) wanted = wanted || name == group.name;
+    if (wanted) group.run(report);
+  }
+  std::printf("\n%s\n", report.summary().c_str());
+  if (peers) print_peers(report);
+  if (!json.empty() && !(std::ofstream(json) << report.json())) {
+    std::fprintf(stderr, "meshard-bench: cannot write %s\n", json.c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace meshard::bench
+
+int main(int count, char** list) {
+  setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0);  // the CPU plugin tells of each compile
+  std::vector<std::string> arguments(list + 1, list + count);
+  try {
+    if (arguments.size() > 1 && arguments[0] == "--child")
+      return meshard::bench::start_child({arguments.begin() + 1, arguments.end()});
+    return meshard::bench::run(arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "meshard-bench: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,38 @@
+// What the rows that run programs share.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "meshard/meshard.h"
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/lazy_evaluator.h"
+
+namespace meshard::bench {
+
+/// The shards of a computed tensor.
+inline const DeviceArray& shards_of(const Tensor& tensor) {
+  return static_cast<const DeviceArray&>(*tensor.value().storage());
+}
+
+/// Waits until every device has its part of `tensor`.
+inline void wait_for(const Tensor& tensor) {
+  for (const pjrt::Buffer& buffer : shards_of(tensor).buffers()) buffer.await_ready().value();
+}
+
+/// The text that the newest program of a jitted function was compiled from.
+template <class F>
+const std::string& module_of(const Jit<F>& function) {
+  return view_of(*function.programs().back()).program.lowered().text;
+}
+
+/// The sizes of one shard of each tensor.
+inline std::vector<std::vector<std::int64_t>> shard_shapes(std::span<const Tensor> tensors) {
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const Tensor& tensor : tensors) {
+    std::span<const std::int64_t> sizes = shards_of(tensor).buffers()[0].dimensions();
+    shapes.emplace_back(sizes.begin(), sizes.end());
+  }
+  return shapes;
+}
+
+}  // namespace meshard::bench

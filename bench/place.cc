@@ -1,0 +1,157 @@
+// Host arrays onto devices: 256 MB of f32 on 8 of them.
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench/on_devices.h"
+#include "bench/raw_api.h"
+#include "bench/report.h"
+#include "bench/timing.h"
+
+namespace meshard::bench {
+namespace {
+
+constexpr std::int64_t kSide = 8192;
+constexpr std::size_t kBytes = kSide * kSide * 4;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+double gigabytes_per_second(double microseconds) { return double(kBytes) / microseconds / 1e3; }
+
+// Copies into pages that nobody has touched, huge ones where the kernel has them: what our own
+// copies do.
+double copy_to_fresh_pages(const void* from, int threads) {
+  double begin = now();
+  void* mapped =
+      mmap(nullptr, kBytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto address = (reinterpret_cast<std::uintptr_t>(mapped) + kHugePage - 1) / kHugePage * kHugePage;
+  char* to = reinterpret_cast<char*>(address);
+  madvise(to, kBytes, MADV_HUGEPAGE);
+  std::size_t part = kBytes / static_cast<std::size_t>(threads);
+  auto copy = [&](int i) {
+    std::size_t first = static_cast<std::size_t>(i) * part;
+    std::memcpy(to + first, static_cast<const char*>(from) + first, part);
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back(copy, i);
+  copy(0);
+  for (std::thread& thread : others) thread.join();
+  double time = now() - begin;
+  munmap(mapped, kBytes + kHugePage);
+  return time;
+}
+
+// Rows of an aligned array straight through the C API: no byte is copied.
+double raw_zero_copy(const RawClient& client, const float* data) {
+  double begin = now();
+  std::vector<PJRT_Buffer*> buffers;
+  for (int d = 0; d < 8; ++d)
+    buffers.push_back(send(client, data + d * (kSide / 8) * kSide, {kSide / 8, kSide}, d,
+                           PJRT_HostBufferSemantics_kImmutableZeroCopy));
+  double time = now() - begin;
+  for (PJRT_Buffer* buffer : buffers) destroy_buffer(client.api, buffer);
+  return time;
+}
+
+struct Placed {
+  double time;
+  std::int64_t peak, copied;
+};
+
+Placed place_once(const HostArray& array, const Mesh& mesh, const PartitionSpec& spec) {
+  Tensor host = from_host(array);
+  RuntimeCounters before = runtime_counters();
+  std::int64_t resident = memory("VmRSS");
+  reset_peak_memory();
+  double begin = now();
+  Tensor placed = mark_sharding(host, mesh, spec);
+  wait_for(placed);
+  double time = now() - begin;
+  RuntimeCounters done = runtime_counters() - before;
+  return {time, memory("VmHWM") - resident, std::int64_t(done.bytes_sent - done.bytes_aliased)};
+}
+
+struct Case {
+  const char* name;
+  const char* work;
+  Mesh mesh;
+  PartitionSpec spec;
+  bool zero_copy;
+  bool aligned;
+};
+
+void case_row(Report& report, const Case& test, const HostArray& array, double memcpy2) {
+  Placed worst{0, 0, 0};
+  auto ours = [&] {
+    Placed placed = place_once(array, test.mesh, test.spec);
+    worst.peak = std::max(worst.peak, placed.peak);
+    worst.copied = std::max(worst.copied, placed.copied);
+    return placed.time;
+  };
+  RawClient raw = raw_runtime_client();
+  auto* data = reinterpret_cast<const float*>(array.bytes());
+  char note[160];
+  Row row{.name = std::string("place.") + test.name, .work = test.work};
+  if (test.zero_copy) {
+    auto [time, floor] = in_turns(15, ours, [&] { return raw_zero_copy(raw, data); });
+    row.unit = "us", row.ours = time, row.floor = floor;
+    row.floor_name = "rows through the C API, zero-copy";
+    row.goal = "zero-copy, under 200 us";
+    row.bound = 200;
+    row.also = worst.peak < (16 << 20);
+  } else {
+    auto [time, floor] = in_turns(6, ours, [&] { return copy_to_fresh_pages(data, 1); });
+    row.unit = "GB/s", row.ours = gigabytes_per_second(time),
+    row.floor = gigabytes_per_second(floor);
+    row.floor_name = "memcpy to fresh huge pages";
+    row.goal = "at least 0.9 times, 256 MB more";
+    row.bound = 0.9 * row.floor;
+    row.higher_is_better = true;
+    row.also = worst.peak < std::int64_t(kBytes) * 11 / 10;
+  }
+  std::snprintf(note, sizeof note, "memory grew by %lld MB%s",
+                static_cast<long long>(worst.peak >> 20), test.zero_copy ? "" : "");
+  row.note = note;
+  if (!test.zero_copy) {
+    std::snprintf(note, sizeof note, "; memcpy on 2 threads %.1f GB/s",
+                  gigabytes_per_second(memcpy2));
+    row.note += note;
+  }
+  report.add(row);
+}
+
+}  // namespace
+
+void place_rows(Report& report) {
+  HostArray array = HostArray::uninitialized({DType::f32, {kSide, kSide}});
+  std::span<float> values = array.mutable_data<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i & 1023);
+  // The same numbers where the devices cannot use them in place: 4 bytes past an aligned address.
+  std::vector<char> memory_of_user(kBytes + 128);
+  auto first = reinterpret_cast<std::uintptr_t>(memory_of_user.data());
+  char* odd = memory_of_user.data() + ((64 - first % 64) % 64) + 4;
+  std::memcpy(odd, array.bytes(), kBytes);
+  HostArray unaligned = HostArray::borrow({DType::f32, {kSide, kSide}}, odd, {});
+
+  Mesh line({{"x", 8}}), grid({{"x", 2}, {"y", 4}});
+  const Case cases[] = {
+      {"rows", "256 MB, aligned, split by rows", line, P("x", none), true, true},
+      {"replicated", "256 MB, aligned, on each of 8 devices", line, P(), true, true},
+      {"columns", "256 MB split by columns", line, P(none, "x"), false, true},
+      {"grid", "256 MB split 2x4", grid, P("x", "y"), false, true},
+      {"rows.unaligned", "256 MB, not aligned, split by rows", line, P("x", none), false, false},
+      {"replicated.unaligned", "256 MB, not aligned, on each of 8 devices", line, P(), false,
+       false},
+  };
+  Least two;
+  for (int i = 0; i < 5; ++i) two.take(copy_to_fresh_pages(array.bytes(), 2));
+  for (const Case& test : cases)
+    case_row(report, test, test.aligned ? array : unaligned, two.value);
+}
+
+}  // namespace meshard::bench

@@ -1,0 +1,75 @@
+// The table of the benchmarks.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace meshard::bench {
+
+/// One line of the table. Times and bandwidths; `ours` and `floor` have the same unit.
+struct Row {
+  /// `group.case`, e.g. `call.matmul`.
+  std::string name = {};
+  /// What is measured, in words.
+  std::string work = {};
+  std::string unit = {};
+  double ours = 0;
+  /// What the machine allows, measured in the same run; 0: nothing to measure.
+  double floor = 0;
+  std::string floor_name = {};
+  /// The goal, in words and as what `ours` must reach.
+  std::string goal = {};
+  double bound = 0;
+  /// Bandwidths: true; times: false.
+  bool higher_is_better = false;
+  /// More conditions of the goal, such as memory or bytes copied.
+  bool also = true;
+  std::string note = {};
+
+  double ratio() const { return floor == 0 ? 0 : ours / floor; }
+  bool met() const { return also && (higher_is_better ? ours >= bound : ours <= bound); }
+};
+
+/// Prints every row as it comes, and keeps all.
+class Report {
+ public:
+  void add(Row row);
+  const std::vector<Row>& rows() const { return rows_; }
+  /// `9 met, 2 missed`.
+  std::string summary() const;
+  /// All rows as JSON.
+  std::string json() const;
+
+ private:
+  std::vector<Row> rows_;
+};
+
+/// A part of the table: `--only NAME` runs one.
+struct Group {
+  const char* name;
+  const char* what;
+  void (*run)(Report&);
+};
+
+void record_rows(Report& report);
+void step_rows(Report& report);
+void call_rows(Report& report);
+void single_rows(Report& report);
+void place_rows(Report& report);
+void gather_rows(Report& report);
+void start_rows(Report& report);
+
+/// One measurement of another project, for a row of ours.
+struct PeerFigure {
+  std::string row, peer;
+  double value = 0;
+};
+
+/// The figures that the Python peers' scripts in the folder MESHARD_PEERS give now; without the
+/// folder, the recorded ones.
+void print_peers(const Report& report);
+
+/// A child process of the row `start`: `start_child({"ours", ...})`. Returns the exit status.
+int start_child(const std::vector<std::string>& arguments);
+
+}  // namespace meshard::bench

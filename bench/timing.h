@@ -1,0 +1,45 @@
+// Clocks, and measuring two things in turns.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace meshard::bench {
+
+/// Microseconds of a clock that all processes share.
+inline double now() {
+  return std::chrono::duration<double, std::micro>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// The least of some measurements.
+struct Least {
+  double value = 1e300;
+  void take(double measured) { value = std::min(value, measured); }
+};
+
+struct OursAndFloor {
+  double ours, floor;
+};
+
+/// Measures ours, floor, ours, floor, ... and gives the least of each: what else the machine does
+/// then disturbs both alike. The first turn only warms up.
+template <class Ours, class Floor>
+OursAndFloor in_turns(int turns, Ours&& ours, Floor&& floor) {
+  Least a, b;
+  ours();
+  floor();
+  for (int i = 0; i < turns; ++i) {
+    a.take(ours());
+    b.take(floor());
+  }
+  return {a.value, b.value};
+}
+
+/// Memory of this process, in bytes, from /proc/self/status: `VmRSS`, `VmHWM`.
+std::int64_t memory(const char* key);
+/// Makes VmHWM begin again at VmRSS.
+void reset_peak_memory();
+
+}  // namespace meshard::bench

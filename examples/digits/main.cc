@@ -1,0 +1,58 @@
+// Trains a classifier of handwritten digits over a mesh of devices. `./dev demo` runs it.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "examples/digits/data.h"
+#include "examples/digits/options.h"
+#include "examples/digits/report.h"
+#include "examples/digits/train.h"
+#include "meshard/meshard.h"
+
+namespace digits {
+namespace {
+
+using namespace meshard;
+
+int run(const Options& options) {
+  configure_runtime({.cpu_devices = options.device_count()}).value();
+  Split digits = split(read_digits(options.data).value(), /*count=*/360);
+  Mesh mesh = options.mesh();
+  std::printf("%lld digits to learn from, %lld held back\n",
+              static_cast<long long>(digits.train.size()),
+              static_cast<long long>(digits.held_back.size()));
+  std::printf("a perceptron 64-256-128-10 on %s; compiling its step ...\n",
+              mesh.to_string().c_str());
+  std::fflush(stdout);
+
+  Trainer trainer(mesh, options.seed);
+  std::vector<double> losses = trainer.run(digits.train, options.steps, Progress(options.steps));
+  double accuracy = trainer.accuracy(digits.held_back);
+
+  std::printf("\n%s\n", describe(trainer, mesh).c_str());
+  std::printf("final loss %.5f\naccuracy on the digits held back: %.2f %%\n", losses.back(),
+              100 * accuracy);
+  write_pictures(options.out, losses, trainer).value();
+  std::printf("wrote %s/loss.svg and %s/sharding.svg\n", options.out.c_str(), options.out.c_str());
+  if (!options.losses.empty()) write_file(options.losses, join(losses, "\n") + "\n").value();
+  return 0;
+}
+
+}  // namespace
+}  // namespace digits
+
+int main(int count, char** arguments) {
+  setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0);  // the CPU plugin tells of each compile
+  try {
+    digits::Options options = digits::parse_options(count, arguments).value();
+    if (options.help) {
+      std::fputs(digits::usage(), stdout);
+      return 0;
+    }
+    return digits::run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "digits: %s\n", error.what());
+    return 1;
+  }
+}

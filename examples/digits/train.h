@@ -1,0 +1,54 @@
+// Training: Adam, written with the public API, and the loop around it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "examples/digits/data.h"
+#include "examples/digits/model.h"
+#include "meshard/meshard.h"
+
+namespace digits {
+
+/// What a step turns into the next one: the model, Adam's running means of its gradients and of
+/// their squares, and the number of steps taken. A gradient and a mean lie as their weight does.
+struct Training {
+  Perceptron model, mean, square;
+  meshard::Tensor steps;
+  MESHARD_FIELDS(model, mean, square, steps)
+};
+
+Training make_training(const meshard::Mesh& mesh, std::uint64_t seed);
+
+/// One step of Adam (Kingma and Ba, 2015) on a batch: the new state and the loss before it.
+std::pair<Training, meshard::Tensor> train_step(Training state, meshard::Tensor images,
+                                                meshard::Tensor labels);
+
+/// Trains on a mesh. The compiled step donates the state: its memory becomes the next one's.
+class Trainer {
+ public:
+  Trainer(const meshard::Mesh& mesh, std::uint64_t seed);
+
+  /// Takes `steps` steps and returns their losses; calls `progress(steps taken, loss)` after each.
+  std::vector<double> run(const Digits& digits, std::int64_t steps,
+                          const std::function<void(std::int64_t, double)>& progress = {});
+  /// The fraction of `digits` that the model names right.
+  double accuracy(const Digits& digits) const;
+
+  const Training& state() const { return state_; }
+  /// The jitted step, for explain().
+  const auto& step() const { return step_; }
+
+ private:
+  using Step = std::pair<Training, meshard::Tensor> (*)(Training, meshard::Tensor, meshard::Tensor);
+  meshard::Mesh mesh_;
+  std::uint64_t seed_;
+  Training state_;
+  meshard::Jit<Step> step_;
+};
+
+/// Digits as tensors on the mesh, split over "data".
+std::pair<meshard::Tensor, meshard::Tensor> to_devices(Digits digits, const meshard::Mesh& mesh);
+
+}  // namespace digits
