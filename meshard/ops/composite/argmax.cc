@@ -29,7 +29,11 @@ Tensor first_of(std::string_view name, Tensor (*extreme)(In, DimensionList, bool
     throw_invalid(place, "[", name, "] no element: dimension ", along, " of ", operand.type(),
                   " is empty");
   Tensor found = equal(operand, extreme(operand, along, true));
-  if (is_floating(operand.dtype())) found = where(not_equal(operand, operand), true, found);
+  if (is_floating(operand.dtype())) {
+    // Not through the extreme: compilers differ in what a minimum makes of NaN.
+    Tensor is_nan = not_equal(operand, operand);
+    found = where(any(is_nan, along, true), is_nan, found);
+  }
   DType dtype = size <= std::numeric_limits<std::int32_t>::max() ? DType::i32 : DType::i64;
   Tensor index = min(where(found, iota(dtype, operand.shape(), along), size), along, keepdims);
   if (keepdims && !dimension) return reshape(index, Dimensions(static_cast<std::size_t>(rank), 1));
