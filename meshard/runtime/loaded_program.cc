@@ -155,6 +155,8 @@ Result<std::shared_ptr<const LoadedProgram>> load_program(const pjrt::Client& cl
   } else {
     options.device_assignment = {client.addressable_devices()[0]->id()};
   }
+  // By default XLA's CPU compiler lets max and min lose a NaN; other platforms keep it, and so do we.
+  if (client.platform() == "cpu") options.overrides["xla_cpu_enable_fast_min_max"] = false;
   internal::count(internal::counters().compiles);
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
                            client.compile(lowered.text, options));
