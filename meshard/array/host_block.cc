@@ -44,13 +44,14 @@ HostBlock HostBlock::allocate(std::size_t bytes) {
   if (bytes >= kHugeBlockBytes) {
     control->data = map_huge(bytes, control->mapped);
   } else {
-    // A whole number of cache lines, so that two blocks never share one.
+    // A whole number of cache lines, so that two blocks never share one; aligned by hand, because the
+    // allocator's own aligned blocks splinter the heap when small ones come and go by the thousand.
     std::size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
-    void* data = ::operator new (rounded == 0 ? kHostAlignment : rounded,
-                                 std::align_val_t{kHostAlignment}, std::nothrow);
-    if (data == nullptr) no_memory(bytes);
-    control->data = static_cast<std::byte*>(data);
-    control->aligned_new = true;
+    control->allocation = ::operator new(rounded + kHostAlignment, std::nothrow);
+    if (control->allocation == nullptr) no_memory(bytes);
+    auto address = reinterpret_cast<std::uintptr_t>(control->allocation);
+    control->data = static_cast<std::byte*>(control->allocation) +
+                    (kHostAlignment - address % kHostAlignment) % kHostAlignment;
   }
   return HostBlock(control.release());
 }
@@ -73,7 +74,7 @@ HostBlock HostBlock::adopt(void* data, std::size_t bytes, std::function<void()> 
 
 void HostBlock::destroy() noexcept {
   if (control_->mapped != 0) munmap(control_->data, control_->mapped);
-  if (control_->aligned_new) ::operator delete (control_->data, std::align_val_t{kHostAlignment});
+  ::operator delete(control_->allocation);
   if (control_->release) control_->release();
   delete control_;
 }

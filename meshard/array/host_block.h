@@ -64,7 +64,7 @@ class HostBlock {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
     std::size_t mapped = 0;  // bytes to unmap; 0 if the block is not a mapping of ours
-    bool aligned_new = false;
+    void* allocation = nullptr;  // what operator new gave; null if the block is not from there
     bool borrowed = false;
     std::function<void()> release;
   };
