@@ -21,8 +21,8 @@ class LoadedProgram {
   LoadedProgram(pjrt::Client client, LoweredModule lowered, pjrt::LoadedExecutable executable,
                 ChosenShardings chosen);
 
-  /// Runs it. `arguments`: parameters and then captured values, each a stored tensor; host values are
-  /// placed as the program wants them, once.
+  /// Runs it. `arguments`: parameters and then captured values, each a stored tensor; host values
+  /// are placed as the program wants them, once.
   /// @post results[i] is a stored tensor
   /// @error an argument that is gone or does not fit; before the launch nothing is consumed.
   void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
@@ -34,11 +34,15 @@ class LoadedProgram {
   const pjrt::Client& client() const { return client_; }
 
  private:
-  // Argument i's buffer for logical device d is number order[d] of its array; empty: the same number.
+  // Argument i's buffer for logical device d is number order[d] of its array; empty: the same
+  // number.
   struct ArgumentPlan {
     std::vector<std::uint32_t> order;
   };
   StoragePtr on_devices(std::size_t argument, const Tensor& tensor, SourceLocation where) const;
+  // Equal shardings become copies of one, which compare by pointer when a result comes back as
+  // argument.
+  void share_equal_shardings();
   void fail(const Error& error, std::span<const DeviceArray* const> arrays,
             SourceLocation where) const;
 
@@ -51,7 +55,8 @@ class LoadedProgram {
   bool device_by_device_ = false;
 };
 
-/// Compiles `lowered` for the devices of its mesh, or loads `serialized` for them if that is not empty.
+/// Compiles `lowered` for the devices of its mesh, or loads `serialized` for them if that is not
+/// empty.
 Result<std::shared_ptr<const LoadedProgram>> load_program(const pjrt::Client& client,
                                                           LoweredModule lowered);
 

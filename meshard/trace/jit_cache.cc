@@ -24,7 +24,8 @@ bool JitEntry::matches(const JitCall& call) const {
     const Value& value = call.tensors[i]->value();
     if (value.type() != argument_types[i]) return false;
     const Sharding* sharding = leaf_sharding(value);
-    if (!same_sharding(asked[i], sharding) && !same_sharding(chosen[i], sharding)) return false;
+    // The chosen one first: a result that comes back as an argument has that very object.
+    if (!same_sharding(chosen[i], sharding) && !same_sharding(asked[i], sharding)) return false;
   }
   return form == call.form && statics == call.statics;
 }
