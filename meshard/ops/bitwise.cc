@@ -9,7 +9,7 @@ namespace {
 using element_wise::Domain;
 
 template <Tensor (*op)(In, In)>
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> bitwise_samples(SampleSource& source) {
   // From 0 up: an amount of shift is not negative.
   std::vector<OpSample> list = element_wise::binary_samples_of(source, DType::i32, op, 0, 40);
   for (OpSample& sample : element_wise::binary_samples_of(source, DType::u8, op, 0, 255))
@@ -38,7 +38,7 @@ constexpr OpDef bitwise(std::string_view name, std::string_view doc, std::string
       .sharding_rule = element_wise::rule,
       .emit = emit,
       .vjp = kNotDifferentiable,
-      .samples = samples<op>,
+      .samples = bitwise_samples<op>,
   };
 }
 

@@ -8,7 +8,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_broadcast_in_dim(const OpCall& call, ResultTypes& results) {
   const auto& [shape, dimensions] = call.as<BroadcastInDimAttributes>();
   const TensorType& operand = call.operand(0);
   if (static_cast<int>(dimensions.size()) != operand.rank())
@@ -28,7 +28,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back({operand.dtype, shape});
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule broadcast_in_dim_rule(const OpCall& call) {
   const auto& [shape, dimensions] = call.as<BroadcastInDimAttributes>();
   const Shape& from = call.operand(0).shape;
   ShardingRuleBuilder builder;
@@ -41,7 +41,7 @@ ShardingRule rule(const OpCall& call) {
   return builder.operand(one_factor_each(in)).result(one_factor_each(out)).build();
 }
 
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void broadcast_in_dim_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& [shape, dimensions] = call.as<BroadcastInDimAttributes>();
   const Shape& from = call.operands[0].shape();
   Dimensions repeated;
@@ -54,7 +54,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = reshape(sum(call.cotangents[0], repeated), from);
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> broadcast_in_dim_samples(SampleSource& source) {
   auto to = [](Shape shape, Dimensions dimensions) {
     return [=](std::span<const Tensor> x) { return broadcast_in_dim(x[0], shape, dimensions); };
   };
@@ -80,16 +80,16 @@ extern constinit const OpDef broadcast_in_dim_op = {
         "are "
         "new.",
     .example = "broadcast_in_dim(x, {4, 2, 3}, {1, 2})",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_broadcast_in_dim,
+    .sharding_rule = broadcast_in_dim_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           out.op("stablehlo.broadcast_in_dim")
               .i64_array("broadcast_dimensions", call.as<BroadcastInDimAttributes>().dimensions)
               .done();
         },
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = broadcast_in_dim_vjp,
+    .samples = broadcast_in_dim_samples,
     .parse_attributes = parse_attributes<BroadcastInDimAttributes>,
 };
 

@@ -11,7 +11,7 @@
 namespace meshard {
 namespace {
 
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void clip_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor &x = call.operands[0], &min = call.operands[1], &max = call.operands[2];
   if (call.needs(0)) {
     Tensor inside = logical_and(greater(x, min), less(x, max));
@@ -27,7 +27,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> clip_samples(SampleSource& source) {
   auto numbers = [](std::span<const Tensor> x) { return clip(x[0], -1, 0.5); };
   auto tensors = [](std::span<const Tensor> x) { return clip(x[0], x[1], x[2]); };
   return {
@@ -62,8 +62,8 @@ extern constinit const OpDef clip_op = {
                   {out.operands[1], out.operands[0], out.operands[2]}, out.location)
               .done();
         },
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = clip_vjp,
+    .samples = clip_samples,
 };
 
 Tensor clip(In x, In min, In max) {

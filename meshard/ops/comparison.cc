@@ -20,7 +20,7 @@ void emit(const OpCall&, OpEmission& out) {
 
 // Whole numbers in a small range, so that equal elements occur.
 template <Tensor (*op)(In, In)>
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> comparison_samples(SampleSource& source) {
   std::vector<OpSample> list = element_wise::binary_samples_of(source, DType::f32, op, -2, 2);
   for (DType dtype : {DType::i32, DType::u8, DType::bool_})
     for (OpSample& sample : element_wise::binary_samples_of(source, dtype, op, -2, 2))
@@ -47,7 +47,7 @@ constexpr OpDef comparison(std::string_view name, std::string_view doc, std::str
       .sharding_rule = element_wise::rule,
       .emit = emit<direction>,
       .vjp = kNotDifferentiable,
-      .samples = samples<op>,
+      .samples = comparison_samples<op>,
   };
 }
 

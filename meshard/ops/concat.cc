@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_concat(const OpCall& call, ResultTypes& results) {
   std::int64_t along = call.as<ConcatAttributes>().dimension;
   if (call.operands.empty()) call.fail("takes at least one tensor");
   const TensorType& first = call.operand(0);
@@ -30,7 +30,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back({first.dtype, first.shape.with(along, total)});
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule concat_rule(const OpCall& call) {
   std::int64_t along = call.as<ConcatAttributes>().dimension;
   const Shape& shape = call.result().shape;
   std::size_t count = call.operands.size();
@@ -52,7 +52,7 @@ ShardingRule rule(const OpCall& call) {
   return builder.result(std::move(tensors[count])).build();
 }
 
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void concat_vjp(const VjpCall& call, std::span<Tensor> out) {
   auto along = static_cast<std::size_t>(call.as<ConcatAttributes>().dimension);
   Dimensions start(static_cast<std::size_t>(call.cotangents[0].rank()), 0);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -63,7 +63,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> concat_samples(SampleSource& source) {
   auto along = [](std::int64_t dimension) {
     return [=](std::span<const Tensor> x) { return concat({x.begin(), x.end()}, dimension); };
   };
@@ -91,16 +91,16 @@ extern constinit const OpDef concat_op = {
     .operands = "tensors...",
     .doc = "The operands one after the other along a dimension.",
     .example = "concat({x, y}, 0)",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_concat,
+    .sharding_rule = concat_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           out.op("stablehlo.concatenate")
               .i64("dimension", call.as<ConcatAttributes>().dimension)
               .done();
         },
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = concat_vjp,
+    .samples = concat_samples,
     .parse_attributes = parse_attributes<ConcatAttributes>,
 };
 

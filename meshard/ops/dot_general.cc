@@ -49,7 +49,7 @@ void check_pairs(const OpCall& call, std::string_view what, const Dimensions& le
   }
 }
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_dot_general(const OpCall& call, ResultTypes& results) {
   const auto& dims = call.as<DotGeneralAttributes>();
   const TensorType &lhs = call.operand(0), &rhs = call.operand(1);
   if (lhs.dtype != rhs.dtype) call.fail("operand dtypes differ: ", lhs, " and ", rhs);
@@ -69,7 +69,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back({dims.result_dtype, Shape(std::move(sizes))});
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule dot_general_rule(const OpCall& call) {
   const auto& dims = call.as<DotGeneralAttributes>();
   const Shape &lhs = call.operand(0).shape, &rhs = call.operand(1).shape;
   ShardingRuleBuilder builder;
@@ -136,7 +136,7 @@ Tensor operand_cotangent(const Tensor& cotangent, const Side& wanted, const Side
   return astype(product, wanted.tensor.dtype());
 }
 
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void dot_general_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& dims = call.as<DotGeneralAttributes>();
   auto batch = static_cast<std::int64_t>(dims.lhs_batch.size());
   std::int64_t lhs_free =
@@ -147,7 +147,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(1)) out[1] = operand_cotangent(call.cotangents[0], rhs, lhs);
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> dot_general_samples(SampleSource& source) {
   auto by = [](DotDimensions dims, std::optional<DType> dtype = std::nullopt) {
     return [=](std::span<const Tensor> x) { return dot_general(x[0], x[1], dims, dtype); };
   };
@@ -185,8 +185,8 @@ extern constinit const OpDef dot_general_op = {
     .operands = "lhs, rhs",
     .doc = "Sums of products over contracting dimensions, for each index of the batch dimensions.",
     .example = "dot_general(x, y, {.lhs_contracting = {1}, .rhs_contracting = {1}})",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_dot_general,
+    .sharding_rule = dot_general_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& dims = call.as<DotGeneralAttributes>();
@@ -199,8 +199,8 @@ extern constinit const OpDef dot_general_op = {
               .dimension_numbers("dot_dimension_numbers", numbers)
               .done();
         },
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = dot_general_vjp,
+    .samples = dot_general_samples,
     .parse_attributes = parse_attributes<DotGeneralAttributes>,
 };
 

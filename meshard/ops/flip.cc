@@ -8,7 +8,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_flip(const OpCall& call, ResultTypes& results) {
   const Dimensions& dimensions = call.as<FlipAttributes>().dimensions;
   const TensorType& operand = call.operand(0);
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
@@ -21,7 +21,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back(operand);
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule flip_rule(const OpCall& call) {
   const Dimensions& dimensions = call.as<FlipAttributes>().dimensions;
   const Shape& shape = call.operand(0).shape;
   ShardingRuleBuilder builder;
@@ -34,7 +34,7 @@ ShardingRule rule(const OpCall& call) {
   return builder.operand(one_factor_each(factors)).result(one_factor_each(factors)).build();
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> flip_samples(SampleSource& source) {
   auto along = [](DimensionList dimensions) {
     return [=](std::span<const Tensor> x) { return flip(x[0], dimensions); };
   };
@@ -54,8 +54,8 @@ extern constinit const OpDef flip_op = {
     .operands = "x",
     .doc = "The elements in reverse order along dimensions.",
     .example = "flip(x, 1)",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_flip,
+    .sharding_rule = flip_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           out.op("stablehlo.reverse")
@@ -66,7 +66,7 @@ extern constinit const OpDef flip_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = flip(call.cotangents[0], call.as<FlipAttributes>().dimensions);
         },
-    .samples = samples,
+    .samples = flip_samples,
     .parse_attributes = parse_attributes<FlipAttributes>,
 };
 

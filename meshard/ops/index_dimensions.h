@@ -1,6 +1,7 @@
 // What gather and scatter_add share: how indices, windows and the operand's dimensions meet.
 #pragma once
 #include "meshard/graph/op_def.h"
+#include "meshard/ops/emission.h"
 
 namespace meshard {
 
@@ -33,5 +34,11 @@ ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, co
 /// The indices moved inside, so that a window of these sizes fits (as gather does it).
 Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const Shape& operand,
                      const Dimensions& window_sizes);
+
+/// What indices are written as: integers below 32 bits become i32. XLA's partitioner ends the
+/// process at narrower ones (CPU plugin, API 0.81: "Unsupported indices type: U8").
+TensorType written_index_type(const TensorType& indices);
+/// Writes operand 1 of a gather or scatter as `type`, its written_index_type.
+stablehlo::Value written_indices(OpEmission& out, const TensorType& type);
 
 }  // namespace meshard

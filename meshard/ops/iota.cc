@@ -6,7 +6,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_iota(const OpCall& call, ResultTypes& results) {
   const auto& [dtype, shape, dimension] = call.as<IotaAttributes>();
   if (dtype == DType::bool_) call.fail("takes integers or floats, not bool");
   if (dimension < 0 || dimension >= shape.rank())
@@ -14,7 +14,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back({dtype, shape});
 }
 
-std::vector<OpSample> samples(SampleSource&) {
+std::vector<OpSample> iota_samples(SampleSource&) {
   auto of = [](DType dtype, Shape shape, std::int64_t dimension) {
     return [=](std::span<const Tensor>) { return iota(dtype, shape, dimension); };
   };
@@ -33,7 +33,7 @@ extern constinit const OpDef iota_op = {
     .operands = "",
     .doc = "Every element's index along one dimension.",
     .example = "iota(DType::i32, {4, 8}, 0)",
-    .infer = infer,
+    .infer = infer_iota,
     .sharding_rule = element_wise::rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
@@ -42,7 +42,7 @@ extern constinit const OpDef iota_op = {
               .done();
         },
     .vjp = element_wise::zero_vjp,
-    .samples = samples,
+    .samples = iota_samples,
     .parse_attributes = parse_attributes<IotaAttributes>,
 };
 

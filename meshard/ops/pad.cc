@@ -14,7 +14,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_pad(const OpCall& call, ResultTypes& results) {
   const auto& [low, high, interior] = call.as<PadAttributes>();
   const TensorType& operand = call.operand(0);
   const TensorType& value = call.operand(1);
@@ -37,7 +37,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back({operand.dtype, Shape(std::move(sizes))});
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule pad_rule(const OpCall& call) {
   const auto& [low, high, interior] = call.as<PadAttributes>();
   const Shape& from = call.operand(0).shape;
   const Shape& to = call.result().shape;
@@ -57,7 +57,7 @@ ShardingRule rule(const OpCall& call) {
   return builder.operand(std::move(in)).operand({}).result(std::move(out)).build();
 }
 
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void pad_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& [low, high, interior] = call.as<PadAttributes>();
   const Tensor& cotangent = call.cotangents[0];
   const TensorType& from = call.operands[0].type();
@@ -76,7 +76,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> pad_samples(SampleSource& source) {
   auto by = [](Dimensions low, Dimensions high, Dimensions interior) {
     return [=](std::span<const Tensor> x) { return pad(x[0], x[1], low, high, interior); };
   };
@@ -106,8 +106,8 @@ extern constinit const OpDef pad_op = {
     .operands = "x, value",
     .doc = "The operand with copies of a scalar around and between its elements.",
     .example = "pad(x, 0, {0, 1}, {0, 1})",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_pad,
+    .sharding_rule = pad_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& [low, high, interior] = call.as<PadAttributes>();
@@ -117,8 +117,8 @@ extern constinit const OpDef pad_op = {
               .i64_array("interior_padding", interior)
               .done();
         },
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = pad_vjp,
+    .samples = pad_samples,
     .parse_attributes = parse_attributes<PadAttributes>,
 };
 

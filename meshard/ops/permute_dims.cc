@@ -6,7 +6,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_permute_dims(const OpCall& call, ResultTypes& results) {
   const Dimensions& permutation = call.as<PermuteDimsAttributes>().permutation;
   const TensorType& operand = call.operand(0);
   check_one_each(call, "the permutation", permutation.size(), operand);
@@ -20,7 +20,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back({operand.dtype, Shape(std::move(sizes))});
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule permute_dims_rule(const OpCall& call) {
   const Dimensions& permutation = call.as<PermuteDimsAttributes>().permutation;
   ShardingRuleBuilder builder;
   InlineVector<int, 6> in, out;
@@ -29,7 +29,7 @@ ShardingRule rule(const OpCall& call) {
   return builder.operand(one_factor_each(in)).result(one_factor_each(out)).build();
 }
 
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void permute_dims_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Dimensions& permutation = call.as<PermuteDimsAttributes>().permutation;
   Dimensions inverse(permutation.size());
   for (std::size_t i = 0; i < permutation.size(); ++i)
@@ -37,7 +37,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = permute_dims(call.cotangents[0], std::move(inverse));
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> permute_dims_samples(SampleSource& source) {
   auto by = [](Dimensions permutation) {
     return [=](std::span<const Tensor> x) { return permute_dims(x[0], permutation); };
   };
@@ -60,16 +60,16 @@ extern constinit const OpDef permute_dims_op = {
     .operands = "x",
     .doc = "The dimensions in another order.",
     .example = "permute_dims(x, {1, 0})",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_permute_dims,
+    .sharding_rule = permute_dims_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           out.op("stablehlo.transpose")
               .i64_array("permutation", call.as<PermuteDimsAttributes>().permutation)
               .done();
         },
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = permute_dims_vjp,
+    .samples = permute_dims_samples,
     .parse_attributes = parse_attributes<PermuteDimsAttributes>,
 };
 

@@ -33,7 +33,7 @@ Dimensions kept(const Dimensions& dimensions, int rank) {
   return out;
 }
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_reduction(const OpCall& call, ResultTypes& results) {
   const Dimensions& dimensions = call.as<ReductionAttributes>().dimensions;
   const TensorType& operand = call.operand(0);
   if (is_float8(operand.dtype)) call.fail("8-bit floats are reduced in f32, not as ", operand);
@@ -52,7 +52,7 @@ void infer(const OpCall& call, ResultTypes& results) {
 void infer_number(const OpCall& call, ResultTypes& results) {
   if (call.operand(0).dtype == DType::bool_)
     call.fail("takes integers or floats, not ", call.operand(0));
-  infer(call, results);
+  infer_reduction(call, results);
 }
 
 void infer_extreme(const OpCall& call, ResultTypes& results) {
@@ -64,10 +64,10 @@ void infer_extreme(const OpCall& call, ResultTypes& results) {
 
 void infer_bool(const OpCall& call, ResultTypes& results) {
   if (call.operand(0).dtype != DType::bool_) call.fail("takes bools, not ", call.operand(0));
-  infer(call, results);
+  infer_reduction(call, results);
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule reduction_rule(const OpCall& call) {
   const Dimensions& dimensions = call.as<ReductionAttributes>().dimensions;
   const Shape& shape = call.operand(0).shape;
   ShardingRuleBuilder builder;
@@ -249,7 +249,7 @@ extern constinit const OpDef sum_op = {
     .doc = "The sum of the elements along dimensions.",
     .example = "sum(x, 0)",
     .infer = infer_number,
-    .sharding_rule = rule,
+    .sharding_rule = reduction_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           emit(call, out, "stablehlo.add", HostArray::zeros({call.operand(0).dtype, {}}));
@@ -272,7 +272,7 @@ extern constinit const OpDef prod_op = {
     .doc = "The product of the elements along dimensions.",
     .example = "prod(x, 0)",
     .infer = infer_number,
-    .sharding_rule = rule,
+    .sharding_rule = reduction_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           emit(call, out, "stablehlo.multiply", HostArray::full({call.operand(0).dtype, {}}, 1));
@@ -299,7 +299,7 @@ extern constinit const OpDef max_op = {
     .doc = "The largest element along dimensions.",
     .example = "max(x, 0)",
     .infer = infer_extreme,
-    .sharding_rule = rule,
+    .sharding_rule = reduction_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
@@ -315,7 +315,7 @@ extern constinit const OpDef min_op = {
     .doc = "The smallest element along dimensions.",
     .example = "min(x, 0)",
     .infer = infer_extreme,
-    .sharding_rule = rule,
+    .sharding_rule = reduction_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           emit(call, out, "stablehlo.minimum", highest(call.operand(0).dtype));
@@ -331,7 +331,7 @@ extern constinit const OpDef any_op = {
     .doc = "True if any element along dimensions is true.",
     .example = "any(x, 0)",
     .infer = infer_bool,
-    .sharding_rule = rule,
+    .sharding_rule = reduction_rule,
     .emit = [](const OpCall& call,
                OpEmission& out) { emit(call, out, "stablehlo.or", HostArray::scalar(false)); },
     .vjp = kNotDifferentiable,
@@ -345,7 +345,7 @@ extern constinit const OpDef all_op = {
     .doc = "True if all elements along dimensions are true.",
     .example = "all(x, 0)",
     .infer = infer_bool,
-    .sharding_rule = rule,
+    .sharding_rule = reduction_rule,
     .emit = [](const OpCall& call,
                OpEmission& out) { emit(call, out, "stablehlo.and", HostArray::scalar(true)); },
     .vjp = kNotDifferentiable,

@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_sharding_constraint(const OpCall& call, ResultTypes& results) {
   const std::optional<Sharding>& sharding = call.as<ShardingMark>().sharding;
   if (!sharding) call.fail("no sharding was given for ", call.operand(0));
   if (sharding->rank() > static_cast<std::size_t>(call.operand(0).rank()))
@@ -16,7 +16,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back(call.operand(0));
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> sharding_constraint_samples(SampleSource& source) {
   auto as = [](Sharding sharding) {
     return [sharding](std::span<const Tensor> x) { return sharding_constraint(x[0], sharding); };
   };
@@ -37,7 +37,7 @@ extern constinit const OpDef sharding_constraint_op = {
     .operands = "x",
     .doc = "The same value, laid out over a mesh as the sharding says.",
     .example = "sharding_constraint(x, Sharding(Mesh({{\"x\", 1}}), P(\"x\")))",
-    .infer = infer,
+    .infer = infer_sharding_constraint,
     .sharding_rule = element_wise::rule,
     .emit =
         [](const OpCall&, OpEmission& out) {
@@ -48,7 +48,7 @@ extern constinit const OpDef sharding_constraint_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = sharding_constraint(call.cotangents[0], *call.as<ShardingMark>().sharding);
         },
-    .samples = samples,
+    .samples = sharding_constraint_samples,
     .parse_attributes = parse_attributes<ShardingMark>,
 };
 

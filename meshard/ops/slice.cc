@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_slice(const OpCall& call, ResultTypes& results) {
   const auto& [start, stop, stride] = call.as<SliceAttributes>();
   const TensorType& operand = call.operand(0);
   check_one_each(call, "start", start.size(), operand);
@@ -28,7 +28,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back({operand.dtype, Shape(std::move(sizes))});
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule slice_rule(const OpCall& call) {
   const Shape& from = call.operand(0).shape;
   const Shape& to = call.result().shape;
   ShardingRuleBuilder builder;
@@ -47,7 +47,7 @@ ShardingRule rule(const OpCall& call) {
 }
 
 // The cotangents go back where the elements came from, with zeros between and around.
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void slice_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& [start, stop, stride] = call.as<SliceAttributes>();
   const Shape& from = call.operands[0].shape();
   const Shape& to = call.cotangents[0].shape();
@@ -61,7 +61,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = pad(call.cotangents[0], 0, std::move(low), std::move(high), std::move(interior));
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> slice_samples(SampleSource& source) {
   auto take = [](Dimensions start, Dimensions stop, Dimensions stride) {
     return [=](std::span<const Tensor> x) { return slice(x[0], start, stop, stride); };
   };
@@ -84,8 +84,8 @@ extern constinit const OpDef slice_op = {
     .doc =
         "A box of the operand, or every n-th element of it, with limits known when it is recorded.",
     .example = "slice(x, {0, 1}, {2, 3})",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_slice,
+    .sharding_rule = slice_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& [start, stop, stride] = call.as<SliceAttributes>();
@@ -95,8 +95,8 @@ extern constinit const OpDef slice_op = {
               .i64_array("strides", stride)
               .done();
         },
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = slice_vjp,
+    .samples = slice_samples,
     .parse_attributes = parse_attributes<SliceAttributes>,
 };
 

@@ -8,7 +8,7 @@
 namespace meshard {
 namespace {
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_where(const OpCall& call, ResultTypes& results) {
   const TensorType &condition = call.operand(0), &a = call.operand(1), &b = call.operand(2);
   if (condition.dtype != DType::bool_)
     call.fail("the condition is of bools, not ", condition.dtype,
@@ -18,13 +18,13 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back(a);
 }
 
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void where_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor& condition = call.operands[0];
   if (call.needs(1)) out[1] = where(condition, call.cotangents[0], 0);
   if (call.needs(2)) out[2] = where(condition, 0, call.cotangents[0]);
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> where_samples(SampleSource& source) {
   auto call = [](std::span<const Tensor> x) { return where(x[0], x[1], x[2]); };
   auto of = [&](DType dtype, Shape condition, Shape a, Shape b) {
     return std::vector<HostArray>{source.uniform(DType::bool_, std::move(condition), 0, 1),
@@ -51,11 +51,11 @@ extern constinit const OpDef where_op = {
     .operands = "condition, a, b",
     .doc = "The first value where the condition is true, the second elsewhere.",
     .example = "where(less(x, y), x, 0)",
-    .infer = infer,
+    .infer = infer_where,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.select").done(); },
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = where_vjp,
+    .samples = where_samples,
 };
 
 Tensor where(In condition, In a, In b) {

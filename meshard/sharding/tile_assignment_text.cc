@@ -56,7 +56,7 @@ void read_subgroups(TextScanner& scanner, TileAssignment& tiles) {
   }
 }
 
-TileAssignment read(TextScanner& scanner) {
+TileAssignment read_tiles(TextScanner& scanner) {
   TileAssignment tiles;
   scanner.expect("{");
   if (std::optional<TileKind> kind = read_word(scanner)) {
@@ -104,7 +104,7 @@ std::string TileAssignment::to_string() const {
 }
 
 Result<TileAssignment> TileAssignment::parse(std::string_view text) {
-  return parse_whole("tile assignment", text, read);
+  return parse_whole("tile assignment", text, read_tiles);
 }
 
 }  // namespace meshard
