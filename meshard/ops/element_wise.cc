@@ -174,7 +174,7 @@ Tensor binary(const OpDef& op, Domain domain, const In& a, const In& b, Gives gi
                       result_type(operands[0].value().type(), gives), where);
 }
 
-void infer_element_wise(const OpCall& call, ResultTypes& results, Domain domain, Gives gives) {
+void infer(const OpCall& call, ResultTypes& results, Domain domain, Gives gives) {
   for (std::size_t i = 1; i < call.operands.size(); ++i)
     if (call.operand(i) != call.operand(0))
       call.fail("operand types differ: ", call.operand(0), " and ", call.operand(i));
@@ -191,7 +191,7 @@ void chosen_vjp(const VjpCall& call, std::span<Tensor> out) {
     if (call.needs(i)) out[i] = where(equal(call.operands[i], call.results[0]), share, 0);
 }
 
-ShardingRule element_wise_rule(const OpCall& call) {
+ShardingRule rule(const OpCall& call) {
   ShardingRuleBuilder builder;
   TensorFactors dimensions;
   for (std::int64_t size : call.result().shape.sizes())
