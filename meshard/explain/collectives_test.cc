@@ -11,14 +11,14 @@ namespace {
 using pjrt::HloInstruction;
 using pjrt::HloModule;
 
-const Mesh kMesh({{"data", 2}, {"model", 4}});
+const Mesh kCollectivesMesh({{"data", 2}, {"model", 4}});
 const std::vector<std::vector<std::int64_t>> kModelGroups = {{0, 1, 2, 3}, {4, 5, 6, 7}};
 
 std::vector<Collective> found_in(const HloModule& module) {
-  return find_collectives(module, kMesh, nullptr).value();
+  return find_collectives(module, kCollectivesMesh, nullptr).value();
 }
 
-std::vector<std::string> ops_of(const Collective& one) {
+std::vector<std::string> found_ops_of(const Collective& one) {
   std::vector<std::string> ops;
   for (const OriginPlace& place : one.origin.places) ops.push_back(place.op);
   return ops;
@@ -94,7 +94,7 @@ TEST(Collectives, InsideAnAsyncStartCountsOnceAndIsNamedFromOutside) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].bytes_in, 64);
   EXPECT_EQ(found[0].origin.certainty, OriginCertainty::kInferred);
-  EXPECT_THAT(ops_of(found[0]), testing::ElementsAre("n3"));
+  EXPECT_THAT(found_ops_of(found[0]), testing::ElementsAre("n3"));
 }
 
 TEST(Collectives, SendAndReceive) {
@@ -170,7 +170,7 @@ TEST(Collectives, ACircleOfCallsIsAnError) {
       {calling(make_instruction(1, "call", f32_shape({})), {1})},
       {calling(make_instruction(2, "call", f32_shape({})), {0})},
   });
-  Result<std::vector<Collective>> found = find_collectives(module, kMesh, nullptr);
+  Result<std::vector<Collective>> found = find_collectives(module, kCollectivesMesh, nullptr);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code(), ErrorCode::kDataLoss);
   EXPECT_THAT(found.error().message(), testing::HasSubstr("circle"));
@@ -181,7 +181,7 @@ TEST(Collectives, DamagedGroupsAreAnErrorThatNamesTheInstruction) {
   one.groups.form = pjrt::ReplicaGroups::Form::kMeshAxes;
   one.groups.mesh.axes = {{"a", 8}};
   one.groups.axes = {{.axis = 5, .part = std::nullopt}};
-  Result<std::vector<Collective>> found = find_collectives(make_module({{one}}), kMesh, nullptr);
+  Result<std::vector<Collective>> found = find_collectives(make_module({{one}}), kCollectivesMesh, nullptr);
   ASSERT_FALSE(found.ok());
   EXPECT_THAT(found.error().what(), testing::HasSubstr("all-reduce.2"));
 }

@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-const Mesh kMesh({{"data", 2}, {"model", 4}});
+const Mesh kCompiledMesh({{"data", 2}, {"model", 4}});
 
 class CompiledCollectives : public testing::Test {
  protected:
@@ -26,7 +26,7 @@ class CompiledCollectives : public testing::Test {
         "  sdy.mesh @mesh = <[\"data\"=2, \"model\"=4]>\n"
         "  func.func public @main(" +
         header + " {\n" + body + "  }\n}\n";
-    return find_collectives(compile_module(text), kMesh, nullptr).value();
+    return find_collectives(compile_module(text), kCompiledMesh, nullptr).value();
   }
 
   // `%x: tensor<type> {sdy.sharding = ...}`
@@ -35,7 +35,7 @@ class CompiledCollectives : public testing::Test {
   }
 };
 
-std::vector<std::string> ops_of(const Collective& one) {
+std::vector<std::string> compiled_ops_of(const Collective& one) {
   std::vector<std::string> ops;
   for (const OriginPlace& place : one.origin.places) ops.push_back(place.op);
   return ops;
@@ -60,7 +60,7 @@ TEST_F(CompiledCollectives, ColumnThenRowParallelNeedsOneAllReduce) {
   EXPECT_EQ(found[0].bytes_in, 16 / 2 * 32 * 4);  // a device's rows of the result
   EXPECT_EQ(found[0].bytes_out, 16 / 2 * 32 * 4);
   EXPECT_EQ(found[0].origin.certainty, OriginCertainty::kExact);
-  EXPECT_THAT(ops_of(found[0]), testing::ElementsAre("n5"));
+  EXPECT_THAT(compiled_ops_of(found[0]), testing::ElementsAre("n5"));
   EXPECT_EQ(found[0].to_string(), "all-reduce on axis \"model\", 1 KiB, from n5 (exact)");
 }
 
@@ -81,7 +81,7 @@ TEST_F(CompiledCollectives, DataParallelGradientsAreReducedTogether) {
     EXPECT_EQ(one.kind, CollectiveKind::kAllReduce);
     EXPECT_EQ(one.axes, AxisList({"data"}));
     bytes += one.bytes();
-    for (std::string& op : ops_of(one)) ops.push_back(std::move(op));
+    for (std::string& op : compiled_ops_of(one)) ops.push_back(std::move(op));
     // A compiler may combine them or not.
     EXPECT_EQ(one.origin.certainty,
               found.size() == 1 ? OriginCertainty::kMerged : OriginCertainty::kExact);
@@ -102,7 +102,7 @@ TEST_F(CompiledCollectives, ReshardingGathersOrExchanges) {
   EXPECT_EQ(gather[0].axes, AxisList({"model"}));
   EXPECT_EQ(gather[0].bytes_in, 16 / 4 * 32 * 4);
   EXPECT_EQ(gather[0].bytes_out, 16 * 32 * 4);
-  EXPECT_THAT(ops_of(gather[0]), testing::ElementsAre("n1"));
+  EXPECT_THAT(compiled_ops_of(gather[0]), testing::ElementsAre("n1"));
 
   std::vector<Collective> exchange =
       compile("%x: " + sharded("16x32xf32", "{\"model\"}, {}") + ") -> (" +
@@ -164,7 +164,7 @@ TEST_F(CompiledCollectives, TheBodyOfALoopRunsPerIteration) {
   ASSERT_EQ(inside.size(), 1u);
   EXPECT_EQ(inside[0].loop_depth, 1);
   EXPECT_EQ(inside[0].axes, AxisList({"model"}));
-  EXPECT_THAT(ops_of(inside[0]), testing::ElementsAre("n5"));
+  EXPECT_THAT(compiled_ops_of(inside[0]), testing::ElementsAre("n5"));
   EXPECT_THAT(inside[0].to_string(), testing::HasSubstr("1 KiB per iteration, from n5"));
   for (const Collective& one : found) {
     EXPECT_NE(one.origin.certainty, OriginCertainty::kUnknown) << one.to_string();

@@ -8,13 +8,13 @@ namespace {
 
 using testing::HasSubstr;
 
-const Mesh kMesh({{"data", 2}, {"model", 4}});
+const Mesh kReportMesh({{"data", 2}, {"model", 4}});
 
 ValuePlacement placed(const char* type, const PartitionSpec& spec) {
   TensorType parsed = TensorType::parse(type).value();
   return {.type = parsed,
           .padded = parsed,
-          .sharding = Sharding(kMesh, spec, static_cast<std::size_t>(parsed.rank()))};
+          .sharding = Sharding(kReportMesh, spec, static_cast<std::size_t>(parsed.rank()))};
 }
 
 Collective collective(CollectiveKind kind, AxisList axes, std::int64_t bytes) {
@@ -68,7 +68,7 @@ TEST(MemoryUse, TextAndTotal) {
 ProgramReport report() {
   ProgramReport::Parts parts;
   parts.name = "step";
-  parts.mesh = kMesh;
+  parts.mesh = kReportMesh;
   parts.arguments = {placed("f32[16,32]", P("data", none)), placed("f32[4]", P(none))};
   parts.num_captured = 1;
   parts.results = {placed("f32[16,32]", P("data", none))};

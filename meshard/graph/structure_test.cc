@@ -22,7 +22,7 @@ struct Model {
 
 Tensor number(float value) { return from_host(HostArray::scalar(value)); }
 
-Model example() {
+Model example_model() {
   return {.layers = {{number(0), number(1)}, {number(2), number(3)}},
           .extra = {{"a", number(4)}, {"b", number(5)}},
           .bias = number(6),
@@ -31,7 +31,7 @@ Model example() {
 }
 
 TEST(Structure, VisitsDepthFirstWithPaths) {
-  Model model = example();
+  Model model = example_model();
   std::string paths;
   float expected = 0;
   structure::for_each(model, [&](auto& leaf, const std::string& path) {
@@ -47,7 +47,7 @@ TEST(Structure, VisitsDepthFirstWithPaths) {
 }
 
 TEST(Structure, TensorsAndWithTensorsAreInverse) {
-  Model model = example();
+  Model model = example_model();
   std::vector<Tensor> leaves = structure::tensors(model);
   ASSERT_EQ(leaves.size(), 10u);
   std::reverse(leaves.begin(), leaves.end());
@@ -63,14 +63,14 @@ TEST(Structure, FormTellsLengthsKeysAndPresence) {
     structure::append_form(model, out);
     return out;
   };
-  Model base = example(), other = example();
+  Model base = example_model(), other = example_model();
   EXPECT_EQ(form(base), form(other));
   other.bias.reset();
   EXPECT_NE(form(base), form(other));
-  other = example();
+  other = example_model();
   other.layers.pop_back();
   EXPECT_NE(form(base), form(other));
-  other = example();
+  other = example_model();
   other.extra = {{"a", number(4)}, {"c", number(5)}};
   EXPECT_NE(form(base), form(other));
 }

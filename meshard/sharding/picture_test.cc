@@ -5,10 +5,10 @@
 namespace meshard {
 namespace {
 
-Mesh mesh22() { return Mesh({{"x", 2}, {"y", 2}}, {4, 5, 6, 7}); }
+Mesh picture_mesh22() { return Mesh({{"x", 2}, {"y", 2}}, {4, 5, 6, 7}); }
 
 TEST(ShardingPicture, TwoDimensions) {
-  EXPECT_EQ(picture(Sharding(mesh22(), P("y", none))),
+  EXPECT_EQ(picture(Sharding(picture_mesh22(), P("y", none))),
             "                   dimension 1: none →\n"
             "                 ┌─────┐\n"
             "dimension 0: y ↓ │ 4,6 │\n"
@@ -18,12 +18,12 @@ TEST(ShardingPicture, TwoDimensions) {
 }
 
 TEST(ShardingPicture, OneDimensionAndNone) {
-  EXPECT_EQ(picture(Sharding(mesh22(), P({"y", "x"}))),
+  EXPECT_EQ(picture(Sharding(picture_mesh22(), P({"y", "x"}))),
             "  dimension 0: y,x →\n"
             "┌───┬───┬───┬───┐\n"
             "│ 4 │ 6 │ 5 │ 7 │\n"
             "└───┴───┴───┴───┘\n");
-  EXPECT_EQ(picture(Sharding(mesh22(), P())),
+  EXPECT_EQ(picture(Sharding(picture_mesh22(), P())),
             "┌─────────┐\n"
             "│ 4,5,6,7 │\n"
             "└─────────┘\n");
@@ -31,7 +31,7 @@ TEST(ShardingPicture, OneDimensionAndNone) {
 
 // Of more than two dimensions the split ones are drawn.
 TEST(ShardingPicture, ManyDimensions) {
-  std::string text = picture(Sharding(mesh22(), P(none, "x", none, "y")));
+  std::string text = picture(Sharding(picture_mesh22(), P(none, "x", none, "y")));
   EXPECT_NE(text.find("dimension 1: x ↓ │ 4 │ 5 │"), std::string::npos) << text;
   EXPECT_NE(text.find("dimension 3: y →"), std::string::npos) << text;
   Mesh cube({{"a", 2}, {"b", 2}, {"c", 2}});

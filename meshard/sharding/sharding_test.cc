@@ -8,10 +8,10 @@
 namespace meshard {
 namespace {
 
-Mesh mesh24() { return Mesh({{"data", 2}, {"model", 4}}); }
+Mesh sharding_mesh24() { return Mesh({{"data", 2}, {"model", 4}}); }
 
 TEST(Sharding, ShardsOfEvenSizes) {
-  Sharding s(mesh24(), P("data", none), 2);
+  Sharding s(sharding_mesh24(), P("data", none), 2);
   EXPECT_EQ(s.shard_shape({16, 8}), (IntVector{8, 8}));
   EXPECT_EQ(s.slice({16, 8}, 5), (Slices{{8, 16}, {0, 8}}));
   EXPECT_EQ(s.num_tiles(0), 2);
@@ -21,7 +21,7 @@ TEST(Sharding, ShardsOfEvenSizes) {
   EXPECT_EQ(s.replica_id(6), 2);
   EXPECT_TRUE(s.is_even({16, 8}));
   EXPECT_FALSE(s.is_fully_replicated());
-  EXPECT_TRUE(Sharding::replicated(mesh24(), 3).is_fully_replicated());
+  EXPECT_TRUE(Sharding::replicated(sharding_mesh24(), 3).is_fully_replicated());
 }
 
 // Ceil division; the last shards are short or empty, and their ranges are clamped.
@@ -41,17 +41,17 @@ TEST(Sharding, ShardsOfUnevenSizes) {
 }
 
 TEST(Sharding, TheOrderOfAxesCounts) {
-  Sharding xy(mesh24(), P({"data", "model"})), yx(mesh24(), P({"model", "data"}));
+  Sharding xy(sharding_mesh24(), P({"data", "model"})), yx(sharding_mesh24(), P({"model", "data"}));
   EXPECT_EQ(xy.slice({8}, 1)[0], (Slice{1, 2}));
   EXPECT_EQ(yx.slice({8}, 1)[0], (Slice{2, 3}));
   EXPECT_FALSE(xy.is_equivalent_to(yx, 1));
 }
 
 TEST(Sharding, DimensionsBeyondTheSpecAreNotSplit) {
-  Sharding s(mesh24(), P("data"));
+  Sharding s(sharding_mesh24(), P("data"));
   EXPECT_EQ(s.rank(), 1u);
   EXPECT_EQ(s.shard_shape({4, 6}), (IntVector{2, 6}));
-  EXPECT_EQ(s.with_rank(2), Sharding(mesh24(), P("data"), 2));
+  EXPECT_EQ(s.with_rank(2), Sharding(sharding_mesh24(), P("data"), 2));
   EXPECT_NE(s, s.with_rank(2));
   EXPECT_TRUE(s.is_equivalent_to(s.with_rank(2), 2));
 }
@@ -130,23 +130,23 @@ TEST(Sharding, EquivalenceIsThatOfTheDeviceMaps) {
 }
 
 TEST(Sharding, EqualityAndHash) {
-  Sharding a(mesh24(), P("data", {"model"})), b(mesh24(), P("data", "model")), copy = a;
+  Sharding a(sharding_mesh24(), P("data", {"model"})), b(sharding_mesh24(), P("data", "model")), copy = a;
   EXPECT_EQ(a, copy);
   EXPECT_EQ(a, b);
   EXPECT_EQ(a.hash(), b.hash());
-  EXPECT_NE(a, Sharding(mesh24(), P("data", none)));
-  EXPECT_NE(Sharding(mesh24(), P(none)), Sharding(mesh24(), P(open)));
-  EXPECT_NE(Sharding(mesh24(), P(none)), Sharding(mesh24(), P(none)).with_replicated({"data"}));
-  EXPECT_NE(Sharding(mesh24(), P(none)).with_unreduced({"data"}),
-            Sharding(mesh24(), P(none)).with_replicated({"data"}));
+  EXPECT_NE(a, Sharding(sharding_mesh24(), P("data", none)));
+  EXPECT_NE(Sharding(sharding_mesh24(), P(none)), Sharding(sharding_mesh24(), P(open)));
+  EXPECT_NE(Sharding(sharding_mesh24(), P(none)), Sharding(sharding_mesh24(), P(none)).with_replicated({"data"}));
+  EXPECT_NE(Sharding(sharding_mesh24(), P(none)).with_unreduced({"data"}),
+            Sharding(sharding_mesh24(), P(none)).with_replicated({"data"}));
   // A sub-axis that is the whole axis, and parts that make the whole, are the axis.
-  EXPECT_EQ(Sharding(mesh24(), P({{"model", 1, 4}})), Sharding(mesh24(), P("model")));
-  EXPECT_EQ(Sharding(mesh24(), P({{"model", 1, 2}, {"model", 2, 2}})),
-            Sharding(mesh24(), P("model")));
+  EXPECT_EQ(Sharding(sharding_mesh24(), P({{"model", 1, 4}})), Sharding(sharding_mesh24(), P("model")));
+  EXPECT_EQ(Sharding(sharding_mesh24(), P({{"model", 1, 2}, {"model", 2, 2}})),
+            Sharding(sharding_mesh24(), P("model")));
 }
 
 TEST(Sharding, UnreducedCountsForEquivalence) {
-  Sharding s(mesh24(), P("data"));
+  Sharding s(sharding_mesh24(), P("data"));
   EXPECT_FALSE(s.is_equivalent_to(s.with_unreduced({"model"}), 1));
   EXPECT_TRUE(s.is_equivalent_to(s.with_replicated({"model"}), 1));
   EXPECT_EQ(to_string(s.with_unreduced({"model"}).unused_axes()), "{\"model\"}");
@@ -160,7 +160,7 @@ TEST(Sharding, ParsesWhatItPrints) {
     if (round % 2 == 1) s = s.with_unreduced(s.unused_axes());
     EXPECT_EQ(Sharding::parse(s.to_string()).value(), s) << s.to_string();
   }
-  EXPECT_EQ(Sharding(mesh24(), P("data", none)).with_unreduced({"model"}).to_string(),
+  EXPECT_EQ(Sharding(sharding_mesh24(), P("data", none)).with_unreduced({"model"}).to_string(),
             "Sharding(mesh<data=2, model=4>, P(\"data\", none), unreduced={\"model\"})");
   EXPECT_FALSE(Sharding::parse("Sharding(mesh<x=2>, P(\"y\"))").ok());
 }
@@ -168,29 +168,29 @@ TEST(Sharding, ParsesWhatItPrints) {
 TEST(Sharding, ErrorsNameDimensionSizesAndMesh) {
   auto invalid = ErrorCode::kInvalidArgument;
   EXPECT_TRUE(throws_error(
-      [] { Sharding(mesh24(), P(none, "mdl")); }, ErrorCode::kNotFound,
+      [] { Sharding(sharding_mesh24(), P(none, "mdl")); }, ErrorCode::kNotFound,
       {"sharding_test.cc", "dimension 1", "\"mdl\"", "data, model", "mesh<data=2, model=4>"}));
-  EXPECT_TRUE(throws_error([] { Sharding(mesh24(), P("data", "data")); }, invalid,
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data", "data")); }, invalid,
                            {"\"data\"", "twice", "dimension 0", "dimension 1", "mesh<"}));
   EXPECT_TRUE(throws_error(
       [] {
-        Sharding(mesh24(), P("data", {{"model", 1, 2}}, "model"));
+        Sharding(sharding_mesh24(), P("data", {{"model", 1, 2}}, "model"));
       },
       invalid, {"\"model\"", "dimension 1", "dimension 2"}));
-  EXPECT_TRUE(throws_error([] { Sharding(mesh24(), P("data", none), 1); }, invalid,
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data", none), 1); }, invalid,
                            {"2 dimensions", "1", "mesh<"}));
   EXPECT_TRUE(throws_error(
       [] {
-        Sharding(mesh24(), P({{"model", 1, 3}}));
+        Sharding(sharding_mesh24(), P({{"model", 1, 3}}));
       },
       invalid, {"dimension 0", "\"model\":(1)3", "4"}));
-  EXPECT_TRUE(throws_error([] { Sharding(mesh24(), P("data")).with_unreduced({"data"}); }, invalid,
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data")).with_unreduced({"data"}); }, invalid,
                            {"dimension 0", "unreduced"}));
-  EXPECT_TRUE(throws_error([] { Sharding(mesh24(), P("data", none)).shard_shape({8}); }, invalid,
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data", none)).shard_shape({8}); }, invalid,
                            {"2 dimensions", "(8)"}));
-  EXPECT_TRUE(throws_error([] { Sharding(mesh24(), P("data")).slice({8}, 8); },
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data")).slice({8}, 8); },
                            ErrorCode::kOutOfRange, {"position 8"}));
-  EXPECT_TRUE(throws_error([] { Sharding(mesh24(), P("data")).shard_shape({-1}); }, invalid,
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data")).shard_shape({-1}); }, invalid,
                            {"dimension 0", "negative"}));
 }
 
