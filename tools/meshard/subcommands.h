@@ -9,5 +9,6 @@ class App;
 namespace meshard::tool {
 
 void add_doctor(CLI::App& app, int& exit_code);
+void add_op(CLI::App& app, int& exit_code);
 
 }  // namespace meshard::tool

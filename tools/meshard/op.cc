@@ -1,0 +1,36 @@
+// meshard op: the reference page of one op.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "meshard/ops/op_table.h"
+#include "tools/meshard/subcommands.h"
+#include "tools/reference/op_page.h"
+
+namespace meshard::tool {
+namespace {
+
+int run(const std::string& name) {
+  if (name.empty()) {
+    std::fputs(list_of_names().c_str(), stdout);
+    return 0;
+  }
+  const OpDef* op = find_op(name);
+  std::string page = op ? op_page(*op) : declaration_page(name);
+  if (page.empty()) {
+    std::fprintf(stderr, "meshard: there is no op '%s'; `meshard op` lists all\n", name.c_str());
+    return 1;
+  }
+  std::fputs(page.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void add_op(CLI::App& app, int& exit_code) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("op", "What does an op do, and what becomes of it?");
+  command->add_option("name", *name, "the op; without one: list all");
+  command->callback([name, &exit_code] { exit_code = run(*name); });
+}
+
+}  // namespace meshard::tool

@@ -1,0 +1,191 @@
+#include "tools/reference/op_page.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "meshard/base/cat.h"
+#include "meshard/graph/print.h"
+#include "meshard/lowering/lower.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/op_table.h"
+#include "tools/reference/declaration.h"
+#include "tools/reference/op_example.h"
+
+namespace meshard::tool {
+namespace {
+
+constexpr std::string_view kComposites = "meshard/ops/composite/";
+
+std::string block(std::string_view language, std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  return cat("```", language, "\n", text, "\n```\n");
+}
+
+// Declarations under the comment that they share.
+std::string declarations_text(const std::vector<const Declaration*>& declarations) {
+  std::string out;
+  std::string_view last;
+  for (const Declaration* declaration : declarations) {
+    if (declaration->comment != last) {
+      if (!out.empty()) out += '\n';
+      out += cat(declaration->comment, "\n");
+    }
+    last = declaration->comment;
+    out += cat(declaration->text, "\n");
+  }
+  if (!out.empty()) out.pop_back();
+  return out;
+}
+
+std::vector<const Declaration*> functions_named(std::string_view name) {
+  std::vector<const Declaration*> found;
+  for (const Declaration& declaration : all_declarations())
+    if (declaration.name == name && declaration.kind == DeclarationKind::kFunction)
+      found.push_back(&declaration);
+  return found;
+}
+
+// The types of the same header that the declarations mention.
+std::vector<const Declaration*> types_of(const std::vector<const Declaration*>& functions) {
+  std::vector<const Declaration*> found;
+  for (const Declaration& type : all_declarations()) {
+    if (type.kind != DeclarationKind::kType) continue;
+    auto mentions = [&](const Declaration* function) {
+      return function->header == type.header &&
+             function->text.find(type.name) != std::string_view::npos;
+    };
+    if (std::any_of(functions.begin(), functions.end(), mentions)) found.push_back(&type);
+  }
+  return found;
+}
+
+std::string derivative(const OpDef& op, const Node& node) {
+  if (op.vjp == element_wise::zero_vjp) return "zero everywhere";
+  if (op.vjp) return "yes";
+  return is_floating(node.type().dtype) ? "none" : "none: the result is not a float";
+}
+
+std::string attributes(const Node& node) {
+  if (!node.attributes()) return "none";
+  std::string text;
+  node.attributes()->print(text);
+  return cat("in the example `", text, "`");
+}
+
+std::string sharding_rule(const Node& node) {
+  OpCall call{.op = node.op(), .attributes = node.attributes()};
+  for (const Value& operand : node.operands()) call.operands.push_back(&operand.type());
+  for (std::uint32_t i = 0; i < node.num_outputs(); ++i) call.results.push_back(&node.type(i));
+  return node.op().sharding_rule(call).to_string();
+}
+
+// What stands between the braces of the module's function, without locations and indentation.
+std::string stablehlo_lines(const Graph& graph) {
+  Program program;
+  program.graph = graph;
+  std::string module = lower(program).text, out;
+  for (std::size_t at = module.find('\n', module.find("func.func")) + 1; at < module.size();) {
+    std::size_t end = module.find('\n', at);
+    std::string line = module.substr(at, end - at);
+    at = end + 1;
+    if (line == "  }") break;
+    if (std::size_t location = line.find(" loc("); location != std::string::npos)
+      line.erase(location);
+    line.erase(0, std::min<std::size_t>(4, line.find_first_not_of(' ')));
+    if (!out.empty()) out += '\n';
+    out += line;
+  }
+  return out;
+}
+
+std::string first_sentence(std::string_view text) {
+  for (std::size_t i = 0; i + 1 < text.size(); ++i)
+    if (text[i] == '.' && text[i + 1] == ' ') return std::string(text.substr(0, i + 1));
+  return std::string(text);
+}
+
+bool is_composite(const Declaration& declaration) {
+  return declaration.header.starts_with(kComposites) &&
+         declaration.kind == DeclarationKind::kFunction;
+}
+
+}  // namespace
+
+std::string op_page(const OpDef& op) {
+  Graph graph = record_example(op);
+  const Node& node = example_node(op, graph);
+  std::vector<const Declaration*> functions = functions_named(op.name), types = types_of(functions);
+  if (functions.empty()) throw InternalError(cat("no public header declares ", op.name));
+  std::string out = cat("# ", op.name, "\n\n", op.doc, "\n\n");
+  out += block("cpp", declarations_text(functions));
+  if (!types.empty()) out += "\n" + block("cpp", declarations_text(types));
+  out += cat("\n`#include \"", functions[0]->header, "\"`, or `<meshard/meshard.h>`\n\n");
+  out += cat("- operands: ", op.operands.empty() ? "none" : cat("`", op.operands, "`"), "\n");
+  out += cat("- attributes: ", attributes(node), "\n");
+  out += cat("- derivative: ", derivative(op, node), "\n\n## Example\n\n");
+  out += cat("With `x` and `y` of type `f32[2,3]`,\n\n", block("cpp", op.example));
+  out += cat("\nis recorded as\n\n", block("text", to_string(graph)));
+  out += cat("\nand reaches the compiler as\n\n", block("mlir", stablehlo_lines(graph)));
+  out += cat("\nHow its dimensions correspond (the sharding rule):\n\n",
+             block("text", sharding_rule(node)));
+  return out;
+}
+
+std::string declaration_page(std::string_view name) {
+  std::vector<const Declaration*> found;
+  for (const Declaration& declaration : all_declarations())
+    if (declaration.name == name) found.push_back(&declaration);
+  if (found.empty()) return {};
+  std::string out = cat("# ", name, "\n\n", block("cpp", declarations_text(found)));
+  if (found[0]->kind == DeclarationKind::kFunction)
+    if (auto types = types_of(found); !types.empty())
+      out += "\n" + block("cpp", declarations_text(types));
+  return out + cat("\n`#include \"", found[0]->header, "\"`, or `<meshard/meshard.h>`\n");
+}
+
+std::string composites_page() {
+  std::string out =
+      "# Composites\n\n"
+      "Functions made of [primitives](README.md). They have no definition of their own: "
+      "derivative, sharding and\nStableHLO are those of what they record. What follows stands in "
+      "their headers under `meshard/ops/composite/`.\n";
+  auto all = all_declarations();
+  for (std::size_t first = 0; first < all.size();) {
+    std::size_t last = first;
+    std::vector<const Declaration*> here;
+    while (last < all.size() && all[last].header == all[first].header) here.push_back(&all[last++]);
+    std::string_view header = all[first].header, title = all[first].title;
+    first = last;
+    if (!header.starts_with(kComposites)) continue;
+    std::string_view file = header.substr(kComposites.size());
+    out += cat("\n## ", file.substr(0, file.find('.')), "\n\n");
+    if (!title.empty()) out += cat(first_sentence(title), "\n\n");
+    out += block("cpp", declarations_text(here));
+  }
+  return out;
+}
+
+std::string index_page() {
+  std::string out =
+      "# Reference\n\n"
+      "Written by `./dev docs` from the definitions of the ops; edit those. Each primitive has a "
+      "page; functions made of\nprimitives are on [one page](composites.md). `meshard op NAME` "
+      "prints the same.\n\n| primitive | |\n|---|---|\n";
+  for (const OpDef* op : all_ops())
+    out += cat("| [", op->name, "](", op->name, ".md) | ", first_sentence(op->doc), " |\n");
+  return out;
+}
+
+std::string list_of_names() {
+  std::string primitives;
+  for (const OpDef* op : all_ops()) primitives += cat("  ", op->name);
+  std::set<std::string_view> names;
+  for (const Declaration& declaration : all_declarations())
+    if (is_composite(declaration)) names.insert(declaration.name);
+  std::string rest;
+  for (std::string_view name : names) rest += cat("  ", name);
+  return cat("primitives:", primitives, "\n\ncomposites:", rest, "\n");
+}
+
+}  // namespace meshard::tool
