@@ -9,9 +9,10 @@ An example is a ```cpp block of README.md, CONTRIBUTING.md or docs/**/*.md (docs
 left out), or the text between @code and @endcode in a /// comment of a header under meshard/.
   ```cpp           compiled and run; the body of a function, or a program if it has a main
   ```cpp no-run    compiled only (`@code no-run` in a header)
+  ```cpp from PATH a piece of that file, which must stand in it word for word
   ```text output   right after an example: what it prints, line by line; a line `...` stands for any lines
 An example without a main sees `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
-top of the file. Compiler messages name the page and the line.
+top of the file, and its structs in front of the function. Compiler messages name the page and the line.
 """
 
 import argparse
@@ -49,14 +50,20 @@ def blocks(text):
             lines.append(line)
 
 
-def page_examples(page, text):
-    """@error ValueError for an output block that follows no example."""
+def page_examples(page, text, quotes=None):
+    """The examples. Pieces of files go to `quotes`: line, path and text of each.
+    @error ValueError for an output block that follows no example."""
     found, last = [], None
+    quotes = [] if quotes is None else quotes
     for info, line, body, adjacent in blocks(text):
         words = info.split()
         if words[:1] == ["cpp"]:
+            if words[1:2] == ["from"] and len(words) == 3:
+                quotes.append((line, words[2], body))
+                last = None
+                continue
             if words[1:] not in ([], ["no-run"]):
-                raise ValueError(f"{page}:{line - 1}: `{info}`: cpp, or cpp no-run")
+                raise ValueError(f"{page}:{line - 1}: `{info}`: cpp, cpp no-run or cpp from PATH")
             last = Example(page, line, body, run="no-run" not in words)
             found.append(last)
         elif words == ["text", "output"]:
@@ -95,7 +102,11 @@ def collect(root):
     for path in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
         page = path.relative_to(root)
         if path.is_file() and page.parts[:2] != ("docs", "reference"):
-            found += page_examples(page, path.read_text())
+            quotes = []
+            found += page_examples(page, path.read_text(), quotes)
+            for line, name, text in quotes:
+                if text not in (root / name).read_text():
+                    raise ValueError(f"{page}:{line}: these lines are not in {name}")
     for path in sorted((root / "meshard").rglob("*.h")):
         if "internal" not in path.parts and not path.name.endswith("_testutil.h"):
             found += header_examples(path.relative_to(root), path.read_text())
@@ -108,12 +119,25 @@ def split_includes(text):
     return [line.strip() for line in pattern.findall(text)], pattern.sub("", text)
 
 
+def split_structs(text):
+    """The structs that begin in the first column, which come before the function because a local struct cannot have
+    MESHARD_FIELDS; and the text without them. Both keep their line numbers."""
+    pattern = re.compile(r"^struct \w+ \{.*?^\};$", re.MULTILINE | re.DOTALL)
+    structs, last = "", 0
+    for match in pattern.finditer(text):
+        structs += re.sub(r"[^\n]", "", text[last:match.start()]) + match[0]
+        last = match.end()
+    return structs, pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
 def as_function(example, root):
     """The example as `void run()` in a namespace of its own."""
     _, body = split_includes(example.text)
     where = f'#line {example.line} "{root / example.page}"'
     if not example.has_main():
-        return f"inline void run() {{\nusing namespace meshard;\n{where}\n{body}\n}}"
+        structs, body = split_structs(body)
+        before = f"using namespace meshard;\n{where}\n{structs}\n" if structs else ""
+        return f"{before}inline void run() {{\nusing namespace meshard;\n{where}\n{body}\n}}"
     # A function called main may end without a return; any other may not.
     body = re.sub(r"^int main\(", "int example_main(", body, flags=re.MULTILINE)
     end = body.rstrip().rfind("}")
@@ -164,13 +188,19 @@ template <class Run>
 void check(Run run, const char* expected) {
   testing::internal::CaptureStdout();
   std::string problem;
+  bool no_plugin = false;
   try {
     run();
+  } catch (const meshard::Error& error) {
+    problem = error.what();
+    no_plugin = error.code() == meshard::ErrorCode::kNotFound &&
+                problem.find("plugin") != std::string::npos;
   } catch (const std::exception& error) {
     problem = error.what();
   }
   std::cout.flush();
   std::string actual = testing::internal::GetCapturedStdout();
+  if (no_plugin) GTEST_SKIP() << problem;
   if (!problem.empty()) FAIL() << problem << "\\nprinted:\\n" << actual;
   if (expected != nullptr && !prints_as(lines(actual), 0, lines(expected), 0))
     FAIL() << "the page says it prints:\\n" << expected << "\\nit prints:\\n" << actual;

@@ -42,6 +42,17 @@ int add(int);
 /// @endcode
 """
 
+ERROR_ONLY = """#pragma once
+#include <stdexcept>
+namespace meshard {
+enum class ErrorCode { kNotFound };
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+  ErrorCode code() const { return ErrorCode::kNotFound; }
+};
+}
+"""
+
 
 class DocExamples(unittest.TestCase):
     def test_page(self):
@@ -51,6 +62,21 @@ class DocExamples(unittest.TestCase):
         self.assertFalse(first.has_main())
         self.assertTrue(second.has_main())
         self.assertEqual(first.name(), "docs_a_md_line_3")
+
+    def test_piece_of_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "a.cc").write_text("int a;\nint b;\nint c;\n")
+            (root / "README.md").write_text("```cpp from a.cc\nint a;\nint b;\n```\n")
+            self.assertEqual(doc_examples.collect(root), [])
+            (root / "README.md").write_text("```cpp from a.cc\nint a;\nint c;\n```\n")
+            with self.assertRaisesRegex(ValueError, "README.md:2: these lines are not in a.cc"):
+                doc_examples.collect(root)
+
+    def test_structs_stand_before_the_function(self):
+        structs, rest = doc_examples.split_structs("int a;\nstruct S {\n  int b;\n};\nS s;\n")
+        self.assertEqual(structs, "\nstruct S {\n  int b;\n};")
+        self.assertEqual(rest, "int a;\n\n\n\nS s;\n")
 
     def test_header(self):
         first, second = doc_examples.header_examples(pathlib.Path("meshard/a.h"), HEADER)
@@ -66,11 +92,11 @@ class DocExamples(unittest.TestCase):
             doc_examples.page_examples(pathlib.Path("a.md"), "```cpp norun\nx\n```\n")
 
     def run_generated(self, page):
-        """Builds and runs the generated program, with an empty meshard.h."""
+        """Builds and runs the generated program, with no more of meshard than its Error."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / "meshard").mkdir()
-            (root / "meshard" / "meshard.h").write_text("#pragma once\nnamespace meshard {}\n")
+            (root / "meshard" / "meshard.h").write_text(ERROR_ONLY)
             (root / "README.md").write_text(page)
             (root / "all.cc").write_text(doc_examples.generate(root))
             command = ["g++", "-std=c++20", "-O0", "-I", folder, "all.cc", "-lgtest", "-lgtest_main",
