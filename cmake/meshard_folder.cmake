@@ -5,6 +5,7 @@ target_compile_options(meshard_flags INTERFACE -Wall -Wextra -Wshadow -Wconversi
                        $<$<BOOL:${MESHARD_WERROR}>:-Werror>)
 if(MESHARD_SANITIZE)
   target_compile_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE} -fno-omit-frame-pointer -g1
+                         -Wno-maybe-uninitialized  # the instrumentation hides initialisations from g++
                          -fno-sanitize-recover=all)
   target_link_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE})
 endif()

@@ -118,9 +118,11 @@ class Buffer {
     client_ = std::exchange(other.client_, nullptr);
     type_ = other.type_;
     device_ = other.device_;
-    shared_.store(other.shared_.exchange(nullptr, std::memory_order_relaxed),
-                  std::memory_order_relaxed);
-    life_.store(other.life_.exchange(kEmpty, std::memory_order_relaxed), std::memory_order_relaxed);
+    // Nobody may use a buffer while it is moved: plain loads and stores, no locked exchange.
+    shared_.store(other.shared_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    other.shared_.store(nullptr, std::memory_order_relaxed);
+    life_.store(other.life_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    other.life_.store(kEmpty, std::memory_order_relaxed);
   }
   void release() noexcept;
   Result<void> check_live(std::string_view operation) const;

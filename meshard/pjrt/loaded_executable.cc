@@ -327,6 +327,17 @@ Result<void> LoadedExecutable::enter_plugin(Call& call) const {
   return {};
 }
 
+namespace {
+
+// Whether a launch on one device has completed. A failed question is answered later, by await().
+bool is_done(const LaunchRecord& record) {
+  MESHARD_PJRT_ARGS(PJRT_Event_IsReady, args);
+  args.event = record.events[0];
+  return MESHARD_PJRT_CALL(record.api, PJRT_Event_IsReady, args).ok() && args.is_ready;
+}
+
+}  // namespace
+
 Result<Launch> LoadedExecutable::run(Call& call) const {
   ClientState& client = *client_.get();
   Scratch& arrays = scratch();
@@ -359,7 +370,7 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
   }
   LaunchRecord* record = nullptr;
   if (bounded || call.options.track) {
-    record = new LaunchRecord;
+    record = client.spare_launch ? client.spare_launch.release() : new LaunchRecord;
     record->api = client.api;
     record->events.resize(call.count);
     call.events = record->events.data();
@@ -375,8 +386,15 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
     client.wedged |= client.rules.error_wedges_client && call.count > 1 && !call.device_by_device;
     return entered.error();
   }
-  if (bounded) {
-    record->references.store(2, std::memory_order_relaxed);
+  bool wanted = bounded || call.options.track;
+  if (bounded && call.count == 1 && !call.options.track && is_done(*record)) {
+    // A small program on one device ran inside the call: nothing is in flight.
+    internal::destroy_event(client.api, record->events[0]);
+    client.spare_launch.reset(std::exchange(record, nullptr));
+    wanted = false;
+  }
+  if (bounded && wanted) {
+    record->references.store(call.options.track ? 2 : 1, std::memory_order_relaxed);
     client.in_flight.push_back(record);
   }
   if (lock.owns_lock()) lock.unlock();
@@ -389,7 +407,7 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
           Buffer(&client, call.raw_outputs[position], type, devices_[call.first + k]);
       ++position;
     }
-  return record == nullptr ? Launch() : Launch(client_, record);
+  return call.options.track ? Launch(client_, record) : Launch();
 }
 
 }  // namespace meshard::pjrt
