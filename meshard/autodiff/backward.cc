@@ -1,6 +1,7 @@
 #include "meshard/autodiff/backward.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "meshard/graph/leaf.h"
@@ -18,7 +19,10 @@ namespace {
 class Backward {
  public:
   explicit Backward(std::span<const Tensor> inputs) {
-    for (const Tensor& input : inputs) state(input.value().node()).reaches_input = true;
+    for (const Tensor& input : inputs) {
+      state(input.value().node()).reaches_input = true;
+      oldest_input_ = std::min(oldest_input_, input.value()->id());
+    }
   }
 
   void run(std::span<const Tensor> outputs, std::span<const Tensor> cotangents) {
@@ -51,6 +55,9 @@ class Backward {
     std::vector<Node*> order;
     std::vector<std::pair<Node*, std::size_t>> stack;
     auto enter = [&](Node* node) {
+      // What is older than every input depends on none. It may also be a value that another thread
+      // computes just now, which takes its operands away.
+      if (node->id() < oldest_input_) return;
       State& entered = state(node);
       if (entered.visited || entered.reaches_input) return;  // inputs are not entered
       entered.visited = true;
@@ -117,6 +124,7 @@ class Backward {
   }
 
   std::unordered_map<Node*, State> states_;
+  std::uint64_t oldest_input_ = std::numeric_limits<std::uint64_t>::max();
 };
 
 Tensor with_sharding_of(const Tensor& primal, Tensor cotangent) {

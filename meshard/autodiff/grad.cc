@@ -20,8 +20,10 @@ Tensor differentiation_input(const Tensor& argument, const std::string& path,
     throw_invalid(where.known() ? where : argument.where(), "[grad] ", path, " is ", type,
                   ": only floating-point tensors have gradients. Pass it as another argument");
   // Another leaf on the same storage; for a recorded value, a reshape to its own shape, which the
-  // compiler drops.
-  if (Storage* storage = argument.value().storage())
+  // compiler drops. So too inside another differentiated function, whose input the value may be: a
+  // leaf would cut its path.
+  Storage* storage = argument.value().storage();
+  if (storage && recorder().keep_operands <= 1)
     return make_array(type, StoragePtr(storage), argument.where());
   InheritSource line(argument.where());
   Tensor input = record(reshape_op, make_attributes(ReshapeAttributes{type.shape}), {&argument},
