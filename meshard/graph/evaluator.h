@@ -18,6 +18,8 @@ struct Program {
   Graph graph;
   /// Parameters whose buffers the results may reuse (indices into graph.parameters()).
   std::vector<std::uint32_t> donated;
+  /// What messages call the parameters: `argument 0.w`. May be empty; no part of the program's identity.
+  std::vector<std::string> parameter_names = {};
 };
 
 /// A program that was compiled. Shared; may be called from several threads.

@@ -52,17 +52,19 @@ std::vector<Value> results_to_keep(const Graph& graph) {
 
 class JitProgram final : public CompiledProgram {
  public:
-  JitProgram(std::shared_ptr<const LoadedProgram> program, Graph graph)
-      : program_(std::move(program)), graph_(std::move(graph)) {
+  JitProgram(std::shared_ptr<const LoadedProgram> loaded, Program program)
+      : program_(std::move(loaded)),
+        graph_(std::move(program.graph)),
+        names_(std::move(program.parameter_names)) {
     for (const Value& value : graph_.captured()) captured_.emplace_back(value);
   }
 
   void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
            SourceLocation where) override {
-    if (captured_.empty()) return program_->run(arguments, results, where);
+    if (captured_.empty()) return program_->run(arguments, results, where, names_);
     InlineVector<const Tensor*, 16> all(arguments.begin(), arguments.end());
     for (const Tensor& tensor : captured_) all.push_back(&tensor);
-    program_->run(std::span<const Tensor* const>(all.data(), all.size()), results, where);
+    program_->run(std::span<const Tensor* const>(all.data(), all.size()), results, where, names_);
   }
   const Sharding* parameter_sharding(std::size_t i) const override {
     const auto& sharding = program_->shardings().arguments[i];
@@ -73,6 +75,7 @@ class JitProgram final : public CompiledProgram {
  private:
   std::shared_ptr<const LoadedProgram> program_;
   Graph graph_;
+  std::vector<std::string> names_;
   std::vector<Tensor> captured_;
 };
 
@@ -89,7 +92,13 @@ void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where
   if (pending.empty()) return;
   Program program;
   program.name = "lazy";
-  Graph wanted = Graph::build({}, pending, 0);
+  Graph wanted = [&] {
+    try {
+      return Graph::build({}, pending, 0);
+    } catch (const Error& error) {
+      throw error.with_note(cat("a value read at ", where, " needs it"));
+    }
+  }();
   std::vector<Value> results = results_to_keep(wanted);
   program.graph = Graph::build({}, results, 0);
   std::shared_ptr<const LoadedProgram> loaded =
@@ -133,7 +142,7 @@ std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceL
   if (!pending.empty()) evaluate(pending, where);
   std::shared_ptr<const LoadedProgram> loaded =
       cache_.get(runtime_client(where), program, where);
-  return std::make_shared<JitProgram>(std::move(loaded), std::move(program.graph));
+  return std::make_shared<JitProgram>(std::move(loaded), std::move(program));
 }
 
 ProgramView view_of(const CompiledProgram& program) {

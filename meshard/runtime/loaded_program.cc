@@ -103,6 +103,12 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
   const pjrt::Device& device = *executable_.devices()[0];
   Storage* storage = tensor.value().storage();
   if (storage->kind() == Storage::Kind::kDevice) {
+    // Marked in other words (an open dimension, another name of an axis) with the same parts in the same
+    // order: nothing moves.
+    const Sharding* present = storage->sharding();
+    if (present && sharding &&
+        present->is_equivalent_to(*sharding, static_cast<std::size_t>(tensor.value().type().rank())))
+      return StoragePtr(storage);
     // On other devices, or laid out otherwise: through the host.
     HostArray array = storage->to_host(where);
     return sharding ? place(client_, array, *sharding, where)
@@ -117,7 +123,7 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
 }
 
 void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
-                        SourceLocation where) const {
+                        SourceLocation where, std::span<const std::string> names) const {
   std::size_t count = chosen_.arguments.size(), outputs = chosen_.results.size();
   std::size_t devices = executable_.devices().size();
   internal_check(arguments.size() == count && results.size() == outputs,
@@ -151,7 +157,7 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
       device_by_device_ ? executable_.execute_each_device(given, taken, {.track = false})
                         : executable_.execute(given, taken, {.track = false});
   if (!launch.ok()) [[unlikely]]
-    fail(launch.error(), std::span(arrays.data(), arrays.size()), where);
+    fail(launch.error(), arguments, std::span(arrays.data(), arrays.size()), names, where);
   internal::count(internal::counters().launches);
   for (std::uint32_t i : donated_) arrays[i]->set_donated_at(where);
 
@@ -174,14 +180,19 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
   }
 }
 
-void LoadedProgram::fail(const Error& error, std::span<const DeviceArray* const> arrays,
-                         SourceLocation where) const {
-  for (std::size_t i = 0; i < arrays.size(); ++i)
-    if (std::string reason = arrays[i]->gone(); !reason.empty())
-      throw Error(ErrorCode::kFailedPrecondition,
-                  cat("[runtime] argument ", i, " of the program, ", arrays[i]->type(),
-                      ", has no value any more: ", reason),
-                  where);
+void LoadedProgram::fail(const Error& error, std::span<const Tensor* const> arguments,
+                         std::span<const DeviceArray* const> arrays,
+                         std::span<const std::string> names, SourceLocation where) {
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    std::string reason = arrays[i]->gone();
+    if (reason.empty()) continue;
+    Error gone(ErrorCode::kFailedPrecondition,
+               cat("[runtime] ", i < names.size() ? names[i] : std::string("a value that the program uses"),
+                   ", ", arrays[i]->type(), ", is gone: ", reason),
+               where);
+    SourceLocation made = arguments[i]->where();
+    throw made.known() ? gone.with_note(cat("it was made at ", made)) : gone;
+  }
   throw error.at(where);
 }
 

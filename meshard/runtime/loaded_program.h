@@ -24,9 +24,10 @@ class LoadedProgram {
   /// Runs it. `arguments`: parameters and then captured values, each a stored tensor; host values
   /// are placed as the program wants them, once.
   /// @post results[i] is a stored tensor
-  /// @error an argument that is gone or does not fit; before the launch nothing is consumed.
-  void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
-           SourceLocation where) const;
+  /// @error an argument that is gone or does not fit, called by its name in `names`, as far as these go;
+  /// before the launch nothing is consumed.
+  void run(std::span<const Tensor* const> arguments, std::span<Tensor> results, SourceLocation where,
+           std::span<const std::string> names = {}) const;
 
   const LoweredModule& lowered() const { return lowered_; }
   const pjrt::LoadedExecutable& executable() const { return executable_; }
@@ -43,8 +44,9 @@ class LoadedProgram {
   // Equal shardings become copies of one, which compare by pointer when a result comes back as
   // argument.
   void share_equal_shardings();
-  void fail(const Error& error, std::span<const DeviceArray* const> arrays,
-            SourceLocation where) const;
+  [[noreturn]] static void fail(const Error& error, std::span<const Tensor* const> arguments,
+                                std::span<const DeviceArray* const> arrays,
+                                std::span<const std::string> names, SourceLocation where);
 
   pjrt::Client client_;
   LoweredModule lowered_;

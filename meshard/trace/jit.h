@@ -55,7 +55,8 @@ class Jit {
         cache_(std::make_shared<internal::JitCache>(std::move(options), where)) {}
 
   /// Runs the program for these arguments, tracing and compiling it first if their signature is new.
-  /// Inside another trace the function is recorded in place.
+  /// Inside another trace, and inside a function that is being differentiated, the function is recorded
+  /// in place.
   ///
   /// Tensors and top-level numbers are traced; Static arguments and numbers inside structures are part of
   /// the signature. Tensors that f captures are hidden arguments: their values are those at the time of
@@ -68,13 +69,13 @@ class Jit {
                   "Tensor: take a Tensor, or pass Static{number}");
     using Result = std::remove_cvref_t<
         std::invoke_result_t<const F&, const internal::Traced<Arguments>&...>>;
-    if (tracing()) return Result((*function_)(in_place(arguments)...));
+    if (recorded_in_place()) return Result((*function_)(in_place(arguments)...));
 
-    std::array<Tensor, sizeof...(Arguments)> numbers;
+    [[maybe_unused]] std::array<Tensor, sizeof...(Arguments)> numbers;
     internal::JitCall call;
     call.types = &internal::kTypeTag<Arguments...>;
-    std::size_t position = 0;
-    (collect(arguments, numbers[position++], call), ...);
+    [[maybe_unused]] std::size_t position = 0;
+    (collect(arguments, numbers[position], call, position), ...);
     compute_pending(call);
     const internal::JitEntry* entry = cache_->find(call);
     if (!entry) entry = &trace<Result>(call, arguments...);
@@ -90,6 +91,9 @@ class Jit {
   std::vector<std::shared_ptr<CompiledProgram>> programs() const { return cache_->programs(); }
 
  private:
+  // A compiled program would be a constant to the derivative.
+  static bool recorded_in_place() { return tracing() || recorder().keep_operands != 0; }
+
   template <class T>
   static internal::Traced<T> in_place(const T& argument) {
     if constexpr (std::is_arithmetic_v<T>)
@@ -99,14 +103,16 @@ class Jit {
   }
 
   template <class T>
-  static void collect(const T& argument, Tensor& number, internal::JitCall& call) {
+  void collect(const T& argument, Tensor& number, internal::JitCall& call,
+               std::size_t& position) const {
     if constexpr (std::is_arithmetic_v<T>) {
       number = internal::number_argument(argument, {});
       call.tensors.push_back(&number);
     } else {
       structure::for_each_leaf(argument, [&](const auto& leaf) {
         if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>) {
-          (void)leaf.type();
+          if (!leaf.defined()) [[unlikely]]
+            fail_undefined(argument, position);
           call.tensors.push_back(&leaf);
         } else {
           internal::append_static(call.statics, leaf);
@@ -114,6 +120,22 @@ class Jit {
       });
       structure::append_form(argument, call.form);
     }
+    ++position;
+  }
+
+  template <class T>
+  [[noreturn]] void fail_undefined(const T& argument, std::size_t position) const {
+    std::string missing;
+    structure::for_each(
+        argument,
+        [&](const auto& leaf, const std::string& path) {
+          if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+            if (missing.empty() && !leaf.defined()) missing = path;
+        },
+        cat("argument ", position));
+    throw_invalid(cache_->where(), "[jit] ", missing,
+                  " of a call of the function jitted here has no value: it was default-made or moved "
+                  "from");
   }
 
   void compute_pending(const internal::JitCall& call) const {
@@ -166,8 +188,9 @@ class Jit {
       (append_paths(arguments, position++, paths), ...);
       return i < paths.size() ? paths[i] : cat("tensor ", i);
     };
-    auto tracer = [&](std::span<const Tensor> parameters, internal::JitEntry& entry) {
-      std::size_t next = 0;
+    auto tracer = [&]([[maybe_unused]] std::span<const Tensor> parameters,
+                      internal::JitEntry& entry) {
+      [[maybe_unused]] std::size_t next = 0;
       // Braces, so that parameters are handed out from the left.
       std::tuple<internal::Traced<Arguments>...> given{replaced(arguments, parameters, next)...};
       Result result = std::apply(*function_, given);

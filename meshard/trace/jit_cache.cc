@@ -85,6 +85,7 @@ const JitEntry& JitCache::find_or_trace(const JitCall& call, const std::vector<s
     for (std::size_t i = 0; i < leaves[position]; ++i)
       program.donated.push_back(static_cast<std::uint32_t>(first + i));
   }
+  for (std::size_t i = 0; i < call.tensors.size(); ++i) program.parameter_names.push_back(path(i));
   entry->graph = program.graph;
   entry->program = evaluator(where_).compile(std::move(program), where_);
   for (std::size_t i = 0; i < call.tensors.size(); ++i) {

@@ -1,0 +1,219 @@
+#include "meshard/trace/jit.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "meshard/autodiff/grad.h"
+#include "meshard/ops/composite/operators.h"
+#include "meshard/trace/evaluator_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using test::RecordingEvaluator;
+
+struct Layer {
+  Tensor w, b;
+  int units = 4;
+  MESHARD_FIELDS(w, b, units)
+};
+
+Tensor vector_of(float first, std::int64_t size = 2) {
+  std::vector<float> values(static_cast<std::size_t>(size), first);
+  return from_host(std::move(values), {size});
+}
+
+TEST(Jit, TracesOncePerSignature) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  int traced = 0;
+  auto f = jit([&](Tensor x, Tensor y) {
+    ++traced;
+    return x + y;
+  });
+  (void)f(vector_of(1), vector_of(2));
+  (void)f(vector_of(3), vector_of(4));
+  EXPECT_EQ(traced, 1);
+  EXPECT_EQ(evaluator.runs, 2u);
+  EXPECT_EQ(evaluator.text(0),
+            "graph(%0: f32[2], %1: f32[2]) {\n  %2 = add(%0, %1) : f32[2]\n  return %2\n}\n");
+  (void)f(vector_of(1, 3), vector_of(2, 3));
+  EXPECT_EQ(traced, 2);
+  JitStats stats = f.stats();
+  EXPECT_EQ(stats.calls, 3u);
+  EXPECT_EQ(stats.traces, 2u);
+  EXPECT_EQ(stats.reasons, (std::vector<std::string>{"argument 0 is f32[3], was f32[2]"}));
+  EXPECT_EQ(f.programs().size(), 2u);
+}
+
+TEST(Jit, CopiesShareTheirPrograms) {
+  RecordingEvaluator::install();
+  auto f = jit([](Tensor x) { return x + x; });
+  auto g = f;
+  (void)f(vector_of(1));
+  (void)g(vector_of(1));
+  EXPECT_EQ(f.stats().traces, 1u);
+  EXPECT_EQ(f.stats().calls, 2u);
+}
+
+TEST(Jit, ReasonsNameThePath) {
+  RecordingEvaluator::install();
+  auto f = jit([](const std::vector<Layer>& layers, Tensor x) { return x + layers[0].w; });
+  std::vector<Layer> layers = {{vector_of(1), vector_of(2)}, {vector_of(1), vector_of(2)}};
+  (void)f(layers, vector_of(1));
+  layers[1].b = vector_of(1, 5);
+  (void)f(layers, vector_of(1));
+  layers[1].units = 5;
+  (void)f(layers, vector_of(1));
+  layers.pop_back();
+  (void)f(layers, vector_of(1));
+  EXPECT_EQ(f.stats().reasons, (std::vector<std::string>{
+                                   "argument 0[1].b is f32[5], was f32[2]",
+                                   "a Static argument or nested number has another value",
+                                   "the arguments have another structure",
+                               }));
+}
+
+TEST(Jit, OtherTypesOfArgumentsAreAnotherSignature) {
+  RecordingEvaluator::install();
+  auto f = jit([](const auto& pair) { return std::get<0>(pair) + std::get<1>(pair); });
+  (void)f(std::pair(vector_of(1), vector_of(2)));
+  (void)f(std::tuple(vector_of(1), vector_of(2)));
+  EXPECT_EQ(f.stats().traces, 2u);
+  EXPECT_EQ(f.stats().reasons[0], "the arguments have other C++ types");
+}
+
+TEST(Jit, NumbersAreTraced) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  auto f = jit([](Tensor x, Tensor rate, Tensor steps, Tensor on) {
+    EXPECT_EQ(rate.type(), (TensorType{DType::f32, {}}));
+    EXPECT_EQ(steps.dtype(), DType::i32);
+    EXPECT_EQ(on.dtype(), DType::bool_);
+    return x * rate;
+  });
+  for (int i = 0; i < 100; ++i) (void)f(vector_of(1), 0.5 * i, i, i % 2 == 0);
+  EXPECT_EQ(f.stats().traces, 1u);
+  EXPECT_EQ(evaluator.last_arguments[1].storage()->to_host({}).item<float>(), 49.5f);
+  EXPECT_EQ(evaluator.last_arguments[2].storage()->to_host({}).item<std::int32_t>(), 99);
+}
+
+TEST(Jit, StaticsArePartOfTheSignature) {
+  RecordingEvaluator::install();
+  auto f =
+      jit([](Tensor x, Static<std::string> kind) { return kind.value == "twice" ? x + x : x; });
+  (void)f(vector_of(1), Static<std::string>{"twice"});
+  (void)f(vector_of(1), Static<std::string>{"once"});
+  (void)f(vector_of(1), Static<std::string>{"twice"});
+  EXPECT_EQ(f.stats().traces, 2u);
+}
+
+TEST(Jit, ResultsKeepTheirStructure) {
+  RecordingEvaluator::install();
+  auto f = jit([](Tensor a, Tensor b) {
+    return std::tuple(std::map<std::string, Tensor>{{"a", a}, {"b", b}}, std::optional(b),
+                      std::optional<Tensor>(), std::array{b, a}, 7);
+  });
+  Tensor a = vector_of(1), b = vector_of(2);
+  for (int call = 0; call < 2; ++call) {
+    auto [named, maybe, never, two, count] = f(a, b);
+    EXPECT_EQ(named.at("a").value(), a.value());
+    EXPECT_EQ(named.at("b").value(), b.value());
+    EXPECT_EQ(maybe->value(), b.value());
+    EXPECT_FALSE(never.has_value());
+    EXPECT_EQ(two[0].value(), b.value());
+    EXPECT_EQ(two[1].value(), a.value());
+    EXPECT_EQ(count, 7);
+  }
+  EXPECT_EQ(f.stats().traces, 1u);
+}
+
+TEST(Jit, CapturedTensorsAreNotParameters) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  Tensor captured = vector_of(5);
+  auto f = jit([&](Tensor x) { return x + captured; });
+  (void)f(vector_of(1));
+  EXPECT_EQ(
+      evaluator.text(0),
+      "graph(%0: f32[2]) captured(%1: f32[2]) {\n  %2 = add(%0, %1) : f32[2]\n  return %2\n}\n");
+  EXPECT_EQ(evaluator.last_arguments.size(), 1u);
+}
+
+TEST(Jit, PendingArgumentsAreComputedFirst) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  auto f = jit([](Tensor x) { return x + x; });
+  (void)f(vector_of(1) + vector_of(2));
+  EXPECT_EQ(evaluator.evaluated, 1u);
+  EXPECT_TRUE(evaluator.last_arguments[0].storage());
+}
+
+TEST(Jit, InsideAnotherTraceItIsRecordedInPlace) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  auto inner = jit([](Tensor x, Tensor y) { return x * y; });
+  auto outer = jit([&](Tensor x) { return inner(x, x); });
+  (void)outer(vector_of(1));
+  EXPECT_EQ(inner.stats().traces, 0u);
+  ASSERT_EQ(evaluator.programs.size(), 1u);
+  EXPECT_EQ(evaluator.text(0),
+            "graph(%0: f32[2]) {\n  %1 = multiply(%0, %0) : f32[2]\n  return %1\n}\n");
+}
+
+TEST(Jit, InsideADifferentiatedFunctionItIsRecordedInPlace) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  auto inner = jit([](Tensor x) { return x * x; });
+  Tensor x = from_host(std::vector<float>{3}, {});
+  Tensor g = grad([&](Tensor t) { return inner(t); })(x);
+  EXPECT_TRUE(evaluator.programs.empty()) << "compiled, it would be a constant to the derivative";
+  EXPECT_EQ(g.value()->op().name, "add");  // x * 1 + x * 1
+}
+
+TEST(Jit, DonatedArgumentsAreAllOfTheirTensors) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  auto f = jit([](Tensor x, const Layer& layer, Tensor y) { return x + layer.w + layer.b + y; },
+               {.donate = {1, 2}});
+  (void)f(vector_of(1), Layer{vector_of(1), vector_of(1)}, vector_of(1));
+  EXPECT_EQ(evaluator.programs[0].donated, (std::vector<std::uint32_t>{1, 2, 3}));
+}
+
+TEST(Jit, DonatingAnArgumentThatIsNotThere) {
+  RecordingEvaluator::install();
+  auto f = jit([](Tensor x) { return x; }, {.donate = {1}});
+  EXPECT_TRUE(throws_error([&] { (void)f(vector_of(1)); }, ErrorCode::kInvalidArgument,
+                           {"jit_test.cc:", "argument 1 is to be donated, the function has 1"}));
+}
+
+TEST(Jit, TheNameIsTheModules) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  (void)jit([](Tensor x) { return x; }, {.name = "train_step"})(vector_of(1));
+  EXPECT_EQ(evaluator.programs[0].name, "train_step");
+}
+
+TEST(Jit, AnErrorWhileTracingLeavesNoTrace) {
+  RecordingEvaluator& evaluator = RecordingEvaluator::install();
+  auto f = jit([](Tensor x, Tensor y) { return x + y; });
+  EXPECT_THROW((void)f(vector_of(1, 2), vector_of(1, 3)), Error);
+  EXPECT_FALSE(tracing());
+  EXPECT_TRUE(evaluator.programs.empty());
+  (void)f(vector_of(1), vector_of(2));
+  EXPECT_EQ(f.stats().traces, 1u);
+}
+
+TEST(Jit, ThreadsTraceOnce) {
+  RecordingEvaluator::install();
+  std::atomic<int> traced{0};
+  auto f = jit([&](Tensor x) {
+    ++traced;
+    return x;
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) (void)f(vector_of(1));
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(traced, 1);
+  EXPECT_EQ(f.stats().calls, 200u);
+}
+
+}  // namespace
+}  // namespace meshard
