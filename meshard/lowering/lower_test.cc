@@ -1,0 +1,190 @@
+#include "meshard/lowering/lower.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/all.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// The text of what `f` computes from parameters of these types and shardings.
+struct Argument {
+  TensorType type;
+  std::optional<Sharding> sharding = std::nullopt;
+};
+template <class F>
+LoweredModule lowered(const std::vector<Argument>& arguments, F f,
+                      std::vector<std::uint32_t> donated = {}) {
+  TraceScope scope;
+  std::vector<Tensor> parameters;
+  std::vector<Value> leaves, results;
+  for (const Argument& argument : arguments) {
+    parameters.push_back(make_parameter(argument.type, argument.sharding, {}));
+    leaves.push_back(parameters.back().value());
+  }
+  for (const Tensor& result : f(parameters)) results.push_back(result.value());
+  Program program{.graph = Graph::build(leaves, results, scope.trace()),
+                  .donated = std::move(donated)};
+  return lower(program);
+}
+using Tensors = std::vector<Tensor>;
+
+const TensorType kMatrix{DType::f32, {8, 4}};
+
+TEST(Lower, OneDeviceHasNoShardings) {
+  LoweredModule module =
+      lowered({{kMatrix}, {kMatrix}}, [](const Tensors& p) { return Tensors{tanh(p[0] + p[1])}; });
+  EXPECT_EQ(
+      module.text,
+      R"(module @main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<8x4xf32> loc("n0"), %arg1: tensor<8x4xf32> loc("n1")) -> (tensor<8x4xf32>) {
+    %0 = stablehlo.add %arg0, %arg1 : tensor<8x4xf32> loc("n2")
+    %1 = stablehlo.tanh %0 : tensor<8x4xf32> loc("n3")
+    return %1 : tensor<8x4xf32>
+  }
+}
+)");
+  EXPECT_EQ(module.num_partitions(), 1);
+  EXPECT_FALSE(module.mesh);
+}
+
+TEST(Lower, ShardingsStandAtTheBoundaryAndOnConstraints) {
+  Mesh mesh({{"x", 2}, {"y", 2}}, {7, 5, 6, 4});
+  LoweredModule module =
+      lowered({{kMatrix, Sharding(mesh, P("x", none))}, {kMatrix}}, [&](const Tensors& p) {
+        Tensor sum = p[0] + p[1];
+        return Tensors{sharding_constraint(sum, Sharding(mesh, P(axes("y", "x"), open))), sum};
+      });
+  EXPECT_EQ(
+      module.text,
+      R"(module @main attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["x"=2, "y"=2]>
+  func.func public @main(%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} loc("n0"), %arg1: tensor<8x4xf32> loc("n1")) -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y", "x"}, {?}]>}, tensor<8x4xf32>) {
+    %0 = stablehlo.add %arg0, %arg1 : tensor<8x4xf32> loc("n2")
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"y", "x"}, {?}]> : tensor<8x4xf32> loc("n3")
+    return %1, %0 : tensor<8x4xf32>, tensor<8x4xf32>
+  }
+}
+)");
+  EXPECT_EQ(*module.mesh, mesh);
+  EXPECT_EQ(module.num_partitions(), 4);
+  EXPECT_FALSE(module.arguments[1].sharding);
+}
+
+TEST(Lower, TheTextDoesNotKnowDevicesAndLines) {
+  auto text = [](std::vector<std::int64_t> ids, int line) {
+    Mesh mesh({{"x", 2}}, std::move(ids));
+    SourceLocation where{"a.cc", "f", static_cast<std::uint32_t>(line)};
+    return lowered({{kMatrix, Sharding(mesh, P("x", none))}},
+                   [&](const Tensors& p) { return Tensors{exp(In(p[0], where))}; })
+        .text;
+  };
+  EXPECT_EQ(text({0, 1}, 1), text({6, 3}, 99));
+}
+
+TEST(Lower, TwoMeshesOverTheSameDevices) {
+  Mesh first({{"x", 4}}, {4, 5, 6, 7}), second({{"a", 2}, {"b", 2}}, {7, 6, 5, 4});
+  LoweredModule module =
+      lowered({{kMatrix, Sharding(first, P("x", none))}, {kMatrix, Sharding(second, P("a", "b"))}},
+              [](const Tensors& p) { return Tensors{p[0] * p[1]}; });
+  EXPECT_THAT(module.text,
+              HasSubstr("  sdy.mesh @mesh = <[\"x\"=4]>\n"
+                        "  sdy.mesh @mesh_1 = <[\"a\"=2, \"b\"=2], device_ids=[3, 2, 1, 0]>\n"));
+  EXPECT_THAT(module.text, HasSubstr("#sdy.sharding<@mesh_1, [{\"a\"}, {\"b\"}]>"));
+  EXPECT_EQ(*module.mesh, first);
+}
+
+TEST(Lower, UnevenArgumentsAreCutAndResultsPadded) {
+  Mesh mesh({{"x", 4}});
+  Sharding rows(mesh, P("x", none));
+  LoweredModule module = lowered({{{DType::f32, {7, 3}}, rows}}, [&](const Tensors& p) {
+    return Tensors{sharding_constraint(exp(p[0]), rows)};
+  });
+  EXPECT_EQ(
+      module.text,
+      R"(module @main attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["x"=4]>
+  func.func public @main(%arg0: tensor<8x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} loc("n0")) -> (tensor<8x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
+    %t0 = "stablehlo.slice"(%arg0) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 7, 3>, strides = array<i64: 1, 1>}> : (tensor<8x3xf32>) -> tensor<7x3xf32> loc("n0")
+    %0 = stablehlo.exponential %t0 : tensor<7x3xf32> loc("n1")
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]> : tensor<7x3xf32> loc("n2")
+    %t2 = stablehlo.constant dense<0.0> : tensor<f32>
+    %t1 = "stablehlo.pad"(%1, %t2) <{edge_padding_low = array<i64: 0, 0>, edge_padding_high = array<i64: 1, 0>, interior_padding = array<i64: 0, 0>}> : (tensor<7x3xf32>, tensor<f32>) -> tensor<8x3xf32> loc("n2")
+    return %t1 : tensor<8x3xf32>
+  }
+}
+)");
+  EXPECT_EQ(module.arguments[0].type.shape, (Shape{7, 3}));
+  EXPECT_EQ(module.arguments[0].padded.shape, (Shape{8, 3}));
+  EXPECT_EQ(module.results[0].padded.shape, (Shape{8, 3}));
+}
+
+TEST(Lower, DonationPairsArgumentsWithResults) {
+  Mesh mesh({{"x", 4}});
+  Sharding rows(mesh, P("x", none));
+  LoweredModule module =
+      lowered({{kMatrix, rows}, {kMatrix, rows}, {{DType::f32, {4}}, Sharding(mesh, P(none))}},
+              [&](const Tensors& p) {
+                return Tensors{sum(p[0]), sharding_constraint(p[0] + 1, rows),
+                               sharding_constraint(p[1] + p[2], rows)};
+              },
+              {0, 1, 2});
+  EXPECT_THAT(module.text, HasSubstr("[{\"x\"}, {}]>, tf.aliasing_output = 1 : i32} loc(\"n0\")"));
+  EXPECT_THAT(module.text, HasSubstr("[{\"x\"}, {}]>, tf.aliasing_output = 2 : i32} loc(\"n1\")"));
+  EXPECT_THAT(module.text, HasSubstr("[{}]>, jax.buffer_donor = true} loc(\"n2\")"));
+}
+
+TEST(Lower, DonationWaitsForTheCompilersChoice) {
+  Mesh mesh({{"x", 4}});
+  LoweredModule module = lowered({{kMatrix, Sharding(mesh, P("x", none))}},
+                                 [](const Tensors& p) { return Tensors{p[0] + 1}; }, {0});
+  EXPECT_THAT(module.text, HasSubstr("jax.buffer_donor = true"));
+  EXPECT_THAT(module.text, Not(HasSubstr("aliasing_output")));
+  LoweredModule single =
+      lowered({{kMatrix}}, [](const Tensors& p) { return Tensors{p[0] + 1}; }, {0});
+  EXPECT_THAT(single.text, HasSubstr("tf.aliasing_output = 0 : i32"));
+}
+
+TEST(Lower, CapturedValuesFollowTheParameters) {
+  Tensor captured = from_host(std::vector<float>{1, 2, 3, 4}, {4});
+  LoweredModule module =
+      lowered({{kMatrix}}, [&](const Tensors& p) { return Tensors{p[0] + captured}; });
+  ASSERT_EQ(module.arguments.size(), 2u);
+  EXPECT_EQ(module.arguments[1].type.shape, (Shape{4}));
+  EXPECT_THAT(module.text, HasSubstr("%arg1: tensor<4xf32> loc(\"n1\")"));
+}
+
+TEST(Lower, AMarkOnOneDeviceSaysNothing) {
+  Mesh one({{"x", 1}}, {3});
+  LoweredModule module = lowered({{kMatrix, Sharding(one, P("x", none))}}, [&](const Tensors& p) {
+    return Tensors{sharding_constraint(p[0] + 1, Sharding(one, P(none, "x")))};
+  });
+  EXPECT_THAT(module.text, Not(HasSubstr("sdy")));
+  EXPECT_EQ(module.mesh->device_id(0), 3);
+}
+
+TEST(Lower, AnOpWithoutTextNamesItsLine) {
+  static const OpDef silent_op = {
+      .name = "silent",
+      .operands = "x",
+      .infer = [](const OpCall& call, ResultTypes& out) { out.push_back(call.operand(0)); },
+  };
+  SourceLocation where{"user.cc", "f", 7};
+  EXPECT_TRUE(throws_error(
+      [&] {
+        (void)lowered({{kMatrix}}, [&](const Tensors& p) {
+          return Tensors{record(silent_op, nullptr, {&p[0]}, where)};
+        });
+      },
+      ErrorCode::kUnimplemented, {"user.cc:7", "silent"}));
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,71 @@
+#include "meshard/lowering/program_mesh.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/sharding_constraint.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+// The graph of a + b, where a and b are parameters with these shardings.
+struct Sum {
+  Sum(const Sharding& first, const Sharding& second) {
+    TraceScope scope;
+    Tensor a = make_parameter({DType::f32, {8}}, first, {"a.cc", "f", 1});
+    Tensor b = make_parameter({DType::f32, {8}}, second, {"b.cc", "f", 2});
+    graph = Graph::build(std::vector{a.value(), b.value()}, std::vector{add(a, b).value()},
+                         scope.trace());
+  }
+  Graph graph;
+};
+
+TEST(ProgramMeshes, EqualMeshesAreOne) {
+  Mesh mesh({{"x", 4}}), equal({{"x", 4}});
+  ProgramMeshes meshes(Sum(Sharding(mesh, P("x")), Sharding(equal, P(none))).graph);
+  ASSERT_EQ(meshes.definitions().size(), 1u);
+  EXPECT_EQ(meshes.definitions()[0].first, "mesh");
+  EXPECT_EQ(meshes.definitions()[0].second, "<[\"x\"=4]>");
+  EXPECT_EQ(meshes.sharding_text(Sharding(equal, P("x"))), "<@mesh, [{\"x\"}]>");
+}
+
+TEST(ProgramMeshes, TheFirstNumbersTheDevices) {
+  Mesh first({{"x", 2}}, {5, 3}), second({{"y", 2}}, {3, 5});
+  ProgramMeshes meshes(Sum(Sharding(first, P("x")), Sharding(second, P("y"))).graph);
+  EXPECT_EQ(*meshes.numbering(), first);
+  ASSERT_EQ(meshes.definitions().size(), 2u);
+  EXPECT_EQ(meshes.definitions()[1].second, "<[\"y\"=2], device_ids=[1, 0]>");
+}
+
+TEST(ProgramMeshes, OtherDevicesAreAnErrorWithBothSides) {
+  Mesh first({{"x", 2}}, {0, 1}), second({{"y", 2}}, {2, 3});
+  EXPECT_TRUE(throws_error(
+      [&] { ProgramMeshes(Sum(Sharding(first, P("x")), Sharding(second, P("y"))).graph); },
+      ErrorCode::kInvalidArgument,
+      {"two different sets of devices", "mesh<x=2> is used at a.cc:1",
+       "mesh<y=2; devices=[2,3]> is used at b.cc:2"}));
+}
+
+TEST(ProgramMeshes, MarksCount) {
+  Mesh mesh({{"x", 2}});
+  TraceScope scope;
+  Tensor a = make_parameter({DType::f32, {8}}, std::nullopt, {});
+  Tensor marked = sharding_constraint(a, Sharding(mesh, P("x")));
+  Graph graph = Graph::build(std::vector{a.value()}, std::vector{marked.value()}, scope.trace());
+  EXPECT_EQ(*ProgramMeshes(graph).numbering(), mesh);
+}
+
+TEST(ProgramMeshes, WithoutMeshes) {
+  TraceScope scope;
+  Tensor a = make_parameter({DType::f32, {8}}, std::nullopt, {});
+  ProgramMeshes meshes(Graph::build(std::vector{a.value()}, std::vector{a.value()}, scope.trace()));
+  EXPECT_FALSE(meshes.numbering());
+  EXPECT_TRUE(meshes.definitions().empty());
+  EXPECT_EQ(meshes.sharding_text(Sharding(Mesh({{"x", 1}}), P("x"))), "");
+}
+
+}  // namespace
+}  // namespace meshard
