@@ -1,0 +1,108 @@
+// Derivatives on real devices: against closed forms and finite differences, in jit and outside.
+#include "meshard/autodiff/grad.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/devices.h"
+
+namespace meshard {
+namespace {
+
+using Derivatives = OnDevices;
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::Pointwise;
+
+struct Dense {
+  Tensor w, b;
+  MESHARD_FIELDS(w, b)
+};
+
+Tensor loss_of(const std::vector<Dense>& layers, Tensor x) {
+  for (const Dense& layer : layers) x = tanh(matmul(x, layer.w) + layer.b);
+  return mean(square(x));
+}
+
+std::vector<Dense> two_layers() {
+  return {{counting({4, 8}, -16) / 32, counting({8}) / 16},
+          {counting({8, 2}, -8) / 16, zeros({2})}};
+}
+
+TEST_F(Derivatives, OfANetworkAreTheFiniteDifferences) {
+  std::vector<Dense> layers = two_layers();
+  Tensor x = counting({8, 4}, -16) / 32;
+  auto [loss, gradient] = value_and_grad(loss_of)(layers, x);
+  auto [jit_loss, jit_gradient] = jit(value_and_grad(loss_of))(layers, x);
+  EXPECT_FLOAT_EQ(loss.item<float>(), jit_loss.item<float>());
+  auto at = jit(loss_of);
+  for (auto field : {&Dense::w, &Dense::b}) {
+    std::vector<float> expected;
+    for (std::int64_t i = 0; i < (layers[0].*field).size(); ++i) {
+      double sides[2];
+      for (int side : {0, 1}) {
+        std::vector<Dense> moved = layers;
+        std::vector<float> values = (layers[0].*field).to_vector<float>();
+        values[static_cast<std::size_t>(i)] += side == 0 ? -0.01f : 0.01f;
+        moved[0].*field = from_host(values, (layers[0].*field).shape());
+        sides[side] = static_cast<double>(at(moved, x).item<float>());
+      }
+      expected.push_back(static_cast<float>((sides[1] - sides[0]) / 0.02));
+    }
+    EXPECT_THAT((gradient[0].*field).to_vector<float>(), Pointwise(FloatNear(1e-4f), expected));
+    EXPECT_THAT((jit_gradient[0].*field).to_vector<float>(), Pointwise(FloatNear(1e-4f), expected));
+  }
+}
+
+TEST_F(Derivatives, DoNotDependOnTheMesh) {
+  std::vector<Dense> layers = two_layers();
+  Tensor x = counting({8, 4}, -16) / 32;
+  std::vector<Dense> expected = grad(loss_of)(layers, x);
+  Mesh mesh({{"data", 2}, {"model", 4}}, {7, 6, 5, 4, 3, 2, 1, 0});
+  std::vector<Dense> split = layers;
+  split[0].w = mark_sharding(layers[0].w, mesh, P(none, "model"));
+  split[0].b = mark_sharding(layers[0].b, mesh, P("model"));
+  split[1].w = mark_sharding(layers[1].w, mesh, P("model", none));
+  Tensor batch = mark_sharding(x, mesh, P("data", none));
+  for (bool jitted : {false, true}) {
+    std::vector<Dense> got =
+        jitted ? jit(grad(loss_of))(split, batch) : grad(loss_of)(split, batch);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_THAT(got[i].w.to_vector<float>(),
+                  Pointwise(FloatNear(1e-6f), expected[i].w.to_vector<float>()));
+      EXPECT_THAT(got[i].b.to_vector<float>(),
+                  Pointwise(FloatNear(1e-6f), expected[i].b.to_vector<float>()));
+    }
+    EXPECT_EQ(got[0].w.sharding(), split[0].w.sharding());
+    EXPECT_EQ(got[0].b.sharding(), split[0].b.sharding());
+    EXPECT_EQ(got[1].w.sharding(), split[1].w.sharding());
+  }
+}
+
+TEST_F(Derivatives, OfHigherOrder) {
+  auto f = [](Tensor x) { return x * x * x * x; };
+  for (bool computed : {false, true}) {
+    Tensor x = counting({}, 2) * 1;
+    if (computed) sync({x});
+    EXPECT_EQ(grad(grad(f))(x).item<float>(), 48);
+    EXPECT_EQ(grad(grad(grad(f)))(x).item<float>(), 48);
+    EXPECT_EQ(jit(grad(grad(f)))(x).item<float>(), 48);
+  }
+}
+
+TEST_F(Derivatives, AFunctionMayBranchOnItsValues) {
+  auto f = [](Tensor x) { return x.item<float>() > 0 ? x * x : x * -3; };
+  EXPECT_EQ(grad(f)(counting({}, 5)).item<float>(), 10);
+  EXPECT_EQ(grad(f)(counting({}, -5)).item<float>(), -3);
+}
+
+TEST_F(Derivatives, PullbacksRunLater) {
+  auto [y, pullback] =
+      vjp([](Tensor a, Tensor b) { return a * b; }, counting({3}, 1), counting({3}, 4));
+  EXPECT_THAT(y.to_vector<float>(), ElementsAre(4, 10, 18));
+  auto [da, db] = pullback(counting({3}, 1));
+  EXPECT_THAT(da.to_vector<float>(), ElementsAre(4, 10, 18));
+  EXPECT_THAT(db.to_vector<float>(), ElementsAre(1, 4, 9));
+}
+
+}  // namespace
+}  // namespace meshard

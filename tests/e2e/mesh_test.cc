@@ -1,0 +1,177 @@
+// Programs on parts of the devices, in any order, and meshes that meet in one program.
+#include "tests/support/devices.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using Meshes = OnDevices;
+using testing::ElementsAre;
+
+TEST_F(Meshes, ProgramsThatDifferInDevicesCompileOnce) {
+  auto product = [](const Mesh& mesh) {
+    Tensor a = mark_sharding(counting({4, 4}), mesh, P("x", none));
+    Tensor b = mark_sharding(counting({4, 4}), mesh, P(none, "y"));
+    return matmul(a, b);
+  };
+  std::vector<float> expected = matmul(counting({4, 4}), counting({4, 4})).to_vector<float>();
+  restart();
+  std::vector<std::vector<std::int64_t>> sets = {
+      {0, 1, 2, 3}, {4, 5, 6, 7}, {7, 5, 6, 4}, {1, 5, 0, 3}};
+  for (const auto& ids : sets) {
+    Tensor c = product(Mesh({{"x", 2}, {"y", 2}}, ids));
+    EXPECT_EQ(c.to_vector<float>(), expected);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(device_array(c).device_id(i), ids[i]);
+  }
+  EXPECT_EQ(done().compiles, 1u);
+  EXPECT_EQ(done().retargets, 3u);
+}
+
+TEST_F(Meshes, TwoDevices) {
+  for (std::vector<std::int64_t> ids : {std::vector<std::int64_t>{2, 3}, {1, 5}, {5, 1}}) {
+    Mesh mesh({{"x", 2}}, ids);
+    Tensor x = mark_sharding(counting({6}), mesh, P("x"));
+    Tensor y = mark_sharding(x * 3, mesh, P("x"));
+    EXPECT_EQ(y.to_vector<float>(), numbers(6, 0, 3));
+    EXPECT_EQ(device_array(y).shard(1, {}).to_vector<float>(), (std::vector<float>{9, 12, 15}));
+    EXPECT_EQ(device_array(y).device_id(1), ids[1]);
+    EXPECT_EQ(sum(x).item<float>(), 15);
+  }
+}
+
+TEST_F(Meshes, OneDeviceThatIsNotTheFirst) {
+  Mesh mesh({{"x", 1}}, {6});
+  Tensor y = mark_sharding(counting({3}), mesh, P("x")) + 1;
+  EXPECT_THAT(y.to_vector<float>(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(device_array(y).device_id(0), 6);
+}
+
+TEST_F(Meshes, TwoOrdersOfTheSameDevicesInOneProgram) {
+  Mesh forward({{"x", 4}}), backward({{"y", 4}}, {3, 2, 1, 0});
+  Tensor a = mark_sharding(counting({8}), forward, P("x"));
+  Tensor b = mark_sharding(counting({8}, 100), backward, P("y"));
+  EXPECT_EQ((a + b).to_vector<float>(), numbers(8, 100, 2));
+  // A result over the second mesh lies in that mesh's order.
+  Tensor c = mark_sharding(a + b, backward, P("y"));
+  EXPECT_EQ(c.to_vector<float>(), numbers(8, 100, 2));
+  EXPECT_EQ(device_array(c).device_id(0), 3);
+  EXPECT_THAT(device_array(c).shard(0, {}).to_vector<float>(), ElementsAre(100, 102));
+  auto f = jit([&](Tensor s, Tensor t) { return mark_sharding(s * t, backward, P("y")); });
+  Tensor d = f(b, a);
+  EXPECT_EQ(d.to_vector<float>()[3], 3.f * 103.f);
+  EXPECT_EQ(f(b, mark_sharding(a, backward, P("y"))).to_vector<float>()[7], 7.f * 107.f);
+}
+
+TEST_F(Meshes, TheSameDevicesInAnotherOrderCompileForThemselves) {
+  // The text has both meshes; only which is first differs.
+  Mesh forward({{"x", 4}}), shuffled({{"x", 4}}, {2, 0, 3, 1});
+  for (bool swap : {false, true}) {
+    Tensor a = mark_sharding(counting({4}), swap ? shuffled : forward, P("x"));
+    Tensor b = mark_sharding(counting({4}, 10), swap ? forward : shuffled, P("x"));
+    EXPECT_THAT((a - b).to_vector<float>(), ElementsAre(-10, -10, -10, -10));
+    Tensor c = mark_sharding(a + 1, b.sharding()->mesh(), P("x"));
+    EXPECT_EQ(c.to_vector<float>(), numbers(4, 1));
+  }
+}
+
+TEST_F(Meshes, ReshardingHappensOnTheDevices) {
+  Mesh mesh({{"x", 2}, {"y", 4}});
+  Tensor rows = mark_sharding(counting({8, 8}), mesh, P(axes("x", "y"), none));
+  restart();
+  Tensor columns = mark_sharding(rows, mesh, P(none, axes("x", "y")));
+  EXPECT_EQ(done().buffers_read, 0u);
+  EXPECT_EQ(done().buffers_sent, 0u);
+  EXPECT_EQ(done().launches, 1u);
+  EXPECT_THAT(device_array(columns).shard(1, {}).to_vector<float>(),
+              ElementsAre(1, 9, 17, 25, 33, 41, 49, 57));
+  EXPECT_EQ(rows.to_vector<float>(), numbers(64)) << "the first stays as it is";
+}
+
+TEST_F(Meshes, AValueMovesToOtherDevices) {
+  Tensor a = mark_sharding(counting({8}), Mesh({{"x", 2}}, {0, 1}), P("x")) + 1;
+  Tensor b = mark_sharding(a, Mesh({{"x", 2}}, {4, 5}), P("x"));
+  sync({a});
+  Tensor c = mark_sharding(a, Mesh({{"x", 4}}, {4, 5, 6, 7}), P("x"));
+  EXPECT_EQ((c * 2).to_vector<float>(), numbers(8, 2, 2));
+  EXPECT_EQ(device_array(c).device_id(3), 7);
+  (void)b;
+}
+
+TEST_F(Meshes, ManyStepsInFlight) {
+  Mesh mesh({{"x", 8}});
+  auto step = jit([](Tensor x) { return x + sum(x) * 0; });
+  Tensor x = mark_sharding(counting({8}), mesh, P("x"));
+  for (int i = 0; i < 500; ++i) x = step(x);
+  EXPECT_EQ(x.to_vector<float>(), numbers(8));
+}
+
+TEST_F(Meshes, GatherCompilesNothing) {
+  Mesh mesh({{"x", 2}, {"y", 4}});
+  Tensor x = mark_sharding(counting({8, 8}), mesh, P("y", "x"));
+  restart();
+  EXPECT_EQ(x.to_vector<float>(), numbers(64));
+  EXPECT_EQ(done().compiles, 0u);
+  EXPECT_EQ(done().launches, 0u);
+  EXPECT_EQ(done().buffers_read, 8u);
+  EXPECT_EQ(done().bytes_read, 256u);
+  Tensor everywhere = mark_sharding(x, mesh, P());
+  restart();
+  EXPECT_EQ(everywhere.to_vector<float>(), numbers(64));
+  EXPECT_EQ(done().bytes_read, 256u) << "one copy of a replicated value";
+}
+
+struct Uneven : OnDevices, testing::WithParamInterface<std::pair<int, int>> {};
+
+TEST_P(Uneven, KeepsItsShardingAndItsValues) {
+  auto [size, devices] = GetParam();
+  Mesh mesh({{"x", devices}});
+  std::int64_t per = (size + devices - 1) / devices;
+  Tensor x = mark_sharding(counting({size, 3}, 1), mesh, P("x", none));
+  EXPECT_EQ(x.to_vector<float>(), numbers(static_cast<std::size_t>(3 * size), 1));
+  // log of a padding of zeros is -inf, and its difference NaN: nobody may see it.
+  Tensor y = mark_sharding(exp(log(x) - log(x)) + x, mesh, P("x", none));
+  EXPECT_EQ(y.sharding(), x.sharding());
+  std::vector<float> expected = numbers(static_cast<std::size_t>(3 * size), 2);
+  EXPECT_EQ(y.to_vector<float>(), expected);
+  EXPECT_EQ(sum(y).item<float>(), static_cast<float>(3 * size) * (2 + expected.back()) / 2);
+  for (int i = 0; i < devices; ++i) {
+    std::int64_t start = std::min<std::int64_t>(i * per, size);
+    std::int64_t rows = std::min<std::int64_t>(per, size - start);
+    auto position = static_cast<std::size_t>(i);
+    EXPECT_EQ(device_array(y).padded_shard(position, {}).shape(), (Shape{per, 3}));
+    HostArray shard = device_array(y).shard(position, {});
+    EXPECT_EQ(shard.shape(), (Shape{rows, 3}));
+    EXPECT_EQ(shard.to_vector<float>(),
+              numbers(static_cast<std::size_t>(3 * rows), 2 + 3 * static_cast<float>(start)));
+  }
+  // Once more through jit, as argument and result, and as a gradient.
+  auto step = jit(
+      [&](Tensor a) { return mark_sharding(a * 2, a.sharding() ? *a.sharding() : *x.sharding()); });
+  EXPECT_EQ(step(y).to_vector<float>(), numbers(expected.size(), 4, 2));
+  Tensor g = grad([](Tensor a) { return sum(a * a); })(y);
+  EXPECT_EQ(g.to_vector<float>(), numbers(expected.size(), 4, 2));
+  EXPECT_EQ(g.sharding(), y.sharding());
+  // Unmarked results have the right values, too, wherever the compiler puts them.
+  EXPECT_EQ((y * 2).to_vector<float>(), numbers(expected.size(), 4, 2));
+  EXPECT_EQ((y * 2 + y).to_vector<float>(), numbers(expected.size(), 6, 3));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Uneven,
+                         testing::Values(std::pair(7, 4), std::pair(2, 4), std::pair(10, 8),
+                                         std::pair(1, 8), std::pair(9, 8), std::pair(5, 2),
+                                         std::pair(3, 3)),
+                         [](const auto& sizes) {
+                           return std::to_string(sizes.param.first) + "over" +
+                                  std::to_string(sizes.param.second);
+                         });
+
+TEST_F(Meshes, UnevenOverTwoAxes) {
+  Mesh mesh({{"x", 2}, {"y", 4}});
+  Tensor x = mark_sharding(counting({12, 5}), mesh, P(axes("y", "x"), none));
+  Tensor y = mark_sharding(x + 1, mesh, P("x", "y"));
+  EXPECT_EQ(y.to_vector<float>(), numbers(60, 1));
+  EXPECT_EQ(sum(y).item<float>(), 60 * 61 / 2);
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,55 @@
+// What tests on real devices share.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "meshard/meshard.h"
+#include "meshard/runtime/device_array.h"
+
+namespace meshard {
+
+/// A fixture that skips, and says so, where no plugin is installed.
+class OnDevices : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      if (runtime_client().device_count() < 8) GTEST_SKIP() << "fewer than 8 devices";
+    } catch (const Error& error) {
+      GTEST_SKIP() << "no plugin: " << error.what();
+    }
+    before_ = runtime_counters();
+  }
+  /// What the runtime did since the test began, or since restart().
+  RuntimeCounters done() const { return runtime_counters() - before_; }
+  void restart() { before_ = runtime_counters(); }
+
+ private:
+  RuntimeCounters before_;
+};
+
+/// first, first + 1, ... in row-major order.
+inline Tensor counting(Shape shape, float first = 0,
+                       SourceLocation where = SourceLocation::current()) {
+  std::vector<float> values(static_cast<std::size_t>(shape.size()));
+  for (float& value : values) value = first++;
+  return from_host(std::move(values), std::move(shape), where);
+}
+
+/// The numbers first, first + step, ..., first + (count - 1) * step.
+inline std::vector<float> numbers(std::size_t count, float first = 0, float step = 1) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = first + step * static_cast<float>(i);
+  return values;
+}
+
+/// The array on devices behind a computed tensor; computes it.
+inline const DeviceArray& device_array(const Tensor& tensor) {
+  sync({tensor});
+  Storage* storage = tensor.value().storage();
+  if (storage->kind() != Storage::Kind::kDevice)
+    throw InternalError("not on devices: " + storage->placement());
+  return static_cast<const DeviceArray&>(*storage);
+}
+
+}  // namespace meshard
