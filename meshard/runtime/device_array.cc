@@ -82,9 +82,9 @@ HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) 
   const pjrt::Buffer& buffer = buffers_[position];
   TensorType type{type_.dtype, padded_shape_of(buffer)};
   HostArray array = HostArray::uninitialized(type);
-  buffer
-      .read(std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())))
-      .value();
+  Result<void> read =
+      buffer.read(std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())));
+  if (!read.ok()) throw read.error().at(where);
   internal::count(internal::counters().buffers_read);
   internal::count(internal::counters().bytes_read, static_cast<std::uint64_t>(type.bytes()));
   return array;
@@ -108,14 +108,36 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
   check_live(where);
   std::size_t element_bytes = meshard::size_in_bytes(type_.dtype);
   std::vector<pjrt::HostView> views;
+  std::vector<HostArray> blocks;
+  std::vector<pjrt::Event> fetched;
   std::vector<StridedCopy> copies;
+  // Thrown at the end only: a fetch that is under way writes into its block.
+  std::optional<Error> failed;
   auto add = [&](const pjrt::Buffer& buffer, const Box& target) {
     Shape extents = box_shape(target);
-    if (extents.size() == 0) return;
-    views.push_back(buffer.host_view().value());
-    const pjrt::HostView& view = views.back();
-    copies.push_back(plan_copy(view.bytes().data(), padded_shape_of(buffer), whole_box(extents),
-                               destination, type_.shape, target, element_bytes));
+    if (extents.size() == 0 || failed) return;
+    const std::byte* source = nullptr;
+    if (Result<pjrt::HostView> shown = buffer.host_view(); shown.ok()) {
+      source = shown->bytes().data();
+      views.push_back(*std::move(shown));
+    } else if (shown.error().code() == ErrorCode::kUnimplemented) {
+      // Memory that the host cannot see: all shards are fetched at once, each into a block of its own.
+      blocks.push_back(HostArray::uninitialized({type_.dtype, padded_shape_of(buffer)}));
+      Result<pjrt::Event> fetch =
+          buffer.copy_to_host(std::span(blocks.back().mutable_bytes(),
+                                        static_cast<std::size_t>(blocks.back().size_in_bytes())));
+      if (!fetch.ok()) {
+        failed = fetch.error();
+        return;
+      }
+      fetched.push_back(*std::move(fetch));
+      source = blocks.back().bytes();
+    } else {
+      failed = shown.error();
+      return;
+    }
+    copies.push_back(plan_copy(source, padded_shape_of(buffer), whole_box(extents), destination,
+                               type_.shape, target, element_bytes));
     internal::count(internal::counters().buffers_read);
     internal::count(internal::counters().bytes_read,
                     static_cast<std::uint64_t>(extents.size()) * element_bytes);
@@ -127,6 +149,9 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       if (sharding_->replica_id(static_cast<std::int64_t>(i)) == 0) add(buffers_[i], box(i));
   }
+  for (const pjrt::Event& event : fetched)
+    if (Result<void> done = event.await(); !done.ok()) failed = done.error();
+  if (failed) throw failed->at(where);
   CopyPool::get().run(copies);
 }
 

@@ -1,5 +1,6 @@
 #include "meshard/runtime/runtime.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <mutex>
@@ -32,6 +33,19 @@ Result<int> cpu_device_count(const RuntimeOptions& options) {
   return count;
 }
 
+// What MESHARD_PLUGIN names is meant: another plugin in its place would be a surprise.
+Result<std::string> find_plugin(const std::string& platform) {
+  pjrt::PluginSearch search = pjrt::find_plugins();
+  auto named = [](const auto& each) { return each.reason == "MESHARD_PLUGIN"; };
+  auto asked = std::find_if(search.places.begin(), search.places.end(), named);
+  if (asked != search.places.end() &&
+      std::none_of(search.found.begin(), search.found.end(), named))
+    return Error(ErrorCode::kNotFound,
+                 cat("[runtime] there is no file ", asked->path,
+                     ", which MESHARD_PLUGIN names; unset it to use a plugin that is installed"));
+  return search.first(platform);
+}
+
 Result<pjrt::Client> make_client(const RuntimeOptions& options) {
   std::string platform = options.platform;
   if (platform.empty()) {
@@ -40,7 +54,7 @@ Result<pjrt::Client> make_client(const RuntimeOptions& options) {
   }
   std::string path = options.plugin;
   if (path.empty()) {
-    MESHARD_ASSIGN_OR_RETURN(path, pjrt::find_plugins().first(platform));
+    MESHARD_ASSIGN_OR_RETURN(path, find_plugin(platform));
   }
   MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
   std::vector<pjrt::NamedValue> client_options = options.client_options;

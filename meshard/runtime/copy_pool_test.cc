@@ -1,0 +1,51 @@
+#include "meshard/runtime/copy_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace meshard {
+namespace {
+
+// The columns [first, last) of a matrix into an array of their own.
+StridedCopy columns(const std::vector<int>& from, Shape shape, std::int64_t first,
+                    std::int64_t last, std::vector<int>& to) {
+  Box box{{0, shape[0]}, {first, last}};
+  to.assign(static_cast<std::size_t>(shape[0] * (last - first)), -1);
+  return plan_copy(from.data(), shape, box, to.data(), box_shape(box), whole_box(box_shape(box)),
+                   sizeof(int));
+}
+
+void check(std::int64_t rows, std::int64_t width) {
+  std::vector<int> from(static_cast<std::size_t>(rows * width));
+  std::iota(from.begin(), from.end(), 0);
+  std::vector<std::vector<int>> to(4);
+  std::vector<StridedCopy> copies;
+  for (std::int64_t c = 0; c < 4; ++c)
+    copies.push_back(columns(from, Shape{rows, width}, c * width / 4, (c + 1) * width / 4,
+                             to[static_cast<std::size_t>(c)]));
+  CopyPool::get().run(copies);
+  for (std::int64_t c = 0; c < 4; ++c)
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < width / 4; ++j)
+        ASSERT_EQ(to[static_cast<std::size_t>(c)][static_cast<std::size_t>(i * width / 4 + j)],
+                  i * width + c * width / 4 + j);
+}
+
+TEST(CopyPool, SmallCopies) { check(3, 8); }
+
+TEST(CopyPool, LargeCopiesAreShared) { check(1024, 1024); }
+
+TEST(CopyPool, Nothing) { CopyPool::get().run({}); }
+
+TEST(CopyPool, ManyOwnersAtOnce) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 3; ++i) check(600, 512);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,78 @@
+#include "meshard/runtime/device_array.h"
+
+#include "meshard/runtime/placement.h"
+#include "meshard/runtime/plugin_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using Arrays = OnPlugin;
+
+HostArray numbers(std::vector<float> values, Shape shape) {
+  return HostArray::from_vector(std::move(values), std::move(shape));
+}
+
+TEST(DeviceArrayTypes, DTypesGoThereAndBack) {
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    auto dtype = static_cast<DType>(i);
+    EXPECT_EQ(dtype_of_element(element_type_of(dtype)).value(), dtype);
+  }
+  EXPECT_EQ(element_type_of(DType::bf16), pjrt::ElementType::kBf16);
+  EXPECT_EQ(element_type_of(DType::u16), pjrt::ElementType::kU16);
+  EXPECT_EQ(dtype_of_element(pjrt::ElementType::kC64).error().code(), ErrorCode::kUnimplemented);
+}
+
+TEST_F(Arrays, BoxesAreClampedToTheValue) {
+  Sharding sharding(Mesh({{"x", 4}}), P("x"));
+  StoragePtr storage = place(runtime_client(), numbers({1, 2, 3, 4, 5}, {5}), sharding, {});
+  const auto& array = static_cast<const DeviceArray&>(*storage);
+  EXPECT_EQ(array.box(2)[0].start, 4);
+  EXPECT_EQ(array.box(2)[0].stop, 5);
+  EXPECT_EQ(box_shape(array.box(3)), Shape{0});
+  EXPECT_EQ(array.shard(3, {}).shape(), Shape{0});
+  EXPECT_EQ(array.placement(), "devices 0,1,2,3");
+}
+
+TEST_F(Arrays, ReadsIntoTheCallersMemory) {
+  Sharding sharding(Mesh({{"x", 2}, {"y", 2}}), P("y", "x"));
+  StoragePtr storage =
+      place(runtime_client(), numbers({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4}), sharding, {});
+  std::vector<float> mine(8);
+  static_cast<const DeviceArray&>(*storage).read_into(mine.data(), {});
+  EXPECT_EQ(mine, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+TEST_F(Arrays, EveryDTypeComesBack) {
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    auto dtype = static_cast<DType>(i);
+    HostArray array = numbers({0, 1, 1, 0}, {4}).astype(dtype);
+    if (dtype == DType::f8e8m0fnu) array = numbers({1, 2, 4, 1}, {4}).astype(dtype);
+    Result<StoragePtr> storage = [&]() -> Result<StoragePtr> {
+      try {
+        return place(runtime_client(), array, Sharding(Mesh({{"x", 2}}), P("x")), {});
+      } catch (const Error& error) {
+        return error;
+      }
+    }();
+    if (!storage.ok()) continue;  // the plugin may not know the newest floats
+    EXPECT_EQ(storage.value()->to_host({}).to_string(), array.to_string()) << to_string(dtype);
+  }
+}
+
+TEST_F(Arrays, ADeletedValueSaysSo) {
+  StoragePtr storage =
+      place(runtime_client(), numbers({1, 2}, {2}), Sharding(Mesh({{"x", 2}}), P("x")), {});
+  const auto& array = static_cast<const DeviceArray&>(*storage);
+  EXPECT_TRUE(array.is_live());
+  EXPECT_EQ(array.gone(), "");
+  const_cast<pjrt::Buffer&>(array.buffers()[1]).delete_now().value();
+  std::uint32_t line = __LINE__ + 1;
+  EXPECT_TRUE(throws_error([&] { (void)array.to_host(SourceLocation::current()); },
+                           ErrorCode::kFailedPrecondition,
+                           {cat("device_array_test.cc:", line), "f32[2] is gone", "deleted"}));
+  EXPECT_THROW((void)array.shard(0, {}), Error);
+}
+
+}  // namespace
+}  // namespace meshard

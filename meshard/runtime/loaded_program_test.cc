@@ -1,0 +1,122 @@
+#include "meshard/runtime/loaded_program.h"
+
+#include <gmock/gmock.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/all.h"
+#include "meshard/runtime/plugin_testutil.h"
+#include "meshard/runtime/program_cache.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using testing::ElementsAre;
+
+struct Programs : OnPlugin {
+  // A program of parameters with these shardings, of type f32[8].
+  template <class F>
+  std::shared_ptr<const LoadedProgram> load(const std::vector<std::optional<Sharding>>& shardings,
+                                            F f, std::vector<std::uint32_t> donated = {}) {
+    TraceScope scope;
+    std::vector<Tensor> parameters;
+    std::vector<Value> leaves, results;
+    for (const auto& sharding : shardings) {
+      parameters.push_back(make_parameter({DType::f32, {8}}, sharding, {}));
+      leaves.push_back(parameters.back().value());
+    }
+    for (const Tensor& result : f(parameters)) results.push_back(result.value());
+    Program program{.graph = Graph::build(leaves, results, scope.trace()),
+                    .donated = std::move(donated)};
+    return cache.get(runtime_client(), program, SourceLocation::current());
+  }
+  ProgramCache cache;
+};
+using Tensors = std::vector<Tensor>;
+
+Tensor counting(float first = 0) {
+  std::vector<float> values;
+  for (int i = 0; i < 8; ++i) values.push_back(first + static_cast<float>(i));
+  return from_host(std::move(values), {8});
+}
+std::vector<Tensor> run(const LoadedProgram& program, const Tensors& arguments,
+                        std::vector<std::string> names = {}) {
+  std::vector<const Tensor*> given;
+  for (const Tensor& argument : arguments) given.push_back(&argument);
+  std::vector<Tensor> results(program.shardings().results.size());
+  program.run(given, results, SourceLocation::current(), names);
+  return results;
+}
+
+TEST_F(Programs, HostValuesArePlacedOnce) {
+  Sharding halves(Mesh({{"x", 2}}), P("x"));
+  auto program =
+      load({halves, std::nullopt}, [](const Tensors& p) { return Tensors{p[0] + p[1]}; });
+  Tensor a = counting(), b = counting(10);
+  restart();
+  EXPECT_THAT(run(*program, {a, b})[0].to_vector<float>(),
+              ElementsAre(10, 12, 14, 16, 18, 20, 22, 24));
+  EXPECT_EQ(done().buffers_sent, 4u) << "each shard once";
+  EXPECT_LE(done().bytes_sent, 32u + 64u);
+  restart();
+  (void)run(*program, {a, b});
+  EXPECT_EQ(done().buffers_sent, 0u);
+}
+
+TEST_F(Programs, ArgumentsInTheOrderOfTheirOwnMesh) {
+  Mesh forward({{"x", 4}}), backward({{"y", 4}}, {3, 2, 1, 0});
+  auto program =
+      load({Sharding(forward, P("x")), Sharding(backward, P("y"))}, [&](const Tensors& p) {
+        return Tensors{sharding_constraint(p[0] - p[1], Sharding(backward, P("y")))};
+      });
+  Tensor difference = run(*program, {counting(10), counting()})[0];
+  EXPECT_THAT(difference.to_vector<float>(), ElementsAre(10, 10, 10, 10, 10, 10, 10, 10));
+  const auto& array = static_cast<const DeviceArray&>(*difference.value().storage());
+  EXPECT_EQ(array.device_id(0), 3);
+}
+
+TEST_F(Programs, AGoneArgumentIsCalledByItsName) {
+  Sharding halves(Mesh({{"x", 2}}), P("x"));
+  auto program = load(
+      {halves, halves},
+      [&](const Tensors& p) { return Tensors{sharding_constraint(p[0] + p[1], halves)}; }, {0});
+  auto copy = load(
+      {halves}, [&](const Tensors& p) { return Tensors{sharding_constraint(p[0] + 0, halves)}; });
+  Tensor a = run(*copy, {counting()})[0], b = run(*copy, {counting()})[0];
+  (void)run(*program, {a, b});
+  for (int order : {0, 1}) {
+    Tensors arguments = order == 0 ? Tensors{a, b} : Tensors{b, a};
+    EXPECT_TRUE(throws_error(
+        [&] {
+          (void)run(*program, arguments, {"the first", "the second"});
+        },
+        ErrorCode::kFailedPrecondition,
+        {order == 0 ? "the first" : "the second", "f32[8]",
+         "donated to a program at loaded_program_test.cc:"}));
+  }
+  EXPECT_THAT(b.to_vector<float>(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7)) << "nothing was consumed";
+}
+
+TEST_F(Programs, EquivalentShardingsAreUsedAsTheyAre) {
+  Mesh mesh({{"x", 2}, {"y", 1}});
+  Sharding asked(mesh, P("x")), same(mesh, P(axes("x", "y")));
+  auto program = load({asked}, [](const Tensors& p) { return Tensors{p[0] * 2}; });
+  auto maker = load({std::nullopt},
+                    [&](const Tensors& p) { return Tensors{sharding_constraint(p[0] + 1, same)}; });
+  Tensor made = run(*maker, {counting()})[0];
+  restart();
+  EXPECT_EQ(run(*program, {made})[0].to_vector<float>()[7], 16);
+  EXPECT_EQ(done().buffers_sent, 0u);
+}
+
+TEST_F(Programs, AnotherPlacementGoesThroughTheHost) {
+  Mesh mesh({{"x", 2}});
+  auto program = load({Sharding(mesh, P("x"))}, [](const Tensors& p) { return Tensors{p[0] * 2}; });
+  auto maker = load({std::nullopt}, [](const Tensors& p) { return Tensors{p[0] + 1}; });
+  Tensor made = run(*maker, {counting()})[0];  // whole, on device 0
+  EXPECT_EQ(run(*program, {made})[0].to_vector<float>()[7], 16);
+}
+
+}  // namespace
+}  // namespace meshard

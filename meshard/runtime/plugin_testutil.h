@@ -1,0 +1,28 @@
+// A fixture for tests of the runtime on the real plugin of this machine.
+#pragma once
+#include <gtest/gtest.h>
+
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/runtime.h"
+
+namespace meshard {
+
+class OnPlugin : public testing::Test {
+ protected:
+  void SetUp() override {
+    install_runtime();
+    try {
+      if (runtime_client().device_count() < 8) GTEST_SKIP() << "fewer than 8 devices";
+    } catch (const Error& error) {
+      GTEST_SKIP() << "no plugin: " << error.what();
+    }
+    before_ = runtime_counters();
+  }
+  RuntimeCounters done() const { return runtime_counters() - before_; }
+  void restart() { before_ = runtime_counters(); }
+
+ private:
+  RuntimeCounters before_;
+};
+
+}  // namespace meshard

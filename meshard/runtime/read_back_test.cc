@@ -1,0 +1,116 @@
+#include "meshard/runtime/read_back.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::HloModule;
+using pjrt::HloShape;
+using pjrt::OpSharding;
+
+HloShape shape_of(std::vector<std::int64_t> dimensions) {
+  HloShape shape;
+  shape.element = pjrt::ElementType::kF32;
+  for (std::int64_t size : dimensions) shape.dimensions.push_back(size);
+  return shape;
+}
+OpSharding tiles(std::vector<std::int64_t> dimensions, std::vector<std::int64_t> devices,
+                 bool replicate = false) {
+  OpSharding sharding;
+  sharding.kind = OpSharding::Kind::kOther;
+  for (std::int64_t size : dimensions) sharding.tile_dimensions.push_back(size);
+  for (std::int64_t device : devices) sharding.listed_devices.push_back(device);
+  sharding.replicate_on_last_tile_dimension = replicate;
+  return sharding;
+}
+// A program of one argument and one result, both f32[8,4], over mesh<x=2, y=2>.
+struct Case {
+  Mesh mesh{{{"x", 2}, {"y", 2}}};
+  LoweredModule lowered;
+  HloModule compiled;
+  Case() {
+    TensorType type{DType::f32, {8, 4}};
+    lowered.mesh = mesh;
+    lowered.arguments.push_back({type, type, std::nullopt});
+    lowered.results.push_back({type, type, std::nullopt});
+    compiled.parameters = {shape_of({8, 4})};
+    compiled.result = shape_of({8, 4});
+  }
+};
+
+TEST(ReadBack, WithoutAMeshNothingIsSharded) {
+  Case test;
+  test.lowered.mesh.reset();
+  ChosenShardings chosen = read_shardings(test.lowered, test.compiled).value();
+  ASSERT_EQ(chosen.arguments.size(), 1u);
+  EXPECT_FALSE(chosen.arguments[0]);
+}
+
+TEST(ReadBack, TheCompilersChoiceBecomesAxes) {
+  Case test;
+  test.compiled.parameters = {shape_of({4, 4})};
+  test.compiled.parameter_shardings = {tiles({2, 1, 2}, {0, 2, 1, 3}, true)};
+  test.compiled.result = shape_of({4, 2});
+  test.compiled.output_sharding = tiles({2, 2}, {0, 1, 2, 3});
+  ChosenShardings chosen = read_shardings(test.lowered, test.compiled).value();
+  EXPECT_EQ(*chosen.arguments[0], Sharding(test.mesh, P("y", none)));
+  EXPECT_EQ(*chosen.results[0], Sharding(test.mesh, P("x", "y")));
+}
+
+TEST(ReadBack, NothingSaidIsReplicated) {
+  Case test;
+  ChosenShardings chosen = read_shardings(test.lowered, test.compiled).value();
+  EXPECT_EQ(*chosen.arguments[0], Sharding::replicated(test.mesh, 2));
+}
+
+TEST(ReadBack, WhatWasAskedIsCheckedAgainstTheShapes) {
+  Case test;
+  Sharding rows(test.mesh, P("x", none));
+  test.lowered.arguments[0].sharding = rows;
+  Result<ChosenShardings> wrong = read_shardings(test.lowered, test.compiled);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().message().find("argument 0 of type f32[8,4]"), std::string::npos)
+      << wrong.error().what();
+  test.compiled.parameters = {shape_of({4, 4})};
+  EXPECT_EQ(*read_shardings(test.lowered, test.compiled).value().arguments[0], rows);
+}
+
+TEST(ReadBack, OpenDimensionsAreTheCompilers) {
+  Case test;
+  test.lowered.arguments[0].sharding = Sharding(test.mesh, P("x", open));
+  test.compiled.parameters = {shape_of({4, 2})};
+  test.compiled.parameter_shardings = {tiles({2, 2}, {0, 1, 2, 3})};
+  EXPECT_EQ(*read_shardings(test.lowered, test.compiled).value().arguments[0],
+            Sharding(test.mesh, P("x", "y")));
+}
+
+TEST(ReadBack, TilesThatNoAxesDescribeAreAnError) {
+  Case test;
+  test.compiled.parameters = {shape_of({2, 4})};
+  test.compiled.parameter_shardings = {tiles({4, 1}, {0, 3, 1, 2})};
+  Result<ChosenShardings> result = read_shardings(test.lowered, test.compiled);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(std::string(result.error().what()).find("argument 0"), std::string::npos);
+}
+
+TEST(ReadBack, TuplesOfResults) {
+  Case test;
+  TensorType type{DType::f32, {8, 4}};
+  test.lowered.results.push_back({type, type, std::nullopt});
+  test.compiled.result = HloShape();
+  test.compiled.result.is_tuple = true;
+  test.compiled.result.tuple = {shape_of({4, 4}), shape_of({8, 2})};
+  OpSharding tuple;
+  tuple.kind = OpSharding::Kind::kTuple;
+  tuple.tuple = {tiles({2, 1, 2}, {0, 1, 2, 3}, true), tiles({1, 2, 2}, {0, 2, 1, 3}, true)};
+  test.compiled.output_sharding = tuple;
+  ChosenShardings chosen = read_shardings(test.lowered, test.compiled).value();
+  EXPECT_EQ(*chosen.results[0], Sharding(test.mesh, P("x", none)));
+  EXPECT_EQ(*chosen.results[1], Sharding(test.mesh, P(none, "y")));
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,74 @@
+#include "meshard/runtime/runtime.h"
+
+#include <cstdlib>
+
+#include "meshard/runtime/plugin_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using Runtime = OnPlugin;
+
+TEST_F(Runtime, ThereIsOneClient) {
+  EXPECT_EQ(&runtime_client(), &runtime_client());
+  EXPECT_GE(runtime_client().device_count(), 8u);
+}
+
+TEST_F(Runtime, ConfiguringARunningRuntimeIsAnError) {
+  Result<void> result = configure_runtime({.cpu_devices = 2});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), ErrorCode::kFailedPrecondition);
+  EXPECT_NE(result.error().message().find("runs already"), std::string::npos);
+}
+
+// What happens in a process of its own, because there is one runtime in each.
+TEST(RuntimeDeathTest, TakesTheNumberOfDevices) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        if (!configure_runtime({.cpu_devices = 3}).ok()) std::_Exit(2);
+        try {
+          std::_Exit(runtime_client().device_count() == 3 ? 0 : 1);
+        } catch (const Error& error) {
+          std::_Exit(error.code() == ErrorCode::kNotFound ? 0 : 3);  // no plugin here
+        }
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(RuntimeDeathTest, ANumberOfDevicesThatIsNone) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        ::setenv("MESHARD_CPU_DEVICES", "many", 1);
+        try {
+          (void)runtime_client();
+        } catch (const Error& error) {
+          std::fputs(error.what(), stderr);
+          std::_Exit(error.code() == ErrorCode::kNotFound ? 7 : 8);
+        }
+        std::_Exit(0);
+      },
+      [](int status) { return WEXITSTATUS(status) == 7 || WEXITSTATUS(status) == 8; },
+      "MESHARD_CPU_DEVICES is 'many'|no plugin");
+}
+
+TEST(RuntimeDeathTest, AMissingPluginNamesTheCallersLine) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        (void)configure_runtime({.plugin = "/no/such/plugin.so"});
+        try {
+          (void)runtime_client();
+        } catch (const Error& error) {
+          std::fputs(error.what(), stderr);
+          std::_Exit(5);
+        }
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(5), "runtime_test.cc:.*/no/such/plugin.so");
+}
+
+}  // namespace
+}  // namespace meshard
