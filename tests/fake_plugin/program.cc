@@ -140,6 +140,7 @@ bool parse_value(Cursor& cursor, const Meshes& meshes, std::vector<Type>& types,
     if (size_t at = attributes.find("tf.aliasing_output"); at != attributes.npos)
       output = atoi(std::string(attributes.substr(attributes.find('=', at) + 1)).c_str());
   }
+  if (cursor.eat("loc(")) cursor.until_close('(', ')');
   types.push_back(type);
   if (alias != nullptr) alias->push_back(output);
   return true;
