@@ -69,11 +69,11 @@ def read(header, text):
     before_pragma = [line for line in lines[: lines.index("#pragma once")] if line.startswith("// ")]
     title = before_pragma[0][3:] if before_pragma else ""
     found, comment, i = [], [], 0
-    inside, fresh = False, True
+    inside, fresh, scope = False, True, ""
     while i < len(lines):
         line = lines[i]
-        if line.startswith("namespace meshard {"):
-            inside = True
+        if match := re.match(r"namespace meshard(?:::(\w+))? \{", line):
+            inside, scope = True, f"{match[1]}::" if match[1] else ""
         elif line.startswith("}  // namespace"):
             inside = False
         elif not inside:
@@ -92,7 +92,7 @@ def read(header, text):
             if name is None:
                 raise ValueError(f"{header}:{i + 1}: neither function nor type: {line}")
             if comment:
-                found.append(Declaration(name, kind, header, title, "\n".join(comment), shown))
+                found.append(Declaration(scope + name, kind, header, title, "\n".join(comment), shown))
             i, fresh = end - 1, True
         i += 1
     return found

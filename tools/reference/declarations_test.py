@@ -45,6 +45,10 @@ class Declarations(unittest.TestCase):
         self.assertEqual(found[0][3], "struct Sizes {\n  int a = 0;  ///< one\n};")
         self.assertEqual(found[1][3], "class List;")
 
+    def test_nested_namespace(self):
+        text = header("/// A key.\nTensor key(int seed);\n").replace("namespace meshard", "namespace meshard::random")
+        self.assertEqual([d.name for d in declarations.read("a.h", text)], ["random::key"])
+
     def test_title(self):
         self.assertEqual(declarations.read("a.h", header("/// One.\nint one();\n"))[0].title, "Sums.")
         text = header("/// One.\nint one();\n").removeprefix("// Sums.\n")

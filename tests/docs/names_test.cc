@@ -1,0 +1,66 @@
+// `using namespace meshard;` beside the C library's headers, which put names of their own into the
+// global namespace. That this file compiles is most of the test.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <meshard/meshard.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <any>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <ranges>
+#include <type_traits>
+
+using namespace meshard;
+
+namespace {
+
+template <class T, class Expected>
+constexpr bool kIs = std::is_same_v<T, Expected>;
+
+TEST(Names, FunctionsOfNumbersStayThoseOfNumbers) {
+  double d = 0.25;
+  EXPECT_TRUE((kIs<decltype(exp(d)), double> && kIs<decltype(exp(1)), double>));
+  EXPECT_TRUE((kIs<decltype(pow(d, 2)), double> && kIs<decltype(pow(2, 3)), double>));
+  EXPECT_TRUE((kIs<decltype(abs(-3)), int> && kIs<decltype(fabs(d)), double>));
+  EXPECT_TRUE((kIs<decltype(remainder(d, d)), double> && kIs<decltype(atan2(d, d)), double>));
+  EXPECT_EQ(log(d) + sqrt(d) + sin(d) + cos(d) + tan(d) + tanh(d) + cbrt(d) + erf(d) + log1p(d),
+            std::log(d) + std::sqrt(d) + std::sin(d) + std::cos(d) + std::tan(d) + std::tanh(d) +
+                std::cbrt(d) + std::erf(d) + std::log1p(d));
+  EXPECT_EQ(floor(d) + ceil(d) + round(d) + trunc(d) + expm1(d), 1 + std::expm1(d));
+}
+
+TEST(Names, FunctionsOfTensorsAreOurs) {
+  Tensor t = ones({2, 2});
+  EXPECT_TRUE((kIs<decltype(exp(t)), Tensor> && kIs<decltype(pow(t, 2)), Tensor>));
+  EXPECT_TRUE((kIs<decltype(abs(t)), Tensor> && kIs<decltype(remainder(1, t)), Tensor>));
+  EXPECT_EQ(max(t, 0).shape(), Shape({2}));
+  EXPECT_EQ(min(t).rank(), 0);
+  EXPECT_EQ(any(t).dtype(), DType::bool_);
+  EXPECT_EQ(all(t, {0, 1}).dtype(), DType::bool_);
+  EXPECT_EQ(less(t, 2).dtype(), DType::bool_);
+  EXPECT_EQ(logical_and(isnan(t), equal(t, t)).dtype(), DType::bool_);
+  EXPECT_EQ(round(t).shape(), Shape({2, 2}));
+  EXPECT_EQ(iota(DType::i32, {2}, 0).shape(), Shape({2}));
+  // index() is in <strings.h> too, and sync() in <unistd.h>: functions overload one another.
+  EXPECT_EQ(index(t, {range(0, 1), whole}).shape(), Shape({1, 2}));
+  EXPECT_STREQ(index("a=b", '='), "=b");
+}
+
+// A function and a variable of one name do not overload: `open` alone is ambiguous in a file that
+// includes <fcntl.h>. The glossary says what to write there.
+TEST(Names, OpenIsQualifiedBesideTheOneForFiles) {
+  EXPECT_EQ(P("data", meshard::open).to_string(), "P(\"data\", open)");
+  int file = ::open("/dev/null", O_RDONLY);
+  EXPECT_GE(file, 0);
+  ::close(file);
+}
+
+}  // namespace
