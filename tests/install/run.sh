@@ -30,7 +30,10 @@ quietly cmake -S "$folder/user" -B "$folder/user/build" -DCMAKE_BUILD_TYPE=Relea
 quietly cmake --build "$folder/user/build"
 program=$(find "$folder/user/build" -maxdepth 1 -type f -executable)
 echo "== $(basename "$program")"
-"$program"
+"$program" | tee "$folder/output"
+losses=$(sed -n 's/^step .*: loss //p' "$folder/output")
+[[ $(echo "$losses" | wc -l) -ge 3 && $losses == "$(echo "$losses" | sort -gr)" ]] ||
+  { echo "the loss does not go down"; exit 1; }
 
 # Only the C and C++ run time; libdl and libpthread are parts of libc. The plugin is opened by name.
 for file in "$program" $(find "$folder/prefix" -name 'libmeshard.so*' -type f); do
