@@ -16,7 +16,7 @@ IndexDimensions view(const GatherAttributes& dims) {
           dims.start_index_map,       dims.index_vector_dim};
 }
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_gather(const OpCall& call, ResultTypes& results) {
   const auto& dims = call.as<GatherAttributes>();
   const TensorType &operand = call.operand(0), &indices = call.operand(1);
   int index_rank = indices.rank() - (dims.index_vector_dim < indices.rank() ? 1 : 0);
@@ -46,7 +46,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back({operand.dtype, Shape(std::move(sizes))});
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule gather_rule(const OpCall& call) {
   return indexing_rule(view(call.as<GatherAttributes>()), call.operand(0).shape,
                        call.operand(1).shape, call.result().shape, /*scatter=*/false);
 }
@@ -60,7 +60,10 @@ void emit(const OpCall& call, OpEmission& out) {
   numbers.start_indices_batching_dims = dims.start_indices_batching_dims;
   numbers.start_index_map = dims.start_index_map;
   numbers.index_vector_dim = dims.index_vector_dim;
-  out.op("stablehlo.gather")
+  TensorType index_type = written_index_type(call.operand(1));
+  stablehlo::Value indices = written_indices(out, index_type);
+  out.writer
+      .op("stablehlo.gather", out.results, {out.operands[0], {indices, index_type}}, out.location)
       .dimension_numbers("dimension_numbers", numbers)
       .i64_array("slice_sizes", dims.slice_sizes)
       .boolean("indices_are_sorted", dims.indices_are_sorted)
@@ -68,7 +71,7 @@ void emit(const OpCall& call, OpEmission& out) {
 }
 
 // A scatter drops what does not fit where a gather moves it inside: the indices are moved first.
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void gather_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (!call.needs(0)) return;
   const auto& dims = call.as<GatherAttributes>();
   const TensorType& operand = call.operands[0].type();
@@ -83,7 +86,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
                        dims.indices_are_sorted);
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> gather_samples(SampleSource& source) {
   auto by = [](GatherDimensions dims, Dimensions slice_sizes, bool sorted = false) {
     return [=](std::span<const Tensor> x) { return gather(x[0], x[1], dims, slice_sizes, sorted); };
   };
@@ -137,11 +140,11 @@ extern constinit const OpDef gather_op = {
     .example =
         "gather(x, iota(DType::i32, {2}, 0), {.offset_dims = {1}, .collapsed_slice_dims = {0}, "
         ".start_index_map = {0}, .index_vector_dim = 1}, {1, 3})",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_gather,
+    .sharding_rule = gather_rule,
     .emit = emit,
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = gather_vjp,
+    .samples = gather_samples,
     .parse_attributes = parse_attributes<GatherAttributes>,
 };
 

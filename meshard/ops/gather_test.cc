@@ -63,5 +63,15 @@ TEST(Gather, EmitsAndRule) {
   EXPECT_EQ(rule_of(y), "([k, j], [i])->([i, j]) {i=12, j=4, k=8} need_replication={k}");
 }
 
+// The partitioner ends the process at indices below 32 bits.
+TEST(Gather, NarrowIndicesAreWidened) {
+  for (DType narrow : {DType::i8, DType::u8, DType::i16, DType::u16}) {
+    std::string text = emitted(gather(input({8, 4}), input({12}, narrow), kRows, {1, 4}));
+    EXPECT_TRUE(text.starts_with("%t0 = \"stablehlo.convert\"(%arg1)")) << text;
+    EXPECT_NE(text.find("\"stablehlo.gather\"(%arg0, %t0)"), std::string::npos) << text;
+    EXPECT_TRUE(text.ends_with("(tensor<8x4xf32>, tensor<12xi32>) -> tensor<12x4xf32>")) << text;
+  }
+}
+
 }  // namespace
 }  // namespace meshard

@@ -155,4 +155,16 @@ Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const S
   return minimum(maximum(wide, 0), limits);
 }
 
+TensorType written_index_type(const TensorType& indices) {
+  return {size_in_bytes(indices.dtype) < 4 ? DType::i32 : indices.dtype, indices.shape};
+}
+
+stablehlo::Value written_indices(OpEmission& out, const TensorType& type) {
+  const stablehlo::Typed& given = out.operands[1];
+  if (given.type->dtype == type.dtype) return given.value;
+  stablehlo::Value converted = out.writer.temporary();
+  out.writer.op("stablehlo.convert", {{converted, type}}, {given}, out.location).done();
+  return converted;
+}
+
 }  // namespace meshard

@@ -30,7 +30,7 @@ Dimensions window_sizes(const ScatterAddAttributes& dims, int operand_rank, cons
   return sizes;
 }
 
-void infer(const OpCall& call, ResultTypes& results) {
+void infer_scatter_add(const OpCall& call, ResultTypes& results) {
   const auto& dims = call.as<ScatterAddAttributes>();
   const TensorType &operand = call.operand(0), &indices = call.operand(1),
                    &updates = call.operand(2);
@@ -60,7 +60,7 @@ void infer(const OpCall& call, ResultTypes& results) {
   results.push_back(operand);
 }
 
-ShardingRule rule(const OpCall& call) {
+ShardingRule scatter_add_rule(const OpCall& call) {
   return indexing_rule(view(call.as<ScatterAddAttributes>()), call.operand(0).shape,
                        call.operand(1).shape, call.operand(2).shape, /*scatter=*/true);
 }
@@ -76,7 +76,11 @@ void emit(const OpCall& call, OpEmission& out) {
   numbers.index_vector_dim = dims.index_vector_dim;
   TensorType scalar{call.operand(0).dtype, {}};
   stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
-  out.op("stablehlo.scatter")
+  TensorType index_type = written_index_type(call.operand(1));
+  stablehlo::Value indices = written_indices(out, index_type);
+  out.writer
+      .op("stablehlo.scatter", out.results,
+          {out.operands[0], {indices, index_type}, out.operands[2]}, out.location)
       .dimension_numbers("scatter_dimension_numbers", numbers)
       .boolean("indices_are_sorted", dims.indices_are_sorted)
       .boolean("unique_indices", dims.unique_indices)
@@ -102,7 +106,7 @@ Tensor fits(const Tensor& indices, const Tensor& clamped, const ScatterAddAttrib
   return broadcast_in_dim(same, updates, std::move(to));
 }
 
-void vjp(const VjpCall& call, std::span<Tensor> out) {
+void scatter_add_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& dims = call.as<ScatterAddAttributes>();
   const Tensor& cotangent = call.cotangents[0];
   if (call.needs(0)) out[0] = cotangent;
@@ -123,7 +127,7 @@ void vjp(const VjpCall& call, std::span<Tensor> out) {
   out[2] = where(fits(call.operands[1], clamped, dims, updates), windows, 0);
 }
 
-std::vector<OpSample> samples(SampleSource& source) {
+std::vector<OpSample> scatter_add_samples(SampleSource& source) {
   auto by = [](ScatterDimensions dims) {
     return [=](std::span<const Tensor> x) { return scatter_add(x[0], x[1], x[2], dims); };
   };
@@ -172,11 +176,11 @@ extern constinit const OpDef scatter_add_op = {
         "scatter_add(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
         ".inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, "
         ".index_vector_dim = 1})",
-    .infer = infer,
-    .sharding_rule = rule,
+    .infer = infer_scatter_add,
+    .sharding_rule = scatter_add_rule,
     .emit = emit,
-    .vjp = vjp,
-    .samples = samples,
+    .vjp = scatter_add_vjp,
+    .samples = scatter_add_samples,
     .parse_attributes = parse_attributes<ScatterAddAttributes>,
 };
 

@@ -55,5 +55,13 @@ TEST(ScatterAdd, EmitsAndRule) {
             "([k, j], [i], [i, j])->([k, j]) {i=12, j=4, k=8} reduction={i} need_replication={k}");
 }
 
+// The partitioner ends the process at indices below 32 bits.
+TEST(ScatterAdd, NarrowIndicesAreWidened) {
+  Tensor y = scatter_add(input({8, 4}), input({12}, DType::u8), input({12, 4}), kRows);
+  std::string text = emitted(y);
+  EXPECT_TRUE(text.starts_with("%t0 = \"stablehlo.convert\"(%arg1)")) << text;
+  EXPECT_NE(text.find("\"stablehlo.scatter\"(%arg0, %t0, %arg2)"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace meshard
