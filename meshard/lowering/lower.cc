@@ -41,6 +41,9 @@ class Lowering {
   // ---- What goes in and comes out.
 
   LoweredValue describe(const TensorType& type, std::optional<Sharding> sharding) const {
+    // What has no elements is not split: the partitioner drops such a sharding without a word.
+    if (sharding && type.size() == 0)
+      sharding = Sharding::replicated(sharding->mesh(), static_cast<std::size_t>(type.rank()));
     LoweredValue value{type, type, std::move(sharding)};
     if (value.sharding && module_.num_partitions() > 1) {
       Dimensions padded;
