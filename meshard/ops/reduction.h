@@ -22,6 +22,8 @@ Tensor sum(In x, DimensionList dimensions = {}, bool keepdims = false);
 Tensor prod(In x, DimensionList dimensions = {}, bool keepdims = false);
 
 /// The largest (smallest) element; NaN if there is one. Equal ones share the cotangent equally.
+/// Along a dimension that is split between devices the NaN is up to the plugin's all-reduce: the
+/// CPU plugin's may drop it.
 /// @error there is no element, or they are bools.
 Tensor max(In x, DimensionList dimensions = {}, bool keepdims = false);
 Tensor min(In x, DimensionList dimensions = {}, bool keepdims = false);
