@@ -55,6 +55,12 @@ const Sharding* leaf_sharding(const Value& value) {
   return nullptr;
 }
 
+void internal::check_element_count(std::size_t count, const Shape& shape, SourceLocation where) {
+  if (static_cast<std::int64_t>(count) != shape.size())
+    throw_invalid(effective_source(where), "[from_host] ", count, " values for the shape ", shape,
+                  ", which has ", shape.size());
+}
+
 Tensor from_host(HostArray&& array, SourceLocation where) {
   TensorType type = array.type();
   return make_array(std::move(type), make_storage<HostStorage>(std::move(array)),

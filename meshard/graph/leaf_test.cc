@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/record.h"
+#include "tests/support/matchers.h"
 
 namespace meshard {
 namespace {
@@ -40,6 +41,15 @@ TEST(Parameter, KnowsItsSharding) {
   EXPECT_FALSE(without.sharding().has_value());
   EXPECT_EQ(with.placement(), "traced");
   EXPECT_EQ(with.to_string(), "f32[8] (traced)");
+}
+
+TEST(Leaf, AWrongNumberOfValuesIsAnErrorAtTheCall) {
+  SourceLocation where{"user.cc", "f", 9};
+  EXPECT_TRUE(throws_error(
+      [&] {
+        (void)from_host(std::vector<float>{1, 2, 3}, {2, 2}, where);
+      },
+      ErrorCode::kInvalidArgument, {"user.cc:9", "[from_host] 3 values", "[2, 2]", "has 4"}));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class Tensor {
   /// The whole value in host memory, computed first if need be; nothing is compiled to gather shards.
   /// @error whatever computing it meets; failed precondition for a value of a trace, or donated.
   HostArray to_host(SourceLocation where = SourceLocation::current()) const;
-  /// The only element of a tensor of size 1. @error if it has more, or T is not its dtype's C++ type.
+  /// The only element of a tensor of size 1, converted to T. @error if it has more.
   template <class T>
   T item(SourceLocation where = SourceLocation::current()) const {
     return to_host(where).template item<T>(where);
