@@ -1,0 +1,143 @@
+#include "tests/conformance/conformance.h"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+
+#include "meshard/explain/collectives.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/meshard.h"
+#include "tests/support/random.h"
+
+namespace meshard::conformance {
+namespace {
+
+void skip_without_plugin() {
+  try {
+    runtime_client();
+  } catch (const Error& error) {
+    GTEST_SKIP() << "no plugin: " << error.what();
+  }
+}
+
+// Prints the counts after the last test.
+class Tallies : public testing::Environment {
+ public:
+  static Tallies& get() {
+    // Owned by GoogleTest.
+    static auto* tallies = static_cast<Tallies*>(testing::AddGlobalTestEnvironment(new Tallies));
+    return *tallies;
+  }
+  void TearDown() override {
+    for (const auto& [what, count] : counts)
+      std::printf("[ conform  ] %6d  %s\n", count, what.c_str());
+  }
+  std::map<std::string, int, std::less<>> counts;
+};
+[[maybe_unused]] const Tallies& kRegistered = Tallies::get();
+
+double epsilon(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 0x1p-52;
+    case DType::f32: return 0x1p-23;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return 0x1p-2;  // 8-bit floats have two or three bits of mantissa
+  }
+}
+
+}  // namespace
+
+void OnDevices::SetUp() { skip_without_plugin(); }
+void EachOp::SetUp() { skip_without_plugin(); }
+
+std::vector<OpSample> EachOp::samples() const {
+  SampleSource source(test_seed());
+  return op().samples(source);
+}
+
+std::vector<const OpDef*> every_op() { return {all_ops().begin(), all_ops().end()}; }
+
+std::string op_name(const testing::TestParamInfo<const OpDef*>& info) {
+  return std::string(info.param->name);
+}
+
+Body body_of(const OpSample& sample) {
+  return [&sample](std::span<const Tensor> inputs) {
+    return std::vector<Tensor>{sample.call(inputs)};
+  };
+}
+
+Graph trace(std::span<const HostArray> inputs, const Body& body,
+            std::span<const Sharding> shardings) {
+  TraceScope scope;
+  std::vector<Tensor> parameters;
+  std::vector<Value> arguments, results;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::optional<Sharding> sharding;
+    if (!shardings.empty()) sharding = shardings[i];
+    parameters.push_back(make_parameter(inputs[i].type(), sharding, SourceLocation::current()));
+    arguments.push_back(parameters.back().value());
+  }
+  for (const Tensor& result : body(parameters)) results.push_back(result.value());
+  return Graph::build(arguments, results, scope.trace());
+}
+
+std::shared_ptr<CompiledProgram> compile(const Graph& graph) {
+  return evaluator().compile({.name = "main", .graph = graph, .donated = {}},
+                             SourceLocation::current());
+}
+
+std::vector<HostArray> run(CompiledProgram& program, std::span<const HostArray> inputs) {
+  std::vector<Tensor> tensors, results(view_of(program).graph.results().size());
+  std::vector<const Tensor*> arguments;
+  for (const HostArray& input : inputs) tensors.push_back(from_host(input));
+  for (const Tensor& tensor : tensors) arguments.push_back(&tensor);
+  program.run(arguments, results, SourceLocation::current());
+  std::vector<HostArray> out;
+  for (const Tensor& result : results) out.push_back(result.to_host());
+  return out;
+}
+
+std::vector<CollectiveKind> collectives(const CompiledProgram& program) {
+  const LoadedProgram& loaded = view_of(program).program;
+  std::string bytes = loaded.executable().executable().optimized_program().value();
+  pjrt::HloModule module = pjrt::HloModule::from_bytes(bytes).value();
+  std::vector<CollectiveKind> kinds;
+  for (const Collective& each : find_collectives(module, loaded.lowered().mesh, nullptr).value())
+    kinds.push_back(each.kind);
+  EXPECT_EQ(loaded.executable().signature().has_collectives, !kinds.empty());
+  return kinds;
+}
+
+testing::AssertionResult close(const HostArray& got, const HostArray& expected, double ulps) {
+  if (got.type() != expected.type())
+    return testing::AssertionFailure() << cat(got.type(), " instead of ", expected.type());
+  if (!is_floating(got.dtype())) {
+    if (got == expected) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << got.to_string() << "\ninstead of\n"
+                                       << expected.to_string();
+  }
+  std::vector<double> a = got.astype(DType::f64).to_vector<double>();
+  std::vector<double> b = expected.astype(DType::f64).to_vector<double>();
+  double largest = 0, worst = 0;
+  for (double value : b)
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  double unit = std::max(largest * epsilon(got.dtype()), std::numeric_limits<double>::min());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    double apart = std::abs(a[i] - b[i]) / unit;
+    if (!(apart <= ulps))  // also where one of them is NaN
+      return testing::AssertionFailure()
+             << "element " << i << " is " << a[i] << " instead of " << b[i] << ": " << apart
+             << " rounding errors of the largest value";
+    worst = std::max(worst, apart);
+  }
+  return testing::AssertionSuccess() << "at most " << worst << " apart";
+}
+
+void tally(std::string_view what, int by) { Tallies::get().counts[std::string(what)] += by; }
+
+}  // namespace meshard::conformance
