@@ -8,7 +8,7 @@ install(TARGETS meshard EXPORT meshardTargets COMPONENT meshard)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/meshard/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshard
         COMPONENT meshard
         FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
-        PATTERN "internal" EXCLUDE PATTERN "*_testutil.h" EXCLUDE)
+        PATTERN "internal" EXCLUDE PATTERN "*_test*" EXCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/include/meshard/ops/all.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshard/ops COMPONENT meshard)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/meshard)

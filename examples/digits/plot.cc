@@ -1,10 +1,10 @@
 #include "examples/digits/plot.h"
 
+#include <meshard/meshard.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
-
-#include "meshard/base/cat.h"
 
 namespace digits {
 namespace {

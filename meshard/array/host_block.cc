@@ -1,3 +1,4 @@
+// Tested in meshard/array/host_array_test.cc.
 #include "meshard/array/host_block.h"
 
 #include <sys/mman.h>

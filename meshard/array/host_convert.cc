@@ -1,3 +1,4 @@
+// Tested in meshard/array/host_array_test.cc.
 // HostArray::astype: every dtype to every other.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// Tested in meshard/array/host_array_test.cc.
 // HostArray::to_string.
 #include <cmath>
 

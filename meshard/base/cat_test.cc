@@ -4,8 +4,6 @@
 
 #include <vector>
 
-#include "meshard/base/source_location.h"
-
 namespace meshard {
 namespace {
 
@@ -19,14 +17,6 @@ TEST(Cat, FloatsReadBackToTheSameValue) {
 TEST(Join, SeparatesElements) {
   EXPECT_EQ(join(std::vector<int>{1, 2, 3}, ", "), "1, 2, 3");
   EXPECT_EQ(join(std::vector<int>{}, ", "), "");
-}
-
-SourceLocation here(SourceLocation where = SourceLocation::current()) { return where; }
-TEST(SourceLocation, IsTheCallers) {
-  SourceLocation where = here();
-  EXPECT_EQ(where.line, static_cast<unsigned>(__LINE__ - 1));
-  EXPECT_EQ(where.to_string(), "cat_test.cc:" + std::to_string(where.line));
-  EXPECT_EQ(SourceLocation{}.to_string(), "");
 }
 
 }  // namespace

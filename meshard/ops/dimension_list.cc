@@ -1,3 +1,4 @@
+// Tested in meshard/ops/reduction_test.cc.
 #include "meshard/ops/dimension_list.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested in meshard/ops/gather_test.cc.
 #include "meshard/ops/index_dimensions.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested in meshard/ops/concat_test.cc.
 #include "meshard/ops/operand.h"
 
 #include "meshard/ops/broadcast_in_dim.h"

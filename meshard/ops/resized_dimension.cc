@@ -1,3 +1,4 @@
+// Tested in meshard/ops/pad_test.cc.
 #include "meshard/ops/resized_dimension.h"
 
 #include <algorithm>

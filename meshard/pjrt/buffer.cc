@@ -1,3 +1,4 @@
+// Tested in tests/plugin/pjrt_conformance_test.cc.
 #include "meshard/pjrt/buffer.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// Tested in tests/plugin/pjrt_conformance_test.cc.
 #include "meshard/pjrt/device.h"
 
 #include "meshard/pjrt/internal/c_api.h"

@@ -1,3 +1,4 @@
+// Tested in meshard/pjrt/client_options_test.cc.
 #include "meshard/pjrt/named_value.h"
 
 #include "meshard/base/cat.h"

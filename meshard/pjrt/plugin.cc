@@ -1,3 +1,4 @@
+// Tested in tests/plugin/pjrt_fake_test.cc.
 #include "meshard/pjrt/plugin.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// Tested in meshard/pjrt/hlo_sharding_test.cc.
 // Device groups of collectives in all the forms that plugins write.
 #include <algorithm>
 

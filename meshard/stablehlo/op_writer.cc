@@ -1,3 +1,4 @@
+// Tested in meshard/stablehlo/module_writer_test.cc.
 // OpWriter: the parts of one op in generic form.
 #include <bit>
 

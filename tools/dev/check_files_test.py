@@ -32,6 +32,11 @@ class CheckFiles(unittest.TestCase):
         found = self.problems({"meshard/a/b.cc": "", "meshard/a/c_test.cc": ""})
         self.assertEqual(found, ["meshard/a/b.cc:1: b_test.cc does not stand beside it"])
 
+    def test_tested_elsewhere(self):
+        text = "// Tested in tests/a_test.cc.\n"
+        self.assertEqual(self.problems({"meshard/a/b.cc": text, "tests/a_test.cc": ""}), [])
+        self.assertEqual(len(self.problems({"meshard/a/b.cc": text})), 1)
+
     def test_large_and_binary(self):
         self.assertIn("1,000,001 bytes", self.problems({"a.txt": "x" * 1_000_001})[0])
         self.assertIn("binary", self.problems({"a.so": b"\x7fELF\0"})[0])

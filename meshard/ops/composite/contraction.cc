@@ -1,3 +1,4 @@
+// Tested in meshard/ops/composite/einsum_test.cc.
 #include "meshard/ops/composite/contraction.h"
 
 #include <algorithm>

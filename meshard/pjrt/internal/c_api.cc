@@ -1,3 +1,4 @@
+// Tested in tests/plugin/pjrt_fake_test.cc.
 #include "meshard/pjrt/internal/c_api.h"
 
 #include "meshard/pjrt/element_type.h"
