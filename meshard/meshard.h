@@ -11,6 +11,7 @@
 #include "meshard/ops/all.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/runtime.h"
+#include "meshard/runtime/shards.h"
 #include "meshard/sharding/partition_spec.h"
 #include "meshard/sharding/picture.h"
 #include "meshard/sharding/sharding.h"

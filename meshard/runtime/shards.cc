@@ -1,0 +1,41 @@
+#include "meshard/runtime/shards.h"
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/runtime/device_array.h"
+
+namespace meshard {
+namespace {
+
+const DeviceArray& array_of(const Tensor& tensor) {
+  return static_cast<const DeviceArray&>(*tensor.value().storage());
+}
+
+}  // namespace
+
+HostArray Shard::data(SourceLocation where) const {
+  return array_of(tensor_).shard(static_cast<std::size_t>(position_), where);
+}
+
+HostArray Shard::padded_data(SourceLocation where) const {
+  return array_of(tensor_).padded_shard(static_cast<std::size_t>(position_), where);
+}
+
+std::vector<Shard> local_shards(const Tensor& tensor, SourceLocation where) {
+  sync(std::span(&tensor, 1), where);
+  std::vector<Shard> shards;
+  if (tensor.value().storage()->kind() != Storage::Kind::kDevice) return shards;
+  const DeviceArray& array = array_of(tensor);
+  const Sharding* sharding = array.sharding();
+  for (std::size_t i = 0; i < array.num_shards(); ++i) {
+    Shard shard;
+    shard.tensor_ = tensor;
+    shard.position_ = static_cast<std::int64_t>(i);
+    shard.device_id_ = array.device_id(i);
+    shard.replica_id_ = sharding ? sharding->replica_id(shard.position_) : 0;
+    shard.box_ = array.box(i);
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+}  // namespace meshard

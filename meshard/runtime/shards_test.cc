@@ -1,0 +1,43 @@
+#include "meshard/runtime/shards.h"
+
+#include "meshard/graph/leaf.h"
+#include "meshard/ops/all.h"
+#include "meshard/runtime/plugin_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using LocalShards = OnPlugin;
+
+TEST_F(LocalShards, OfAnUnevenSizeAreShortAndPaddedAlike) {
+  Tensor x = from_host(std::vector<float>{1, 2, 3, 4, 5}, {5});
+  EXPECT_TRUE(local_shards(x).empty()) << "still on the host";
+  Tensor marked = mark_sharding(x, Mesh({{"x", 4}}, {3, 2, 1, 0}), P("x"));
+  std::vector<Shard> shards = local_shards(marked);
+  ASSERT_EQ(shards.size(), 4u);
+  std::vector<std::vector<float>> expected = {{1, 2}, {3, 4}, {5}, {}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(shards[i].position(), static_cast<std::int64_t>(i));
+    EXPECT_EQ(shards[i].device_id(), 3 - static_cast<int>(i));
+    EXPECT_EQ(shards[i].data().to_vector<float>(), expected[i]);
+    EXPECT_EQ(shards[i].padded_data().shape(), (Shape{2}));
+    EXPECT_EQ(shards[i].box()[0].size(), static_cast<std::int64_t>(expected[i].size()));
+  }
+}
+
+TEST_F(LocalShards, CountReplicasAndOutliveTheHandle) {
+  std::vector<Shard> shards;
+  {
+    Tensor x = from_host(std::vector<float>{1, 2}, {2});
+    Mesh mesh({{"data", 2}, {"model", 2}});
+    shards = local_shards(mark_sharding(x, mesh, P("model")) + mark_sharding(x, mesh, P("model")));
+  }
+  ASSERT_EQ(shards.size(), 4u);
+  EXPECT_EQ(shards[1].replica_id(), 0);
+  EXPECT_EQ(shards[3].replica_id(), 1);
+  EXPECT_EQ(shards[3].data().to_vector<float>(), (std::vector<float>{4}));
+}
+
+}  // namespace
+}  // namespace meshard
