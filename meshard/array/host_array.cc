@@ -59,10 +59,10 @@ std::size_t HostArray::alignment() const {
 }
 
 std::byte* HostArray::mutable_bytes(SourceLocation where) {
-  if (ownership() != Ownership::private_block)
+  if (ownership() != Ownership::kPrivate)
     throw Error(ErrorCode::kFailedPrecondition,
                 cat("[host_array] cannot write to ", type_.to_string(), ": its memory is ",
-                    ownership() == Ownership::borrowed ? "borrowed" : "shared by several handles"),
+                    ownership() == Ownership::kBorrowed ? "borrowed" : "shared by several handles"),
                 where);
   return block_.data();
 }

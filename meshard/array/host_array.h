@@ -25,7 +25,7 @@ namespace meshard {
 ///
 ///     HostArray a = HostArray::from_vector<float>({1, 2, 3, 4}, {2, 2});
 ///     a.at<float>({1, 0});  // 3
-///     a.ownership();        // private_block; shared_block after `HostArray b = a;`
+///     a.ownership();        // kPrivate; kShared after `HostArray b = a;`
 class HostArray {
  public:
   /// `f32[0]`, without memory.

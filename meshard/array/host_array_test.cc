@@ -30,7 +30,7 @@ TEST(HostArray, TakesAVectorWithoutACopy) {
   EXPECT_EQ(array.type().to_string(), "f32[2,3]");
   EXPECT_EQ(array.at<float>({1, 0}), 4);
   EXPECT_EQ(array.at<float>({-1, -1}), 6);
-  EXPECT_EQ(array.ownership(), Ownership::private_block);
+  EXPECT_EQ(array.ownership(), Ownership::kPrivate);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % array.alignment(), 0u);
 }
 
@@ -56,17 +56,17 @@ TEST(HostArray, SharedMemoryIsNotWritten) {
   array.mutable_data<std::int32_t>()[1] = 6;
   {
     HostArray other = array;
-    EXPECT_EQ(array.ownership(), Ownership::shared_block);
-    EXPECT_EQ(other.ownership(), Ownership::shared_block);
+    EXPECT_EQ(array.ownership(), Ownership::kShared);
+    EXPECT_EQ(other.ownership(), Ownership::kShared);
     EXPECT_EQ(other.bytes(), array.bytes());
     EXPECT_TRUE(throws_error([&] { array.mutable_bytes(); }, ErrorCode::kFailedPrecondition,
                              {"i32[2]", "shared"}));
   }
-  EXPECT_EQ(array.ownership(), Ownership::private_block);
+  EXPECT_EQ(array.ownership(), Ownership::kPrivate);
   array.mutable_data<std::int32_t>()[0] = 7;
   EXPECT_EQ(array.at<std::int32_t>({0}), 7);
   HostArray moved = std::move(array);
-  EXPECT_EQ(moved.ownership(), Ownership::private_block);
+  EXPECT_EQ(moved.ownership(), Ownership::kPrivate);
 }
 
 TEST(HostArray, BorrowsAndReleasesOnce) {
@@ -75,11 +75,11 @@ TEST(HostArray, BorrowsAndReleasesOnce) {
   {
     HostArray array = HostArray::borrow({f32, {2}}, values.data(), [&] { ++released; });
     EXPECT_EQ(array.bytes(), reinterpret_cast<std::byte*>(values.data()));
-    EXPECT_EQ(array.ownership(), Ownership::borrowed);
+    EXPECT_EQ(array.ownership(), Ownership::kBorrowed);
     EXPECT_TRUE(
         throws_error([&] { array.mutable_bytes(); }, ErrorCode::kFailedPrecondition, {"borrowed"}));
     HostArray other = array.reshaped({1, 2});
-    EXPECT_EQ(other.ownership(), Ownership::borrowed);
+    EXPECT_EQ(other.ownership(), Ownership::kBorrowed);
     array = HostArray();
     EXPECT_EQ(released, 0);
   }

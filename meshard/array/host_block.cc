@@ -45,8 +45,9 @@ HostBlock HostBlock::allocate(std::size_t bytes) {
   if (bytes >= kHugeBlockBytes) {
     control->data = map_huge(bytes, control->mapped);
   } else {
-    // A whole number of cache lines, so that two blocks never share one; aligned by hand, because the
-    // allocator's own aligned blocks splinter the heap when small ones come and go by the thousand.
+    // A whole number of cache lines, so that two blocks never share one; aligned by hand, because
+    // the allocator's own aligned blocks splinter the heap when small ones come and go by the
+    // thousand.
     std::size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
     control->allocation = ::operator new(rounded + kHostAlignment, std::nothrow);
     if (control->allocation == nullptr) no_memory(bytes);

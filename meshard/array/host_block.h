@@ -15,9 +15,9 @@ inline constexpr std::size_t kHugeBlockBytes = std::size_t{4} << 20;
 
 /// Who may write to the bytes of a host array.
 enum class Ownership : std::uint8_t {
-  private_block,  ///< one handle: it may be written, given away, donated in place
-  shared_block,   ///< several handles: immutable
-  borrowed,       ///< the caller's memory: immutable, and alive until released
+  kPrivate,   ///< one handle: it may be written, given away, donated in place
+  kShared,    ///< several handles: immutable
+  kBorrowed,  ///< the caller's memory: immutable, and alive until released
 };
 
 /// A handle on reference-counted bytes; copies share them. Safe to copy and drop from several
@@ -50,12 +50,12 @@ class HostBlock {
 
   std::byte* data() const { return control_ ? control_->data : nullptr; }
   std::size_t bytes() const { return control_ ? control_->bytes : 0; }
-  /// An answer of private_block holds until this very handle is copied.
+  /// An answer of kPrivate holds until this very handle is copied.
   Ownership ownership() const {
-    if (!control_) return Ownership::private_block;
-    if (control_->borrowed) return Ownership::borrowed;
-    return control_->handles.load(std::memory_order_acquire) == 1 ? Ownership::private_block
-                                                                  : Ownership::shared_block;
+    if (!control_) return Ownership::kPrivate;
+    if (control_->borrowed) return Ownership::kBorrowed;
+    return control_->handles.load(std::memory_order_acquire) == 1 ? Ownership::kPrivate
+                                                                  : Ownership::kShared;
   }
 
  private:
@@ -63,7 +63,7 @@ class HostBlock {
     std::atomic<std::int64_t> handles{1};
     std::byte* data = nullptr;
     std::size_t bytes = 0;
-    std::size_t mapped = 0;  // bytes to unmap; 0 if the block is not a mapping of ours
+    std::size_t mapped = 0;      // bytes to unmap; 0 if the block is not a mapping of ours
     void* allocation = nullptr;  // what operator new gave; null if the block is not from there
     bool borrowed = false;
     std::function<void()> release;

@@ -93,8 +93,8 @@ struct TensorType {
 
 }  // namespace meshard
 
-/// A Shape's size() counts the array's elements, not its dimensions: as a range it is as long as from
-/// begin() to end().
+/// A Shape's size() counts the array's elements, not its dimensions: as a range it is as long as
+/// from begin() to end().
 template <>
 inline constexpr bool std::ranges::disable_sized_range<meshard::Shape> = true;
 template <>

@@ -73,9 +73,10 @@ class Backward {
       }
       Node* done = node;
       stack.pop_back();
-      bool reaches = std::any_of(done->operands().begin(), done->operands().end(), [&](const Value& operand) {
-        return carries(operand) && state(operand.node()).reaches_input;
-      });
+      bool reaches =
+          std::any_of(done->operands().begin(), done->operands().end(), [&](const Value& operand) {
+            return carries(operand) && state(operand.node()).reaches_input;
+          });
       if (reaches) order.push_back(done);
       state(done).reaches_input = reaches;
     }
@@ -96,7 +97,8 @@ class Backward {
     const OpDef& op = node->op();
     if (!op.vjp)
       throw Error(ErrorCode::kUnimplemented,
-                  cat("[grad] ", op.name, " has no derivative, and the result depends on an input through it"),
+                  cat("[grad] ", op.name,
+                      " has no derivative, and the result depends on an input through it"),
                   node->where());
     InheritSource line(node->where());
     std::vector<Tensor> operands, results, gradients(node->operands().size());
@@ -117,8 +119,8 @@ class Backward {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!needed[i] || !gradients[i].defined()) continue;
       internal_check(gradients[i].type() == operands[i].type(),
-                     cat("[", op.name, "] the cotangent of operand ", i, " is ", gradients[i].type(),
-                         ", the operand ", operands[i].type()));
+                     cat("[", op.name, "] the cotangent of operand ", i, " is ",
+                         gradients[i].type(), ", the operand ", operands[i].type()));
       add(node->operands()[i], gradients[i]);
     }
   }

@@ -7,9 +7,10 @@
 
 namespace meshard {
 
-/// The cotangents of `inputs`, given the cotangents of `outputs`: the sum over all paths of recorded
-/// nodes from an output to an input. Adds nodes; computes nothing. New nodes carry the source line of
-/// the node they differentiate, and an input with a sharding gives that sharding to its cotangent.
+/// The cotangents of `inputs`, given the cotangents of `outputs`: the sum over all paths of
+/// recorded nodes from an output to an input. Adds nodes; computes nothing. New nodes carry the
+/// source line of the node they differentiate, and an input with a sharding gives that sharding to
+/// its cotangent.
 ///
 /// @pre as many cotangents as outputs, each of its output's type; inputs are floating-point
 /// @post as many results as inputs, each of its input's type; zeros where no path leads

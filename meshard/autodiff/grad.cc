@@ -35,8 +35,8 @@ Tensor differentiation_input(const Tensor& argument, const std::string& path,
 Tensor loss_seed(const Tensor& loss, SourceLocation where) {
   const TensorType& type = loss.type(where);
   if (!is_floating(type.dtype) || type.shape.rank() != 0)
-    throw_invalid(loss.where(), "[grad] the function's result must be a float of rank 0, not ", type,
-                  "; reduce it with mean or sum");
+    throw_invalid(loss.where(), "[grad] the function's result must be a float of rank 0, not ",
+                  type, "; reduce it with mean or sum");
   InheritSource line(loss.where());
   return ones(type.shape, type.dtype);
 }

@@ -14,8 +14,8 @@ namespace meshard {
 
 namespace internal {
 
-/// A tensor of the same value that nothing recorded so far depends on: gradients with respect to it end
-/// there. @error invalid argument unless floating-point; `path` names it.
+/// A tensor of the same value that nothing recorded so far depends on: gradients with respect to it
+/// end there. @error invalid argument unless floating-point; `path` names it.
 Tensor differentiation_input(const Tensor& argument, const std::string& path, SourceLocation where);
 /// One, in the type of `loss`. @error invalid argument unless it is a float of rank 0.
 Tensor loss_seed(const Tensor& loss, SourceLocation where);
@@ -48,12 +48,13 @@ const Tensor& loss_of(const std::pair<Tensor, Auxiliary>& result) {
 
 }  // namespace internal
 
-/// A function of the same arguments that returns (f's result, gradients). f returns a float tensor of
-/// rank 0, or a pair (loss, auxiliary) whose second is passed through. The gradient has the structure of
-/// the argument; `value_and_grad<0, 2>(f)` gives a tuple for several arguments; the default is argument 0.
-/// Gradients take the shardings of their primals.
+/// A function of the same arguments that returns (f's result, gradients). f returns a float tensor
+/// of rank 0, or a pair (loss, auxiliary) whose second is passed through. The gradient has the
+/// structure of the argument; `value_and_grad<0, 2>(f)` gives a tuple for several arguments; the
+/// default is argument 0. Gradients take the shardings of their primals.
 ///
-/// @error invalid argument if the loss is not a float of rank 0, or a wanted tensor not floating-point.
+/// @error invalid argument if the loss is not a float of rank 0, or a wanted tensor not
+/// floating-point.
 template <std::size_t... Wanted, class F>
 auto value_and_grad(F f) {
   if constexpr (sizeof...(Wanted) == 0) {
@@ -73,8 +74,10 @@ auto value_and_grad(F f) {
             return argument;
         };
         // Braces, so that inputs are made from the left.
-        return std::tuple<Arguments...>{one(std::integral_constant<std::size_t, I>{}, arguments)...};
-      }(std::index_sequence_for<Arguments...>{});
+        return std::tuple<Arguments...>{
+            one(std::integral_constant<std::size_t, I>{}, arguments)...};
+      }
+      (std::index_sequence_for<Arguments...>{});
       auto result = std::apply(f, replaced);
       const Tensor& loss = internal::loss_of(result);
       Tensor seed = internal::loss_seed(loss, where);
@@ -100,7 +103,8 @@ auto value_and_grad(F f) {
         std::tuple<decltype(one(std::integral_constant<std::size_t, I>{}))...> ordered{
             one(std::integral_constant<std::size_t, I>{})...};
         return std::apply([](auto&... each) { return std::tuple_cat(each...); }, ordered);
-      }(std::index_sequence_for<Arguments...>{});
+      }
+      (std::index_sequence_for<Arguments...>{});
       if constexpr (sizeof...(Wanted) == 1)
         return std::pair(std::move(result), std::move(std::get<0>(parts)));
       else
@@ -117,8 +121,9 @@ auto grad(F f) {
   };
 }
 
-/// f's result at `arguments`, and its pullback: a function from a cotangent of the result's structure to
-/// the tuple of the arguments' cotangents. All tensors of the arguments must be floating-point.
+/// f's result at `arguments`, and its pullback: a function from a cotangent of the result's
+/// structure to the tuple of the arguments' cotangents. All tensors of the arguments must be
+/// floating-point.
 template <class F, class... Arguments>
 auto vjp(F f, const Arguments&... arguments) {
   SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
@@ -127,7 +132,8 @@ auto vjp(F f, const Arguments&... arguments) {
   auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
     // Braces, so that inputs are made from the left.
     return std::tuple<Arguments...>{internal::make_inputs(arguments, I, inputs, where)...};
-  }(std::index_sequence_for<Arguments...>{});
+  }
+  (std::index_sequence_for<Arguments...>{});
   auto result = std::apply(f, replaced);
   auto pullback = [inputs, result, replaced, where](const auto& cotangent) {
     std::vector<Tensor> outputs = structure::tensors(result);

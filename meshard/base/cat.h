@@ -1,4 +1,5 @@
-// String building without <format> (g++ 12 has none) and without streams (they are slow to compile and run).
+// String building without <format> (g++ 12 has none) and without streams (they are slow to compile
+// and run).
 #pragma once
 #include <charconv>
 #include <concepts>
@@ -17,9 +18,8 @@ inline void append(std::string& out, char character) { out.push_back(character);
 inline void append(std::string& out, bool value) { out.append(value ? "true" : "false"); }
 
 template <class T>
-  requires((std::integral<T> || std::floating_point<T>) && !std::same_as<T, bool> &&
-           !std::same_as<T, char>)
-void append(std::string& out, T number) {
+requires((std::integral<T> || std::floating_point<T>)&&!std::same_as<T, bool> &&
+         !std::same_as<T, char>) void append(std::string& out, T number) {
   char buffer[48];
   auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, number);
   (void)error;
@@ -27,12 +27,10 @@ void append(std::string& out, T number) {
 }
 
 template <class T>
-  requires requires(const T& value) {
-    { value.to_string() } -> std::convertible_to<std::string>;
-  }
-void append(std::string& out, const T& value) {
-  out.append(value.to_string());
+requires requires(const T& value) {
+  { value.to_string() } -> std::convertible_to<std::string>;
 }
+void append(std::string& out, const T& value) { out.append(value.to_string()); }
 
 /// One string of all arguments: `cat("dimension ", 1, " = ", 8)` is "dimension 1 = 8".
 template <class... Parts>

@@ -1,8 +1,9 @@
 // The one error type of meshard.
 //
-// Functions used inside expressions (ops, operators) throw Error. Functions that can fail for reasons
-// outside the program (load, compile, I/O) and checked layout operations return Result<T> (result.h);
-// Result::value() is the only bridge between the two. There is never a `foo` beside a `safe_foo`.
+// Functions used inside expressions (ops, operators) throw Error. Functions that can fail for
+// reasons outside the program (load, compile, I/O) and checked layout operations return Result<T>
+// (result.h); Result::value() is the only bridge between the two. There is never a `foo` beside a
+// `safe_foo`.
 #pragma once
 #include <exception>
 #include <memory>
@@ -38,7 +39,8 @@ enum class ErrorCode : int {
 /// The code in words: `invalid argument`.
 std::string_view to_string(ErrorCode code);
 
-/// A value: code, message, the user's place, and notes added on the way up. Copies share their text.
+/// A value: code, message, the user's place, and notes added on the way up. Copies share their
+/// text.
 ///
 /// The message begins with the operation or folder in brackets:
 /// `[dot_general] contracting sizes differ: lhs dimension 1 = 8, rhs dimension 0 = 6`.

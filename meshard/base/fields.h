@@ -1,5 +1,5 @@
-// MESHARD_FIELDS: a struct says its fields once; printing, hashing, comparing, parsing, flattening and
-// checkpoint names derive from it.
+// MESHARD_FIELDS: a struct says its fields once; printing, hashing, comparing, parsing, flattening
+// and checkpoint names derive from it.
 #pragma once
 #include <string_view>
 #include <type_traits>
@@ -35,15 +35,16 @@ constexpr void visit_fields(T& value, Visitor&& visit) {
 #define MESHARD_EXPAND2(...) \
   MESHARD_EXPAND1(MESHARD_EXPAND1(MESHARD_EXPAND1(MESHARD_EXPAND1(__VA_ARGS__))))
 #define MESHARD_EXPAND1(...) __VA_ARGS__
-#define MESHARD_VISIT_EACH(field, ...)              \
-  meshard_visit(#field, meshard_self.field);        \
+#define MESHARD_VISIT_EACH(field, ...)       \
+  meshard_visit(#field, meshard_self.field); \
   __VA_OPT__(MESHARD_VISIT_AGAIN MESHARD_PARENTHESES(__VA_ARGS__))
 #define MESHARD_VISIT_AGAIN() MESHARD_VISIT_EACH
 
-/// Inside a struct: lists its fields (up to 80). `struct Layer { Tensor w, b; MESHARD_FIELDS(w, b) };`
-#define MESHARD_FIELDS(...)                                                                  \
-  template <class MeshardSelf, class MeshardVisitor>                                         \
-  static constexpr void meshard_visit_fields([[maybe_unused]] MeshardSelf& meshard_self,     \
+/// Inside a struct: lists its fields (up to 80). `struct Layer { Tensor w, b; MESHARD_FIELDS(w, b)
+/// };`
+#define MESHARD_FIELDS(...)                                                                     \
+  template <class MeshardSelf, class MeshardVisitor>                                            \
+  static constexpr void meshard_visit_fields([[maybe_unused]] MeshardSelf& meshard_self,        \
                                              [[maybe_unused]] MeshardVisitor&& meshard_visit) { \
-    __VA_OPT__(MESHARD_EXPAND(MESHARD_VISIT_EACH(__VA_ARGS__)))                              \
+    __VA_OPT__(MESHARD_EXPAND(MESHARD_VISIT_EACH(__VA_ARGS__)))                                 \
   }

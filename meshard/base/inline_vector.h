@@ -1,5 +1,5 @@
-// A vector that keeps its first N elements inside the object: shapes, strides and operand lists rarely
-// exceed a handful, and a node is recorded in well under a hundred nanoseconds.
+// A vector that keeps its first N elements inside the object: shapes, strides and operand lists
+// rarely exceed a handful, and a node is recorded in well under a hundred nanoseconds.
 #pragma once
 #include <algorithm>
 #include <compare>
@@ -131,9 +131,8 @@ class InlineVector {
       return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
   }
-  friend auto operator<=>(const InlineVector& a, const InlineVector& b)
-    requires std::three_way_comparable<T>
-  {
+  friend auto operator<=>(const InlineVector& a,
+                          const InlineVector& b) requires std::three_way_comparable<T> {
     return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
   }
 

@@ -11,8 +11,8 @@ namespace meshard {
 
 /// A value of type T or the Error that kept it from being made. Shaped like std::expected.
 ///
-/// `value()` throws the Error; it is the only bridge from results to exceptions. A service that must not
-/// throw asks `ok()` first.
+/// `value()` throws the Error; it is the only bridge from results to exceptions. A service that
+/// must not throw asks `ok()` first.
 template <class T>
 class [[nodiscard]] Result {
   static_assert(!std::is_reference_v<T>);
@@ -20,7 +20,8 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }
@@ -81,15 +82,14 @@ class [[nodiscard]] Result<void> {
 #define MESHARD_CONCAT(a, b) MESHARD_CONCAT_INNER(a, b)
 
 /// Returns the Error of a failed Result from the enclosing function.
-#define MESHARD_RETURN_IF_ERROR(expression)                                        \
-  do {                                                                             \
-    if (auto meshard_result = (expression); !meshard_result.ok())                  \
-      return meshard_result.error();                                               \
+#define MESHARD_RETURN_IF_ERROR(expression)                                                      \
+  do {                                                                                           \
+    if (auto meshard_result = (expression); !meshard_result.ok()) return meshard_result.error(); \
   } while (false)
 
 /// `MESHARD_ASSIGN_OR_RETURN(auto client, make_client());`
-#define MESHARD_ASSIGN_OR_RETURN(declaration, expression)                                       \
-  auto MESHARD_CONCAT(meshard_result_, __LINE__) = (expression);                                \
-  if (!MESHARD_CONCAT(meshard_result_, __LINE__).ok())                                          \
-    return MESHARD_CONCAT(meshard_result_, __LINE__).error();                                   \
+#define MESHARD_ASSIGN_OR_RETURN(declaration, expression)        \
+  auto MESHARD_CONCAT(meshard_result_, __LINE__) = (expression); \
+  if (!MESHARD_CONCAT(meshard_result_, __LINE__).ok())           \
+    return MESHARD_CONCAT(meshard_result_, __LINE__).error();    \
   declaration = *std::move(MESHARD_CONCAT(meshard_result_, __LINE__))

@@ -1,5 +1,5 @@
-// A place in the user's code. Own type: clang 14 lacks std::source_location, and eight bytes less per
-// recorded node matter.
+// A place in the user's code. Own type: clang 14 lacks std::source_location, and eight bytes less
+// per recorded node matter.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -181,7 +181,8 @@ TEST(Collectives, DamagedGroupsAreAnErrorThatNamesTheInstruction) {
   one.groups.form = pjrt::ReplicaGroups::Form::kMeshAxes;
   one.groups.mesh.axes = {{"a", 8}};
   one.groups.axes = {{.axis = 5, .part = std::nullopt}};
-  Result<std::vector<Collective>> found = find_collectives(make_module({{one}}), kCollectivesMesh, nullptr);
+  Result<std::vector<Collective>> found =
+      find_collectives(make_module({{one}}), kCollectivesMesh, nullptr);
   ASSERT_FALSE(found.ok());
   EXPECT_THAT(found.error().what(), testing::HasSubstr("all-reduce.2"));
 }

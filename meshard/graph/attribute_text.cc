@@ -71,7 +71,8 @@ void append_key(std::string& out, const std::string& value) {
   append_key_bytes(out, value.data(), value.size());
 }
 void append_key(std::string& out, const Shape& value) {
-  append_key_bytes(out, value.begin(), static_cast<std::size_t>(value.rank()) * sizeof(std::int64_t));
+  append_key_bytes(out, value.begin(),
+                   static_cast<std::size_t>(value.rank()) * sizeof(std::int64_t));
 }
 void append_key(std::string& out, const TensorType& value) {
   append_key(out, value.dtype);

@@ -17,12 +17,15 @@
 
 namespace meshard {
 
-/// Specialise for an enum used as an attribute: `static constexpr std::array kNames{std::pair{E::a, "a"}}`.
+/// Specialise for an enum used as an attribute: `static constexpr std::array kNames{std::pair{E::a,
+/// "a"}}`.
 template <class E>
 struct EnumNames;
 
 template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires { EnumNames<E>::kNames; };
+concept NamedEnum = std::is_enum_v<E> && requires {
+  EnumNames<E>::kNames;
+};
 
 /// The name of an enum value as EnumNames lists it.
 template <NamedEnum E>
@@ -51,8 +54,7 @@ void print(std::string& out, const HostArray& value);
 void print(std::string& out, const Sharding& value);
 void print_list(std::string& out, const std::int64_t* values, std::size_t count);
 template <IntegerList T>
-  requires(!std::same_as<T, Shape>)
-void print(std::string& out, const T& list) {
+requires(!std::same_as<T, Shape>) void print(std::string& out, const T& list) {
   print_list(out, list.empty() ? nullptr : &list[0], list.size());
 }
 template <NamedEnum E>
@@ -75,13 +77,12 @@ void append_key(std::string& out, const TensorType& value);
 void append_key(std::string& out, const HostArray& value);
 void append_key(std::string& out, const Sharding& value);
 template <class T>
-  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-void append_key(std::string& out, const T& value) {
+requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void append_key(std::string& out,
+                                                                       const T& value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 template <IntegerList T>
-  requires(!std::same_as<T, Shape>)
-void append_key(std::string& out, const T& list) {
+requires(!std::same_as<T, Shape>) void append_key(std::string& out, const T& list) {
   append_key_bytes(out, list.empty() ? nullptr : &list[0], list.size() * sizeof(std::int64_t));
 }
 template <class T>
@@ -100,8 +101,7 @@ Result<void> parse(std::string_view text, HostArray& value);
 Result<void> parse(std::string_view text, std::optional<Sharding>& value);
 Result<std::vector<std::int64_t>> parse_list(std::string_view text);
 template <IntegerList T>
-  requires(!std::same_as<T, Shape>)
-Result<void> parse(std::string_view text, T& list) {
+requires(!std::same_as<T, Shape>) Result<void> parse(std::string_view text, T& list) {
   MESHARD_ASSIGN_OR_RETURN(auto numbers, parse_list(text));
   list = T(numbers.begin(), numbers.end());
   return {};
@@ -138,7 +138,8 @@ class Reader {
   std::optional<Error> error_;
 };
 
-/// Cuts `text` at `separator` outside brackets and quotes; pieces are trimmed. Empty text: no pieces.
+/// Cuts `text` at `separator` outside brackets and quotes; pieces are trimmed. Empty text: no
+/// pieces.
 std::vector<std::string_view> split_outside_brackets(std::string_view text, char separator);
 
 }  // namespace attribute_text

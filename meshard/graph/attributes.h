@@ -1,5 +1,5 @@
-// Attributes of an op: a plain struct with MESHARD_FIELDS, held behind one small interface. Printing,
-// parsing, comparing and the cache key derive from the fields.
+// Attributes of an op: a plain struct with MESHARD_FIELDS, held behind one small interface.
+// Printing, parsing, comparing and the cache key derive from the fields.
 #pragma once
 #include <memory>
 #include <string>
@@ -42,8 +42,9 @@ class AttributesOf final : public Attributes {
     });
   }
   void append_key(std::string& out) const override {
-    visit_fields(value_,
-                 [&](std::string_view, const auto& field) { attribute_text::append_key(out, field); });
+    visit_fields(value_, [&](std::string_view, const auto& field) {
+      attribute_text::append_key(out, field);
+    });
   }
 
  private:

@@ -1,5 +1,5 @@
-// The one door from recorded programs to whatever runs them. graph/ and trace/ speak only to this face;
-// runtime/ installs itself behind it.
+// The one door from recorded programs to whatever runs them. graph/ and trace/ speak only to this
+// face; runtime/ installs itself behind it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,8 @@ struct Program {
   Graph graph;
   /// Parameters whose buffers the results may reuse (indices into graph.parameters()).
   std::vector<std::uint32_t> donated;
-  /// What messages call the parameters: `argument 0.w`. May be empty; no part of the program's identity.
+  /// What messages call the parameters: `argument 0.w`. May be empty; no part of the program's
+  /// identity.
   std::vector<std::string> parameter_names = {};
 };
 
@@ -28,8 +29,8 @@ class CompiledProgram {
   virtual ~CompiledProgram() = default;
   /// Runs it. `arguments` are the graph's parameters in order; captured values are held inside. The
   /// results are computed tensors.
-  /// @error before the launch nothing is consumed; after it, donated arguments are gone and the message
-  /// says so.
+  /// @error before the launch nothing is consumed; after it, donated arguments are gone and the
+  /// message says so.
   virtual void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
                    SourceLocation where) = 0;
   /// The sharding that the compiler uses for parameter `i`; nullptr without a mesh.
@@ -58,7 +59,6 @@ void install_evaluator(EvaluatorFactory factory);
 
 /// Computes the values of `tensors` now, in one program.
 void sync(std::span<const Tensor> tensors, SourceLocation where = SourceLocation::current());
-void sync(std::initializer_list<Tensor> tensors,
-          SourceLocation where = SourceLocation::current());
+void sync(std::initializer_list<Tensor> tensors, SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

@@ -72,7 +72,8 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
     if (!seen.insert(node)) continue;
     if (value.storage() || node->trace() != trace) {
       if (&node->op() == &parameter_op)
-        throw_invalid(node->where(), "[jit] a traced value is used outside its trace; it was an argument here. "
+        throw_invalid(node->where(),
+                      "[jit] a traced value is used outside its trace; it was an argument here. "
                       "Return it from the function instead of keeping it");
       state->captured.push_back(Value(node));
       continue;

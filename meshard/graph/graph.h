@@ -10,16 +10,17 @@
 
 namespace meshard {
 
-/// A handle on an immutable program: the nodes that its results need, in an order in which every operand
-/// stands before its users. Leaves come first: the parameters in the caller's order, then the captured
-/// values (stored arrays, and values recorded outside the trace) as they were met.
+/// A handle on an immutable program: the nodes that its results need, in an order in which every
+/// operand stands before its users. Leaves come first: the parameters in the caller's order, then
+/// the captured values (stored arrays, and values recorded outside the trace) as they were met.
 class Graph {
  public:
   Graph() = default;
 
-  /// The program that computes `results` from `parameters`. Nodes of another trace, and nodes that are
-  /// computed already, are captured, not entered.
-  /// @error invalid argument if a result needs a parameter of another trace (a leaked traced value).
+  /// The program that computes `results` from `parameters`. Nodes of another trace, and nodes that
+  /// are computed already, are captured, not entered.
+  /// @error invalid argument if a result needs a parameter of another trace (a leaked traced
+  /// value).
   static Graph build(std::span<const Value> parameters, std::span<const Value> results,
                      std::uint64_t trace);
 
@@ -29,8 +30,8 @@ class Graph {
   /// The op nodes, without leaves, in order of recording.
   std::span<const Node* const> nodes() const { return state_->nodes; }
 
-  /// The number of a node: leaves first (parameters, captured), then nodes(). This is the number that
-  /// prints as `%n`, and `n<number>` names the op in a compiled module.
+  /// The number of a node: leaves first (parameters, captured), then nodes(). This is the number
+  /// that prints as `%n`, and `n<number>` names the op in a compiled module.
   std::uint32_t number(const Node* node) const;
   std::uint32_t num_leaves() const {
     return static_cast<std::uint32_t>(state_->parameters.size() + state_->captured.size());
@@ -38,8 +39,8 @@ class Graph {
   /// The source line of the node with this number. Unknown for numbers out of range.
   SourceLocation source(std::uint32_t number) const;
 
-  /// Equal for programs that compute the same from the same types and shardings; source lines do not
-  /// count.
+  /// Equal for programs that compute the same from the same types and shardings; source lines do
+  /// not count.
   Fingerprint fingerprint() const;
 
  private:

@@ -20,11 +20,12 @@ Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceL
 /// A tensor for a value that exists already.
 Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where);
 
-/// The sharding that is part of a leaf: a parameter's, or that of a stored array. nullptr: none said.
+/// The sharding that is part of a leaf: a parameter's, or that of a stored array. nullptr: none
+/// said.
 const Sharding* leaf_sharding(const Value& value);
 
-/// A tensor of host data; nothing moves to a device until its sharding is known. The moving form takes
-/// the array; the other shares its immutable block.
+/// A tensor of host data; nothing moves to a device until its sharding is known. The moving form
+/// takes the array; the other shares its immutable block.
 Tensor from_host(HostArray&& array, SourceLocation where = SourceLocation::current());
 Tensor from_host(const HostArray& array, SourceLocation where = SourceLocation::current());
 

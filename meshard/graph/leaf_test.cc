@@ -12,10 +12,10 @@ TEST(FromHost, MovedDataIsPrivateAndSharedDataIsShared) {
   HostArray array = HostArray::from_vector<float>({1, 2, 3, 4}, {2, 2});
   const std::byte* bytes = array.bytes();
   Tensor shared = from_host(array);
-  EXPECT_EQ(array.ownership(), Ownership::shared_block);
+  EXPECT_EQ(array.ownership(), Ownership::kShared);
   EXPECT_EQ(shared.to_host().bytes(), bytes) << "nothing is copied";
   shared = Tensor();
-  EXPECT_EQ(array.ownership(), Ownership::private_block);
+  EXPECT_EQ(array.ownership(), Ownership::kPrivate);
   Tensor taken = from_host(std::move(array));
   EXPECT_EQ(taken.to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_EQ(taken.placement(), "host");

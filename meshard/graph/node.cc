@@ -8,8 +8,8 @@
 namespace meshard {
 namespace {
 
-// Freed nodes of this thread, kept for the next recording: a step of a lazy program frees about as many
-// nodes as it records, and malloc would cost as much as the rest of the recording.
+// Freed nodes of this thread, kept for the next recording: a step of a lazy program frees about as
+// many nodes as it records, and malloc would cost as much as the rest of the recording.
 class FreeNodes {
  public:
   ~FreeNodes() {
@@ -47,8 +47,8 @@ std::atomic<std::uint64_t> next_id{1};
 
 }  // namespace
 
-Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes,
-                 std::uint64_t trace, SourceLocation where) {
+Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes, std::uint64_t trace,
+                 SourceLocation where) {
   Node* node = ::new (free_nodes.take()) Node();
   node->op_ = &op;
   node->attributes_ = std::move(attributes);
@@ -70,8 +70,8 @@ void Node::forget_operands() {
   operands_.clear();
 }
 
-// Without recursion: a chain of a million adds must not overflow the stack. Nodes whose last reference
-// goes away while another is being destroyed wait in a list.
+// Without recursion: a chain of a million adds must not overflow the stack. Nodes whose last
+// reference goes away while another is being destroyed wait in a list.
 void Node::destroy(Node* node) {
   thread_local InlineVector<Node*, 16>* waiting = nullptr;
   if (waiting) return waiting->push_back(node);

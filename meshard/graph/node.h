@@ -49,8 +49,9 @@ class Value {
   std::uint32_t index_ = 0;
 };
 
-/// One op call: op, attributes, operands, result types, the user's line, and, once computed, the results'
-/// storage. Owned by the Values that refer to it; long chains are released without recursion.
+/// One op call: op, attributes, operands, result types, the user's line, and, once computed, the
+/// results' storage. Owned by the Values that refer to it; long chains are released without
+/// recursion.
 ///
 /// Operands are always recorded before their users, so ids order a program topologically.
 class Node {

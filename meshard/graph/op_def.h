@@ -17,7 +17,8 @@ namespace meshard {
 
 struct OpEmission;  // ops/emission.h: graph/ knows no StableHLO
 
-/// What an op's functions see of one call: attributes, operand types, and, after inference, result types.
+/// What an op's functions see of one call: attributes, operand types, and, after inference, result
+/// types.
 struct OpCall {
   const OpDef& op;
   const Attributes* attributes = nullptr;
@@ -80,9 +81,11 @@ class SampleSource {
 
 /// A primitive, defined once. A value with static storage; nodes refer to it by address.
 struct OpDef {
-  /// The public name, in C++ and in every other language: the array API standard's where it has one.
+  /// The public name, in C++ and in every other language: the array API standard's where it has
+  /// one.
   std::string_view name = {};
-  /// Operand names for messages and the reference page: `lhs, rhs`. A trailing `...` takes any number.
+  /// Operand names for messages and the reference page: `lhs, rhs`. A trailing `...` takes any
+  /// number.
   std::string_view operands = {};
   /// The reference page's paragraph.
   std::string_view doc = {};

@@ -24,12 +24,11 @@ inline constinit const OpDef scale_op = {.name = "scale",
                                          .infer = infer_first,
                                          .parse_attributes = parse_attributes<ScaleAttributes>};
 /// Two results: the operand, and a flag.
-inline constinit const OpDef pair_op = {.name = "pair",
-                                        .operands = "x",
-                                        .infer = [](const OpCall& call, ResultTypes& results) {
-                                          results.push_back(call.operand(0));
-                                          results.push_back({DType::bool_, Shape{}});
-                                        }};
+inline constinit const OpDef pair_op = {
+    .name = "pair", .operands = "x", .infer = [](const OpCall& call, ResultTypes& results) {
+      results.push_back(call.operand(0));
+      results.push_back({DType::bool_, Shape{}});
+    }};
 
 inline Tensor plus(In a, In b) { return record(plus_op, nullptr, {a.tensor, b.tensor}, a.where); }
 inline Tensor scale(In x, double factor, std::vector<std::int64_t> marks = {}) {

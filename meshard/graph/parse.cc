@@ -22,7 +22,8 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// The text inside the bracket that `text` starts with; `text` moves behind it. Empty optional: unbalanced.
+// The text inside the bracket that `text` starts with; `text` moves behind it. Empty optional:
+// unbalanced.
 std::optional<std::string_view> take_bracket(std::string_view& text, char open, char close) {
   if (text.empty() || text.front() != open) return std::nullopt;
   int depth = 0;
@@ -111,7 +112,8 @@ class Parser {
     }
     auto found = values_.find(std::string(name));
     if (found == values_.end()) return syntax(line_, cat("unknown value ", name));
-    if (index >= found->second->num_outputs()) return syntax(line_, cat("no such result of ", name));
+    if (index >= found->second->num_outputs())
+      return syntax(line_, cat("no such result of ", name));
     return Value(found->second.node(), index);
   }
 

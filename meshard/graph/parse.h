@@ -12,10 +12,11 @@ struct OpDef;
 /// Finds a primitive by name; nullptr if there is none. ops/op_table.h has one for all ops.
 using FindOp = const OpDef* (*)(std::string_view name);
 
-/// The program that to_string() printed. Captured values become further parameters, since their bytes are
-/// not in the text; source lines are lost.
+/// The program that to_string() printed. Captured values become further parameters, since their
+/// bytes are not in the text; source lines are lost.
 /// @post to_string of it is the text read, with captured values listed as parameters
-/// @error invalid argument with the line number: syntax, an unknown op, a type that inference contradicts.
+/// @error invalid argument with the line number: syntax, an unknown op, a type that inference
+/// contradicts.
 Result<Graph> parse_graph(std::string_view text, FindOp find_op);
 
 }  // namespace meshard

@@ -17,7 +17,8 @@ TraceScope::TraceScope()
 Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
               std::span<const Tensor* const> operands, SourceLocation where) {
   where = effective_source(where);
-  OpCall call{.op = op, .attributes = attributes.get(), .operands = {}, .results = {}, .where = where};
+  OpCall call{
+      .op = op, .attributes = attributes.get(), .operands = {}, .results = {}, .where = where};
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i]->defined()) call.fail("operand ", i, " (of ", op.operands, ") has no value");
     call.operands.push_back(&operands[i]->value().type());
@@ -34,8 +35,7 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
 Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::initializer_list<const Tensor*> operands, const TensorType& type,
                     SourceLocation where) {
-  Node* node =
-      Node::make(op, std::move(attributes), recorder().trace, effective_source(where));
+  Node* node = Node::make(op, std::move(attributes), recorder().trace, effective_source(where));
   Value value(node);
   for (const Tensor* operand : operands) node->add_operand(operand->value());
   node->add_output(type);

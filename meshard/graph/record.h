@@ -28,8 +28,8 @@ inline constinit thread_local Recorder current_recorder;
 }
 inline Recorder& recorder() { return internal::current_recorder; }
 
-/// While alive, every node of this thread carries `where`: composites push the user's line. The outermost
-/// scope wins.
+/// While alive, every node of this thread carries `where`: composites push the user's line. The
+/// outermost scope wins.
 class SourceScope {
  public:
   explicit SourceScope(const SourceLocation& where) : where_(where), before_(recorder().outer) {
@@ -44,8 +44,8 @@ class SourceScope {
   const SourceLocation* before_;
 };
 
-/// While alive, every node of this thread carries `where`, whatever scope is around: vjp nodes inherit
-/// the line of the node they differentiate.
+/// While alive, every node of this thread carries `where`, whatever scope is around: vjp nodes
+/// inherit the line of the node they differentiate.
 class InheritSource {
  public:
   explicit InheritSource(const SourceLocation& where) : where_(where), before_(recorder().outer) {
@@ -101,7 +101,8 @@ inline Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attribut
   return record(op, std::move(attributes), std::span(operands.begin(), operands.size()), where);
 }
 
-/// Records a call whose one result type the caller knows already; the fast path of element-wise ops.
+/// Records a call whose one result type the caller knows already; the fast path of element-wise
+/// ops.
 /// @pre operands are defined and `type` is what OpDef::infer would say.
 Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::initializer_list<const Tensor*> operands, const TensorType& type,

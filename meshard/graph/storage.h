@@ -1,4 +1,5 @@
-// What a computed tensor is made of. graph/ knows only this face; runtime/ adds the arrays on devices.
+// What a computed tensor is made of. graph/ knows only this face; runtime/ adds the arrays on
+// devices.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,7 +25,8 @@ class Storage {
   Storage& operator=(const Storage&) = delete;
 
   Kind kind() const { return kind_; }
-  /// How the value lies on a mesh; nullptr for host memory and for a value on one device without a mesh.
+  /// How the value lies on a mesh; nullptr for host memory and for a value on one device without a
+  /// mesh.
   virtual const Sharding* sharding() const { return nullptr; }
   /// The whole value in host memory; nothing is compiled for it.
   /// @error failed precondition if the value was donated or deleted.
@@ -34,6 +36,11 @@ class Storage {
   /// Why the value is gone (donated or deleted, and where), or empty while it lives.
   virtual std::string gone() const { return {}; }
 
+  /// The copies in other places that programs made of this value, newest first, so that a value goes
+  /// there once; runtime/ owns their meaning and locks them.
+  struct Placement;
+  std::shared_ptr<Placement>& placements() const { return placements_; }
+
  protected:
   explicit Storage(Kind kind) : kind_(kind) {}
 
@@ -41,6 +48,7 @@ class Storage {
   friend class StoragePtr;
   mutable std::atomic<std::uint32_t> references_{0};
   Kind kind_;
+  mutable std::shared_ptr<Placement> placements_;
 };
 
 /// An owner: shared pointer to a Storage with the count inside it.
@@ -79,6 +87,11 @@ class StoragePtr {
   Storage* storage_ = nullptr;
 };
 
+struct Storage::Placement {
+  StoragePtr storage;
+  std::shared_ptr<Placement> next;
+};
+
 template <class T, class... Arguments>
 StoragePtr make_storage(Arguments&&... arguments) {
   return StoragePtr(new T(std::forward<Arguments>(arguments)...));
@@ -93,17 +106,8 @@ class HostStorage final : public Storage {
   HostArray to_host(SourceLocation) const override { return array_; }
   std::string placement() const override { return "host"; }
 
-  /// The copies on devices that programs made of this value, newest first; runtime/ owns their meaning
-  /// and locks them.
-  struct Placement {
-    StoragePtr storage;
-    std::unique_ptr<Placement> next;
-  };
-  std::unique_ptr<Placement>& placements() const { return placements_; }
-
  private:
   HostArray array_;
-  mutable std::unique_ptr<Placement> placements_;
 };
 
 }  // namespace meshard

@@ -42,14 +42,21 @@ concept Sequence = requires(T& t) {
   t.begin();
   t.end();
   t.size();
-} && !requires { typename T::mapped_type; } && !std::is_convertible_v<T, std::string>;
+}
+&&!requires { typename T::mapped_type; }
+&&!std::is_convertible_v<T, std::string>;
 template <class T>
-concept Mapping = requires { typename T::mapped_type; };
+concept Mapping = requires {
+  typename T::mapped_type;
+};
 template <class T>
-concept TupleLike = requires { std::tuple_size<T>::value; } && !Sequence<T>;
+concept TupleLike = requires {
+  std::tuple_size<T>::value;
+}
+&&!Sequence<T>;
 
-/// Calls `visit(leaf, path)` for every Tensor, number and Static of `value`, depth first. `path` names
-/// it as the user would: `.layers[2].w`. `visit` gets references, const if `value` is.
+/// Calls `visit(leaf, path)` for every Tensor, number and Static of `value`, depth first. `path`
+/// names it as the user would: `.layers[2].w`. `visit` gets references, const if `value` is.
 template <class T, class Visitor>
 void for_each(T& value, Visitor&& visit, const std::string& path = {}) {
   using Plain = std::remove_cvref_t<T>;
@@ -67,13 +74,18 @@ void for_each(T& value, Visitor&& visit, const std::string& path = {}) {
   } else if constexpr (TupleLike<Plain>) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (for_each(std::get<I>(value), visit, cat(path, "[", I, "]")), ...);
-    }(std::make_index_sequence<std::tuple_size_v<Plain>>());
-  } else if constexpr (requires { value.has_value(); *value; }) {
+    }
+    (std::make_index_sequence<std::tuple_size_v<Plain>>());
+  } else if constexpr (requires {
+                         value.has_value();
+                         *value;
+                       }) {
     if (value) for_each(*value, visit, path);
   } else {
-    static_assert(sizeof(T) == 0,
-                  "jit, grad and sync take tensors, numbers, Static, std containers and structs with "
-                  "MESHARD_FIELDS");
+    static_assert(
+        sizeof(T) == 0,
+        "jit, grad and sync take tensors, numbers, Static, std containers and structs with "
+        "MESHARD_FIELDS");
   }
 }
 
@@ -92,16 +104,20 @@ void for_each_leaf(T& value, Visitor&& visit) {
   } else if constexpr (TupleLike<Plain>) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (for_each_leaf(std::get<I>(value), visit), ...);
-    }(std::make_index_sequence<std::tuple_size_v<Plain>>());
-  } else if constexpr (requires { value.has_value(); *value; }) {
+    }
+    (std::make_index_sequence<std::tuple_size_v<Plain>>());
+  } else if constexpr (requires {
+                         value.has_value();
+                         *value;
+                       }) {
     if (value) for_each_leaf(*value, visit);
   } else {
     static_assert(sizeof(T) == 0, "not a structure of tensors");
   }
 }
 
-/// Appends what the leaves do not say: lengths, keys, which optionals are set. Two values of one C++ type
-/// have the same number of leaves at the same paths exactly when these numbers are equal.
+/// Appends what the leaves do not say: lengths, keys, which optionals are set. Two values of one
+/// C++ type have the same number of leaves at the same paths exactly when these numbers are equal.
 template <class T>
 void append_form(const T& value, std::vector<std::uint64_t>& form) {
   using Plain = std::remove_cvref_t<T>;
@@ -120,7 +136,10 @@ void append_form(const T& value, std::vector<std::uint64_t>& form) {
   } else if constexpr (Sequence<Plain>) {
     form.push_back(value.size());
     for (auto& element : value) append_form(element, form);
-  } else if constexpr (requires { value.has_value(); *value; }) {
+  } else if constexpr (requires {
+                         value.has_value();
+                         *value;
+                       }) {
     form.push_back(value.has_value());
     if (value) append_form(*value, form);
   }

@@ -21,10 +21,11 @@ HostArray Tensor::to_host(SourceLocation where) const {
   (void)type(where);
   if (!value_.storage()) {
     if (value_->trace() != 0)
-      throw Error(ErrorCode::kFailedPrecondition,
-                  "[tensor] a traced value has no elements to read: inside jit only shapes and dtypes "
-                  "are known. Return it from the function and read the result",
-                  where)
+      throw Error(
+          ErrorCode::kFailedPrecondition,
+          "[tensor] a traced value has no elements to read: inside jit only shapes and dtypes "
+          "are known. Return it from the function and read the result",
+          where)
           .with_note(cat("it was recorded at ", value_->where().to_string()));
     evaluator(where).evaluate(std::span(&value_, 1), where);
   }

@@ -13,9 +13,10 @@
 
 namespace meshard {
 
-/// A handle on a recorded or computed value. Cheap to copy; a copy never changes, in-place operators
-/// rebind their own handle. An op call on tensors only records; reading a value computes what it needs,
-/// once. May be used from several threads; one handle must not be rebound by two at the same time.
+/// A handle on a recorded or computed value. Cheap to copy; a copy never changes, in-place
+/// operators rebind their own handle. An op call on tensors only records; reading a value computes
+/// what it needs, once. May be used from several threads; one handle must not be rebound by two at
+/// the same time.
 class Tensor {
  public:
   /// No value; every use is an error that says so.
@@ -47,10 +48,10 @@ class Tensor {
   }
   /// The extent of a dimension; negative counts from the end.
   /// @error invalid argument if out of range.
-  std::int64_t dim(std::int64_t dimension,
-                   SourceLocation where = SourceLocation::current()) const;
+  std::int64_t dim(std::int64_t dimension, SourceLocation where = SourceLocation::current()) const;
 
-  /// The whole value in host memory, computed first if need be; nothing is compiled to gather shards.
+  /// The whole value in host memory, computed first if need be; nothing is compiled to gather
+  /// shards.
   /// @error whatever computing it meets; failed precondition for a value of a trace, or donated.
   HostArray to_host(SourceLocation where = SourceLocation::current()) const;
   /// The only element of a tensor of size 1, converted to T. @error if it has more.
@@ -63,8 +64,8 @@ class Tensor {
   std::vector<T> to_vector(SourceLocation where = SourceLocation::current()) const {
     return to_host(where).template to_vector<T>(where);
   }
-  /// How the value lies on its mesh: what mark_sharding said, or what the compiler chose. Empty for a
-  /// value that is not computed and not marked, and for one without a mesh.
+  /// How the value lies on its mesh: what mark_sharding said, or what the compiler chose. Empty for
+  /// a value that is not computed and not marked, and for one without a mesh.
   std::optional<Sharding> sharding() const;
   /// Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`.
   std::string placement() const;
@@ -95,22 +96,22 @@ struct Scalar {
   }
 };
 
-/// An argument of an op: a tensor or a C++ number, and the caller's line. Made implicitly; lives only as
-/// long as the call.
+/// An argument of an op: a tensor or a C++ number, and the caller's line. Made implicitly; lives
+/// only as long as the call.
 struct In {
   In(const Tensor& argument, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
       : tensor(&argument), where(place) {}
   template <class T>
-    requires std::same_as<T, bool>
-  In(T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
+  requires std::same_as<T, bool> In(
+      T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
       : scalar{ScalarKind::kBool, number, 0}, where(place) {}
   template <class T>
-    requires(std::integral<T> && !std::same_as<T, bool>)
-  In(T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
+  requires(std::integral<T> && !std::same_as<T, bool>)
+      In(T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
       : scalar{ScalarKind::kInteger, static_cast<std::int64_t>(number), 0}, where(place) {}
   template <class T>
-    requires std::floating_point<T>
-  In(T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
+  requires std::floating_point<T> In(
+      T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
       : scalar{ScalarKind::kFloat, 0, static_cast<double>(number)}, where(place) {}
 
   /// nullptr for a number.

@@ -14,8 +14,7 @@ TEST(Verify, AcceptsWhatWasRecordedAndRefusesAWrongType) {
   Tensor good = test::plus(a, a);
   Tensor bad = record_typed(test::plus_op, nullptr, {&a, &a}, {DType::f32, Shape{3}}, {});
   auto check = [&](const Tensor& result) {
-    return verify(
-        Graph::build(std::vector{a.value()}, std::vector{result.value()}, scope.trace()));
+    return verify(Graph::build(std::vector{a.value()}, std::vector{result.value()}, scope.trace()));
   };
   EXPECT_TRUE(check(good).ok());
   Result<void> refused = check(bad);

@@ -73,7 +73,8 @@ class Lowering {
     }
   }
 
-  // ---- Donation: an argument may give its memory to a result of the same padded type and sharding.
+  // ---- Donation: an argument may give its memory to a result of the same padded type and
+  // sharding.
 
   void pair_donations(std::vector<ArgumentText>& arguments) const {
     std::vector<bool> taken(module_.results.size(), false);
@@ -82,8 +83,8 @@ class Lowering {
       arguments[donated].donated = true;
       for (std::size_t i = 0; i < module_.results.size(); ++i) {
         const LoweredValue& result = module_.results[i];
-        bool known = module_.num_partitions() == 1 ||
-                     (argument.sharding && result.sharding && *argument.sharding == *result.sharding);
+        bool known = module_.num_partitions() == 1 || (argument.sharding && result.sharding &&
+                                                       *argument.sharding == *result.sharding);
         if (taken[i] || !known || result.padded != argument.padded) continue;
         taken[i] = true;
         arguments[donated].donated = false;
@@ -125,7 +126,9 @@ class Lowering {
         SsaValue whole = writer.temporary();
         Dimensions zeros(static_cast<std::size_t>(argument.type.rank()), 0);
         Dimensions ones(static_cast<std::size_t>(argument.type.rank()), 1);
-        writer.op("stablehlo.slice", {{whole, argument.type}}, {{given, argument.padded}}, cat("n", i))
+        writer
+            .op("stablehlo.slice", {{whole, argument.type}}, {{given, argument.padded}},
+                cat("n", i))
             .i64_array("start_indices", zeros)
             .i64_array("limit_indices", argument.type.shape)
             .i64_array("strides", ones)
@@ -139,7 +142,8 @@ class Lowering {
   SsaValue value_of(const Value& value) const {
     std::uint32_t number = graph_.number(value.node());
     if (number < leaf_values_.size()) return leaf_values_[number];
-    return SsaValue::result(static_cast<std::int32_t>(first_result_[number - leaf_values_.size()] + value.index()));
+    return SsaValue::result(
+        static_cast<std::int32_t>(first_result_[number - leaf_values_.size()] + value.index()));
   }
 
   void emit(stablehlo::ModuleWriter& writer, const Node& node) {
@@ -147,7 +151,11 @@ class Lowering {
     if (!op.emit)
       throw Error(ErrorCode::kUnimplemented, cat("[", op.name, "] cannot be written as StableHLO"),
                   node.where());
-    OpCall call{.op = op, .attributes = node.attributes(), .operands = {}, .results = {}, .where = node.where()};
+    OpCall call{.op = op,
+                .attributes = node.attributes(),
+                .operands = {},
+                .results = {},
+                .where = node.where()};
     InlineVector<Typed, 4> operands, results;
     for (const Value& operand : node.operands()) {
       call.operands.push_back(&operand.type());
@@ -174,8 +182,9 @@ class Lowering {
       op.emit(call, emission);
     } else {
       // On one device a mark says nothing: the result is the operand.
-      writer.op("stablehlo.reshape", std::span<const Typed>(results.data(), 1),
-                std::span<const Typed>(operands.data(), 1))
+      writer
+          .op("stablehlo.reshape", std::span<const Typed>(results.data(), 1),
+              std::span<const Typed>(operands.data(), 1))
           .done();
     }
   }
@@ -193,8 +202,9 @@ class Lowering {
         Dimensions high;
         for (int d = 0; d < result.type.rank(); ++d)
           high.push_back(result.padded.shape[d] - result.type.shape[d]);
-        writer.op("stablehlo.pad", {{padded, result.padded}}, {{value, result.type}, {zero, scalar}},
-                  cat("n", graph_.number(graph_.results()[i].node())))
+        writer
+            .op("stablehlo.pad", {{padded, result.padded}}, {{value, result.type}, {zero, scalar}},
+                cat("n", graph_.number(graph_.results()[i].node())))
             .i64_array("edge_padding_low", none)
             .i64_array("edge_padding_high", high)
             .i64_array("interior_padding", none)

@@ -32,11 +32,11 @@ struct LoweredModule {
   std::int64_t num_partitions() const { return mesh ? mesh->size() : 1; }
 };
 
-/// The program as module text. Op number n of the graph is located `n<n>`. The text does not depend on
-/// device ids nor on source lines.
+/// The program as module text. Op number n of the graph is located `n<n>`. The text does not depend
+/// on device ids nor on source lines.
 ///
-/// An argument or result with a sharding that does not divide its size is padded at the module's boundary:
-/// the compiler would silently drop such a sharding. Values inside have their own sizes.
+/// An argument or result with a sharding that does not divide its size is padded at the module's
+/// boundary: the compiler would silently drop such a sharding. Values inside have their own sizes.
 /// @error what ProgramMeshes throws; unimplemented if an op cannot be written.
 LoweredModule lower(const Program& program);
 

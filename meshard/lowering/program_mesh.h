@@ -1,4 +1,5 @@
-// The meshes of one program: which numbering its logical devices have, and what each mesh is called.
+// The meshes of one program: which numbering its logical devices have, and what each mesh is
+// called.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@ namespace meshard {
 class ProgramMeshes {
  public:
   /// Collects the meshes of all leaves and marks of a graph.
-  /// @error invalid argument if two meshes have different devices, naming both and where they came from.
+  /// @error invalid argument if two meshes have different devices, naming both and where they came
+  /// from.
   explicit ProgramMeshes(const Graph& graph);
 
   /// Empty for a program on one device, without a mesh.

@@ -21,7 +21,8 @@ struct OpEmission {
   /// The Shardy text of a sharding_constraint.
   std::string_view sharding = {};
 
-  /// `%2 = stablehlo.add %0, %1 : type`, for ops of which all operands and the result have one type.
+  /// `%2 = stablehlo.add %0, %1 : type`, for ops of which all operands and the result have one
+  /// type.
   void element_wise(std::string_view mnemonic) {
     InlineVector<stablehlo::Value, 4> values;
     for (const Typed& operand : operands) values.push_back(operand.value);
@@ -29,7 +30,8 @@ struct OpEmission {
                        std::span<const stablehlo::Value>(values.data(), values.size()),
                        *results[0].type, location);
   }
-  /// Any op on all operands and results, in generic form; continue with attributes, end with done().
+  /// Any op on all operands and results, in generic form; continue with attributes, end with
+  /// done().
   stablehlo::OpWriter op(std::string_view mnemonic) {
     return writer.op(mnemonic, results, operands, location);
   }

@@ -159,7 +159,7 @@ void prod_vjp(const VjpCall& call, std::span<Tensor> out) {
   }
   sizes.push_back(together);
   Tensor lined_up = permute_dims(call.operands[0], order);
-  Shape permuted = lined_up.shape();
+  const Shape& permuted = lined_up.shape();
   Tensor x = reshape(lined_up, sizes);
   Tensor others = reshape(multiply(products_beside(x, true), products_beside(x, false)), permuted);
   Dimensions inverse(order.size());

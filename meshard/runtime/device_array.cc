@@ -82,8 +82,8 @@ HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) 
   const pjrt::Buffer& buffer = buffers_[position];
   TensorType type{type_.dtype, padded_shape_of(buffer)};
   HostArray array = HostArray::uninitialized(type);
-  Result<void> read =
-      buffer.read(std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())));
+  Result<void> read = buffer.read(
+      std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())));
   if (!read.ok()) throw read.error().at(where);
   internal::count(internal::counters().buffers_read);
   internal::count(internal::counters().bytes_read, static_cast<std::uint64_t>(type.bytes()));
@@ -121,11 +121,11 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
       source = shown->bytes().data();
       views.push_back(*std::move(shown));
     } else if (shown.error().code() == ErrorCode::kUnimplemented) {
-      // Memory that the host cannot see: all shards are fetched at once, each into a block of its own.
+      // Memory that the host cannot see: all shards are fetched at once, each into a block of its
+      // own.
       blocks.push_back(HostArray::uninitialized({type_.dtype, padded_shape_of(buffer)}));
-      Result<pjrt::Event> fetch =
-          buffer.copy_to_host(std::span(blocks.back().mutable_bytes(),
-                                        static_cast<std::size_t>(blocks.back().size_in_bytes())));
+      Result<pjrt::Event> fetch = buffer.copy_to_host(std::span(
+          blocks.back().mutable_bytes(), static_cast<std::size_t>(blocks.back().size_in_bytes())));
       if (!fetch.ok()) {
         failed = fetch.error();
         return;

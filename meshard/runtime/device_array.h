@@ -15,9 +15,9 @@
 
 namespace meshard {
 
-/// The storage of a computed or placed value: one buffer per position of its mesh (mesh order), or one
-/// buffer on one device. Dimensions that the mesh does not divide are padded at the end in the buffers;
-/// nobody sees the padding but `padded_shard`.
+/// The storage of a computed or placed value: one buffer per position of its mesh (mesh order), or
+/// one buffer on one device. Dimensions that the mesh does not divide are padded at the end in the
+/// buffers; nobody sees the padding but `padded_shard`.
 class DeviceArray final : public Storage {
  public:
   using Buffers = InlineVector<pjrt::Buffer, 1>;

@@ -29,8 +29,8 @@ std::vector<std::uint32_t> count_uses(const Graph& graph) {
   return uses;
 }
 
-// The results asked for, and every node on the way that something outside still refers to: a handle, or a
-// recorded node that is not computed now. Nothing runs twice.
+// The results asked for, and every node on the way that something outside still refers to: a
+// handle, or a recorded node that is not computed now. Nothing runs twice.
 std::vector<Value> results_to_keep(const Graph& graph) {
   std::vector<Value> results;
   std::vector<std::uint32_t> uses = count_uses(graph);
@@ -39,7 +39,8 @@ std::vector<Value> results_to_keep(const Graph& graph) {
     std::uint32_t number = graph.number(result.node());
     if (asked[number]) continue;
     asked[number] = true;
-    for (std::uint32_t i = 0; i < result->num_outputs(); ++i) results.emplace_back(result.node(), i);
+    for (std::uint32_t i = 0; i < result->num_outputs(); ++i)
+      results.emplace_back(result.node(), i);
   }
   for (const Node* node : graph.nodes()) {
     std::uint32_t number = graph.number(node);
@@ -101,8 +102,7 @@ void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where
   }();
   std::vector<Value> results = results_to_keep(wanted);
   program.graph = Graph::build({}, results, 0);
-  std::shared_ptr<const LoadedProgram> loaded =
-      cache_.get(runtime_client(where), program, where);
+  std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
 
   std::vector<Tensor> captured, computed(results.size());
   std::vector<const Tensor*> arguments;
@@ -140,8 +140,7 @@ std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceL
   for (const Value& value : program.graph.captured())
     if (!value.storage()) pending.push_back(value);
   if (!pending.empty()) evaluate(pending, where);
-  std::shared_ptr<const LoadedProgram> loaded =
-      cache_.get(runtime_client(where), program, where);
+  std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
   return std::make_shared<JitProgram>(std::move(loaded), std::move(program));
 }
 

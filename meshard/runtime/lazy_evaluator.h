@@ -8,7 +8,8 @@
 namespace meshard {
 
 /// The Evaluator that the runtime installs. Evaluation is locked: recorded nodes are shared between
-/// threads, and computing them changes them. Recording is not locked, nor are calls of compiled programs.
+/// threads, and computing them changes them. Recording is not locked, nor are calls of compiled
+/// programs.
 class LazyEvaluator final : public Evaluator {
  public:
   void evaluate(std::span<const Value> values, SourceLocation where) override;

@@ -18,18 +18,18 @@ constexpr std::size_t kMostBuffersDeviceByDevice = 128;
 // A program has few different shardings; a search among more would cost more than it spares.
 constexpr std::size_t kMostKnownShardings = 64;
 
-// Guards the placement lists of host values.
+// Guards the placement lists of values.
 std::mutex placements_mutex;
 
 bool same_sharding(const Sharding* a, const std::optional<Sharding>& b) {
   return a ? b && *a == *b : !b;
 }
 
-// The placement of a host value that fits, or nullptr.
-StoragePtr find_placement(const HostStorage& host, const std::optional<Sharding>& sharding,
+// The placement of a value that fits, or nullptr.
+StoragePtr find_placement(const Storage& value, const std::optional<Sharding>& sharding,
                           int device_id) {
   std::lock_guard lock(placements_mutex);
-  for (auto* each = host.placements().get(); each; each = each->next.get()) {
+  for (auto* each = value.placements().get(); each; each = each->next.get()) {
     const auto& array = static_cast<const DeviceArray&>(*each->storage);
     if (same_sharding(array.sharding(), sharding) && array.is_live() &&
         (sharding || array.device_id(0) == device_id))
@@ -38,12 +38,12 @@ StoragePtr find_placement(const HostStorage& host, const std::optional<Sharding>
   return {};
 }
 
-void remember_placement(const HostStorage& host, StoragePtr storage) {
+void remember_placement(const Storage& value, StoragePtr storage) {
   std::lock_guard lock(placements_mutex);
-  auto placement = std::make_unique<HostStorage::Placement>();
+  auto placement = std::make_shared<Storage::Placement>();
   placement->storage = std::move(storage);
-  placement->next = std::move(host.placements());
-  host.placements() = std::move(placement);
+  placement->next = std::move(value.placements());
+  value.placements() = std::move(placement);
 }
 
 // Kept from call to call: hundreds of parameters on several devices make these arrays large.
@@ -103,22 +103,21 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
   const pjrt::Device& device = *executable_.devices()[0];
   Storage* storage = tensor.value().storage();
   if (storage->kind() == Storage::Kind::kDevice) {
-    // Marked in other words (an open dimension, another name of an axis) with the same parts in the same
-    // order: nothing moves.
+    // Marked in other words (an open dimension, another name of an axis) with the same parts in the
+    // same order: nothing moves.
     const Sharding* present = storage->sharding();
     if (present && sharding &&
-        present->is_equivalent_to(*sharding, static_cast<std::size_t>(tensor.value().type().rank())))
+        present->is_equivalent_to(*sharding,
+                                  static_cast<std::size_t>(tensor.value().type().rank())))
       return StoragePtr(storage);
-    // On other devices, or laid out otherwise: through the host.
-    HostArray array = storage->to_host(where);
-    return sharding ? place(client_, array, *sharding, where)
-                    : place(client_, array, device, where);
+    if (!storage->gone().empty()) (void)storage->to_host(where);  // throws, saying why
   }
-  const auto& host = static_cast<const HostStorage&>(*storage);
-  if (StoragePtr known = find_placement(host, sharding, device.id())) return known;
-  StoragePtr placed = sharding ? place(client_, host.array(), *sharding, where)
-                               : place(client_, host.array(), device, where);
-  remember_placement(host, placed);
+  if (StoragePtr known = find_placement(*storage, sharding, device.id())) return known;
+  // Host data, and values on other devices or laid out otherwise: through the host, once.
+  HostArray array = storage->to_host(where);
+  StoragePtr placed = sharding ? place(client_, array, *sharding, where)
+                               : place(client_, array, device, where);
+  remember_placement(*storage, placed);
   return placed;
 }
 
@@ -187,8 +186,9 @@ void LoadedProgram::fail(const Error& error, std::span<const Tensor* const> argu
     std::string reason = arrays[i]->gone();
     if (reason.empty()) continue;
     Error gone(ErrorCode::kFailedPrecondition,
-               cat("[runtime] ", i < names.size() ? names[i] : std::string("a value that the program uses"),
-                   ", ", arrays[i]->type(), ", is gone: ", reason),
+               cat("[runtime] ",
+                   i < names.size() ? names[i] : std::string("a value that the program uses"), ", ",
+                   arrays[i]->type(), ", is gone: ", reason),
                where);
     SourceLocation made = arguments[i]->where();
     throw made.known() ? gone.with_note(cat("it was made at ", made)) : gone;

@@ -24,10 +24,10 @@ class LoadedProgram {
   /// Runs it. `arguments`: parameters and then captured values, each a stored tensor; host values
   /// are placed as the program wants them, once.
   /// @post results[i] is a stored tensor
-  /// @error an argument that is gone or does not fit, called by its name in `names`, as far as these go;
-  /// before the launch nothing is consumed.
-  void run(std::span<const Tensor* const> arguments, std::span<Tensor> results, SourceLocation where,
-           std::span<const std::string> names = {}) const;
+  /// @error an argument that is gone or does not fit, called by its name in `names`, as far as
+  /// these go; before the launch nothing is consumed.
+  void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
+           SourceLocation where, std::span<const std::string> names = {}) const;
 
   const LoweredModule& lowered() const { return lowered_; }
   const pjrt::LoadedExecutable& executable() const { return executable_; }

@@ -25,8 +25,7 @@ pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void*
                                : pjrt::HostSemantics::kImmutableZeroCopy;
   Result<pjrt::SentBuffer> sent = client.buffer_from_host(view, semantics, device);
   if (!sent.ok())
-    throw sent.error().at(where).with_note(
-        cat("while sending ", type, " to device ", device.id()));
+    throw sent.error().at(where).with_note(cat("while sending ", type, " to device ", device.id()));
   auto& counters = internal::counters();
   internal::count(counters.buffers_sent);
   internal::count(counters.bytes_sent, static_cast<std::uint64_t>(type.bytes()));
@@ -78,8 +77,8 @@ class Placement {
         internal::count(internal::counters().bytes_aliased,
                         static_cast<std::uint64_t>(shard_type_.bytes()));
       buffers.push_back(send(client_, source.block, source.data, shard_type_,
-                             alone && !source.aliases_user,
-                             *devices[static_cast<std::size_t>(p)], where_));
+                             alone && !source.aliases_user, *devices[static_cast<std::size_t>(p)],
+                             where_));
     }
     return make_storage<DeviceArray>(array_.type(), sharding_, std::move(buffers));
   }
@@ -115,7 +114,8 @@ class Placement {
         return;
       }
     }
-    HostArray block = padded ? HostArray::zeros(shard_type_) : HostArray::uninitialized(shard_type_);
+    HostArray block =
+        padded ? HostArray::zeros(shard_type_) : HostArray::uninitialized(shard_type_);
     if (box_shape(box).size() > 0)
       copies_.push_back(plan_copy(array_.bytes(), array_.shape(), box, block.mutable_bytes(),
                                   shard_type_.shape, whole_box(box_shape(box)), element));
@@ -141,11 +141,11 @@ const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, Sourc
   std::string known;
   for (const pjrt::Device* each : client.addressable_devices())
     append(known, cat(known.empty() ? "" : ",", each->id()));
-  throw Error(ErrorCode::kNotFound,
-              cat("[runtime] device ", id, " does not exist: platform ", client.platform(),
-                  " has devices ", known,
-                  client.platform() == "cpu" ? " (MESHARD_CPU_DEVICES sets how many)" : ""),
-              where);
+  throw Error(
+      ErrorCode::kNotFound,
+      cat("[runtime] device ", id, " does not exist: platform ", client.platform(), " has devices ",
+          known, client.platform() == "cpu" ? " (MESHARD_CPU_DEVICES sets how many)" : ""),
+      where);
 }
 
 StoragePtr place(const pjrt::Client& client, const HostArray& array, const Sharding& sharding,

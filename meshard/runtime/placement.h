@@ -12,8 +12,8 @@ namespace meshard {
 /// Puts `array` on the devices of the sharding's mesh.
 ///
 /// A shard that lies in one piece in aligned host memory is used in place where the plugin can; all
-/// others are copied, on several threads, into aligned blocks of their own that the device then uses in
-/// place. Replicas share one block. Memory grows by the shards only. Padding is zero.
+/// others are copied, on several threads, into aligned blocks of their own that the device then
+/// uses in place. Replicas share one block. Memory grows by the shards only. Padding is zero.
 /// @error not found if the client lacks a device of the mesh; what the plugin answers.
 StoragePtr place(const pjrt::Client& client, const HostArray& array, const Sharding& sharding,
                  SourceLocation where);

@@ -69,9 +69,9 @@ std::shared_ptr<const LoadedProgram> ProgramCache::get(const pjrt::Client& clien
   auto same_text = by_text_.find(text_key);
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       Error(ErrorCode::kUnknown, "");  // replaced below
-  bool known = same_text != by_text_.end() && same_logical_mesh(same_text->second->lowered(), lowered);
-  if (known && lowered.mesh)
-    loaded = retarget(client, *same_text->second, lowered);
+  bool known =
+      same_text != by_text_.end() && same_logical_mesh(same_text->second->lowered(), lowered);
+  if (known && lowered.mesh) loaded = retarget(client, *same_text->second, lowered);
   if (!loaded.ok()) loaded = load_program(client, std::move(lowered));
   if (!loaded.ok()) throw loaded.error().at(where);
   by_graph_[key] = *loaded;

@@ -11,9 +11,9 @@
 
 namespace meshard {
 
-/// Finds a program by what it computes. Two steps: the graph's fingerprint, which names the mesh with its
-/// device ids, finds a loaded program without lowering; a new one is lowered, and if the same text was
-/// compiled for other devices, that executable is loaded for these. Locked.
+/// Finds a program by what it computes. Two steps: the graph's fingerprint, which names the mesh
+/// with its device ids, finds a loaded program without lowering; a new one is lowered, and if the
+/// same text was compiled for other devices, that executable is loaded for these. Locked.
 class ProgramCache {
  public:
   /// @error what lowering throws, what the compiler answers.

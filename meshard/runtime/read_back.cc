@@ -18,7 +18,8 @@ Result<TileKind> tile_kind(OpSharding::Kind kind) {
     case OpSharding::Kind::kUnreduced: return TileKind::kUnreduced;
     case OpSharding::Kind::kTuple: break;
   }
-  return Error(ErrorCode::kUnimplemented, "[runtime] a tuple stands where one sharding is expected");
+  return Error(ErrorCode::kUnimplemented,
+               "[runtime] a tuple stands where one sharding is expected");
 }
 
 Result<TileAssignment> to_tiles(const OpSharding& sharding) {
@@ -43,11 +44,12 @@ Result<Sharding> from_named(const HloNamedSharding& named, const Mesh& mesh, std
     AxisList axes;
     for (const pjrt::HloAxisRef& ref : dimension.axes) {
       if (ref.axis < 0 || static_cast<std::size_t>(ref.axis) >= named.mesh.axes.size())
-        return Error(ErrorCode::kDataLoss, "[runtime] a sharding names an axis that its mesh lacks");
+        return Error(ErrorCode::kDataLoss,
+                     "[runtime] a sharding names an axis that its mesh lacks");
       const std::string& name = named.mesh.axes[static_cast<std::size_t>(ref.axis)].name;
       if (!mesh.find_axis(name))
-        return Error(ErrorCode::kUnimplemented,
-                     cat("[runtime] the compiler chose axis \"", name, "\", which ", mesh, " lacks"));
+        return Error(ErrorCode::kUnimplemented, cat("[runtime] the compiler chose axis \"", name,
+                                                    "\", which ", mesh, " lacks"));
       axes.push_back(ref.part ? AxisRef(name, ref.part->pre_size, ref.part->size) : AxisRef(name));
     }
     dimensions.emplace_back(std::move(axes));
@@ -65,7 +67,8 @@ Result<Sharding> to_sharding(const OpSharding& sharding, const Mesh& mesh, std::
 Result<void> check_shard_shape(const LoweredValue& value, const Sharding& sharding,
                                const pjrt::HloShape& shape, std::string_view role, std::size_t i) {
   IntVector expected = sharding.shard_shape(value.padded.shape);
-  if (std::equal(expected.begin(), expected.end(), shape.dimensions.begin(), shape.dimensions.end()))
+  if (std::equal(expected.begin(), expected.end(), shape.dimensions.begin(),
+                 shape.dimensions.end()))
     return {};
   return InternalError(cat("[runtime] ", role, " ", i, " of type ", value.type, " with ", sharding,
                            " was compiled with shards of ", shape.to_string()));
@@ -110,8 +113,8 @@ Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
   std::vector<const OpSharding*> shardings;
   for (const pjrt::HloShape& shape : compiled.parameters) shapes.push_back(&shape);
   for (const OpSharding& sharding : compiled.parameter_shardings) shardings.push_back(&sharding);
-  MESHARD_ASSIGN_OR_RETURN(
-      chosen.arguments, read(lowered.arguments, shapes, shardings, *lowered.mesh, "argument"));
+  MESHARD_ASSIGN_OR_RETURN(chosen.arguments,
+                           read(lowered.arguments, shapes, shardings, *lowered.mesh, "argument"));
 
   shapes.clear();
   shardings.clear();

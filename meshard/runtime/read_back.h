@@ -15,10 +15,11 @@ struct ChosenShardings {
   std::vector<std::optional<Sharding>> results;
 };
 
-/// Reads them from the optimised module. Where the text asked for a sharding, that is returned, after a check
-/// that the module's shard shapes agree; else the compiler's own choice, over the program's mesh.
-/// @error unimplemented if the compiler chose a sharding that no axes of the mesh describe; internal if
-/// it did not keep to what was asked.
+/// Reads them from the optimised module. Where the text asked for a sharding, that is returned,
+/// after a check that the module's shard shapes agree; else the compiler's own choice, over the
+/// program's mesh.
+/// @error unimplemented if the compiler chose a sharding that no axes of the mesh describe;
+/// internal if it did not keep to what was asked.
 Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
                                        const pjrt::HloModule& compiled);
 

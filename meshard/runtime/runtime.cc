@@ -16,8 +16,8 @@ namespace {
 constexpr int kDefaultCpuDevices = 8;
 
 std::mutex client_mutex;
-std::optional<RuntimeOptions> configured;      // under client_mutex
-std::optional<pjrt::Client> client;            // set once, under client_mutex
+std::optional<RuntimeOptions> configured;  // under client_mutex
+std::optional<pjrt::Client> client;        // set once, under client_mutex
 std::atomic<const pjrt::Client*> ready{nullptr};
 
 Result<int> cpu_device_count(const RuntimeOptions& options) {
@@ -38,8 +38,7 @@ Result<std::string> find_plugin(const std::string& platform) {
   pjrt::PluginSearch search = pjrt::find_plugins();
   auto named = [](const auto& each) { return each.reason == "MESHARD_PLUGIN"; };
   auto asked = std::find_if(search.places.begin(), search.places.end(), named);
-  if (asked != search.places.end() &&
-      std::none_of(search.found.begin(), search.found.end(), named))
+  if (asked != search.places.end() && std::none_of(search.found.begin(), search.found.end(), named))
     return Error(ErrorCode::kNotFound,
                  cat("[runtime] there is no file ", asked->path,
                      ", which MESHARD_PLUGIN names; unset it to use a plugin that is installed"));
@@ -71,8 +70,9 @@ Result<pjrt::Client> make_client(const RuntimeOptions& options) {
 Result<void> configure_runtime(RuntimeOptions options) {
   std::lock_guard lock(client_mutex);
   if (client)
-    return Error(ErrorCode::kFailedPrecondition,
-                 "[runtime] the runtime runs already: configure it before the first tensor is computed");
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        "[runtime] the runtime runs already: configure it before the first tensor is computed");
   configured = std::move(options);
   return {};
 }

@@ -130,17 +130,20 @@ TEST(Sharding, EquivalenceIsThatOfTheDeviceMaps) {
 }
 
 TEST(Sharding, EqualityAndHash) {
-  Sharding a(sharding_mesh24(), P("data", {"model"})), b(sharding_mesh24(), P("data", "model")), copy = a;
+  Sharding a(sharding_mesh24(), P("data", {"model"})), b(sharding_mesh24(), P("data", "model")),
+      copy = a;
   EXPECT_EQ(a, copy);
   EXPECT_EQ(a, b);
   EXPECT_EQ(a.hash(), b.hash());
   EXPECT_NE(a, Sharding(sharding_mesh24(), P("data", none)));
   EXPECT_NE(Sharding(sharding_mesh24(), P(none)), Sharding(sharding_mesh24(), P(open)));
-  EXPECT_NE(Sharding(sharding_mesh24(), P(none)), Sharding(sharding_mesh24(), P(none)).with_replicated({"data"}));
+  EXPECT_NE(Sharding(sharding_mesh24(), P(none)),
+            Sharding(sharding_mesh24(), P(none)).with_replicated({"data"}));
   EXPECT_NE(Sharding(sharding_mesh24(), P(none)).with_unreduced({"data"}),
             Sharding(sharding_mesh24(), P(none)).with_replicated({"data"}));
   // A sub-axis that is the whole axis, and parts that make the whole, are the axis.
-  EXPECT_EQ(Sharding(sharding_mesh24(), P({{"model", 1, 4}})), Sharding(sharding_mesh24(), P("model")));
+  EXPECT_EQ(Sharding(sharding_mesh24(), P({{"model", 1, 4}})),
+            Sharding(sharding_mesh24(), P("model")));
   EXPECT_EQ(Sharding(sharding_mesh24(), P({{"model", 1, 2}, {"model", 2, 2}})),
             Sharding(sharding_mesh24(), P("model")));
 }
@@ -184,14 +187,14 @@ TEST(Sharding, ErrorsNameDimensionSizesAndMesh) {
         Sharding(sharding_mesh24(), P({{"model", 1, 3}}));
       },
       invalid, {"dimension 0", "\"model\":(1)3", "4"}));
-  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data")).with_unreduced({"data"}); }, invalid,
-                           {"dimension 0", "unreduced"}));
-  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data", none)).shard_shape({8}); }, invalid,
-                           {"2 dimensions", "(8)"}));
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data")).with_unreduced({"data"}); },
+                           invalid, {"dimension 0", "unreduced"}));
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data", none)).shard_shape({8}); },
+                           invalid, {"2 dimensions", "(8)"}));
   EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data")).slice({8}, 8); },
                            ErrorCode::kOutOfRange, {"position 8"}));
-  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data")).shard_shape({-1}); }, invalid,
-                           {"dimension 0", "negative"}));
+  EXPECT_TRUE(throws_error([] { Sharding(sharding_mesh24(), P("data")).shard_shape({-1}); },
+                           invalid, {"dimension 0", "negative"}));
 }
 
 }  // namespace

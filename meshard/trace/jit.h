@@ -1,4 +1,5 @@
-// jit: traces a function once per signature, compiles it, and runs the compiled program from then on.
+// jit: traces a function once per signature, compiles it, and runs the compiled program from then
+// on.
 #pragma once
 #include <array>
 #include <memory>
@@ -19,8 +20,8 @@ namespace internal {
 template <class... T>
 inline constexpr char kTypeTag = 0;
 
-/// A C++ number given as an argument is traced: it becomes a tensor of rank 0, of the default dtype of
-/// its kind.
+/// A C++ number given as an argument is traced: it becomes a tensor of rank 0, of the default dtype
+/// of its kind.
 template <class T>
 Tensor number_argument(T number, SourceLocation where) {
   if constexpr (std::same_as<T, bool>)
@@ -45,8 +46,8 @@ void append_static(std::string& out, const T& value) {
 
 }  // namespace internal
 
-/// A handle on a jitted function: call it as the function. Copies share the compiled programs; may be
-/// called from several threads.
+/// A handle on a jitted function: call it as the function. Copies share the compiled programs; may
+/// be called from several threads.
 template <class F>
 class Jit {
  public:
@@ -54,21 +55,22 @@ class Jit {
       : function_(std::make_shared<const F>(std::move(f))),
         cache_(std::make_shared<internal::JitCache>(std::move(options), where)) {}
 
-  /// Runs the program for these arguments, tracing and compiling it first if their signature is new.
-  /// Inside another trace, and inside a function that is being differentiated, the function is recorded
-  /// in place.
+  /// Runs the program for these arguments, tracing and compiling it first if their signature is
+  /// new. Inside another trace, and inside a function that is being differentiated, the function is
+  /// recorded in place.
   ///
-  /// Tensors and top-level numbers are traced; Static arguments and numbers inside structures are part of
-  /// the signature. Tensors that f captures are hidden arguments: their values are those at the time of
-  /// tracing.
-  /// @error what f, the compiler or the plugin meets; invalid argument for a donated or undefined tensor.
+  /// Tensors and top-level numbers are traced; Static arguments and numbers inside structures are
+  /// part of the signature. Tensors that f captures are hidden arguments: their values are those at
+  /// the time of tracing.
+  /// @error what f, the compiler or the plugin meets; invalid argument for a donated or undefined
+  /// tensor.
   template <class... Arguments>
   auto operator()(const Arguments&... arguments) const {
     static_assert(std::is_invocable_v<const F&, const internal::Traced<Arguments>&...>,
                   "the function cannot be called with these arguments; note that numbers arrive as "
                   "Tensor: take a Tensor, or pass Static{number}");
-    using Result = std::remove_cvref_t<
-        std::invoke_result_t<const F&, const internal::Traced<Arguments>&...>>;
+    using Result =
+        std::remove_cvref_t<std::invoke_result_t<const F&, const internal::Traced<Arguments>&...>>;
     if (recorded_in_place()) return Result((*function_)(in_place(arguments)...));
 
     [[maybe_unused]] std::array<Tensor, sizeof...(Arguments)> numbers;
@@ -133,9 +135,10 @@ class Jit {
             if (missing.empty() && !leaf.defined()) missing = path;
         },
         cat("argument ", position));
-    throw_invalid(cache_->where(), "[jit] ", missing,
-                  " of a call of the function jitted here has no value: it was default-made or moved "
-                  "from");
+    throw_invalid(
+        cache_->where(), "[jit] ", missing,
+        " of a call of the function jitted here has no value: it was default-made or moved "
+        "from");
   }
 
   void compute_pending(const internal::JitCall& call) const {

@@ -48,8 +48,8 @@ class JitEntry {
   std::vector<std::uint64_t> form;
   std::string statics;
   std::vector<TensorType> argument_types;
-  /// The shardings that the arguments had, and those that the compiler then chose for the unmarked ones.
-  /// A call matches if each argument has either.
+  /// The shardings that the arguments had, and those that the compiler then chose for the unmarked
+  /// ones. A call matches if each argument has either.
   std::vector<std::optional<Sharding>> asked, chosen;
   std::shared_ptr<CompiledProgram> program;
   Graph graph;
@@ -63,13 +63,16 @@ class JitEntry {
 /// The programs of one jitted function. Locked; a signature is traced once even if two threads ask.
 class JitCache {
  public:
-  JitCache(JitOptions options, SourceLocation where) : options_(std::move(options)), where_(where) {}
+  JitCache(JitOptions options, SourceLocation where)
+      : options_(std::move(options)), where_(where) {}
 
-  /// Traces the function: fills `entry.graph`'s results from fresh parameters and sets the prototype.
-  using Tracer = std::function<std::vector<Tensor>(std::span<const Tensor> parameters, JitEntry& entry)>;
+  /// Traces the function: fills `entry.graph`'s results from fresh parameters and sets the
+  /// prototype.
+  using Tracer =
+      std::function<std::vector<Tensor>(std::span<const Tensor> parameters, JitEntry& entry)>;
 
-  /// The entry for this call, traced and compiled if there is none. Argument `i` of the function owns
-  /// `leaves[i]` tensors; `path(i)` names tensor i for messages.
+  /// The entry for this call, traced and compiled if there is none. Argument `i` of the function
+  /// owns `leaves[i]` tensors; `path(i)` names tensor i for messages.
   const JitEntry& find_or_trace(const JitCall& call, const std::vector<std::size_t>& leaves,
                                 const std::function<std::string(std::size_t)>& path,
                                 const Tracer& tracer);

@@ -18,7 +18,8 @@ template <class Action>
     action();
   } catch (const Error& error) {
     if (error.code() != code)
-      return ::testing::AssertionFailure() << "wrong code " << static_cast<int>(error.code()) << ": " << error.what();
+      return ::testing::AssertionFailure()
+             << "wrong code " << static_cast<int>(error.code()) << ": " << error.what();
     for (const std::string& part : parts)
       if (std::string(error.what()).find(part) == std::string::npos)
         return ::testing::AssertionFailure() << "\"" << part << "\" is not in: " << error.what();

@@ -8,8 +8,8 @@
 
 namespace meshard {
 
-/// The seed of this test run: MESHARD_TEST_SEED if set, else fixed, so that a plain run is repeatable.
-/// A nightly run sets MESHARD_TEST_SEED=random.
+/// The seed of this test run: MESHARD_TEST_SEED if set, else fixed, so that a plain run is
+/// repeatable. A nightly run sets MESHARD_TEST_SEED=random.
 inline std::uint64_t test_seed() {
   static const std::uint64_t seed = [] {
     const char* text = std::getenv("MESHARD_TEST_SEED");
@@ -22,7 +22,9 @@ inline std::uint64_t test_seed() {
 
 /// A generator for one test; the seed is printed when the test fails.
 struct TestRandom : std::mt19937_64 {
-  TestRandom() : std::mt19937_64(test_seed()), trace_(__FILE__, __LINE__, "MESHARD_TEST_SEED=" + std::to_string(test_seed())) {}
+  TestRandom()
+      : std::mt19937_64(test_seed()),
+        trace_(__FILE__, __LINE__, "MESHARD_TEST_SEED=" + std::to_string(test_seed())) {}
   /// A whole number in [low, high].
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(*this);

@@ -62,7 +62,7 @@ struct ClientState {
   /// Held while arguments are checked and claimed; during the plugin's call too if
   /// rules.one_launcher.
   std::mutex launch_mutex;
-  std::deque<LaunchRecord*> in_flight;  // oldest first, never more than rules.max_in_flight
+  std::deque<LaunchRecord*> in_flight;         // oldest first, never more than rules.max_in_flight
   std::unique_ptr<LaunchRecord> spare_launch;  // of a launch that was done at once
   std::uint32_t launch_mark = 0;
   bool wedged = false;
