@@ -36,8 +36,8 @@ class Storage {
   /// Why the value is gone (donated or deleted, and where), or empty while it lives.
   virtual std::string gone() const { return {}; }
 
-  /// The copies in other places that programs made of this value, newest first, so that a value goes
-  /// there once; runtime/ owns their meaning and locks them.
+  /// The copies in other places that programs made of this value, newest first, so that a value
+  /// goes there once; runtime/ owns their meaning and locks them.
   struct Placement;
   std::shared_ptr<Placement>& placements() const { return placements_; }
 

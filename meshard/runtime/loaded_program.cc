@@ -115,8 +115,8 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
   if (StoragePtr known = find_placement(*storage, sharding, device.id())) return known;
   // Host data, and values on other devices or laid out otherwise: through the host, once.
   HostArray array = storage->to_host(where);
-  StoragePtr placed = sharding ? place(client_, array, *sharding, where)
-                               : place(client_, array, device, where);
+  StoragePtr placed =
+      sharding ? place(client_, array, *sharding, where) : place(client_, array, device, where);
   remember_placement(*storage, placed);
   return placed;
 }
