@@ -27,6 +27,18 @@ TEST_F(Meshes, ProgramsThatDifferInDevicesCompileOnce) {
   EXPECT_EQ(done().retargets, 3u);
 }
 
+TEST_F(Meshes, AValueOfOneDeviceIsSentToTheMeshOnce) {
+  Tensor scale = counting({4}) + 1;  // computed on one device, without a mesh
+  sync({scale});
+  Tensor x = mark_sharding(counting({8, 4}), Mesh({{"x", 4}}), P("x", none));
+  auto step = jit([](Tensor a, Tensor b) { return a * b; });
+  step(x, scale);
+  restart();
+  for (int i = 0; i < 3; ++i) step(x, scale);
+  EXPECT_EQ(done().buffers_sent, 0u);
+  EXPECT_EQ(done().buffers_read, 0u);
+}
+
 TEST_F(Meshes, TwoDevices) {
   for (std::vector<std::int64_t> ids : {std::vector<std::int64_t>{2, 3}, {1, 5}, {5, 1}}) {
     Mesh mesh({{"x", 2}}, ids);
