@@ -21,7 +21,7 @@ class CheckFiles(unittest.TestCase):
     def test_clean(self):
         self.assertEqual(self.problems({
             "meshard/a/b.cc": "int x;\n" * 600, "meshard/a/b_test.cc": "", "docs/a.png": b"\0",
-            "third_party/h.h": "x\n" * 900, "README.md": "~/.cache/meshard and $HOME/work/x\n"}), [])
+            "third_party/h.h": "x\n" * 900, "README.md": "~/.cache/meshard and $HOME/project/x\n"}), [])
 
     def test_long_file(self):
         found = self.problems({"tools/a.cc": "int x;\n" * 601})
