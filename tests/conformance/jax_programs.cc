@@ -84,6 +84,7 @@ const Programs& element_wise_programs() {
   return programs;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Programs& structural_programs() {
   static const Programs programs{
       {"reshape", single([](Inputs x) {

@@ -61,7 +61,7 @@ TEST_F(JaxRandom, IsMetOnOneDeviceAndOnEight) {
   int compared = 0;
   for (const Json& test : golden.at("cases")) {
     const std::string id = test.at("id"), what = test.at("what");
-    SCOPED_TRACE(id + ": " + what);
+    SCOPED_TRACE(cat(id, ": ", what));
     std::vector<HostArray> key{key_of(test)};
     Body body = [&](std::span<const Tensor> x) {
       return std::vector<Tensor>{compute(test, x[0], what)};

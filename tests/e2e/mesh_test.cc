@@ -135,7 +135,7 @@ TEST_F(Meshes, GatherCompilesNothing) {
 struct Uneven : OnDevices, testing::WithParamInterface<std::pair<int, int>> {};
 
 TEST_P(Uneven, KeepsItsShardingAndItsValues) {
-  auto [size, devices] = GetParam();
+  std::int64_t size = GetParam().first, devices = GetParam().second;
   Mesh mesh({{"x", devices}});
   std::int64_t per = (size + devices - 1) / devices;
   Tensor x = mark_sharding(counting({size, 3}, 1), mesh, P("x", none));
