@@ -60,8 +60,11 @@ Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes, 
 }
 
 void Node::set_storage(std::uint32_t index, StoragePtr storage) {
-  Storage* before = outputs_[index].storage.exchange(storage.release(), std::memory_order_acq_rel);
-  internal_check(before == nullptr, "[graph] a node was computed twice");
+  Storage* none = nullptr;
+  internal_check(outputs_[index].storage.compare_exchange_strong(none, storage.get(),
+                                                                 std::memory_order_acq_rel),
+                 "[graph] a node was computed twice");
+  storage.release();
 }
 
 void Node::forget_operands() {
