@@ -60,8 +60,8 @@ Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes, 
 }
 
 void Node::set_storage(std::uint32_t index, StoragePtr storage) {
-  Storage* none = nullptr;
-  internal_check(outputs_[index].storage.compare_exchange_strong(none, storage.get(),
+  Storage* empty = nullptr;
+  internal_check(outputs_[index].storage.compare_exchange_strong(empty, storage.get(),
                                                                  std::memory_order_acq_rel),
                  "[graph] a node was computed twice");
   storage.release();
