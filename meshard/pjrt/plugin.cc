@@ -85,7 +85,12 @@ Result<Plugin> Plugin::adopt(const PJRT_Api* api, std::string path) {
   for (const PJRT_Extension_Base* extension = api->extension_start; extension != nullptr;
        extension = extension->next)
     state->extensions.push_back({static_cast<int>(extension->type), extension->struct_size});
-  return Plugin(state.release());  // never freed: a plugin is never unloaded
+  // Never freed, as the plugin is never unloaded; kept where leak checkers see it.
+  static std::mutex mutex;
+  static auto* kept = new std::vector<std::unique_ptr<const State>>;
+  std::lock_guard lock(mutex);
+  kept->push_back(std::move(state));
+  return Plugin(kept->back().get());
 }
 
 Result<Plugin> Plugin::load(const std::string& path) {

@@ -133,9 +133,10 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
   buffers.resize(count * devices);
   for (std::size_t i = 0; i < count; ++i) {
     Storage* storage = arguments[i]->value().storage();
-    const auto* array = static_cast<const DeviceArray*>(storage);
-    if (storage->kind() != Storage::Kind::kDevice ||
-        !same_sharding(array->sharding(), chosen_.arguments[i]) ||
+    const DeviceArray* array = storage->kind() == Storage::Kind::kDevice
+                                   ? static_cast<const DeviceArray*>(storage)
+                                   : nullptr;
+    if (!array || !same_sharding(array->sharding(), chosen_.arguments[i]) ||
         (!array->sharding() && &array->buffers()[0].device() != executable_.devices()[0]))
         [[unlikely]] {
       kept.push_back(on_devices(i, *arguments[i], where));
