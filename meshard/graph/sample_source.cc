@@ -39,7 +39,8 @@ HostArray SampleSource::distinct(DType dtype, Shape shape, double gap) {
   if (whole) gap = std::max(1.0, std::ceil(gap));
   // Multiples of the gap, off zero by half a gap (integers: from zero up where there are no
   // negative numbers).
-  double first = -static_cast<double>(count / 2);
+  const std::size_t half = count / 2;
+  double first = -static_cast<double>(half);
   if (whole && !is_signed(dtype)) first = 0;
   double offset = whole ? 0 : 0.5;
   std::vector<double> values(count);

@@ -7,7 +7,7 @@ namespace meshard {
 namespace {
 
 // StableHLO's directions.
-enum class Direction { EQ, NE, LT, LE, GT, GE };
+enum class Direction { kEq, kNe, kLt, kLe, kGt, kGe };
 constexpr std::string_view kDirections[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
 
 template <Direction direction>
@@ -58,16 +58,16 @@ Tensor compare(const OpDef& op, const In& a, const In& b) {
 }  // namespace
 
 extern constinit const OpDef equal_op =
-    comparison<Direction::EQ, equal>("equal", "True where the elements are equal.", "equal(x, y)");
-extern constinit const OpDef not_equal_op = comparison<Direction::NE, not_equal>(
+    comparison<Direction::kEq, equal>("equal", "True where the elements are equal.", "equal(x, y)");
+extern constinit const OpDef not_equal_op = comparison<Direction::kNe, not_equal>(
     "not_equal", "True where the elements differ.", "not_equal(x, y)");
-extern constinit const OpDef less_op = comparison<Direction::LT, less>(
+extern constinit const OpDef less_op = comparison<Direction::kLt, less>(
     "less", "True where the first element is below the second.", "less(x, y)");
-extern constinit const OpDef less_equal_op = comparison<Direction::LE, less_equal>(
+extern constinit const OpDef less_equal_op = comparison<Direction::kLe, less_equal>(
     "less_equal", "True where the first element is not above the second.", "less_equal(x, y)");
-extern constinit const OpDef greater_op = comparison<Direction::GT, greater>(
+extern constinit const OpDef greater_op = comparison<Direction::kGt, greater>(
     "greater", "True where the first element is above the second.", "greater(x, y)");
-extern constinit const OpDef greater_equal_op = comparison<Direction::GE, greater_equal>(
+extern constinit const OpDef greater_equal_op = comparison<Direction::kGe, greater_equal>(
     "greater_equal", "True where the first element is not below the second.",
     "greater_equal(x, y)");
 

@@ -6,7 +6,7 @@ usage: lint.py --build FOLDER [--jobs N] [--all] [--budget SECONDS]
 Prints one line per check and the problems under it; the last line is `N passed, N failed`. clang-tidy reads
 the compile commands of FOLDER. It is slow, so that it checks the sources changed against the main branch (on the
 main branch: in the last commit and the working tree), then a sample of the others that changes with each
-commit, and starts no further file when SECONDS (default 150) are over. --all checks every source.
+commit and whose findings are shown without failing, and starts no further file when SECONDS (default 150) are over. --all checks every source.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def changed_files():
 
 
 def tidy_order(compiled):
-    """The changed sources (a changed header stands for the source beside it), then a sample."""
+    """The changed sources (a changed header stands for the source beside it), and a sample of the others."""
     changed = changed_files()
     wanted = {re.sub(r"\.h$", ".cc", name) for name in changed}
     first = sorted(name for name in compiled if name in wanted)
@@ -72,7 +72,7 @@ def tidy_order(compiled):
     rest.sort(key=lambda name: hashlib.sha256((head + name).encode()).hexdigest())
     # Sources before tests: a test costs the most time and holds the fewest interfaces.
     first.sort(key=lambda name: name.endswith("_test.cc"))
-    return first + rest[:SAMPLE]
+    return first, rest[:SAMPLE]
 
 
 def tidy_one(build, name):
@@ -91,19 +91,21 @@ def check_tidy(arguments):
     names = [os.path.relpath(os.path.join(e["directory"], e["file"]), ROOT) for e in entries]
     listed = set(sources())  # what the build generates is checked where it is written
     compiled = sorted(name for name in set(names) if name in listed)
-    order = compiled if arguments.all else tidy_order(compiled)
+    # What a change touches has to be clean; what the sample finds is older, and is shown to be mended.
+    first, sample = (compiled, []) if arguments.all else tidy_order(compiled)
     deadline = time.monotonic() + (1e9 if arguments.all else arguments.budget)
-    looked, problems = 0, set()
+    looked, problems, older = 0, set(), set()
 
     def job(name):
         return None if time.monotonic() > deadline else tidy_one(arguments.build, name)
 
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for found in pool.map(job, order):
+        for name, found in zip(first + sample, pool.map(job, first + sample)):
             if found is not None:
                 looked += 1
-                problems.update(found)
-    return sorted(problems), f"{looked} of {len(compiled)} files"
+                (problems if name in first else older).update(found)
+    note = f"{looked} of {len(compiled)} files"
+    return sorted(problems), note + "".join(f"\n    older: {problem}" for problem in sorted(older))
 
 
 def main():
