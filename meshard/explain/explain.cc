@@ -14,13 +14,10 @@ std::vector<ValuePlacement> placements(const std::vector<LoweredValue>& values,
   std::vector<ValuePlacement> placed;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const LoweredValue& value = values[i];
-    bool exact = value.sharding.has_value();
-    for (std::size_t d = 0; exact && d < value.sharding->rank(); ++d)
-      exact = !value.sharding->is_open(d);
     placed.push_back({.type = value.type,
                       .padded = value.padded,
                       .sharding = chosen[i],
-                      .chosen_by_compiler = chosen[i].has_value() && !exact});
+                      .chosen_by_compiler = chosen[i].has_value() && !value.is_exact()});
   }
   return placed;
 }

@@ -227,6 +227,13 @@ class Lowering {
 
 }  // namespace
 
+bool LoweredValue::is_exact() const {
+  if (!sharding) return false;
+  for (std::size_t d = 0; d < sharding->rank(); ++d)
+    if (sharding->is_open(d)) return false;
+  return true;
+}
+
 LoweredModule lower(const Program& program) { return Lowering(program).run(); }
 
 }  // namespace meshard

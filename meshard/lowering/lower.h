@@ -18,6 +18,9 @@ struct LoweredValue {
   TensorType padded;
   /// The sharding that the text asks for; empty: the compiler chooses.
   std::optional<Sharding> sharding;
+
+  /// True if the sharding asked for is the whole of it: no dimension is left open to the compiler.
+  bool is_exact() const;
 };
 
 /// A program as StableHLO with Shardy shardings, for logical devices 0..n-1.

@@ -38,10 +38,8 @@ Result<std::shared_ptr<const LoadedProgram>> retarget(const pjrt::Client& client
                    const std::vector<LoweredValue>& values) {
     std::vector<std::optional<Sharding>> after;
     for (std::size_t i = 0; i < before.size(); ++i) {
-      bool exact = values[i].sharding.has_value();
-      for (std::size_t d = 0; exact && d < values[i].sharding->rank(); ++d)
-        exact = !values[i].sharding->is_open(d);
-      after.push_back(exact ? *values[i].sharding : Sharding(*lowered.mesh, before[i]->spec()));
+      after.push_back(values[i].is_exact() ? *values[i].sharding
+                                           : Sharding(*lowered.mesh, before[i]->spec()));
     }
     return after;
   };

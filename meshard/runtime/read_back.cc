@@ -84,9 +84,7 @@ Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue
     std::size_t rank = static_cast<std::size_t>(value.type.rank());
     if (i >= shapes.size())
       return InternalError(cat("[runtime] ", role, " ", i, " is not in the compiled module"));
-    bool exact = value.sharding.has_value();
-    for (std::size_t d = 0; exact && d < value.sharding->rank(); ++d)
-      exact = !value.sharding->is_open(d);
+    bool exact = value.is_exact();
     Sharding sharding = exact ? *value.sharding : Sharding::replicated(mesh, rank);
     if (!exact && i < shardings.size() && shardings[i]) {
       Result<Sharding> read = to_sharding(*shardings[i], mesh, rank);
