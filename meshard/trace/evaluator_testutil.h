@@ -2,6 +2,7 @@
 // that jit can be tested with no plugin.
 #pragma once
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class RecordingEvaluator final : public Evaluator {
   std::string text(std::size_t i) const { return to_string(programs.at(i).graph); }
 
   std::vector<Program> programs;
+  std::mutex mutex;
   std::size_t evaluated = 0, runs = 0;
   /// What the last run was given.
   std::vector<Value> last_arguments;
@@ -57,6 +59,8 @@ class RecordingEvaluator final : public Evaluator {
         : owner(o), program(std::move(p)), chosen(o.chosen) {}
     void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
              SourceLocation where) override {
+      // jit may be called from several threads, and what a run leaves here they share.
+      std::lock_guard lock(owner.mutex);
       ++owner.runs;
       owner.last_arguments.clear();
       for (const Tensor* argument : arguments) owner.last_arguments.push_back(argument->value());
