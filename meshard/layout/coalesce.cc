@@ -1,5 +1,7 @@
 #include "meshard/layout/coalesce.h"
 
+#include "meshard/layout/by_mode.h"
+
 namespace meshard {
 
 Layout coalesce(const Layout& layout) {
@@ -8,7 +10,9 @@ Layout coalesce(const Layout& layout) {
   IntVector size, stride;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 1) continue;
-    if (!size.empty() && stride.back() == sizes[i] * strides[i]) {
+    std::int64_t reach;  // what does not fit 64 bits is no stride either
+    if (!size.empty() && !__builtin_mul_overflow(sizes[i], strides[i], &reach) &&
+        stride.back() == reach) {
       size.back() *= sizes[i];
       stride.back() = strides[i];
     } else {
@@ -19,6 +23,16 @@ Layout coalesce(const Layout& layout) {
   if (size.empty()) return Layout(IntTuple(1), IntTuple(0));
   if (size.size() == 1) return Layout(IntTuple(size[0]), IntTuple(stride[0]));
   return Layout(IntTuple::flat(size), IntTuple::flat(stride));
+}
+
+Result<Layout> coalesce(const Layout& layout, const IntTuple& profile) {
+  if (profile.is_integer()) return coalesce(layout);
+  if (profile.rank() > layout.rank())
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[coalesce] the profile ", profile, " has ", profile.rank(), " elements, ",
+                     layout, " has ", layout.rank(), " modes"));
+  return by_mode(layout, profile.rank(),
+                 [&](const Layout& mode, std::size_t k) { return coalesce(mode, profile[k]); });
 }
 
 }  // namespace meshard

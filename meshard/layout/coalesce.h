@@ -8,7 +8,13 @@ namespace meshard {
 /// merges with the next inner one (t, e) if d = t e. One mode left: an integer layout `s:d`; none:
 /// `1:0`.
 /// @post coalesce(L)(i) = L(i) for all i in 0..size-1; depth at most 1; no two neighbours can
-/// merge.
+/// merge. Layouts of one size are the same function exactly if they coalesce to the same.
 Layout coalesce(const Layout& layout);
+
+/// Coalesces mode by mode: mode k for each element k of the tuple `profile`, by that element. An
+/// integer, whatever its value, stands for the whole; modes beyond the profile stay as they are.
+/// @post the same function; the sizes of the modes that the profile names stay.
+/// @error the profile has more elements than there are modes.
+Result<Layout> coalesce(const Layout& layout, const IntTuple& profile);
 
 }  // namespace meshard

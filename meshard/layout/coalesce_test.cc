@@ -1,6 +1,7 @@
 #include "meshard/layout/coalesce.h"
 
 #include "meshard/layout/layout_testutil.h"
+#include "tests/support/matchers.h"
 
 namespace meshard {
 namespace {
@@ -29,6 +30,39 @@ TEST(Coalesce, Examples) {
   EXPECT_EQ(coalesce(Layout({2, 4}, {1, 2})).to_string(), "(2,4):(1,2)");
   EXPECT_EQ(coalesce(Layout({1, 1}, {5, 7})).to_string(), "1:0");
   EXPECT_EQ(coalesce(Layout({2, 3, 4}, {0, 0, 0})).to_string(), "24:0");
+}
+
+// @post of coalesce with a profile
+TEST(Coalesce, ByProfile) {
+  TestRandom random;
+  for (int round = 0; round < 500; ++round) {
+    Layout layout = random_layout(random);
+    std::vector<IntTuple> ones(
+        static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(layout.rank()))),
+        IntTuple(1));
+    Layout result = coalesce(layout, IntTuple(std::span<const IntTuple>(ones))).value();
+    EXPECT_EQ(values_of(result), values_of(layout)) << layout.to_string();
+    ASSERT_EQ(result.rank(), layout.rank());
+    for (std::size_t k = 0; k < layout.rank(); ++k)
+      EXPECT_EQ(result.mode(k), k < ones.size() ? coalesce(layout.mode(k)) : layout.mode(k));
+  }
+  Layout nested({IntTuple{2, 3}, IntTuple{IntTuple{2, 2}, 5}},
+                {IntTuple{3, 1}, IntTuple{IntTuple{2, 1}, 7}});
+  EXPECT_EQ(coalesce(nested, 0), coalesce(nested));
+  EXPECT_EQ(coalesce(nested, IntTuple{7})->to_string(), "(6,((2,2),5)):(1,((2,1),7))");
+  EXPECT_EQ(coalesce(nested, IntTuple{IntTuple(), IntTuple{1}})->to_string(),
+            "((2,3),(4,5)):((3,1),(1,7))");
+  EXPECT_TRUE(throws_error(
+      [&] {
+        (void)coalesce(nested, IntTuple{1, 1, 1}).value();
+      },
+      ErrorCode::kInvalidArgument, {"(1,1,1)", "3 elements", "2 modes"}));
+}
+
+// A stride whose reach does not fit 64 bits merges with nothing.
+TEST(Coalesce, ReachBeyond64Bits) {
+  std::int64_t large = std::int64_t{1} << 62;
+  EXPECT_EQ(coalesce(Layout({2, 2}, {0, large})).to_string(), cat("(2,2):(0,", large, ")"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Random layouts for property tests.
+// Random layouts for property tests, and properties that are checked value by value.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "meshard/layout/layout.h"
@@ -25,6 +26,42 @@ inline Layout random_layout(TestRandom& random) {
       strides.push_back(random.between(0, 12));
     return Layout(shape, shape.with_leaves(strides));
   }
+}
+
+/// Random strides of both signs, as random_layout else.
+inline Layout random_signed_layout(TestRandom& random) {
+  Layout layout = random_layout(random);
+  IntVector strides(layout.stride().leaves().begin(), layout.stride().leaves().end());
+  for (std::int64_t& stride : strides)
+    if (random.between(0, 2) == 0) stride = -stride;
+  return Layout(layout.shape(), layout.shape().with_leaves(strides));
+}
+
+/// The compact layout of a random shape with its modes in a random order, so that the values are a
+/// permutation of 0..size-1.
+inline Layout random_permuted_layout(TestRandom& random) {
+  Layout compact;
+  do {
+    compact = Layout(random_tuple(random, 3, 1, 6));
+  } while (compact.size() > 500);
+  std::span<const std::int64_t> sizes = compact.shape().leaves();
+  std::vector<std::size_t> order(sizes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::shuffle(order.begin(), order.end(), random);
+  IntVector strides(sizes.size());
+  std::int64_t running = 1;
+  for (std::size_t i : order) {
+    strides[i] = running;
+    running *= sizes[i];
+  }
+  return Layout(compact.shape(), compact.shape().with_leaves(strides));
+}
+
+/// All values, in the order of the indices.
+inline std::vector<std::int64_t> values_of(const Layout& layout) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < layout.size(); ++i) values.push_back(layout(i));
+  return values;
 }
 
 }  // namespace meshard

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "meshard/layout/recognise.h"
+#include "meshard/layout/from_values.h"
 #include "meshard/layout/split.h"
 #include "meshard/mesh/axis_groups.h"
 #include "meshard/sharding/tile_assignment.h"
@@ -17,7 +17,7 @@ AxisList in_mesh_order(const Mesh& mesh, const AxisList& axes) {
 // The axes whose steps are the distances inside one group, if there are such axes.
 std::optional<AxisList> axes_of_group(const Mesh& mesh, std::vector<std::int64_t> group) {
   std::sort(group.begin(), group.end());
-  std::optional<Layout> steps = recognise(group);
+  std::optional<Layout> steps = from_values(group);
   if (!steps) return std::nullopt;
   Result<AxisList> axes = axes_of(mesh, *steps);
   if (!axes) return std::nullopt;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "meshard/layout/recognise.h"
+#include "meshard/layout/from_values.h"
 #include "meshard/layout/split.h"
 #include "meshard/sharding/tile_assignment.h"
 
@@ -27,7 +27,7 @@ std::optional<Layout> positions_of(const TileAssignment& tiles) {
       std::sort(first, first + group);
   }
   if (list[0] != 0) return std::nullopt;
-  return recognise(list);
+  return from_values(list);
 }
 
 Result<Sharding> whole(const Mesh& mesh, const TileAssignment& tiles, std::size_t rank) {

@@ -1,4 +1,4 @@
-#include "meshard/layout/recognise.h"
+#include "meshard/layout/from_values.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace meshard {
 
-std::optional<Layout> recognise(IntView values) {
+std::optional<Layout> from_values(IntView values) {
   std::size_t count = values.size();
   IntVector sizes, strides;
   // The blocks known so far have `block` values; the next mode repeats the block at a constant

@@ -1,4 +1,4 @@
-// Recognise: the layout behind a list of values (row-major).
+// From values: the layout behind a list of values (row-major).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,6 +12,6 @@ namespace meshard {
 /// layout with as many indices as there are values. One pass over the list.
 /// @pre values is not empty
 /// @post the result is verified against every value.
-std::optional<Layout> recognise(IntView values);
+std::optional<Layout> from_values(IntView values);
 
 }  // namespace meshard

@@ -1,4 +1,4 @@
-#include "meshard/layout/recognise.h"
+#include "meshard/layout/from_values.h"
 
 #include "meshard/layout/coalesce.h"
 #include "meshard/layout/layout_testutil.h"
@@ -6,25 +6,25 @@
 namespace meshard {
 namespace {
 
-TEST(Recognise, FindsEveryLayoutFromItsValues) {
+TEST(FromValues, FindsEveryLayoutFromItsValues) {
   TestRandom random;
   for (int round = 0; round < 500; ++round) {
     Layout layout = random_layout(random);
     std::int64_t offset = random.between(-5, 5);
     std::vector<std::int64_t> values;
     for (std::int64_t i = 0; i < layout.size(); ++i) values.push_back(offset + layout(i));
-    std::optional<Layout> found = recognise(values);
+    std::optional<Layout> found = from_values(values);
     ASSERT_TRUE(found) << layout.to_string();
     EXPECT_EQ(*found, coalesce(layout)) << layout.to_string();
   }
 }
 
-TEST(Recognise, RefusesWhatIsNoLayout) {
-  EXPECT_FALSE(recognise({0, 1, 2, 4}));  // taken for (2,2):(4,1) if not verified
-  EXPECT_FALSE(recognise({0, 1, 3}));
-  EXPECT_FALSE(recognise({0, 1, 4, 5, 9, 8}));
-  EXPECT_FALSE(recognise({0, 2, 1, 4, 3, 5}));
-  EXPECT_EQ(recognise({7})->size(), 1);
+TEST(FromValues, RefusesWhatIsNoLayout) {
+  EXPECT_FALSE(from_values({0, 1, 2, 4}));  // taken for (2,2):(4,1) if not verified
+  EXPECT_FALSE(from_values({0, 1, 3}));
+  EXPECT_FALSE(from_values({0, 1, 4, 5, 9, 8}));
+  EXPECT_FALSE(from_values({0, 2, 1, 4, 3, 5}));
+  EXPECT_EQ(from_values({7})->size(), 1);
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+#include "meshard/layout/complement.h"
+
+#include "meshard/layout/coalesce.h"
+#include "meshard/layout/sorted_modes.h"
+
+namespace meshard {
+
+Result<Layout> complement(const Layout& layout, std::int64_t cotarget) {
+  auto failure = [&](std::string_view why) {
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[complement] of ", layout, " in ", cotarget, ": ", why));
+  };
+  if (cotarget < 1) return failure("there is nothing below 1 to fill");
+  IntVector sizes, strides;  // fastest first
+  std::int64_t reach = 1;    // the modes so far and their complement fill 0..reach-1
+  for (const Mode& mode : sorted_modes(layout)) {
+    if (mode.stride == 0) continue;
+    if (mode.stride < 0) return failure("a stride is negative");
+    if (mode.stride < reach)
+      return failure(cat("mode ", mode.size, ":", mode.stride,
+                         " lies within the reach of the smaller strides, ", reach));
+    sizes.push_back(mode.stride / reach);
+    strides.push_back(reach);
+    if (__builtin_mul_overflow(mode.stride, mode.size, &reach))
+      return failure("its reach does not fit 64 bits");
+  }
+  sizes.push_back((cotarget - 1) / reach + 1);
+  strides.push_back(reach);
+  std::reverse(sizes.begin(), sizes.end());
+  std::reverse(strides.begin(), strides.end());
+  return coalesce(Layout(IntTuple::flat(sizes), IntTuple::flat(strides)));
+}
+
+}  // namespace meshard
