@@ -48,7 +48,7 @@ TEST(Coalesce, ByProfile) {
   }
   Layout nested({IntTuple{2, 3}, IntTuple{IntTuple{2, 2}, 5}},
                 {IntTuple{3, 1}, IntTuple{IntTuple{2, 1}, 7}});
-  EXPECT_EQ(coalesce(nested, 0), coalesce(nested));
+  EXPECT_EQ(coalesce(nested, 0).value(), coalesce(nested));
   EXPECT_EQ(coalesce(nested, IntTuple{7})->to_string(), "(6,((2,2),5)):(1,((2,1),7))");
   EXPECT_EQ(coalesce(nested, IntTuple{IntTuple(), IntTuple{1}})->to_string(),
             "((2,3),(4,5)):((3,1),(1,7))");
