@@ -7,7 +7,9 @@ namespace {
 
 // Distance in positions between neighbours along an axis of the mesh.
 std::int64_t axis_stride(const Mesh& mesh, std::size_t axis) {
-  return mesh.layout().stride().leaves()[axis];
+  std::int64_t stride = 1;
+  for (std::size_t i = axis + 1; i < mesh.rank(); ++i) stride *= mesh.shape()[i];
+  return stride;
 }
 
 // The parts of one mesh axis among `axes`, most significant first, checked to be disjoint and to
@@ -48,58 +50,10 @@ AxesIndex::AxesIndex(const Mesh& mesh, const AxisList& axes) {
   for (const AxisRef& ref : axes) {
     std::size_t axis = mesh.axis_index(ref.name);
     std::int64_t size = mesh.axis_size(ref);
-    if (size == 1) continue;
     std::int64_t after = ref.is_whole() ? 1 : mesh.axes()[axis].size / (ref.pre_size * size);
     std::int64_t stride = axis_stride(mesh, axis) * after;
-    size_ *= size;
-    if (!digits_.empty() && digits_.back().stride == size * stride)
-      digits_.back() = {digits_.back().size * size, stride};
-    else
-      digits_.push_back({size, stride});
+    push_back({size, stride});
   }
-}
-
-void AxesIndex::fill(std::span<std::int64_t> index_by_position) const {
-  if (index_by_position.empty()) return;
-  struct Weighted {
-    Digit digit;
-    std::int64_t weight;
-  };
-  InlineVector<Weighted, 3> by_stride;
-  std::int64_t weight = 1;
-  for (std::size_t i = digits_.size(); i-- > 0;) {
-    by_stride.push_back({digits_[i], weight});
-    weight *= digits_[i].size;
-  }
-  std::sort(by_stride.begin(), by_stride.end(),
-            [](const Weighted& a, const Weighted& b) { return a.digit.stride < b.digit.stride; });
-
-  // Positions below `done` are filled; each digit repeats them with its weight added.
-  std::int64_t* out = index_by_position.data();
-  std::int64_t done = 1, count = static_cast<std::int64_t>(index_by_position.size());
-  out[0] = 0;
-  auto repeat_until = [&](std::int64_t wanted) {
-    for (std::int64_t start = done; start < wanted; start += done)
-      std::copy_n(out, std::min(done, wanted - start), out + start);
-    done = wanted;
-  };
-  for (const Weighted& w : by_stride) {
-    repeat_until(w.digit.stride);
-    for (std::int64_t k = 1; k < w.digit.size; ++k)
-      for (std::int64_t i = 0; i < w.digit.stride; ++i)
-        out[k * w.digit.stride + i] = out[i] + k * w.weight;
-    done = w.digit.stride * w.digit.size;
-  }
-  repeat_until(count);
-}
-
-Layout AxesIndex::layout() const {
-  IntVector sizes, strides;
-  for (const Digit& digit : digits_) {
-    sizes.push_back(digit.size);
-    strides.push_back(digit.stride);
-  }
-  return Layout(IntTuple::flat(sizes), IntTuple::flat(strides));
 }
 
 AxisList remaining_axes(const Mesh& mesh, const AxisList& axes) {

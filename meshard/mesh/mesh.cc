@@ -3,25 +3,27 @@
 #include <cctype>
 
 #include "meshard/base/fingerprint.h"
+#include "meshard/layout/composition.h"
 #include "meshard/layout/text_scanner.h"
-#include "meshard/mesh/axis_groups.h"
+#include "meshard/mesh/axes_index.h"
+#include "meshard/mesh/device_groups.h"
+#include "meshard/mesh/root_table.h"
 
 namespace meshard {
-namespace {
 
-bool is_identifier(std::string_view name) {
+bool is_axis_name(std::string_view name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
   for (char c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
   return true;
 }
 
-void check_axes(const std::vector<MeshAxis>& axes, SourceLocation where) {
+void check_mesh_axes(const std::vector<MeshAxis>& axes, SourceLocation where) {
   std::int64_t size = 1;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const MeshAxis& axis = axes[i];
     if (axis.name.empty()) throw_invalid(where, "[mesh] the name of axis ", i, " is empty");
-    if (!is_identifier(axis.name))
+    if (!is_axis_name(axis.name))
       throw_invalid(where, "[mesh] the name of axis ", i, ", \"", axis.name,
                     "\", is not an identifier (letters, digits and _, not beginning with a digit)");
     if (axis.size < 1)
@@ -37,8 +39,10 @@ void check_axes(const std::vector<MeshAxis>& axes, SourceLocation where) {
   }
 }
 
+namespace {
+
 std::int64_t device_count(const std::vector<MeshAxis>& axes, SourceLocation where) {
-  check_axes(axes, where);
+  check_mesh_axes(axes, where);
   std::int64_t size = 1;
   for (const MeshAxis& axis : axes) size *= axis.size;
   return size;
@@ -53,6 +57,13 @@ RankMap listed_at(std::vector<std::int64_t> ids, std::int64_t wanted, SourceLoca
   } catch (const Error& error) {
     throw error.at(where);
   }
+}
+
+Layout layout_of(std::span<const Mode> modes) {
+  if (modes.size() == 1) return Layout(modes[0].size, modes[0].stride);
+  Digits digits;
+  digits.append(modes);
+  return digits.layout();
 }
 
 }  // namespace
@@ -73,15 +84,61 @@ Mesh::Mesh(std::vector<MeshAxis> axes, RankMap rank_map, SourceLocation where) {
   if (size != rank_map.size())
     throw_invalid(where, "[mesh] ", rank_map.size(), " device ids for ", size,
                   " positions (the product of the axis sizes)");
-  IntVector sizes;
-  std::size_t hash = rank_map.hash();
+  Axes own;
+  std::int64_t stride = size;
   for (const MeshAxis& axis : axes) {
-    sizes.push_back(axis.size);
-    hash = hash_combine(hash, std::hash<std::string>()(axis.name));
-    hash = hash_combine(hash, static_cast<std::size_t>(axis.size));
+    stride /= axis.size;
+    own.push_back({axis.name, {}});
+    own.back().digits.push_back({axis.size, stride});
   }
-  state_ = std::make_shared<const State>(
-      State{std::move(axes), Layout(IntTuple::flat(sizes)), std::move(rank_map), hash});
+  Digits whole = Digits::whole(size);
+  std::shared_ptr<State> state = state_of(own, whole, where);
+  state->rank_map = std::move(rank_map);
+  state->domain = whole;
+  state->table = std::make_shared<RootTable>();
+  state->hash = hash_combine(state->hash, state->rank_map.hash());
+  state_ = std::move(state);
+}
+
+// Axes, shape, modes and their part of the hash; what depends on the root is left to the caller.
+std::shared_ptr<Mesh::State> Mesh::state_of(const Axes& axes, const Digits& all,
+                                            SourceLocation where) {
+  auto state = std::make_shared<State>();
+  state->axes.reserve(axes.size());
+  for (const Axis& axis : axes) {
+    std::int64_t size = axis.digits.size();
+    for (const MeshAxis& other : state->axes)
+      if (other.name == axis.name && (size > 1 || other.size > 1))
+        throw_invalid(where, "[mesh] two axes would be named \"", axis.name, "\"");
+    state->axes.push_back({axis.name, size});
+    state->shape.push_back(size);
+    for (const Mode& mode : axis.digits.modes()) state->modes.push_back(mode);
+    state->ends.push_back(static_cast<std::uint16_t>(state->modes.size()));
+    state->hash = hash_combine(state->hash, std::hash<std::string>()(axis.name));
+    state->hash = hash_combine(state->hash, static_cast<std::size_t>(size));
+  }
+  state->size = all.size();
+  return state;
+}
+
+// A mesh of these axes over the devices of base().
+Mesh Mesh::derive(const Axes& axes, SourceLocation where) const {
+  const State& base = base_state();
+  Digits all = merged(axes);
+  if (!all.is_orthogonal()) {
+    std::string shown;
+    for (const Axis& axis : axes)
+      append(shown, cat(shown.empty() ? "" : ", ", axis.name, '=', layout_of(axis.digits.modes())));
+    throw_invalid(where, "[mesh] axes overlap: ", shown, " over ", root());
+  }
+  std::shared_ptr<State> state = state_of(axes, all, where);
+  state->offset = base.offset;
+  state->rows = base.domain.without(all);
+  state->rank_map = root_state().rank_map.view(base.offset, all);
+  state->root = state_->root ? state_->root : state_;
+  state->base = state_->base ? state_->base : state_;
+  state->hash = hash_combine(state->hash, state->rank_map.hash());
+  return Mesh(std::move(state));
 }
 
 std::optional<std::size_t> Mesh::find_axis(std::string_view name) const {
@@ -108,22 +165,178 @@ std::int64_t Mesh::axis_size(const AxisRef& axis) const {
   return axis.size;
 }
 
+Digits Mesh::axis_digits(std::size_t axis) const {
+  std::size_t begin = axis == 0 ? 0 : state_->ends[axis - 1];
+  Digits digits;
+  digits.append({state_->modes.begin() + begin, state_->modes.begin() + state_->ends[axis]});
+  return digits;
+}
+
+Layout Mesh::axis_layout(std::size_t axis) const {
+  if (axis >= rank())
+    throw Error(ErrorCode::kOutOfRange, cat("[mesh] axis ", axis, " of ", rank(), " in ", *this));
+  return layout_of(axis_digits(axis).modes());
+}
+
+Layout Mesh::layout() const {
+  std::vector<IntTuple> shape, stride;
+  for (std::size_t i = 0; i < rank(); ++i) {
+    Layout axis = axis_layout(i);
+    shape.push_back(axis.shape());
+    stride.push_back(axis.stride());
+  }
+  return Layout(IntTuple(std::span<const IntTuple>(shape)),
+                IntTuple(std::span<const IntTuple>(stride)));
+}
+
+Mesh::Axes Mesh::all_axes() const {
+  Axes all;
+  for (std::size_t i = 0; i < rank(); ++i) all.push_back({axes()[i].name, axis_digits(i)});
+  return all;
+}
+
+Mesh::Axes Mesh::axes_named(const AxisNames& names, SourceLocation where) const {
+  Axes named;
+  for (std::string_view name : names) {
+    std::optional<std::size_t> i = find_axis(name);
+    if (!i) try {
+        axis_index(name);
+      } catch (const Error& error) {
+        throw error.at(where);
+      }
+    named.push_back({std::string(name), axis_digits(*i)});
+  }
+  return named;
+}
+
+Digits Mesh::merged(const Axes& axes) {
+  Digits all;
+  for (const Axis& axis : axes) all.append(axis.digits.modes());
+  return all;
+}
+
+Digits Mesh::digits(const AxisList& list) const {
+  Digits all;
+  for (const AxisRef& ref : list) {
+    Digits axis = axis_digits(axis_index(ref.name));
+    std::int64_t size = axis_size(ref);
+    if (ref.is_whole() || size == axis.size())
+      all.append(axis.modes());
+    else
+      all.append(cut(axis, size, axis.size() / (ref.pre_size * size)).value().modes());
+  }
+  if (list.size() > 1 && !all.is_orthogonal())
+    throw_invalid({}, "[mesh] an axis is used twice in ", meshard::to_string(list), " over ", *this);
+  return all;
+}
+
+// `size` of the numbers of an axis, `stride` apart: part of it.
+// @error they do not fall on whole steps of its modes.
+Result<Digits> Mesh::cut(const Digits& axis, std::int64_t size, std::int64_t stride) {
+  Result<Layout> part = composition(layout_of(axis.modes()), Layout(size, stride));
+  if (!part) return part.error();
+  Digits digits;
+  for (std::size_t i = 0; i < part->shape().leaves().size(); ++i)
+    digits.push_back({part->shape().leaves()[i], part->stride().leaves()[i]});
+  return digits;
+}
+
 void Mesh::position_error(std::int64_t position) const {
   throw Error(ErrorCode::kOutOfRange,
               cat("[mesh] position ", position, " is not in ", *this, " of ", size(), " devices"));
 }
 
+RankMap Mesh::ranks(std::int64_t row) const {
+  if (row < 0 || row >= rows())
+    throw Error(ErrorCode::kOutOfRange, cat("[mesh] row ", row, " of ", rows(), " in ", *this));
+  return row == 0 ? rank_map()
+                  : root_state().rank_map.view(state_->offset + state_->rows.offset(row),
+                                               merged(all_axes()));
+}
+
 std::int64_t Mesh::device_id(std::int64_t position) const {
   check_position(position);
+  if (rows() > 1) [[unlikely]]
+    throw_invalid({}, "[mesh] ", rows(), " rows of ", *this, " have a position ", position,
+                  ": say from which device it is seen, or take a row");
   return state_->rank_map[position];
+}
+
+std::int64_t Mesh::position_at(IntView coordinate) const {
+  bool inside = coordinate.size() == rank();
+  std::int64_t position = 0;
+  for (std::size_t i = 0; inside && i < rank(); ++i) {
+    inside = coordinate[i] >= 0 && coordinate[i] < shape()[i];
+    position = position * shape()[i] + coordinate[i];
+  }
+  if (!inside)
+    throw Error(ErrorCode::kOutOfRange,
+                cat("[mesh] coordinate ", IntTuple::flat(coordinate), " is not in ", *this));
+  return position;
+}
+
+std::int64_t Mesh::device_id(IntView coordinate) const {
+  return device_id(position_at(coordinate));
+}
+
+std::optional<std::int64_t> Mesh::device_id(IntView coordinate, std::int64_t seen_from) const {
+  std::int64_t position = position_at(coordinate);
+  std::optional<std::int64_t> seen = row(seen_from);
+  if (!seen) return std::nullopt;
+  return ranks(*seen)[position];
 }
 
 DeviceIds Mesh::device_ids() const { return DeviceIds(*this); }
 
+DeviceIds::DeviceIds(const Mesh& mesh) : map_(mesh.rank_map()) {
+  if (mesh.rows() == 1) return;
+  Digits all = mesh.state_->rows;
+  all.append(mesh.state_->modes);
+  map_ = mesh.root_state().rank_map.view(mesh.state_->offset, all);
+}
+
+std::int64_t DeviceIds::operator[](std::int64_t i) const {
+  if (i < 0 || i >= size())
+    throw Error(ErrorCode::kOutOfRange, cat("[mesh] device ", i, " of ", size()));
+  return map_[i];
+}
+
+// The place of a device in the root's rank map, if this mesh has it.
+std::optional<std::int64_t> Mesh::index_of(std::int64_t device_id) const {
+  std::optional<std::int64_t> index = root_state().rank_map.find(device_id);
+  if (!index || base_state().root == nullptr) return index;
+  if (*index < state_->offset || !base_state().domain.covers(*index - state_->offset))
+    return std::nullopt;
+  return index;
+}
+
+std::optional<std::int64_t> Mesh::position(std::int64_t device_id) const {
+  std::optional<std::int64_t> index = index_of(device_id);
+  if (!index) return std::nullopt;
+  std::int64_t position = 0;
+  for (const Mode& mode : state_->modes)
+    position = position * mode.size + *index / mode.stride % mode.size;
+  return position;
+}
+
+std::optional<std::int64_t> Mesh::row(std::int64_t device_id) const {
+  std::optional<std::int64_t> index = index_of(device_id);
+  if (!index) return std::nullopt;
+  return state_->rows(*index);
+}
+
 std::optional<IntVector> Mesh::coordinate(std::int64_t device_id) const {
-  std::optional<std::int64_t> found = position(device_id);
-  if (!found) return std::nullopt;
-  return coordinate_at(*found);
+  std::optional<std::int64_t> index = index_of(device_id);
+  if (!index) return std::nullopt;
+  IntVector coordinate;
+  const Mode* mode = state_->modes.begin();
+  for (std::uint16_t end : state_->ends) {
+    std::int64_t along = 0;
+    for (const Mode* last = state_->modes.begin() + end; mode != last; ++mode)
+      along = along * mode->size + *index / mode->stride % mode->size;
+    coordinate.push_back(along);
+  }
+  return coordinate;
 }
 
 IntVector Mesh::coordinate_at(std::int64_t position) const {
@@ -137,21 +350,89 @@ IntVector Mesh::coordinate_at(std::int64_t position) const {
   return coordinate;
 }
 
-std::vector<std::int64_t> Mesh::group(const AxisList& axes, std::int64_t position) const {
-  check_position(position);
-  AxisGroups groups(*this, axes);
-  return groups.group(groups.group_of(position));
+bool Mesh::same_devices(const Mesh& other) const {
+  if (state_ == other.state_) return true;
+  const State &mine = base_state(), &theirs = other.base_state();
+  return &mine == &theirs || mine.rank_map.same_devices(theirs.rank_map);
 }
 
+DeviceGroups Mesh::groups(const AxisList& axes) const {
+  Digits along = digits(axes);
+  const Digits& domain = base_state().domain;
+  return DeviceGroups(root_state().table->groups(along, root_state().rank_map), state_->offset,
+                      domain.without(along), domain);
+}
+
+std::optional<DeviceGroup> Mesh::group(const AxisList& axes, std::int64_t device_id) const {
+  Digits along = digits(axes);
+  std::optional<std::int64_t> index = index_of(device_id);
+  if (!index) return std::nullopt;
+  return DeviceGroup(root_state().table->groups(along, root_state().rank_map),
+                     *index - along.offset(along(*index)));
+}
+
+std::optional<std::int64_t> Mesh::local_rank(const AxisList& axes, std::int64_t device_id,
+                                             RankOrder order) const {
+  if (order == RankOrder::kMesh) {
+    Digits along = digits(axes);
+    std::optional<std::int64_t> index = index_of(device_id);
+    return index ? std::optional(along(*index)) : std::nullopt;
+  }
+  std::optional<DeviceGroup> own = group(axes, device_id);
+  return own ? own->sorted_local_rank(device_id) : std::nullopt;
+}
+
+// Equality: names, and how each axis steps through the base's devices. The root of a submesh does
+// not count, so that [4..7] of 8 devices equals a mesh made of these four.
 bool Mesh::equal_state(const Mesh& other) const {
-  return state_->hash == other.state_->hash && state_->axes == other.state_->axes &&
-         state_->rank_map == other.state_->rank_map;
+  const State &a = *state_, &b = *other.state_;
+  if (a.hash != b.hash || a.axes != b.axes) return false;
+  const State &base = base_state(), &other_base = other.base_state();
+  if (&base != &other_base && base.rank_map != other_base.rank_map) return false;
+  if (&base == &other_base || (!base.root && !other_base.root))
+    return a.modes == b.modes && a.ends == b.ends;
+  for (std::size_t i = 0; i < rank(); ++i) {
+    std::optional<Digits> mine = axis_in_base(i), theirs = other.axis_in_base(i);
+    if (!mine || !theirs || *mine != *theirs) return false;
+  }
+  return true;
+}
+
+// How an axis steps through the positions of base(); none if no layout describes it.
+std::optional<Digits> Mesh::axis_in_base(std::size_t axis) const {
+  Digits digits = axis_digits(axis);
+  if (!base_state().root) return digits;
+  Result<Digits> within = digits.within(merged(base().all_axes()));
+  return within ? std::optional(*within) : std::nullopt;
+}
+
+Mesh Mesh::root() const { return state_->root ? Mesh(state_->root) : *this; }
+Mesh Mesh::base() const { return state_->base ? Mesh(state_->base) : *this; }
+
+Mesh Mesh::as_root(SourceLocation where) const {
+  if (rows() > 1)
+    throw_invalid(where, "[mesh] ", *this, " has ", rows(),
+                  " rows; a root has one: take a submesh of it");
+  return Mesh({axes().begin(), axes().end()}, rank_map(), where);
+}
+
+bool Mesh::same_root(const Mesh& other) const { return &root_state() == &other.root_state(); }
+
+std::vector<std::pair<std::string, Layout>> Mesh::flattened() const {
+  std::vector<std::pair<std::string, Layout>> names;
+  for (const RootTable::FlatAxis& axis : root_state().table->flat_axes())
+    names.emplace_back(axis.name, layout_of(axis.digits.modes()));
+  return names;
 }
 
 std::string Mesh::to_string() const {
   std::string out = "mesh<";
-  for (std::size_t i = 0; i < axes().size(); ++i)
-    append(out, cat(i == 0 ? "" : ", ", axes()[i].name, '=', axes()[i].size));
+  for (std::size_t i = 0; i < rank(); ++i) {
+    append(out, cat(i == 0 ? "" : ", ", axes()[i].name, '='));
+    std::optional<Digits> digits = rows() > 1 ? axis_in_base(i) : std::nullopt;
+    append(out, digits ? cat(layout_of(digits->modes())) : cat(axes()[i].size));
+  }
+  if (rows() > 1) return cat(out, rank() == 0 ? "of " : " of ", base(), '>');
   if (!rank_map().is_identity()) append(out, cat(rank() == 0 ? "" : "; ", "devices=", rank_map()));
   return out + ">";
 }
@@ -160,6 +441,7 @@ Mesh Mesh::read(TextScanner& scanner) {
   scanner.expect("mesh");
   scanner.expect("<");
   std::vector<MeshAxis> axes;
+  Axes layouts;  // of a slice
   std::optional<RankMap> map;
   while (!scanner.accept(">")) {
     if (scanner.accept(";") || (axes.empty() && scanner.peek("devices=["))) {
@@ -169,12 +451,42 @@ Mesh Mesh::read(TextScanner& scanner) {
       scanner.expect(">");
       break;
     }
+    if (scanner.peek("of mesh<")) return read_slice(std::move(layouts), scanner);
     if (!axes.empty()) scanner.expect(",");
     std::string name = scanner.identifier();
     scanner.expect("=");
-    axes.push_back({std::move(name), scanner.integer()});
+    layouts.push_back({name, {}});
+    if (scanner.peek("(")) {
+      axes.push_back({name, read_steps(IntTuple::read(scanner), layouts.back(), scanner)});
+    } else {
+      axes.push_back({name, scanner.integer()});
+      if (scanner.peek(":")) read_steps(axes.back().size, layouts.back(), scanner);
+    }
   }
+  for (const Axis& axis : layouts)
+    if (axis.digits.size() > 1) scanner.fail("layouts of axes need `of mesh<...>`");
   return map ? Mesh(std::move(axes), *map, {}) : Mesh(std::move(axes), SourceLocation{});
+}
+
+// What follows the shape of an axis: its stride.
+std::int64_t Mesh::read_steps(const IntTuple& shape, Axis& axis, TextScanner& scanner) {
+  scanner.expect(":");
+  Layout layout(shape, IntTuple::read(scanner));
+  for (std::size_t i = 0; i < layout.shape().leaves().size(); ++i) {
+    if (layout.stride().leaves()[i] < 1) scanner.fail("the strides of an axis are at least 1");
+    axis.digits.push_back({layout.shape().leaves()[i], layout.stride().leaves()[i]});
+  }
+  return layout.size();
+}
+
+Mesh Mesh::read_slice(Axes axes, TextScanner& scanner) {
+  scanner.expect("of");
+  Mesh base = read(scanner);
+  scanner.expect(">");
+  Digits all = merged(axes).sorted();
+  if (!all.modes().empty() && base.size() % (all.modes()[0].size * all.modes()[0].stride) != 0)
+    scanner.fail("the axes do not lie within the mesh");
+  return base.derive(axes, {});
 }
 
 Result<Mesh> Mesh::parse(std::string_view text) {

@@ -2,18 +2,20 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/layout/layout.h"
+#include "meshard/mesh/axis_names.h"
 #include "meshard/mesh/axis_ref.h"
+#include "meshard/mesh/digits.h"
 #include "meshard/mesh/rank_map.h"
 
 namespace meshard {
@@ -25,23 +27,45 @@ struct MeshAxis {
   friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
 };
 
+/// True for what can name an axis: letters, digits and _, not beginning with a digit.
+bool is_axis_name(std::string_view name);
+
+/// @error an axis name is no name or occurs twice; a size is below 1; the sizes multiplied do not
+/// fit 64 bits.
+void check_mesh_axes(const std::vector<MeshAxis>& axes, SourceLocation where);
+
+/// The order in which the members of a group are counted: as the mesh lists them, or by device id.
+enum class RankOrder { kMesh, kSorted };
+
+class DeviceGroup;
+class DeviceGroups;
 class DeviceIds;
+class RootTable;
+class Submeshes;
 
 /// A value: named axes over devices. Immutable; copies share one state and cost a reference count.
 ///
-/// Positions 0..size()-1 run over the axes row-major: the last axis is the fastest. The rank map
-/// says which device sits at each position; without one, position and device id are the same. A
-/// program sees logical devices 0..n-1: the positions of the first mesh that it meets.
+/// A mesh made from sizes (and device ids) is a **root**. All others come from one by slice,
+/// permute, flatten, unflatten, reshape, rename, squeeze, concatenate and submesh; they share its
+/// rank map, and an axis of theirs is a layout into it: flat, coalesced, `():()` if the axis has
+/// size 1.
+///
+/// Positions 0..size()-1 run over the axes row-major: the last axis is the fastest. A mesh that has
+/// dropped axes of its root (a slice) has several **rows**, one for each index along what was
+/// dropped; all other meshes have one. There is no current device: whoever asks says for which
+/// device, and a device outside gets an empty answer.
 ///
 /// Nothing here costs memory or time in proportion to the number of devices, except a list of
-/// device ids that is given.
+/// device ids that is given. Meshes may be used from several threads.
 ///
 /// ```
 /// Mesh mesh({{"data", 2}, {"model", 4}});                    // devices 0..7
 /// Mesh half({{"data", 2}, {"model", 2}}, {4, 5, 6, 7});      // any devices, in any order
-/// mesh.device_id(5);           // 5
-/// *half.coordinate(6);         // (1, 0)
-/// mesh.group({"model"}, 5);    // positions 4, 5, 6, 7
+/// mesh.device_id(5);             // 5
+/// *half.coordinate(6);           // (1, 0)
+/// mesh.group({"model"}, 5);      // devices 4, 5, 6, 7
+/// mesh.slice({"model"}).rows();  // 2
+/// mesh.submesh("model", 5);      // mesh<model=4; devices=[4,5,6,7]>
 /// ```
 class Mesh {
  public:
@@ -62,49 +86,129 @@ class Mesh {
 
   std::span<const MeshAxis> axes() const { return state_->axes; }
   /// Number of axes.
-  std::size_t rank() const { return state_->axes.size(); }
+  std::size_t rank() const { return axes().size(); }
   /// Index of the axis named so. @error not an axis of this mesh.
   std::size_t axis_index(std::string_view name) const;
   /// Index of the axis named so, or none.
   std::optional<std::size_t> find_axis(std::string_view name) const;
   /// Size of an axis or a sub-axis. @error unknown axis; the sub-axis does not divide its axis.
   std::int64_t axis_size(const AxisRef& axis) const;
-  /// Number of devices.
-  std::int64_t size() const { return state_->layout.size(); }
+  /// Number of positions: the product of the axis sizes.
+  std::int64_t size() const { return state_->size; }
   /// The axis sizes.
-  std::span<const std::int64_t> shape() const { return state_->layout.shape().leaves(); }
-  /// From axis coordinates to positions; compact.
-  const Layout& layout() const { return state_->layout; }
+  std::span<const std::int64_t> shape() const { return state_->shape; }
+  /// How many times the positions are repeated over other devices; 1 except for slices.
+  std::int64_t rows() const { return state_->rows.size(); }
+  /// From axis coordinates to the root's rank map, one mode an axis: `((2,2),8):((32,4),1)`.
+  Layout layout() const;
+  Layout axis_layout(std::size_t axis) const;
+  /// The device at each position; of the first row if there are several. A view: all meshes of one
+  /// root look at one list.
   const RankMap& rank_map() const { return state_->rank_map; }
+  /// The device at each position of a row. @error the row is not in 0..rows()-1.
+  RankMap ranks(std::int64_t row) const;
 
   /// @error the position is not in 0..size()-1.
   void check_position(std::int64_t position) const {
     if (position < 0 || position >= size()) [[unlikely]]
       position_error(position);
   }
-  /// The device at a position. @error the position is not in 0..size()-1.
+  /// The device at a position. @error the position is not in 0..size()-1; the mesh has several
+  /// rows.
   std::int64_t device_id(std::int64_t position) const;
-  /// All device ids in mesh order, made as they are asked for.
+  /// The device at a coordinate, one index an axis. @error the coordinate is not in the mesh; the
+  /// mesh has several rows.
+  std::int64_t device_id(IntView coordinate) const;
+  /// The device at a coordinate, in the row of the device `seen_from`; none if that is not in the
+  /// mesh. @error the coordinate is not in the mesh.
+  std::optional<std::int64_t> device_id(IntView coordinate, std::int64_t seen_from) const;
+  /// All device ids, row by row, in mesh order, made as they are asked for.
   DeviceIds device_ids() const;
   /// Where a device sits; none if it is not in the mesh.
-  std::optional<std::int64_t> position(std::int64_t device_id) const {
-    return state_->rank_map.find(device_id);
-  }
+  std::optional<std::int64_t> position(std::int64_t device_id) const;
   /// The index of a device along every axis; none if it is not in the mesh.
   std::optional<IntVector> coordinate(std::int64_t device_id) const;
+  /// The row a device is in; none if it is not in the mesh.
+  std::optional<std::int64_t> row(std::int64_t device_id) const;
   /// The index of a position along every axis. @error the position is not in 0..size()-1.
   IntVector coordinate_at(std::int64_t position) const;
   /// True if both have the same devices, in whatever order.
-  bool same_devices(const Mesh& other) const {
-    return state_ == other.state_ || rank_map().same_devices(other.rank_map());
-  }
+  bool same_devices(const Mesh& other) const;
 
-  /// The positions that differ from `position` along `axes` only, ascending; itself among them.
-  /// @error unknown or repeated axis; the position is not in 0..size()-1.
-  std::vector<std::int64_t> group(const AxisList& axes, std::int64_t position) const;
+  /// The groups of devices that differ along `axes` only (the first is the most significant), over
+  /// all rows. One object for each list of axes of a root: meshes that name the same devices by
+  /// other axes share it. @error unknown or repeated axis.
+  DeviceGroups groups(const AxisList& axes) const;
+  /// The group a device is in; none if it is not in the mesh. @error unknown or repeated axis.
+  std::optional<DeviceGroup> group(const AxisList& axes, std::int64_t device_id) const;
+  /// The place of a device in its group; none if it is not in the mesh. In mesh order it is the
+  /// index along the axes. @error unknown or repeated axis.
+  std::optional<std::int64_t> local_rank(const AxisList& axes, std::int64_t device_id,
+                                         RankOrder order = RankOrder::kMesh) const;
+
+  // Operations. Each gives a mesh over the same root; errors show the mesh and the user's line.
+
+  /// Some axes, in any order; the others become rows. Names are axes of this mesh or, if it equals
+  /// its root, names that flatten has registered there. A unit axis may be named again.
+  /// @post all names of this mesh in their order give this very object
+  /// @error unknown name; axes that overlap.
+  Mesh slice(const AxisNames& names, SourceLocation where = SourceLocation::current()) const;
+  /// slice of one name.
+  Mesh operator[](std::string_view name) const { return slice(name, SourceLocation{}); }
+  /// All axes in another order. @error the names are not those of this mesh.
+  Mesh permute(const AxisNames& names, SourceLocation where = SourceLocation::current()) const;
+  /// All axes as one, registered at the root under `name`; "" joins the names by "_".
+  /// @post one name has one layout for the whole life of the root; flattening the same axis to the
+  /// same name again gives the same object while it lives.
+  /// @error the name is an axis of the root, or registered for another layout; no name.
+  Mesh flatten(std::string name = {}, SourceLocation where = SourceLocation::current()) const;
+  /// Some axes as one, at the place of the first of them; the other axes stay. Registered as above.
+  Mesh flatten(const AxisNames& names, std::string name,
+               SourceLocation where = SourceLocation::current()) const;
+  /// Replaces an axis by several, major first.
+  /// @error unknown axis; the sizes multiply to another one; a name occurs twice; an axis of
+  /// several modes cannot be cut there (the message says where it can).
+  Mesh unflatten(std::string_view axis, std::vector<MeshAxis> parts,
+                 SourceLocation where = SourceLocation::current()) const;
+  /// Other axes over the same positions. @error as unflatten.
+  Mesh reshape(std::vector<MeshAxis> axes, SourceLocation where = SourceLocation::current()) const;
+  /// {old, new} names. @error unknown old name; a name would occur twice.
+  Mesh rename(const std::vector<std::pair<std::string, std::string>>& names,
+              SourceLocation where = SourceLocation::current()) const;
+  /// Without the axes of size 1; or without these. @error one has another size.
+  Mesh squeeze(SourceLocation where = SourceLocation::current()) const;
+  Mesh squeeze(const AxisNames& names, SourceLocation where = SourceLocation::current()) const;
+  /// With one more axis, of size 1, before axis `place`. @error the name occurs; place > rank().
+  Mesh unsqueeze(std::string name, std::size_t place,
+                 SourceLocation where = SourceLocation::current()) const;
+  /// The mesh of the devices that differ from `device_id` along these axes only; none if it is not
+  /// in the mesh. Its devices are a smaller set, its root and its groups are those of this mesh.
+  /// @error unknown axis.
+  std::optional<Mesh> submesh(const AxisNames& names, std::int64_t device_id,
+                              SourceLocation where = SourceLocation::current()) const;
+  /// All of these, each made when asked for; of a slice, those of all its rows.
+  Submeshes submeshes(const AxisNames& names,
+                      SourceLocation where = SourceLocation::current()) const;
+
+  /// The mesh all this derives from; itself for a root.
+  Mesh root() const;
+  bool is_root() const { return !state_->root; }
+  /// The root, or the submesh that this mesh is a view of: its axes are compact over its devices.
+  Mesh base() const;
+  bool is_base() const { return !state_->base; }
+  /// The same axes and devices as a root of its own. @error the mesh has several rows.
+  Mesh as_root(SourceLocation where = SourceLocation::current()) const;
+  /// The axes (whole or in part) of base() that some axes of this mesh step along.
+  /// @error unknown axis; they do not fall on whole axes or sub-axes of base().
+  Result<AxisList> axes_in_base(const AxisList& axes) const;
+  /// Names that flatten has registered at the root, in order, with their layouts.
+  std::vector<std::pair<std::string, Layout>> flattened() const;
+  bool same_root(const Mesh& other) const;
+  /// True if both have one root and each row of this lies within a row of `other`.
+  bool is_submesh_of(const Mesh& other) const;
 
   /// `mesh<data=2, model=4>`; with other devices than 0..n-1 `mesh<data=2, model=2;
-  /// devices=[4,5,6,7]>`.
+  /// devices=[4,5,6,7]>`; a slice `mesh<model=4:1 of mesh<data=2, model=4>>`.
   std::string to_string() const;
   static Result<Mesh> parse(std::string_view text);
   static Mesh read(TextScanner& scanner);
@@ -112,25 +216,68 @@ class Mesh {
   /// True if both are one object (copies of one another).
   bool is_same_object(const Mesh& other) const { return state_ == other.state_; }
   std::size_t hash() const { return state_->hash; }
-  /// Same axes (names, sizes, order) and same device at every position.
+  /// Same names, and the same layouts into equal rank maps; a submesh counts as a root. Whether the
+  /// two have the same root does not matter.
   friend bool operator==(const Mesh& a, const Mesh& b) {
     return a.state_ == b.state_ || a.equal_state(b);
   }
 
+  /// Internal. The digits of some axes or sub-axes in the root's rank map, major first.
+  /// @error unknown or repeated axis; a sub-axis that does not divide its axis.
+  Digits digits(const AxisList& axes) const;
+
  private:
+  friend class DeviceIds;
+  friend class Submeshes;
+  friend Mesh concatenate(std::span<const Mesh> meshes, SourceLocation where);
+
   struct State {
     std::vector<MeshAxis> axes;
-    Layout layout;
+    IntVector shape;
+    std::int64_t size = 1;
+    // Of all axes, in the root's rank map; `ends` says where the modes of each axis end.
+    InlineVector<Mode, 4> modes;
+    InlineVector<std::uint16_t, 6> ends;
+    std::int64_t offset = 0;  // of position 0 in the root's rank map
+    Digits rows;              // in the root's rank map, from the offset on
     RankMap rank_map = RankMap::identity(1);
+    std::shared_ptr<const State> root, base;  // null: this one
+    Digits domain;                            // of a base: all it covers, sorted
+    std::shared_ptr<RootTable> table;         // of a root
     std::size_t hash = 0;
   };
+  explicit Mesh(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+  // One axis of a mesh to be.
+  struct Axis {
+    std::string name;
+    Digits digits;
+  };
+  using Axes = std::vector<Axis>;
+  const State& root_state() const { return state_->root ? *state_->root : *state_; }
+  const State& base_state() const { return state_->base ? *state_->base : *state_; }
+  Digits axis_digits(std::size_t axis) const;
+  Axes all_axes() const;
+  Axes axes_named(const AxisNames& names, SourceLocation where) const;
+  static Digits merged(const Axes& axes);
+  static Result<Digits> cut(const Digits& axis, std::int64_t size, std::int64_t stride);
+  static std::shared_ptr<State> state_of(const Axes& axes, const Digits& all, SourceLocation where);
+  static std::int64_t read_steps(const IntTuple& shape, Axis& axis, TextScanner& scanner);
+  static Mesh read_slice(Axes axes, TextScanner& scanner);
+  Mesh derive(const Axes& axes, SourceLocation where) const;
+  Mesh submesh_at(const Axes& axes, std::int64_t index, SourceLocation where) const;
+  Axis registered(Axis axis, SourceLocation where) const;
+  Axes parts_of(const Axis& axis, const std::vector<MeshAxis>& parts, SourceLocation where) const;
+  std::optional<std::int64_t> index_of(std::int64_t device_id) const;
+  std::optional<Digits> axis_in_base(std::size_t axis) const;
   bool equal_state(const Mesh& other) const;
   [[noreturn]] void position_error(std::int64_t position) const;
+  std::int64_t position_at(IntView coordinate) const;
 
   std::shared_ptr<const State> state_;
 };
 
-/// A view: the device ids of a mesh in mesh order. Keeps the mesh alive.
+/// A view: the device ids of a mesh, row by row, in mesh order. Keeps the mesh alive.
 class DeviceIds {
  public:
   class Iterator {
@@ -152,16 +299,16 @@ class DeviceIds {
     std::int64_t at_ = 0;
   };
 
-  explicit DeviceIds(Mesh mesh) : mesh_(std::move(mesh)) {}
-  std::int64_t size() const { return mesh_.size(); }
-  /// @error the position is not in 0..size()-1.
-  std::int64_t operator[](std::int64_t position) const { return mesh_.device_id(position); }
-  Iterator begin() const { return {&mesh_.rank_map(), 0}; }
-  Iterator end() const { return {&mesh_.rank_map(), size()}; }
+  explicit DeviceIds(const Mesh& mesh);
+  std::int64_t size() const { return map_.size(); }
+  /// @error i is not in 0..size()-1.
+  std::int64_t operator[](std::int64_t i) const;
+  Iterator begin() const { return {&map_, 0}; }
+  Iterator end() const { return {&map_, size()}; }
   std::vector<std::int64_t> to_vector() const { return {begin(), end()}; }
 
  private:
-  Mesh mesh_;
+  RankMap map_;
 };
 
 }  // namespace meshard

@@ -29,21 +29,6 @@ TEST(Mesh, AnyDevicesInAnyOrder) {
   EXPECT_FALSE(mesh.same_devices(Mesh({{"x", 4}})));
 }
 
-TEST(Mesh, Groups) {
-  Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
-  using List = std::vector<std::int64_t>;
-  EXPECT_EQ(mesh.group({"y"}, 5), (List{5, 7}));
-  EXPECT_EQ(mesh.group({"x", "z"}, 2), (List{2, 3, 6, 7}));
-  EXPECT_EQ(mesh.group({"z", "x"}, 2), (List{2, 3, 6, 7}));  // mesh order
-  EXPECT_EQ(mesh.group({}, 2), (List{2}));
-  EXPECT_TRUE(throws_error(
-      [&] {
-        mesh.group({"y", "y"}, 0);
-      },
-      ErrorCode::kInvalidArgument, {"\"y\"", "twice"}));
-  EXPECT_TRUE(throws_error([&] { mesh.group({"y"}, 8); }, ErrorCode::kOutOfRange, {"8"}));
-}
-
 TEST(Mesh, WithoutAxesIsOneDevice) {
   EXPECT_EQ(Mesh().size(), 1);
   EXPECT_EQ(Mesh().to_string(), "mesh<>");

@@ -1,58 +1,96 @@
 #include "meshard/mesh/rank_map.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/fingerprint.h"
+#include "meshard/layout/disjoint.h"
+#include "meshard/layout/from_values.h"
 #include "meshard/layout/text_scanner.h"
 
 namespace meshard {
 namespace {
 
-constexpr std::int64_t kPrintedWhole = 16;  // longer affine maps print as a progression
+constexpr std::int64_t kPrintedWhole = 16;  // longer strided maps print by their rule
 
 [[noreturn]] void repeated(std::int64_t id, std::int64_t first, std::int64_t second) {
   throw_invalid({}, "[mesh] device ", id, " is listed twice: at positions ",
                 std::min(first, second), " and ", std::max(first, second));
 }
 
+std::int64_t absolute(std::int64_t value) { return value < 0 ? -value : value; }
+
+// Of the modes whose steps are below `limit`, the one of the largest steps; none: the end.
+template <class Modes>
+const Mode* next_smaller(const Modes& modes, std::int64_t limit) {
+  const Mode* best = modes.end();
+  for (const Mode& mode : modes)
+    if (absolute(mode.stride) < limit &&
+        (best == modes.end() || absolute(mode.stride) > absolute(best->stride)))
+      best = &mode;
+  return best;
+}
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
 }  // namespace
 
 RankMap RankMap::affine(std::int64_t first, std::int64_t step, std::int64_t size) {
-  RankMap map;
-  map.first_ = first;
-  map.step_ = size == 1 ? 1 : step;
-  map.size_ = size;
   std::int64_t reach, last;
-  if (size < 1 || map.step_ == 0 || first < 0 ||
-      __builtin_mul_overflow(map.step_, size - 1, &reach) ||
+  if (size == 1) step = 1;
+  if (size < 1 || step == 0 || first < 0 || __builtin_mul_overflow(step, size - 1, &reach) ||
       __builtin_add_overflow(first, reach, &last) || last < 0)
     throw_invalid({}, "[mesh] device ids ", first, " + ", step, " * position for ", size,
                   " positions are not distinct non-negative numbers");
+  Modes modes;
+  if (size > 1) modes.push_back({size, step});
+  return strided(first, std::move(modes));
+}
+
+RankMap RankMap::strided(std::int64_t first, Modes modes) {
+  RankMap map;
+  map.first_ = first;
+  for (const Mode& mode : modes) map.size_ *= mode.size;
+  map.modes_ = std::move(modes);
   return map;
+}
+
+// Ids can be taken apart from the largest steps down if no sum of smaller steps reaches one.
+bool RankMap::can_be_undone(const Modes& modes) {
+  for (const Mode& mode : modes) {
+    std::int64_t reach = 0, part;
+    for (const Mode& other : modes) {
+      if (&other == &mode || absolute(other.stride) > absolute(mode.stride)) continue;
+      if (__builtin_mul_overflow(other.size - 1, absolute(other.stride), &part) ||
+          __builtin_add_overflow(reach, part, &reach))
+        return false;
+    }
+    if (reach >= absolute(mode.stride)) return false;
+  }
+  return true;
 }
 
 RankMap RankMap::listed(std::vector<std::int64_t> ids) {
   if (ids.empty()) throw_invalid({}, "[mesh] the list of device ids is empty");
-  std::int64_t size = static_cast<std::int64_t>(ids.size());
-  std::int64_t step = size == 1 ? 1 : ids[1] - ids[0];
   std::int64_t largest = 0;
-  bool regular = step != 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0) throw_invalid({}, "[mesh] negative device id ", ids[i], " at position ", i);
     largest = std::max(largest, ids[i]);
-    regular = regular && (i == 0 || ids[i] - ids[i - 1] == step);
   }
-  if (regular) return affine(ids[0], step, size);
-
+  if (std::optional<Layout> layout = from_values(ids)) {
+    Modes modes;
+    for (std::size_t i = 0; i < layout->shape().leaves().size(); ++i)
+      if (layout->shape().leaves()[i] > 1)
+        modes.push_back({layout->shape().leaves()[i], layout->stride().leaves()[i]});
+    if (can_be_undone(modes)) return strided(ids[0], std::move(modes));
+  }
   auto list = std::make_shared<List>();
   list->ids = std::move(ids);
   invert(*list, largest);
-  list->hash = list->ids.size();
-  for (std::int64_t id : list->ids)
-    list->hash = hash_combine(list->hash, static_cast<std::size_t>(id));
   RankMap map;
-  map.size_ = size;
+  map.size_ = static_cast<std::int64_t>(list->ids.size());
+  map.modes_.push_back({map.size_, 1});
   map.list_ = std::move(list);
   return map;
 }
@@ -77,41 +115,198 @@ void RankMap::invert(List& list, std::int64_t largest) {
       repeated(list.sorted[i].first, list.sorted[i - 1].second, list.sorted[i].second);
 }
 
-std::optional<std::int64_t> RankMap::find(std::int64_t id) const {
-  if (!list_) {
-    // first and id are non-negative: the difference does not overflow.
-    if (id < 0 || (id - first_) % step_ != 0) return std::nullopt;
-    std::int64_t position = (id - first_) / step_;
-    if (position < 0 || position >= size_) return std::nullopt;
-    return position;
+// Merged with the last mode if it continues it.
+void RankMap::push_mode(Modes& modes, Mode mode) {
+  std::int64_t top;
+  if (mode.size == 1) return;
+  if (!modes.empty() && !__builtin_mul_overflow(mode.size, mode.stride, &top) &&
+      modes.back().stride == top)
+    modes.back() = {modes.back().size * mode.size, mode.stride};
+  else
+    modes.push_back(mode);
+}
+
+RankMap RankMap::view(std::int64_t offset, const Digits& digits) const {
+  RankMap map;
+  map.list_ = list_;
+  map.first_ = along(offset);
+  for (const Mode& digit : digits.modes()) {
+    Modes pieces;  // the least significant first: a digit may step through several of our modes
+    std::int64_t size = digit.size, stride = digit.stride, weight = 1;
+    for (std::size_t i = modes_.size(); i-- > 0 && size > 1; weight *= modes_[i].size) {
+      if (stride >= weight * modes_[i].size) continue;
+      std::int64_t step = stride / weight;
+      std::int64_t piece = std::min(size, modes_[i].size / step);
+      if (stride % weight != 0 || modes_[i].size % step != 0 || size % piece != 0) break;
+      pieces.push_back({piece, modes_[i].stride * step});
+      size /= piece;
+      stride *= piece;
+    }
+    if (size > 1) return listed_view(offset, digits);
+    for (std::size_t i = pieces.size(); i-- > 0;) push_mode(map.modes_, pieces[i]);
   }
+  map.size_ = digits.size();
+  return map;
+}
+
+// The digits cut the steps of this map unevenly: no rule describes the result.
+RankMap RankMap::listed_view(std::int64_t offset, const Digits& digits) const {
+  std::vector<std::int64_t> ids;
+  ids.reserve(static_cast<std::size_t>(digits.size()));
+  for (std::int64_t i = 0; i < digits.size(); ++i)
+    ids.push_back((*this)[offset + digits.offset(i)]);
+  return listed(std::move(ids));
+}
+
+std::int64_t RankMap::along(std::int64_t position) const {
+  std::int64_t value = first_;
+  for (std::size_t i = modes_.size(); i-- > 0;) {
+    value += position % modes_[i].size * modes_[i].stride;
+    position /= modes_[i].size;
+  }
+  return value;
+}
+
+std::int64_t RankMap::smallest() const {
+  std::int64_t value = first_;
+  for (const Mode& mode : modes_)
+    if (mode.stride < 0) value += (mode.size - 1) * mode.stride;
+  return value;
+}
+
+// The position whose along() is `value`, if there is one.
+std::optional<std::int64_t> RankMap::undo(std::int64_t value) const {
+  if (value < 0) return std::nullopt;
+  std::int64_t left = value - smallest();  // both non-negative: no overflow
+  if (left < 0) return std::nullopt;
+  std::int64_t position = 0, limit = kNoLimit;
+  for (std::size_t taken = 0; taken < modes_.size(); ++taken) {
+    const Mode* mode = modes_.size() == 1 ? modes_.begin() : next_smaller(modes_, limit);
+    limit = absolute(mode->stride);
+    std::int64_t steps = left / limit;
+    if (steps >= mode->size) return std::nullopt;
+    left -= steps * limit;
+    std::int64_t weight = 1;
+    for (const Mode* after = mode + 1; after != modes_.end(); ++after) weight *= after->size;
+    position += weight * (mode->stride < 0 ? mode->size - 1 - steps : steps);
+  }
+  return left == 0 ? std::optional(position) : std::nullopt;
+}
+
+std::optional<std::int64_t> RankMap::List::find(std::int64_t id) const {
   if (id < 0) return std::nullopt;
-  if (!list_->position_of.empty()) {
-    if (id >= static_cast<std::int64_t>(list_->position_of.size())) return std::nullopt;
-    std::int64_t position = list_->position_of[static_cast<std::size_t>(id)];
+  if (!position_of.empty()) {
+    if (id >= static_cast<std::int64_t>(position_of.size())) return std::nullopt;
+    std::int64_t position = position_of[static_cast<std::size_t>(id)];
     return position < 0 ? std::nullopt : std::optional(position);
   }
-  auto found = std::lower_bound(list_->sorted.begin(), list_->sorted.end(),
-                                std::pair<std::int64_t, std::int64_t>(id, 0));
-  if (found == list_->sorted.end() || found->first != id) return std::nullopt;
+  auto found =
+      std::lower_bound(sorted.begin(), sorted.end(), std::pair<std::int64_t, std::int64_t>(id, 0));
+  if (found == sorted.end() || found->first != id) return std::nullopt;
   return found->second;
+}
+
+std::optional<std::int64_t> RankMap::find(std::int64_t id) const {
+  if (!list_) return undo(id);
+  std::optional<std::int64_t> place = list_->find(id);
+  return place ? undo(*place) : std::nullopt;
+}
+
+std::int64_t RankMap::count_below(std::int64_t id) const {
+  if (!list_ && find(id)) return *sorted().find(id);
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < size_; ++i) count += (*this)[i] < id;
+  return count;
+}
+
+RankMap RankMap::sorted() const {
+  if (list_) {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t i = 0; i < size_; ++i) ids.push_back((*this)[i]);
+    std::sort(ids.begin(), ids.end());
+    return listed(std::move(ids));
+  }
+  Modes ascending;
+  std::int64_t limit = kNoLimit;
+  for (std::size_t taken = 0; taken < modes_.size(); ++taken) {
+    const Mode* mode = next_smaller(modes_, limit);
+    limit = absolute(mode->stride);
+    push_mode(ascending, {mode->size, limit});
+  }
+  return strided(smallest(), std::move(ascending));
+}
+
+bool RankMap::contains(const RankMap& other) const {
+  if (other.size_ > size_) return false;
+  if (is_affine() && !other.list_) {  // all multiples in a range
+    std::int64_t step = absolute(this->step()), low = smallest(), high = low + step * (size_ - 1);
+    std::int64_t other_low = other.smallest(), other_high = other_low;
+    bool whole_steps = (other_low - low) % step == 0;
+    for (const Mode& mode : other.modes_) {
+      other_high += (mode.size - 1) * absolute(mode.stride);
+      whole_steps = whole_steps && mode.stride % step == 0;
+    }
+    return whole_steps && low <= other_low && other_high <= high;
+  }
+  for (std::int64_t i = 0; i < other.size_; ++i)
+    if (!find(other[i])) return false;
+  return true;
+}
+
+bool RankMap::meets(const RankMap& other) const {
+  const RankMap& smaller = size_ <= other.size_ ? *this : other;
+  const RankMap& larger = size_ <= other.size_ ? other : *this;
+  if (larger.contains(smaller)) return true;
+  if (!list_ && !other.list_)
+    return !are_disjoint(steps_of(sorted()), steps_of(other.sorted()),
+                         other.smallest() - smallest());
+  for (std::int64_t i = 0; i < smaller.size_; ++i)
+    if (larger.find(smaller[i])) return true;
+  return false;
+}
+
+Layout RankMap::steps_of(const RankMap& map) {
+  IntVector sizes, strides;
+  for (const Mode& mode : map.modes_) {
+    sizes.push_back(mode.size);
+    strides.push_back(mode.stride);
+  }
+  return Layout(IntTuple::flat(sizes), IntTuple::flat(strides));
 }
 
 bool RankMap::same_devices(const RankMap& other) const {
   if (size_ != other.size_) return false;
-  if (!list_ && !other.list_)
-    return std::min(first_, last()) == std::min(other.first_, other.last()) &&
-           std::max(first_, last()) == std::max(other.first_, other.last());
-  if (list_ == other.list_) return true;
-  const RankMap& listed_one = list_ ? *this : other;
-  const RankMap& other_one = list_ ? other : *this;
-  return std::all_of(listed_one.list_->ids.begin(), listed_one.list_->ids.end(),
-                     [&](std::int64_t id) { return other_one.find(id).has_value(); });
+  if (!list_ && !other.list_) return sorted() == other.sorted();
+  if (list_ == other.list_ && first_ == other.first_ && modes_ == other.modes_) return true;
+  return contains(other);
+}
+
+bool operator==(const RankMap& a, const RankMap& b) {
+  if (a.size_ != b.size_) return false;
+  bool same_rule = a.first_ == b.first_ && a.modes_ == b.modes_;
+  if (a.list_ == b.list_ && (same_rule || !a.list_)) return same_rule;
+  if (a.hash() != b.hash()) return false;
+  for (std::int64_t i = 0; i < a.size_; ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+std::size_t RankMap::hash() const {
+  constexpr std::int64_t kLooks = 16;
+  std::size_t seed = static_cast<std::size_t>(size_);
+  std::int64_t looks = std::min(size_, kLooks);
+  for (std::int64_t k = 0; k < looks; ++k) {
+    std::int64_t position = looks == 1 ? 0 : k * ((size_ - 1) / (looks - 1));
+    seed = hash_combine(seed, static_cast<std::size_t>((*this)[position]));
+  }
+  return seed;
 }
 
 std::string RankMap::to_string() const {
-  if (!list_ && size_ > kPrintedWhole)
-    return cat('[', first_, ',', first_ + step_, ",...,", last(), ']');
+  if (!list_ && size_ > kPrintedWhole) {
+    if (!is_affine()) return cat('[', first_, '+', steps_of(*this), ']');
+    return cat('[', first_, ',', first_ + step(), ",...,", (*this)[size_ - 1], ']');
+  }
   std::string out = "[";
   for (std::int64_t i = 0; i < size_; ++i) append(out, i == 0 ? "" : ","), append(out, (*this)[i]);
   return out + "]";
@@ -124,22 +319,35 @@ RankMap RankMap::read(TextScanner& scanner) {
     if (!ids.empty()) scanner.expect(",");
     if (ids.size() == 2 && scanner.accept("...")) {
       scanner.expect(",");
-      std::int64_t step = ids[1] - ids[0], last = scanner.integer();
+      std::int64_t first = ids[0], last = scanner.integer(), step, reach;
       scanner.expect("]");
-      if (step == 0 || (last - ids[0]) % step != 0 || (last - ids[0]) / step < 1)
+      if (__builtin_sub_overflow(ids[1], first, &step) || step == 0 ||
+          __builtin_sub_overflow(last, first, &reach) || reach % step != 0 || reach / step < 1)
         scanner.fail("the last id does not continue the first two");
-      return affine(ids[0], step, (last - ids[0]) / step + 1);
+      return affine(first, step, reach / step + 1);
     }
     ids.push_back(scanner.integer());
+    if (ids.size() == 1 && scanner.accept("+")) return read_steps(ids[0], scanner);
   }
   return listed(std::move(ids));
 }
 
-std::size_t RankMap::hash() const {
-  if (list_) return list_->hash;
-  return hash_combine(
-      hash_combine(static_cast<std::size_t>(first_), static_cast<std::size_t>(step_)),
-      static_cast<std::size_t>(size_));
+// What follows `[4+`.
+RankMap RankMap::read_steps(std::int64_t first, TextScanner& scanner) {
+  IntTuple shape = IntTuple::read(scanner);
+  scanner.expect(":");
+  Layout layout(shape, IntTuple::read(scanner));
+  scanner.expect("]");
+  Modes modes;
+  for (std::size_t i = 0; i < layout.shape().leaves().size(); ++i)
+    push_mode(modes, {layout.shape().leaves()[i], layout.stride().leaves()[i]});
+  for (const Mode& mode : modes)
+    if (mode.stride == 0 || mode.stride == std::numeric_limits<std::int64_t>::min())
+      scanner.fail("the steps do not lead to distinct ids");
+  RankMap map = strided(first, modes);
+  if (first < 0 || !can_be_undone(modes) || map.smallest() < 0)
+    scanner.fail("the steps do not lead to distinct non-negative ids");
+  return map;
 }
 
 }  // namespace meshard

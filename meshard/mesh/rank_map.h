@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/mesh/digits.h"
 
 namespace meshard {
 
@@ -15,9 +16,9 @@ class TextScanner;
 
 /// A value: distinct, non-negative device ids for positions 0..size()-1.
 ///
-/// Affine maps (first + step * position; the identity among them) are two integers whatever the
-/// size; other maps share one list and one inverse. A list that is affine is stored as affine, so
-/// equal maps compare equal.
+/// Strided maps (first + layout(position), a progression and the identity among them) are a few
+/// integers whatever the size; all others look at one shared list with one shared inverse. A list
+/// that is strided is stored so, and equal maps compare equal however they were made.
 class RankMap {
  public:
   /// 0..size-1. @pre size >= 1
@@ -27,29 +28,40 @@ class RankMap {
   static RankMap affine(std::int64_t first, std::int64_t step, std::int64_t size);
   /// Any ids, in any order. One pass. @error the list is empty; an id is negative or occurs twice.
   static RankMap listed(std::vector<std::int64_t> ids);
+  /// The devices at positions offset + digits of this map: a view, nothing is copied.
+  /// @pre all these are positions of this map
+  RankMap view(std::int64_t offset, const Digits& digits) const;
 
   std::int64_t size() const { return size_; }
-  /// True if no list is stored.
-  bool is_affine() const { return !list_; }
-  bool is_identity() const { return !list_ && first_ == 0 && step_ == 1; }
+  /// True if no list is stored and one step leads from each to the next.
+  bool is_affine() const { return !list_ && modes_.size() <= 1; }
+  bool is_identity() const { return is_affine() && first_ == 0 && step() == 1; }
   /// The device at `position`. @pre 0 <= position < size()
   std::int64_t operator[](std::int64_t position) const {
-    return list_ ? list_->ids[static_cast<std::size_t>(position)] : first_ + step_ * position;
+    std::int64_t at = modes_.size() == 1 ? first_ + modes_[0].stride * position : along(position);
+    return list_ ? list_->ids[static_cast<std::size_t>(at)] : at;
   }
   /// The position of a device; none if it is not in the map.
   std::optional<std::int64_t> find(std::int64_t id) const;
+  /// How many devices of the map have a smaller id: the position in ascending order. Costs the size
+  /// of a listed map, a few operations for others.
+  std::int64_t count_below(std::int64_t id) const;
   /// True if both hold the same devices, in whatever order.
   bool same_devices(const RankMap& other) const;
+  /// True if every device of `other` is one of this.
+  bool contains(const RankMap& other) const;
+  /// True if some device is in both.
+  bool meets(const RankMap& other) const;
+  /// The same devices, ascending.
+  RankMap sorted() const;
 
-  /// `[4,5,6,7]`; a long affine map as `[4,5,...,131075]`.
+  /// `[4,5,6,7]`; long strided maps as `[4,5,...,131075]` or `[4+(512,2):(4096,1)]`.
   std::string to_string() const;
   static RankMap read(TextScanner& scanner);
 
+  /// Of the size and a few ids: equal for equal maps of any form.
   std::size_t hash() const;
-  friend bool operator==(const RankMap& a, const RankMap& b) {
-    return a.size_ == b.size_ && a.first_ == b.first_ && a.step_ == b.step_ &&
-           (a.list_ == b.list_ || (a.list_ && b.list_ && a.list_->ids == b.list_->ids));
-  }
+  friend bool operator==(const RankMap& a, const RankMap& b);
 
  private:
   struct List {
@@ -57,14 +69,27 @@ class RankMap {
     // Dense maps: the position by id, or -1. Sparse ones: (id, position), sorted.
     std::vector<std::int64_t> position_of;
     std::vector<std::pair<std::int64_t, std::int64_t>> sorted;
-    std::size_t hash = 0;
+    std::optional<std::int64_t> find(std::int64_t id) const;
   };
-  RankMap() = default;
-  static void invert(List& list, std::int64_t largest);
-  std::int64_t last() const { return first_ + step_ * (size_ - 1); }
+  using Modes = InlineVector<Mode, 2>;
 
+  RankMap() = default;
+  static RankMap strided(std::int64_t first, Modes modes);
+  static void invert(List& list, std::int64_t largest);
+  static bool can_be_undone(const Modes& modes);
+  static void push_mode(Modes& modes, Mode mode);
+  static Layout steps_of(const RankMap& map);
+  static RankMap read_steps(std::int64_t first, TextScanner& scanner);
+  RankMap listed_view(std::int64_t offset, const Digits& digits) const;
+  std::int64_t step() const { return modes_.empty() ? 1 : modes_[0].stride; }
+  std::int64_t along(std::int64_t position) const;
+  std::optional<std::int64_t> undo(std::int64_t value) const;
+  std::int64_t smallest() const;
+
+  // Position -> first_ + modes_(position): the id itself, or the place in the list. Coalesced, the
+  // most significant first; strides may be negative.
   std::int64_t first_ = 0;
-  std::int64_t step_ = 1;
+  Modes modes_;
   std::int64_t size_ = 1;
   std::shared_ptr<const List> list_;
 };

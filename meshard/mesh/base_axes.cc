@@ -1,0 +1,15 @@
+// Mesh::axes_in_base: what a derived axis is in terms of the mesh it derives from.
+#include "meshard/mesh/axes_index.h"
+#include "meshard/mesh/mesh.h"
+
+namespace meshard {
+
+Result<AxisList> Mesh::axes_in_base(const AxisList& axes) const {
+  Digits along = digits(axes);
+  Mesh base = this->base();
+  Result<Digits> positions = along.within(merged(base.all_axes()));
+  if (!positions) return positions.error();
+  return axes_of(base, positions->layout());
+}
+
+}  // namespace meshard

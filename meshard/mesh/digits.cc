@@ -1,0 +1,160 @@
+#include "meshard/mesh/digits.h"
+
+#include <algorithm>
+
+#include "meshard/base/fingerprint.h"
+
+namespace meshard {
+namespace {
+
+// One past the largest step within the digit; 0 stands for "beyond 64 bits".
+std::int64_t digit_top(const Mode& mode) {
+  std::int64_t top;
+  return __builtin_mul_overflow(mode.size, mode.stride, &top) ? 0 : top;
+}
+
+}  // namespace
+
+Digits Digits::whole(std::int64_t size) {
+  Digits digits;
+  digits.push_back({size, 1});
+  return digits;
+}
+
+void Digits::push_back(Mode mode) {
+  if (mode.size == 1) return;
+  size_ *= mode.size;
+  if (!modes_.empty() && modes_.back().stride == digit_top(mode))
+    modes_.back() = {modes_.back().size * mode.size, mode.stride};
+  else
+    modes_.push_back(mode);
+}
+
+void Digits::append(std::span<const Mode> modes) {
+  for (const Mode& mode : modes) push_back(mode);
+}
+
+void Digits::fill(std::span<std::int64_t> number_by_index) const {
+  if (number_by_index.empty()) return;
+  struct Weighted {
+    Mode mode;
+    std::int64_t weight;
+  };
+  InlineVector<Weighted, 3> by_stride;
+  std::int64_t weight = 1;
+  for (std::size_t i = modes_.size(); i-- > 0;) {
+    by_stride.push_back({modes_[i], weight});
+    weight *= modes_[i].size;
+  }
+  std::sort(by_stride.begin(), by_stride.end(),
+            [](const Weighted& a, const Weighted& b) { return a.mode.stride < b.mode.stride; });
+
+  // Indices below `done` are filled; each digit repeats them with its weight added.
+  std::int64_t* out = number_by_index.data();
+  std::int64_t done = 1, count = static_cast<std::int64_t>(number_by_index.size());
+  out[0] = 0;
+  auto repeat_until = [&](std::int64_t wanted) {
+    for (std::int64_t start = done; start < wanted; start += done)
+      std::copy_n(out, std::min(done, wanted - start), out + start);
+    done = wanted;
+  };
+  for (const Weighted& w : by_stride) {
+    repeat_until(w.mode.stride);
+    for (std::int64_t k = 1; k < w.mode.size; ++k)
+      for (std::int64_t i = 0; i < w.mode.stride; ++i)
+        out[k * w.mode.stride + i] = out[i] + k * w.weight;
+    done = w.mode.stride * w.mode.size;
+  }
+  repeat_until(count);
+}
+
+Digits Digits::sorted() const {
+  InlineVector<Mode, 3> modes = modes_;
+  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) {
+    return a.stride != b.stride ? a.stride > b.stride : a.size > b.size;
+  });
+  Digits digits;
+  digits.append({modes.data(), modes.size()});
+  return digits;
+}
+
+bool Digits::is_orthogonal() const {
+  Digits digits = sorted();
+  for (std::size_t i = 1; i < digits.modes_.size(); ++i) {
+    std::int64_t top = digit_top(digits.modes_[i]);
+    if (top == 0 || digits.modes_[i - 1].stride % top != 0) return false;
+  }
+  return true;
+}
+
+Digits Digits::without(const Digits& part) const {
+  Digits parts = part.sorted(), rest;
+  std::size_t next = 0;
+  for (const Mode& mode : sorted().modes_) {
+    std::int64_t top = mode.size * mode.stride;
+    while (next < parts.modes_.size() && parts.modes_[next].stride >= mode.stride) {
+      const Mode& inside = parts.modes_[next++];
+      std::int64_t inside_top = inside.size * inside.stride;
+      rest.push_back({top / inside_top, inside_top});
+      top = inside.stride;
+    }
+    rest.push_back({top / mode.stride, mode.stride});
+  }
+  return rest;
+}
+
+bool Digits::meets(const Digits& other) const {
+  for (const Mode& a : modes_)
+    for (const Mode& b : other.modes_)
+      if (a.stride < b.size * b.stride && b.stride < a.size * a.stride) return true;
+  return false;
+}
+
+Result<Digits> Digits::within(const Digits& frame) const {
+  Digits numbers;
+  for (const Mode& mode : modes_) {
+    InlineVector<Mode, 3> pieces;  // the least significant first
+    std::int64_t size = mode.size, stride = mode.stride;
+    while (size > 1) {
+      std::int64_t weight = frame.size(), place = 0;
+      const Mode* home = nullptr;
+      for (const Mode& candidate : frame.modes_) {
+        weight /= candidate.size;
+        if (candidate.stride <= stride && stride < candidate.size * candidate.stride)
+          home = &candidate, place = weight;
+      }
+      std::int64_t step = home ? stride / home->stride : 0;
+      std::int64_t piece = home && stride % home->stride == 0 && home->size % step == 0
+                               ? std::min(size, home->size / step)
+                               : 0;
+      if (piece == 0 || size % piece != 0)
+        return Error(ErrorCode::kInvalidArgument,
+                     cat("[mesh] ", mode.size, " steps of ", mode.stride,
+                         " are no whole digits of ", frame.layout()));
+      pieces.push_back({piece, place * step});
+      size /= piece;
+      stride *= piece;
+    }
+    for (std::size_t i = pieces.size(); i-- > 0;) numbers.push_back(pieces[i]);
+  }
+  return numbers;
+}
+
+Layout Digits::layout() const {
+  IntVector sizes, strides;
+  for (const Mode& mode : modes_) {
+    sizes.push_back(mode.size);
+    strides.push_back(mode.stride);
+  }
+  return Layout(IntTuple::flat(sizes), IntTuple::flat(strides));
+}
+
+std::size_t Digits::hash() const {
+  std::size_t seed = modes_.size();
+  for (const Mode& mode : modes_)
+    seed = hash_combine(hash_combine(seed, static_cast<std::size_t>(mode.size)),
+                        static_cast<std::size_t>(mode.stride));
+  return seed;
+}
+
+}  // namespace meshard

@@ -1,0 +1,61 @@
+// Mesh::flatten: several axes as one, with a name that the root remembers.
+#include "meshard/mesh/mesh.h"
+#include "meshard/mesh/root_table.h"
+
+namespace meshard {
+
+// The axis, once its name stands for it at the root.
+Mesh::Axis Mesh::registered(Axis axis, SourceLocation where) const {
+  const State& root = root_state();
+  if (axis.name.empty())
+    throw_invalid(where, "[mesh] the flattened axes of ", *this, " need a name");
+  if (!is_axis_name(axis.name))
+    throw_invalid(where, "[mesh] \"", axis.name, "\" cannot name an axis: it is not an identifier");
+  for (const MeshAxis& own : root.axes)
+    if (own.name == axis.name)
+      throw_invalid(where, "[mesh] \"", axis.name, "\" is an axis of the root ", this->root(),
+                    ": flattened axes of ", *this, " need another name");
+  if (std::optional<Digits> other = root.table->add(axis.name, axis.digits))
+    throw_invalid(where, "[mesh] \"", axis.name, "\" already names the axis ", other->layout(),
+                  " at the root ", this->root(), ", and cannot name ", axis.digits.layout());
+  return axis;
+}
+
+Mesh Mesh::flatten(std::string name, SourceLocation where) const {
+  if (name.empty())
+    for (const MeshAxis& axis : axes()) name += (name.empty() ? "" : "_") + axis.name;
+  if (rank() == 1 && axes()[0].name == name) return *this;
+
+  Axis flat = registered({name, merged(all_axes())}, where);
+  RootTable& table = *root_state().table;
+  if (std::shared_ptr<const void> known = table.find(name)->mesh.lock()) {
+    Mesh mesh(std::static_pointer_cast<const State>(known));
+    if (&mesh.base_state() == &base_state()) return mesh;
+  }
+  Mesh mesh = derive({flat}, where);
+  table.remember(name, mesh.state_);
+  return mesh;
+}
+
+Mesh Mesh::flatten(const AxisNames& names, std::string name, SourceLocation where) const {
+  Axes chosen = axes_named(names, where);
+  Digits all = merged(chosen);
+  if (chosen.empty() || !all.is_orthogonal())
+    throw_invalid(where, "[mesh] {", names.to_string(), "} are no axes to flatten in ", *this);
+  Axes result;
+  bool placed = false;
+  for (std::size_t i = 0; i < rank(); ++i) {
+    bool is_chosen = false;
+    for (std::string_view chosen_name : names) is_chosen |= chosen_name == axes()[i].name;
+    if (!is_chosen) result.push_back({axes()[i].name, axis_digits(i)});
+    if (!is_chosen || placed) continue;
+    result.push_back({std::move(name), all});
+    placed = true;
+  }
+  Mesh mesh = derive(result, where);  // before the name is registered: an error leaves no trace
+  for (const Axis& axis : result)
+    if (!find_axis(axis.name)) registered(axis, where);
+  return mesh;
+}
+
+}  // namespace meshard
