@@ -306,6 +306,7 @@ class DeviceIds {
   Iterator begin() const { return {&map_, 0}; }
   Iterator end() const { return {&map_, size()}; }
   std::vector<std::int64_t> to_vector() const { return {begin(), end()}; }
+  const RankMap& rank_map() const { return map_; }
 
  private:
   RankMap map_;

@@ -14,9 +14,12 @@ std::string axes_text(const Mesh& mesh) {
 
 }  // namespace
 
-std::string shardy_text(const Mesh& mesh) { return cat('<', axes_text(mesh), '>'); }
+std::string shardy_text(const Mesh& mesh) {
+  return cat('<', axes_text(mesh.rows() > 1 ? mesh.base() : mesh), '>');
+}
 
 std::string shardy_text(const Mesh& mesh, const Mesh& numbering) {
+  if (mesh.rows() > 1) return shardy_text(mesh.base(), numbering);
   if (mesh.rank_map() == numbering.rank_map()) return shardy_text(mesh);
   if (!mesh.same_devices(numbering))
     throw_invalid({}, "[mesh] two meshes of one program have different devices: ", mesh, " and ",

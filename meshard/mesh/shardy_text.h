@@ -7,6 +7,8 @@
 namespace meshard {
 
 /// The body of an `sdy.mesh`: `<["data"=2, "model"=4]>`. Position and logical device are the same.
+/// A slice has no mesh of its own there: its base is printed, whose axes and sub-axes
+/// (Mesh::axes_in_base) its axes are.
 std::string shardy_text(const Mesh& mesh);
 
 /// The same when `numbering` gives the logical devices their numbers: positions of `mesh` whose

@@ -24,7 +24,38 @@ std::optional<AxisList> axes_of_group(const Mesh& mesh, std::vector<std::int64_t
   return in_mesh_order(mesh, *axes);
 }
 
+TileAssignment tiles_of(const IotaGroups& groups) {
+  return {.kind = TileKind::kTiled,
+          .dims = {groups.count, groups.group_size},
+          .reshape_dims = groups.reshape_dims,
+          .transpose_perm = groups.transpose_perm};
+}
+
 }  // namespace
+
+std::vector<std::vector<std::int64_t>> IotaGroups::listed() const {
+  std::vector<std::int64_t> devices = tiles_of(*this).device_list();
+  std::vector<std::vector<std::int64_t>> groups;
+  for (auto first = devices.begin(); first != devices.end(); first += group_size)
+    groups.emplace_back(first, first + group_size);
+  return groups;
+}
+
+std::string IotaGroups::to_string() const {
+  std::string tiles = tiles_of(*this).to_string();  // {devices=[4,2]<=[2,4]T(1,0)}
+  return tiles.substr(tiles.find('['), tiles.find('}') - tiles.find('['));
+}
+
+IotaGroups replica_groups(const Mesh& mesh, const AxisList& axes) {
+  Mesh base = mesh.base();
+  AxisList along = mesh.axes_in_base(axes).value(), rest = remaining_axes(base, along);
+  AxisGroups groups(base, along);
+  // The tiles of a tensor split by all other axes; its replicas are the members.
+  TileAssignment tiles = tile_assignment(Sharding(base, PartitionSpec({DimensionSpec(rest)})));
+  if (tiles.kind != TileKind::kTiled)
+    return {groups.count(), groups.group_size(), {base.size()}, {0}};
+  return {groups.count(), groups.group_size(), tiles.reshape_dims, tiles.transpose_perm};
+}
 
 std::optional<AxisList> axes_of_groups(const Mesh& mesh,
                                        std::span<const std::vector<std::int64_t>> groups) {
@@ -48,10 +79,7 @@ std::optional<AxisList> axes_of_groups(const Mesh& mesh,
 }
 
 std::optional<AxisList> axes_of_groups(const Mesh& mesh, const IotaGroups& groups) {
-  TileAssignment tiles{.kind = TileKind::kTiled,
-                       .dims = {groups.count, groups.group_size},
-                       .reshape_dims = groups.reshape_dims,
-                       .transpose_perm = groups.transpose_perm};
+  TileAssignment tiles = tiles_of(groups);
   if (!tiles.is_iota() || !tiles.validate().ok()) return std::nullopt;
   Layout positions = tiles.iota_layout();
   if (positions.size() != mesh.size()) return std::nullopt;

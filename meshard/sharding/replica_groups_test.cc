@@ -52,6 +52,39 @@ TEST(ReplicaGroups, Iota) {
   EXPECT_EQ(text({2, 4, {8}, {1}}), "none");
 }
 
+TEST(ReplicaGroups, OfAxesListedAndCompact) {
+  Mesh mesh({{"x", 2}, {"y", 4}});
+  IotaGroups x = replica_groups(mesh, {"x"});
+  EXPECT_EQ(x.to_string(), "[4,2]<=[2,4]T(1,0)");
+  EXPECT_EQ(x.listed(), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(replica_groups(mesh, {"y"}).to_string(), "[2,4]<=[8]");
+  EXPECT_EQ(replica_groups(mesh, {"y", "x"}).to_string(), "[1,8]<=[8]");
+  EXPECT_EQ(replica_groups(mesh, {}).to_string(), "[8,1]<=[8]");
+  EXPECT_EQ(replica_groups(Mesh(), {}).to_string(), "[1,1]<=[1]");
+}
+
+TEST(ReplicaGroups, OfAxesOfDerivedMeshes) {
+  Mesh mesh({{"x", 2}, {"y", 4}, {"z", 2}});
+  Mesh flat = mesh.slice({"x", "z"}).flatten("xz");
+  EXPECT_EQ(replica_groups(flat, {"xz"}), replica_groups(mesh, {"x", "z"}));
+  Mesh split = mesh.unflatten("y", {{"outer", 2}, {"inner", 2}});
+  EXPECT_EQ(replica_groups(split, {"outer"}), replica_groups(mesh, {AxisRef("y", 1, 2)}));
+  EXPECT_EQ(replica_groups(mesh.permute({"z", "y", "x"}), {"y"}), replica_groups(mesh, {"y"}));
+  Mesh pair = *mesh.submesh({"x", "y"}, 3);  // numbered on its own: devices 1, 3, 5, ...
+  EXPECT_EQ(replica_groups(pair, {"y"}).to_string(), "[2,4]<=[8]");
+}
+
+// Listed, they are the groups of positions that differ along the axes only.
+TEST(ReplicaGroups, AgreeWithTheGroupsOfThePositions) {
+  TestRandom random;
+  for (int round = 0; round < 200; ++round) {
+    Mesh mesh = random_mesh(random);
+    AxisList axes = random_axes(random, mesh);
+    ASSERT_EQ(replica_groups(mesh, axes).listed(), AxisGroups(mesh, axes).groups())
+        << mesh.to_string() << to_string(axes);
+  }
+}
+
 // The groups of any axes, shuffled, give these axes back.
 TEST(ReplicaGroups, RoundTrip) {
   TestRandom random;

@@ -33,6 +33,19 @@ Slice tile_slice(std::int64_t dim, std::int64_t shard, std::int64_t index) {
   return {start, std::min(start + shard, dim)};
 }
 
+// A root of its own over all devices of a derived mesh; several rows are one more axis.
+Mesh alone(const Mesh& mesh, SourceLocation where) {
+  std::vector<MeshAxis> axes;
+  if (mesh.rows() > 1) {
+    std::string name = "rows";
+    while (mesh.find_axis(name)) name += '_';
+    axes.push_back({name, mesh.rows()});
+  }
+  for (std::size_t i = 0; i < mesh.rank(); ++i)  // a unit axis may be named twice
+    if (mesh.find_axis(mesh.axes()[i].name) == i) axes.push_back(mesh.axes()[i]);
+  return Mesh(std::move(axes), mesh.device_ids().rank_map(), where);
+}
+
 }  // namespace
 
 void Sharding::check_axis(const State& state, const AxisRef& axis, std::string_view use,
@@ -79,6 +92,11 @@ Sharding::Sharding(State state, SourceLocation where) {
     throw error.at(where);
   }
 
+  if (!mesh.is_base()) {  // said on the base, where all meshes of a root meet
+    state_ = Sharding(on_base(state, where), where).state_;
+    return;
+  }
+
   auto mesh_order = [&](const AxisList& list) {
     return remaining_axes(mesh, remaining_axes(mesh, list));
   };
@@ -96,6 +114,30 @@ Sharding::Sharding(State state, SourceLocation where) {
   }
   state.replica = AxesIndex(mesh, remaining_axes(mesh, splitting));
   state_ = std::make_shared<const State>(std::move(state));
+}
+
+// The same over the mesh that the state's mesh derives from: flattened, unflattened and sliced axes
+// become its axes and sub-axes. If they do not fall on these, over a mesh of their own.
+Sharding::State Sharding::on_base(const State& derived, SourceLocation where) {
+  const Mesh& mesh = derived.mesh;
+  State state{.mesh = mesh.base(), .spec = {}};
+  bool found = true;
+  auto in_base = [&](const AxisList& list) {
+    Result<AxisList> axes = mesh.axes_in_base(list);
+    found = found && axes.ok();
+    return axes.value_or(AxisList());
+  };
+  std::vector<DimensionSpec> dimensions;
+  for (const DimensionSpec& dimension : derived.spec.dimensions())
+    dimensions.emplace_back(in_base(dimension.axes()), dimension.is_open());
+  state.spec = PartitionSpec(std::move(dimensions));
+  state.replicated = in_base(derived.replicated);
+  state.unreduced = in_base(derived.unreduced);
+  if (found) return state;
+  return State{.mesh = alone(mesh, where),
+               .spec = derived.spec,
+               .replicated = derived.replicated,
+               .unreduced = derived.unreduced};
 }
 
 Sharding::Sharding(Mesh mesh, const PartitionSpec& spec, SourceLocation where)

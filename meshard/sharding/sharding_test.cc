@@ -197,5 +197,43 @@ TEST(Sharding, ErrorsNameDimensionSizesAndMesh) {
                            invalid, {"dimension 0", "negative"}));
 }
 
+// Shardings over what derives from one root are said on the root.
+TEST(Sharding, DerivedMeshesMeetOnTheirBase) {
+  Mesh mesh({{"x", 2}, {"y", 4}});
+  EXPECT_EQ(Sharding(mesh.slice("y"), P("y", none)), Sharding(mesh, P("y", none)));
+  EXPECT_EQ(Sharding(mesh.flatten("xy"), P("xy")), Sharding(mesh, P(axes("x", "y"))));
+  EXPECT_EQ(Sharding(mesh.permute({"y", "x"}).flatten("yx"), P(none, "yx")),
+            Sharding(mesh, P(none, axes("y", "x"))));
+  Mesh split = mesh.unflatten("y", {{"a", 2}, {"b", 2}});
+  EXPECT_EQ(Sharding(split, P("b", {"x", "a"})),
+            Sharding(mesh, P(AxisRef("y", 2, 2), {"x", {"y", 1, 2}})));
+  EXPECT_TRUE(Sharding(split, P(open)).mesh().is_same_object(mesh));
+  Mesh wide = mesh.reshape({{"p", 4}, {"q", 2}});
+  EXPECT_EQ(Sharding(wide, P("p", "q")), Sharding(mesh, P({"x", {"y", 1, 2}}, AxisRef("y", 2, 2))));
+}
+
+// Cuts that fall between those of the root's axes: each device still holds what the spec says.
+TEST(Sharding, CutsBetweenTheAxesOfTheRootHaveAMeshOfTheirOwn) {
+  Mesh mesh({{"x", 6}, {"y", 4}});
+  Mesh other = mesh.reshape({{"a", 8}, {"b", 3}});
+  Sharding sharding(other, P("a", "b"));
+  EXPECT_EQ(sharding.mesh(), Mesh({{"a", 8}, {"b", 3}}));
+  EXPECT_TRUE(sharding.mesh().same_devices(mesh));
+
+  Mesh slice = mesh.unsqueeze("one", 0).reshape({{"a", 8}, {"b", 3}}).slice("b");
+  Sharding rows(slice, P("b"));
+  EXPECT_EQ(rows.mesh().size(), 24);
+  for (std::int64_t device = 0; device < 24; ++device)
+    EXPECT_EQ(rows.slice({3}, *rows.mesh().position(device))[0].start, device % 3);
+}
+
+TEST(Sharding, ErrorsOverDerivedMeshesNameTheirAxes) {
+  Mesh slice = Mesh({{"x", 2}, {"y", 4}}).slice("y");
+  EXPECT_TRUE(throws_error([&] { Sharding(slice, P("x")); }, ErrorCode::kNotFound,
+                           {"\"x\"", "sharding_test.cc"}));
+  EXPECT_TRUE(throws_error([&] { Sharding(slice, P("y", "y")); }, ErrorCode::kInvalidArgument,
+                           {"\"y\"", "twice", "sharding_test.cc"}));
+}
+
 }  // namespace
 }  // namespace meshard

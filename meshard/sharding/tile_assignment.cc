@@ -60,7 +60,7 @@ Result<void> validate_tiled(const TileAssignment& tiles) {
 
 // Position digits of all axes in tile order, joined, with the sizes each dimension of the
 // assignment has.
-struct Digits {
+struct TileDigits {
   IntVector sizes, strides;
   void append(const AxesIndex& index) {
     Layout layout = index.layout();
@@ -130,7 +130,7 @@ Result<void> TileAssignment::validate() const {
 TileAssignment tile_assignment(const Sharding& sharding) {
   const Mesh& mesh = sharding.mesh();
   TileAssignment tiles;
-  Digits digits;
+  TileDigits digits;
   for (std::size_t d = 0; d < sharding.rank(); ++d) {
     digits.append(AxesIndex(mesh, sharding.axes(d)));
     tiles.dims.push_back(sharding.num_tiles(d));
