@@ -1,37 +1,49 @@
 #include "meshard/mesh/picture.h"
 
-#include "meshard/mesh/grid_picture.h"
+#include "meshard/layout/grid_picture.h"
+#include "meshard/mesh/device_groups.h"
 
 namespace meshard {
 namespace {
 
-constexpr std::int64_t kMostDevices = 4096;
+// The colour of a device is the number of its group.
+std::vector<Grid> device_grids(const Mesh& mesh, const AxisList& group_by) {
+  DeviceIds ids = mesh.device_ids();
+  if (ids.size() > kMostCells)
+    throw_invalid({}, "[picture] ", ids.size(), " devices are too many to draw; the most is ",
+                  kMostCells);
+  DeviceGroups groups = mesh.groups(group_by);
+  std::size_t rank = mesh.rank();
+  std::int64_t columns = rank >= 1 ? mesh.shape()[rank - 1] : 1;
+  std::int64_t lines = rank >= 2 ? mesh.shape()[rank - 2] : 1;
+  std::vector<Grid> grids;
+  for (std::int64_t at = 0; at < ids.size();) {
+    Grid grid;
+    if (mesh.rows() > 1) grid.title = cat("row ", at / mesh.size(), " of ", mesh.rows());
+    IntVector coordinate = mesh.coordinate_at(at % mesh.size());
+    for (std::size_t i = 0; i + 2 < rank; ++i)  // which grid: the index along each outer axis
+      append(grid.title,
+             cat(grid.title.empty() ? "" : ", ", mesh.axes()[i].name, " = ", coordinate[i]));
+    if (rank >= 2) grid.down = mesh.axes()[rank - 2].name;
+    if (rank >= 1) grid.across = mesh.axes()[rank - 1].name;
+    for (std::int64_t r = 0; r < lines; ++r) {
+      grid.cells.emplace_back();
+      for (std::int64_t c = 0; c < columns; ++c, ++at)
+        grid.cells.back().push_back({cat(ids[at]), {*groups.find(ids[at])}});
+    }
+    grids.push_back(std::move(grid));
+  }
+  return grids;
+}
 
 }  // namespace
 
-std::string picture(const Mesh& mesh) {
-  if (mesh.size() > kMostDevices)
-    throw_invalid({}, "[picture] ", mesh.size(), " devices are too many to draw; the most is ",
-                  kMostDevices);
-  std::size_t rank = mesh.rank();
-  std::int64_t columns = rank >= 1 ? mesh.shape()[rank - 1] : 1;
-  std::int64_t rows = rank >= 2 ? mesh.shape()[rank - 2] : 1;
-  std::string out;
-  for (std::int64_t start = 0; start < mesh.size(); start += rows * columns) {
-    if (rank > 2) {  // which grid: the index along each of the outer axes
-      IntVector coordinate = mesh.coordinate_at(start);
-      for (std::size_t i = 0; i + 2 < rank; ++i)
-        append(out, cat(i == 0 ? "" : ", ", mesh.axes()[i].name, " = ", coordinate[i]));
-      out += '\n';
-    }
-    std::vector<std::vector<std::string>> cells(static_cast<std::size_t>(rows));
-    for (std::size_t r = 0; r < cells.size(); ++r)
-      for (std::int64_t c = 0; c < columns; ++c)
-        cells[r].push_back(cat(mesh.device_id(start + static_cast<std::int64_t>(r) * columns + c)));
-    append(out, grid_picture(cells, rank >= 2 ? std::string_view(mesh.axes()[rank - 2].name) : "",
-                             rank >= 1 ? std::string_view(mesh.axes()[rank - 1].name) : ""));
-  }
-  return out;
+std::string picture(const Mesh& mesh) { return grid_picture(device_grids(mesh, {})); }
+
+std::string picture_svg(const Mesh& mesh) { return picture_svg(mesh, {}); }
+
+std::string picture_svg(const Mesh& mesh, const AxisList& group_by) {
+  return grid_picture_svg(device_grids(mesh, group_by));
 }
 
 }  // namespace meshard
