@@ -23,7 +23,10 @@ Digits Digits::whole(std::int64_t size) {
 
 void Digits::push_back(Mode mode) {
   if (mode.size == 1) return;
-  size_ *= mode.size;
+  std::int64_t size;
+  if (__builtin_mul_overflow(size_, mode.size, &size))
+    throw_invalid({}, "[mesh] ", size_, " times ", mode.size, " positions do not fit 64 bits");
+  size_ = size;
   if (!modes_.empty() && modes_.back().stride == digit_top(mode))
     modes_.back() = {modes_.back().size * mode.size, mode.stride};
   else
@@ -141,6 +144,7 @@ Result<Digits> Digits::within(const Digits& frame) const {
 }
 
 Layout Digits::layout() const {
+  if (modes_.size() == 1) return Layout(modes_[0].size, modes_[0].stride);
   IntVector sizes, strides;
   for (const Mode& mode : modes_) {
     sizes.push_back(mode.size);

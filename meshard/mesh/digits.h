@@ -72,7 +72,7 @@ class Digits {
   /// @error a digit of this does not fall on whole digits of `frame`.
   Result<Digits> within(const Digits& frame) const;
 
-  /// number -> index.
+  /// number -> index; flat, `s:d` for one digit, `():()` for none.
   Layout layout() const;
   std::size_t hash() const;
   friend bool operator==(const Digits&, const Digits&) = default;

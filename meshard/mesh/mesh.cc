@@ -59,13 +59,6 @@ RankMap listed_at(std::vector<std::int64_t> ids, std::int64_t wanted, SourceLoca
   }
 }
 
-Layout layout_of(std::span<const Mode> modes) {
-  if (modes.size() == 1) return Layout(modes[0].size, modes[0].stride);
-  Digits digits;
-  digits.append(modes);
-  return digits.layout();
-}
-
 }  // namespace
 
 Mesh::Mesh() {
@@ -128,7 +121,7 @@ Mesh Mesh::derive(const Axes& axes, SourceLocation where) const {
   if (!all.is_orthogonal()) {
     std::string shown;
     for (const Axis& axis : axes)
-      append(shown, cat(shown.empty() ? "" : ", ", axis.name, '=', layout_of(axis.digits.modes())));
+      append(shown, cat(shown.empty() ? "" : ", ", axis.name, '=', axis.digits.layout()));
     throw_invalid(where, "[mesh] axes overlap: ", shown, " over ", root());
   }
   std::shared_ptr<State> state = state_of(axes, all, where);
@@ -175,7 +168,7 @@ Digits Mesh::axis_digits(std::size_t axis) const {
 Layout Mesh::axis_layout(std::size_t axis) const {
   if (axis >= rank())
     throw Error(ErrorCode::kOutOfRange, cat("[mesh] axis ", axis, " of ", rank(), " in ", *this));
-  return layout_of(axis_digits(axis).modes());
+  return axis_digits(axis).layout();
 }
 
 Layout Mesh::layout() const {
@@ -226,14 +219,15 @@ Digits Mesh::digits(const AxisList& list) const {
       all.append(cut(axis, size, axis.size() / (ref.pre_size * size)).value().modes());
   }
   if (list.size() > 1 && !all.is_orthogonal())
-    throw_invalid({}, "[mesh] an axis is used twice in ", meshard::to_string(list), " over ", *this);
+    throw_invalid({}, "[mesh] an axis is used twice in ", meshard::to_string(list), " over ",
+                  *this);
   return all;
 }
 
 // `size` of the numbers of an axis, `stride` apart: part of it.
 // @error they do not fall on whole steps of its modes.
 Result<Digits> Mesh::cut(const Digits& axis, std::int64_t size, std::int64_t stride) {
-  Result<Layout> part = composition(layout_of(axis.modes()), Layout(size, stride));
+  Result<Layout> part = composition(axis.layout(), Layout(size, stride));
   if (!part) return part.error();
   Digits digits;
   for (std::size_t i = 0; i < part->shape().leaves().size(); ++i)
@@ -421,7 +415,7 @@ bool Mesh::same_root(const Mesh& other) const { return &root_state() == &other.r
 std::vector<std::pair<std::string, Layout>> Mesh::flattened() const {
   std::vector<std::pair<std::string, Layout>> names;
   for (const RootTable::FlatAxis& axis : root_state().table->flat_axes())
-    names.emplace_back(axis.name, layout_of(axis.digits.modes()));
+    names.emplace_back(axis.name, axis.digits.layout());
   return names;
 }
 
@@ -430,7 +424,7 @@ std::string Mesh::to_string() const {
   for (std::size_t i = 0; i < rank(); ++i) {
     append(out, cat(i == 0 ? "" : ", ", axes()[i].name, '='));
     std::optional<Digits> digits = rows() > 1 ? axis_in_base(i) : std::nullopt;
-    append(out, digits ? cat(layout_of(digits->modes())) : cat(axes()[i].size));
+    append(out, digits ? cat(digits->layout()) : cat(axes()[i].size));
   }
   if (rows() > 1) return cat(out, rank() == 0 ? "of " : " of ", base(), '>');
   if (!rank_map().is_identity()) append(out, cat(rank() == 0 ? "" : "; ", "devices=", rank_map()));

@@ -176,7 +176,7 @@ class Mesh {
   Mesh rename(const std::vector<std::pair<std::string, std::string>>& names,
               SourceLocation where = SourceLocation::current()) const;
   /// Without the axes of size 1; or without these. @error one has another size.
-  Mesh squeeze(SourceLocation where = SourceLocation::current()) const;
+  Mesh squeeze() const;
   Mesh squeeze(const AxisNames& names, SourceLocation where = SourceLocation::current()) const;
   /// With one more axis, of size 1, before axis `place`. @error the name occurs; place > rank().
   Mesh unsqueeze(std::string name, std::size_t place,

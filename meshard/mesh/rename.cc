@@ -15,11 +15,11 @@ Mesh Mesh::rename(const std::vector<std::pair<std::string, std::string>>& names,
   return derive(renamed, where);
 }
 
-Mesh Mesh::squeeze(SourceLocation where) const {
+Mesh Mesh::squeeze() const {
   Axes kept;
   for (Axis& axis : all_axes())
     if (axis.digits.size() > 1) kept.push_back(std::move(axis));
-  return derive(kept, where);
+  return derive(kept, {});
 }
 
 Mesh Mesh::squeeze(const AxisNames& names, SourceLocation where) const {
