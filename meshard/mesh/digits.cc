@@ -8,7 +8,7 @@ namespace meshard {
 namespace {
 
 // One past the largest step within the digit; 0 stands for "beyond 64 bits".
-std::int64_t digit_top(const Mode& mode) {
+std::int64_t digit_top(const Digit& mode) {
   std::int64_t top;
   return __builtin_mul_overflow(mode.size, mode.stride, &top) ? 0 : top;
 }
@@ -21,7 +21,7 @@ Digits Digits::whole(std::int64_t size) {
   return digits;
 }
 
-void Digits::push_back(Mode mode) {
+void Digits::push_back(Digit mode) {
   if (mode.size == 1) return;
   std::int64_t size;
   if (__builtin_mul_overflow(size_, mode.size, &size))
@@ -33,14 +33,14 @@ void Digits::push_back(Mode mode) {
     modes_.push_back(mode);
 }
 
-void Digits::append(std::span<const Mode> modes) {
-  for (const Mode& mode : modes) push_back(mode);
+void Digits::append(std::span<const Digit> modes) {
+  for (const Digit& mode : modes) push_back(mode);
 }
 
 void Digits::fill(std::span<std::int64_t> number_by_index) const {
   if (number_by_index.empty()) return;
   struct Weighted {
-    Mode mode;
+    Digit mode;
     std::int64_t weight;
   };
   InlineVector<Weighted, 3> by_stride;
@@ -72,8 +72,8 @@ void Digits::fill(std::span<std::int64_t> number_by_index) const {
 }
 
 Digits Digits::sorted() const {
-  InlineVector<Mode, 3> modes = modes_;
-  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) {
+  InlineVector<Digit, 3> modes = modes_;
+  std::sort(modes.begin(), modes.end(), [](const Digit& a, const Digit& b) {
     return a.stride != b.stride ? a.stride > b.stride : a.size > b.size;
   });
   Digits digits;
@@ -93,10 +93,10 @@ bool Digits::is_orthogonal() const {
 Digits Digits::without(const Digits& part) const {
   Digits parts = part.sorted(), rest;
   std::size_t next = 0;
-  for (const Mode& mode : sorted().modes_) {
+  for (const Digit& mode : sorted().modes_) {
     std::int64_t top = mode.size * mode.stride;
     while (next < parts.modes_.size() && parts.modes_[next].stride >= mode.stride) {
-      const Mode& inside = parts.modes_[next++];
+      const Digit& inside = parts.modes_[next++];
       std::int64_t inside_top = inside.size * inside.stride;
       rest.push_back({top / inside_top, inside_top});
       top = inside.stride;
@@ -107,21 +107,21 @@ Digits Digits::without(const Digits& part) const {
 }
 
 bool Digits::meets(const Digits& other) const {
-  for (const Mode& a : modes_)
-    for (const Mode& b : other.modes_)
+  for (const Digit& a : modes_)
+    for (const Digit& b : other.modes_)
       if (a.stride < b.size * b.stride && b.stride < a.size * a.stride) return true;
   return false;
 }
 
 Result<Digits> Digits::within(const Digits& frame) const {
   Digits numbers;
-  for (const Mode& mode : modes_) {
-    InlineVector<Mode, 3> pieces;  // the least significant first
+  for (const Digit& mode : modes_) {
+    InlineVector<Digit, 3> pieces;  // the least significant first
     std::int64_t size = mode.size, stride = mode.stride;
     while (size > 1) {
       std::int64_t weight = frame.size(), place = 0;
-      const Mode* home = nullptr;
-      for (const Mode& candidate : frame.modes_) {
+      const Digit* home = nullptr;
+      for (const Digit& candidate : frame.modes_) {
         weight /= candidate.size;
         if (candidate.stride <= stride && stride < candidate.size * candidate.stride)
           home = &candidate, place = weight;
@@ -146,7 +146,7 @@ Result<Digits> Digits::within(const Digits& frame) const {
 Layout Digits::layout() const {
   if (modes_.size() == 1) return Layout(modes_[0].size, modes_[0].stride);
   IntVector sizes, strides;
-  for (const Mode& mode : modes_) {
+  for (const Digit& mode : modes_) {
     sizes.push_back(mode.size);
     strides.push_back(mode.stride);
   }
@@ -155,7 +155,7 @@ Layout Digits::layout() const {
 
 std::size_t Digits::hash() const {
   std::size_t seed = modes_.size();
-  for (const Mode& mode : modes_)
+  for (const Digit& mode : modes_)
     seed = hash_combine(hash_combine(seed, static_cast<std::size_t>(mode.size)),
                         static_cast<std::size_t>(mode.stride));
   return seed;

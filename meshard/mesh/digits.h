@@ -8,10 +8,10 @@
 namespace meshard {
 
 /// A value: one mode of a flat layout.
-struct Mode {
+struct Digit {
   std::int64_t size = 1;
   std::int64_t stride = 1;
-  friend bool operator==(const Mode&, const Mode&) = default;
+  friend bool operator==(const Digit&, const Digit&) = default;
 };
 
 /// A value: an orthogonal flat layout (sorted by stride, each stride is a multiple of the next
@@ -29,17 +29,17 @@ class Digits {
 
   /// Appends a less significant digit, merged with the last one if it continues it.
   /// @pre stride >= 1; the sizes multiplied fit 64 bits
-  void push_back(Mode mode);
-  void append(std::span<const Mode> modes);
+  void push_back(Digit mode);
+  void append(std::span<const Digit> modes);
 
-  std::span<const Mode> modes() const { return {modes_.data(), modes_.size()}; }
+  std::span<const Digit> modes() const { return {modes_.data(), modes_.size()}; }
   /// Number of numbers: the product of the sizes.
   std::int64_t size() const { return size_; }
 
   /// The number of an index; what other digits the index has does not matter. @pre index >= 0
   std::int64_t operator()(std::int64_t index) const {
     std::int64_t number = 0;
-    for (const Mode& mode : modes_) number = number * mode.size + index / mode.stride % mode.size;
+    for (const Digit& mode : modes_) number = number * mode.size + index / mode.stride % mode.size;
     return number;
   }
   /// The index with this number that is 0 in all other digits. @pre 0 <= number < size()
@@ -78,7 +78,7 @@ class Digits {
   friend bool operator==(const Digits&, const Digits&) = default;
 
  private:
-  InlineVector<Mode, 3> modes_;  // the most significant first; no size 1
+  InlineVector<Digit, 3> modes_;  // the most significant first; no size 1
   std::int64_t size_ = 1;
 };
 

@@ -10,9 +10,9 @@
 namespace meshard {
 namespace {
 
-Digits digits_of(std::initializer_list<Mode> modes) {
+Digits digits_of(std::initializer_list<Digit> modes) {
   Digits digits;
-  for (const Mode& mode : modes) digits.push_back(mode);
+  for (const Digit& mode : modes) digits.push_back(mode);
   return digits;
 }
 
@@ -24,14 +24,14 @@ struct RandomDigits {
 
 RandomDigits random_digits(TestRandom& random) {
   RandomDigits result;
-  std::vector<Mode> modes;
+  std::vector<Digit> modes;
   for (std::int64_t i = random.between(0, 5); i > 0; --i) {
-    Mode mode{random.between(1, 4), result.whole};
+    Digit mode{random.between(1, 4), result.whole};
     result.whole *= mode.size;
     if (random.between(0, 1) == 0) modes.push_back(mode);
   }
   std::shuffle(modes.begin(), modes.end(), random);
-  for (const Mode& mode : modes) result.digits.push_back(mode);
+  for (const Digit& mode : modes) result.digits.push_back(mode);
   return result;
 }
 

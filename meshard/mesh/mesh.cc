@@ -105,7 +105,7 @@ std::shared_ptr<Mesh::State> Mesh::state_of(const Axes& axes, const Digits& all,
         throw_invalid(where, "[mesh] two axes would be named \"", axis.name, "\"");
     state->axes.push_back({axis.name, size});
     state->shape.push_back(size);
-    for (const Mode& mode : axis.digits.modes()) state->modes.push_back(mode);
+    for (const Digit& mode : axis.digits.modes()) state->modes.push_back(mode);
     state->ends.push_back(static_cast<std::uint16_t>(state->modes.size()));
     state->hash = hash_combine(state->hash, std::hash<std::string>()(axis.name));
     state->hash = hash_combine(state->hash, static_cast<std::size_t>(size));
@@ -308,7 +308,7 @@ std::optional<std::int64_t> Mesh::position(std::int64_t device_id) const {
   std::optional<std::int64_t> index = index_of(device_id);
   if (!index) return std::nullopt;
   std::int64_t position = 0;
-  for (const Mode& mode : state_->modes)
+  for (const Digit& mode : state_->modes)
     position = position * mode.size + *index / mode.stride % mode.size;
   return position;
 }
@@ -323,10 +323,10 @@ std::optional<IntVector> Mesh::coordinate(std::int64_t device_id) const {
   std::optional<std::int64_t> index = index_of(device_id);
   if (!index) return std::nullopt;
   IntVector coordinate;
-  const Mode* mode = state_->modes.begin();
+  const Digit* mode = state_->modes.begin();
   for (std::uint16_t end : state_->ends) {
     std::int64_t along = 0;
-    for (const Mode* last = state_->modes.begin() + end; mode != last; ++mode)
+    for (const Digit* last = state_->modes.begin() + end; mode != last; ++mode)
       along = along * mode->size + *index / mode->stride % mode->size;
     coordinate.push_back(along);
   }

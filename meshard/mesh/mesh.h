@@ -236,7 +236,7 @@ class Mesh {
     IntVector shape;
     std::int64_t size = 1;
     // Of all axes, in the root's rank map; `ends` says where the modes of each axis end.
-    InlineVector<Mode, 4> modes;
+    InlineVector<Digit, 4> modes;
     InlineVector<std::uint16_t, 6> ends;
     std::int64_t offset = 0;  // of position 0 in the root's rank map
     Digits rows;              // in the root's rank map, from the offset on

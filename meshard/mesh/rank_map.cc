@@ -23,9 +23,9 @@ std::int64_t absolute(std::int64_t value) { return value < 0 ? -value : value; }
 
 // Of the modes whose steps are below `limit`, the one of the largest steps; none: the end.
 template <class Modes>
-const Mode* next_smaller(const Modes& modes, std::int64_t limit) {
-  const Mode* best = modes.end();
-  for (const Mode& mode : modes)
+const Digit* next_smaller(const Modes& modes, std::int64_t limit) {
+  const Digit* best = modes.end();
+  for (const Digit& mode : modes)
     if (absolute(mode.stride) < limit &&
         (best == modes.end() || absolute(mode.stride) > absolute(best->stride)))
       best = &mode;
@@ -51,16 +51,16 @@ RankMap RankMap::affine(std::int64_t first, std::int64_t step, std::int64_t size
 RankMap RankMap::strided(std::int64_t first, Modes modes) {
   RankMap map;
   map.first_ = first;
-  for (const Mode& mode : modes) map.size_ *= mode.size;
+  for (const Digit& mode : modes) map.size_ *= mode.size;
   map.modes_ = std::move(modes);
   return map;
 }
 
 // Ids can be taken apart from the largest steps down if no sum of smaller steps reaches one.
 bool RankMap::can_be_undone(const Modes& modes) {
-  for (const Mode& mode : modes) {
+  for (const Digit& mode : modes) {
     std::int64_t reach = 0, part;
-    for (const Mode& other : modes) {
+    for (const Digit& other : modes) {
       if (&other == &mode || absolute(other.stride) > absolute(mode.stride)) continue;
       if (__builtin_mul_overflow(other.size - 1, absolute(other.stride), &part) ||
           __builtin_add_overflow(reach, part, &reach))
@@ -116,7 +116,7 @@ void RankMap::invert(List& list, std::int64_t largest) {
 }
 
 // Merged with the last mode if it continues it.
-void RankMap::push_mode(Modes& modes, Mode mode) {
+void RankMap::push_mode(Modes& modes, Digit mode) {
   std::int64_t top;
   if (mode.size == 1) return;
   if (!modes.empty() && !__builtin_mul_overflow(mode.size, mode.stride, &top) &&
@@ -130,7 +130,7 @@ RankMap RankMap::view(std::int64_t offset, const Digits& digits) const {
   RankMap map;
   map.list_ = list_;
   map.first_ = along(offset);
-  for (const Mode& digit : digits.modes()) {
+  for (const Digit& digit : digits.modes()) {
     Modes pieces;  // the least significant first: a digit may step through several of our modes
     std::int64_t size = digit.size, stride = digit.stride, weight = 1;
     for (std::size_t i = modes_.size(); i-- > 0 && size > 1; weight *= modes_[i].size) {
@@ -169,7 +169,7 @@ std::int64_t RankMap::along(std::int64_t position) const {
 
 std::int64_t RankMap::smallest() const {
   std::int64_t value = first_;
-  for (const Mode& mode : modes_)
+  for (const Digit& mode : modes_)
     if (mode.stride < 0) value += (mode.size - 1) * mode.stride;
   return value;
 }
@@ -181,13 +181,13 @@ std::optional<std::int64_t> RankMap::undo(std::int64_t value) const {
   if (left < 0) return std::nullopt;
   std::int64_t position = 0, limit = kNoLimit;
   for (std::size_t taken = 0; taken < modes_.size(); ++taken) {
-    const Mode* mode = modes_.size() == 1 ? modes_.begin() : next_smaller(modes_, limit);
+    const Digit* mode = modes_.size() == 1 ? modes_.begin() : next_smaller(modes_, limit);
     limit = absolute(mode->stride);
     std::int64_t steps = left / limit;
     if (steps >= mode->size) return std::nullopt;
     left -= steps * limit;
     std::int64_t weight = 1;
-    for (const Mode* after = mode + 1; after != modes_.end(); ++after) weight *= after->size;
+    for (const Digit* after = mode + 1; after != modes_.end(); ++after) weight *= after->size;
     position += weight * (mode->stride < 0 ? mode->size - 1 - steps : steps);
   }
   return left == 0 ? std::optional(position) : std::nullopt;
@@ -229,7 +229,7 @@ RankMap RankMap::sorted() const {
   Modes ascending;
   std::int64_t limit = kNoLimit;
   for (std::size_t taken = 0; taken < modes_.size(); ++taken) {
-    const Mode* mode = next_smaller(modes_, limit);
+    const Digit* mode = next_smaller(modes_, limit);
     limit = absolute(mode->stride);
     push_mode(ascending, {mode->size, limit});
   }
@@ -242,7 +242,7 @@ bool RankMap::contains(const RankMap& other) const {
     std::int64_t step = absolute(this->step()), low = smallest(), high = low + step * (size_ - 1);
     std::int64_t other_low = other.smallest(), other_high = other_low;
     bool whole_steps = (other_low - low) % step == 0;
-    for (const Mode& mode : other.modes_) {
+    for (const Digit& mode : other.modes_) {
       other_high += (mode.size - 1) * absolute(mode.stride);
       whole_steps = whole_steps && mode.stride % step == 0;
     }
@@ -267,7 +267,7 @@ bool RankMap::meets(const RankMap& other) const {
 
 Layout RankMap::steps_of(const RankMap& map) {
   IntVector sizes, strides;
-  for (const Mode& mode : map.modes_) {
+  for (const Digit& mode : map.modes_) {
     sizes.push_back(mode.size);
     strides.push_back(mode.stride);
   }
@@ -341,7 +341,7 @@ RankMap RankMap::read_steps(std::int64_t first, TextScanner& scanner) {
   Modes modes;
   for (std::size_t i = 0; i < layout.shape().leaves().size(); ++i)
     push_mode(modes, {layout.shape().leaves()[i], layout.stride().leaves()[i]});
-  for (const Mode& mode : modes)
+  for (const Digit& mode : modes)
     if (mode.stride == 0 || mode.stride == std::numeric_limits<std::int64_t>::min())
       scanner.fail("the steps do not lead to distinct ids");
   RankMap map = strided(first, modes);

@@ -71,13 +71,13 @@ class RankMap {
     std::vector<std::pair<std::int64_t, std::int64_t>> sorted;
     std::optional<std::int64_t> find(std::int64_t id) const;
   };
-  using Modes = InlineVector<Mode, 2>;
+  using Modes = InlineVector<Digit, 2>;
 
   RankMap() = default;
   static RankMap strided(std::int64_t first, Modes modes);
   static void invert(List& list, std::int64_t largest);
   static bool can_be_undone(const Modes& modes);
-  static void push_mode(Modes& modes, Mode mode);
+  static void push_mode(Modes& modes, Digit mode);
   static Layout steps_of(const RankMap& map);
   static RankMap read_steps(std::int64_t first, TextScanner& scanner);
   RankMap listed_view(std::int64_t offset, const Digits& digits) const;

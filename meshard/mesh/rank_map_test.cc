@@ -57,7 +57,7 @@ TEST(RankMap, ViewsLookAtTheSameDevices) {
   TestRandom random;
   for (int round = 0; round < 300; ++round) {
     std::int64_t whole = 1;
-    std::vector<Mode> modes;
+    std::vector<Digit> modes;
     for (std::int64_t i = random.between(1, 4); i > 0; --i) {
       modes.push_back({random.between(1, 4), whole});
       whole *= modes.back().size;
