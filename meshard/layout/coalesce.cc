@@ -27,12 +27,9 @@ Layout coalesce(const Layout& layout) {
 
 Result<Layout> coalesce(const Layout& layout, const IntTuple& profile) {
   if (profile.is_integer()) return coalesce(layout);
-  if (profile.rank() > layout.rank())
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[coalesce] the profile ", profile, " has ", profile.rank(), " elements, ",
-                     layout, " has ", layout.rank(), " modes"));
-  return by_mode(layout, profile.rank(),
-                 [&](const Layout& mode, std::size_t k) { return coalesce(mode, profile[k]); });
+  return by_profile("coalesce", layout, profile, [](const Layout& mode, const IntTuple& element) {
+    return coalesce(mode, element);
+  });
 }
 
 }  // namespace meshard

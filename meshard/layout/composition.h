@@ -1,20 +1,28 @@
 // Composition: one layout after another (row-major).
 #pragma once
 #include "meshard/layout/layout.h"
+#include "meshard/layout/tiler.h"
 
 namespace meshard {
 
-/// `a` after `b`: the function i -> a(b(i)), nested as b is. A mode of b that a's modes cut becomes
-/// a tuple of the pieces. Values of b at or above a.size() run on along a's first mode. A mode of
-/// size 1 keeps as stride what a's first mode makes of it, which says nothing.
+/// `a` after `b`: the function i -> a(b(i)), nested as b is. A mode of b that falls on several
+/// modes of a becomes a tuple of pieces. Values of b at or above a.size() run on along a's first
+/// mode. A mode of size 1 takes its stride from a's first mode, which says nothing.
 ///
-/// Exact: counted in the digits of coalesce(a), the steps of all modes of b never carry, or else
-/// the answer is an error. (What other libraries check, that sizes and strides divide one another,
-/// is neither needed nor enough.)
+/// Never wrong: a mode s:d of b takes its pieces from the modes of coalesce(a), fastest first, and
+/// at each but the first (which takes all that remains) two rules must hold: d and the mode's size
+/// divide one another, and the piece's size divides what remains of s. Published libraries check
+/// the first rule only, and shrink (3,4):(100,1) after 6:1 to 4:1. The pieces of several modes of b
+/// must not add up beyond a mode of a either.
 /// @post composition(a, b)(i) = a(b(i)) for all i in 0..b.size()-1; one mode for each of b's, of
 /// the same size.
-/// @error the steps of a mode of b carry unevenly over a mode of a (the message says which extents
-/// would do), or those of several together; a negative stride in b, unless a has one mode.
+/// @error a rule does not hold (the message names the mode and says what would do); a negative
+/// stride in b, unless coalesce(a) has one mode; values that do not fit 64 bits.
 Result<Layout> composition(const Layout& a, const Layout& b);
+
+/// Mode by mode: `a` itself for none, a after n:1 for an integer, a after a layout, and for a tuple
+/// each of a's first modes after its tiler, the other modes as they are.
+/// @error one of these compositions fails; a tuple with more elements than a has modes.
+Result<Layout> composition(const Layout& a, const Tiler& b);
 
 }  // namespace meshard

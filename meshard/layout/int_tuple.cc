@@ -1,5 +1,6 @@
 #include "meshard/layout/int_tuple.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -78,7 +79,10 @@ std::string IntTuple::to_string() const {
   std::size_t at = 0, leaf = 0;
   auto print = [&](auto&& self) -> void {
     std::int16_t count = profile_[at++];
-    if (count == kLeaf) return append(out, leaves_[leaf++]);
+    if (count == kLeaf) {
+      std::int64_t value = leaves_[leaf++];
+      return value == hole ? append(out, '_') : append(out, value);
+    }
     out += '(';
     for (std::int16_t k = 0; k < count; ++k) {
       if (k > 0) out += ',';
@@ -91,6 +95,7 @@ std::string IntTuple::to_string() const {
 }
 
 IntTuple IntTuple::read(TextScanner& scanner) {
+  if (scanner.accept("_")) return IntTuple(hole);
   if (!scanner.accept("(")) return IntTuple(scanner.integer());
   std::vector<IntTuple> elements;
   scanner.list(")", [&] { elements.push_back(read(scanner)); });
@@ -106,6 +111,10 @@ std::size_t IntTuple::hash() const {
   for (std::int16_t count : profile_) seed = hash_combine(seed, static_cast<std::size_t>(count));
   for (std::int64_t leaf : leaves_) seed = hash_combine(seed, static_cast<std::size_t>(leaf));
   return seed;
+}
+
+bool has_hole(const IntTuple& tuple) {
+  return std::find(tuple.leaves().begin(), tuple.leaves().end(), hole) != tuple.leaves().end();
 }
 
 }  // namespace meshard

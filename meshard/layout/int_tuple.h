@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ class IntView : public std::span<const std::int64_t> {
 };
 
 class TextScanner;
+
+/// In a coordinate, "keep this mode": printed and parsed as `_`. Shapes and strides have none.
+inline constexpr std::int64_t hole = std::numeric_limits<std::int64_t>::min();
 
 /// A value: an integer, or a tuple of IntTuples. `(2,(3,4))`.
 ///
@@ -65,7 +69,7 @@ class IntTuple {
   /// True if the nesting is the same.
   bool congruent(const IntTuple& other) const { return profile_ == other.profile_; }
 
-  /// `4`, `(2,4)`, `((2,2),4)`, `()`.
+  /// `4`, `(2,4)`, `((2,2),4)`, `()`, with holes `(2,_)`.
   std::string to_string() const;
   static Result<IntTuple> parse(std::string_view text);
   static IntTuple read(TextScanner& scanner);
@@ -78,5 +82,8 @@ class IntTuple {
   IntVector leaves_;
   InlineVector<std::int16_t, 8> profile_;  // preorder: kLeaf, or the number of elements
 };
+
+/// True if one of the integers is a hole.
+bool has_hole(const IntTuple& tuple);
 
 }  // namespace meshard

@@ -51,6 +51,17 @@ TEST(IntTuple, ParsesWhatItPrints) {
     EXPECT_FALSE(IntTuple::parse(text).ok()) << text;
 }
 
+TEST(IntTuple, Holes) {
+  IntTuple coordinate{2, IntTuple{hole, 3}};
+  EXPECT_TRUE(has_hole(coordinate));
+  EXPECT_TRUE(has_hole(hole));
+  EXPECT_FALSE(has_hole({2, IntTuple{0, 3}}));
+  EXPECT_FALSE(has_hole(IntTuple()));
+  EXPECT_EQ(coordinate.to_string(), "(2,(_,3))");
+  EXPECT_EQ(IntTuple::parse("(2,( _ ,3))").value(), coordinate);
+  EXPECT_FALSE(IntTuple::parse("_2").ok());
+}
+
 TEST(IntTuple, HashFollowsEquality) {
   EXPECT_EQ((IntTuple{2, 4}).hash(), IntTuple::flat({2, 4}).hash());
   EXPECT_NE((IntTuple{2, 4}).hash(), (IntTuple{IntTuple{2, 4}}).hash());

@@ -57,6 +57,46 @@ inline Layout random_permuted_layout(TestRandom& random) {
   return Layout(compact.shape(), compact.shape().with_leaves(strides));
 }
 
+/// Layouts picked by hand: compact, permuted, scaled, padded, with sizes of 1 and strides of 0,
+/// nested; those of published tests among them.
+inline std::vector<Layout> picked_layouts() {
+  std::vector<Layout> layouts;
+  for (const char* text : {"():()",
+                           "1:0",
+                           "1:1",
+                           "4:1",
+                           "4:0",
+                           "4:2",
+                           "(1,1):(0,0)",
+                           "(3,7):(0,0)",
+                           "(2,4):(0,2)",
+                           "(8,4):(4,1)",
+                           "(8,4):(1,8)",
+                           "(2,4,6):(1,2,8)",
+                           "(2,4,6):(24,6,1)",
+                           "(4,2):(1,16)",
+                           "(2,1,6):(1,7,2)",
+                           "(4,6):(1,6)",
+                           "(4,10):(1,10)",
+                           "(3,2):(2,3)",
+                           "(2,2):(5,2)",
+                           "((2,2),(2,4)):((1,4),(8,2))",
+                           "((4,4),8):((8,2),32)",
+                           "(2,(3,4)):(12,(4,1))",
+                           "((2,(1,2)),3):((24,(9,1)),4)",
+                           "((),4,(5)):((),5,(1))",
+                           "(3,(8,6)):(48,(6,1))",
+                           "((8),2,(3)):((24),1,(4))",
+                           "((3,5,2)):((1,3,15))",
+                           "(2,3):(2,1)",
+                           "(8,2):(1,2)",
+                           "(10,8,6,4):(7,5,3,2)",
+                           "(4,6,8,10):(2,3,5,7)",
+                           "(16,16):(1024,1)"})
+    layouts.push_back(Layout::parse(text).value());
+  return layouts;
+}
+
 /// All values, in the order of the indices.
 inline std::vector<std::int64_t> values_of(const Layout& layout) {
   std::vector<std::int64_t> values;

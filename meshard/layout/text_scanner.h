@@ -33,6 +33,11 @@ class TextScanner {
     skip_blanks();
     return text_.substr(at_).starts_with(token);
   }
+  /// What is not read yet, from the next token on.
+  std::string_view rest() {
+    skip_blanks();
+    return text_.substr(at_);
+  }
   void expect(std::string_view token) {
     if (!accept(token)) fail(cat("expected `", token, "`"));
   }

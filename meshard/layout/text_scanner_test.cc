@@ -13,6 +13,7 @@ TEST(TextScanner, ReadsTokensAndSkipsBlanks) {
   EXPECT_EQ(s.integer(), -12);
   EXPECT_FALSE(s.accept(";"));
   EXPECT_TRUE(s.accept(","));
+  EXPECT_EQ(s.rest(), "\"a b\"  ");
   EXPECT_EQ(s.quoted(), "a b");
   EXPECT_TRUE(s.at_end());
 }

@@ -1,0 +1,44 @@
+#include "meshard/layout/left_inverse.h"
+
+#include "meshard/layout/coalesce.h"
+#include "meshard/layout/sorted_modes.h"
+
+namespace meshard {
+
+Result<Layout> left_inverse(const Layout& layout) {
+  InlineVector<PlacedMode, 6> modes = placed_modes(layout);
+  auto failure = [&](const PlacedMode& mode, std::string_view why) {
+    return Error(ErrorCode::kInvalidArgument, cat("[left_inverse] of ", layout, ": mode ",
+                                                  mode.size, ":", mode.stride, " ", why));
+  };
+  std::int64_t reach = 1;
+  for (const PlacedMode& mode : modes) {
+    if (mode.stride == 0) return Layout(IntTuple(1), IntTuple(0));
+    if (mode.stride < 0) return failure(mode, "has a negative stride");
+    if (mode.stride < reach)
+      return failure(mode, cat("lies within the reach of the smaller strides, ", reach));
+    if (__builtin_mul_overflow(mode.stride, mode.size, &reach))
+      return failure(mode, "has a reach that does not fit 64 bits");
+  }
+  // The value in mixed radix, fastest first: a digit for each mode, and one for the copies that fit
+  // before the next mode (its complement), slower than all modes.
+  IntVector sizes, strides;
+  std::int64_t unit = 1, outside = layout.size();
+  for (const PlacedMode& mode : modes) {
+    std::int64_t copies = mode.stride / unit;
+    sizes.push_back(copies);
+    strides.push_back(outside);
+    if (__builtin_mul_overflow(outside, copies, &outside))
+      return failure(mode, "leaves more between its values than fits 64 bits");
+    unit *= copies;
+    if (unit != mode.stride) break;
+    sizes.push_back(mode.size);
+    strides.push_back(mode.place);
+    unit *= mode.size;
+  }
+  std::reverse(sizes.begin(), sizes.end());
+  std::reverse(strides.begin(), strides.end());
+  return coalesce(Layout(IntTuple::flat(sizes), IntTuple::flat(strides)));
+}
+
+}  // namespace meshard
