@@ -122,8 +122,6 @@ class InlineVector {
     return at;
   }
 
-  operator std::span<const T>() const noexcept { return {data(), size_}; }  // NOLINT: a view
-
   friend bool operator==(const InlineVector& a, const InlineVector& b) {
     if constexpr (std::is_integral_v<T>) {
       return a.size_ == b.size_ && std::memcmp(a.data(), b.data(), a.size_ * sizeof(T)) == 0;

@@ -89,11 +89,24 @@ Mesh::Mesh(std::vector<MeshAxis> axes, RankMap rank_map, SourceLocation where) {
   state->rank_map = std::move(rank_map);
   state->domain = whole;
   state->table = std::make_shared<RootTable>();
-  state->hash = hash_combine(state->hash, state->rank_map.hash());
-  state_ = std::move(state);
+  *this = finished(std::move(state));
 }
 
-// Axes, shape, modes and their part of the hash; what depends on the root is left to the caller.
+// With the hash of what equal_state compares.
+Mesh Mesh::finished(std::shared_ptr<State> state) {
+  State& made = *state;
+  Mesh mesh(std::move(state));
+  made.hash = mesh.base_state().rank_map.hash();
+  for (std::size_t i = 0; i < mesh.rank(); ++i) {
+    made.hash = hash_combine(made.hash, std::hash<std::string>()(mesh.axes()[i].name));
+    made.hash = hash_combine(made.hash, static_cast<std::size_t>(mesh.axes()[i].size));
+    if (std::optional<Digits> digits = mesh.axis_in_base(i))
+      made.hash = hash_combine(made.hash, digits->hash());
+  }
+  return mesh;
+}
+
+// Axes, shape and modes; what depends on the root is left to the caller.
 std::shared_ptr<Mesh::State> Mesh::state_of(const Axes& axes, const Digits& all,
                                             SourceLocation where) {
   auto state = std::make_shared<State>();
@@ -107,8 +120,6 @@ std::shared_ptr<Mesh::State> Mesh::state_of(const Axes& axes, const Digits& all,
     state->shape.push_back(size);
     for (const Digit& mode : axis.digits.modes()) state->modes.push_back(mode);
     state->ends.push_back(static_cast<std::uint16_t>(state->modes.size()));
-    state->hash = hash_combine(state->hash, std::hash<std::string>()(axis.name));
-    state->hash = hash_combine(state->hash, static_cast<std::size_t>(size));
   }
   state->size = all.size();
   return state;
@@ -130,8 +141,7 @@ Mesh Mesh::derive(const Axes& axes, SourceLocation where) const {
   state->rank_map = root_state().rank_map.view(base.offset, all);
   state->root = state_->root ? state_->root : state_;
   state->base = state_->base ? state_->base : state_;
-  state->hash = hash_combine(state->hash, state->rank_map.hash());
-  return Mesh(std::move(state));
+  return finished(std::move(state));
 }
 
 std::optional<std::size_t> Mesh::find_axis(std::string_view name) const {

@@ -262,6 +262,7 @@ class Mesh {
   static Digits merged(const Axes& axes);
   static Result<Digits> cut(const Digits& axis, std::int64_t size, std::int64_t stride);
   static std::shared_ptr<State> state_of(const Axes& axes, const Digits& all, SourceLocation where);
+  static Mesh finished(std::shared_ptr<State> state);
   static std::int64_t read_steps(const IntTuple& shape, Axis& axis, TextScanner& scanner);
   static Mesh read_slice(Axes axes, TextScanner& scanner);
   Mesh derive(const Axes& axes, SourceLocation where) const;

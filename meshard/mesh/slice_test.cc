@@ -94,6 +94,14 @@ TEST(MeshSlice, PrintsAndParses) {
     EXPECT_FALSE(Mesh::parse(text).ok()) << text;
 }
 
+// The same first row, other rows.
+TEST(MeshSlice, EqualityAndHashSeeAllRows) {
+  Mesh pairs({{"rep", 2}, {"shard", 2}}, {0, 2, 4, 6}), cubes({{"rep", 2}, {"a", 2}, {"b", 2}});
+  EXPECT_EQ(pairs["rep"].rank_map(), cubes["rep"].rank_map());
+  EXPECT_NE(pairs["rep"], cubes["rep"]);
+  EXPECT_NE(pairs["rep"].hash(), cubes["rep"].hash());
+}
+
 TEST(MeshPermute, NeedsEveryAxisOnce) {
   Mesh mesh = cube();
   EXPECT_EQ(mesh.permute({"tp", "dp", "cp"}).device_ids().to_vector(),

@@ -1,5 +1,4 @@
 // Mesh::submesh, submeshes: fewer devices, the same root.
-#include "meshard/base/fingerprint.h"
 #include "meshard/mesh/submeshes.h"
 
 namespace meshard {
@@ -14,8 +13,7 @@ Mesh Mesh::submesh_at(const Axes& axes, std::int64_t index, SourceLocation where
   state->rank_map = root_state().rank_map.view(state->offset, all);
   state->root = state_->root ? state_->root : state_;
   state->domain = all.sorted();
-  state->hash = hash_combine(state->hash, state->rank_map.hash());
-  return Mesh(std::move(state));
+  return finished(std::move(state));
 }
 
 std::optional<Mesh> Mesh::submesh(const AxisNames& names, std::int64_t device_id,

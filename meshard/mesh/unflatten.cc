@@ -7,6 +7,9 @@ namespace meshard {
 Mesh::Axes Mesh::parts_of(const Axis& axis, const std::vector<MeshAxis>& parts,
                           SourceLocation where) const {
   check_mesh_axes(parts, where);
+  if (parts.empty())
+    throw_invalid(where, "[mesh] no parts for axis \"", axis.name, "\" of ", *this,
+                  "; squeeze drops axes of size 1");
   std::int64_t size = 1;
   for (const MeshAxis& part : parts) size *= part.size;
   if (size != axis.digits.size())

@@ -46,6 +46,7 @@ TEST(MeshUnflatten, Errors) {
         mesh.unflatten("x", {{"a", 0}, {"b", 4}});
       },
       invalid, {"size 0"}));
+  EXPECT_TRUE(throws_error([&] { mesh.unflatten("x", {}); }, invalid, {"no parts", "squeeze"}));
   EXPECT_TRUE(throws_error(
       [&] {
         mesh.unflatten("y", {{"a", 12}});
