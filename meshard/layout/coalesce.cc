@@ -3,16 +3,33 @@
 #include "meshard/layout/by_mode.h"
 
 namespace meshard {
+namespace {
+
+// Whether outer:outer_stride continues size:stride without a gap.
+bool continues(std::int64_t outer_stride, std::int64_t size, std::int64_t stride) {
+  std::int64_t reach;  // what does not fit 64 bits is no stride either
+  return !__builtin_mul_overflow(size, stride, &reach) && outer_stride == reach;
+}
+
+bool is_coalesced(const Layout& layout) {
+  std::span<const std::int64_t> sizes = layout.shape().leaves(), strides = layout.stride().leaves();
+  if (layout.shape().is_integer()) return sizes[0] > 1;
+  if (!layout.shape().is_flat() || sizes.size() < 2) return false;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] == 1 || (i > 0 && continues(strides[i - 1], sizes[i], strides[i]))) return false;
+  return true;
+}
+
+}  // namespace
 
 Layout coalesce(const Layout& layout) {
+  if (is_coalesced(layout)) return layout;
   std::span<const std::int64_t> sizes = layout.shape().leaves();
   std::span<const std::int64_t> strides = layout.stride().leaves();
   IntVector size, stride;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 1) continue;
-    std::int64_t reach;  // what does not fit 64 bits is no stride either
-    if (!size.empty() && !__builtin_mul_overflow(sizes[i], strides[i], &reach) &&
-        stride.back() == reach) {
+    if (!size.empty() && continues(stride.back(), sizes[i], strides[i])) {
       size.back() *= sizes[i];
       stride.back() = strides[i];
     } else {
@@ -20,9 +37,9 @@ Layout coalesce(const Layout& layout) {
       stride.push_back(strides[i]);
     }
   }
-  if (size.empty()) return Layout(IntTuple(1), IntTuple(0));
-  if (size.size() == 1) return Layout(IntTuple(size[0]), IntTuple(stride[0]));
-  return Layout(IntTuple::flat(size), IntTuple::flat(stride));
+  if (size.empty()) return Layout(1, 0, layout);
+  if (size.size() == 1) return Layout(size[0], stride[0], layout);
+  return Layout(IntTuple::flat(std::move(size)), IntTuple::flat(std::move(stride)), layout);
 }
 
 Result<Layout> coalesce(const Layout& layout, const IntTuple& profile) {

@@ -1,6 +1,5 @@
 #include "meshard/layout/complement.h"
 
-#include "meshard/layout/coalesce.h"
 #include "meshard/layout/sorted_modes.h"
 
 namespace meshard {
@@ -19,16 +18,22 @@ Result<Layout> complement(const Layout& layout, std::int64_t cotarget) {
     if (mode.stride < reach)
       return failure(cat("mode ", mode.size, ":", mode.stride,
                          " lies within the reach of the smaller strides, ", reach));
-    sizes.push_back(mode.stride / reach);
-    strides.push_back(reach);
+    std::int64_t copies = mode.stride / reach;
+    if (copies > 1) {
+      sizes.push_back(copies);
+      strides.push_back(reach);
+    }
     if (__builtin_mul_overflow(mode.stride, mode.size, &reach))
       return failure("its reach does not fit 64 bits");
   }
-  sizes.push_back((cotarget - 1) / reach + 1);
-  strides.push_back(reach);
+  if (cotarget > reach) {
+    sizes.push_back((cotarget - 1) / reach + 1);
+    strides.push_back(reach);
+  }
+  // Coalesced already: between two of these modes lies one of the layout, of size above 1.
   std::reverse(sizes.begin(), sizes.end());
   std::reverse(strides.begin(), strides.end());
-  return coalesce(Layout(IntTuple::flat(sizes), IntTuple::flat(strides)));
+  return Layout::of_modes(std::move(sizes), std::move(strides));
 }
 
 }  // namespace meshard

@@ -9,11 +9,6 @@
 namespace meshard {
 namespace {
 
-// What one integer of b's shape becomes, fastest first.
-struct Pieces {
-  IntVector sizes, strides;
-};
-
 // coalesce(a); with a first mode of size 1 if b reaches beyond a's indices, which run on along it.
 Layout modes_for(const Layout& a, const Layout& b) {
   Layout modes = coalesce(a);
@@ -29,7 +24,7 @@ Layout modes_for(const Layout& a, const Layout& b) {
   for (std::int64_t stride : modes.stride().leaves()) strides.push_back(stride);
   std::int64_t reach;
   if (!__builtin_mul_overflow(kept[1], strides[1], &reach) && reach == outer) return modes;
-  return Layout(IntTuple::flat(kept), IntTuple::flat(strides));
+  return Layout::of_modes(std::move(kept), std::move(strides));
 }
 
 /// Composes the modes of b, one after the other, with the modes of a.
@@ -45,34 +40,31 @@ class Composer {
 
   Layout compose() {
     std::span<const std::int64_t> counts = b_.shape().leaves(), steps = b_.stride().leaves();
-    std::vector<Pieces> cut;  // stays empty as long as each mode is one piece
-    IntVector strides(counts.size());
+    IntVector ends;  // of the pieces of each integer of b's shape
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      Pieces pieces;
-      cut_mode(counts[i], steps[i], pieces);
-      if (pieces.sizes.size() > 1 && cut.empty())
-        for (std::size_t k = 0; k < i; ++k) cut.push_back({{counts[k]}, {strides[k]}});
-      if (pieces.sizes.size() == 1) strides[i] = pieces.strides[0];
-      if (pieces.sizes.size() > 1 || !cut.empty()) cut.push_back(std::move(pieces));
+      std::size_t begin = piece_sizes_.size();
+      cut_mode(counts[i], steps[i]);
+      std::reverse(piece_sizes_.begin() + begin, piece_sizes_.end());
+      std::reverse(piece_strides_.begin() + begin, piece_strides_.end());
+      ends.push_back(static_cast<std::int64_t>(piece_sizes_.size()));
     }
-    if (cut.empty()) return Layout(b_.shape(), b_.shape().with_leaves(strides));
-    std::size_t at = 0;
-    IntTuple shape = nested(b_.shape(), cut, &Pieces::sizes, at);
-    at = 0;
-    return Layout(std::move(shape), nested(b_.shape(), cut, &Pieces::strides, at));
+    if (piece_sizes_.size() == counts.size())
+      return Layout(b_.shape(), b_.shape().with_leaves(piece_strides_));
+    return Layout(nested(b_.shape(), piece_sizes_, ends), nested(b_.shape(), piece_strides_, ends));
   }
 
  private:
   std::span<const std::int64_t> sizes() const { return modes_.shape().leaves(); }
   std::span<const std::int64_t> strides() const { return modes_.stride().leaves(); }
 
-  void cut_mode(std::int64_t count, std::int64_t step, Pieces& pieces) {
+  // Appends the pieces of the mode count:step, fastest first.
+  void cut_mode(std::int64_t count, std::int64_t step) {
     auto add = [&](std::int64_t size, std::int64_t distance, std::size_t k) {
       std::int64_t stride;
       if (__builtin_mul_overflow(distance, strides()[k], &stride))
         refuse("the values do not fit 64 bits");
-      pieces.sizes.push_back(size);
-      pieces.strides.push_back(stride);
+      piece_sizes_.push_back(size);
+      piece_strides_.push_back(stride);
     };
     if (step == 0 || sizes().size() == 1) return add(count, step, 0);
     if (step < 0) refuse(cat("mode ", count, ":", step, " has a negative stride"));
@@ -100,17 +92,21 @@ class Composer {
     add(rest, distance, 0);
   }
 
-  static IntTuple nested(const IntTuple& profile, const std::vector<Pieces>& leaves,
-                         IntVector Pieces::*member, std::size_t& at) {
-    if (profile.is_integer()) {
-      const IntVector& values = leaves[at++].*member;
-      if (values.size() == 1) return IntTuple(values[0]);
-      return IntTuple::flat(IntVector(values.rbegin(), values.rend()));
-    }
-    std::vector<IntTuple> elements;
-    for (std::size_t k = 0; k < profile.rank(); ++k)
-      elements.push_back(nested(profile[k], leaves, member, at));
-    return IntTuple(std::span<const IntTuple>(elements));
+  // `profile` with each integer replaced by its pieces.
+  static IntTuple nested(const IntTuple& profile, const IntVector& pieces, const IntVector& ends) {
+    std::size_t leaf = 0;
+    std::int64_t at = 0;
+    auto build = [&](auto&& self, const IntTuple& node) -> IntTuple {
+      std::vector<IntTuple> elements;
+      if (!node.is_integer()) {
+        for (std::size_t k = 0; k < node.rank(); ++k) elements.push_back(self(self, node[k]));
+        return IntTuple(std::span<const IntTuple>(elements));
+      }
+      IntVector values(pieces.begin() + at, pieces.begin() + ends[leaf]);
+      at = ends[leaf++];
+      return values.size() == 1 ? IntTuple(values[0]) : IntTuple::flat(std::move(values));
+    };
+    return build(build, profile);
   }
 
   std::string mode(std::size_t k) const { return cat(sizes()[k], ":", strides()[k]); }
@@ -135,6 +131,7 @@ class Composer {
   const Layout& a_;
   const Layout& b_;
   Layout modes_;
+  IntVector piece_sizes_, piece_strides_;  // of all integers of b's shape, one after the other
   IntVector used_;  // the largest digits that all modes so far reach together
 };
 

@@ -12,7 +12,7 @@ Layout filter(const Layout& layout) {
     sizes.push_back(layout.shape().leaves()[i]);
     strides.push_back(layout.stride().leaves()[i]);
   }
-  return coalesce(Layout(IntTuple::flat(sizes), IntTuple::flat(strides)));
+  return coalesce(Layout::of_modes(std::move(sizes), std::move(strides)));
 }
 
 Result<Layout> filter(const Layout& layout, const IntTuple& profile) {

@@ -24,7 +24,7 @@ std::optional<Layout> from_values(IntView values) {
   }
   std::reverse(sizes.begin(), sizes.end());
   std::reverse(strides.begin(), strides.end());
-  Layout layout = coalesce(Layout(IntTuple::flat(sizes), IntTuple::flat(strides)));
+  Layout layout = coalesce(Layout::of_modes(std::move(sizes), std::move(strides)));
   for (std::size_t i = 0; i < count; ++i)
     if (layout(static_cast<std::int64_t>(i)) != values[i] - values[0]) return std::nullopt;
   return layout;

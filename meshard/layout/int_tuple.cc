@@ -19,16 +19,12 @@ IntTuple::IntTuple(std::span<const IntTuple> elements) {
   }
 }
 
-IntTuple IntTuple::flat(IntView values) {
-  if (values.size() > static_cast<std::size_t>(std::numeric_limits<std::int16_t>::max()))
-    throw_invalid({}, "[int_tuple] too many elements: ", values.size());
-  IntTuple tuple;
-  tuple.profile_[0] = static_cast<std::int16_t>(values.size());
-  for (std::int64_t value : values) {
-    tuple.leaves_.push_back(value);
-    tuple.profile_.push_back(kLeaf);
-  }
-  return tuple;
+IntTuple::IntTuple(IntVector&& values, Flat) : leaves_(std::move(values)) {
+  if (leaves_.size() > static_cast<std::size_t>(std::numeric_limits<std::int16_t>::max()))
+    throw_invalid({}, "[int_tuple] too many elements: ", leaves_.size());
+  profile_.reserve(leaves_.size() + 1);
+  profile_.push_back(static_cast<std::int16_t>(leaves_.size()));
+  for (std::size_t i = 0; i < leaves_.size(); ++i) profile_.push_back(kLeaf);
 }
 
 IntTuple IntTuple::operator[](std::size_t i) const {

@@ -49,8 +49,14 @@ class IntTuple {
       : IntTuple(std::span<const IntTuple>(elements.begin(), elements.size())) {}
   explicit IntTuple(std::span<const IntTuple> elements);
   /// A tuple of integers.
-  static IntTuple flat(IntView values);
+  static IntTuple flat(IntView values) { return flat(IntVector(values.begin(), values.end())); }
+  template <std::same_as<IntVector> List>  // an rvalue: not copied
+  static IntTuple flat(List&& values) {
+    return IntTuple(std::move(values), Flat());
+  }
 
+  /// True for a tuple of integers, and for `()`.
+  bool is_flat() const { return profile_.size() == leaves_.size() + 1; }
   bool is_integer() const { return profile_[0] == kLeaf; }
   /// @pre is_integer()
   std::int64_t value() const { return leaves_[0]; }
@@ -79,6 +85,8 @@ class IntTuple {
 
  private:
   static constexpr std::int16_t kLeaf = -1;
+  struct Flat {};
+  IntTuple(IntVector&& values, Flat);
   IntVector leaves_;
   InlineVector<std::int16_t, 8> profile_;  // preorder: kLeaf, or the number of elements
 };

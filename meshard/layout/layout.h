@@ -23,6 +23,9 @@ class Layout {
   explicit Layout(IntTuple shape);
   /// @error shape and stride differ in nesting; a size below 1; size or cosize do not fit 64 bits.
   Layout(IntTuple shape, IntTuple stride);
+  /// The modes sizes[k]:strides[k], of one integer each: `s:d` for one mode, `1:0` for none.
+  /// @error as above.
+  static Layout of_modes(IntVector&& sizes, IntVector&& strides);
 
   const IntTuple& shape() const { return shape_; }
   const IntTuple& stride() const { return stride_; }
@@ -41,6 +44,7 @@ class Layout {
   std::int64_t operator()(std::int64_t index) const;
   /// The value at a coordinate: an element for each mode, each an index of that mode or nested as
   /// it is.
+  /// @pre no holes (see slice.h)
   /// @error the coordinate does not fit the shape's nesting.
   std::int64_t operator()(const IntTuple& coordinate) const;
 
@@ -54,6 +58,14 @@ class Layout {
   }
 
  private:
+  friend Layout coalesce(const Layout& layout);
+  // The function of `other`, written otherwise.
+  Layout(IntTuple shape, IntTuple stride, const Layout& other)
+      : shape_(std::move(shape)),
+        stride_(std::move(stride)),
+        size_(other.size_),
+        cosize_(other.cosize_) {}
+
   IntTuple shape_;
   IntTuple stride_;
   std::int64_t size_ = 1;

@@ -1,5 +1,7 @@
 #include "meshard/layout/layout.h"
 
+#include <set>
+
 #include "meshard/layout/coordinate.h"
 #include "meshard/layout/layout_testutil.h"
 #include "tests/support/matchers.h"
@@ -61,7 +63,34 @@ TEST(Layout, ParsesWhatItPrints) {
     EXPECT_FALSE(Layout::parse(text).ok()) << text;
 }
 
+TEST(Layout, HashFollowsEquality) {
+  EXPECT_EQ(Layout(IntTuple{2, 4}).hash(), Layout({2, 4}, {4, 1}).hash());
+  std::set<std::size_t> hashes;
+  std::vector<Layout> layouts = {Layout(),         Layout(IntTuple{IntTuple()}),
+                                 Layout(4, 4),     Layout(3, 3),
+                                 Layout({4}, {4}), Layout(4, 1)};
+  for (const Layout& layout : layouts) hashes.insert(layout.hash());
+  EXPECT_EQ(hashes.size(), layouts.size());
+}
+
+TEST(Layout, OfModes) {
+  EXPECT_EQ(Layout::of_modes({2, 4}, {4, 1}).to_string(), "(2,4):(4,1)");
+  EXPECT_EQ(Layout::of_modes({4}, {3}).to_string(), "4:3");
+  EXPECT_EQ(Layout::of_modes({}, {}).to_string(), "1:0");
+}
+
 TEST(Layout, Errors) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        Layout({2, 3}, {hole, 1});
+      },
+      ErrorCode::kInvalidArgument, {"hole", "(_,1)"}));
+  EXPECT_FALSE(Layout::parse("(2,_):(3,1)").ok());
+  EXPECT_TRUE(throws_error(
+      [] {
+        Layout({IntTuple(std::int64_t{1} << 40), std::int64_t{1} << 40}, {0, 0});
+      },
+      ErrorCode::kInvalidArgument, {"64 bits"}));
   EXPECT_TRUE(throws_error(
       [] {
         Layout({2, 4}, IntTuple(1));

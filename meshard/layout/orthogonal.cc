@@ -12,7 +12,7 @@ bool is_orthogonal(const Layout& layout) {
     if (mode.stride == 0) return false;
     if (mode.stride < 0 && __builtin_sub_overflow(0, mode.stride, &mode.stride)) return false;
   }
-  std::sort(modes.begin(), modes.end());
+  sort_modes(modes);
   for (std::size_t i = 1; i < modes.size(); ++i) {
     std::int64_t reach;
     if (__builtin_mul_overflow(modes[i - 1].stride, modes[i - 1].size, &reach) ||

@@ -16,7 +16,7 @@ Layout right_inverse(const Layout& layout) {
   }
   std::reverse(sizes.begin(), sizes.end());
   std::reverse(strides.begin(), strides.end());
-  return coalesce(Layout(IntTuple::flat(sizes), IntTuple::flat(strides)));
+  return coalesce(Layout::of_modes(std::move(sizes), std::move(strides)));
 }
 
 }  // namespace meshard

@@ -1,6 +1,6 @@
 // The modes of a layout in the order of their strides.
 #pragma once
-#include <algorithm>
+#include <utility>
 
 #include "meshard/layout/layout.h"
 
@@ -13,13 +13,21 @@ struct Mode {
   friend auto operator<=>(const Mode&, const Mode&) = default;
 };
 
+/// Sorts a few modes by insertion, which std::sort comes to after much ado.
+template <class ModeList>
+void sort_modes(ModeList& modes) {
+  for (std::size_t i = 1; i < modes.size(); ++i)
+    for (std::size_t k = i; k > 0 && modes[k] < modes[k - 1]; --k)
+      std::swap(modes[k], modes[k - 1]);
+}
+
 /// The modes of size above 1, smallest stride first.
 inline InlineVector<Mode, 6> sorted_modes(const Layout& layout) {
   std::span<const std::int64_t> sizes = layout.shape().leaves(), strides = layout.stride().leaves();
   InlineVector<Mode, 6> modes;
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] > 1) modes.push_back({strides[i], sizes[i]});
-  std::sort(modes.begin(), modes.end());
+  sort_modes(modes);
   return modes;
 }
 
@@ -38,7 +46,7 @@ inline InlineVector<PlacedMode, 6> placed_modes(const Layout& layout) {
   std::int64_t place = 1;
   for (std::size_t i = sizes.size(); i-- > 0; place *= sizes[i])
     if (sizes[i] > 1) modes.push_back({strides[i], sizes[i], place});
-  std::sort(modes.begin(), modes.end());
+  sort_modes(modes);
   return modes;
 }
 
