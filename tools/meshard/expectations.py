@@ -1,0 +1,40 @@
+"""What the checks of single subcommands share: runs the program and counts what holds."""
+import subprocess
+import sys
+
+
+class Checks:
+    """Runs `TOOL SUBCOMMAND ...` and compares what comes back."""
+
+    def __init__(self, subcommand):
+        self.command = [sys.argv[1], subcommand]
+        self.passed, self.failed = 0, 0
+
+    def run(self, *arguments):
+        done = subprocess.run([*self.command, *arguments], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def check(self, what, condition, shown=""):
+        if condition:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"failed: {what}\n{shown}")
+
+    def prints(self, arguments, *parts):
+        """The program succeeds, and each part stands in what it prints."""
+        code, out, err = self.run(*arguments)
+        for part in parts:
+            self.check(f"{arguments}: {part!r}", code == 0 and part in out, out + err)
+
+    def refuses(self, arguments, *parts):
+        """The program ends with 1 and names each part in the first line of its message."""
+        code, _, err = self.run(*arguments)
+        first = err.split("\n")[0]
+        self.check(f"{arguments} is an error", code == 1 and first.startswith("meshard: "), err)
+        for part in parts:
+            self.check(f"{arguments}: {part!r}", part in err, err)
+
+    def end(self):
+        print(f"{self.passed} passed, {self.failed} failed")
+        sys.exit(1 if self.failed else 0)

@@ -1,0 +1,70 @@
+// meshard layout: what an expression of layouts gives.
+#include "meshard/layout/layout.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "meshard/layout/grid_picture.h"
+#include "meshard/layout/injective.h"
+#include "meshard/layout/orthogonal.h"
+#include "meshard/layout/picture.h"
+#include "tools/meshard/layout_expression.h"
+#include "tools/meshard/subcommands.h"
+#include "tools/meshard/write_file.h"
+
+namespace meshard::tool {
+namespace {
+
+constexpr std::int64_t kMostValues = 1 << 20;
+
+struct LayoutOptions {
+  std::string expression, svg;
+  bool no_picture = false, values = false;
+};
+
+void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
+std::string all_values(const OffsetLayout& result) {
+  if (result.layout.size() > kMostValues)
+    throw_invalid({}, "[layout] ", result.layout.size(),
+                  " values are too many to list; the most is ", kMostValues);
+  std::string out = "values     ";
+  for (std::int64_t i = 0; i < result.layout.size(); ++i)
+    append(out, cat(' ', result.offset + result.layout(i)));
+  return out + '\n';
+}
+
+int run(const LayoutOptions& options) {
+  ExpressionResult result = evaluate(options.expression);
+  if (const std::int64_t* value = std::get_if<std::int64_t>(&result)) {
+    print(cat(*value, '\n'));
+    return 0;
+  }
+  const OffsetLayout& offset_layout = std::get<OffsetLayout>(result);
+  const Layout& layout = offset_layout.layout;
+  print(cat("layout      ", layout, '\n'));
+  if (offset_layout.offset != 0) print(cat("offset      ", offset_layout.offset, '\n'));
+  print(cat("size        ", layout.size(), "\ncosize      ", layout.cosize(), "\ninjective   ",
+            is_injective(layout) ? "yes" : "no", "\northogonal  ",
+            is_orthogonal(layout) ? "yes" : "no", '\n'));
+  if (options.values) print(all_values(offset_layout));
+  if (!options.no_picture && layout.size() <= kMostCells) print(picture(layout));
+  if (!options.svg.empty()) write_file(options.svg, picture_svg(layout));
+  return 0;
+}
+
+}  // namespace
+
+void add_layout(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<LayoutOptions>();
+  CLI::App* command = app.add_subcommand("layout", "What does an expression of layouts give?");
+  command->footer(std::string(kLayoutExpressions));
+  command->add_option("expression", options->expression, "such as \"(2,4):(4,1) o (2,2)\"")
+      ->required();
+  command->add_flag("--values", options->values, "list the values");
+  command->add_flag("--no-picture", options->no_picture, "leave the picture out");
+  command->add_option("--svg", options->svg, "write the picture to this file");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace meshard::tool

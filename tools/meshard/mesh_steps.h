@@ -1,0 +1,33 @@
+// The texts that `meshard mesh` takes: meshes, and operations on them.
+#pragma once
+#include <string_view>
+
+#include "meshard/mesh/mesh.h"
+
+namespace meshard::tool {
+
+/// `mesh<data=2, model=4>` in any form that a mesh prints, or only its axes: `data=2,model=4`.
+/// `devices` replaces the device ids unless it is empty: `4,5,6,7`, `0,2,...,14`, or as a mesh
+/// prints them.
+/// @error what the texts or the mesh say.
+Mesh read_mesh(std::string_view text, std::string_view devices);
+
+/// The mesh after one step. kMeshSteps lists the forms.
+/// @error the step is not one of them; what the operation says; a submesh of a device outside.
+Mesh apply_step(const Mesh& mesh, std::string_view step);
+
+inline constexpr std::string_view kMeshSteps =
+    "Steps, each on what the one before it gave:\n"
+    "  slice:data,model           these axes; the others become rows\n"
+    "  permute:model,data         all axes in another order\n"
+    "  flatten   flatten:NAME     all axes as one; its name is remembered by the root\n"
+    "  flatten:a+b=NAME           some axes as one\n"
+    "  unflatten:model:x=2,y=2    an axis as several, the most significant first\n"
+    "  reshape:a=4,b=2            other axes over the same positions\n"
+    "  rename:a=b,c=d             a is b from now on, and c is d\n"
+    "  squeeze   squeeze:a,b      without the axes of size 1, or without these\n"
+    "  unsqueeze:one@0            a new axis of size 1, before axis 0\n"
+    "  submesh:data,model@5       the devices that differ from device 5 along these axes only\n"
+    "  root   base   as_root      what the mesh derives from; a root of its own\n";
+
+}  // namespace meshard::tool
