@@ -1,0 +1,126 @@
+"""Runs meshard-conformance on small golden folders: counts, rules, skipped tags, unknown files, failures."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = sys.argv[1]
+checks = 0
+
+
+def expect(what, condition, shown=""):
+    global checks
+    checks += 1
+    if not condition:
+        sys.exit(f"failed: {what}\n{shown}")
+
+
+def run(files, *options):
+    """Exit code, standard output and what --observe wrote, for a folder of `files`: path -> JSON or text."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            path = pathlib.Path(folder, "data", name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content if isinstance(content, str) else json.dumps(content))
+        observed = pathlib.Path(folder, "observed.json")
+        done = subprocess.run([PROGRAM, "--data", f"{folder}/data", "--observe", observed, *options],
+                              capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout, json.loads(observed.read_text())
+
+
+def size_case(name, recorded, tags=()):
+    """The size of (2,3):(3,1), which is 6."""
+    return {"name": name, "tags": list(tags), "expect": recorded,
+            "input": {"fn": "size", "layout": {"shape": [2, 3], "stride": [3, 1]}}}
+
+
+def composition_case(recorded):
+    """(3,4):(100,1) after 6:1, which is no layout: 0 1 2 3 100 101."""
+    return {"name": "cut", "tags": [], "expect": recorded,
+            "input": {"fn": "composition", "a": {"shape": [3, 4], "stride": [100, 1]},
+                      "b": {"shape": 6, "stride": 1}}}
+
+
+# What passes, what a rule decides, what nobody knows.
+words = {"name": "in_words", "tags": [], "input": {"fn": "fold"}, "expect": 1}
+code, out, observed = run({"pycute.json": [size_case("right", 6), size_case("odd", 7, ["quirk"]), words],
+                           "notes/other.json": [1, 2, 3]})
+expect("exit code 0", code == 0, out)
+expect("the counts of a file", "pycute.json: 1 passed, 0 failed, 1 by rule, 1 unknown\n" in out, out)
+expect("the rule and its count", "  by rule quirk: 1\n" in out, out)
+expect("a file nobody knows", "notes/other.json: 0 passed, 0 failed, 0 by rule, 3 unknown; no suite" in out, out)
+expect("the last line", out.endswith("\n2 passed, 0 failed\n"), out)
+expect("raw answers", observed == {"pycute.json": [{"name": "right", "answer": {"expect": 6}},
+                                                   {"name": "odd", "answer": {"expect": 6}},
+                                                   {"name": "in_words", "answer": None}]}, observed)
+
+# A failure names the case and both values.
+code, out, _ = run({"pycute.json": [size_case("wrong", 7), size_case("right", 6)]})
+expect("exit code 1", code == 1, out)
+expect("the failure", "  FAILED wrong: ours 6, recorded 7\n" in out, out)
+expect("failures are counted", out.endswith("\n1 passed, 1 failed\n"), out)
+code, out, _ = run({"pycute.json": "[{"})
+expect("a broken file fails", code == 1 and "FAILED (the file)" in out, out)
+
+# The rule exact-composition looks at the recorded values, not at the case.
+code, out, observed = run({"pycute.json": [composition_case({"shape": 4, "stride": 1})]})
+expect("a recorded result that is too short", code == 0 and "by rule exact-composition: 1" in out, out)
+expect("its raw answer is an error", "expect_error" in observed["pycute.json"][0]["answer"], observed)
+code, out, _ = run({"pycute.json": [composition_case({"shape": 6, "stride": 1})]})
+expect("a recorded result with a wrong value", code == 0 and "by rule exact-composition: 1" in out, out)
+right = {"shape": 4, "stride": 1}
+case = composition_case(right)
+case["input"]["b"] = {"shape": 4, "stride": 1}
+code, out, _ = run({"pycute.json": [case | {"expect": right | {"values": [0, 1, 2, 3]}}]})
+expect("no rule where ours is right", code == 0 and "by rule" not in out.replace("0 by rule", ""), out)
+
+# Tags.
+cases = [size_case("wrong", 7, ["slow"]), size_case("odd", 7, ["quirk"]), size_case("right", 6, ["x"])]
+code, out, observed = run({"pycute.json": cases}, "--skip-tag", "slow", "--skip-tag", "quirk")
+expect("skipped", code == 0 and "1 passed, 0 failed, 0 by rule, 0 unknown, 2 skipped\n" in out, out)
+expect("skipped cases are not observed", len(observed["pycute.json"]) == 1, observed)
+
+
+
+def reversed_mesh(group_ranks, local_rank, group_id, other_id):
+    """A program over devices 1, 0 in this order, seen from rank 0: make a mesh, ask for its group."""
+    common = {"ndim": 1, "shape": [2], "size": 2, "names": ["a"], "layout": [[[2], [1]]], "root": "self",
+              "same_object_as": None, "equal_to": [], "groups_by_dim": [[[1, 0]]], "new_groups": 0}
+    view = {"mesh": [1, 0], "coordinate": [1], "group_ranks": [group_ranks], "group_ids": [group_id],
+            "local_ranks": [local_rank]}
+    ops = [{"op": "mesh", "as": "m", "ranks": [1, 0], "names": ["a"]},
+           {"op": "get_group", "on": "m", "dim": "a"}]
+    answers = [{"common": common, "views": {"0": view}},
+               {"views": {"0": {"group_ranks": group_ranks, "group_id": other_id}}}]
+    return {"name": "reversed", "tags": [], "expect": answers,
+            "input": {"world_size": 2, "observe": [0], "ops": ops}}
+
+
+# Programs: the reference sorts a group and shares the world's; what is neither of the two fails.
+code, out, _ = run({"mesh_ops.json": [reversed_mesh([1, 0], 1, "0.0", "0.0")]})
+expect("a program without a rule", code == 0 and "mesh_ops.json: 1 passed, 0 failed, 0 by rule" in out, out)
+code, out, _ = run({"mesh_ops.json": [reversed_mesh([0, 1], 0, "world", "world")]})
+expect("two rules in a program", code == 0 and "mesh_ops.json: 0 passed, 0 failed, 1 by rule" in out
+       and "by rule group-in-mesh-order: 1" in out and "by rule one-group-per-axis: 1" in out, out)
+code, out, _ = run({"mesh_ops.json": [reversed_mesh([0, 1], 1, "0.0", "0.0")]})
+expect("a place that is in neither order", code == 1 and "local rank: ours 1, recorded 1" in out, out)
+code, out, _ = run({"mesh_ops.json": [reversed_mesh([0, 2], 0, "0.0", "0.0")]})
+expect("other ranks in a group", code == 1 and "group_ranks" in out, out)
+sliced = {"name": "order", "tags": [], "expect": [{}, {"error": {"type": "KeyError", "code": "slice_order"}}],
+          "input": {"world_size": 4, "observe": [],
+                    "ops": [{"op": "init", "as": "m", "shape": [2, 2], "names": ["a", "b"]},
+                            {"op": "slice", "as": "s", "on": "m", "names": ["b", "a"]}]}}
+code, out, _ = run({"mesh_ops.json": [sliced]})
+expect("the rule slice-any-order", code == 0 and "by rule slice-any-order: 1" in out, out)
+sliced["expect"][1]["error"]["code"] = "slice_overlap"
+code, out, _ = run({"mesh_ops.json": [sliced]})
+expect("no rule for another refusal", code == 1 and "ours is an answer" in out, out)
+sliced["input"]["ops"][1]["op"] = "fold"
+code, out, _ = run({"mesh_ops.json": [sliced]})
+expect("an unknown operation", code == 0 and "0 by rule, 1 unknown" in out, out)
+
+for wrong in ([], ["--data"], ["--data", "/nowhere/at/all"], ["--all"]):
+    done = subprocess.run([PROGRAM, *wrong], capture_output=True, text=True, timeout=60)
+    expect(f"usage after {wrong}", done.returncode == 2 and "usage:" in done.stderr, done.stderr)
+print(f"{checks} passed, 0 failed")

@@ -1,0 +1,71 @@
+// meshard-conformance: meshard's answers beside those recorded from other implementations.
+#include <fstream>
+#include <iostream>
+
+#include "tools/conformance/report.h"
+
+namespace meshard::conformance {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: meshard-conformance --data DIR [--skip-tag TAG]... [--observe OUT.json]\n"
+    "\n"
+    "Walks DIR for golden files (*.json), runs the cases of those it knows by name, and prints a\n"
+    "line for each file and each failure. Exit code: 0 if none failed, 1 otherwise, 2 for a wrong\n"
+    "command line.\n"
+    "\n"
+    "  --data DIR          where the golden files are\n"
+    "  --skip-tag TAG      leave out cases with this tag; may be given more than once\n"
+    "  --observe OUT.json  write our raw answers, before any rule: file name -> [{name, answer}]\n";
+
+struct Arguments {
+  RunOptions options;
+  std::string observe_path;
+};
+
+/// Fills `arguments`; a message if the command line is wrong.
+std::string read_arguments(int argc, char** argv, Arguments& arguments) {
+  for (int i = 1; i < argc; ++i) {
+    std::string option = argv[i];
+    bool known = option == "--data" || option == "--skip-tag" || option == "--observe";
+    if (!known) return "there is no option " + option;
+    if (++i == argc) return option + " needs a value";
+    if (option == "--data") arguments.options.data = argv[i];
+    if (option == "--skip-tag") arguments.options.skipped_tags.emplace_back(argv[i]);
+    if (option == "--observe") arguments.observe_path = argv[i];
+  }
+  arguments.options.observe = !arguments.observe_path.empty();
+  if (arguments.options.data.empty()) return "--data is missing";
+  if (!std::filesystem::is_directory(arguments.options.data))
+    return arguments.options.data.string() + " is not a folder";
+  return {};
+}
+
+int run(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::cout << kUsage;
+    return 0;
+  }
+  Arguments arguments;
+  if (std::string wrong = read_arguments(argc, argv, arguments); !wrong.empty()) {
+    std::cerr << "meshard-conformance: " << wrong << "\n\n" << kUsage;
+    return 2;
+  }
+  RunReport report = run_all(arguments.options, std::cout);
+  if (arguments.options.observe) {
+    std::ofstream file(arguments.observe_path);
+    file << report.observed.dump() << "\n";
+    if (!file.flush()) {
+      std::cerr << "meshard-conformance: cannot write " << arguments.observe_path << "\n";
+      return 2;
+    }
+  }
+  std::cout << report.total.passed + report.total.by_rule << " passed, " << report.total.failed
+            << " failed\n";
+  return report.total.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace meshard::conformance
+
+int main(int argc, char** argv) { return meshard::conformance::run(argc, argv); }

@@ -1,0 +1,122 @@
+// Operations that make a root.
+#include <algorithm>
+
+#include "meshard/mesh/overlap.h"
+#include "tools/conformance/golden_error.h"
+#include "tools/conformance/mesh_ops/facts.h"
+#include "tools/conformance/mesh_ops/operations.h"
+
+namespace meshard::conformance {
+namespace {
+
+/// Sizes and elements of nested arrays; a number has no sizes.
+struct Ranks {
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> ids;
+};
+
+void collect(const Json& json, std::vector<std::int64_t>& ids) {
+  if (json.is_array())
+    for (const Json& element : json) collect(element, ids);
+  else
+    ids.push_back(json);
+}
+
+Ranks ranks_of(const Json& json) {
+  Ranks ranks;
+  for (const Json* at = &json; at->is_array(); at = &at->front()) {
+    ranks.shape.push_back(static_cast<std::int64_t>(at->size()));
+    if (at->empty()) break;
+  }
+  collect(json, ranks.ids);
+  return ranks;
+}
+
+bool has_names(const Json& op) { return !op.at("names").is_null() && !op.at("names").empty(); }
+
+/// Names and sizes; placeholders if there are no names.
+std::vector<MeshAxis> named_axes(const std::vector<std::int64_t>& shape, const Json& op,
+                                 const GoldenError& wrong_count) {
+  bool named = has_names(op);
+  if (named && op.at("names").size() != shape.size()) throw wrong_count;
+  std::vector<MeshAxis> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    axes.push_back(
+        {named ? op.at("names")[i].get<std::string>() : "_" + std::to_string(i), shape[i]});
+  return axes;
+}
+
+/// Meshes of ours know of no world. The program's is a mesh that must hold all devices of a new
+/// root.
+void check_world(const Mesh& mesh, std::int64_t world_size) {
+  Overlap found = overlap(mesh, Mesh({{"world", world_size}}));
+  if (found == Overlap::kFirstInSecond || found == Overlap::kSame) return;
+  if (mesh.size() > world_size) throw GoldenError("RuntimeError", "mesh_bigger_than_world");
+  throw GoldenError("ValueError", "rank_out_of_world");
+}
+
+MeshEntry init(const Json& op, const ProgramState& state) {
+  std::vector<std::int64_t> shape = op.at("shape");
+  std::string device = op.value("device", "cpu");
+  if (device.find(':') != std::string::npos)
+    throw GoldenError("RuntimeError", "init_device_with_index");
+  GoldenError wrong_count("RuntimeError", "init_count_mismatch");
+  MeshEntry entry{Mesh(named_axes(shape, op, wrong_count))};
+  entry.named = has_names(op);
+  entry.device = device;
+  check_world(entry.mesh, state.world_size);
+  return entry;
+}
+
+MeshEntry from_ranks(const Json& op, const ProgramState& state) {
+  Ranks ranks = ranks_of(op.at("ranks"));
+  GoldenError wrong_count("IndexError", "index_out_of_range");
+  MeshEntry entry{Mesh(named_axes(ranks.shape, op, wrong_count), ranks.ids)};
+  entry.named = has_names(op);
+  entry.has_groups = op.value("init_groups", true);
+  entry.preserves_order = op.value("preserve_rank_order", false);
+  check_world(entry.mesh, state.world_size);
+  return entry;
+}
+
+/// The ranks of the group that the first observer in it sees, ascending as the reference lists
+/// them.
+std::vector<std::int64_t> group_ranks(const Json& group, const ProgramState& state) {
+  Dimension dimension = dimension_of(entry_of(group[0], state), group[1]);
+  for (std::int64_t rank : state.observers)
+    if (std::optional<DeviceGroup> found = dimension.mesh.group({dimension.axis}, rank))
+      return ids_of(found->ranks().sorted());
+  throw GoldenError("ValueError", "from_group_empty");
+}
+
+/// A root made from groups: ours from their ranks, since groups belong to a root.
+MeshEntry from_group(const Json& op, const ProgramState& state) {
+  const Json& groups = op.at("groups");
+  const Json& names = op.at("names");
+  Json ranks = op.at("ranks");
+  if (groups.empty()) throw GoldenError("ValueError", "from_group_empty");
+  for (const Json& group : groups) entry_of(group[0], state);
+  if (op.value("list", true)) {
+    if (ranks.is_null()) throw GoldenError("ValueError", "from_group_mesh_required");
+    if (names.is_null()) throw GoldenError("ValueError", "from_group_names_required");
+    if (ranks_of(ranks).shape.size() != groups.size())
+      throw GoldenError("ValueError", "from_group_ndim_mismatch");
+  } else {
+    Json own = group_ranks(groups[0], state);
+    if (!ranks.is_null() && ranks != own)
+      throw GoldenError("ValueError", "from_group_mesh_mismatch");
+    ranks = own;
+  }
+  return from_ranks({{"ranks", ranks}, {"names", names}}, state);
+}
+
+}  // namespace
+
+MeshEntry construct(const Json& op, const ProgramState& state) {
+  std::string kind = op.at("op");
+  if (kind == "init") return init(op, state);
+  if (kind == "mesh") return from_ranks(op, state);
+  return from_group(op, state);
+}
+
+}  // namespace meshard::conformance

@@ -1,0 +1,58 @@
+// rank_list.json: the layout of an ascending list of ranks.
+#include "meshard/layout/from_values.h"
+#include "tools/conformance/difference.h"
+#include "tools/conformance/golden_error.h"
+#include "tools/conformance/layout_adapter.h"
+#include "tools/conformance/layout_judge.h"
+
+namespace meshard::conformance {
+namespace {
+
+/// What the reference calls a regular grid: the blocks of no mode interlock, each stride is at
+/// least the next one times its size. We find layouts of other lists too, which is not asked for
+/// here.
+bool is_regular(const Layout& axis) {
+  std::span<const std::int64_t> sizes = axis.shape().leaves();
+  std::span<const std::int64_t> strides = axis.stride().leaves();
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i)
+    if (strides[i] < strides[i + 1] * sizes[i + 1]) return false;
+  return true;
+}
+
+Json layout_of_indices(const Json& input) {
+  std::vector<std::int64_t> indices = input.at("indices");
+  // No index at all is one element to the reference; our lists are never empty.
+  std::optional<Layout> found = indices.empty() ? Layout() : from_values(indices);
+  if (!found || !is_regular(axis_of(*found)))
+    throw GoldenError("AssertionError", "not_a_regular_grid");
+  Layout axis = axis_of(*found);
+  Json json = json_of(axis);
+  json["reproduces_input"] = indices.empty() || values_of(axis) == indices;
+  return json;
+}
+
+Json answer_to(const Json& input) {
+  if (input.at("fn") != "indices_to_layout") return {};
+  return answer_or_error([&] { return layout_of_indices(input); });
+}
+
+/// The file itself marks two kinds of answers as none: a layout with `reproduces_input: false` is
+/// wrong, so that a refusal is expected; and where the reference does not terminate, a layout must
+/// reproduce the list.
+Verdict judge_case(const Json& test, const Json& answer) {
+  bool refused = answer.contains("expect_error");
+  if (test.contains("expect") && test.at("expect").at("reproduces_input") == false) {
+    if (refused) return {};
+    return Verdict::failed("ours " + shortened(answer.at("expect")) + ", but there is no layout");
+  }
+  bool endless =
+      test.contains("expect_error") && test.at("expect_error").at("code") == "infinite_recursion";
+  if (endless && !refused && answer.at("expect").at("reproduces_input") == true) return {};
+  return judge_layout_case(test, answer);
+}
+
+}  // namespace
+
+Suite rank_list_suite() { return {"rank_list.json", answer_to, judge_case}; }
+
+}  // namespace meshard::conformance

@@ -1,0 +1,128 @@
+#include "tools/conformance/report.h"
+
+#include <algorithm>
+#include <fstream>
+#include <ostream>
+
+#include "meshard/base/cat.h"
+#include "tools/conformance/difference.h"
+
+namespace meshard::conformance {
+namespace {
+
+/// The JSON files under `folder`, sorted, so that reports can be compared.
+std::vector<std::filesystem::path> json_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && entry.path().extension() == ".json")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool is_skipped(const Json& test, const std::vector<std::string>& tags) {
+  return std::any_of(tags.begin(), tags.end(),
+                     [&test](const std::string& tag) { return has_tag(test, tag); });
+}
+
+/// An exception that leaves a suite is a fault of meshard or of the suite: the case fails with it.
+Verdict judge(const Suite& suite, const Json& test, Json& answer) {
+  try {
+    answer = suite.answer(test.at("input"));
+    if (answer.is_null()) return {Verdict::Kind::kUnknown, {}, {}};
+    return suite.judge(test, answer);
+  } catch (const std::exception& error) {
+    return Verdict::failed(cat("the suite failed: ", error.what()));
+  }
+}
+
+class FileRun {
+ public:
+  FileRun(const RunOptions& options, std::string name, RunReport& run)
+      : options_(options), name_(std::move(name)), run_(run) {}
+
+  void run(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    Json tests = Json::parse(file, nullptr, false);
+    const Suite* suite = find_suite(path.filename().string());
+    if (!suite) {
+      report_.unknown = tests.is_array() ? static_cast<std::int64_t>(tests.size()) : 1;
+      note_ = "; no suite knows this file";
+    } else if (!tests.is_array()) {
+      fail("(the file)", "is not an array in JSON");
+    } else {
+      for (const Json& test : tests) run_case(*suite, test, path.filename().string());
+    }
+  }
+
+  void print(std::ostream& out) const {
+    out << name_ << ": " << report_.passed << " passed, " << report_.failed << " failed, "
+        << report_.by_rule << " by rule, " << report_.unknown << " unknown";
+    if (report_.skipped) out << ", " << report_.skipped << " skipped";
+    out << note_ << "\n";
+    for (Rule rule : all_rules())
+      if (auto found = report_.rule_counts.find(rule); found != report_.rule_counts.end())
+        out << "  by rule " << rule_name(rule) << ": " << found->second << "\n";
+    for (const std::string& line : failures_) out << "  " << line << "\n";
+  }
+
+  void add_to(FileReport& total) const {
+    total.passed += report_.passed;
+    total.failed += report_.failed;
+    total.by_rule += report_.by_rule;
+    total.unknown += report_.unknown;
+    total.skipped += report_.skipped;
+  }
+
+ private:
+  void run_case(const Suite& suite, const Json& test, const std::string& file) {
+    if (!test.is_object() || !test.contains("name") || !test.contains("input"))
+      return fail("(a case)", cat("has no name or no input: ", shortened(test)));
+    if (is_skipped(test, options_.skipped_tags)) {
+      ++report_.skipped;
+      return;
+    }
+    std::string name = test.at("name").get<std::string>();
+    Json answer;
+    Verdict verdict = judge(suite, test, answer);
+    if (verdict.kind == Verdict::Kind::kUnknown) {
+      ++report_.unknown;
+    } else if (verdict.kind == Verdict::Kind::kFailed) {
+      fail(name, verdict.difference);
+    } else if (verdict.rules.empty()) {
+      ++report_.passed;
+    } else {
+      ++report_.by_rule;
+      for (Rule rule : verdict.rules) ++report_.rule_counts[rule];
+    }
+    if (options_.observe)
+      run_.observed[file].push_back({{"name", name}, {"answer", std::move(answer)}});
+  }
+
+  void fail(const std::string& name, const std::string& difference) {
+    ++report_.failed;
+    failures_.push_back(cat("FAILED ", name, ": ", difference));
+  }
+
+  const RunOptions& options_;
+  std::string name_;
+  RunReport& run_;
+  FileReport report_;
+  std::string note_;
+  std::vector<std::string> failures_;
+};
+
+}  // namespace
+
+RunReport run_all(const RunOptions& options, std::ostream& out) {
+  RunReport report;
+  for (const std::filesystem::path& path : json_files(options.data)) {
+    FileRun file(options, path.lexically_relative(options.data).string(), report);
+    file.run(path);
+    file.print(out);
+    file.add_to(report.total);
+  }
+  return report;
+}
+
+}  // namespace meshard::conformance

@@ -1,0 +1,21 @@
+#include "tools/conformance/suite.h"
+
+namespace meshard::conformance {
+
+const Suite* find_suite(std::string_view file) {
+  static const Suite suites[] = {
+      pycute_suite(),    mesh_layout_suite(), mesh_layout_classic_suite(),
+      rank_list_suite(), large_suite(),       mesh_ops_suite()};
+  for (const Suite& suite : suites)
+    if (suite.file == file) return &suite;
+  return nullptr;
+}
+
+bool has_tag(const Json& test, std::string_view tag) {
+  if (!test.contains("tags")) return false;
+  for (const Json& each : test.at("tags"))
+    if (each == tag) return true;
+  return false;
+}
+
+}  // namespace meshard::conformance
