@@ -134,10 +134,15 @@ class Reader {
   explicit Reader(TextScanner& scanner) : scanner_(scanner) {}
 
   Part expression() {
+    if (++depth_ > kMostNesting) scanner_.fail("nested too deeply");
     const char* from = scanner_.rest().data();
     Part left = operand();
-    if (!accept_after()) return left;
+    if (!accept_after()) {
+      --depth_;
+      return left;
+    }
     Part right = expression();
+    --depth_;
     return layout_part(
         note_part(from, [&] { return composition(left.as_layout(), right.as_tiler()).value(); }));
   }
@@ -249,7 +254,9 @@ class Reader {
     return most + (function.most == 1 ? " argument" : " arguments");
   }
 
+  static constexpr int kMostNesting = 200;
   TextScanner& scanner_;
+  int depth_ = 0;
 };
 
 ExpressionResult result_of(const Part& part) {
