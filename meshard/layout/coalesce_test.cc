@@ -22,7 +22,12 @@ void check_coalesce(const Layout& layout) {
 
 TEST(Coalesce, Postconditions) {
   TestRandom random;
-  for (int round = 0; round < 500; ++round) check_coalesce(random_layout(random));
+  for (int round = 0; round < 500; ++round) {
+    check_coalesce(random_layout(random));
+    check_coalesce(random_signed_layout(random));
+    check_coalesce(random_permuted_layout(random));
+  }
+  for (const Layout& layout : picked_layouts()) check_coalesce(layout);
 }
 
 TEST(Coalesce, Examples) {

@@ -60,6 +60,8 @@ TEST(Complement, Postconditions) {
     EXPECT_TRUE(done || round % 3 != 0) << layout.to_string();
     if (testing::Test::HasFailure()) break;
   }
+  for (const Layout& layout : picked_layouts())
+    for (std::int64_t cotarget : {1, 7, 48, 100}) check_complement(layout, cotarget);
   EXPECT_GT(answered, 1000);
   EXPECT_GT(refused, 300);
 }

@@ -9,32 +9,14 @@
 namespace meshard {
 namespace {
 
-// coalesce(a); with a first mode of size 1 if b reaches beyond a's indices, which run on along it.
-Layout modes_for(const Layout& a, const Layout& b) {
-  Layout modes = coalesce(a);
-  std::span<const std::int64_t> sizes = a.shape().leaves(), steps = b.stride().leaves();
-  if (sizes.empty() || sizes[0] != 1) return modes;
-  if (b.cosize() <= a.size() &&
-      std::all_of(steps.begin(), steps.end(), [](std::int64_t step) { return step >= 0; }))
-    return modes;
-  std::int64_t outer = a.stride().leaves()[0];
-  if (modes.size() == 1) return Layout(IntTuple(1), IntTuple(outer));
-  IntVector kept{1}, strides{outer};
-  for (std::int64_t size : modes.shape().leaves()) kept.push_back(size);
-  for (std::int64_t stride : modes.stride().leaves()) strides.push_back(stride);
-  std::int64_t reach;
-  if (!__builtin_mul_overflow(kept[1], strides[1], &reach) && reach == outer) return modes;
-  return Layout::of_modes(std::move(kept), std::move(strides));
-}
-
-/// Composes the modes of b, one after the other, with the modes of a.
+/// Composes the modes of b, one after the other, with the modes of coalesce(a).
 ///
 /// An index of a is a number in mixed radix: a digit below the size for each mode, the first digit
 /// unbounded. a is linear in the digits, so that sums of steps map to sums of values as long as no
 /// digit carries.
 class Composer {
  public:
-  Composer(const Layout& a, const Layout& b) : a_(a), b_(b), modes_(modes_for(a, b)) {
+  Composer(const Layout& a, const Layout& b) : a_(a), b_(b), modes_(coalesce(a)) {
     used_.resize(sizes().size());
   }
 

@@ -6,16 +6,16 @@
 namespace meshard {
 
 /// `a` after `b`: the function i -> a(b(i)), nested as b is. A mode of b that falls on several
-/// modes of a becomes a tuple of pieces. Values of b at or above a.size() run on along a's first
-/// mode. A mode of size 1 takes its stride from a's first mode, which says nothing.
+/// modes of a becomes a tuple of pieces. Values of b at or above a.size() run on along the
+/// first mode of coalesce(a). A mode of size 1 takes its stride from there too, which says nothing.
 ///
 /// Never wrong: a mode s:d of b takes its pieces from the modes of coalesce(a), fastest first, and
 /// at each but the first (which takes all that remains) two rules must hold: d and the mode's size
 /// divide one another, and the piece's size divides what remains of s. Published libraries check
 /// the first rule only, and shrink (3,4):(100,1) after 6:1 to 4:1. The pieces of several modes of b
 /// must not add up beyond a mode of a either.
-/// @post composition(a, b)(i) = a(b(i)) for all i in 0..b.size()-1; one mode for each of b's, of
-/// the same size.
+/// @post composition(a, b)(i) = coalesce(a)(b(i)) for all i in 0..b.size()-1, which is a(b(i))
+/// where b(i) < a.size(); one mode for each of b's, of the same size.
 /// @error a rule does not hold (the message names the mode and says what would do); a negative
 /// stride in b, unless coalesce(a) has one mode; values that do not fit 64 bits.
 Result<Layout> composition(const Layout& a, const Layout& b);

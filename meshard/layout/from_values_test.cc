@@ -8,8 +8,12 @@ namespace {
 
 TEST(FromValues, FindsEveryLayoutFromItsValues) {
   TestRandom random;
-  for (int round = 0; round < 500; ++round) {
-    Layout layout = random_layout(random);
+  std::vector<Layout> layouts = picked_layouts();
+  for (int round = 0; round < 300; ++round) {
+    layouts.push_back(random_signed_layout(random));
+    layouts.push_back(random_permuted_layout(random));
+  }
+  for (const Layout& layout : layouts) {
     std::int64_t offset = random.between(-5, 5);
     std::vector<std::int64_t> values;
     for (std::int64_t i = 0; i < layout.size(); ++i) values.push_back(offset + layout(i));

@@ -91,11 +91,15 @@ std::string IntTuple::to_string() const {
 }
 
 IntTuple IntTuple::read(TextScanner& scanner) {
-  if (scanner.accept("_")) return IntTuple(hole);
-  if (!scanner.accept("(")) return IntTuple(scanner.integer());
-  std::vector<IntTuple> elements;
-  scanner.list(")", [&] { elements.push_back(read(scanner)); });
-  return IntTuple(std::span<const IntTuple>(elements));
+  auto read = [&scanner](auto&& self, int depth) -> IntTuple {
+    if (scanner.accept("_")) return IntTuple(hole);
+    if (!scanner.accept("(")) return IntTuple(scanner.integer());
+    if (depth == kMaxParsedDepth) scanner.fail(cat("nested more than ", depth, " deep"));
+    std::vector<IntTuple> elements;
+    scanner.list(")", [&] { elements.push_back(self(self, depth + 1)); });
+    return IntTuple(std::span<const IntTuple>(elements));
+  };
+  return read(read, 0);
 }
 
 Result<IntTuple> IntTuple::parse(std::string_view text) {

@@ -28,6 +28,9 @@ class IntView : public std::span<const std::int64_t> {
 
 class TextScanner;
 
+/// Texts may come from anywhere, and reading goes one call deeper for each parenthesis.
+inline constexpr int kMaxParsedDepth = 100;
+
 /// In a coordinate, "keep this mode": printed and parsed as `_`. Shapes and strides have none.
 inline constexpr std::int64_t hole = std::numeric_limits<std::int64_t>::min();
 
@@ -52,7 +55,7 @@ class IntTuple {
   static IntTuple flat(IntView values) { return flat(IntVector(values.begin(), values.end())); }
   template <std::same_as<IntVector> List>  // an rvalue: not copied
   static IntTuple flat(List&& values) {
-    return IntTuple(std::move(values), Flat());
+    return IntTuple(std::forward<List>(values), Flat());
   }
 
   /// True for a tuple of integers, and for `()`.
@@ -77,6 +80,7 @@ class IntTuple {
 
   /// `4`, `(2,4)`, `((2,2),4)`, `()`, with holes `(2,_)`.
   std::string to_string() const;
+  /// @error no int tuple, or one nested deeper than kMaxParsedDepth.
   static Result<IntTuple> parse(std::string_view text);
   static IntTuple read(TextScanner& scanner);
 

@@ -51,6 +51,17 @@ TEST(IntTuple, ParsesWhatItPrints) {
     EXPECT_FALSE(IntTuple::parse(text).ok()) << text;
 }
 
+TEST(IntTuple, DepthOfTextsIsBounded) {
+  auto nested = [](int depth) {
+    std::string open(static_cast<std::size_t>(depth), '('), close(open.size(), ')');
+    return IntTuple::parse(open + "1" + close);
+  };
+  EXPECT_EQ(nested(kMaxParsedDepth)->depth(), static_cast<std::size_t>(kMaxParsedDepth));
+  EXPECT_TRUE(throws_error([&] { (void)nested(kMaxParsedDepth + 1).value(); },
+                           ErrorCode::kInvalidArgument, {"more than 100 deep"}));
+  EXPECT_FALSE(nested(100'000).ok());
+}
+
 TEST(IntTuple, Holes) {
   IntTuple coordinate{2, IntTuple{hole, 3}};
   EXPECT_TRUE(has_hole(coordinate));

@@ -13,7 +13,7 @@ void check_sizes(const IntTuple& shape) {
     if (size < 1) throw_invalid({}, "[layout] a size below 1 in shape ", shape);
 }
 
-IntTuple compact_stride(const IntTuple& shape) {
+IntTuple row_major_stride(const IntTuple& shape) {
   check_sizes(shape);
   IntVector stride(shape.leaves().begin(), shape.leaves().end());
   std::int64_t running = 1;
@@ -53,7 +53,7 @@ std::int64_t at_coordinate(const IntTuple& shape, const IntTuple& stride,
 
 }  // namespace
 
-Layout::Layout(IntTuple shape) : Layout(shape, compact_stride(shape)) {}
+Layout::Layout(IntTuple shape) : Layout(shape, row_major_stride(shape)) {}
 
 Layout::Layout(IntTuple shape, IntTuple stride)
     : shape_(std::move(shape)), stride_(std::move(stride)) {

@@ -4,14 +4,15 @@
 
 namespace meshard {
 
-/// The coalesced layout R that takes the values of `layout` below R.size() to their indices. If the
-/// layout is orthogonal, these are all its values; what lies between them goes to indices from
-/// layout.size() on, each to another. Else R ends with the first mode, smallest stride first, that
-/// the reach of the smaller ones does not divide. `1:0` if one of the modes has stride 0, whose
-/// indices nothing tells apart.
-/// @post R(layout(i)) = i for all i with layout(i) < R.size(), if no mode has stride 0.
-/// @error modes interlock (one's stride is smaller than the reach of a smaller one), as they do
-/// whenever values repeat; a negative stride; a reach that does not fit 64 bits.
+/// The coalesced layout R that takes the values of `layout` to their indices, as far as its modes,
+/// smallest stride first, nest within one another. R ends before a mode that interlocks with the
+/// smaller ones (its stride is smaller than their reach, as is so wherever values repeat) and at
+/// one whose stride their reach does not divide. If the layout is orthogonal, R covers all its
+/// values, and what lies between them goes to indices from layout.size() on, each to another. `1:0`
+/// if one of the modes has stride 0.
+/// @post R(layout(i)) = i for all i with layout(i) below R.size() and below the strides of the
+/// modes that interlock, if no mode has stride 0.
+/// @error a negative stride; sizes that do not fit 64 bits.
 Result<Layout> left_inverse(const Layout& layout);
 
 }  // namespace meshard

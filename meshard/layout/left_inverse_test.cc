@@ -1,8 +1,8 @@
 #include "meshard/layout/left_inverse.h"
 
-#include "meshard/layout/injective.h"
 #include "meshard/layout/layout_testutil.h"
 #include "meshard/layout/orthogonal.h"
+#include "meshard/layout/sorted_modes.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -14,49 +14,55 @@ bool has_stride_zero(const Layout& layout) {
   return false;
 }
 
-// @post of left_inverse; false where it refuses.
-bool check_left_inverse(const Layout& layout) {
-  Result<Layout> result = left_inverse(layout);
-  if (has_stride_zero(layout)) {
-    EXPECT_EQ(result->to_string(), "1:0") << layout.to_string();
-    return true;
+// The smallest stride of a mode that interlocks with smaller ones.
+std::int64_t first_interlocking(const Layout& layout) {
+  std::int64_t reach = 0;
+  for (const Mode& mode : sorted_modes(layout)) {
+    if (mode.stride < reach) return mode.stride;
+    reach = mode.stride * mode.size;
   }
-  if (!result) return false;
-  EXPECT_TRUE(is_injective(layout)) << layout.to_string();
+  return layout.cosize();
+}
+
+// @post of left_inverse
+void check_left_inverse(const Layout& layout) {
+  Layout result = left_inverse(layout).value();
+  std::string text = cat(layout, " -> ", result);
+  if (has_stride_zero(layout)) {
+    EXPECT_EQ(result.to_string(), "1:0") << text;
+    return;
+  }
+  std::int64_t bound = std::min(result.size(), first_interlocking(layout));
   for (std::int64_t i = 0; i < layout.size(); ++i) {
-    if (layout(i) < result->size()) {
-      EXPECT_EQ((*result)(layout(i)), i) << layout.to_string() << " -> " << result->to_string();
+    if (layout(i) < bound) {
+      EXPECT_EQ(result(layout(i)), i) << text;
     }
   }
-  if (!is_orthogonal(layout)) return true;
-  EXPECT_GE(result->size(), layout.cosize()) << layout.to_string();
+  if (!is_orthogonal(layout)) return;
+  EXPECT_GE(bound, layout.cosize()) << text;
   // All between the values goes to indices that the layout does not have, each to another.
-  std::vector<bool> seen(static_cast<std::size_t>(result->size()));
-  for (std::int64_t index : values_of(*result)) {
-    EXPECT_FALSE(seen.at(static_cast<std::size_t>(index))) << result->to_string();
+  std::vector<bool> seen(static_cast<std::size_t>(result.size()));
+  for (std::int64_t index : values_of(result)) {
+    EXPECT_FALSE(seen.at(static_cast<std::size_t>(index))) << text;
     seen.at(static_cast<std::size_t>(index)) = true;
   }
-  return true;
 }
 
 TEST(LeftInverse, Postconditions) {
   TestRandom random;
-  int answered = 0, refused = 0;
   for (int round = 0; round < 2000 && !testing::Test::HasFailure(); ++round)
-    (check_left_inverse(random_layout(random)) ? answered : refused) += 1;
+    check_left_inverse(random_layout(random));
   for (const Layout& layout : picked_layouts()) check_left_inverse(layout);
-  EXPECT_GT(answered, 500);
-  EXPECT_GT(refused, 300);
 }
 
 TEST(LeftInverse, PermutationsAndTheirMultiplesHaveOne) {
   TestRandom random;
   for (int round = 0; round < 500; ++round) {
     Layout layout = random_permuted_layout(random);
-    EXPECT_TRUE(check_left_inverse(layout)) << layout.to_string();
+    check_left_inverse(layout);
     IntVector strides;
     for (std::int64_t stride : layout.stride().leaves()) strides.push_back(3 * stride);
-    EXPECT_TRUE(check_left_inverse(Layout(layout.shape(), layout.shape().with_leaves(strides))));
+    check_left_inverse(Layout(layout.shape(), layout.shape().with_leaves(strides)));
   }
 }
 
@@ -70,6 +76,10 @@ TEST(LeftInverse, Examples) {
   EXPECT_EQ(text("(6,2):(1,13)"), "12:2");
   EXPECT_EQ(text("(8,3):(9,2)"), "(3,2):(1,24)");
   EXPECT_EQ(text("():()"), "1:0");
+  // 8 is a value of the mode of 4 already: R gives its index there.
+  EXPECT_EQ(text("(2,4):(8,4)"), "(4,4):(1,8)");
+  // The values 0 and 2; 3 lies between 2 and 4, and R does not know it.
+  EXPECT_EQ(text("(3,2):(2,3)"), "(3,2):(2,6)");
 }
 
 TEST(LeftInverse, Refusals) {
@@ -77,9 +87,7 @@ TEST(LeftInverse, Refusals) {
     return throws_error([&] { (void)left_inverse(Layout::parse(layout).value()).value(); },
                         ErrorCode::kInvalidArgument, parts);
   };
-  EXPECT_TRUE(refuses("(2,3):(2,1)", {"(2,3):(2,1)", "mode 2:2", "reach"}));
-  EXPECT_TRUE(refuses("(3,2):(2,3)", {"mode 2:3"}));
-  EXPECT_TRUE(refuses("2:-1", {"negative"}));
+  EXPECT_TRUE(refuses("(3,2):(2,-1)", {"(3,2):(2,-1)", "mode 2:-1", "negative"}));
   EXPECT_TRUE(refuses("2:4611686018427387904", {"64 bits"}));
 }
 

@@ -34,7 +34,8 @@ TEST(Permute, Examples) {
   EXPECT_EQ(permute(layout, {2, 0, 1}).to_string(), "(5,2,(3,4)):(1,60,(20,5))");
   EXPECT_EQ(permute(layout, {0, 1, 2}), layout);
   EXPECT_EQ(permute(Layout(), {}), Layout());
-  for (IntView order : {IntView{0, 1}, IntView{0, 1, 1}, IntView{1, 2, 3}, IntView{-1, 0, 1}})
+  for (const IntVector& order :
+       {IntVector{0, 1}, IntVector{0, 1, 1}, IntVector{1, 2, 3}, IntVector{-1, 0, 1}})
     EXPECT_TRUE(throws_error([&] { permute(layout, order); }, ErrorCode::kInvalidArgument,
                              {"[permute]", "3 modes", layout.to_string()}));
 }

@@ -5,11 +5,12 @@
 namespace meshard {
 namespace {
 
-Tiler read_tiler(TextScanner& scanner) {
+Tiler read_tiler(TextScanner& scanner, int depth) {
   if (scanner.accept("_")) return Tiler();
   if (scanner.accept("<")) {
+    if (depth == kMaxParsedDepth) scanner.fail(cat("nested more than ", depth, " deep"));
     std::vector<Tiler> tilers;
-    scanner.list(">", [&] { tilers.push_back(read_tiler(scanner)); });
+    scanner.list(">", [&] { tilers.push_back(read_tiler(scanner, depth + 1)); });
     return Tiler(std::move(tilers));
   }
   IntTuple shape = IntTuple::read(scanner);
@@ -30,6 +31,8 @@ std::string Tiler::to_string() const {
   return cat("<", join(tilers_, ", "), ">");
 }
 
-Result<Tiler> Tiler::parse(std::string_view text) { return parse_whole("tiler", text, read_tiler); }
+Result<Tiler> Tiler::parse(std::string_view text) {
+  return parse_whole("tiler", text, [](TextScanner& scanner) { return read_tiler(scanner, 0); });
+}
 
 }  // namespace meshard

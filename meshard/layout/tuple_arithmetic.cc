@@ -96,7 +96,9 @@ Result<IntTuple> shape_divide(const IntTuple& a, const IntTuple& b) {
 IntTuple compact_stride(const IntTuple& shape, const IntTuple& start) {
   if (!start.is_integer()) {
     if (shape.is_integer()) throw_unlike("compact_stride", shape, start);
-    return by_element("compact_stride", shape, start, compact_stride);
+    return by_element(
+        "compact_stride", shape, start,
+        [](const IntTuple& mode, const IntTuple& first) { return compact_stride(mode, first); });
   }
   std::int64_t running = start.value();
   return strides_from(shape, running);
