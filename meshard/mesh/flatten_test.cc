@@ -21,7 +21,7 @@ TEST(MeshFlatten, AdjacentOrNot) {
 
 TEST(MeshFlatten, SomeAxesInPlace) {
   Mesh mesh = box().flatten({"dp", "tp"}, "dt");
-  EXPECT_EQ(mesh.to_string(), "mesh<dt=8, cp=3; devices=[0+(2,4,3):(12,1,4)]>");
+  EXPECT_EQ(mesh.to_string(), "mesh<dt=(2,4):(12,1), cp=3:4 of mesh<dp=2, cp=3, tp=4>>");
   EXPECT_EQ(*mesh.coordinate(17), (IntVector{5, 1}));
   EXPECT_TRUE(throws_error([&] { mesh.flatten(AxisNames({}), "x"); }, ErrorCode::kInvalidArgument,
                            {"no axes"}));

@@ -430,13 +430,22 @@ std::vector<std::pair<std::string, Layout>> Mesh::flattened() const {
 }
 
 std::string Mesh::to_string() const {
+  // As a root, if a root with these devices is equal; else by the steps of the axes over the base.
+  std::vector<Digits> steps;
+  Digits all;
+  for (std::size_t i = 0; i < rank(); ++i)
+    if (std::optional<Digits> digits = axis_in_base(i)) {
+      all.append(digits->modes());
+      steps.push_back(std::move(*digits));
+    }
+  bool as_root = all == Digits::whole(base_state().size) || (steps.size() < rank() && rows() == 1);
   std::string out = "mesh<";
   for (std::size_t i = 0; i < rank(); ++i) {
     append(out, cat(i == 0 ? "" : ", ", axes()[i].name, '='));
-    std::optional<Digits> digits = rows() > 1 ? axis_in_base(i) : std::nullopt;
-    append(out, digits ? cat(digits->layout()) : cat(axes()[i].size));
+    bool by_steps = !as_root && steps.size() == rank() && axes()[i].size > 1;
+    append(out, by_steps ? cat(steps[i].layout()) : cat(axes()[i].size));
   }
-  if (rows() > 1) return cat(out, rank() == 0 ? "of " : " of ", base(), '>');
+  if (!as_root) return cat(out, rank() == 0 ? "of " : " of ", base(), '>');
   if (!rank_map().is_identity()) append(out, cat(rank() == 0 ? "" : "; ", "devices=", rank_map()));
   return out + ">";
 }

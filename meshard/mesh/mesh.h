@@ -208,7 +208,8 @@ class Mesh {
   bool is_submesh_of(const Mesh& other) const;
 
   /// `mesh<data=2, model=4>`; with other devices than 0..n-1 `mesh<data=2, model=2;
-  /// devices=[4,5,6,7]>`; a slice `mesh<model=4:1 of mesh<data=2, model=4>>`.
+  /// devices=[4,5,6,7]>`; a slice or another order by its steps over the base: `mesh<model=4:1 of
+  /// mesh<data=2, model=4>>`.
   std::string to_string() const;
   static Result<Mesh> parse(std::string_view text);
   static Mesh read(TextScanner& scanner);
