@@ -11,7 +11,7 @@ namespace meshard::conformance {
 struct Composed {
   Layout left;
   Layout right;
-  Layout recorded;
+  std::vector<std::int64_t> recorded;  // the values
 };
 
 /// Fails, or does not, as recorded, with the same answer. A case tagged `quirk` may differ by that

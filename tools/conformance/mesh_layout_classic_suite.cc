@@ -92,15 +92,15 @@ Json answer_to(const Json& input) {
 std::vector<Composed> composed(const Json& test) {
   const Json& input = test.at("input");
   if (input.at("fn") == "composition")
-    return {
-        {layout_of(input.at("left")), layout_of(input.at("right")), layout_of(test.at("expect"))}};
+    return {{layout_of(input.at("left")), layout_of(input.at("right")),
+             values_of(layout_of(test.at("expect")))}};
   if (input.at("fn") == "unflatten") {
     std::vector<Layout> modes = modes_of(layout_in(input));
     std::size_t at = python_index(input.at("dim"), modes.size());
     Layout right(tuple_of(input.at("sizes")));
     std::vector<Layout> recorded = modes_of(layout_of(test.at("expect")));
     std::span<const Layout> pieces(recorded);
-    return {{modes[at], right, concatenate(pieces.subspan(at, right.rank()))}};
+    return {{modes[at], right, values_of(concatenate(pieces.subspan(at, right.rank())))}};
   }
   return {};
 }

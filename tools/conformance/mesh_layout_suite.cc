@@ -148,7 +148,8 @@ std::vector<Composed> composed(const Json& test) {
     Layout left = axis_of(layout_of(input.at("left")));
     std::vector<Layout> right = axes_of(input.at("right"));
     std::vector<Layout> recorded = axes_of(test.at("expect").at("axes"));
-    for (std::size_t i = 0; i < right.size(); ++i) parts.push_back({left, right[i], recorded[i]});
+    for (std::size_t i = 0; i < right.size(); ++i)
+      parts.push_back({left, right[i], values_of(recorded[i])});
   }
   if (input.at("fn") == "unflatten") {
     std::vector<Layout> axes = axes_of(input.at("axes"));
@@ -156,7 +157,7 @@ std::vector<Composed> composed(const Json& test) {
     Layout right(tuple_of(input.at("sizes")));
     std::vector<Layout> recorded = axes_of(test.at("expect"));
     std::span<const Layout> pieces(recorded);
-    parts.push_back({axes[at], right, concatenate(pieces.subspan(at, right.rank()))});
+    parts.push_back({axes[at], right, values_of(concatenate(pieces.subspan(at, right.rank())))});
   }
   return parts;
 }

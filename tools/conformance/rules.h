@@ -65,11 +65,12 @@ struct GroupSighting {
 /// @return empty, or the sightings that break this
 std::string one_group_per_axis(std::span<const GroupSighting> sightings);
 
-/// exact-composition: an error, or the right answer, where the recorded composition is wrong.
-/// Decided by listing: `recorded` disagrees with left(right(i)) at some i, or has fewer indices
-/// than `right`.
-/// @param recorded the modes of the recorded result, as one layout
-bool exact_composition(const Layout& left, const Layout& right, const Layout& recorded);
+/// exact-composition: an error where the recorded composition is wrong. Decided by listing: the
+/// recorded result disagrees with left(right(i)) at some i, or has fewer indices than `right`. An
+/// index beyond the size of `left` runs on as in coalesce(left).
+/// @param recorded the values of the recorded result, in order
+bool exact_composition(const Layout& left, const Layout& right,
+                       std::span<const std::int64_t> recorded);
 
 /// quirk: the case carries the tag `quirk`: behaviour that is recorded as it is and that a better
 /// library may change.

@@ -65,20 +65,33 @@ class ProgramJudge {
     bool they_fail = recorded.contains("error") || recorded.contains("skipped");
     bool comparable = !meet(used_handles(op), only_one_has_);
     if (comparable && we_fail && they_fail) return;
-    if (comparable && they_fail) judge_their_failure(op, recorded);
+    if (comparable && they_fail) judge_their_failure(i);
     if (comparable && we_fail && !they_fail) judge_our_failure(i);
     if (comparable && !we_fail && !they_fail) judge_facts(i);
-    if (we_fail != they_fail && op.contains("as") && !fails_on_every_rank(recorded))
+    bool they_have_it = !they_fail && !fails_on_every_rank(recorded);
+    if (we_fail == they_have_it && op.contains("as"))
       only_one_has_.insert(op.at("as").get<std::string>());
   }
 
   /// Ours is an answer, recorded is an error on every rank.
-  void judge_their_failure(const Json& op, const Json& recorded) {
-    if (op.at("op") == "slice" && recorded.contains("error") &&
-        slice_any_order(recorded.at("error")))
+  void judge_their_failure(std::size_t i) {
+    const Json& recorded = recorded_[i];
+    if (!recorded.contains("error"))
+      return fail(cat("ours is an answer, recorded ", recorded.dump()));
+    const Json& error = recorded.at("error");
+    if (ops_[i].at("op") == "slice" && slice_any_order(error))
       rules_.insert(Rule::kSliceAnyOrder);
+    else if (all_are_outside(i, error))
+      rules_.insert(Rule::kOutsideIsEmpty);
     else
-      fail(cat("ours is an answer, recorded ", recorded.dump()));
+      fail(cat("ours is an answer, recorded fails with ", error.dump()));
+  }
+
+  bool all_are_outside(std::size_t i, const Json& error) const {
+    return !ranks_.empty() && ours_[i].contains("views") &&
+           std::all_of(ranks_.begin(), ranks_.end(), [&](const std::string& rank) {
+             return outside_is_empty(error, ours_[i].at("views").at(rank));
+           });
   }
 
   /// Ours is an error, recorded is an answer or an error on some ranks.

@@ -61,10 +61,10 @@ std::optional<RecordedAxis> RecordedFacts::axis_of_query(std::size_t op) const {
     return RecordedAxis{
         *made, static_cast<std::size_t>(k < 0 ? k + facts.at("ndim").get<std::int64_t>() : k)};
   }
-  if (ops_[op].at("op") !=
-      "all_submeshes")  // a name that flatten registered at the root comes first
+  bool asks_for_groups = ops_[op].at("op") == "get_group" || ops_[op].at("op") == "local_rank";
+  if (asks_for_groups)  // there a name that flatten has registered at the root comes first
     for (std::size_t i = 0; i < op; ++i)
-      if (ops_[i].at("op") == "flatten" && root_of(i) == root_of(*made) &&
+      if (ops_[i].at("op") == "flatten" && root_of(i) && root_of(i) == root_of(*made) &&
           mesh_facts(i).at("names") == Json::array({dim}))
         return RecordedAxis{i, 0};
   std::optional<std::size_t> k = index_in(facts.at("names"), dim);
@@ -102,7 +102,8 @@ bool RecordedFacts::composed_wrongly(std::size_t op) const {
   for (std::size_t k = 0; k < count && axis->dim + k < made.at("layout").size(); ++k)
     pieces.push_back(axis_layout(made.at("layout").at(axis->dim + k)));
   Layout left = axis_layout(mesh_facts(axis->op).at("layout").at(axis->dim));
-  return exact_composition(left, Layout(tuple_of(ops_[op].at("sizes"))), concatenate(pieces));
+  Layout right(tuple_of(ops_[op].at("sizes")));
+  return exact_composition(left, right, values_of(concatenate(pieces)));
 }
 
 }  // namespace meshard::conformance
