@@ -37,7 +37,8 @@ bool slice_any_order(const nlohmann::json& recorded_error);
 /// outside-is-empty: a rank outside a mesh sees an empty answer, where the reference raises an
 /// error.
 /// @param recorded_error of this rank alone: it is in none of a slice's rows, or has no group
-/// @param our_view what the rank sees: no fact in it has anything
+/// @param our_view what the rank sees: no coordinate, no group, no place; the mesh itself only if
+/// it has one row
 bool outside_is_empty(const nlohmann::json& recorded_error, const nlohmann::json& our_view);
 
 /// group-in-mesh-order: the ranks of a group stand in the order of the mesh, where the reference

@@ -79,13 +79,14 @@ MeshEntry from_ranks(const Json& op, const ProgramState& state) {
   return entry;
 }
 
-/// The ranks of the group that the first observer in it sees, ascending as the reference lists
-/// them.
+/// The ranks of the group that the first observer in it sees, in the order in which the reference
+/// lists them.
 std::vector<std::int64_t> group_ranks(const Json& group, const ProgramState& state) {
-  Dimension dimension = dimension_of(entry_of(group[0], state), group[1]);
+  const MeshEntry& entry = entry_of(group[0], state);
+  Dimension dimension = dimension_of(entry, group[1]);
   for (std::int64_t rank : state.observers)
     if (std::optional<DeviceGroup> found = dimension.mesh.group({dimension.axis}, rank))
-      return ids_of(found->ranks().sorted());
+      return ids_of(entry.preserves_order ? found->ranks() : found->ranks().sorted());
   throw GoldenError("ValueError", "from_group_empty");
 }
 
@@ -95,7 +96,7 @@ MeshEntry from_group(const Json& op, const ProgramState& state) {
   const Json& names = op.at("names");
   Json ranks = op.at("ranks");
   if (groups.empty()) throw GoldenError("ValueError", "from_group_empty");
-  for (const Json& group : groups) entry_of(group[0], state);
+  for (const Json& group : groups) dimension_of(entry_of(group[0], state), group[1]);
   if (op.value("list", true)) {
     if (ranks.is_null()) throw GoldenError("ValueError", "from_group_mesh_required");
     if (names.is_null()) throw GoldenError("ValueError", "from_group_names_required");

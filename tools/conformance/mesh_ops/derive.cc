@@ -31,13 +31,13 @@ void check_groups(const MeshEntry& entry) {
 MeshEntry slice(const Json& op, const ProgramState& state) {
   const MeshEntry& entry = entry_of(op.at("on"), state);
   if (!entry.named) throw GoldenError("RuntimeError", "slice_no_names");
-  check_groups(entry);
   std::vector<std::string> names = names_in(op.at("names"));
   // Python compares a list of names with a tuple of them: a list never gives the mesh itself, but a
   // copy.
   if (op.value("as_list", false) && names == axis_names(entry.mesh))
     return with_mesh(entry, concatenate({entry.mesh}));
   MeshEntry result = with_mesh(entry, entry.mesh.slice(names));
+  if (!result.mesh.is_same_object(entry.mesh)) check_groups(entry);  // which the slice takes over
   result.named = !names.empty();
   return result;
 }
