@@ -11,13 +11,22 @@ Result<Layout> left_inverse(const Layout& layout) {
     return Error(ErrorCode::kInvalidArgument, cat("[left_inverse] of ", layout, ": mode ",
                                                   mode.size, ":", mode.stride, " ", why));
   };
+  std::int64_t reach = 1;
+  for (const PlacedMode& mode : modes) {
+    if (mode.stride == 0) return Layout(1, 0);
+    if (mode.stride < 0) return failure(mode, "has a negative stride");
+    std::int64_t own;
+    if (__builtin_mul_overflow(mode.stride, mode.size, &own))
+      return failure(mode, "has a reach that does not fit 64 bits");
+    if (own < reach)
+      return failure(mode, cat("lies within the reach of a smaller stride, ", reach));
+    reach = own;
+  }
   // The value in mixed radix, fastest first: a digit for each mode, and one for the copies that fit
   // before the next mode (its complement), slower than all modes.
   IntVector sizes, strides;
   std::int64_t unit = 1, outside = layout.size();
   for (const PlacedMode& mode : modes) {
-    if (mode.stride == 0) return Layout(1, 0);
-    if (mode.stride < 0) return failure(mode, "has a negative stride");
     if (mode.stride < unit) break;
     std::int64_t copies = mode.stride / unit;
     sizes.push_back(copies);
@@ -28,8 +37,7 @@ Result<Layout> left_inverse(const Layout& layout) {
     if (unit != mode.stride) break;
     sizes.push_back(mode.size);
     strides.push_back(mode.place);
-    if (__builtin_mul_overflow(unit, mode.size, &unit))
-      return failure(mode, "has a reach that does not fit 64 bits");
+    unit *= mode.size;
   }
   std::reverse(sizes.begin(), sizes.end());
   std::reverse(strides.begin(), strides.end());

@@ -12,7 +12,8 @@ namespace meshard {
 /// if one of the modes has stride 0.
 /// @post R(layout(i)) = i for all i with layout(i) below R.size() and below the strides of the
 /// modes that interlock, if no mode has stride 0.
-/// @error a negative stride; sizes that do not fit 64 bits.
+/// @error a mode that lies wholly within the reach of the next smaller stride; a negative stride;
+/// sizes that do not fit 64 bits.
 Result<Layout> left_inverse(const Layout& layout);
 
 }  // namespace meshard
