@@ -20,6 +20,8 @@ const Group kGroups[] = {
     {"place", "host arrays onto devices", place_rows},
     {"gather", "arrays on devices to the host", gather_rows},
     {"start", "the start of a process", start_rows},
+    {"mesh", "meshes of up to 100 M ranks", mesh_rows},
+    {"layout", "operations of the layout algebra", layout_rows},
 };
 
 int usage(int status) {

@@ -43,6 +43,23 @@ const PeerFigure kRecorded[] = {
     {"gather.small", "torch_xla", 4500},
     {"start.time", "JAX", 590},
     {"start.memory", "JAX", 187},
+    // PyTorch 2.15.0, one thread of a Xeon, its DeviceMesh without creating process groups.
+    {"mesh.chain", "PyTorch", 127730},
+    {"mesh.listed", "PyTorch", 43.1},
+    {"mesh.slice.tp", "PyTorch", 45932},
+    {"mesh.slice.dp_tp", "PyTorch", 44952},
+    {"mesh.flatten.dp_cp", "PyTorch", 43914},
+    {"mesh.flatten.dp_tp", "PyTorch", 43236},
+    {"mesh.unflatten", "PyTorch", 41699},
+    {"mesh.concatenate", "PyTorch", 58329},
+    {"mesh.bytes.derived", "PyTorch, 1 M ranks", 31.4e6},
+    {"layout.coalesce", "PyTorch", 3.975},
+    {"layout.composition", "PyTorch", 28.02},
+    {"layout.complement", "PyTorch", 6.903},
+    {"layout.right_inverse", "PyTorch", 15.915},
+    {"layout.left_inverse", "PyTorch", 19.607},
+    {"layout.logical_divide", "PyTorch", 16.728},
+    {"layout.value", "PyTorch", 7.116},
 };
 
 // Where a script's JSON has the figure of a row.
@@ -111,9 +128,13 @@ std::string quoted(const std::string& path) {
 }
 
 // The scripts write beside themselves too, so the folder must be writable.
-std::vector<PeerFigure> measure(const std::string& folder) {
+std::vector<PeerFigure> measure(const std::string& folder, const Report& report) {
   std::vector<PeerFigure> figures;
   for (const Script& script : scripts()) {
+    bool is_wanted = false;
+    for (const Wanted& wanted : script.wanted)
+      for (const Row& row : report.rows()) is_wanted = is_wanted || row.name == wanted.row;
+    if (!is_wanted) continue;
     std::printf("running %s %s ...\n", script.file, script.section);
     std::fflush(stdout);
     std::string text =
@@ -141,14 +162,15 @@ void print_peers(const Report& report) {
   const char* folder = std::getenv("MESHARD_PEERS");
   std::vector<PeerFigure> figures;
   if (folder != nullptr && *folder != '\0') {
-    figures = measure(folder);
+    figures = measure(folder, report);
     std::printf("\nother projects, measured now by the scripts in %s:\n", folder);
   } else {
     figures.assign(std::begin(kRecorded), std::end(kRecorded));
     std::printf(
         "\nother projects: MESHARD_PEERS names no folder of their scripts, so these figures are "
         "recorded "
-        "ones (JAX 0.10.2 and torch_xla on 2 cores, another machine than this one perhaps):\n");
+        "ones (JAX 0.10.2, torch_xla and PyTorch 2.15 on 2 cores, another machine than this one "
+        "perhaps):\n");
   }
   std::printf("%-30s %10s %10s  %-5s  %s\n", "", "ours", "theirs", "unit", "ours is better by");
   for (const Row& row : report.rows())

@@ -58,6 +58,8 @@ void single_rows(Report& report);
 void place_rows(Report& report);
 void gather_rows(Report& report);
 void start_rows(Report& report);
+void mesh_rows(Report& report);
+void layout_rows(Report& report);
 
 /// One measurement of another project, for a row of ours.
 struct PeerFigure {
