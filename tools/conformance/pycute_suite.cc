@@ -107,11 +107,10 @@ Function with_product(Product product, Divide divide) {
   };
 }
 
-#define MESHARD_OPERATION(name) \
-  [](const auto&... arguments) { return Result<Layout>(name(arguments...)).value(); }
+using Functions = std::map<std::string, Function>;
 
-const std::map<std::string, Function>& functions() {
-  static const std::map<std::string, Function> all = {
+const Functions& tuple_functions() {
+  static const Functions all = {
       {"flatten", [](const Json& input) { return json_of(flatten(a_of(input))); }},
       {"product", [](const Json& input) { return a_of(input).product(); }},
       {"tuple_max", [](const Json& input) { return largest(a_of(input)); }},
@@ -142,6 +141,12 @@ const std::map<std::string, Function>& functions() {
        [](const Json& input) {
          return json_of(slice(tuple_of(input.at("trg")), tuple_of(input.at("crd"))));
        }},
+  };
+  return all;
+}
+
+const Functions& layout_functions() {
+  static const Functions all = {
       {"size", [](const Json& input) { return layout_in(input).size(); }},
       {"cosize", [](const Json& input) { return layout_in(input).cosize(); }},
       {"layout_getitem",
@@ -155,13 +160,22 @@ const std::map<std::string, Function>& functions() {
        }},
       {"layout_call", layout_call},
       {"slice_and_offset", slice_with_offset},
-      {"coalesce", with_profile(MESHARD_OPERATION(coalesce))},
-      {"filter", with_profile(MESHARD_OPERATION(filter))},
-      {"composition", with_tiler(MESHARD_OPERATION(composition))},
       {"complement",
        [](const Json& input) {
          return json_with_values(complement(layout_in(input), input.at("max_idx")).value());
        }},
+  };
+  return all;
+}
+
+#define MESHARD_OPERATION(name) \
+  [](const auto&... arguments) { return Result<Layout>(name(arguments...)).value(); }
+
+const Functions& algebra_functions() {
+  static const Functions all = {
+      {"coalesce", with_profile(MESHARD_OPERATION(coalesce))},
+      {"filter", with_profile(MESHARD_OPERATION(filter))},
+      {"composition", with_tiler(MESHARD_OPERATION(composition))},
       {"right_inverse",
        [](const Json& input) {
          return json_with_values(MESHARD_OPERATION(right_inverse)(layout_in(input)));
@@ -186,10 +200,14 @@ const std::map<std::string, Function>& functions() {
 #undef MESHARD_OPERATION
 
 Json answer_to(const Json& input) {
-  auto found = functions().find(input.at("fn").get<std::string>());
-  if (found == functions().end()) return {};
-  Json answer = answer_or_error([&] { return found->second(input); });
-  return answer.contains("expect") && answer.at("expect").is_null() ? Json() : answer;
+  for (const Functions* all : {&tuple_functions(), &layout_functions(), &algebra_functions()}) {
+    auto found = all->find(input.at("fn").get<std::string>());
+    if (found == all->end()) continue;
+    Json answer = answer_or_error([&] { return found->second(input); });
+    bool has_counterpart = !answer.contains("expect") || !answer.at("expect").is_null();
+    return has_counterpart ? answer : Json();
+  }
+  return {};
 }
 
 /// The modes of `layout` from `first` on, as one layout.
