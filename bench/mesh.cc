@@ -66,12 +66,21 @@ double least_each_of(int times, Make&& make, F&& f) {
   return least.value;
 }
 
-// Construct, slice, flatten.
-double chain(std::int64_t ranks, std::int64_t first, std::int64_t step) {
-  return least_each(200, [&](int) {
+// Construct, slice, flatten: microseconds of one, of 200 in a row.
+double chain_once(std::int64_t ranks, std::int64_t first, std::int64_t step) {
+  constexpr int kTimes = 200;
+  double begin = now();
+  for (int i = 0; i < kTimes; ++i) {
     Mesh mesh(mesh_axes(ranks), RankMap::affine(first, step, ranks));
     kept = mesh.slice({"dp", "tp"}).flatten("f").size();
-  });
+  }
+  return (now() - begin) / kTimes;
+}
+
+double chain(std::int64_t ranks, std::int64_t first, std::int64_t step) {
+  Least least;
+  for (int turn = 0; turn <= kTurns; ++turn) least.take(chain_once(ranks, first, step));
+  return least.value;
 }
 
 // The pass that any list of ids needs: its inverse.
@@ -219,21 +228,24 @@ void scale_rows(Report& report) {
   const std::int64_t kCurve[] = {1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 24, 100 << 20};
   std::printf("\n%14s %12s %12s %12s %14s %12s\n", "ranks", "chain us", "coordinate", "group",
               "bytes derived", "bytes root");
+  constexpr std::size_t kSizes = std::size(kCurve);
+  Least times[kSizes];  // in turns, so that what else the machine does disturbs all alike
+  for (int turn = 0; turn <= kTurns; ++turn)
+    for (std::size_t i = 0; i < kSizes; ++i) times[i].take(chain_once(kCurve[i], 0, 1));
   double fastest = 1e300, slowest = 0;
   Bytes smallest{}, largest{};
-  for (std::int64_t ranks : kCurve) {
-    double time = chain(ranks, 0, 1);
-    fastest = std::min(fastest, time);
-    slowest = std::max(slowest, time);
-    const Mesh mesh(mesh_axes(ranks));
+  for (std::size_t i = 0; i < kSizes; ++i) {
+    fastest = std::min(fastest, times[i].value);
+    slowest = std::max(slowest, times[i].value);
+    const Mesh mesh(mesh_axes(kCurve[i]));
     const AxisList tp = {"tp"};
     double coordinate =
-        least_each(2000, [&](int i) { kept = (*mesh.coordinate(700 + i % 64))[0]; });
-    double group = least_each(2000, [&](int i) { kept = mesh.group(tp, 700 + i % 64)->size(); });
-    largest = bytes_at(ranks);
-    if (ranks == kCurve[0]) smallest = largest;
-    std::printf("%14lld %12.3f %12.4f %12.4f %14.0f %12.0f\n", static_cast<long long>(ranks), time,
-                coordinate, group, largest.derived, largest.root);
+        least_each(2000, [&](int k) { kept = (*mesh.coordinate(700 + k % 64))[0]; });
+    double group = least_each(2000, [&](int k) { kept = mesh.group(tp, 700 + k % 64)->size(); });
+    largest = bytes_at(kCurve[i]);
+    if (i == 0) smallest = largest;
+    std::printf("%14lld %12.3f %12.4f %12.4f %14.0f %12.0f\n", static_cast<long long>(kCurve[i]),
+                times[i].value, coordinate, group, largest.derived, largest.root);
   }
   std::printf("\n");
   report.add({.name = "mesh.scale",
