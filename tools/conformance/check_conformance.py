@@ -45,7 +45,7 @@ def composition_case(recorded):
 # What passes, what a rule decides, what nobody knows.
 words = {"name": "in_words", "tags": [], "input": {"fn": "fold"}, "expect": 1}
 code, out, observed = run({"pycute.json": [size_case("right", 6), size_case("odd", 7, ["quirk"]), words],
-                           "notes/other.json": [1, 2, 3]})
+                           "notes/other.json": {"meta": {}, "cases": [1, 2, 3]}})
 expect("exit code 0", code == 0, out)
 expect("the counts of a file", "pycute.json: 1 passed, 0 failed, 1 by rule, 1 unknown\n" in out, out)
 expect("the rule and its count", "  by rule quirk: 1\n" in out, out)

@@ -20,6 +20,11 @@ std::vector<std::filesystem::path> json_files(const std::filesystem::path& folde
   return files;
 }
 
+/// The cases of a golden file: the file itself, or its field `cases`.
+const Json& cases_of(const Json& content) {
+  return content.is_object() && content.contains("cases") ? content.at("cases") : content;
+}
+
 bool is_skipped(const Json& test, const std::vector<std::string>& tags) {
   return std::any_of(tags.begin(), tags.end(),
                      [&test](const std::string& tag) { return has_tag(test, tag); });
@@ -43,13 +48,14 @@ class FileRun {
 
   void run(const std::filesystem::path& path) {
     std::ifstream file(path);
-    Json tests = Json::parse(file, nullptr, false);
+    Json content = Json::parse(file, nullptr, false);
+    const Json& tests = cases_of(content);
     const Suite* suite = find_suite(path.filename().string());
     if (!suite) {
       report_.unknown = tests.is_array() ? static_cast<std::int64_t>(tests.size()) : 1;
       note_ = "; no suite knows this file";
     } else if (!tests.is_array()) {
-      fail("(the file)", "is not an array in JSON");
+      fail("(the file)", "is no JSON array of cases");
     } else {
       for (const Json& test : tests) run_case(*suite, test, path.filename().string());
     }
