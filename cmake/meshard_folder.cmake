@@ -5,7 +5,8 @@ target_compile_options(meshard_flags INTERFACE -Wall -Wextra -Wshadow -Wconversi
                        $<$<BOOL:${MESHARD_WERROR}>:-Werror>)
 if(MESHARD_SANITIZE)
   target_compile_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE} -fno-omit-frame-pointer -g1
-                         -Wno-maybe-uninitialized  # the instrumentation hides initialisations from g++
+                         # The instrumentation hides initialisations from g++.
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                          -fno-sanitize-recover=all)
   target_link_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE})
 endif()

@@ -49,6 +49,16 @@ TEST(DeviceGroups, OneObjectForOneAxis) {
   EXPECT_FALSE(other.group({"dp", "cp"}, 3)->is_same_object(group));
 }
 
+TEST(DeviceGroups, PartsOfAnAxisThatIsNotCutEvenly) {
+  Mesh flat = Mesh({{"b", 5}, {"c", 2}}).flatten({"c", "b"}, "x");  // (2,5):(1,2)
+  EXPECT_EQ(flat.groups({{"x", 2, 5}}).count(), 2);
+  EXPECT_TRUE(throws_error(
+      [&] {
+        flat.groups({{"x", 5, 2}});
+      },
+      ErrorCode::kInvalidArgument, {"cut"}));
+}
+
 TEST(DeviceGroups, Errors) {
   Mesh mesh({{"x", 2}, {"y", 4}});
   EXPECT_TRUE(throws_error(

@@ -91,9 +91,9 @@ bool Digits::is_orthogonal() const {
 }
 
 Digits Digits::without(const Digits& part) const {
-  Digits parts = part.sorted(), rest;
+  Digits parts = part.sorted(), whole = sorted(), rest;
   std::size_t next = 0;
-  for (const Digit& mode : sorted().modes_) {
+  for (const Digit& mode : whole.modes_) {
     std::int64_t top = mode.size * mode.stride;
     while (next < parts.modes_.size() && parts.modes_[next].stride >= mode.stride) {
       const Digit& inside = parts.modes_[next++];
@@ -103,42 +103,64 @@ Digits Digits::without(const Digits& part) const {
     }
     rest.push_back({top / mode.stride, mode.stride});
   }
-  return rest;
+  return whole == *this ? rest : rest.ordered_as(*this);
+}
+
+// Cut where the modes of `frame` end, and in their order.
+Digits Digits::ordered_as(const Digits& frame) const {
+  InlineVector<Piece, 4> pieces;
+  for (const Digit& mode : modes_)
+    if (!cut(mode, frame, pieces)) return *this;
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& a, const Piece& b) { return a.number_step > b.number_step; });
+  Digits ordered;
+  for (const Piece& piece : pieces) ordered.push_back(piece.digit);
+  return ordered;
+}
+
+// Appends the pieces of a digit that step along one mode of `frame` each, the most significant
+// first. False if one falls on no whole steps.
+bool Digits::cut(const Digit& digit, const Digits& frame, InlineVector<Piece, 4>& pieces) {
+  std::size_t first = pieces.size();
+  std::int64_t size = digit.size, stride = digit.stride;
+  while (size > 1) {
+    std::int64_t weight = frame.size(), place = 0;
+    const Digit* home = nullptr;
+    for (const Digit& candidate : frame.modes_) {
+      weight /= candidate.size;
+      if (candidate.stride <= stride && stride < candidate.size * candidate.stride)
+        home = &candidate, place = weight;
+    }
+    if (!home || stride % home->stride != 0) return false;
+    std::int64_t step = stride / home->stride;
+    if (home->size % step != 0) return false;
+    std::int64_t piece = std::min(size, home->size / step);
+    if (size % piece != 0) return false;
+    pieces.push_back({{piece, stride}, place * step});
+    size /= piece;
+    stride *= piece;
+  }
+  std::reverse(pieces.begin() + first, pieces.end());
+  return true;
 }
 
 bool Digits::meets(const Digits& other) const {
   for (const Digit& a : modes_)
     for (const Digit& b : other.modes_)
-      if (a.stride < b.size * b.stride && b.stride < a.size * a.stride) return true;
+      if (a.stride >= b.stride ? a.stride % (b.size * b.stride) != 0
+                               : b.stride % (a.size * a.stride) != 0)
+        return true;
   return false;
 }
 
 Result<Digits> Digits::within(const Digits& frame) const {
   Digits numbers;
   for (const Digit& mode : modes_) {
-    InlineVector<Digit, 3> pieces;  // the least significant first
-    std::int64_t size = mode.size, stride = mode.stride;
-    while (size > 1) {
-      std::int64_t weight = frame.size(), place = 0;
-      const Digit* home = nullptr;
-      for (const Digit& candidate : frame.modes_) {
-        weight /= candidate.size;
-        if (candidate.stride <= stride && stride < candidate.size * candidate.stride)
-          home = &candidate, place = weight;
-      }
-      std::int64_t step = home ? stride / home->stride : 0;
-      std::int64_t piece = home && stride % home->stride == 0 && home->size % step == 0
-                               ? std::min(size, home->size / step)
-                               : 0;
-      if (piece == 0 || size % piece != 0)
-        return Error(ErrorCode::kInvalidArgument,
-                     cat("[mesh] ", mode.size, " steps of ", mode.stride,
-                         " are no whole digits of ", frame.layout()));
-      pieces.push_back({piece, place * step});
-      size /= piece;
-      stride *= piece;
-    }
-    for (std::size_t i = pieces.size(); i-- > 0;) numbers.push_back(pieces[i]);
+    InlineVector<Piece, 4> pieces;
+    if (!cut(mode, frame, pieces))
+      return Error(ErrorCode::kInvalidArgument, cat("[mesh] ", mode.size, " steps of ", mode.stride,
+                                                    " are no whole digits of ", frame.layout()));
+    for (const Piece& piece : pieces) numbers.push_back({piece.digit.size, piece.number_step});
   }
   return numbers;
 }

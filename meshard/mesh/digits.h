@@ -62,10 +62,10 @@ class Digits {
   bool is_orthogonal() const;
   /// The same digits, the most significant first.
   Digits sorted() const;
-  /// The digits of this that `part` leaves over, the most significant first.
+  /// The digits of this that `part` leaves over, in the order of this.
   /// @pre the digits of `part` are orthogonal and lie within this
   Digits without(const Digits& part) const;
-  /// True if a digit of this and one of `other` share a place: both change it. @pre orthogonal
+  /// True if a step along one of the two may change a digit of the other.
   bool meets(const Digits& other) const;
   /// The modes that number of this -> number of `frame`: how this steps through frame's numbers.
   /// @pre the digits of this lie within `frame`
@@ -78,6 +78,13 @@ class Digits {
   friend bool operator==(const Digits&, const Digits&) = default;
 
  private:
+  struct Piece {
+    Digit digit;
+    std::int64_t number_step;  // what one step of the digit adds to the frame's number
+  };
+  static bool cut(const Digit& digit, const Digits& frame, InlineVector<Piece, 4>& pieces);
+  Digits ordered_as(const Digits& frame) const;
+
   InlineVector<Digit, 3> modes_;  // the most significant first; no size 1
   std::int64_t size_ = 1;
 };

@@ -38,6 +38,7 @@ Mesh Mesh::flatten(std::string name, SourceLocation where) const {
 }
 
 Mesh Mesh::flatten(const AxisNames& names, std::string name, SourceLocation where) const {
+  if (names.size() == 1 && names[0] == name) return axes_named(names, where), *this;
   Axes chosen = axes_named(names, where);
   Digits all = merged(chosen);
   if (chosen.empty() || !all.is_orthogonal())
@@ -49,12 +50,11 @@ Mesh Mesh::flatten(const AxisNames& names, std::string name, SourceLocation wher
     for (std::string_view chosen_name : names) is_chosen |= chosen_name == axes()[i].name;
     if (!is_chosen) result.push_back({axes()[i].name, axis_digits(i)});
     if (!is_chosen || placed) continue;
-    result.push_back({std::move(name), all});
+    result.push_back({name, all});
     placed = true;
   }
   Mesh mesh = derive(result, where);  // before the name is registered: an error leaves no trace
-  for (const Axis& axis : result)
-    if (!find_axis(axis.name)) registered(axis, where);
+  registered({std::move(name), all}, where);
   return mesh;
 }
 

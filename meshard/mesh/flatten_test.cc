@@ -32,6 +32,17 @@ TEST(MeshFlatten, SomeAxesInPlace) {
       ErrorCode::kInvalidArgument, {"\"cp\""}));
 }
 
+TEST(MeshFlatten, NamesOfTheAxesThemselves) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        box().flatten({"dp", "cp"}, "dp");
+      },
+      ErrorCode::kInvalidArgument, {"\"dp\" is an axis of the root"}));
+  Mesh split = box().unflatten("tp", {{"p", 2}, {"q", 2}});
+  EXPECT_EQ(split.flatten({"p", "q"}, "p").flattened()[0].first, "p");
+  EXPECT_TRUE(split.flatten({"p"}, "p").is_same_object(split));
+}
+
 TEST(MeshFlatten, TheRootRemembersNames) {
   Mesh mesh = box();
   Mesh first = mesh.slice({"dp", "cp"}).flatten("x");

@@ -168,10 +168,14 @@ std::int64_t Mesh::axis_size(const AxisRef& axis) const {
   return axis.size;
 }
 
-Digits Mesh::axis_digits(std::size_t axis) const {
+std::span<const Digit> Mesh::modes_of(std::size_t axis) const {
   std::size_t begin = axis == 0 ? 0 : state_->ends[axis - 1];
+  return {state_->modes.begin() + begin, state_->modes.begin() + state_->ends[axis]};
+}
+
+Digits Mesh::axis_digits(std::size_t axis) const {
   Digits digits;
-  digits.append({state_->modes.begin() + begin, state_->modes.begin() + state_->ends[axis]});
+  digits.append(modes_of(axis));
   return digits;
 }
 
@@ -221,12 +225,17 @@ Digits Mesh::merged(const Axes& axes) {
 Digits Mesh::digits(const AxisList& list) const {
   Digits all;
   for (const AxisRef& ref : list) {
-    Digits axis = axis_digits(axis_index(ref.name));
-    std::int64_t size = axis_size(ref);
-    if (ref.is_whole() || size == axis.size())
-      all.append(axis.modes());
-    else
-      all.append(cut(axis, size, axis.size() / (ref.pre_size * size)).value().modes());
+    std::size_t index = axis_index(ref.name);
+    if (ref.is_whole()) {
+      all.append(modes_of(index));
+      continue;
+    }
+    Digits axis = axis_digits(index);
+    std::int64_t size = axis_size(ref), rest = axis.size() / (ref.pre_size * size);
+    // What the part leaves of the axis on both sides has to be digits too.
+    cut(axis, ref.pre_size, size * rest).value();
+    cut(axis, rest, 1).value();
+    all.append(cut(axis, size, rest).value().modes());
   }
   if (list.size() > 1 && !all.is_orthogonal())
     throw_invalid({}, "[mesh] an axis is used twice in ", meshard::to_string(list), " over ",
@@ -438,7 +447,10 @@ std::string Mesh::to_string() const {
       all.append(digits->modes());
       steps.push_back(std::move(*digits));
     }
-  bool as_root = all == Digits::whole(base_state().size) || (steps.size() < rank() && rows() == 1);
+  bool unique = true;  // a unit axis may be named twice, but not in a root
+  for (std::size_t i = 0; i < rank(); ++i) unique = unique && find_axis(axes()[i].name) == i;
+  bool as_root = is_base() || (unique && all == Digits::whole(base_state().size)) ||
+                 (steps.size() < rank() && rows() == 1);
   std::string out = "mesh<";
   for (std::size_t i = 0; i < rank(); ++i) {
     append(out, cat(i == 0 ? "" : ", ", axes()[i].name, '='));
@@ -446,7 +458,8 @@ std::string Mesh::to_string() const {
     append(out, by_steps ? cat(steps[i].layout()) : cat(axes()[i].size));
   }
   if (!as_root) return cat(out, rank() == 0 ? "of " : " of ", base(), '>');
-  if (!rank_map().is_identity()) append(out, cat(rank() == 0 ? "" : "; ", "devices=", rank_map()));
+  RankMap ids = rank_map().simplest();
+  if (!ids.is_identity()) append(out, cat(rank() == 0 ? "" : "; ", "devices=", ids));
   return out + ">";
 }
 
@@ -464,7 +477,7 @@ Mesh Mesh::read(TextScanner& scanner) {
       scanner.expect(">");
       break;
     }
-    if (scanner.peek("of mesh<")) return read_slice(std::move(layouts), scanner);
+    if (scanner.peek("of mesh<")) return read_slice(axes, layouts, scanner);
     if (!axes.empty()) scanner.expect(",");
     std::string name = scanner.identifier();
     scanner.expect("=");
@@ -492,7 +505,9 @@ std::int64_t Mesh::read_steps(const IntTuple& shape, Axis& axis, TextScanner& sc
   return layout.size();
 }
 
-Mesh Mesh::read_slice(Axes axes, TextScanner& scanner) {
+Mesh Mesh::read_slice(const std::vector<MeshAxis>& sizes, const Axes& axes, TextScanner& scanner) {
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i].size != axes[i].digits.size()) scanner.fail("an axis of a slice needs its steps");
   scanner.expect("of");
   Mesh base = read(scanner);
   scanner.expect(">");

@@ -243,7 +243,7 @@ class Mesh {
     Digits rows;              // in the root's rank map, from the offset on
     RankMap rank_map = RankMap::identity(1);
     std::shared_ptr<const State> root, base;  // null: this one
-    Digits domain;                            // of a base: all it covers, sorted
+    Digits domain;                            // of a base: all it covers, in the axes' order
     std::shared_ptr<RootTable> table;         // of a root
     std::size_t hash = 0;
   };
@@ -257,6 +257,7 @@ class Mesh {
   using Axes = std::vector<Axis>;
   const State& root_state() const { return state_->root ? *state_->root : *state_; }
   const State& base_state() const { return state_->base ? *state_->base : *state_; }
+  std::span<const Digit> modes_of(std::size_t axis) const;
   Digits axis_digits(std::size_t axis) const;
   Axes all_axes() const;
   Axes axes_named(const AxisNames& names, SourceLocation where) const;
@@ -265,8 +266,10 @@ class Mesh {
   static std::shared_ptr<State> state_of(const Axes& axes, const Digits& all, SourceLocation where);
   static Mesh finished(std::shared_ptr<State> state);
   static std::int64_t read_steps(const IntTuple& shape, Axis& axis, TextScanner& scanner);
-  static Mesh read_slice(Axes axes, TextScanner& scanner);
+  static Mesh read_slice(const std::vector<MeshAxis>& sizes, const Axes& axes,
+                         TextScanner& scanner);
   Mesh derive(const Axes& axes, SourceLocation where) const;
+  Axes submesh_axes(const AxisNames& names, SourceLocation where) const;
   Mesh submesh_at(const Axes& axes, std::int64_t index, SourceLocation where) const;
   Axis registered(Axis axis, SourceLocation where) const;
   Axes parts_of(const Axis& axis, const std::vector<MeshAxis>& parts, SourceLocation where) const;

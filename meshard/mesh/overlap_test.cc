@@ -56,6 +56,8 @@ TEST(IsSubmeshOf, RowsWithinRowsOfOneRoot) {
   EXPECT_TRUE(mesh.submesh("tp", 6)->is_submesh_of(stage));
   EXPECT_FALSE(mesh.submesh("tp", 2)->is_submesh_of(stage));
   EXPECT_FALSE(mesh["tp"].is_submesh_of(stage));  // has rows outside
+  Mesh six({{"a", 3}, {"b", 2}});                 // {0,3} is in none of the rows {0,2,4}, {1,3,5}
+  EXPECT_FALSE(six.reshape({{"a", 2}, {"p", 3}}).submesh("a", 0)->is_submesh_of(six["a"]));
   EXPECT_FALSE(stage.is_submesh_of(Mesh({{"pp", 2}, {"dp", 2}, {"tp", 2}})));
 }
 

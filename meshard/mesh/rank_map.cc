@@ -135,9 +135,10 @@ RankMap RankMap::view(std::int64_t offset, const Digits& digits) const {
     std::int64_t size = digit.size, stride = digit.stride, weight = 1;
     for (std::size_t i = modes_.size(); i-- > 0 && size > 1; weight *= modes_[i].size) {
       if (stride >= weight * modes_[i].size) continue;
-      std::int64_t step = stride / weight;
-      std::int64_t piece = std::min(size, modes_[i].size / step);
-      if (stride % weight != 0 || modes_[i].size % step != 0 || size % piece != 0) break;
+      std::int64_t step = stride / weight, steps = modes_[i].size / step;
+      std::int64_t piece = std::min(size, steps), start = offset / stride % steps;
+      bool carries = start + piece > steps;  // from where the view begins, over the mode's end
+      if (carries || stride % weight != 0 || modes_[i].size % step != 0 || size % piece != 0) break;
       pieces.push_back({piece, modes_[i].stride * step});
       size /= piece;
       stride *= piece;
@@ -302,7 +303,17 @@ std::size_t RankMap::hash() const {
   return seed;
 }
 
+RankMap RankMap::simplest() const {
+  if (!list_) return *this;
+  std::vector<std::int64_t> ids;
+  ids.reserve(static_cast<std::size_t>(size_));
+  for (std::int64_t i = 0; i < size_; ++i) ids.push_back((*this)[i]);
+  return listed(std::move(ids));
+}
+
 std::string RankMap::to_string() const {
+  if (list_)  // a view of a list may be regular
+    if (RankMap simple = simplest(); !simple.list_) return simple.to_string();
   if (!list_ && size_ > kPrintedWhole) {
     if (!is_affine()) return cat('[', first_, '+', steps_of(*this), ']');
     return cat('[', first_, ',', first_ + step(), ",...,", (*this)[size_ - 1], ']');

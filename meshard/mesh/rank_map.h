@@ -52,6 +52,9 @@ class RankMap {
   bool contains(const RankMap& other) const;
   /// True if some device is in both.
   bool meets(const RankMap& other) const;
+  /// The same map without a list, if a rule describes it: a view of a list may be regular. One pass
+  /// over a listed map.
+  RankMap simplest() const;
   /// The same devices, ascending.
   RankMap sorted() const;
 

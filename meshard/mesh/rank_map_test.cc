@@ -106,6 +106,27 @@ TEST(RankMap, ViewsLookAtTheSameDevices) {
   }
 }
 
+TEST(RankMap, ARegularViewOfAListPrintsByItsRule) {
+  std::vector<std::int64_t> ids(64);
+  std::iota(ids.begin(), ids.end(), std::int64_t{0});
+  std::swap(ids[62], ids[40]);
+  RankMap list = RankMap::listed(ids);
+  Digits first;
+  first.push_back({32, 1});
+  EXPECT_EQ(list.view(0, first).to_string(), "[0,1,...,31]");
+  EXPECT_TRUE(list.view(0, first).simplest().is_identity());
+  EXPECT_EQ(list.simplest(), list);
+}
+
+// Two steps in a mode of three: from its last place they carry into the next one.
+TEST(RankMap, AViewThatCarries) {
+  RankMap map = RankMap::listed({1, 2, 3, 9, 10, 11});
+  Digits pairs = Digits::whole(2);
+  EXPECT_EQ(map.view(0, pairs), RankMap::listed({1, 2}));
+  EXPECT_EQ(map.view(2, pairs), RankMap::listed({3, 9}));
+  EXPECT_EQ(map.view(4, pairs), RankMap::listed({10, 11}));
+}
+
 TEST(RankMap, Meets) {
   RankMap low = RankMap::identity(8), high = RankMap::affine(6, 1, 4),
           odd = RankMap::affine(1, 2, 4);

@@ -86,7 +86,8 @@ TEST(MeshSlice, PrintsAndParses) {
                             mesh.slice({"dp", "tp"}).flatten("dt"), mesh.slice(AxisNames({})),
                             mesh.permute({"cp", "tp", "dp"}), mesh.flatten("all"),
                             mesh.unsqueeze("one", 1).permute({"tp", "one", "cp", "dp"}),
-                            mesh.submesh({"dp", "tp"}, 3)->permute({"tp", "dp"})}) {
+                            mesh.submesh({"dp", "tp"}, 3)->permute({"tp", "dp"}),
+                            Mesh({{"one", 1}, {"tp", 4}}).slice({"one", "tp", "one"})}) {
     SCOPED_TRACE(slice.to_string());
     EXPECT_EQ(Mesh::parse(slice.to_string()).value(), slice);
   }
@@ -94,8 +95,9 @@ TEST(MeshSlice, PrintsAndParses) {
             "mesh<dt=(2,2):(4,1) of mesh<dp=2, cp=2, tp=2>>");
   EXPECT_EQ(mesh.permute({"tp", "cp", "dp"}).to_string(),
             "mesh<tp=2:1, cp=2:2, dp=2:4 of mesh<dp=2, cp=2, tp=2>>");
-  for (const char* text : {"mesh<x=4:0 of mesh<y=8>>", "mesh<x=4:4 of mesh<y=8>>", "mesh<x=4:1>",
-                           "mesh<x=2:1, y=4:1 of mesh<z=8>>", "mesh<x=3:1 of mesh<y=8>>"})
+  for (const char* text :
+       {"mesh<x=4:0 of mesh<y=8>>", "mesh<x=4:4 of mesh<y=8>>", "mesh<x=4:1>",
+        "mesh<x=2:1, y=4:1 of mesh<z=8>>", "mesh<x=3:1 of mesh<y=8>>", "mesh<x=2 of mesh<y=8>>"})
     EXPECT_FALSE(Mesh::parse(text).ok()) << text;
 }
 

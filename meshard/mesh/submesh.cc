@@ -12,20 +12,29 @@ Mesh Mesh::submesh_at(const Axes& axes, std::int64_t index, SourceLocation where
   state->offset = index - all.offset(all(index));
   state->rank_map = root_state().rank_map.view(state->offset, all);
   state->root = state_->root ? state_->root : state_;
-  state->domain = all.sorted();
+  state->domain = all;
   return finished(std::move(state));
+}
+
+Mesh::Axes Mesh::submesh_axes(const AxisNames& names, SourceLocation where) const {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (names[i] == names[j])
+        throw_invalid(where, "[mesh] axis \"", names[i], "\" is named twice for a submesh of ",
+                      *this);
+  return slice(names, where).all_axes();
 }
 
 std::optional<Mesh> Mesh::submesh(const AxisNames& names, std::int64_t device_id,
                                   SourceLocation where) const {
-  Axes chosen = slice(names, where).all_axes();
+  Axes chosen = submesh_axes(names, where);
   std::optional<std::int64_t> index = index_of(device_id);
   if (!index) return std::nullopt;
   return submesh_at(chosen, *index, where);
 }
 
 Submeshes Mesh::submeshes(const AxisNames& names, SourceLocation where) const {
-  Axes chosen = slice(names, where).all_axes();
+  Axes chosen = submesh_axes(names, where);
   Digits rows = base_state().domain.without(merged(chosen));
   return Submeshes(*this, std::move(chosen), std::move(rows), where);
 }

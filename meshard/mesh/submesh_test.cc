@@ -36,6 +36,21 @@ TEST(Submesh, EqualsAMeshMadeOfItsDevices) {
   EXPECT_EQ(Mesh::parse(stage["tp"].to_string()).value(), stage["tp"]);
 }
 
+// Equal meshes number their rows alike, in the order of the submesh's axes.
+TEST(Submesh, RowsFollowItsAxes) {
+  Mesh turned = *Mesh({{"a", 2}, {"b", 2}, {"c", 2}}).submesh({"c", "b"}, 4);
+  Mesh made({{"c", 2}, {"b", 2}}, {4, 6, 5, 7});
+  Mesh none = turned.slice(AxisNames({})), same = made.slice(AxisNames({}));
+  EXPECT_EQ(none, same);
+  for (std::int64_t device : {4, 5, 6, 7}) EXPECT_EQ(none.row(device), same.row(device));
+  EXPECT_EQ(turned.device_ids().to_vector(), none.device_ids().to_vector());
+  EXPECT_TRUE(throws_error(
+      [&] {
+        turned.unsqueeze("o", 0).submesh({"o", "o"}, 4);
+      },
+      ErrorCode::kInvalidArgument, {"\"o\" is named twice"}));
+}
+
 TEST(Submesh, OperationsStayInside) {
   Mesh mesh({{"pp", 3}, {"dp", 2}, {"tp", 4}});
   Mesh stage = *mesh.submesh({"dp", "tp"}, 20);  // 16..23

@@ -7,9 +7,6 @@ namespace meshard {
 Mesh::Axes Mesh::parts_of(const Axis& axis, const std::vector<MeshAxis>& parts,
                           SourceLocation where) const {
   check_mesh_axes(parts, where);
-  if (parts.empty())
-    throw_invalid(where, "[mesh] no parts for axis \"", axis.name, "\" of ", *this,
-                  "; squeeze drops axes of size 1");
   std::int64_t size = 1;
   for (const MeshAxis& part : parts) size *= part.size;
   if (size != axis.digits.size())
@@ -31,6 +28,9 @@ Mesh::Axes Mesh::parts_of(const Axis& axis, const std::vector<MeshAxis>& parts,
 Mesh Mesh::unflatten(std::string_view name, std::vector<MeshAxis> parts,
                      SourceLocation where) const {
   Axis axis = axes_named(name, where)[0];
+  if (parts.empty())
+    throw_invalid(where, "[mesh] no parts for axis \"", name, "\" of ", *this,
+                  "; squeeze drops axes of size 1");
   Axes pieces = parts_of(axis, parts, where), result;
   bool placed = false;
   for (std::size_t i = 0; i < rank(); ++i) {

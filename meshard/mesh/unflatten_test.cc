@@ -59,6 +59,7 @@ TEST(MeshReshape, OtherAxesOverTheSamePositions) {
   Mesh other = mesh.reshape({{"a", 8}, {"b", 3}});
   for (std::int64_t device = 0; device < 24; ++device)
     EXPECT_EQ(*other.coordinate(device), (IntVector{device / 3, device % 3}));
+  EXPECT_EQ(Mesh({{"one", 1}}).reshape({}), Mesh());
   Mesh transposed = mesh.permute({"y", "x"});  // devices 0, 4, 8, ...
   EXPECT_EQ(*transposed.reshape({{"a", 2}, {"b", 12}}).coordinate(7), (IntVector{1, 7}));
   EXPECT_TRUE(throws_error(
