@@ -48,9 +48,9 @@ class SliceTable {
 /// replicated by wish, and the axes over which the value is still to be summed (unreduced).
 /// Immutable; copies share one state, and comparing a sharding with its copy compares pointers.
 ///
-/// Axes of a derived mesh (a slice, a flattened or unflattened one) are kept as the axes and sub-axes
-/// of the mesh it derives from, so that all shardings of one root meet: mesh() is that mesh. Axes
-/// that do not fall on sub-axes of it (8 x 3 over 6 x 4) keep a mesh of their own.
+/// Axes of a derived mesh (a slice, a flattened or unflattened one) are kept as the axes and
+/// sub-axes of the mesh it derives from, so that all shardings of one root meet: mesh() is that
+/// mesh. Axes that do not fall on sub-axes of it (8 x 3 over 6 x 4) keep a mesh of their own.
 ///
 /// A dimension split into n tiles has shards of ceil(size / n); late shards may be short or empty.
 /// A dimension may be split by axes whose product does not divide it: uneven sizes are allowed.
