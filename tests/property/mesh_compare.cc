@@ -167,7 +167,7 @@ void compare_groups(const LibraryMesh& mesh, const Mesh& model, const Along& alo
     if (along.is_possible) throw Failure{"groups", cat("of ", mesh, ": ", error.what()), 0};
     return;
   }
-  // By what all members share; each in the order of the axes, groups as they begin in the base.
+  // By what all members share; each in the order of the axes, groups in order.
   std::map<std::pair<int, std::int64_t>, std::map<std::int64_t, int>> members;
   for (int row = 0; row < static_cast<int>(model.rows.size()); ++row)
     for (int p = 0; p < model.size(); ++p) {
@@ -179,10 +179,7 @@ void compare_groups(const LibraryMesh& mesh, const Mesh& model, const Along& alo
     expected.emplace_back();
     for (const auto& [member, place] : group) expected.back().push_back(place);
   }
-  std::sort(expected.begin(), expected.end(), [&](const Ints& a, const Ints& b) {
-    const Ints& in_base = model.base_mesh().position_of;
-    return in_base[a[0]] < in_base[b[0]];
-  });
+  put_in_order(model.base_mesh(), expected);
   std::string text = to_string(along.axes);
 
   same("number of groups", groups->count(), static_cast<std::int64_t>(expected.size()), mesh);

@@ -123,6 +123,15 @@ AxisTable moved_along(std::string name, const Ints& offsets, std::size_t places)
   return axis_of_lines(std::move(name), std::move(lines), places);
 }
 
+void put_in_order(const Mesh& base, std::vector<Ints>& lists) {
+  std::sort(lists.begin(), lists.end(), [&](const Ints& a, const Ints& b) {
+    return base.position_of[a[0]] < base.position_of[b[0]];
+  });
+  Ints steps;
+  for (const Ints& list : lists) steps.push_back(list[0] - lists[0][0]);
+  if (!is_layout(steps)) std::sort(lists.begin(), lists.end());
+}
+
 std::optional<std::vector<Ints>> join(const Mesh& base, const std::vector<AxisTable>& axes) {
   const Ints& places = base.rows[0];
   std::vector<Ints> rows;
@@ -151,6 +160,7 @@ std::optional<std::vector<Ints>> join(const Mesh& base, const std::vector<AxisTa
     rows.push_back(std::move(row));
   }
   if (count != places.size()) return std::nullopt;
+  put_in_order(base, rows);
   return rows;
 }
 

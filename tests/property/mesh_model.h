@@ -117,6 +117,9 @@ AxisTable axis_of_lines(std::string name, std::vector<Ints> lines, std::size_t p
 AxisTable axis_table(const Mesh& mesh, std::size_t axis);
 /// Lines that are the first one moved on, until all `places` are in one.
 AxisTable moved_along(std::string name, const Ints& offsets, std::size_t places);
+/// Lists of places in the order that rows and groups are numbered in: as their first places come in
+/// `base` if these are a layout of the root's places, else as they come in the root.
+void put_in_order(const Mesh& base, std::vector<Ints>& lists);
 /// A table of all places of `base` with these axes; none if they are not independent.
 std::optional<std::vector<Ints>> join(const Mesh& base, const std::vector<AxisTable>& axes);
 /// True if `values` (of index 0..n-1) are the sum of a flat layout for each part of the index.
