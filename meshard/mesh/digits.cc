@@ -144,13 +144,18 @@ bool Digits::cut(const Digit& digit, const Digits& frame, InlineVector<Piece, 4>
   return true;
 }
 
-bool Digits::meets(const Digits& other) const {
+Digits::Effect Digits::effect_on(const Digits& other) const {
+  Effect effect = Effect::kNone;
   for (const Digit& a : modes_)
-    for (const Digit& b : other.modes_)
-      if (a.stride >= b.stride ? a.stride % (b.size * b.stride) != 0
-                               : b.stride % (a.size * a.stride) != 0)
-        return true;
-  return false;
+    for (const Digit& b : other.modes_) {
+      bool same_place = a.stride < b.size * b.stride && b.stride < a.size * a.stride;
+      bool even = a.stride >= b.stride ? a.stride % b.stride == 0 : b.stride % a.stride == 0;
+      if (same_place && even) return Effect::kChanges;
+      bool apart = a.stride >= b.stride ? a.stride % (b.size * b.stride) == 0
+                                        : b.stride % (a.size * a.stride) == 0;
+      if (!apart) effect = Effect::kMayCarry;
+    }
+  return effect;
 }
 
 Result<Digits> Digits::within(const Digits& frame) const {

@@ -65,8 +65,10 @@ class Digits {
   /// The digits of this that `part` leaves over, in the order of this.
   /// @pre the digits of `part` are orthogonal and lie within this
   Digits without(const Digits& part) const;
-  /// True if a step along one of the two may change a digit of the other.
-  bool meets(const Digits& other) const;
+  /// What steps along this do to the digits of `other`: nothing, a change from wherever they begin,
+  /// or (cuts of the two interlock) a change where they carry.
+  enum class Effect { kNone, kMayCarry, kChanges };
+  Effect effect_on(const Digits& other) const;
   /// The modes that number of this -> number of `frame`: how this steps through frame's numbers.
   /// @pre the digits of this lie within `frame`
   /// @error a digit of this does not fall on whole digits of `frame`.

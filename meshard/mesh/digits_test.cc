@@ -82,10 +82,32 @@ TEST(Digits, WithoutASubset) {
   EXPECT_EQ(Digits::whole(8).without(Digits::whole(8)), Digits());
 }
 
-TEST(Digits, MeetWhereTheyShareAPlace) {
-  EXPECT_TRUE(digits_of({{4, 2}}).meets(digits_of({{2, 4}})));
-  EXPECT_FALSE(digits_of({{2, 4}}).meets(digits_of({{4, 1}, {2, 8}})));
-  EXPECT_FALSE(Digits().meets(Digits::whole(4)));
+// By listing: do steps along the one change digits of the other, from every place or from some?
+TEST(Digits, EffectsOnOthers) {
+  TestRandom random;
+  for (int round = 0; round < 300; ++round) {
+    const std::int64_t n = 72;
+    const std::int64_t cuts[] = {1, 2, 3, 4, 6, 8, 9, 12, 18, 24, 36};
+    auto draw = [&] {
+      std::int64_t stride = cuts[random.between(0, 10)], size = 2;
+      while (n % (stride * size) != 0) ++size;
+      return digits_of({{size, stride}});
+    };
+    Digits a = draw(), b = draw();
+    bool always = true, ever = false;
+    Digits rest = Digits::whole(n).without(a);
+    for (std::int64_t r = 0; r < rest.size(); ++r) {
+      bool changes = false;
+      for (std::int64_t k = 0; k < a.size(); ++k)
+        changes = changes || b(rest.offset(r) + a.offset(k)) != b(rest.offset(r));
+      always = always && changes;
+      ever = ever || changes;
+    }
+    SCOPED_TRACE(a.layout().to_string() + " on " + b.layout().to_string());
+    EXPECT_FALSE(a.effect_on(b) == Digits::Effect::kNone && ever);
+    EXPECT_FALSE(a.effect_on(b) == Digits::Effect::kChanges && !always);
+  }
+  EXPECT_EQ(Digits::whole(6).effect_on(digits_of({{2, 9}})), Digits::Effect::kMayCarry);
 }
 
 TEST(Digits, WithinAFrame) {

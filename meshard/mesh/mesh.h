@@ -204,7 +204,8 @@ class Mesh {
   /// Names that flatten has registered at the root, in order, with their layouts.
   std::vector<std::pair<std::string, Layout>> flattened() const;
   bool same_root(const Mesh& other) const;
-  /// True if both have one root and each row of this lies within a row of `other`.
+  /// True if both have one root and each row of this lies within a row of `other`. A few
+  /// operations; where the cuts of the two interlock (3 x 6 and 2 x 9), a look at each device.
   bool is_submesh_of(const Mesh& other) const;
 
   /// `mesh<data=2, model=4>`; with other devices than 0..n-1 `mesh<data=2, model=2;

@@ -22,14 +22,25 @@ std::string_view to_string(Overlap overlap) {
 }
 
 bool Mesh::is_submesh_of(const Mesh& other) const {
+  using Effect = Digits::Effect;
   if (!same_root(other)) return false;
   // Along our digits nothing may change that tells other's rows, or its devices, apart.
-  Digits whole = Digits::whole(root_state().rank_map.size());
+  Digits whole = Digits::whole(root_state().rank_map.size()), mine = merged(all_axes());
   Digits fixed = whole.without(merged(other.all_axes()));
-  if (fixed.meets(merged(all_axes()))) return false;
   Digits outside = whole.without(other.base_state().domain);
-  return !outside.meets(base_state().domain) &&
-         outside(state_->offset) == outside(other.state_->offset);
+  Effect on_rows = mine.effect_on(fixed), on_devices = base_state().domain.effect_on(outside);
+  if (on_rows == Effect::kChanges || on_devices == Effect::kChanges) return false;
+  std::int64_t inside = outside(other.state_->offset);
+  if (on_rows == Effect::kNone && on_devices == Effect::kNone)
+    return outside(state_->offset) == inside;
+  for (std::int64_t row = 0; row < rows(); ++row) {  // whether steps carry depends on the place
+    std::int64_t start = state_->offset + state_->rows.offset(row);
+    for (std::int64_t position = 0; position < size(); ++position) {
+      std::int64_t index = start + mine.offset(position);
+      if (outside(index) != inside || fixed(index) != fixed(start)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace meshard

@@ -58,6 +58,11 @@ TEST(IsSubmeshOf, RowsWithinRowsOfOneRoot) {
   EXPECT_FALSE(mesh["tp"].is_submesh_of(stage));  // has rows outside
   Mesh six({{"a", 3}, {"b", 2}});                 // {0,3} is in none of the rows {0,2,4}, {1,3,5}
   EXPECT_FALSE(six.reshape({{"a", 2}, {"p", 3}}).submesh("a", 0)->is_submesh_of(six["a"]));
+  Mesh nines = Mesh({{"a", 3}, {"c", 6}});  // {0..5} lies in {0..8}, {6..11} in none of the rows
+  Mesh rows_of_nine = nines.reshape({{"r", 2}, {"s", 9}})["s"];
+  EXPECT_TRUE(nines.submesh("c", 0)->is_submesh_of(rows_of_nine));
+  EXPECT_FALSE(nines.submesh("c", 6)->is_submesh_of(rows_of_nine));
+  EXPECT_FALSE(nines["c"].is_submesh_of(rows_of_nine));
   EXPECT_FALSE(stage.is_submesh_of(Mesh({{"pp", 2}, {"dp", 2}, {"tp", 2}})));
 }
 
