@@ -46,7 +46,8 @@ class DeviceGroup {
 };
 
 /// A view: all groups along some axes of a mesh, each made when it is asked for. Groups are
-/// numbered by what the axes leave over, the largest steps first.
+/// numbered by what the axes leave over, in the order of the base's axes (of the root's, where cuts
+/// interlock so that no layout gives that order).
 class DeviceGroups {
  public:
   DeviceGroups(std::shared_ptr<const GroupFamily> family, std::int64_t offset, Digits rows,
