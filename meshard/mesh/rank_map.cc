@@ -210,7 +210,8 @@ std::optional<std::int64_t> RankMap::List::find(std::int64_t id) const {
 std::optional<std::int64_t> RankMap::find(std::int64_t id) const {
   if (!list_) return undo(id);
   std::optional<std::int64_t> place = list_->find(id);
-  return place ? undo(*place) : std::nullopt;
+  bool whole_list = size_ == static_cast<std::int64_t>(list_->ids.size()) && modes_.size() == 1;
+  return !place || (whole_list && first_ == 0) ? place : undo(*place);
 }
 
 std::int64_t RankMap::count_below(std::int64_t id) const {

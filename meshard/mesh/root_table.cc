@@ -33,13 +33,30 @@ std::vector<RootTable::FlatAxis> RootTable::flat_axes() const {
   return flat_axes_;
 }
 
+RootTable::~RootTable() {
+  const Groups* next = nullptr;
+  for (const Groups* at = groups_.load(); at; at = next) {
+    next = at->next;
+    delete at;
+  }
+}
+
+const RootTable::Groups* RootTable::find(const Groups* first, const Digits& digits) {
+  while (first && first->family->digits != digits) first = first->next;
+  return first;
+}
+
 std::shared_ptr<const GroupFamily> RootTable::groups(const Digits& digits,
                                                      const RankMap& rank_map) {
+  if (const Groups* known = find(groups_.load(std::memory_order_acquire), digits))
+    return known->family;
   std::lock_guard lock(mutex_);
-  for (const auto& family : groups_)
-    if (family->digits == digits) return family;
-  groups_.push_back(std::make_shared<const GroupFamily>(GroupFamily{digits, rank_map}));
-  return groups_.back();
+  const Groups* newest = groups_.load(std::memory_order_relaxed);
+  if (const Groups* known = find(newest, digits)) return known->family;  // another thread's
+  auto added = std::make_unique<const Groups>(
+      Groups{std::make_shared<const GroupFamily>(GroupFamily{digits, rank_map}), newest});
+  groups_.store(added.get(), std::memory_order_release);
+  return added.release()->family;
 }
 
 }  // namespace meshard

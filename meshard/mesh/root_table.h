@@ -1,5 +1,6 @@
 // What all meshes of one root share: names of flattened axes, and groups.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,10 +12,15 @@
 
 namespace meshard {
 
-/// Append-only, locked: entries are found again for as long as the root lives. Not part of a mesh's
-/// value. Holds no mesh alive.
+/// Append-only, locked for writing: entries are found again for as long as the root lives. Not part
+/// of a mesh's value. Holds no mesh alive.
 class RootTable {
  public:
+  RootTable() = default;
+  ~RootTable();
+  RootTable(const RootTable&) = delete;
+  RootTable& operator=(const RootTable&) = delete;
+
   struct FlatAxis {
     std::string name;
     Digits digits;
@@ -30,15 +36,20 @@ class RootTable {
   void remember(const std::string& name, std::weak_ptr<const void> mesh);
   std::vector<FlatAxis> flat_axes() const;
 
-  /// The groups along these digits: one object for each.
+  /// The groups along these digits: one object for each. Takes no lock once they are known.
   std::shared_ptr<const GroupFamily> groups(const Digits& digits, const RankMap& rank_map);
 
  private:
+  struct Groups {
+    std::shared_ptr<const GroupFamily> family;
+    const Groups* next;
+  };
   FlatAxis* find_locked(std::string_view name);
+  static const Groups* find(const Groups* first, const Digits& digits);
 
   mutable std::mutex mutex_;
   std::vector<FlatAxis> flat_axes_;
-  std::vector<std::shared_ptr<const GroupFamily>> groups_;
+  std::atomic<const Groups*> groups_{nullptr};  // the newest first; links never change
 };
 
 }  // namespace meshard
