@@ -4,6 +4,7 @@
 
 #include "meshard/base/fingerprint.h"
 #include "meshard/layout/composition.h"
+#include "meshard/layout/concatenate.h"
 #include "meshard/layout/text_scanner.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/device_groups.h"
@@ -186,14 +187,9 @@ Layout Mesh::axis_layout(std::size_t axis) const {
 }
 
 Layout Mesh::layout() const {
-  std::vector<IntTuple> shape, stride;
-  for (std::size_t i = 0; i < rank(); ++i) {
-    Layout axis = axis_layout(i);
-    shape.push_back(axis.shape());
-    stride.push_back(axis.stride());
-  }
-  return Layout(IntTuple(std::span<const IntTuple>(shape)),
-                IntTuple(std::span<const IntTuple>(stride)));
+  std::vector<Layout> layouts;
+  for (std::size_t i = 0; i < rank(); ++i) layouts.push_back(axis_layout(i));
+  return concatenate(std::span<const Layout>(layouts));
 }
 
 Mesh::Axes Mesh::all_axes() const {
@@ -204,14 +200,11 @@ Mesh::Axes Mesh::all_axes() const {
 
 Mesh::Axes Mesh::axes_named(const AxisNames& names, SourceLocation where) const {
   Axes named;
-  for (std::string_view name : names) {
-    std::optional<std::size_t> i = find_axis(name);
-    if (!i) try {
-        axis_index(name);
-      } catch (const Error& error) {
-        throw error.at(where);
-      }
-    named.push_back({std::string(name), axis_digits(*i)});
+  try {
+    for (std::string_view name : names)
+      named.push_back({std::string(name), axis_digits(axis_index(name))});
+  } catch (const Error& error) {
+    throw error.at(where);
   }
   return named;
 }

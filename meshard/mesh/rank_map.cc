@@ -32,6 +32,12 @@ const Digit* next_smaller(const Modes& modes, std::int64_t limit) {
   return best;
 }
 
+std::vector<std::int64_t> ids_of(const RankMap& map) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(map.size()));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = map[static_cast<std::int64_t>(i)];
+  return ids;
+}
+
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
@@ -223,8 +229,7 @@ std::int64_t RankMap::count_below(std::int64_t id) const {
 
 RankMap RankMap::sorted() const {
   if (list_) {
-    std::vector<std::int64_t> ids;
-    for (std::int64_t i = 0; i < size_; ++i) ids.push_back((*this)[i]);
+    std::vector<std::int64_t> ids = ids_of(*this);
     std::sort(ids.begin(), ids.end());
     return listed(std::move(ids));
   }
@@ -304,13 +309,7 @@ std::size_t RankMap::hash() const {
   return seed;
 }
 
-RankMap RankMap::simplest() const {
-  if (!list_) return *this;
-  std::vector<std::int64_t> ids;
-  ids.reserve(static_cast<std::size_t>(size_));
-  for (std::int64_t i = 0; i < size_; ++i) ids.push_back((*this)[i]);
-  return listed(std::move(ids));
-}
+RankMap RankMap::simplest() const { return list_ ? listed(ids_of(*this)) : *this; }
 
 std::string RankMap::to_string() const {
   if (list_)  // a view of a list may be regular

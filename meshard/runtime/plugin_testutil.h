@@ -7,6 +7,7 @@
 
 namespace meshard {
 
+/// Skips, and says so, where there are no 8 devices.
 class OnPlugin : public testing::Test {
  protected:
   void SetUp() override {
@@ -18,6 +19,7 @@ class OnPlugin : public testing::Test {
     }
     before_ = runtime_counters();
   }
+  /// What the runtime did since the test began, or since restart().
   RuntimeCounters done() const { return runtime_counters() - before_; }
   void restart() { before_ = runtime_counters(); }
 

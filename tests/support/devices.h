@@ -6,27 +6,12 @@
 
 #include "meshard/meshard.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/plugin_testutil.h"
 
 namespace meshard {
 
 /// A fixture that skips, and says so, where no plugin is installed.
-class OnDevices : public testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      if (runtime_client().device_count() < 8) GTEST_SKIP() << "fewer than 8 devices";
-    } catch (const Error& error) {
-      GTEST_SKIP() << "no plugin: " << error.what();
-    }
-    before_ = runtime_counters();
-  }
-  /// What the runtime did since the test began, or since restart().
-  RuntimeCounters done() const { return runtime_counters() - before_; }
-  void restart() { before_ = runtime_counters(); }
-
- private:
-  RuntimeCounters before_;
-};
+using OnDevices = OnPlugin;
 
 /// first, first + 1, ... in row-major order.
 inline Tensor counting(Shape shape, float first = 0,
