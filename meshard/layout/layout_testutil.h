@@ -104,4 +104,17 @@ inline std::vector<std::int64_t> values_of(const Layout& layout) {
   return values;
 }
 
+/// True if `zipped` has at ((i, k), (j, l, m)) what `logical` has at ((i, j), (k, l), m), at 20
+/// random places: two modes were taken apart and gathered, the third stayed.
+inline bool is_gathered(TestRandom& random, const Layout& logical, const Layout& zipped) {
+  for (int probe = 0; probe < 20; ++probe) {
+    std::int64_t i = random.between(0, 5), j = random.between(0, 5), k = random.between(0, 5),
+                 l = random.between(0, 5), m = random.between(0, 2);
+    if (zipped(IntTuple{IntTuple{i, k}, IntTuple{j, l, m}}) !=
+        logical(IntTuple{IntTuple{i, j}, IntTuple{k, l}, m}))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace meshard

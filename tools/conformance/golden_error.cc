@@ -69,4 +69,10 @@ Json answer_or_error(const std::function<Json()>& work) {
   }
 }
 
+Json answer_by_name(const Functions& functions, const Json& input) {
+  auto found = functions.find(input.at("fn").get<std::string>());
+  if (found == functions.end()) return {};
+  return answer_or_error([&] { return found->second(input); });
+}
+
 }  // namespace meshard::conformance

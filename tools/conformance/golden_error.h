@@ -2,6 +2,7 @@
 #pragma once
 #include <exception>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -31,5 +32,12 @@ Json golden_error(const Error& error, std::string_view operation = {});
 
 /// `{"expect": work()}`, or `{"expect_error": ...}` if it throws an Error or a GoldenError.
 Json answer_or_error(const std::function<Json()>& work);
+
+/// What answers an input, by the `fn` it names.
+using Function = std::function<Json(const Json& input)>;
+using Functions = std::map<std::string, Function>;
+
+/// The answer, or error, of the function that the input names; null if there is none.
+Json answer_by_name(const Functions& functions, const Json& input);
 
 }  // namespace meshard::conformance

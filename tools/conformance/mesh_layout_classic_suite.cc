@@ -1,5 +1,4 @@
 // mesh_layout_classic.json: mesh layouts of any nesting, not normalised.
-#include <map>
 
 #include "meshard/layout/coalesce.h"
 #include "meshard/layout/complement.h"
@@ -57,10 +56,8 @@ Json unflatten_of(const Json& input) {
   return json_of_modes(unflatten(modes, at, tuple_of(input.at("sizes"))));
 }
 
-using Function = Json (*)(const Json& input);
-
-const std::map<std::string, Function>& functions() {
-  static const std::map<std::string, Function> all = {
+const Functions& functions() {
+  static const Functions all = {
       {"info", info},
       {"composition",
        [](const Json& input) {
@@ -82,11 +79,7 @@ const std::map<std::string, Function>& functions() {
   return all;
 }
 
-Json answer_to(const Json& input) {
-  auto found = functions().find(input.at("fn").get<std::string>());
-  if (found == functions().end()) return {};
-  return answer_or_error([&] { return found->second(input); });
-}
+Json answer_to(const Json& input) { return answer_by_name(functions(), input); }
 
 /// What a case composed, for the rule exact-composition.
 std::vector<Composed> composed(const Json& test) {

@@ -1,5 +1,4 @@
 // mesh_layout.json: axes in normal form (flat, coalesced), and meshes as lists of axes.
-#include <map>
 
 #include "meshard/layout/complement.h"
 #include "meshard/layout/composition.h"
@@ -107,10 +106,8 @@ Json unflatten_of(const Json& input) {
   return json_of_axes(result);
 }
 
-using Function = Json (*)(const Json& input);
-
-const std::map<std::string, Function>& functions() {
-  static const std::map<std::string, Function> all = {
+const Functions& functions() {
+  static const Functions all = {
       {"flat_info", flat_info},
       {"composition", composition_of},
       {"complement",
@@ -134,11 +131,7 @@ const std::map<std::string, Function>& functions() {
   return all;
 }
 
-Json answer_to(const Json& input) {
-  auto found = functions().find(input.at("fn").get<std::string>());
-  if (found == functions().end()) return {};
-  return answer_or_error([&] { return found->second(input); });
-}
+Json answer_to(const Json& input) { return answer_by_name(functions(), input); }
 
 /// What a case composed, for the rule exact-composition.
 std::vector<Composed> composed(const Json& test) {

@@ -1,6 +1,5 @@
 // pycute.json: integer tuples and the algebra of layouts.
 #include <algorithm>
-#include <map>
 
 #include "meshard/layout/coalesce.h"
 #include "meshard/layout/complement.h"
@@ -26,8 +25,6 @@
 
 namespace meshard::conformance {
 namespace {
-
-using Function = std::function<Json(const Json& input)>;
 
 IntTuple a_of(const Json& input) { return tuple_of(input.at("a")); }
 IntTuple b_of(const Json& input) { return tuple_of(input.at("b")); }
@@ -106,8 +103,6 @@ Function with_product(Product product, Divide divide) {
     return json_with_values(has_layout(b) ? product(a, tiler_of(b)) : divide(a, tiler_of(b)));
   };
 }
-
-using Functions = std::map<std::string, Function>;
 
 const Functions& tuple_functions() {
   static const Functions all = {
@@ -201,9 +196,8 @@ const Functions& algebra_functions() {
 
 Json answer_to(const Json& input) {
   for (const Functions* all : {&tuple_functions(), &layout_functions(), &algebra_functions()}) {
-    auto found = all->find(input.at("fn").get<std::string>());
-    if (found == all->end()) continue;
-    Json answer = answer_or_error([&] { return found->second(input); });
+    Json answer = answer_by_name(*all, input);
+    if (answer.is_null()) continue;
     bool has_counterpart = !answer.contains("expect") || !answer.at("expect").is_null();
     return has_counterpart ? answer : Json();
   }
