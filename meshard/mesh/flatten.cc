@@ -15,7 +15,7 @@ Mesh::Axis Mesh::registered(Axis axis, SourceLocation where) const {
     if (own.name == axis.name)
       throw_invalid(where, "[mesh] \"", axis.name, "\" is an axis of the root ", this->root(),
                     ": flattened axes of ", *this, " need another name");
-  if (std::optional<Digits> other = root.table->add(axis.name, axis.digits))
+  if (std::optional<Digits> other = root.table->add(axis.name, axis.digits, axis.kind))
     throw_invalid(where, "[mesh] \"", axis.name, "\" already names the axis ", other->layout(),
                   " at the root ", this->root(), ", and cannot name ", axis.digits.layout());
   return axis;
@@ -26,7 +26,7 @@ Mesh Mesh::flatten(std::string name, SourceLocation where) const {
     for (const MeshAxis& axis : axes()) name += (name.empty() ? "" : "_") + axis.name;
   if (rank() == 1 && axes()[0].name == name) return *this;
 
-  Axis flat = registered({name, merged(all_axes())}, where);
+  Axis flat = registered({name, merged(all_axes()), merged_kind(all_axes(), where)}, where);
   RootTable& table = *root_state().table;
   if (std::shared_ptr<const void> known = table.find(name)->mesh.lock()) {
     Mesh mesh(std::static_pointer_cast<const State>(known));
@@ -43,18 +43,19 @@ Mesh Mesh::flatten(const AxisNames& names, std::string name, SourceLocation wher
   Digits all = merged(chosen);
   if (chosen.empty() || !all.is_orthogonal())
     throw_invalid(where, "[mesh] {", names.to_string(), "} are no axes to flatten in ", *this);
+  AxisKind kind = merged_kind(chosen, where);
   Axes result;
   bool placed = false;
   for (std::size_t i = 0; i < rank(); ++i) {
     bool is_chosen = false;
     for (std::string_view chosen_name : names) is_chosen |= chosen_name == axes()[i].name;
-    if (!is_chosen) result.push_back({axes()[i].name, axis_digits(i)});
+    if (!is_chosen) result.push_back({axes()[i].name, axis_digits(i), axes()[i].kind});
     if (!is_chosen || placed) continue;
-    result.push_back({name, all});
+    result.push_back({name, all, kind});
     placed = true;
   }
   Mesh mesh = derive(result, where);  // before the name is registered: an error leaves no trace
-  registered({std::move(name), all}, where);
+  registered({std::move(name), all, kind}, where);
   return mesh;
 }
 

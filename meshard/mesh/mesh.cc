@@ -82,7 +82,7 @@ Mesh::Mesh(std::vector<MeshAxis> axes, RankMap rank_map, SourceLocation where) {
   std::int64_t stride = size;
   for (const MeshAxis& axis : axes) {
     stride /= axis.size;
-    own.push_back({axis.name, {}});
+    own.push_back({axis.name, {}, axis.kind});
     own.back().digits.push_back({axis.size, stride});
   }
   Digits whole = Digits::whole(size);
@@ -101,6 +101,8 @@ Mesh Mesh::finished(std::shared_ptr<State> state) {
   for (std::size_t i = 0; i < mesh.rank(); ++i) {
     made.hash = hash_combine(made.hash, std::hash<std::string>()(mesh.axes()[i].name));
     made.hash = hash_combine(made.hash, static_cast<std::size_t>(mesh.axes()[i].size));
+    made.has_explicit = made.has_explicit || mesh.axes()[i].kind == AxisKind::kExplicit;
+    made.hash = hash_combine(made.hash, static_cast<std::size_t>(mesh.axes()[i].kind));
     if (std::optional<Digits> digits = mesh.axis_in_base(i))
       made.hash = hash_combine(made.hash, digits->hash());
   }
@@ -117,7 +119,7 @@ std::shared_ptr<Mesh::State> Mesh::state_of(const Axes& axes, const Digits& all,
     for (const MeshAxis& other : state->axes)
       if (other.name == axis.name && (size > 1 || other.size > 1))
         throw_invalid(where, "[mesh] two axes would be named \"", axis.name, "\"");
-    state->axes.push_back({axis.name, size});
+    state->axes.push_back({axis.name, size, axis.kind});
     state->shape.push_back(size);
     for (const Digit& mode : axis.digits.modes()) state->modes.push_back(mode);
     state->ends.push_back(static_cast<std::uint16_t>(state->modes.size()));
@@ -194,15 +196,18 @@ Layout Mesh::layout() const {
 
 Mesh::Axes Mesh::all_axes() const {
   Axes all;
-  for (std::size_t i = 0; i < rank(); ++i) all.push_back({axes()[i].name, axis_digits(i)});
+  for (std::size_t i = 0; i < rank(); ++i)
+    all.push_back({axes()[i].name, axis_digits(i), axes()[i].kind});
   return all;
 }
 
 Mesh::Axes Mesh::axes_named(const AxisNames& names, SourceLocation where) const {
   Axes named;
   try {
-    for (std::string_view name : names)
-      named.push_back({std::string(name), axis_digits(axis_index(name))});
+    for (std::string_view name : names) {
+      std::size_t i = axis_index(name);
+      named.push_back({axes()[i].name, axis_digits(i), axes()[i].kind});
+    }
   } catch (const Error& error) {
     throw error.at(where);
   }
@@ -213,6 +218,19 @@ Digits Mesh::merged(const Axes& axes) {
   Digits all;
   for (const Axis& axis : axes) all.append(axis.digits.modes());
   return all;
+}
+
+// The kind of an axis made of these; axes of size 1 do not count.
+AxisKind Mesh::merged_kind(const Axes& axes, SourceLocation where) const {
+  const Axis* first = nullptr;
+  for (const Axis& axis : axes) {
+    if (axis.digits.size() == 1) continue;
+    if (!first) first = &axis;
+    if (axis.kind != first->kind)
+      throw_invalid(where, "[mesh] \"", first->name, "\" and \"", axis.name, "\" of ", *this,
+                    " cannot become one axis: one is explicit, the other not");
+  }
+  return first ? first->kind : AxisKind::kAuto;
 }
 
 Digits Mesh::digits(const AxisList& list) const {
@@ -422,6 +440,14 @@ Mesh Mesh::as_root(SourceLocation where) const {
   return Mesh({axes().begin(), axes().end()}, rank_map(), where);
 }
 
+Mesh Mesh::with_axis_kind(const AxisNames& names, AxisKind kind, SourceLocation where) const {
+  axes_named(names, where);
+  Mesh own = as_root(where);
+  std::vector<MeshAxis> changed(axes().begin(), axes().end());
+  for (std::string_view name : names) changed[axis_index(name)].kind = kind;
+  return Mesh(std::move(changed), own.rank_map(), where);
+}
+
 bool Mesh::same_root(const Mesh& other) const { return &root_state() == &other.root_state(); }
 
 std::vector<std::pair<std::string, Layout>> Mesh::flattened() const {
@@ -449,6 +475,7 @@ std::string Mesh::to_string() const {
     append(out, cat(i == 0 ? "" : ", ", axes()[i].name, '='));
     bool by_steps = !as_root && steps.size() == rank() && axes()[i].size > 1;
     append(out, by_steps ? cat(steps[i].layout()) : cat(axes()[i].size));
+    if (axes()[i].kind == AxisKind::kExplicit) out += " explicit";
   }
   if (!as_root) return cat(out, rank() == 0 ? "of " : " of ", base(), '>');
   RankMap ids = rank_map().simplest();
@@ -481,6 +508,7 @@ Mesh Mesh::read(TextScanner& scanner) {
       axes.push_back({name, scanner.integer()});
       if (scanner.peek(":")) read_steps(axes.back().size, layouts.back(), scanner);
     }
+    if (scanner.accept("explicit")) axes.back().kind = layouts.back().kind = AxisKind::kExplicit;
   }
   for (const Axis& axis : layouts)
     if (axis.digits.size() > 1) scanner.fail("layouts of axes need `of mesh<...>`");

@@ -13,6 +13,7 @@
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/layout/layout.h"
+#include "meshard/mesh/axis_kind.h"
 #include "meshard/mesh/axis_names.h"
 #include "meshard/mesh/axis_ref.h"
 #include "meshard/mesh/digits.h"
@@ -20,10 +21,11 @@
 
 namespace meshard {
 
-/// A value: the name and size of one axis of a mesh.
+/// A value: one axis of a mesh.
 struct MeshAxis {
   std::string name;
   std::int64_t size = 1;
+  AxisKind kind = AxisKind::kAuto;
   friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
 };
 
@@ -198,6 +200,11 @@ class Mesh {
   bool is_base() const { return !state_->base; }
   /// The same axes and devices as a root of its own. @error the mesh has several rows.
   Mesh as_root(SourceLocation where = SourceLocation::current()) const;
+  /// as_root with another kind for some axes. @error unknown axis; the mesh has several rows.
+  Mesh with_axis_kind(const AxisNames& names, AxisKind kind,
+                      SourceLocation where = SourceLocation::current()) const;
+  /// True if an axis is explicit.
+  bool has_explicit_axes() const { return state_->has_explicit; }
   /// The axes (whole or in part) of base() that some axes of this mesh step along.
   /// @error unknown axis; they do not fall on whole axes or sub-axes of base().
   Result<AxisList> axes_in_base(const AxisList& axes) const;
@@ -208,9 +215,9 @@ class Mesh {
   /// operations; where the cuts of the two interlock (3 x 6 and 2 x 9), a look at each device.
   bool is_submesh_of(const Mesh& other) const;
 
-  /// `mesh<data=2, model=4>`; with other devices than 0..n-1 `mesh<data=2, model=2;
-  /// devices=[4,5,6,7]>`; a slice or another order by its steps over the base: `mesh<model=4:1 of
-  /// mesh<data=2, model=4>>`.
+  /// `mesh<data=2, model=4>`; with an explicit axis `mesh<data=2, model=4 explicit>`; with other
+  /// devices than 0..n-1 `mesh<data=2, model=2; devices=[4,5,6,7]>`; a slice or another order by
+  /// its steps over the base: `mesh<model=4:1 of mesh<data=2, model=4>>`.
   std::string to_string() const;
   static Result<Mesh> parse(std::string_view text);
   static Mesh read(TextScanner& scanner);
@@ -246,6 +253,7 @@ class Mesh {
     std::shared_ptr<const State> root, base;  // null: this one
     Digits domain;                            // of a base: all it covers, in the axes' order
     std::shared_ptr<RootTable> table;         // of a root
+    bool has_explicit = false;
     std::size_t hash = 0;
   };
   explicit Mesh(std::shared_ptr<const State> state) : state_(std::move(state)) {}
@@ -254,6 +262,7 @@ class Mesh {
   struct Axis {
     std::string name;
     Digits digits;
+    AxisKind kind = AxisKind::kAuto;
   };
   using Axes = std::vector<Axis>;
   const State& root_state() const { return state_->root ? *state_->root : *state_; }
@@ -263,6 +272,7 @@ class Mesh {
   Axes all_axes() const;
   Axes axes_named(const AxisNames& names, SourceLocation where) const;
   static Digits merged(const Axes& axes);
+  AxisKind merged_kind(const Axes& axes, SourceLocation where) const;
   static Result<Digits> cut(const Digits& axis, std::int64_t size, std::int64_t stride);
   static std::shared_ptr<State> state_of(const Axes& axes, const Digits& all, SourceLocation where);
   static Mesh finished(std::shared_ptr<State> state);

@@ -42,7 +42,8 @@ Mesh Mesh::unsqueeze(std::string name, std::size_t place, SourceLocation where) 
     throw_invalid(where, "[mesh] no new axis \"", name, "\" before axis ", place, " of ", *this,
                   place > rank() ? ": there is no such place" : ": the name is in use");
   Axes more = all_axes();
-  more.insert(more.begin() + static_cast<std::ptrdiff_t>(place), Axis{std::move(name), {}});
+  more.insert(more.begin() + static_cast<std::ptrdiff_t>(place),
+              Axis{std::move(name), {}, AxisKind::kAuto});
   return derive(more, where);
 }
 

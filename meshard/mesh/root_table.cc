@@ -15,11 +15,11 @@ std::optional<RootTable::FlatAxis> RootTable::find(std::string_view name) const 
   return std::nullopt;
 }
 
-std::optional<Digits> RootTable::add(const std::string& name, const Digits& digits) {
+std::optional<Digits> RootTable::add(const std::string& name, const Digits& digits, AxisKind kind) {
   std::lock_guard lock(mutex_);
   if (const FlatAxis* known = find_locked(name))
     return known->digits == digits ? std::nullopt : std::optional(known->digits);
-  flat_axes_.push_back({name, digits, {}});
+  flat_axes_.push_back({name, digits, kind, {}});
   return std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/mesh/axis_kind.h"
 #include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/digits.h"
 
@@ -24,6 +25,7 @@ class RootTable {
   struct FlatAxis {
     std::string name;
     Digits digits;
+    AxisKind kind = AxisKind::kAuto;
     std::weak_ptr<const void> mesh;  // the mesh of this axis alone, while it lives
   };
 
@@ -31,7 +33,8 @@ class RootTable {
   std::optional<FlatAxis> find(std::string_view name) const;
   /// Registers a name, or sees that it is registered for the same digits.
   /// @error registered for other digits: those are returned.
-  std::optional<Digits> add(const std::string& name, const Digits& digits);
+  std::optional<Digits> add(const std::string& name, const Digits& digits,
+                            AxisKind kind = AxisKind::kAuto);
   /// The mesh that find() gives from now on.
   void remember(const std::string& name, std::weak_ptr<const void> mesh);
   std::vector<FlatAxis> flat_axes() const;

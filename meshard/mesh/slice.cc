@@ -18,7 +18,8 @@ Mesh Mesh::slice(const AxisNames& names, SourceLocation where) const {
   for (std::string_view name : names) {
     std::optional<RootTable::FlatAxis> flat;
     if (!find_axis(name)) flat = root_state().table->find(name);
-    chosen.push_back(flat ? Axis{flat->name, flat->digits} : axes_named(name, where)[0]);
+    chosen.push_back(flat ? Axis{flat->name, flat->digits, flat->kind}
+                          : axes_named(name, where)[0]);
   }
   return derive(chosen, where);
 }

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-// An axis cut into parts, major first.
+// An axis cut into parts of its own kind, major first.
 Mesh::Axes Mesh::parts_of(const Axis& axis, const std::vector<MeshAxis>& parts,
                           SourceLocation where) const {
   check_mesh_axes(parts, where);
@@ -16,11 +16,14 @@ Mesh::Axes Mesh::parts_of(const Axis& axis, const std::vector<MeshAxis>& parts,
   for (const MeshAxis& part : parts) {
     size /= part.size;
     Result<Digits> piece = cut(axis.digits, part.size, size);
+    if (part.kind == AxisKind::kExplicit && axis.kind == AxisKind::kAuto)
+      throw_invalid(where, "[mesh] \"", part.name, "\" cannot be explicit: it is a part of \"",
+                    axis.name, "\", which is auto, in ", *this);
     if (!piece)
       throw_invalid(where, "[mesh] axis \"", axis.name, "\" = ", axis.digits.layout(),
                     " cannot be cut at \"", part.name, "\" = ", part.size, ": ",
                     piece.error().message());
-    cut_axes.push_back({part.name, *piece});
+    cut_axes.push_back({part.name, *piece, axis.kind});
   }
   return cut_axes;
 }
@@ -35,7 +38,7 @@ Mesh Mesh::unflatten(std::string_view name, std::vector<MeshAxis> parts,
   bool placed = false;
   for (std::size_t i = 0; i < rank(); ++i) {
     if (axes()[i].name != name || placed) {
-      result.push_back({axes()[i].name, axis_digits(i)});
+      result.push_back({axes()[i].name, axis_digits(i), axes()[i].kind});
       continue;
     }
     result.insert(result.end(), pieces.begin(), pieces.end());
@@ -47,7 +50,8 @@ Mesh Mesh::unflatten(std::string_view name, std::vector<MeshAxis> parts,
 Mesh Mesh::reshape(std::vector<MeshAxis> wanted, SourceLocation where) const {
   std::string all;
   for (const MeshAxis& axis : axes()) append(all, cat(all.empty() ? "" : ", ", axis.name));
-  return derive(parts_of({all, merged(all_axes())}, wanted, where), where);
+  return derive(parts_of({all, merged(all_axes()), merged_kind(all_axes(), where)}, wanted, where),
+                where);
 }
 
 }  // namespace meshard
