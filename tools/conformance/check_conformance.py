@@ -55,6 +55,14 @@ expect("raw answers", observed == {"pycute.json": [{"name": "right", "answer": {
                                                    {"name": "odd", "answer": {"expect": 6}},
                                                    {"name": "in_words", "answer": None}]}, observed)
 
+# A flat case has an id and is its own input; meta stands beside the cases. What is no case fails.
+flat = {"meta": {"made_by": "hand"}, "cases": [{"id": "flat", "fn": "fold"}, {"fn": "fold"}]}
+code, out, observed = run({"a/pycute.json": flat, "b/pycute.json": [size_case("right", 6)]})
+expect("a case without a name", code == 1 and "a/pycute.json: 0 passed, 1 failed, 0 by rule, 1 unknown\n" in out
+       and "FAILED (a case): has no name" in out, out)
+expect("files of one name are observed together", observed == {"pycute.json": [
+    {"id": "flat", "answer": None}, {"name": "right", "answer": {"expect": 6}}]}, observed)
+
 # A failure names the case and both values.
 code, out, _ = run({"pycute.json": [size_case("wrong", 7), size_case("right", 6)]})
 expect("exit code 1", code == 1, out)

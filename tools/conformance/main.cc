@@ -14,7 +14,7 @@ constexpr const char* kUsage =
     "line for each file and each failure. Exit code: 0 if none failed, 1 otherwise, 2 for a wrong\n"
     "command line.\n"
     "\n"
-    "  --data DIR          where the golden files are\n"
+    "  --data DIR          where the golden files are, in folders of any depth\n"
     "  --skip-tag TAG      leave out cases with this tag; may be given more than once\n"
     "  --observe OUT.json  write our raw answers, before any rule: file name -> [{name, answer}]\n";
 

@@ -30,10 +30,17 @@ bool is_skipped(const Json& test, const std::vector<std::string>& tags) {
                      [&test](const std::string& tag) { return has_tag(test, tag); });
 }
 
+/// The field that names a case: `name`, or `id` of a flat case; null if it has neither.
+const char* name_field(const Json& test) {
+  for (const char* field : {"name", "id"})
+    if (test.is_object() && test.contains(field) && test.at(field).is_string()) return field;
+  return nullptr;
+}
+
 /// An exception that leaves a suite is a fault of meshard or of the suite: the case fails with it.
-Verdict judge(const Suite& suite, const Json& test, Json& answer) {
+Verdict judge(const Suite& suite, const Json& test, const GoldenFile& file, Json& answer) {
   try {
-    answer = suite.answer(test.at("input"));
+    answer = suite.answer(test.contains("input") ? test.at("input") : test, file);
     if (answer.is_null()) return {Verdict::Kind::kUnknown, {}, {}};
     return suite.judge(test, answer);
   } catch (const std::exception& error) {
@@ -57,7 +64,8 @@ class FileRun {
     } else if (!tests.is_array()) {
       fail("(the file)", "is no JSON array of cases");
     } else {
-      for (const Json& test : tests) run_case(*suite, test, path.filename().string());
+      GoldenFile golden{path, content.is_object() ? content.value("meta", Json()) : Json()};
+      for (const Json& test : tests) run_case(*suite, test, golden);
     }
   }
 
@@ -81,16 +89,16 @@ class FileRun {
   }
 
  private:
-  void run_case(const Suite& suite, const Json& test, const std::string& file) {
-    if (!test.is_object() || !test.contains("name") || !test.contains("input"))
-      return fail("(a case)", cat("has no name or no input: ", shortened(test)));
+  void run_case(const Suite& suite, const Json& test, const GoldenFile& file) {
+    const char* field = name_field(test);
+    if (!field) return fail("(a case)", cat("has no name: ", shortened(test)));
     if (is_skipped(test, options_.skipped_tags)) {
       ++report_.skipped;
       return;
     }
-    std::string name = test.at("name").get<std::string>();
+    std::string name = test.at(field);
     Json answer;
-    Verdict verdict = judge(suite, test, answer);
+    Verdict verdict = judge(suite, test, file, answer);
     if (verdict.kind == Verdict::Kind::kUnknown) {
       ++report_.unknown;
     } else if (verdict.kind == Verdict::Kind::kFailed) {
@@ -102,7 +110,7 @@ class FileRun {
       for (Rule rule : verdict.rules) ++report_.rule_counts[rule];
     }
     if (options_.observe)
-      run_.observed[file].push_back({{"name", name}, {"answer", std::move(answer)}});
+      run_.observed[suite.file].push_back({{field, name}, {"answer", std::move(answer)}});
   }
 
   void fail(const std::string& name, const std::string& difference) {

@@ -28,7 +28,8 @@ struct RunOptions {
   bool observe = false;
 };
 
-/// Of a whole run: the files together, and the raw answers by file name as `[{name, answer}, ...]`.
+/// Of a whole run: the files together, and the raw answers by file name as `[{name, answer}, ...]`,
+/// with `id` for `name` where the file says so.
 struct RunReport {
   FileReport total;
   Json observed = Json::object();

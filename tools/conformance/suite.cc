@@ -4,8 +4,10 @@ namespace meshard::conformance {
 
 const Suite* find_suite(std::string_view file) {
   static const Suite suites[] = {
-      pycute_suite(),    mesh_layout_suite(), mesh_layout_classic_suite(),
-      rank_list_suite(), large_suite(),       mesh_ops_suite()};
+#define SUITE(name) name##_suite(),
+#include "tools/conformance/suites.inc"
+#undef SUITE
+  };
   for (const Suite& suite : suites)
     if (suite.file == file) return &suite;
   return nullptr;

@@ -1,5 +1,6 @@
 // A suite answers the cases of one golden file, and judges its answers against the recorded ones.
 #pragma once
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -28,13 +29,23 @@ struct Verdict {
   static Verdict by(Rule rule) { return {Kind::kPassed, {rule}, {}}; }
 };
 
-/// The cases of the files of one name.
+/// Where a case was read.
+struct GoldenFile {
+  std::filesystem::path path;  // other files of its folder are beside it
+  Json meta;                   // the field `meta` beside `cases`; null if there is none
+};
+
+/// The cases of the files of one name. A case is `{name, tags, input, expect}`, with
+/// `expect_error` instead of or beside `expect`; or one flat object with an `id`, in which inputs
+/// and recorded answers lie side by side.
 struct Suite {
   std::string_view file;
-  /// Our raw answer to a case's input, before any rule: `{"expect": ...}`, `{"expect_error": {type,
-  /// code}}` or both, in the file's own schema; null if the input asks for something not known.
-  std::function<Json(const Json& input)> answer;
-  /// @param test a case with `name`, `tags`, `input`, and `expect` or `expect_error` or both
+  /// Our raw answer, before any rule, in the file's own schema: `{"expect": ...}`,
+  /// `{"expect_error": ...}` or both; of a flat case, the fields that are answers. Null if the
+  /// input asks for something not known.
+  /// @param input the case's `input`; a flat case as a whole
+  std::function<Json(const Json& input, const GoldenFile& file)> answer;
+  /// @param test the case
   /// @param answer what `answer` said to it, not null
   std::function<Verdict(const Json& test, const Json& answer)> judge;
 };
@@ -44,11 +55,8 @@ const Suite* find_suite(std::string_view file);
 
 bool has_tag(const Json& test, std::string_view tag);
 
-Suite pycute_suite();
-Suite mesh_layout_suite();
-Suite mesh_layout_classic_suite();
-Suite rank_list_suite();
-Suite large_suite();
-Suite mesh_ops_suite();
+#define SUITE(name) Suite name##_suite();
+#include "tools/conformance/suites.inc"
+#undef SUITE
 
 }  // namespace meshard::conformance

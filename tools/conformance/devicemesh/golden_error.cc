@@ -1,4 +1,4 @@
-#include "tools/conformance/golden_error.h"
+#include "tools/conformance/devicemesh/golden_error.h"
 
 #include <string_view>
 

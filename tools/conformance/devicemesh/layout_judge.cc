@@ -1,9 +1,10 @@
-#include "tools/conformance/layout_judge.h"
+#include "tools/conformance/devicemesh/layout_judge.h"
 
 #include <algorithm>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"
+#include "tools/conformance/devicemesh/rules.h"
 #include "tools/conformance/difference.h"
 
 namespace meshard::conformance {

@@ -1,4 +1,4 @@
-#include "tools/conformance/layout_adapter.h"
+#include "tools/conformance/devicemesh/layout_adapter.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "meshard/layout/complement.h"
 #include "meshard/layout/composition.h"
 #include "meshard/layout/concatenate.h"
-#include "tools/conformance/golden_error.h"
+#include "tools/conformance/devicemesh/golden_error.h"
 
 namespace meshard::conformance {
 namespace {

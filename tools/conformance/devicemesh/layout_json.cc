@@ -1,4 +1,4 @@
-#include "tools/conformance/layout_json.h"
+#include "tools/conformance/devicemesh/layout_json.h"
 
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "tools/conformance/layout_json.h"
+#include "tools/conformance/devicemesh/layout_json.h"
 #include "tools/conformance/suite.h"
 
 namespace meshard::conformance {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "meshard/mesh/overlap.h"
-#include "tools/conformance/golden_error.h"
-#include "tools/conformance/mesh_ops/facts.h"
-#include "tools/conformance/mesh_ops/operations.h"
+#include "tools/conformance/devicemesh/golden_error.h"
+#include "tools/conformance/devicemesh/mesh_ops/facts.h"
+#include "tools/conformance/devicemesh/mesh_ops/operations.h"
 
 namespace meshard::conformance {
 namespace {

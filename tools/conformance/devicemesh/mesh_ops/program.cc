@@ -1,10 +1,10 @@
-#include "tools/conformance/mesh_ops/program.h"
+#include "tools/conformance/devicemesh/mesh_ops/program.h"
 
 #include <algorithm>
 
-#include "tools/conformance/golden_error.h"
-#include "tools/conformance/mesh_ops/facts.h"
-#include "tools/conformance/mesh_ops/operations.h"
+#include "tools/conformance/devicemesh/golden_error.h"
+#include "tools/conformance/devicemesh/mesh_ops/facts.h"
+#include "tools/conformance/devicemesh/mesh_ops/operations.h"
 
 namespace meshard::conformance {
 namespace {

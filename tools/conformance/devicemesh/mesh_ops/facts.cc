@@ -1,7 +1,7 @@
-#include "tools/conformance/mesh_ops/facts.h"
+#include "tools/conformance/devicemesh/mesh_ops/facts.h"
 
 #include "meshard/base/cat.h"
-#include "tools/conformance/layout_adapter.h"
+#include "tools/conformance/devicemesh/layout_adapter.h"
 
 namespace meshard::conformance {
 namespace {

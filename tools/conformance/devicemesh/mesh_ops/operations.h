@@ -1,6 +1,6 @@
 // The operations of mesh_ops.json, in terms of ours.
 #pragma once
-#include "tools/conformance/mesh_ops/state.h"
+#include "tools/conformance/devicemesh/mesh_ops/state.h"
 
 namespace meshard::conformance {
 

@@ -1,7 +1,7 @@
-#include "tools/conformance/mesh_ops/recorded.h"
+#include "tools/conformance/devicemesh/mesh_ops/recorded.h"
 
 #include "meshard/layout/concatenate.h"
-#include "tools/conformance/layout_json.h"
+#include "tools/conformance/devicemesh/layout_json.h"
 
 namespace meshard::conformance {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "tools/conformance/rules.h"
+#include "tools/conformance/devicemesh/rules.h"
 
 namespace meshard::conformance {
 

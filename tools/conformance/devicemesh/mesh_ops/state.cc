@@ -1,4 +1,4 @@
-#include "tools/conformance/mesh_ops/state.h"
+#include "tools/conformance/devicemesh/mesh_ops/state.h"
 
 namespace meshard::conformance {
 

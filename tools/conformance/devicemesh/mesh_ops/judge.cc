@@ -1,12 +1,12 @@
-#include "tools/conformance/mesh_ops/judge.h"
+#include "tools/conformance/devicemesh/mesh_ops/judge.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "meshard/base/cat.h"
+#include "tools/conformance/devicemesh/mesh_ops/recorded.h"
 #include "tools/conformance/difference.h"
-#include "tools/conformance/mesh_ops/recorded.h"
 
 namespace meshard::conformance {
 namespace {

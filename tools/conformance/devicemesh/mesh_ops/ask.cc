@@ -3,10 +3,10 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/mesh/submeshes.h"
-#include "tools/conformance/golden_error.h"
-#include "tools/conformance/layout_adapter.h"
-#include "tools/conformance/mesh_ops/facts.h"
-#include "tools/conformance/mesh_ops/operations.h"
+#include "tools/conformance/devicemesh/golden_error.h"
+#include "tools/conformance/devicemesh/layout_adapter.h"
+#include "tools/conformance/devicemesh/mesh_ops/facts.h"
+#include "tools/conformance/devicemesh/mesh_ops/operations.h"
 
 namespace meshard::conformance {
 namespace {

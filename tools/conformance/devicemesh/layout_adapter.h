@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "tools/conformance/layout_json.h"
+#include "tools/conformance/devicemesh/layout_json.h"
 
 namespace meshard::conformance {
 

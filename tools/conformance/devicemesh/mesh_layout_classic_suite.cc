@@ -6,9 +6,9 @@
 #include "meshard/layout/concatenate.h"
 #include "meshard/layout/flatten.h"
 #include "meshard/layout/injective.h"
-#include "tools/conformance/golden_error.h"
-#include "tools/conformance/layout_adapter.h"
-#include "tools/conformance/layout_judge.h"
+#include "tools/conformance/devicemesh/golden_error.h"
+#include "tools/conformance/devicemesh/layout_adapter.h"
+#include "tools/conformance/devicemesh/layout_judge.h"
 
 namespace meshard::conformance {
 namespace {
@@ -79,7 +79,7 @@ const Functions& functions() {
   return all;
 }
 
-Json answer_to(const Json& input) { return answer_by_name(functions(), input); }
+Json answer_to(const Json& input, const GoldenFile&) { return answer_by_name(functions(), input); }
 
 /// What a case composed, for the rule exact-composition.
 std::vector<Composed> composed(const Json& test) {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "tools/conformance/mesh_ops/state.h"
+#include "tools/conformance/devicemesh/mesh_ops/state.h"
 
 namespace meshard::conformance {
 

@@ -1,9 +1,9 @@
 // Operations that make a mesh from others.
 #include "meshard/mesh/concatenate.h"
-#include "tools/conformance/golden_error.h"
-#include "tools/conformance/layout_adapter.h"
-#include "tools/conformance/mesh_ops/facts.h"
-#include "tools/conformance/mesh_ops/operations.h"
+#include "tools/conformance/devicemesh/golden_error.h"
+#include "tools/conformance/devicemesh/layout_adapter.h"
+#include "tools/conformance/devicemesh/mesh_ops/facts.h"
+#include "tools/conformance/devicemesh/mesh_ops/operations.h"
 
 namespace meshard::conformance {
 namespace {

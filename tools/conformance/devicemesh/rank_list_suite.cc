@@ -1,9 +1,9 @@
 // rank_list.json: the layout of an ascending list of ranks.
 #include "meshard/layout/from_values.h"
+#include "tools/conformance/devicemesh/golden_error.h"
+#include "tools/conformance/devicemesh/layout_adapter.h"
+#include "tools/conformance/devicemesh/layout_judge.h"
 #include "tools/conformance/difference.h"
-#include "tools/conformance/golden_error.h"
-#include "tools/conformance/layout_adapter.h"
-#include "tools/conformance/layout_judge.h"
 
 namespace meshard::conformance {
 namespace {
@@ -31,7 +31,7 @@ Json layout_of_indices(const Json& input) {
   return json;
 }
 
-Json answer_to(const Json& input) {
+Json answer_to(const Json& input, const GoldenFile&) {
   if (input.at("fn") != "indices_to_layout") return {};
   return answer_or_error([&] { return layout_of_indices(input); });
 }
