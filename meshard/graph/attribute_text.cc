@@ -41,6 +41,7 @@ void print(std::string& out, const std::string& value) {
 void print(std::string& out, DType value) { append(out, value); }
 void print(std::string& out, const Shape& value) { append(out, value); }
 void print(std::string& out, const Sharding& value) { append(out, value); }
+void print(std::string& out, const AxisList& value) { append(out, meshard::to_string(value)); }
 
 // Type and bytes in hexadecimal: exact for every dtype, NaN payloads included.
 void print(std::string& out, const HostArray& value) {
@@ -83,6 +84,9 @@ void append_key(std::string& out, const HostArray& value) {
   append_key_bytes(out, value.bytes(), static_cast<std::size_t>(value.type().bytes()));
 }
 void append_key(std::string& out, const Sharding& value) { append_key(out, value.to_string()); }
+void append_key(std::string& out, const AxisList& value) {
+  append_key(out, meshard::to_string(value));
+}
 
 Result<void> parse(std::string_view text, bool& value) {
   if (text != "true" && text != "false") return malformed("true or false", text);
@@ -119,6 +123,17 @@ Result<void> parse(std::string_view text, std::optional<Sharding>& value) {
     return {};
   }
   MESHARD_ASSIGN_OR_RETURN(value, Sharding::parse(text));
+  return {};
+}
+
+Result<void> parse(std::string_view text, AxisList& value) {
+  if (text.size() < 2 || text.front() != '{' || text.back() != '}')
+    return malformed("a list of axes", text);
+  value.clear();
+  for (std::string_view piece : split_outside_brackets(text.substr(1, text.size() - 2), ',')) {
+    MESHARD_ASSIGN_OR_RETURN(AxisRef axis, AxisRef::parse(piece));
+    value.push_back(std::move(axis));
+  }
   return {};
 }
 

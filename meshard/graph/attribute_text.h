@@ -52,6 +52,7 @@ void print(std::string& out, DType value);
 void print(std::string& out, const Shape& value);
 void print(std::string& out, const HostArray& value);
 void print(std::string& out, const Sharding& value);
+void print(std::string& out, const AxisList& value);
 void print_list(std::string& out, const std::int64_t* values, std::size_t count);
 template <IntegerList T>
 requires(!std::same_as<T, Shape>) void print(std::string& out, const T& list) {
@@ -76,6 +77,7 @@ void append_key(std::string& out, const Shape& value);
 void append_key(std::string& out, const TensorType& value);
 void append_key(std::string& out, const HostArray& value);
 void append_key(std::string& out, const Sharding& value);
+void append_key(std::string& out, const AxisList& value);
 template <class T>
 requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void append_key(std::string& out,
                                                                        const T& value) {
@@ -99,6 +101,7 @@ Result<void> parse(std::string_view text, DType& value);
 Result<void> parse(std::string_view text, Shape& value);
 Result<void> parse(std::string_view text, HostArray& value);
 Result<void> parse(std::string_view text, std::optional<Sharding>& value);
+Result<void> parse(std::string_view text, AxisList& value);
 Result<std::vector<std::int64_t>> parse_list(std::string_view text);
 template <IntegerList T>
 requires(!std::same_as<T, Shape>) Result<void> parse(std::string_view text, T& list) {

@@ -33,7 +33,9 @@ struct Every {
   Mode mode = Mode::kFast;
   HostArray array;
   std::optional<Sharding> sharding;
-  MESHARD_FIELDS(flag, count, scale, name, dtype, shape, list, dimensions, mode, array, sharding)
+  AxisList axes;
+  MESHARD_FIELDS(flag, count, scale, name, dtype, shape, list, dimensions, mode, array, sharding,
+                 axes)
 };
 
 Every example() {
@@ -48,7 +50,8 @@ Every example() {
           .mode = Mode::kExact,
           .array = HostArray::from_vector<float>({1.5f, std::numeric_limits<float>::quiet_NaN()}),
           .sharding =
-              Sharding(Mesh({{"x", 2}, {"y", 4}}, {7, 6, 5, 4, 3, 2, 1, 0}), P("x", {"y"}, open))};
+              Sharding(Mesh({{"x", 2}, {"y", 4}}, {7, 6, 5, 4, 3, 2, 1, 0}), P("x", {"y"}, open)),
+          .axes = {"y", AxisRef("x", 1, 2)}};
 }
 
 std::string printed(const Attributes& attributes) {
@@ -89,6 +92,7 @@ TEST(AttributeText, KeysDifferWhenAnyFieldDoes) {
   EXPECT_NE(base, changed([](Every& e) { e.mode = Mode::kFast; }));
   EXPECT_NE(base, changed([](Every& e) { e.array = HostArray::scalar(1.0f); }));
   EXPECT_NE(base, changed([](Every& e) { e.sharding.reset(); }));
+  EXPECT_NE(base, changed([](Every& e) { e.axes.pop_back(); }));
 }
 
 TEST(AttributeText, SplitsOutsideBracketsAndQuotes) {

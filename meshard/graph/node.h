@@ -14,6 +14,7 @@
 
 namespace meshard {
 
+struct Annotations;
 struct OpDef;
 class Node;
 
@@ -80,6 +81,8 @@ class Node {
   std::span<const Value> operands() const { return {operands_.data(), operands_.size()}; }
   std::size_t num_outputs() const { return outputs_.size(); }
   const TensorType& type(std::uint32_t index = 0) const { return outputs_[index].type; }
+  /// What the results carry besides their types (annotation.h); null for nearly all nodes.
+  const std::shared_ptr<const Annotations>& annotations() const { return annotations_; }
   SourceLocation where() const { return where_; }
   /// Grows with every node of the process.
   std::uint64_t id() const { return id_; }
@@ -102,6 +105,9 @@ class Node {
 
   void add_operand(const Value& operand) { operands_.push_back(operand); }
   void add_output(TensorType type) { outputs_.emplace_back(std::move(type)); }
+  void annotate(std::shared_ptr<const Annotations> annotations) {
+    annotations_ = std::move(annotations);
+  }
 
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -118,6 +124,7 @@ class Node {
 
   std::atomic<std::uint32_t> references_{0};
   bool keeps_operands_ = false;
+  std::shared_ptr<const Annotations> annotations_;
   const OpDef* op_ = nullptr;
   std::unique_ptr<const Attributes> attributes_;
   std::uint64_t id_ = 0;

@@ -1,6 +1,7 @@
 // OpDef: everything meshard knows about one primitive, in one constant (docs/dev/add-an-op.md).
 #pragma once
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 namespace meshard {
 
+struct Annotations;
 struct OpEmission;  // ops/emission.h: graph/ knows no StableHLO
 
 /// What an op's functions see of one call: attributes, operand types, and, after inference, result
@@ -102,12 +104,22 @@ struct OpDef {
   void (*vjp)(const VjpCall& call, std::span<Tensor> out) = nullptr;
   /// The calls that the conformance suites check.
   std::vector<OpSample> (*samples)(SampleSource& source) = nullptr;
+  /// What the results of a call carry besides their types, for ops that change it: those that enter
+  /// and leave manual axes, and collectives. Checks what inference cannot see; throws through
+  /// fail_at. nullptr for all other ops: the common rule of graph/annotate.h.
+  std::shared_ptr<const Annotations> (*annotate)(const Node& node) = nullptr;
   /// Reads the attributes back from their printed form; nullptr for ops without attributes.
   Result<std::unique_ptr<const Attributes>> (*parse_attributes)(std::string_view text) = nullptr;
 };
 
 /// In place of OpDef::vjp: the op has no derivative, and that is meant.
 inline constexpr std::nullptr_t kNotDifferentiable = nullptr;
+
+/// Throws an invalid-argument Error at a node's line that begins with its op's name in brackets.
+template <class... Parts>
+[[noreturn]] void fail_at(const Node& node, const Parts&... parts) {
+  throw_invalid(node.where(), "[", node.op().name, "] ", parts...);
+}
 
 template <class... Parts>
 void OpCall::fail(const Parts&... parts) const {

@@ -1,5 +1,6 @@
 // Two made-up ops, so that graph/ is tested without ops/.
 #pragma once
+#include "meshard/graph/annotate.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
 
@@ -30,15 +31,44 @@ inline constinit const OpDef pair_op = {
       results.push_back({DType::bool_, Shape{}});
     }};
 
+/// Its result is inside manual axes of mesh<x=2, y=2>, whatever the operand is.
+struct LocalAttributes {
+  AxisList axes, varying;
+  MESHARD_FIELDS(axes, varying)
+};
+inline const OpDef local_op = {
+    .name = "local",
+    .operands = "x",
+    .infer = infer_first,
+    .annotate =
+        [](const Node& node) {
+          const auto& [axes, varying] = node.attributes_as<LocalAttributes>();
+          Mesh mesh({{"x", 2}, {"y", 2}});
+          return annotations_of({mesh, AxisSet(mesh, axes), AxisSet(mesh, varying)});
+        },
+    .parse_attributes = parse_attributes<LocalAttributes>};
+/// No operands.
+inline constinit const OpDef one_op = {
+    .name = "one", .operands = "", .infer = [](const OpCall&, ResultTypes& results) {
+      results.push_back({DType::f32, Shape{2}});
+    }};
+
 inline Tensor plus(In a, In b) { return record(plus_op, nullptr, {a.tensor, b.tensor}, a.where); }
 inline Tensor scale(In x, double factor, std::vector<std::int64_t> marks = {}) {
   return record(scale_op, make_attributes(ScaleAttributes{factor, std::move(marks)}), {x.tensor},
                 x.where);
 }
 inline Tensor pair(In x) { return record(pair_op, nullptr, {x.tensor}, x.where); }
+inline Tensor local(In x, AxisList axes, AxisList varying) {
+  return record(local_op, make_attributes(LocalAttributes{std::move(axes), std::move(varying)}),
+                {x.tensor}, x.where);
+}
+inline Tensor one(SourceLocation where = SourceLocation::current()) {
+  return record(one_op, nullptr, {}, where);
+}
 
 inline const OpDef* find_test_op(std::string_view name) {
-  for (const OpDef* op : {&plus_op, &scale_op, &pair_op})
+  for (const OpDef* op : {&plus_op, &scale_op, &pair_op, &local_op, &one_op})
     if (op->name == name) return op;
   return nullptr;
 }

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
@@ -160,8 +161,10 @@ class Parser {
       return error.with_note(cat("line ", line_, " of the program's text"));
     }
     std::string inferred;
-    for (std::uint32_t i = 0; i < result.value()->num_outputs(); ++i)
+    for (std::uint32_t i = 0; i < result.value()->num_outputs(); ++i) {
       append(inferred, cat(i ? ", " : "", result.value()->type(i)));
+      append_annotation(inferred, *result.value().node(), i);
+    }
     if (inferred != types)
       return syntax(line_, cat("the text says ", types, ", inference says ", inferred));
     values_[name] = result.value();

@@ -1,5 +1,6 @@
 #include "meshard/graph/print.h"
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 
@@ -61,6 +62,7 @@ class Printer {
     for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
       if (i) out_ += ", ";
       append(out_, node.type(i));
+      append_annotation(out_, node, i);
     }
     if (options_.source_lines && node.where().known()) append(out_, cat("  // ", node.where()));
     out_ += "\n";

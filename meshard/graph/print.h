@@ -17,6 +17,8 @@ struct PrintOptions {
 ///   return %3
 /// }
 /// ```
+///
+/// What a result carries besides its type stands behind it: `f32[4] manual{"x"} varying{"x"}`.
 std::string to_string(const Graph& graph, PrintOptions options = {});
 
 }  // namespace meshard

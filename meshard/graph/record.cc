@@ -2,12 +2,25 @@
 
 #include <atomic>
 
+#include "meshard/graph/annotate.h"
 #include "meshard/graph/op_def.h"
 
 namespace meshard {
 namespace {
 std::atomic<std::uint64_t> next_trace{1};
+
+// True if one of them carries more than a type.
+template <class Operands>
+bool add_operands(Node* node, const Operands& operands) {
+  bool annotated = false;
+  for (const Tensor* operand : operands) {
+    annotated |= operand->value()->annotations() != nullptr;
+    node->add_operand(operand->value());
+  }
+  return annotated;
 }
+
+}  // namespace
 
 TraceScope::TraceScope()
     : before_(recorder()), trace_(next_trace.fetch_add(1, std::memory_order_relaxed)) {
@@ -27,8 +40,9 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
   op.infer(call, results);
   Node* node = Node::make(op, std::move(attributes), recorder().trace, where);
   Value value(node);
-  for (const Tensor* operand : operands) node->add_operand(operand->value());
+  bool annotated = add_operands(node, operands);
   for (TensorType& type : results) node->add_output(std::move(type));
+  if (annotated || op.annotate) node->annotate(annotate_results(*node));
   return Tensor(std::move(value));
 }
 
@@ -37,8 +51,10 @@ Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attribute
                     SourceLocation where) {
   Node* node = Node::make(op, std::move(attributes), recorder().trace, effective_source(where));
   Value value(node);
-  for (const Tensor* operand : operands) node->add_operand(operand->value());
+  bool annotated = add_operands(node, operands);
   node->add_output(type);
+  if (annotated) [[unlikely]]
+    node->annotate(annotate_results(*node));
   return Tensor(std::move(value));
 }
 

@@ -11,6 +11,7 @@
 
 namespace meshard {
 
+struct ManualAxes;
 struct OpDef;
 
 /// What the ops of this thread record into.
@@ -21,6 +22,8 @@ struct Recorder {
   std::uint32_t keep_operands = 0;
   /// The user's line, while a composite op calls others.
   const SourceLocation* outer = nullptr;
+  /// The manual axes of the function that is being recorded; nullptr outside.
+  const ManualAxes* manual = nullptr;
 };
 
 namespace internal {
@@ -70,6 +73,21 @@ class KeepOperandsScope {
   KeepOperandsScope& operator=(const KeepOperandsScope&) = delete;
 };
 
+/// While alive, this thread records a function that runs inside manual axes.
+class ManualScope {
+ public:
+  /// @pre `manual` outlives the scope.
+  explicit ManualScope(const ManualAxes& manual) : before_(recorder().manual) {
+    recorder().manual = &manual;
+  }
+  ~ManualScope() { recorder().manual = before_; }
+  ManualScope(const ManualScope&) = delete;
+  ManualScope& operator=(const ManualScope&) = delete;
+
+ private:
+  const ManualAxes* before_;
+};
+
 /// While alive, this thread records into a new trace.
 class TraceScope {
  public:
@@ -93,7 +111,8 @@ inline const SourceLocation& effective_source(const SourceLocation& where) {
 }
 
 /// Records one call of `op`; result types come from OpDef::infer.
-/// @error what infer throws; invalid argument for an undefined operand.
+/// @error what infer throws; invalid argument for an undefined operand; what annotate_results
+/// throws, for operands with annotations.
 Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
               std::span<const Tensor* const> operands, SourceLocation where);
 inline Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,

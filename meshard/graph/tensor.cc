@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
@@ -20,6 +21,13 @@ std::int64_t Tensor::dim(std::int64_t dimension, SourceLocation where) const {
 HostArray Tensor::to_host(SourceLocation where) const {
   (void)type(where);
   if (!value_.storage()) {
+    if (const ManualAxes* manual = manual_axes(value_))
+      throw Error(ErrorCode::kFailedPrecondition,
+                  cat("[tensor] a local value has no elements to read: it is ", *manual,
+                      ", where each device has its own. Return it from the function given to "
+                      "manual(), or bring it back with shard_to_full, and read the full value"),
+                  where)
+          .with_note(cat("it was recorded at ", value_->where().to_string()));
     if (value_->trace() != 0)
       throw Error(
           ErrorCode::kFailedPrecondition,
@@ -33,7 +41,7 @@ HostArray Tensor::to_host(SourceLocation where) const {
 }
 
 std::optional<Sharding> Tensor::sharding() const {
-  if (!value_) return std::nullopt;
+  if (!value_ || manual_axes(value_)) return std::nullopt;
   if (const Sharding* known = leaf_sharding(value_)) return *known;
   return marked_sharding(value_);
 }
@@ -41,11 +49,13 @@ std::optional<Sharding> Tensor::sharding() const {
 std::string Tensor::placement() const {
   if (!value_) return "nowhere";
   if (Storage* storage = value_.storage()) return storage->placement();
+  if (const ManualAxes* manual = manual_axes(value_)) return manual->to_string();
   return value_->trace() ? "traced" : "recorded";
 }
 
 std::string Tensor::to_string() const {
   if (!value_) return "tensor without a value";
+  if (const ManualAxes* manual = manual_axes(value_)) return cat(value_.type(), " (", *manual, ")");
   if (!value_.storage() && value_->trace() != 0) return cat(value_.type(), " (traced)");
   return to_host().to_string();
 }

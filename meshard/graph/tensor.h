@@ -52,7 +52,8 @@ class Tensor {
 
   /// The whole value in host memory, computed first if need be; nothing is compiled to gather
   /// shards.
-  /// @error whatever computing it meets; failed precondition for a value of a trace, or donated.
+  /// @error whatever computing it meets; failed precondition for a value of a trace, a local value
+  /// inside manual axes, or donated.
   HostArray to_host(SourceLocation where = SourceLocation::current()) const;
   /// The only element of a tensor of size 1, converted to T. @error if it has more.
   template <class T>
@@ -65,9 +66,11 @@ class Tensor {
     return to_host(where).template to_vector<T>(where);
   }
   /// How the value lies on its mesh: what mark_sharding said, or what the compiler chose. Empty for
-  /// a value that is not computed and not marked, and for one without a mesh.
+  /// a value that is not computed and not marked, for one without a mesh, and for a local value
+  /// inside manual axes.
   std::optional<Sharding> sharding() const;
-  /// Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`.
+  /// Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`; of a local value
+  /// `manual over {"x"} of mesh<x=2>`.
   std::string placement() const;
   /// The line that made it.
   SourceLocation where() const { return value_ ? value_->where() : SourceLocation{}; }

@@ -1,5 +1,6 @@
 #include "meshard/graph/verify.h"
 
+#include "meshard/graph/annotate.h"
 #include "meshard/graph/op_def.h"
 
 namespace meshard {
@@ -25,8 +26,10 @@ Result<void> verify(const Graph& graph) {
       call.operands.push_back(&operand.type());
     }
     ResultTypes inferred;
+    AnnotationsPtr annotations;
     try {
       node->op().infer(call, inferred);
+      annotations = annotate_results(*node);
     } catch (const Error& error) {
       return contradiction(graph, *node, error.message());
     }
@@ -36,6 +39,9 @@ Result<void> verify(const Graph& graph) {
       if (inferred[i] != node->type(i))
         return contradiction(graph, *node,
                              cat("recorded ", node->type(i), ", inferred ", inferred[i]));
+    const Annotations nothing, &recorded = node->annotations() ? *node->annotations() : nothing;
+    if (!(recorded == (annotations ? *annotations : nothing)))
+      return contradiction(graph, *node, "its annotations are not those of its operands");
   }
   return {};
 }

@@ -5,7 +5,8 @@
 
 namespace meshard {
 
-/// Infers every node's types again and compares; checks that operands stand before their users.
+/// Infers every node's types and annotations again and compares; checks that operands stand before
+/// their users.
 /// @error internal: some code recorded a node that its own op contradicts.
 Result<void> verify(const Graph& graph);
 

@@ -1,0 +1,22 @@
+// How annotations go from the operands of a call to its results.
+#pragma once
+#include "meshard/graph/annotation.h"
+
+namespace meshard {
+
+/// The annotations of the results of a node that was just recorded, of which an operand is
+/// annotated or whose op says them itself (OpDef::annotate). Null: none.
+///
+/// Operands inside manual axes must be inside the same ones; the results vary over every axis that
+/// an operand varies over. A full value may not meet them, unless it is free (is_free).
+/// @error invalid argument at the user's line, naming both operands and the lines that made them.
+AnnotationsPtr annotate_results(const Node& node);
+
+/// True if a full value is the same wherever it is computed: a tensor of rank 0 that was not
+/// recorded, a constant, and what is made of these alone.
+bool is_free(const Value& value);
+
+/// Annotations of a local value.
+AnnotationsPtr annotations_of(ManualAxes manual);
+
+}  // namespace meshard

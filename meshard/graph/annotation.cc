@@ -1,0 +1,40 @@
+#include "meshard/graph/annotation.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+
+std::string ManualAxes::to_string() const {
+  return cat("manual over ", axes.to_string(mesh), " of ", mesh);
+}
+
+bool operator==(const Annotations& a, const Annotations& b) {
+  return a.manual == b.manual &&
+         std::equal(a.shardings.begin(), a.shardings.end(), b.shardings.begin(), b.shardings.end());
+}
+
+const ManualAxes* manual_axes(const Value& value) {
+  const Annotations* annotations = value->annotations().get();
+  return annotations && annotations->manual ? &*annotations->manual : nullptr;
+}
+
+const Sharding* explicit_sharding(const Value& value) {
+  const Annotations* annotations = value->annotations().get();
+  if (!annotations || annotations->shardings.empty()) return nullptr;
+  const std::optional<Sharding>& sharding = annotations->shardings[value.index()];
+  return sharding ? &*sharding : nullptr;
+}
+
+void append_annotation(std::string& out, const Node& node, std::uint32_t result) {
+  const Annotations* annotations = node.annotations().get();
+  if (!annotations) return;
+  if (const auto& manual = annotations->manual)
+    append(out, cat(" manual", manual->axes.to_string(manual->mesh), " varying",
+                    manual->varying.to_string(manual->mesh)));
+  if (!annotations->shardings.empty() && annotations->shardings[result])
+    append(out, cat(" @ ", *annotations->shardings[result]));
+}
+
+}  // namespace meshard

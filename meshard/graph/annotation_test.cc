@@ -1,0 +1,57 @@
+#include "meshard/graph/annotation.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/ops_testutil.h"
+#include "meshard/graph/parse.h"
+#include "meshard/graph/print.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+TEST(Annotation, IsOnTheNodesThatHaveOneOnly) {
+  Tensor x = from_host(std::vector<float>{1, 2}, {2});
+  EXPECT_EQ(test::plus(x, x).value()->annotations(), nullptr);
+  EXPECT_EQ(manual_axes(x.value()), nullptr);
+  EXPECT_EQ(explicit_sharding(x.value()), nullptr);
+  Tensor inside = test::local(x, {"x", "y"}, {"y"});
+  const ManualAxes* manual = manual_axes(inside.value());
+  ASSERT_NE(manual, nullptr);
+  EXPECT_EQ(manual->to_string(), R"(manual over {"x", "y"} of mesh<x=2, y=2>)");
+  EXPECT_EQ(manual->varying.to_string(manual->mesh), R"({"y"})");
+}
+
+TEST(Annotation, OfALocalValueIsWhatTheTensorSays) {
+  Tensor x = from_host(std::vector<float>{1, 2}, {2});
+  Tensor inside = test::local(x, {"x"}, {"x"});
+  EXPECT_EQ(inside.placement(), R"(manual over {"x"} of mesh<x=2, y=2>)");
+  EXPECT_EQ(inside.to_string(), R"(f32[2] (manual over {"x"} of mesh<x=2, y=2>))");
+  EXPECT_EQ(inside.sharding(), std::nullopt);
+  EXPECT_TRUE(throws_error([&] { inside.to_host(); }, ErrorCode::kFailedPrecondition,
+                           {"local value", R"(manual over {"x"})", "annotation_test.cc:"}));
+}
+
+TEST(Annotation, IsPrintedAndRead) {
+  TraceScope scope;
+  Tensor x = make_parameter({DType::f32, {2}}, std::nullopt, {});
+  Tensor varying = test::local(x, {"x", "y"}, {"y"}), equal = test::local(x, {"x", "y"}, {});
+  Tensor inside = test::plus(varying, equal);
+  Graph graph = Graph::build(std::vector{x.value()}, std::vector{inside.value()}, scope.trace());
+  std::string text = to_string(graph);
+  EXPECT_EQ(text, R"(graph(%0: f32[2]) {
+  %1 = local(%0) {axes={"x", "y"}, varying={"y"}} : f32[2] manual{"x", "y"} varying{"y"}
+  %2 = local(%0) {axes={"x", "y"}, varying={}} : f32[2] manual{"x", "y"} varying{}
+  %3 = plus(%1, %2) : f32[2] manual{"x", "y"} varying{"y"}
+  return %3
+}
+)");
+  EXPECT_EQ(to_string(parse_graph(text, test::find_test_op).value()), text);
+  std::string wrong = text;
+  wrong.replace(wrong.find("varying{}"), 9, "varying{\"x\"}");
+  EXPECT_FALSE(parse_graph(wrong, test::find_test_op).ok());
+}
+
+}  // namespace
+}  // namespace meshard
