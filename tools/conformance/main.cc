@@ -1,8 +1,10 @@
 // meshard-conformance: meshard's answers beside those recorded from other implementations.
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 
 #include "tools/conformance/report.h"
+#include "tools/conformance/worker.h"
 
 namespace meshard::conformance {
 namespace {
@@ -16,7 +18,11 @@ constexpr const char* kUsage =
     "\n"
     "  --data DIR          where the golden files are, in folders of any depth\n"
     "  --skip-tag TAG      leave out cases with this tag; may be given more than once\n"
-    "  --observe OUT.json  write our raw answers, before any rule: file name -> [{name, answer}]\n";
+    "  --observe OUT.json  write our raw answers, before any rule: file name -> [{name, answer}]\n"
+    "\n"
+    "meshard-conformance --worker N answers inputs, a line each, on N virtual devices; the "
+    "program\n"
+    "starts itself so for cases that need devices. Without a plugin these are skipped.\n";
 
 struct Arguments {
   RunOptions options;
@@ -46,6 +52,8 @@ int run(int argc, char** argv) {
     std::cout << kUsage;
     return 0;
   }
+  if (argc == 3 && std::string_view(argv[1]) == "--worker")
+    return serve_answers(std::atoi(argv[2]));
   Arguments arguments;
   if (std::string wrong = read_arguments(argc, argv, arguments); !wrong.empty()) {
     std::cerr << "meshard-conformance: " << wrong << "\n\n" << kUsage;

@@ -6,6 +6,7 @@
 
 #include "meshard/base/cat.h"
 #include "tools/conformance/difference.h"
+#include "tools/conformance/worker.h"
 
 namespace meshard::conformance {
 namespace {
@@ -38,10 +39,15 @@ const char* name_field(const Json& test) {
 }
 
 /// An exception that leaves a suite is a fault of meshard or of the suite: the case fails with it.
-Verdict judge(const Suite& suite, const Json& test, const GoldenFile& file, Json& answer) {
+Verdict judge(const Suite& suite, const Json& test, const GoldenFile& file, Workers& workers,
+              Json& answer) {
   try {
-    answer = suite.answer(test.contains("input") ? test.at("input") : test, file);
+    const Json& input = test.contains("input") ? test.at("input") : test;
+    answer = suite.devices ? workers.ask(suite.devices(input), file.path.string(), input)
+                           : suite.answer(input, file);
     if (answer.is_null()) return {Verdict::Kind::kUnknown, {}, {}};
+    if (answer.contains("skipped"))
+      return {Verdict::Kind::kSkipped, {}, answer.at("skipped").get<std::string>()};
     return suite.judge(test, answer);
   } catch (const std::exception& error) {
     return Verdict::failed(cat("the suite failed: ", error.what()));
@@ -50,8 +56,8 @@ Verdict judge(const Suite& suite, const Json& test, const GoldenFile& file, Json
 
 class FileRun {
  public:
-  FileRun(const RunOptions& options, std::string name, RunReport& run)
-      : options_(options), name_(std::move(name)), run_(run) {}
+  FileRun(const RunOptions& options, std::string name, Workers& workers, RunReport& run)
+      : options_(options), name_(std::move(name)), workers_(workers), run_(run) {}
 
   void run(const std::filesystem::path& path) {
     std::ifstream file(path);
@@ -98,9 +104,12 @@ class FileRun {
     }
     std::string name = test.at(field);
     Json answer;
-    Verdict verdict = judge(suite, test, file, answer);
+    Verdict verdict = judge(suite, test, file, workers_, answer);
     if (verdict.kind == Verdict::Kind::kUnknown) {
       ++report_.unknown;
+    } else if (verdict.kind == Verdict::Kind::kSkipped) {
+      ++report_.skipped;
+      note_ = cat("; ", verdict.difference);
     } else if (verdict.kind == Verdict::Kind::kFailed) {
       fail(name, verdict.difference);
     } else if (verdict.rules.empty()) {
@@ -120,6 +129,7 @@ class FileRun {
 
   const RunOptions& options_;
   std::string name_;
+  Workers& workers_;
   RunReport& run_;
   FileReport report_;
   std::string note_;
@@ -130,8 +140,9 @@ class FileRun {
 
 RunReport run_all(const RunOptions& options, std::ostream& out) {
   RunReport report;
+  Workers workers;
   for (const std::filesystem::path& path : json_files(options.data)) {
-    FileRun file(options, path.lexically_relative(options.data).string(), report);
+    FileRun file(options, path.lexically_relative(options.data).string(), workers, report);
     file.run(path);
     file.print(out);
     file.add_to(report.total);

@@ -16,7 +16,7 @@ struct FileReport {
   std::int64_t failed = 0;
   std::int64_t by_rule = 0;
   std::int64_t unknown = 0;
-  std::int64_t skipped = 0;         // carry a tag that was to be skipped
+  std::int64_t skipped = 0;         // carry a tag that was to be skipped, or need a plugin
   std::map<Rule, int> rule_counts;  // in how many cases each rule decided
 };
 

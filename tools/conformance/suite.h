@@ -16,11 +16,12 @@ using Json = nlohmann::json;
 
 /// What became of a case.
 struct Verdict {
-  enum class Kind { kPassed, kFailed, kUnknown };
+  enum class Kind { kPassed, kFailed, kUnknown, kSkipped };
   Kind kind = Kind::kPassed;
   /// The rules without which it had failed; empty if it passed as it is.
   std::vector<Rule> rules;
-  /// Of a failed case: where the answers differ first, ours and the recorded one.
+  /// Of a failed case: where the answers differ first, ours and the recorded one. Of a skipped one:
+  /// why.
   std::string difference;
 
   static Verdict failed(std::string difference) {
@@ -48,6 +49,9 @@ struct Suite {
   /// @param test the case
   /// @param answer what `answer` said to it, not null
   std::function<Verdict(const Json& test, const Json& answer)> judge;
+  /// How many virtual devices `answer` needs for this input. If set, it is called in another
+  /// process, which has that many (worker.h); the file's meta is null there.
+  std::function<int(const Json& input)> devices = {};
 };
 
 /// The suite for a file of this name; none if nobody knows it.
