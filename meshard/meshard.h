@@ -18,9 +18,13 @@
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/runtime.h"
 #include "meshard/runtime/shards.h"
+#include "meshard/sharding/op_sharding.h"
 #include "meshard/sharding/partition_spec.h"
 #include "meshard/sharding/picture.h"
 #include "meshard/sharding/sharding.h"
+#include "meshard/sharding/sharding_spec.h"
+#include "meshard/sharding/sharding_type.h"
+#include "meshard/sharding/tile_devices.h"
 #include "meshard/trace/jit.h"
 
 namespace meshard::internal {

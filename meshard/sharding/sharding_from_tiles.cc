@@ -1,5 +1,6 @@
 // From the compiler's tiles back to mesh axes.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "meshard/layout/from_values.h"
@@ -17,15 +18,7 @@ Error failure(const Mesh& mesh, const TileAssignment& tiles, std::string_view wh
 // Tile number -> position, if it is a layout. Replicas of one tile may be listed in any order.
 std::optional<Layout> positions_of(const TileAssignment& tiles) {
   if (tiles.is_iota()) return tiles.iota_layout();
-  std::vector<std::int64_t> list = tiles.devices;
-  bool replicas =
-      tiles.replicate_on_last_tile_dim ||
-      (tiles.last_tile_dims.size() == 1 && tiles.last_tile_dims[0] == TileKind::kReplicated);
-  if (replicas) {
-    auto group = static_cast<std::ptrdiff_t>(tiles.dims.back());
-    for (auto first = list.begin(); first != list.end(); first += group)
-      std::sort(first, first + group);
-  }
+  std::vector<std::int64_t> list = tiles.with_sorted_replicas().devices;
   if (list[0] != 0) return std::nullopt;
   return from_values(list);
 }
@@ -37,6 +30,17 @@ Result<Sharding> whole(const Mesh& mesh, const TileAssignment& tiles, std::size_
   if (tiles.kind == TileKind::kMaximal && mesh.size() == 1 && tiles.devices[0] == 0)
     return Sharding::replicated(mesh, rank);
   return failure(mesh, tiles, "no axes of the mesh say this");
+}
+
+Mesh anonymous_mesh(const std::vector<std::int64_t>& sizes, std::vector<std::int64_t> devices) {
+  std::vector<MeshAxis> axes;
+  for (std::size_t i = 0; i < sizes.size(); ++i) axes.push_back({cat("axis_", i), sizes[i]});
+  return devices.empty() ? Mesh(std::move(axes)) : Mesh(std::move(axes), std::move(devices));
+}
+
+Error no_sharding(const TileAssignment& tiles, std::string_view why) {
+  return Error(ErrorCode::kInvalidArgument,
+               cat("[sharding] the tile assignment ", tiles, ": ", why));
 }
 
 }  // namespace
@@ -69,6 +73,31 @@ Result<Sharding> sharding_from_tiles(const Mesh& mesh, const TileAssignment& til
       return failure(mesh, tiles, cat("a sharding has no ", to_string(kind), " axes"));
   }
   return Sharding(mesh, PartitionSpec(std::move(dimensions)), rank).with_unreduced(unreduced);
+}
+
+Result<Sharding> sharding_from_tiles(const TileAssignment& tiles, std::size_t rank,
+                                     std::int64_t num_devices) {
+  MESHARD_RETURN_IF_ERROR(tiles.validate());
+  if (tiles.kind == TileKind::kMaximal)
+    return Sharding::replicated(anonymous_mesh({1}, tiles.devices), rank);
+  if (tiles.kind == TileKind::kReplicated || tiles.kind == TileKind::kUnreduced) {
+    if (num_devices < 1)
+      return no_sharding(tiles, cat("it cannot be over ", num_devices, " devices"));
+    return whole(anonymous_mesh({num_devices}, {}), tiles, rank);
+  }
+  if (tiles.kind != TileKind::kTiled) return no_sharding(tiles, "it says no placement");
+  if (tiles.rank() != rank)
+    return no_sharding(tiles, cat("it has ", tiles.rank(), " dimensions, the tensor ", rank));
+  bool in_order = std::is_sorted(tiles.transpose_perm.begin(), tiles.transpose_perm.end());
+  Mesh mesh = anonymous_mesh(
+      tiles.dims, tiles.is_iota() && in_order ? std::vector<std::int64_t>() : tiles.device_list());
+  // Its devices are the tiles in order, so that tile i is at position i.
+  TileAssignment by_position = tiles;
+  by_position.devices.clear();
+  by_position.reshape_dims = tiles.dims;
+  by_position.transpose_perm.resize(tiles.dims.size());
+  std::iota(by_position.transpose_perm.begin(), by_position.transpose_perm.end(), std::int64_t{0});
+  return sharding_from_tiles(mesh, by_position, rank);
 }
 
 }  // namespace meshard

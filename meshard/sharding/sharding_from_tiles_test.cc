@@ -68,5 +68,40 @@ TEST(ShardingFromTiles, ThatNoAxesGive) {
             std::string::npos);
 }
 
+// Without a mesh: the same tile on the same device as over the mesh that the assignment is from.
+TEST(ShardingFromTiles, OverAMeshOfItsOwn) {
+  TestRandom random;
+  for (int round = 0; round < 500; ++round) {
+    Mesh mesh = random_mesh(random);
+    std::size_t rank = static_cast<std::size_t>(random.between(0, 3));
+    Sharding s = random_sharding(random, mesh, rank);
+    TileAssignment ids = tile_assignment(s).with_device_ids(mesh);
+    Result<Sharding> back = sharding_from_tiles(ids, rank, mesh.size());
+    ASSERT_TRUE(back.ok()) << s.to_string() << ": " << back.error().what();
+    if (ids.kind == TileKind::kTiled) {
+      EXPECT_TRUE(back->same_placement(s, rank)) << s.to_string() << " and " << back->to_string();
+    }
+    EXPECT_EQ(back->num_tiles(), s.num_tiles());
+    EXPECT_EQ(back->mesh().size(), mesh.size());
+  }
+}
+
+TEST(ShardingFromTiles, OverAMeshOfItsOwnByHand) {
+  auto sharding = [](const char* text, std::size_t rank) {
+    return sharding_from_tiles(TileAssignment::parse(text).value(), rank, 8);
+  };
+  EXPECT_EQ(sharding("{devices=[2,1,4]<=[8] last_tile_dim_replicate}", 2).value().to_string(),
+            "Sharding(mesh<axis_0=2, axis_1=1, axis_2=4>, P(\"axis_0\", none))");
+  EXPECT_EQ(sharding("{maximal device=3}", 2).value(),
+            Sharding::replicated(Mesh({{"axis_0", 1}}, {3}), 2));
+  EXPECT_EQ(sharding("{replicated}", 1).value(), Sharding::replicated(Mesh({{"axis_0", 8}}), 1));
+  EXPECT_EQ(sharding("{devices=[2]5,2}", 1).value().mesh().device_ids().to_vector(),
+            (std::vector<std::int64_t>{5, 2}));
+  EXPECT_NE(sharding("{manual}", 1).error().message().find("no placement"), std::string::npos);
+  EXPECT_NE(sharding("{devices=[2]<=[2]}", 3).error().message().find("1 dimensions, the tensor 3"),
+            std::string::npos);
+  EXPECT_FALSE(sharding_from_tiles(TileAssignment(), 1, 0).ok());
+}
+
 }  // namespace
 }  // namespace meshard

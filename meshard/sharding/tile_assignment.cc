@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "meshard/layout/coalesce.h"
-
 namespace meshard {
 namespace {
 
@@ -53,21 +51,29 @@ Result<void> validate_tiled(const TileAssignment& tiles) {
   if (static_cast<std::int64_t>(tiles.devices.size()) != product(tiles.dims))
     return invalid(tiles,
                    cat(tiles.devices.size(), " devices for ", product(tiles.dims), " tiles"));
-  if (!is_permutation_of_iota(tiles.devices))
-    return invalid(tiles, cat("the devices are not 0..", tiles.devices.size() - 1, ", each once"));
+  std::vector<std::int64_t> sorted = tiles.devices;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted[0] < 0) return invalid(tiles, cat("device ", sorted[0], " is negative"));
+  if (auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    return invalid(tiles, cat("device ", *twice, " is listed twice"));
   return {};
 }
 
-// Position digits of all axes in tile order, joined, with the sizes each dimension of the
-// assignment has.
-struct TileDigits {
-  IntVector sizes, strides;
-  void append(const AxesIndex& index) {
-    Layout layout = index.layout();
-    for (std::int64_t size : layout.shape().leaves()) sizes.push_back(size);
-    for (std::int64_t stride : layout.stride().leaves()) strides.push_back(stride);
-  }
-};
+// Numbers each axis or part of one by its place in the mesh: position i of the result says where
+// order[i] stands among all of them.
+std::vector<std::int64_t> places_in_mesh(const Mesh& mesh, const AxisList& order) {
+  std::vector<std::size_t> by_mesh(order.size());
+  std::iota(by_mesh.begin(), by_mesh.end(), std::size_t{0});
+  auto key = [&](std::size_t i) {
+    return std::pair(mesh.axis_index(order[i].name), order[i].pre_size);
+  };
+  std::sort(by_mesh.begin(), by_mesh.end(),
+            [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  std::vector<std::int64_t> places(order.size());
+  for (std::size_t k = 0; k < by_mesh.size(); ++k)
+    places[by_mesh[k]] = static_cast<std::int64_t>(k);
+  return places;
+}
 
 }  // namespace
 
@@ -101,16 +107,6 @@ std::vector<std::int64_t> TileAssignment::device_list() const {
   return list;
 }
 
-TileAssignment TileAssignment::listed() const {
-  TileAssignment result = *this;
-  if (is_iota()) {
-    result.devices = device_list();
-    result.reshape_dims.clear();
-    result.transpose_perm.clear();
-  }
-  return result;
-}
-
 Result<void> TileAssignment::validate() const {
   if (kind == TileKind::kTiled) {
     try {
@@ -127,53 +123,37 @@ Result<void> TileAssignment::validate() const {
   return {};
 }
 
-TileAssignment tile_assignment(const Sharding& sharding) {
+TileAssignment axis_tile_assignment(const Sharding& sharding) {
   const Mesh& mesh = sharding.mesh();
-  TileAssignment tiles;
-  TileDigits digits;
-  for (std::size_t d = 0; d < sharding.rank(); ++d) {
-    digits.append(AxesIndex(mesh, sharding.axes(d)));
-    tiles.dims.push_back(sharding.num_tiles(d));
-  }
-  AxesIndex unreduced(mesh, sharding.unreduced_axes());
-  AxisList splitting = sharding.unreduced_axes();
-  for (std::size_t d = 0; d < sharding.rank(); ++d)
-    for (const AxisRef& axis : sharding.axes(d)) splitting.push_back(axis);
-  AxesIndex replicated(mesh, remaining_axes(mesh, splitting));
-
-  if (sharding.is_fully_replicated() && (unreduced.size() == 1 || replicated.size() == 1)) {
-    tiles.dims.clear();
-    tiles.kind = unreduced.size() == 1 ? TileKind::kReplicated : TileKind::kUnreduced;
-    return tiles;
-  }
-  tiles.kind = TileKind::kTiled;
-  digits.append(unreduced);
-  digits.append(replicated);
-  if (unreduced.size() > 1) {
-    tiles.dims.push_back(unreduced.size());
+  TileAssignment tiles{.kind = TileKind::kTiled};
+  AxisList order;  // all axes of the mesh, as the dimensions of the assignment take them
+  auto take = [&](const AxisList& axes) {
+    for (const AxisRef& axis : axes) order.push_back(axis);
+    return AxesIndex(mesh, axes).size();
+  };
+  for (std::size_t d = 0; d < sharding.rank(); ++d) tiles.dims.push_back(take(sharding.axes(d)));
+  std::int64_t unreduced = take(sharding.unreduced_axes());
+  std::int64_t replicas = take(remaining_axes(mesh, order));
+  if (unreduced > 1) {
+    tiles.dims.push_back(unreduced);
     tiles.last_tile_dims.push_back(TileKind::kUnreduced);
-    if (replicated.size() > 1) {
-      tiles.dims.push_back(replicated.size());
-      tiles.last_tile_dims.push_back(TileKind::kReplicated);
-    }
-  } else if (replicated.size() > 1) {
-    tiles.dims.push_back(replicated.size());
-    tiles.replicate_on_last_tile_dim = true;
+    if (replicas > 1) tiles.last_tile_dims.push_back(TileKind::kReplicated);
   }
-  // The digits cover all positions: sorted by stride they are the reshape, their order is the
-  // transposition.
-  Layout layout = coalesce(Layout(IntTuple::flat(digits.sizes), IntTuple::flat(digits.strides)));
-  std::span<const std::int64_t> sizes = layout.shape().leaves(), strides = layout.stride().leaves();
-  std::vector<std::size_t> by_stride(sizes.size());
-  std::iota(by_stride.begin(), by_stride.end(), std::size_t{0});
-  std::sort(by_stride.begin(), by_stride.end(),
-            [&](std::size_t a, std::size_t b) { return strides[a] > strides[b]; });
-  tiles.transpose_perm.resize(sizes.size());
-  for (std::size_t k = 0; k < by_stride.size(); ++k) {
-    tiles.reshape_dims.push_back(sizes[by_stride[k]]);
-    tiles.transpose_perm[by_stride[k]] = static_cast<std::int64_t>(k);
+  if (replicas > 1) {
+    tiles.dims.push_back(replicas);
+    tiles.replicate_on_last_tile_dim = unreduced == 1;
   }
+  if (tiles.dims.empty()) return {};  // a scalar on one device
+  tiles.transpose_perm = places_in_mesh(mesh, order);
+  tiles.reshape_dims.resize(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    tiles.reshape_dims[static_cast<std::size_t>(tiles.transpose_perm[i])] =
+        mesh.axis_size(order[i]);
   return tiles;
+}
+
+TileAssignment tile_assignment(const Sharding& sharding) {
+  return axis_tile_assignment(sharding).shortest();
 }
 
 }  // namespace meshard

@@ -18,18 +18,17 @@ enum class TileKind { kReplicated, kMaximal, kTiled, kManual, kUnknown, kUnreduc
 std::string_view to_string(TileKind kind);
 
 /// A value: how many tiles each dimension has, and which device holds each tile. Devices are
-/// logical: positions of a mesh.
+/// logical, positions of a mesh, unless it is said that they are device ids.
 ///
 /// Texts, as HLO prints them:
 ///
-/// | text                                                      | meaning |
-/// |-----------------------------------------------------------|--------------------------------------|
-/// | `{replicated}` `{manual}` `{unknown}` `{unreduced}`        | | | `{maximal device=3}` | all of
-/// it on device 3                | | `{devices=[2,2]0,2,1,3}`                                   |
-/// V1: devices of the tiles, row-major  | | `{devices=[2,2]<=[2,2]T(1,0)}` | V2: iota, reshaped,
-/// transposed       | | `{devices=[2,1,4]<=[8] last_tile_dim_replicate}`           | the last
-/// dimension counts replicas   | | `{devices=[2,2,2]<=[8] last_tile_dims={manual, replicated}}` |
-/// the last dimensions are subgroups  |
+/// - `{replicated}`, `{manual}`, `{unknown}`, `{unreduced}`
+/// - `{maximal device=3}`: all of it on device 3
+/// - `{devices=[2,2]0,2,1,3}`: V1, the devices of the tiles, row-major
+/// - `{devices=[2,2]<=[2,2]T(1,0)}`: V2, iota, reshaped, transposed
+/// - `{devices=[2,1,4]<=[8] last_tile_dim_replicate}`: the last dimension counts replicas
+/// - `{devices=[2,2,2]<=[8] last_tile_dims={manual, replicated}}`: the last dimensions are
+/// subgroups
 struct TileAssignment {
   TileKind kind = TileKind::kReplicated;
   /// Tiles of each tensor dimension, then the sizes of the subgroup dimensions. kTiled only.
@@ -54,12 +53,26 @@ struct TileAssignment {
   std::vector<std::int64_t> device_list() const;
   /// The same in the V1 form.
   TileAssignment listed() const;
-  /// @error sizes below 1, a permutation that is none, devices that are not 0..n-1 each once, both
-  /// or none of the two forms, more subgroup dimensions than dimensions.
+  /// The same in the fewest words: subgroups of one left out, the iota merged, `{replicated}` if
+  /// that says it all. A list of devices stays one.
+  TileAssignment shortest() const;
+  /// The same in the V1 form, with the devices of each group of replicas ascending.
+  TileAssignment with_sorted_replicas() const;
+  /// The form by which torch_xla compares shardings: the shortest, listed, replicas ascending. Two
+  /// assignments put the same tile on each device exactly if these are equal.
+  TileAssignment canonical() const { return shortest().with_sorted_replicas(); }
+  /// From positions of `mesh` to its device ids: the V1 form. @pre the positions are those of
+  /// `mesh`
+  TileAssignment with_device_ids(const Mesh& mesh) const;
+  /// From device ids to positions of `mesh`: the V1 form. @error a device that is not in `mesh`.
+  Result<TileAssignment> with_positions(const Mesh& mesh) const;
+  /// @error sizes below 1, a permutation that is none, a negative or repeated device, both or none
+  /// of the two forms, more subgroup dimensions than dimensions.
   Result<void> validate() const;
 
   std::string to_string() const;
   static Result<TileAssignment> parse(std::string_view text);
+  static TileAssignment read(TextScanner& scanner);
   /// Same fields: the V1 and the V2 form of one assignment differ.
   friend bool operator==(const TileAssignment&, const TileAssignment&) = default;
 };
@@ -69,11 +82,25 @@ struct TileAssignment {
 /// @post sharding_from_tiles(s.mesh(), tile_assignment(s), s.rank()) is equivalent to s.
 TileAssignment tile_assignment(const Sharding& sharding);
 
+/// The same, spelled axis by axis: the iota is reshaped to the axes and sub-axes of the mesh and
+/// transposed to the order in which the sharding takes them. This is what torch_xla hands to XLA
+/// in the V2 form.
+/// @post shortest() of it is tile_assignment(sharding).
+TileAssignment axis_tile_assignment(const Sharding& sharding);
+
 /// The sharding of a tensor of `rank` dimensions over `mesh` behind an assignment: axes and
 /// sub-axes of each dimension in order. `tiles` numbers devices by their position in `mesh`.
 /// @error an assignment of other devices, of another rank, manual or unknown, or one that no order
 /// of axes and sub-axes of `mesh` gives.
 Result<Sharding> sharding_from_tiles(const Mesh& mesh, const TileAssignment& tiles,
                                      std::size_t rank);
+
+/// The same with no mesh at hand: over a mesh of its own, with an axis `axis_0`, `axis_1`, ... for
+/// each dimension of the assignment that is split. Devices are device ids; a maximal assignment is
+/// a mesh of its one device.
+/// @param num_devices size of the mesh where the assignment names no devices: replicated, unreduced
+/// @error an assignment of another rank, manual or unknown.
+Result<Sharding> sharding_from_tiles(const TileAssignment& tiles, std::size_t rank,
+                                     std::int64_t num_devices);
 
 }  // namespace meshard

@@ -28,6 +28,21 @@ TEST(TileAssignment, OfShardings) {
             "{unreduced}");
 }
 
+// Reshaped to the sizes of the mesh, transposed to the order in which the spec takes its axes.
+TEST(TileAssignment, AxisByAxis) {
+  Mesh mesh({{"x", 2}, {"unit", 1}, {"y", 4}});
+  auto text = [&](const PartitionSpec& spec) {
+    return axis_tile_assignment(Sharding(mesh, spec)).to_string();
+  };
+  EXPECT_EQ(text(P("x", "y")), "{devices=[2,4]<=[2,1,4]T(0,2,1)}");
+  EXPECT_EQ(text(P("y", "unit")), "{devices=[4,1,2]<=[2,1,4]T(2,1,0) last_tile_dim_replicate}");
+  EXPECT_EQ(text(P(none)), "{devices=[1,8]<=[2,1,4] last_tile_dim_replicate}");
+  EXPECT_EQ(text(P({{"y", 2, 2}})), "{devices=[2,4]<=[2,1,2,2]T(3,0,1,2) last_tile_dim_replicate}");
+  EXPECT_EQ(axis_tile_assignment(Sharding(Mesh({{"x", 1}}), P("x"))).to_string(),
+            "{devices=[1]<=[1]}");
+  EXPECT_EQ(axis_tile_assignment(Sharding(Mesh({{"x", 1}}), P())).to_string(), "{replicated}");
+}
+
 TEST(TileAssignment, ValidateRefusesMixtures) {
   TileAssignment both{.kind = TileKind::kTiled,
                       .dims = {2},

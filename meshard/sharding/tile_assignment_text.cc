@@ -56,28 +56,6 @@ void read_subgroups(TextScanner& scanner, TileAssignment& tiles) {
   }
 }
 
-TileAssignment read_tiles(TextScanner& scanner) {
-  TileAssignment tiles;
-  scanner.expect("{");
-  if (std::optional<TileKind> kind = read_word(scanner)) {
-    tiles.kind = *kind;
-  } else if (scanner.accept("maximal")) {
-    scanner.expect("device");
-    scanner.expect("=");
-    tiles.kind = TileKind::kMaximal;
-    tiles.devices = {scanner.integer()};
-  } else {
-    scanner.expect("devices");
-    scanner.expect("=");
-    tiles.kind = TileKind::kTiled;
-    read_devices(scanner, tiles);
-    read_subgroups(scanner, tiles);
-  }
-  scanner.expect("}");
-  tiles.validate().value();
-  return tiles;
-}
-
 }  // namespace
 
 std::string TileAssignment::to_string() const {
@@ -103,8 +81,30 @@ std::string TileAssignment::to_string() const {
   return out + "}";
 }
 
+TileAssignment TileAssignment::read(TextScanner& scanner) {
+  TileAssignment tiles;
+  scanner.expect("{");
+  if (std::optional<TileKind> kind = read_word(scanner)) {
+    tiles.kind = *kind;
+  } else if (scanner.accept("maximal")) {
+    scanner.expect("device");
+    scanner.expect("=");
+    tiles.kind = TileKind::kMaximal;
+    tiles.devices = {scanner.integer()};
+  } else {
+    scanner.expect("devices");
+    scanner.expect("=");
+    tiles.kind = TileKind::kTiled;
+    read_devices(scanner, tiles);
+    read_subgroups(scanner, tiles);
+  }
+  scanner.expect("}");
+  tiles.validate().value();
+  return tiles;
+}
+
 Result<TileAssignment> TileAssignment::parse(std::string_view text) {
-  return parse_whole("tile assignment", text, read_tiles);
+  return parse_whole("tile assignment", text, read);
 }
 
 }  // namespace meshard

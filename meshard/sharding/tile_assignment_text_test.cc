@@ -18,7 +18,7 @@ TEST(TileAssignmentText, ParsesWhatItPrints) {
 TEST(TileAssignmentText, Refusals) {
   for (const char* text :
        {"", "{}", "{tiled}", "{maximal}", "{devices=[2,2]0,1,2}", "{devices=[2]0,0}",
-        "{devices=[2]0,2}", "{devices=[2]<=[3]}", "{devices=[4]<=[2,2]T(0,0)}",
+        "{devices=[2]0,-1}", "{devices=[2]<=[3]}", "{devices=[4]<=[2,2]T(0,0)}",
         "{devices=[4]<=[2,2]T(0)}", "{devices=[0]<=[1]}", "{devices=[]<=[1]}", "{replicated} x",
         "{devices=[2]<=[2] last_tile_dims={replicated, manual}}"})
     EXPECT_FALSE(TileAssignment::parse(text).ok()) << text;

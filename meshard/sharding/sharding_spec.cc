@@ -1,0 +1,35 @@
+#include "meshard/sharding/sharding_spec.h"
+
+#include "meshard/base/cat.h"
+#include "meshard/base/error.h"
+
+namespace meshard {
+
+ShardingSpec::ShardingSpec(Mesh mesh, const PartitionSpec& spec, SourceLocation where)
+    : sharding_(std::move(mesh), spec, where) {}
+
+ShardingSpec ShardingSpec::minibatch(Mesh mesh, const PartitionSpec& spec, SourceLocation where) {
+  ShardingSpec result(std::move(mesh), spec, where);
+  const Sharding& sharding = result.sharding_;
+  std::int64_t devices = sharding.mesh().size();
+  if (sharding.rank() == 0 || sharding.num_tiles(0) != devices)
+    throw_invalid(where, "[sharding] a minibatch is split along dimension 0 over all ", devices,
+                  " devices of ", sharding.mesh(), "; ", spec, " splits it into ",
+                  sharding.num_tiles(0));
+  result.is_minibatch_ = true;
+  return result;
+}
+
+Sharding ShardingSpec::sharding(IntView dims, SourceLocation where) const {
+  Sharding result = sharding_.with_rank(dims.size(), where);
+  if (is_minibatch_ && dims[0] % mesh().size() != 0)
+    throw_invalid(where, "[sharding] a minibatch of ", dims[0], " rows, shape (", join(dims, ","),
+                  "), does not divide by the ", mesh().size(), " devices of ", mesh());
+  return result;
+}
+
+std::string ShardingSpec::to_string() const {
+  return cat("ShardingSpec(", mesh(), ", ", spec(), is_minibatch_ ? ", minibatch)" : ")");
+}
+
+}  // namespace meshard

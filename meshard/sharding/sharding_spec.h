@@ -1,0 +1,43 @@
+// How a tensor that is about to be sent will lie on the devices.
+#pragma once
+#include <string>
+
+#include "meshard/sharding/sharding.h"
+
+namespace meshard {
+
+/// A value: a mesh and a partition spec for tensors that are not known yet, those a loader sends
+/// one after the other. A spec may be shorter than a tensor's rank: the rest is not split.
+///
+/// Of a **minibatch**, dimension 0 is the batch: it is split over the whole mesh, each device gets
+/// as many rows as any other, in the batch's own order whatever the order of the devices.
+class ShardingSpec {
+ public:
+  /// @error as Sharding's.
+  ShardingSpec(Mesh mesh, const PartitionSpec& spec,
+               SourceLocation where = SourceLocation::current());
+  /// @error as Sharding's; the first dimension is not split over all devices of the mesh.
+  static ShardingSpec minibatch(Mesh mesh, const PartitionSpec& spec,
+                                SourceLocation where = SourceLocation::current());
+
+  const Mesh& mesh() const { return sharding_.mesh(); }
+  const PartitionSpec& spec() const { return sharding_.spec(); }
+  bool is_minibatch() const { return is_minibatch_; }
+
+  /// True if a tensor of this rank has all the dimensions that the spec names.
+  bool can_apply(std::size_t rank) const { return rank >= sharding_.rank(); }
+  /// The sharding of a tensor with these dimensions.
+  /// @error more dimensions in the spec than in the tensor; a minibatch whose rows cannot be dealt
+  /// out evenly.
+  Sharding sharding(IntView dims, SourceLocation where = SourceLocation::current()) const;
+
+  /// `ShardingSpec(mesh<data=8>, P("data", none))`, with `, minibatch`.
+  std::string to_string() const;
+  friend bool operator==(const ShardingSpec&, const ShardingSpec&) = default;
+
+ private:
+  Sharding sharding_;
+  bool is_minibatch_ = false;
+};
+
+}  // namespace meshard
