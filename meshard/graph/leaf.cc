@@ -10,6 +10,14 @@ struct ParameterAttributes {
   MESHARD_FIELDS(sharding)
 };
 
+Tensor stored_leaf(const OpDef& op, TensorType type, StoragePtr storage, SourceLocation where) {
+  Node* node = Node::make(op, nullptr, 0, where);
+  Value value(node);
+  node->add_output(std::move(type));
+  node->set_storage(0, std::move(storage));
+  return Tensor(std::move(value));
+}
+
 void infer_leaf(const OpCall& call, ResultTypes&) {
   throw InternalError(cat("[", call.op.name, "] leaves are made, not inferred"));
 }
@@ -33,18 +41,28 @@ constinit const OpDef array_op = {
     .infer = infer_leaf,
 };
 
+constinit const OpDef unannotated_array_op = {
+    .name = "unannotated_array",
+    .operands = "",
+    .doc = "A value that exists already and whose annotation was cleared.",
+    .example = "",
+    .infer = infer_leaf,
+};
+
 Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceLocation where) {
   return record_typed(parameter_op, make_attributes(ParameterAttributes{std::move(sharding)}), {},
                       type, where);
 }
 
 Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where) {
-  Node* node = Node::make(array_op, nullptr, 0, where);
-  Value value(node);
-  node->add_output(std::move(type));
-  node->set_storage(0, std::move(storage));
-  return Tensor(std::move(value));
+  return stored_leaf(array_op, std::move(type), std::move(storage), where);
 }
+
+Tensor make_unannotated(const Value& value, SourceLocation where) {
+  return stored_leaf(unannotated_array_op, value.type(), StoragePtr(value.storage()), where);
+}
+
+bool is_unannotated(const Value& value) { return &value->op() == &unannotated_array_op; }
 
 const Sharding* leaf_sharding(const Value& value) {
   if (Storage* storage = value.storage()) return storage->sharding();

@@ -13,12 +13,21 @@ namespace meshard {
 extern const OpDef parameter_op;
 /// The op of values that were not recorded: host data, results of a compiled program.
 extern const OpDef array_op;
+/// The op of stored values whose annotation was cleared.
+extern const OpDef unannotated_array_op;
 
 /// A fresh parameter of the trace that this thread records; `sharding` is what its argument has.
 Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceLocation where);
 
 /// A tensor for a value that exists already.
 Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where);
+
+/// A tensor for the stored value of `value` without its annotation: the bytes stay where they are,
+/// and programs still see how they lie.
+/// @pre `value` has storage.
+Tensor make_unannotated(const Value& value, SourceLocation where);
+/// True for what make_unannotated gave.
+bool is_unannotated(const Value& value);
 
 /// The sharding that is part of a leaf: a parameter's, or that of a stored array. nullptr: none
 /// said.

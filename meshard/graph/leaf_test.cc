@@ -43,6 +43,16 @@ TEST(Parameter, KnowsItsSharding) {
   EXPECT_EQ(with.to_string(), "f32[8] (traced)");
 }
 
+TEST(Leaf, AnUnannotatedValueKeepsItsBytes) {
+  Tensor x = from_host(std::vector<float>{1, 2}, {2});
+  Tensor cleared = make_unannotated(x.value(), {"user.cc", "f", 3});
+  EXPECT_TRUE(is_unannotated(cleared.value()));
+  EXPECT_FALSE(is_unannotated(x.value()));
+  EXPECT_EQ(cleared.value().storage(), x.value().storage());
+  EXPECT_EQ(cleared.type(), x.type());
+  EXPECT_EQ(cleared.where().line, 3u);
+}
+
 TEST(Leaf, AWrongNumberOfValuesIsAnErrorAtTheCall) {
   SourceLocation where{"user.cc", "f", 9};
   EXPECT_TRUE(throws_error(

@@ -41,9 +41,15 @@ HostArray Tensor::to_host(SourceLocation where) const {
 }
 
 std::optional<Sharding> Tensor::sharding() const {
-  if (!value_ || manual_axes(value_)) return std::nullopt;
+  if (!value_ || is_unannotated(value_) || manual_axes(value_)) return std::nullopt;
   if (const Sharding* known = leaf_sharding(value_)) return *known;
   return marked_sharding(value_);
+}
+
+std::optional<Sharding> Tensor::stored_sharding() const {
+  const Storage* storage = value_ ? value_.storage() : nullptr;
+  const Sharding* stored = storage ? storage->sharding() : nullptr;
+  return stored ? std::optional(*stored) : std::nullopt;
 }
 
 std::string Tensor::placement() const {

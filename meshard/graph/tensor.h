@@ -65,10 +65,13 @@ class Tensor {
   std::vector<T> to_vector(SourceLocation where = SourceLocation::current()) const {
     return to_host(where).template to_vector<T>(where);
   }
-  /// How the value lies on its mesh: what mark_sharding said, or what the compiler chose. Empty for
-  /// a value that is not computed and not marked, for one without a mesh, and for a local value
-  /// inside manual axes.
+  /// The annotation: what mark_sharding said, or what the compiler chose. Empty for a value that is
+  /// not computed and not marked, for one without a mesh, after clear_sharding, and for a local
+  /// value inside manual axes.
   std::optional<Sharding> sharding() const;
+  /// How its bytes lie on devices now, annotated or not; empty while it is on the host, only
+  /// recorded, or on one device without a mesh.
+  std::optional<Sharding> stored_sharding() const;
   /// Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`; of a local value
   /// `manual over {"x"} of mesh<x=2>`.
   std::string placement() const;

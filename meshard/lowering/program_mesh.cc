@@ -6,6 +6,14 @@
 #include "meshard/sharding/shardy_text.h"
 
 namespace meshard {
+namespace {
+
+std::string described(const Mesh& mesh, SourceLocation where) {
+  return cat(mesh, mesh.is_root() ? std::string(", a root,") : cat(", of root ", mesh.root(), ","),
+             " is used at ", where);
+}
+
+}  // namespace
 
 ProgramMeshes::ProgramMeshes(const Graph& graph) {
   for (const Value& leaf : graph.parameters())
@@ -27,9 +35,9 @@ void ProgramMeshes::add(const Sharding& sharding, SourceLocation where) {
   } else if (!numbering_->same_devices(mesh)) {
     throw Error(ErrorCode::kInvalidArgument,
                 "[lowering] one program cannot run on two different sets of devices", where)
-        .with_note(cat(*numbering_, " is used at ", first_))
-        .with_note(cat(mesh, " is used at ", where))
-        .with_note("read the value of one and send it to the other's devices, or use one mesh");
+        .with_note(described(*numbering_, first_))
+        .with_note(described(mesh, where))
+        .with_note("transfer() moves a value to the devices of another mesh");
   }
   for (const Named& known : meshes_)
     if (known.mesh == mesh) return;

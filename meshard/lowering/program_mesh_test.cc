@@ -45,8 +45,13 @@ TEST(ProgramMeshes, OtherDevicesAreAnErrorWithBothSides) {
   EXPECT_TRUE(throws_error(
       [&] { ProgramMeshes(Sum(Sharding(first, P("x")), Sharding(second, P("y"))).graph); },
       ErrorCode::kInvalidArgument,
-      {"two different sets of devices", "mesh<x=2> is used at a.cc:1",
-       "mesh<y=2; devices=[2,3]> is used at b.cc:2"}));
+      {"two different sets of devices", "mesh<x=2>, a root, is used at a.cc:1",
+       "mesh<y=2; devices=[2,3]>, a root, is used at b.cc:2", "transfer()"}));
+  Mesh part = Mesh({{"x", 2}, {"y", 2}}).submesh({"y"}, 2).value();
+  EXPECT_TRUE(throws_error(
+      [&] { ProgramMeshes(Sum(Sharding(first, P("x")), Sharding(part, P("y"))).graph); },
+      ErrorCode::kInvalidArgument,
+      {part.to_string(), ", of root mesh<x=2, y=2>, is used at b.cc:2"}));
 }
 
 TEST(ProgramMeshes, MarksCount) {

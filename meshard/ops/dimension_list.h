@@ -1,5 +1,6 @@
 // Which dimensions an op works on, as a caller writes it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -33,5 +34,10 @@ class DimensionList {
  private:
   std::optional<Dimensions> listed_;
 };
+
+/// True if a dimension is in the list.
+inline bool holds(const Dimensions& list, std::int64_t dimension) {
+  return std::find(list.begin(), list.end(), dimension) != list.end();
+}
 
 }  // namespace meshard

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "meshard/ops/astype.h"
+#include "meshard/ops/dimension_list.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
@@ -10,10 +11,6 @@
 
 namespace meshard {
 namespace {
-
-bool holds(const Dimensions& list, std::int64_t d) {
-  return std::find(list.begin(), list.end(), d) != list.end();
-}
 
 // The dimensions of a tensor of `rank` that are neither batch nor contracted.
 Dimensions free_dimensions(const Dimensions& batch, const Dimensions& contracting, int rank) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/number_storage.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
@@ -95,8 +97,11 @@ Tensor to_tensor(const In& x, DType dtype) {
   TensorType type{dtype, Shape{}};
   if (x.scalar.kind != ScalarKind::kFloat)
     return constant(whole_number(type, x.scalar.integer), x.where);
-  HostArray value = HostArray::full(type, x.scalar.floating);
-  return tracing() ? constant(std::move(value), x.where) : from_host(std::move(value), x.where);
+  // 0 and 1 are parts of formulas, hardly ever what varies from call to call.
+  bool formula =
+      x.scalar.floating == 1 || (x.scalar.floating == 0 && !std::signbit(x.scalar.floating));
+  if (tracing() || formula) return constant(HostArray::full(type, x.scalar.floating), x.where);
+  return make_array(type, number_storage(dtype, x.scalar.floating), effective_source(x.where));
 }
 
 Tensor literal(double value, const Tensor& like) {

@@ -36,8 +36,9 @@ Tensor unary(const OpDef& op, Domain domain, const In& x, Gives gives = Gives::k
 Tensor binary(const OpDef& op, Domain domain, const In& a, const In& b, Gives gives = Gives::kSame);
 
 /// The operand as a tensor: a C++ number becomes a tensor of `dtype`, of rank 0. Inside a trace,
-/// and for whole numbers and bools, it is a constant of the program; a floating-point number
-/// recorded lazily is an argument, so that a new value is not a new program.
+/// and for whole numbers, bools, 0.0 and 1.0, it is a constant of the program; another
+/// floating-point number recorded lazily is an argument, so that a new value is not a new program.
+/// Equal ones are one value, which goes to its devices once.
 Tensor to_tensor(const In& x, DType dtype);
 
 /// A constant of rank 0 in the dtype of `like`: for numbers that belong to a formula, which stay

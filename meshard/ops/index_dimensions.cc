@@ -13,10 +13,6 @@
 namespace meshard {
 namespace {
 
-bool holds(const Dimensions& list, std::int64_t d) {
-  return std::find(list.begin(), list.end(), d) != list.end();
-}
-
 void check_list(const OpCall& call, std::string_view what, const Dimensions& list,
                 std::int64_t bound, bool ascending) {
   for (std::size_t i = 0; i < list.size(); ++i) {

@@ -194,7 +194,7 @@ class Interpreter {
         else
           out.whole.push_back(wrapped(out.type.dtype, value));
       }
-    } else if (name == "reshape" || name == "stop_gradient") {
+    } else if (name == "reshape" || name == "stop_gradient" || name == "sharding_constraint") {
       for (std::size_t i = 0; i < count; ++i) from.push_back(i);
       gather(*in[0], out, from);
     } else if (name == "broadcast_in_dim") {

@@ -7,9 +7,21 @@
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/remainder.h"
+#include "meshard/ops/sharding_constraint.h"
 #include "meshard/ops/subtract.h"
 
 namespace meshard {
+namespace {
+
+// The new value of a marked tensor is marked alike: an update keeps its parameter's place.
+Tensor& rebind(Tensor& a, Tensor result, const SourceLocation& where) {
+  std::optional<Sharding> sharding = a.sharding();
+  if (sharding && result.shape() == a.shape())
+    result = sharding_constraint(In(result, where), *sharding);
+  return a = std::move(result);
+}
+
+}  // namespace
 
 Tensor operator+(In a, In b) { return add(a, b); }
 Tensor operator-(In a, In b) { return subtract(a, b); }
@@ -28,9 +40,9 @@ Tensor operator|(In a, In b) { return bitwise_or(a, b); }
 Tensor operator^(In a, In b) { return bitwise_xor(a, b); }
 Tensor operator~(In x) { return bitwise_invert(x); }
 
-Tensor& operator+=(Tensor& a, In b) { return a = add(In(a, b.where), b); }
-Tensor& operator-=(Tensor& a, In b) { return a = subtract(In(a, b.where), b); }
-Tensor& operator*=(Tensor& a, In b) { return a = multiply(In(a, b.where), b); }
-Tensor& operator/=(Tensor& a, In b) { return a = divide(In(a, b.where), b); }
+Tensor& operator+=(Tensor& a, In b) { return rebind(a, add(In(a, b.where), b), b.where); }
+Tensor& operator-=(Tensor& a, In b) { return rebind(a, subtract(In(a, b.where), b), b.where); }
+Tensor& operator*=(Tensor& a, In b) { return rebind(a, multiply(In(a, b.where), b), b.where); }
+Tensor& operator/=(Tensor& a, In b) { return rebind(a, divide(In(a, b.where), b), b.where); }
 
 }  // namespace meshard

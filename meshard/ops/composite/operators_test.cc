@@ -5,6 +5,7 @@
 #include <concepts>
 
 #include "meshard/graph/leaf.h"
+#include "meshard/ops/composite/mark_sharding.h"
 #include "tests/support/interpreter.h"
 
 // Outside namespace meshard and without a using-directive: operators are found by their operands.
@@ -50,6 +51,19 @@ TEST(Operators, Bits) {
   EXPECT_EQ(interpret(n ^ n), i32({0, 0, 0}));
   EXPECT_EQ(interpret(~n), i32({-8, 6, -7}));
   EXPECT_EQ(interpret((n > 0) & ~(n > 6)), bools({false, false, true}));
+}
+
+TEST(Operators, InPlaceKeepsTheMark) {
+  meshard::Mesh mesh({{"x", 3}});
+  Tensor x = meshard::mark_sharding(floats() + 1, mesh, meshard::P("x"));
+  Tensor row = x;
+  x *= 2.5;
+  x -= floats();
+  EXPECT_EQ(x.sharding(), row.sharding());
+  EXPECT_EQ(interpret(x), f32({4, 5.5f, -2}));
+  Tensor number = meshard::mark_sharding(meshard::from_host<float>({1}, {}) + 1, mesh, meshard::P());
+  number += floats();  // another shape: the mark has no meaning for it
+  EXPECT_FALSE(number.sharding());
 }
 
 TEST(Operators, InPlaceRebindsTheHandleOnly) {

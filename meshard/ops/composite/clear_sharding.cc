@@ -1,0 +1,33 @@
+#include "meshard/ops/composite/clear_sharding.h"
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/graph/sharding_mark.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/sharding_constraint.h"
+
+namespace meshard {
+namespace {
+
+// Every dimension is the compiler's to split.
+Sharding wholly_open(const Mesh& mesh, std::int64_t rank) {
+  return Sharding(mesh, PartitionSpec(std::vector<DimensionSpec>(static_cast<std::size_t>(rank),
+                                                                 DimensionSpec(open))));
+}
+
+}  // namespace
+
+Tensor clear_sharding(In x) {
+  Tensor cleared = operand_tensor("clear_sharding", x);
+  bool records_only = tracing() || recorder().keep_operands != 0;
+  if (cleared.value().storage() && !records_only)
+    return cleared.sharding() ? make_unannotated(cleared.value(), effective_source(x.where))
+                              : cleared;
+  while (marked_sharding(cleared.value())) cleared = Tensor(cleared.value()->operands()[0]);
+  // An argument's sharding is a fact of the trace; beyond this node it binds nobody.
+  if (std::optional<Sharding> known = cleared.sharding())
+    return sharding_constraint(In(cleared, x.where), wholly_open(known->mesh(), cleared.rank()));
+  return cleared;
+}
+
+}  // namespace meshard

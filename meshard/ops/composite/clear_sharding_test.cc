@@ -1,0 +1,40 @@
+#include "meshard/ops/composite/clear_sharding.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/op_testutil.h"
+#include "meshard/ops/sharding_constraint.h"
+
+namespace meshard {
+namespace {
+
+const Mesh kPair({{"x", 2}});
+
+TEST(ClearSharding, OfARecordedValueIsTheValueBeforeItsMarks) {
+  Tensor sum = add(input({4, 8}), 1);
+  Tensor marked = mark_sharding(mark_sharding(sum, kPair, P("x")), kPair, P(none, "x"));
+  EXPECT_EQ(clear_sharding(marked).value(), sum.value());
+  EXPECT_TRUE(marked.sharding()) << "the marked handle stays as it is";
+}
+
+TEST(ClearSharding, OfAnUnmarkedValueIsThatValue) {
+  Tensor host = input({4}), recorded = add(host, 1);
+  EXPECT_EQ(clear_sharding(host).value(), host.value());
+  EXPECT_EQ(clear_sharding(recorded).value(), recorded.value());
+}
+
+TEST(ClearSharding, InATraceLeavesTheCompilerFree) {
+  TraceScope trace;
+  Tensor argument = make_parameter({DType::f32, {4, 8}}, Sharding(kPair, P("x", none)), {});
+  Tensor cleared = clear_sharding(argument);
+  EXPECT_EQ(*cleared.sharding(), Sharding(kPair, P(open, open)));
+  EXPECT_EQ(clear_sharding(mark_sharding(argument, kPair, P(none, "x"))).sharding(),
+            cleared.sharding());
+}
+
+}  // namespace
+}  // namespace meshard
