@@ -14,6 +14,8 @@ RuntimeCounters runtime_counters() {
           .bytes_aliased = c.bytes_aliased,
           .buffers_read = c.buffers_read,
           .bytes_read = c.bytes_read,
+          .buffers_moved = c.buffers_moved,
+          .bytes_moved = c.bytes_moved,
           .compiles = c.compiles,
           .retargets = c.retargets,
           .cache_hits = c.cache_hits,

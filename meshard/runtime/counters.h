@@ -15,6 +15,9 @@ struct RuntimeCounters {
   /// Shards read back, and their bytes.
   std::uint64_t buffers_read = 0;
   std::uint64_t bytes_read = 0;
+  /// Buffers copied from device to device, and their bytes.
+  std::uint64_t buffers_moved = 0;
+  std::uint64_t bytes_moved = 0;
   /// Programs handed to the compiler, loaded from a serialised one, and found in the cache.
   std::uint64_t compiles = 0;
   std::uint64_t retargets = 0;
@@ -29,6 +32,8 @@ struct RuntimeCounters {
     a.bytes_aliased -= b.bytes_aliased;
     a.buffers_read -= b.buffers_read;
     a.bytes_read -= b.bytes_read;
+    a.buffers_moved -= b.buffers_moved;
+    a.bytes_moved -= b.bytes_moved;
     a.compiles -= b.compiles;
     a.retargets -= b.retargets;
     a.cache_hits -= b.cache_hits;
@@ -46,7 +51,8 @@ namespace internal {
 
 struct AtomicCounters {
   std::atomic<std::uint64_t> buffers_sent{0}, bytes_sent{0}, bytes_aliased{0}, buffers_read{0},
-      bytes_read{0}, compiles{0}, retargets{0}, cache_hits{0}, launches{0}, nodes_run{0};
+      bytes_read{0}, buffers_moved{0}, bytes_moved{0}, compiles{0}, retargets{0}, cache_hits{0},
+      launches{0}, nodes_run{0};
 };
 AtomicCounters& counters();
 inline void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {

@@ -6,6 +6,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/move_shards.h"
 #include "meshard/runtime/placement.h"
 #include "meshard/runtime/runtime.h"
 
@@ -49,6 +50,15 @@ std::vector<Value> results_to_keep(const Graph& graph) {
       results.emplace_back(const_cast<Node*>(node), i);
   }
   return results;
+}
+
+// The same tiles, over a mesh of these devices.
+Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
+  const Mesh& shape = sharding.mesh();
+  std::vector<std::int64_t> ids;
+  for (std::int64_t id : mesh.device_ids()) ids.push_back(id);
+  return Sharding(Mesh({shape.axes().begin(), shape.axes().end()}, std::move(ids)),
+                  sharding.spec());
 }
 
 class JitProgram final : public CompiledProgram {
@@ -119,20 +129,36 @@ void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where
     if (!result->keeps_operands()) result.node()->forget_operands();
 }
 
+Tensor LazyEvaluator::reshard(const Value& value, const Sharding& sharding, SourceLocation where) {
+  Tensor marked = sharding_constraint(In(Tensor(value), where), sharding);
+  evaluate(std::span(&marked.value(), 1), where);
+  return marked;
+}
+
 Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
-  Storage* storage = value.storage();
+  StoragePtr storage(value.storage());
   const Sharding* present = storage->sharding();
-  if (present && *present == sharding) return Tensor(value);
-  if (storage->kind() == Storage::Kind::kDevice && present &&
-      present->mesh().same_devices(sharding.mesh())) {
-    // Already on these devices: they reshard it among themselves.
-    Tensor marked = sharding_constraint(Tensor(value), sharding);
-    evaluate(std::span(&marked.value(), 1), where);
-    return marked;
+  if (present && *present == sharding)
+    return is_unannotated(value) ? make_array(value.type(), storage, where) : Tensor(value);
+  bool on_devices = storage->kind() == Storage::Kind::kDevice;
+  if (on_devices && present && present->mesh().same_devices(sharding.mesh()))
+    return reshard(value, sharding, where);
+  const pjrt::Client& client = runtime_client(where);
+  if (on_devices) {
+    // Other devices: each shard goes there as it is, or as its own devices can make it.
+    Tensor source(value);
+    if (!has_same_tiles(present, sharding) && present &&
+        present->mesh().size() == sharding.mesh().size())
+      source = reshard(value, on_the_devices_of(sharding, present->mesh()), where);
+    StoragePtr resharded(source.value().storage());
+    if (has_same_tiles(resharded->sharding(), sharding)) {
+      Result<StoragePtr> moved = move_shards(client, resharded, sharding, where);
+      if (moved.ok()) return make_array(value.type(), *std::move(moved), where);
+      if (moved.error().code() != ErrorCode::kUnimplemented) throw moved.error().at(where);
+    }
   }
   HostArray array = storage->to_host(where);
-  return make_array(value.type(), meshard::place(runtime_client(where), array, sharding, where),
-                    where);
+  return make_array(value.type(), meshard::place(client, array, sharding, where), where);
 }
 
 std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceLocation where) {

@@ -17,6 +17,7 @@ class LazyEvaluator final : public Evaluator {
   std::shared_ptr<CompiledProgram> compile(Program program, SourceLocation where) override;
 
  private:
+  Tensor reshard(const Value& value, const Sharding& sharding, SourceLocation where);
   std::mutex mutex_;
   ProgramCache cache_;
 };

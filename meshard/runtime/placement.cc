@@ -45,6 +45,16 @@ bool is_contiguous(const Box& box, const Shape& shape) {
   return true;
 }
 
+// The array with zeros after it in each dimension, as large as `type`.
+HostArray padded(const HostArray& array, const TensorType& type) {
+  HostArray block = HostArray::zeros(type);
+  if (array.size() > 0)
+    plan_copy(array.bytes(), array.shape(), whole_box(array.shape()), block.mutable_bytes(),
+              type.shape, whole_box(array.shape()), meshard::size_in_bytes(type.dtype))
+        .run();
+  return block;
+}
+
 class Placement {
  public:
   Placement(const pjrt::Client& client, const HostArray& array, const Sharding& sharding,
@@ -151,6 +161,35 @@ const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, Sourc
 StoragePtr place(const pjrt::Client& client, const HostArray& array, const Sharding& sharding,
                  SourceLocation where) {
   return Placement(client, array, sharding, where).run();
+}
+
+StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
+                        const Sharding& sharding, std::span<const HostArray> shards,
+                        SourceLocation where) {
+  std::int64_t positions = sharding.mesh().size();
+  if (static_cast<std::int64_t>(shards.size()) != positions)
+    throw_invalid(where, "[sharded_tensor] ", shards.size(), " shards for the ", positions,
+                  " devices of ", sharding.mesh());
+  Dimensions sizes;
+  for (std::int64_t size : sharding.shard_shape(type.shape)) sizes.push_back(size);
+  TensorType shard_type{type.dtype, Shape(sizes)};
+  DeviceArray::Buffers buffers;
+  buffers.reserve(shards.size());
+  for (std::int64_t p = 0; p < positions; ++p) {
+    const HostArray& shard = shards[static_cast<std::size_t>(p)];
+    const pjrt::Device& device = device_of(client, sharding.mesh().device_id(p), where);
+    Box box;
+    for (const Slice& slice : sharding.slice(type.shape, p))
+      box.push_back({slice.start, slice.stop});
+    if (shard.dtype() != type.dtype ||
+        (shard.shape() != shard_type.shape && shard.shape() != box_shape(box)))
+      throw_invalid(where, "[sharded_tensor] shard ", p, " (device ", device.id(), ") is ",
+                    shard.type(), "; of ", type, " with ", sharding, " it holds ",
+                    TensorType{type.dtype, box_shape(box)}, ", padded ", shard_type);
+    HostArray block = shard.shape() == shard_type.shape ? shard : padded(shard, shard_type);
+    buffers.push_back(send(client, block, block.bytes(), shard_type, false, device, where));
+  }
+  return make_storage<DeviceArray>(type, sharding, std::move(buffers));
 }
 
 StoragePtr place(const pjrt::Client& client, const HostArray& array, const pjrt::Device& device,

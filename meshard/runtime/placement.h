@@ -1,6 +1,6 @@
 // Host data to devices: each shard goes straight from the host bytes to its device, once.
 #pragma once
-#include <optional>
+#include <span>
 
 #include "meshard/array/host_array.h"
 #include "meshard/graph/storage.h"
@@ -21,6 +21,15 @@ StoragePtr place(const pjrt::Client& client, const HostArray& array, const Shard
 /// Puts the whole of `array` on one device.
 StoragePtr place(const pjrt::Client& client, const HostArray& array, const pjrt::Device& device,
                  SourceLocation where);
+
+/// Makes a value of `type` of one host array for each position of the sharding's mesh, in mesh
+/// order, each sent to its own device. Each array is its position's part of the value, as it is or
+/// padded to the shard shape. Arrays that share a block (replicas) share it on the host too.
+/// @error invalid argument for another number of arrays, or one of another dtype or shape, with the
+/// position, the device and both shapes.
+StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
+                        const Sharding& sharding, std::span<const HostArray> shards,
+                        SourceLocation where);
 
 /// The addressable device of this id.
 /// @error not found, naming the devices that exist.

@@ -44,7 +44,7 @@ TEST_F(ShardingErrors, TwoSetsOfDevices) {
   EXPECT_TRUE(throws_error([&] { (void)(a + b).to_host(); }, kInvalid,
                            {"two different sets of devices", "mesh<x=2>",
                             "mesh<y=2; devices=[2,3]>", cat("sharding_error_test.cc:", line),
-                            cat("sharding_error_test.cc:", line + 1), "use one mesh"}));
+                            cat("sharding_error_test.cc:", line + 1), "transfer()"}));
 }
 
 }  // namespace

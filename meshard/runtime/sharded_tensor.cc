@@ -1,0 +1,148 @@
+#include "meshard/runtime/sharded_tensor.h"
+
+#include <map>
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/move_shards.h"
+#include "meshard/runtime/placement.h"
+#include "meshard/runtime/runtime.h"
+
+namespace meshard {
+namespace {
+
+Sharding sharding_of(const Tensor& tensor, SourceLocation where) {
+  if (std::optional<Sharding> known = tensor.sharding()) return *std::move(known);
+  throw_invalid(where, "[sharded_tensor] ", tensor.type(where), " made at ", tensor.where(),
+                " has no sharding: mark it first");
+}
+
+// The type of the whole value whose shards are of type `shard`.
+TensorType whole_type(const TensorType& shard, const Sharding& sharding,
+                      const std::optional<Shape>& shape, SourceLocation where) {
+  auto rank = static_cast<std::size_t>(shard.rank());
+  if (sharding.rank() > rank || (shape && static_cast<std::size_t>(shape->rank()) != rank))
+    throw_invalid(where, "[sharded_tensor] shards of rank ", rank, " cannot make a value ",
+                  shape ? shape->to_string() : std::string("of that rank"), " with ", sharding);
+  if (shape) return {shard.dtype, *shape};
+  Dimensions sizes;
+  for (std::size_t d = 0; d < rank; ++d)
+    sizes.push_back(shard.shape[static_cast<std::int64_t>(d)] * sharding.num_tiles(d));
+  return {shard.dtype, Shape(sizes)};
+}
+
+// Checks what must be known before the shards are looked at one by one.
+Sharding checked_sharding(std::size_t shards, const Mesh& mesh, const PartitionSpec& spec,
+                          std::int64_t rank, SourceLocation where) {
+  if (static_cast<std::int64_t>(shards) != mesh.size())
+    throw_invalid(where, "[sharded_tensor] ", shards, " shards for the ", mesh.size(),
+                  " devices of ", mesh);
+  return Sharding(mesh, spec, static_cast<std::size_t>(rank), where);
+}
+
+ShardedTensor stored(const TensorType& type, StoragePtr storage, SourceLocation where) {
+  return ShardedTensor(make_array(type, std::move(storage), where), where);
+}
+
+Box box_at(const TensorType& type, const Sharding& sharding, std::int64_t position) {
+  Box box;
+  for (const Slice& slice : sharding.slice(type.shape, position))
+    box.push_back({slice.start, slice.stop});
+  return box;
+}
+
+}  // namespace
+
+ShardedTensor::ShardedTensor(Tensor tensor, SourceLocation where)
+    : tensor_(std::move(tensor)), sharding_(sharding_of(tensor_, where)) {}
+
+ShardedTensor ShardedTensor::from_shards(std::span<const HostArray> shards, const Mesh& mesh,
+                                         const PartitionSpec& spec,
+                                         const std::optional<Shape>& shape, SourceLocation where) {
+  if (shards.empty()) throw_invalid(where, "[sharded_tensor] no shards were given for ", mesh);
+  Sharding sharding = checked_sharding(shards.size(), mesh, spec, shards[0].shape().rank(), where);
+  TensorType type = whole_type(shards[0].type(), sharding, shape, where);
+  return stored(type, place_shards(runtime_client(where), type, sharding, shards, where), where);
+}
+
+ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Sharding& sharding,
+                                           const std::function<HostArray(const Box&)>& make,
+                                           SourceLocation where) {
+  if (sharding.rank() > static_cast<std::size_t>(type.rank()))
+    throw_invalid(where, "[sharded_tensor] ", sharding, " describes ", sharding.rank(),
+                  " dimensions, ", type, " has ", type.rank());
+  Sharding whole = sharding.with_rank(static_cast<std::size_t>(type.rank()), where);
+  std::vector<HostArray> shards;
+  std::map<std::vector<std::int64_t>, std::size_t> made;  // by the beginning of the part
+  for (std::int64_t p = 0; p < whole.mesh().size(); ++p) {
+    Box box = box_at(type, whole, p);
+    if (box_shape(box).size() == 0) {
+      shards.push_back(HostArray::zeros({type.dtype, box_shape(box)}));
+      continue;
+    }
+    std::vector<std::int64_t> start;
+    for (const DimensionSlice& slice : box) start.push_back(slice.start);
+    auto [known, fresh] = made.try_emplace(std::move(start), shards.size());
+    shards.push_back(fresh ? make(box) : shards[known->second]);
+    if (fresh && shards.back().type() != TensorType{type.dtype, box_shape(box)})
+      throw_invalid(where, "[sharded_tensor] the callback gave ", shards.back().type(), " for ",
+                    TensorType{type.dtype, box_shape(box)}, " of ", type);
+  }
+  return stored(type, place_shards(runtime_client(where), type, whole, shards, where), where);
+}
+
+ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Mesh& mesh,
+                                        const PartitionSpec& spec,
+                                        const std::optional<Shape>& shape, SourceLocation where) {
+  if (locals.empty()) throw_invalid(where, "[sharded_tensor] no tensors were given for ", mesh);
+  sync(locals, where);
+  Sharding sharding = checked_sharding(locals.size(), mesh, spec, locals[0].rank(), where);
+  TensorType type = whole_type(locals[0].type(), sharding, shape, where);
+  const pjrt::Client& client = runtime_client(where);
+  IntVector shard_sizes = sharding.shard_shape(type.shape);
+  DeviceArray::Buffers buffers;
+  for (std::size_t i = 0; i < locals.size(); ++i) {
+    const pjrt::Device& device =
+        device_of(client, mesh.device_id(static_cast<std::int64_t>(i)), where);
+    const Storage* storage = locals[i].value().storage();
+    const auto* array = storage->kind() == Storage::Kind::kDevice
+                            ? static_cast<const DeviceArray*>(storage)
+                            : nullptr;
+    bool whole_shard = locals[i].dtype() == type.dtype &&
+                       std::equal(shard_sizes.begin(), shard_sizes.end(), locals[i].shape().begin(),
+                                  locals[i].shape().end());
+    if (!array || array->num_shards() != 1 || !whole_shard) break;
+    Result<pjrt::Buffer> buffer = buffer_on(client, array->buffers()[0], device);
+    if (!buffer.ok() && buffer.error().code() == ErrorCode::kUnimplemented) break;
+    if (!buffer.ok()) throw buffer.error().at(where);
+    buffers.push_back(*std::move(buffer));
+  }
+  if (buffers.size() == locals.size())
+    return stored(type, make_storage<DeviceArray>(type, sharding, std::move(buffers)), where);
+  // Host data, padding to add, or memory that cannot be viewed: by way of the host.
+  std::vector<HostArray> shards;
+  for (const Tensor& local : locals) shards.push_back(local.to_host(where));
+  return stored(type, place_shards(client, type, sharding, shards, where), where);
+}
+
+std::vector<Shard> ShardedTensor::local_shards(SourceLocation where) const {
+  return meshard::local_shards(tensor_, where);
+}
+
+void ShardedTensor::load_local_shards(std::span<const HostArray> shards, SourceLocation where) {
+  if (sharding_.is_fully_replicated() && sharding_.mesh().size() > 1)
+    throw Error(ErrorCode::kFailedPrecondition,
+                cat("[sharded_tensor] ", type(), " is replicated on ", sharding_.mesh(),
+                    ": its devices hold copies of one value, not shards; use assign"),
+                where);
+  *this =
+      stored(type(), place_shards(runtime_client(where), type(), sharding_, shards, where), where);
+}
+
+std::optional<ShardedTensor> wrap_if_sharded(const Tensor& tensor) {
+  if (!tensor.sharding()) return std::nullopt;
+  return ShardedTensor(tensor);
+}
+
+}  // namespace meshard
