@@ -1,0 +1,66 @@
+#include "tools/conformance/txla/rules.h"
+
+#include <algorithm>
+#include <map>
+
+#include "meshard/base/cat.h"
+#include "meshard/sharding/tile_assignment.h"
+
+namespace meshard::conformance {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The replica ids of each part, by the indices of the part, in the order of the shards.
+std::map<std::string, std::vector<std::int64_t>> replicas_of(const Json& shards) {
+  std::map<std::string, std::vector<std::int64_t>> replicas;
+  for (const Json& shard : shards)
+    replicas[shard.at("indices").dump()].push_back(shard.at("replica_id"));
+  return replicas;
+}
+
+}  // namespace
+
+bool reshard_on_remark(const Json& recorded_error, const std::string& asked,
+                       const Json& our_state) {
+  bool in_place = our_state.at("where") == "ir" || our_state.at("data_sharding") == asked;
+  return recorded_error.at("category") == "already_sharded_differently" &&
+         our_state.at("spec") == asked && in_place;
+}
+
+bool short_spec(const Json& recorded_error, std::size_t spec_entries, std::size_t rank) {
+  return recorded_error.at("category") == "spec_rank_mismatch" && spec_entries < rank;
+}
+
+bool uneven_kept(const std::string& recorded, const std::string& ours, const Json& shape) {
+  if (recorded != "{replicated}") return false;
+  Result<TileAssignment> tiles = TileAssignment::parse(ours);
+  if (!tiles.ok() || tiles->kind != TileKind::kTiled || tiles->rank() != shape.size()) return false;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (shape[d].get<std::int64_t>() % tiles->dims[d] != 0) return true;
+  return false;
+}
+
+bool fewer_transfers(const TransferTotals& ours, const TransferTotals& recorded) {
+  return ours.buffers_sent <= recorded.buffers_sent && ours.bytes_sent <= recorded.bytes_sent &&
+         ours.bytes_read <= recorded.bytes_read;
+}
+
+bool mesh_order_replicas(const Json& our_shards, const Json& recorded_shards) {
+  auto ours = replicas_of(our_shards);
+  for (const auto& [part, recorded] : replicas_of(recorded_shards)) {
+    bool sorted = std::is_sorted(recorded.begin(), recorded.end());
+    const std::vector<std::int64_t>& own = ours[part];
+    if (!sorted || !std::is_permutation(own.begin(), own.end(), recorded.begin(), recorded.end()))
+      return false;
+  }
+  return true;
+}
+
+bool no_abort(const Json& recorded_error, const std::string& op) {
+  bool computes = op == "sync" || op == "read" || op == "shards";
+  return recorded_error.at("category") == "process_abort" ||
+         (recorded_error.at("category") == "other" && computes);
+}
+
+}  // namespace meshard::conformance

@@ -1,0 +1,47 @@
+// The rules for answers recorded from torch_xla: see tools/conformance/rules.h.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace meshard::conformance {
+
+/// reshard-on-remark: marking a tensor otherwise than it is marked already reshards it, where the
+/// reference raises an error. Ours must lie as the new mark says.
+/// @param asked the new sharding as HLO text
+/// @param our_state `{spec, data_sharding, ...}` of the tensor afterwards
+bool reshard_on_remark(const nlohmann::json& recorded_error, const std::string& asked,
+                       const nlohmann::json& our_state);
+
+/// short-spec: a partition spec may be shorter than the rank: the rest is not split. The reference
+/// raises an error.
+bool short_spec(const nlohmann::json& recorded_error, std::size_t spec_entries, std::size_t rank);
+
+/// uneven-kept: a value whose size does not divide keeps its sharding when it is computed, where
+/// the reference replicates it.
+/// @param recorded, ours how it lies, as HLO text
+/// @param shape of the value
+bool uneven_kept(const std::string& recorded, const std::string& ours, const nlohmann::json& shape);
+
+/// Transfers so far in a scenario.
+struct TransferTotals {
+  std::uint64_t buffers_sent = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_read = 0;
+  friend bool operator==(const TransferTotals&, const TransferTotals&) = default;
+};
+
+/// fewer-transfers: at no step did more buffers or bytes go to devices, or come back, than in the
+/// reference: a value used without a mark goes only where its program wants it, resharding stays on
+/// the devices, whole numbers are part of the program.
+bool fewer_transfers(const TransferTotals& ours, const TransferTotals& recorded);
+
+/// mesh-order-replicas: replicas are numbered in mesh order, the reference sorts them by device.
+/// Both lists of shards, by ascending device, number each set of replicas 0, 1, ...
+bool mesh_order_replicas(const nlohmann::json& our_shards, const nlohmann::json& recorded_shards);
+
+/// no-abort: the reference's process died, or it lost a recorded value that was still to be
+/// computed. Any error of ours is right, and so is a result.
+bool no_abort(const nlohmann::json& recorded_error, const std::string& op);
+
+}  // namespace meshard::conformance

@@ -1,0 +1,56 @@
+#include "meshard/meshard.h"
+#include "tools/conformance/txla/inputs.h"
+#include "tools/conformance/txla/scenario/scope.h"
+
+namespace meshard::conformance {
+namespace {
+
+/// `out`, if the step has it, is the marked tensor too.
+Json mark(Scope& scope, const Json& step) {
+  Tensor& tensor = scope.tensor(step);
+  tensor = mark_sharding(tensor, scope.mesh(step), spec_of(step.at("spec"), scope.mesh(step)));
+  if (step.contains("out")) scope.tensors[step.at("out")] = tensor;
+  return Json::object();
+}
+
+/// The marked value is another one: the operand stays as it is.
+Json mark_with_gradients(Scope& scope, const Json& step) {
+  const Mesh& mesh = scope.mesh(step);
+  Tensor marked = mark_sharding(scope.tensor(step), mesh, spec_of(step.at("spec"), mesh));
+  scope.tensors[step.at("out")] = std::move(marked);
+  return Json::object();
+}
+
+Json annotate(Scope& scope, const Json& step) {
+  Tensor& tensor = scope.tensor(step);
+  tensor = sharding_constraint(tensor, scope.sharding(step));
+  return Json::object();
+}
+
+Json clear(Scope& scope, const Json& step) {
+  Tensor& tensor = scope.tensor(step);
+  std::string placement = tensor.placement();
+  tensor = clear_sharding(tensor);
+  return {{"returns_same", tensor.placement() == placement}};
+}
+
+Json apply_spec(Scope& scope, const Json& step) {
+  const Mesh& mesh = scope.mesh(step);
+  Tensor& tensor = scope.tensor(step);
+  tensor = mark_sharding(
+      tensor, ShardingSpec(mesh, spec_of(step.at("spec"), mesh)).sharding(tensor.shape()));
+  return Json::object();
+}
+
+}  // namespace
+
+const Steps& steps_that_annotate() {
+  static const Steps steps = {{"mark", mark},
+                              {"mark_with_gradients", mark_with_gradients},
+                              {"annotate", annotate},
+                              {"spec_apply", apply_spec},
+                              {"clear", clear}};
+  return steps;
+}
+
+}  // namespace meshard::conformance

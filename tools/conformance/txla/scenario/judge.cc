@@ -1,0 +1,206 @@
+#include "tools/conformance/txla/scenario/judge.h"
+
+#include <algorithm>
+#include <set>
+
+#include "meshard/base/cat.h"
+#include "tools/conformance/difference.h"
+#include "tools/conformance/txla/rules.h"
+#include "tools/conformance/txla/scenario/numbers.h"
+#include "tools/conformance/txla/scenario/standing.h"
+#include "tools/conformance/txla/scenario/transfers.h"
+
+namespace meshard::conformance {
+namespace {
+
+/// Goes through the steps; stops at the first difference that no rule covers.
+class StepsJudge {
+ public:
+  Verdict judge(const Json& steps, const Json& recorded, const Json& ours) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      step_ = &steps[i];
+      std::string difference = judge_step(recorded.at(i), ours.at(i));
+      if (!difference.empty())
+        return Verdict::failed(
+            cat("step ", i, " (", step_->at("op").get<std::string>(), "): ", difference));
+    }
+    if (transfers_.are_fewer()) rules_.insert(Rule::kFewerTransfers);
+    return {Verdict::Kind::kPassed, {rules_.begin(), rules_.end()}, {}};
+  }
+
+ private:
+  std::string judge_step(const Json& recorded, const Json& ours) {
+    bool refused = recorded.at("ok") == false;
+    if (ours.at("ok") == false) return refused ? judge_error(recorded, ours) : shown_error(ours);
+    if (refused) {
+      if (std::string difference = judge_refused(recorded, ours); !difference.empty())
+        return difference;
+    } else if (std::string difference = judge_results(recorded, ours); !difference.empty()) {
+      return difference;
+    }
+    bool resharded = refused && !lost_;
+    standings_.after(*step_, rank_in(ours), resharded);
+    if (lost_) standings_.forget();
+    if (std::string difference = transfers_.after(*step_, recorded, ours, standings_);
+        !difference.empty())
+      return difference;
+    return judge_states(recorded.at("state"), ours.at("state"));
+  }
+
+  static std::string shown_error(const Json& ours) {
+    return cat("ours is an error, the recorded one is not: ",
+               ours.at("error").at("message").get<std::string>());
+  }
+
+  std::string judge_error(const Json& recorded, const Json& ours) {
+    const Json& category = recorded.at("error").at("category");
+    if (category == "other" || no_abort(recorded.at("error"), {})) return {};
+    if (ours.at("error").at("category") == category) return {};
+    return cat("ours fails with ", ours.at("error").dump(), ", recorded ", category.dump());
+  }
+
+  /// The reference refused what we do.
+  std::string judge_refused(const Json& recorded, const Json& ours) {
+    const Json& error = recorded.at("error");
+    const std::string& op = step_->at("op").get_ref<const std::string&>();
+    if (step_->contains("spec") && step_->contains("t")) {
+      std::size_t rank = rank_in(ours);
+      const Json& state = ours.at("state").at(step_->at("t").get<std::string>());
+      if (short_spec(error, step_->at("spec").size(), rank)) return pass(Rule::kShortSpec);
+      if (reshard_on_remark(error, standings_.asked_by(*step_, rank), state))
+        return pass(Rule::kReshardOnRemark);
+    }
+    if (no_abort(error, op)) {
+      lost_ = true;
+      return pass(Rule::kNoAbort);
+    }
+    return cat("ours does it, the reference refuses: ", error.dump());
+  }
+
+  std::string pass(Rule rule) {
+    rules_.insert(rule);
+    return {};
+  }
+
+  std::string judge_results(const Json& recorded, const Json& ours) {
+    if (recorded.contains("values")) {
+      if (std::string difference = judge_values(recorded, ours); !difference.empty())
+        return cat("values", difference);
+    }
+    if (recorded.contains("shards"))
+      if (std::string difference = judge_shards(recorded, ours); !difference.empty())
+        return difference;
+    for (const char* field : {"shape", "spec", "returns_same", "can_apply"})
+      if (recorded.contains(field) && ours.value(field, Json()) != recorded.at(field))
+        return cat(field, ": ours ", ours.value(field, Json()).dump(), ", recorded ",
+                   recorded.at(field).dump());
+    return {};
+  }
+
+  std::string judge_values(const Json& recorded, const Json& ours) {
+    std::vector<double> values = doubles_of(ours.at("values"));
+    // `false`: the reference's own answer is wrong.
+    if (recorded.value("matches_numpy", true))
+      return first_difference_of(values, doubles_of(recorded.at("values")));
+    rules_.insert(Rule::kNoAbort);
+    return {};
+  }
+
+  std::string judge_shards(const Json& recorded, const Json& ours) {
+    std::string name = step_->at("t");
+    const Json& shape = recorded.at("state").at(name).at("shape");
+    std::vector<double> whole = assembled(recorded.at("shards"), shape);
+    if (std::string difference = first_difference_of(assembled(ours.at("shards"), shape), whole);
+        !difference.empty())
+      return cat("shards", difference);
+    const std::string& text = recorded.at("state").at(name).at("data_sharding");
+    if (ours.at("state").at(name).at("data_sharding") != text) return {};  // judged by the state
+    return same_shards(recorded.at("shards"), ours.at("shards"));
+  }
+
+  std::string same_shards(const Json& recorded, const Json& ours) {
+    if (ours.size() != recorded.size())
+      return cat("ours has ", ours.size(), " shards, recorded ", recorded.size());
+    bool same_replicas = true;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      for (const char* field : {"device", "shape", "indices"})
+        if (ours[i].at(field) != recorded[i].at(field))
+          return cat("shards[", i, "].", field, ": ours ", ours[i].at(field).dump(), ", recorded ",
+                     recorded[i].at(field).dump());
+      same_replicas &= ours[i].at("replica_id") == recorded[i].at("replica_id");
+    }
+    if (same_replicas) return {};
+    if (mesh_order_replicas(ours, recorded)) return pass(Rule::kMeshOrderReplicas);
+    return "replica ids";
+  }
+
+  std::string judge_states(const Json& recorded, const Json& ours) {
+    for (const auto& [name, state] : recorded.items()) {
+      if (!ours.contains(name)) return cat(name, " does not exist");
+      if (std::string difference = judge_state(name, state, ours.at(name)); !difference.empty())
+        return cat(name, ".", difference);
+    }
+    return {};
+  }
+
+  std::string judge_state(const std::string& name, const Json& recorded, const Json& ours) {
+    if (lost_) return {};
+    if (std::string difference = differing(recorded, ours, {"shape"}); !difference.empty())
+      return difference;
+    Known known = standings_.of(name);
+    if (known.standing == Standing::kChosen) return note_uneven(recorded, ours);
+    if (known.standing == Standing::kResharded) {
+      if (ours.at("spec") == known.asked) return {};
+      return cat("spec: ours ", ours.at("spec").dump(), ", marked ", known.asked);
+    }
+    if (ours.at("spec") == known.asked && is_uneven(recorded, ours))
+      return note_uneven(recorded, ours);
+    std::string difference = differing(recorded, ours, {"spec", "type", "where"});
+    // A copy that was not looked at yet: the reference does not say where it lies.
+    if (difference.empty() &&
+        !(recorded.at("where") == "device" && recorded.at("data_sharding").is_null()))
+      difference = differing(recorded, ours, {"data_sharding", "num_shards"});
+    return difference;
+  }
+
+  static bool is_uneven(const Json& recorded, const Json& ours) {
+    return uneven_kept(recorded.at("spec"), ours.at("spec"), ours.at("shape"));
+  }
+
+  std::string note_uneven(const Json& recorded, const Json& ours) {
+    if (is_uneven(recorded, ours)) rules_.insert(Rule::kUnevenKept);
+    return {};
+  }
+
+  static std::string differing(const Json& recorded, const Json& ours,
+                               std::initializer_list<const char*> fields) {
+    for (const char* field : fields)
+      if (ours.at(field) != recorded.at(field))
+        return cat(field, ": ours ", ours.at(field).dump(), ", recorded ",
+                   recorded.at(field).dump());
+    return {};
+  }
+
+  /// Dimensions of the tensor that the step names.
+  std::size_t rank_in(const Json& result) const {
+    for (const char* field : {"t", "out"})
+      if (step_->contains(field))
+        if (const Json& states = result.at("state"); states.contains(step_->at(field)))
+          return states.at(step_->at(field).get<std::string>()).at("shape").size();
+    return 0;
+  }
+
+  const Json* step_ = nullptr;
+  Standings standings_;
+  TransfersJudge transfers_;
+  std::set<Rule> rules_;
+  bool lost_ = false;  // the reference lost values: what follows is not comparable
+};
+
+}  // namespace
+
+Verdict judge_steps(const Json& steps, const Json& recorded, const Json& ours) {
+  return StepsJudge().judge(steps, recorded, ours);
+}
+
+}  // namespace meshard::conformance

@@ -1,0 +1,43 @@
+// What the steps of a scenario share: the meshes and tensors that they made, by name.
+#pragma once
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "meshard/graph/tensor.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard::conformance {
+
+using Json = nlohmann::json;
+
+struct Scope {
+  std::map<std::string, Mesh> meshes = {};
+  std::map<std::string, Tensor> tensors = {};
+
+  /// The tensor that the step's field `field` names.
+  Tensor& tensor(const Json& step, const char* field = "t") { return tensors.at(step.at(field)); }
+  const Mesh& mesh(const Json& step) const { return meshes.at(step.at("mesh")); }
+  /// The step's fields `mesh` and `spec`. @error what Sharding throws.
+  Sharding sharding(const Json& step) const;
+};
+
+/// A step calls something that the runner does not know.
+struct UnknownStep {};
+
+/// What a step does. Returns the fields that are its result.
+/// @error what meshard throws; UnknownStep
+using Step = Json (*)(Scope& scope, const Json& step);
+using Steps = std::map<std::string, Step>;
+
+/// mesh, host, full, arange, send_sharded
+const Steps& steps_that_make();
+/// mark, mark_with_gradients, annotate, clear, spec_apply, manual_on, manual_off, mark_manual
+const Steps& steps_that_annotate();
+/// compute, inplace, copy_, load_shards
+const Steps& steps_that_change();
+/// sync, read, shards
+const Steps& steps_that_read();
+
+}  // namespace meshard::conformance

@@ -1,0 +1,35 @@
+// virtual_device.json, behaviors.json, patterns_full_mesh.json: scenarios with the state after each
+// step.
+#include "tools/conformance/suite.h"
+#include "tools/conformance/txla/scenario/judge.h"
+#include "tools/conformance/txla/scenario/run.h"
+
+namespace meshard::conformance {
+namespace {
+
+Json answer_to(const Json& input, const GoldenFile&) {
+  Scope scope;
+  Json results = run_steps(scope, input.at("steps"));
+  if (results.is_null()) return {};
+  return {{"expect", {{"steps", std::move(results)}}}};
+}
+
+/// A case that killed the reference's process has no recorded steps.
+Verdict judge_case(const Json& test, const Json& answer) {
+  if (!test.contains("expect")) return Verdict::by(Rule::kNoAbort);
+  return judge_steps(test.at("input").at("steps"), test.at("expect").at("steps"),
+                     answer.at("expect").at("steps"));
+}
+
+Suite suite_of(std::string_view file) {
+  return {file, answer_to, judge_case,
+          [](const Json& input) { return input.at("num_devices").get<int>(); }};
+}
+
+}  // namespace
+
+Suite virtual_device_suite() { return suite_of("virtual_device.json"); }
+Suite behaviors_suite() { return suite_of("behaviors.json"); }
+Suite patterns_full_mesh_suite() { return suite_of("patterns_full_mesh.json"); }
+
+}  // namespace meshard::conformance

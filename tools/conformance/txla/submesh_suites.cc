@@ -1,0 +1,147 @@
+// submesh_patterns.json and submesh_errors.json: scenarios on a mesh over some of the devices.
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+#include "meshard/sharding/tile_assignment.h"
+#include "tools/conformance/suite.h"
+#include "tools/conformance/txla/scenario/numbers.h"
+#include "tools/conformance/txla/scenario/run.h"
+#include "tools/conformance/txla/scenario/state.h"
+
+namespace meshard::conformance {
+namespace {
+
+/// The text with each device id replaced by its number in `devices`, which is ascending.
+std::string normalized(const std::string& text, const std::vector<int>& devices) {
+  TileAssignment tiles = TileAssignment::parse(text).value();
+  for (std::int64_t& device : tiles.devices)
+    device = std::lower_bound(devices.begin(), devices.end(), device) - devices.begin();
+  return tiles.to_string();
+}
+
+/// The last tensor that was computed, else the last one that was changed.
+std::string final_tensor(const Json& steps) {
+  std::string computed, changed;
+  for (const Json& step : steps) {
+    if (step.at("op") == "compute") computed = step.at("out");
+    if (step.at("op") == "inplace") changed = step.at("t");
+  }
+  return computed.empty() ? changed : computed;
+}
+
+/// What was marked, and how it lay right afterwards.
+Json marked(const Json& steps, const Json& results, const std::vector<int>& devices) {
+  Json all = Json::object();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].at("op") != "mark" || results[i].at("ok") == false) continue;
+    const Json& name = steps[i].at("t");
+    const Json& state = results[i].at("state").at(name.get<std::string>());
+    all[name.get<std::string>()] = {{"normalized", normalized(state.at("spec"), devices)},
+                                    {"denormalized", state.at("spec")},
+                                    {"where_after_mark", state.at("where")}};
+  }
+  return all;
+}
+
+Json reads_by_step(const Json& results) {
+  Json reads = Json::object();
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i].contains("values")) reads[std::to_string(i)] = results[i].at("values");
+  return reads;
+}
+
+/// The first step that fails; null if none does.
+Json first_error(const Json& results) {
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i].at("ok") == false) {
+      Json error = results[i].at("error");
+      error["at_step"] = i;
+      return {{"expect_error", std::move(error)}};
+    }
+  return {};
+}
+
+/// The devices are those on which the last value really lies.
+Json answer_to(const Json& input, const GoldenFile&) {
+  const Json& steps = input.at("steps");
+  Scope scope;
+  Json results = run_steps(scope, steps);
+  if (results.is_null()) return {};
+  if (Json error = first_error(results); !error.is_null()) return error;
+  std::string last = final_tensor(steps);
+  Json shards = shards_of(scope.tensors.at(last));
+  std::vector<int> devices;
+  for (const Json& shard : shards) devices.push_back(shard.at("device"));
+  Json state = state_of(scope.tensors.at(last));
+  return {{"expect",
+           {{"device_assignment", devices},
+            {"num_partitions", devices.size()},
+            {"marked", marked(steps, results, devices)},
+            {"reads_by_step", reads_by_step(results)},
+            {"final_tensor", last},
+            {"final_shards_if_gspmd_propagates", std::move(shards)},
+            {"final_spec_normalized", normalized(state.at("data_sharding"), devices)}}}};
+}
+
+std::string difference_of_reads(const Json& ours, const Json& recorded) {
+  for (const auto& [step, values] : recorded.items()) {
+    if (!ours.contains(step)) return cat("nothing was read at step ", step);
+    std::string difference = first_difference_of(doubles_of(ours.at(step)), doubles_of(values));
+    if (!difference.empty()) return cat("read at step ", step, difference);
+  }
+  return {};
+}
+
+/// The sizes of the whole of which these are shards.
+Json whole_shape(const Json& shards) {
+  Json shape = shards.at(0).at("shape");
+  for (const Json& shard : shards)
+    if (shard.at("indices") != "all")
+      for (std::size_t d = 0; d < shape.size(); ++d)
+        shape[d] = std::max(shape[d], shard.at("indices")[d][1]);
+  return shape;
+}
+
+/// How the last value is split is the compiler's choice; the shards must be parts of that value.
+std::string difference_of_shards(const Json& ours, const Json& recorded) {
+  Json shape = whole_shape(ours);
+  std::string difference = first_difference_of(assembled(ours, shape), assembled(recorded, shape));
+  return difference.empty() ? difference : "shards" + difference;
+}
+
+Verdict judge_pattern(const Json& test, const Json& answer) {
+  if (!answer.contains("expect")) return Verdict::failed("ours " + answer.dump());
+  const Json& ours = answer.at("expect");
+  const Json& recorded = test.at("expect");
+  for (const char* field : {"device_assignment", "num_partitions", "marked", "final_tensor"})
+    if (ours.at(field) != recorded.at(field))
+      return Verdict::failed(
+          cat(field, ": ours ", ours.at(field).dump(), ", recorded ", recorded.at(field).dump()));
+  std::string difference =
+      difference_of_reads(ours.at("reads_by_step"), recorded.at("reads_by_step"));
+  if (difference.empty())
+    difference = difference_of_shards(ours.at("final_shards_if_gspmd_propagates"),
+                                      recorded.at("final_shards_if_gspmd_propagates"));
+  return difference.empty() ? Verdict() : Verdict::failed(difference);
+}
+
+Verdict judge_error(const Json& test, const Json& answer) {
+  const Json& recorded = test.at("expect_error");
+  if (!answer.contains("expect_error")) return Verdict::failed("ours is no error");
+  const Json& ours = answer.at("expect_error");
+  for (const char* field : {"at_step", "category"})
+    if (ours.at(field) != recorded.at(field))
+      return Verdict::failed(cat("ours ", ours.dump(), ", recorded ", recorded.dump()));
+  return {};
+}
+
+int devices_of(const Json& input) { return input.at("num_devices"); }
+
+}  // namespace
+
+Suite submesh_patterns_suite() {
+  return {"submesh_patterns.json", answer_to, judge_pattern, devices_of};
+}
+Suite submesh_errors_suite() { return {"submesh_errors.json", answer_to, judge_error, devices_of}; }
+
+}  // namespace meshard::conformance
