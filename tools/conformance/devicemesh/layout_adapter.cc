@@ -7,6 +7,7 @@
 #include "meshard/layout/composition.h"
 #include "meshard/layout/concatenate.h"
 #include "tools/conformance/devicemesh/golden_error.h"
+#include "tools/conformance/nested_json.h"
 
 namespace meshard::conformance {
 namespace {
@@ -102,16 +103,6 @@ Json remap(std::span<const Layout> dims, const std::vector<std::int64_t>& rank_m
   std::vector<std::int64_t> data = values_of(tensor);
   for (std::int64_t& value : data) value = rank_map[static_cast<std::size_t>(value)];
   return {{"shape", shape}, {"data", nested(data, shape)}};
-}
-
-Json nested(std::span<const std::int64_t> data, std::span<const std::int64_t> shape) {
-  if (shape.empty()) return data[0];
-  Json array = Json::array();
-  std::size_t count = static_cast<std::size_t>(shape[0]);
-  std::size_t step = count ? data.size() / count : 0;
-  for (std::size_t i = 0; i < count; ++i)
-    array.push_back(nested(data.subspan(i * step, step), shape.subspan(1)));
-  return array;
 }
 
 }  // namespace meshard::conformance

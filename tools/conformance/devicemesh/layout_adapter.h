@@ -44,7 +44,4 @@ Json global_ranks(const Layout& layout, std::int64_t world);
 /// `{shape, data}` of `rank_map` seen through `dims`, with a leading dimension of rows.
 Json remap(std::span<const Layout> dims, const std::vector<std::int64_t>& rank_map);
 
-/// A compact row-major list as nested arrays; for no dimensions the value itself.
-Json nested(std::span<const std::int64_t> data, std::span<const std::int64_t> shape);
-
 }  // namespace meshard::conformance

@@ -2,8 +2,13 @@
 
 #include <string_view>
 
+#include "meshard/base/cat.h"
+#include "tools/conformance/difference.h"
+
 namespace meshard::conformance {
 namespace {
+
+using Json = nlohmann::json;
 
 /// Words of a message of ours, and what the reference calls the condition.
 struct Wording {
@@ -25,15 +30,39 @@ constexpr Wording kWordings[] = {
     {" is listed twice", "device_ids_not_unique"},
     {" device ids for ", "mesh_size_mismatch"},
     {"two different sets of devices", "graph_mixes_device_sets"},
+    {"[mesh] no axis ", "spec_unknown_axis_name"},
+    {" is used twice", "spec_axis_repeated"},
+    {" dimensions, the tensor has ", "spec_rank_mismatch"},
 };
 
 }  // namespace
 
 std::string error_category(const Error& error) {
+  if (dynamic_cast<const ReferenceError*>(&error)) return error.message();
   for (const Wording& wording : kWordings)
     if (error.message().find(wording.words) != std::string_view::npos)
       return std::string(wording.category);
   return "unclassified";
+}
+
+Json answer_or_category(const std::function<Json()>& work) {
+  try {
+    return {{"expect", work()}};
+  } catch (const Error& error) {
+    return {{"expect_error", {{"category", error_category(error)}, {"message", error.message()}}}};
+  }
+}
+
+std::string answer_difference(const Json& test, const Json& answer) {
+  bool ours_fails = answer.contains("expect_error");
+  bool recorded_fails = test.contains("expect_error");
+  if (ours_fails != recorded_fails)
+    return cat("ours ", shortened(answer), ", recorded ",
+               recorded_fails ? shortened(test.at("expect_error")) : shortened(test.at("expect")));
+  if (!ours_fails) return first_difference(answer.at("expect"), test.at("expect"));
+  const Json& recorded = test.at("expect_error").at("category");
+  if (recorded == "other") return {};
+  return first_difference(answer.at("expect_error").at("category"), recorded);
 }
 
 }  // namespace meshard::conformance

@@ -5,6 +5,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/sharding/tile_assignment.h"
+#include "tools/conformance/nested_json.h"
 
 namespace meshard::conformance {
 namespace {
@@ -19,6 +20,17 @@ std::map<std::string, std::vector<std::int64_t>> replicas_of(const Json& shards)
   return replicas;
 }
 
+/// 0, 1, ... in this order; or, of several tiles, each of them equally often.
+bool numbers_replicas(const std::vector<std::int64_t>& numbers) {
+  std::vector<std::int64_t> sorted = numbers;
+  std::sort(sorted.begin(), sorted.end());
+  std::size_t replicas = static_cast<std::size_t>(sorted.back()) + 1;
+  if (replicas == sorted.size() && sorted != numbers) return false;
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    if (sorted[i] != static_cast<std::int64_t>(i * replicas / sorted.size())) return false;
+  return sorted.size() % replicas == 0;
+}
+
 }  // namespace
 
 bool reshard_on_remark(const Json& recorded_error, const std::string& asked,
@@ -30,6 +42,20 @@ bool reshard_on_remark(const Json& recorded_error, const std::string& asked,
 
 bool short_spec(const Json& recorded_error, std::size_t spec_entries, std::size_t rank) {
   return recorded_error.at("category") == "spec_rank_mismatch" && spec_entries < rank;
+}
+
+bool short_spec(bool recorded_can_apply, bool ours_can_apply, std::size_t spec_entries,
+                std::size_t rank) {
+  return !recorded_can_apply && ours_can_apply && spec_entries < rank;
+}
+
+bool short_spec(const Json& recorded, const Json& ours) {
+  if (recorded.at("sharding_type") == recorded.at("get_op_sharding_type")) return false;
+  if (ours.at("sharding_type") != recorded.at("get_op_sharding_type")) return false;
+  const Json& groups = ours.at("replication_groups");
+  bool even = std::all_of(groups.begin(), groups.end(),
+                          [&](const Json& group) { return group.size() == groups[0].size(); });
+  return even && flat(groups).data == flat(recorded.at("tile_assignment")).data;
 }
 
 bool uneven_kept(const std::string& recorded, const std::string& ours, const Json& shape) {
@@ -46,12 +72,18 @@ bool fewer_transfers(const TransferTotals& ours, const TransferTotals& recorded)
          ours.bytes_read <= recorded.bytes_read;
 }
 
+bool mesh_order_replicas_in_text(const std::string& our_text, const std::string& recorded_text) {
+  Result<TileAssignment> ours = TileAssignment::parse(our_text);
+  return ours.ok() && ours->with_sorted_replicas().to_string() == recorded_text;
+}
+
 bool mesh_order_replicas(const Json& our_shards, const Json& recorded_shards) {
   auto ours = replicas_of(our_shards);
   for (const auto& [part, recorded] : replicas_of(recorded_shards)) {
-    bool sorted = std::is_sorted(recorded.begin(), recorded.end());
     const std::vector<std::int64_t>& own = ours[part];
-    if (!sorted || !std::is_permutation(own.begin(), own.end(), recorded.begin(), recorded.end()))
+    if (own == recorded) continue;
+    if (!numbers_replicas(recorded)) return false;
+    if (!std::is_permutation(own.begin(), own.end(), recorded.begin(), recorded.end()))
       return false;
   }
   return true;

@@ -17,6 +17,19 @@ bool reshard_on_remark(const nlohmann::json& recorded_error, const std::string& 
 /// raises an error.
 bool short_spec(const nlohmann::json& recorded_error, std::size_t spec_entries, std::size_t rank);
 
+/// short-spec: a spec may be shorter than the rank, the rest is not split. The reference says that
+/// it cannot be applied; ours that it can.
+/// @param spec_entries, rank of the spec and of the tensor
+bool short_spec(bool recorded_can_apply, bool ours_can_apply, std::size_t spec_entries,
+                std::size_t rank);
+
+/// short-spec: the reference's ShardingSpec forgets the axes that a short spec leaves over, and
+/// calls a partial sharding tiled, without groups. Ours must have the type that its own rule for
+/// meshes gives, and groups that deal out the recorded tile assignment evenly and in order.
+/// @param recorded, ours `{sharding_type, get_op_sharding_type, tile_assignment,
+/// replication_groups}`
+bool short_spec(const nlohmann::json& recorded, const nlohmann::json& ours);
+
 /// uneven-kept: a value whose size does not divide keeps its sharding when it is computed, where
 /// the reference replicates it.
 /// @param recorded, ours how it lies, as HLO text
@@ -36,8 +49,15 @@ struct TransferTotals {
 /// the devices, whole numbers are part of the program.
 bool fewer_transfers(const TransferTotals& ours, const TransferTotals& recorded);
 
-/// mesh-order-replicas: replicas are numbered in mesh order, the reference sorts them by device.
-/// Both lists of shards, by ascending device, number each set of replicas 0, 1, ...
+/// mesh-order-replicas: the devices of a group of replicas stand in mesh order, the reference sorts
+/// them. Ours with each group ascending must be the recorded text.
+bool mesh_order_replicas_in_text(const std::string& our_text, const std::string& recorded_text);
+
+/// mesh-order-replicas: replicas are numbered in mesh order, the reference numbers them by
+/// ascending device. The shards with the same indices must be numbered 0, 1, ... in the recorded
+/// answer, and with the same numbers in ours. (Several empty tiles have the same indices; then each
+/// number occurs as often as any other.)
+/// @param our_shards, recorded_shards lists of `{indices, replica_id}` by ascending device
 bool mesh_order_replicas(const nlohmann::json& our_shards, const nlohmann::json& recorded_shards);
 
 /// no-abort: the reference's process died, or it lost a recorded value that was still to be

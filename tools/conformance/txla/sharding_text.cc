@@ -1,7 +1,6 @@
 #include "tools/conformance/txla/sharding_text.h"
 
 #include "meshard/sharding/sharding_type.h"
-#include "meshard/sharding/tile_assignment.h"
 
 namespace meshard::conformance {
 

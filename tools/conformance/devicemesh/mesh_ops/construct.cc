@@ -5,32 +5,10 @@
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/mesh_ops/facts.h"
 #include "tools/conformance/devicemesh/mesh_ops/operations.h"
+#include "tools/conformance/nested_json.h"
 
 namespace meshard::conformance {
 namespace {
-
-/// Sizes and elements of nested arrays; a number has no sizes.
-struct Ranks {
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> ids;
-};
-
-void collect(const Json& json, std::vector<std::int64_t>& ids) {
-  if (json.is_array())
-    for (const Json& element : json) collect(element, ids);
-  else
-    ids.push_back(json);
-}
-
-Ranks ranks_of(const Json& json) {
-  Ranks ranks;
-  for (const Json* at = &json; at->is_array(); at = &at->front()) {
-    ranks.shape.push_back(static_cast<std::int64_t>(at->size()));
-    if (at->empty()) break;
-  }
-  collect(json, ranks.ids);
-  return ranks;
-}
 
 bool has_names(const Json& op) { return !op.at("names").is_null() && !op.at("names").empty(); }
 
@@ -69,9 +47,9 @@ MeshEntry init(const Json& op, const ProgramState& state) {
 }
 
 MeshEntry from_ranks(const Json& op, const ProgramState& state) {
-  Ranks ranks = ranks_of(op.at("ranks"));
+  FlatArray ranks = flat(op.at("ranks"));
   GoldenError wrong_count("IndexError", "index_out_of_range");
-  MeshEntry entry{Mesh(named_axes(ranks.shape, op, wrong_count), ranks.ids)};
+  MeshEntry entry{Mesh(named_axes(ranks.shape, op, wrong_count), ranks.data)};
   entry.named = has_names(op);
   entry.has_groups = op.value("init_groups", true);
   entry.preserves_order = op.value("preserve_rank_order", false);
@@ -100,7 +78,7 @@ MeshEntry from_group(const Json& op, const ProgramState& state) {
   if (op.value("list", true)) {
     if (ranks.is_null()) throw GoldenError("ValueError", "from_group_mesh_required");
     if (names.is_null()) throw GoldenError("ValueError", "from_group_names_required");
-    if (ranks_of(ranks).shape.size() != groups.size())
+    if (flat(ranks).shape.size() != groups.size())
       throw GoldenError("ValueError", "from_group_ndim_mismatch");
   } else {
     Json own = group_ranks(groups[0], state);

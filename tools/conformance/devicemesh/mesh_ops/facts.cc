@@ -2,6 +2,7 @@
 
 #include "meshard/base/cat.h"
 #include "tools/conformance/devicemesh/layout_adapter.h"
+#include "tools/conformance/nested_json.h"
 
 namespace meshard::conformance {
 namespace {

@@ -1,0 +1,16 @@
+// The shards of a tensor on devices, in the golden files' words.
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include "meshard/graph/tensor.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard::conformance {
+
+/// The array of the fields `data`, `global_shape` and `dtype`, put on the devices.
+Tensor placed(const nlohmann::json& input, const Sharding& sharding);
+
+/// shards_of with the padding of each, `pad_high`; the `data` of tensors of up to 64 elements only.
+nlohmann::json shards_on_devices(const Tensor& tensor);
+
+}  // namespace meshard::conformance
