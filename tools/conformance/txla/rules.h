@@ -60,8 +60,9 @@ bool mesh_order_replicas_in_text(const std::string& our_text, const std::string&
 /// @param our_shards, recorded_shards lists of `{indices, replica_id}` by ascending device
 bool mesh_order_replicas(const nlohmann::json& our_shards, const nlohmann::json& recorded_shards);
 
-/// no-abort: the reference's process died, or it lost a recorded value that was still to be
-/// computed. Any error of ours is right, and so is a result.
+/// no-abort: the reference's process died, or it could not compute or read a value that it had
+/// accepted. Any error of ours is right, and so is the right value.
+/// @param op of the step, `sync`, `read`, ...
 bool no_abort(const nlohmann::json& recorded_error, const std::string& op);
 
 }  // namespace meshard::conformance

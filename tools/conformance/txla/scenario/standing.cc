@@ -8,7 +8,15 @@
 namespace meshard::conformance {
 namespace {
 
-const Known kManual{Standing::kMarked, "{manual}"};
+const Known kManual{Standing::kMarked, "{manual}", {}};
+
+/// What a step brings from the host.
+std::vector<double> data_of(const Json& step) {
+  DType dtype = dtype_named(step.value("dtype", "float32"));
+  return host_array_of(step.at("data"), shape_of(step.at("shape")), dtype)
+      .astype(DType::f64)
+      .to_vector<double>();
+}
 
 /// The fields by which the ops that mark name what they mark.
 constexpr std::pair<const char*, const char*> kMarking[] = {
@@ -33,15 +41,18 @@ bool Standings::any_on_host() const {
 }
 
 void Standings::use(const Json& name) {
-  if (name.is_string() && of(name).standing == Standing::kHost) known_[name] = Known();
+  if (name.is_string() && of(name).standing == Standing::kHost)
+    known_[name].standing = Standing::kChosen;
 }
 
 void Standings::after_mark(const Json& step, std::size_t rank, bool refused) {
   for (const auto& [op, field] : kMarking)
-    if (step.at("op") == op && step.contains(field))
+    if (step.at("op") == op && step.contains(field)) {
+      std::vector<double> data = step.contains("t") ? of(step.at("t")).data : std::vector<double>();
       known_[step.at(field)] = {refused ? Standing::kResharded : Standing::kMarked,
-                                asked_by(step, rank)};
-  if (step.at("op") == "mark_with_gradients") known_[step.at("t")] = Known();
+                                asked_by(step, rank), std::move(data)};
+    }
+  if (step.at("op") == "mark_with_gradients") known_[step.at("t")].standing = Standing::kChosen;
   if (step.at("op") == "manual_on") known_[step.at("out")] = kManual;
   if (step.at("op") == "manual_off" || step.at("op") == "mark_manual")
     known_[step.at("t")] = kManual;
@@ -56,25 +67,31 @@ void Standings::after_compute(const Json& step) {
 void Standings::after_change(const Json& step) {
   Known& known = known_[step.at("t")];
   if (known.standing != Standing::kMarked && known.standing != Standing::kResharded)
-    known = Known();
+    known.standing = Standing::kChosen;
+  known.data = step.contains("data") ? data_of(step) : std::vector<double>();
   if (step.contains("arg")) use(step.at("arg"));
+}
+
+void Standings::after_clear(const std::string& name) {
+  Known& known = known_[name];
+  if (known.standing == Standing::kHost) return;
+  known.standing = known.standing == Standing::kMarked ? Standing::kCleared : Standing::kChosen;
+  known.asked = {};
 }
 
 void Standings::after(const Json& step, std::size_t rank, bool refused) {
   const std::string& op = step.at("op").get_ref<const std::string&>();
   if (op == "mesh") meshes_.insert_or_assign(step.at("out"), mesh_of(step));
-  if (op == "host") known_[step.at("out")] = {Standing::kHost, {}};
+  if (op == "host") known_[step.at("out")] = {Standing::kHost, {}, data_of(step)};
   if (op == "full" || op == "arange") known_[step.at("out")] = Known();
   if (op == "compute") after_compute(step);
-  if (op == "inplace" || op == "copy_") after_change(step);
-  if (op == "shards" || op == "load_shards") use(step.at("t"));
+  if (op == "inplace" || op == "copy_" || op == "load_shards") after_change(step);
+  if (op == "shards") use(step.at("t"));
   if (op == "sync")
     for (auto& [name, known] : known_) use(name);
-  if (op == "clear" && of(step.at("t")).standing != Standing::kHost)
-    known_[step.at("t")] = {
-        of(step.at("t")).standing == Standing::kMarked ? Standing::kCleared : Standing::kChosen,
-        {}};
+  if (op == "clear") after_clear(step.at("t"));
   after_mark(step, rank, refused);
+  if (op == "send_sharded") known_[step.at("out")].data = data_of(step);
 }
 
 }  // namespace meshard::conformance

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tools/conformance/txla/scenario/scope.h"
 
@@ -21,6 +22,8 @@ struct Known {
   Standing standing = Standing::kChosen;
   /// What the last mark asked for, as HLO text; empty without one.
   std::string asked = {};
+  /// Its elements, if they came from the host as they are; else empty.
+  std::vector<double> data = {};
 };
 
 /// Follows the steps of a scenario.
@@ -41,6 +44,7 @@ class Standings {
   void after_mark(const Json& step, std::size_t rank, bool refused);
   void after_compute(const Json& step);
   void after_change(const Json& step);
+  void after_clear(const std::string& name);
   void use(const Json& name);
 
   std::map<std::string, Mesh> meshes_;

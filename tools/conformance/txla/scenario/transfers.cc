@@ -25,11 +25,8 @@ bool is_marked(const Standings& standings, const Json& arg) {
 
 bool is_zero_or_one(const Json& arg) { return arg.is_number() && (arg == 0 || arg == 1); }
 
-}  // namespace
-
 /// True if the reference moves for this step what ours has to move, and nothing else.
-bool TransfersJudge::is_plain(const Json& step, const Json& recorded,
-                              const Standings& standings) const {
+bool is_plain(const Json& step, const Json& recorded, const Standings& standings) {
   const std::string& op = step.at("op").get_ref<const std::string&>();
   bool downloads = recorded.at("delta").contains("InboundData.bytes");
   auto brings_nothing = [&](const Json& arg) {
@@ -44,6 +41,33 @@ bool TransfersJudge::is_plain(const Json& step, const Json& recorded,
          op == "send_sharded" || op == "spec_apply";
 }
 
+/// Programs that ours may compile beyond those of the reference: resharding, and bringing a value
+/// to a mesh, happen on the devices, where the reference goes through the host, refuses, or has put
+/// the value everywhere.
+std::uint64_t extra_programs(const Json& step, const Json& recorded, const Standings& standings) {
+  const std::string& op = step.at("op").get_ref<const std::string&>();
+  bool downloads = recorded.at("delta").contains("InboundData.bytes");
+  auto lies_anywhere = [&](const Json& arg) {
+    return arg.is_string() && standings.of(arg).standing == Standing::kChosen;
+  };
+  if (op == "mark") return recorded.at("ok") == false || downloads ? 1 : 0;
+  if (op == "inplace") return lies_anywhere(step.at("t")) + lies_anywhere(step.at("arg"));
+  if (op == "compute")
+    return static_cast<std::uint64_t>(
+        std::count_if(step.at("args").begin(), step.at("args").end(), lies_anywhere));
+  return 0;
+}
+
+/// True if both read the shards of a value that lies alike.
+bool reads_alike(const Json& step, const Json& recorded, const Json& ours) {
+  if (step.at("op") != "shards" || recorded.at("ok") == false) return true;
+  std::string name = step.at("t");
+  return recorded.at("state").at(name).at("data_sharding") ==
+         ours.at("state").at(name).at("data_sharding");
+}
+
+}  // namespace
+
 std::string TransfersJudge::after(const Json& step, const Json& recorded, const Json& ours,
                                   const Standings& standings) {
   add(ours_, ours.at("delta"));
@@ -53,12 +77,9 @@ std::string TransfersJudge::after(const Json& step, const Json& recorded, const 
   plain_ = plain_ && is_plain(step, recorded, standings);
   bool refused = recorded.at("ok") == false;
   if (refused) add(recorded_, ours.at("delta"));  // it would have moved as much
-  // Resharding on the devices is a program, where the reference goes through the host or refuses.
-  bool reshards =
-      step.at("op") == "mark" && (refused || recorded.at("delta").contains("InboundData.bytes"));
-  recorded_compiles_ += reshards ? 1 : 0;
-  // After that it may have other shards to read.
-  if (refused) readable_ = false;
+  recorded_compiles_ += extra_programs(step, recorded, standings);
+  // Other shards, other bytes.
+  if (refused || !reads_alike(step, recorded, ours)) readable_ = false;
   if (!readable_) ours_.bytes_read = recorded_.bytes_read;
   if (plain_ ? ours_ != recorded_ : !fewer_transfers(ours_, recorded_))
     return cat("in all, ours ", shown(ours_), "; recorded ", shown(recorded_));
