@@ -1,6 +1,7 @@
 // All of meshard's public face.
 #pragma once
 #include "meshard/autodiff/grad.h"
+#include "meshard/explain/check_sharded.h"
 #include "meshard/explain/explain.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"

@@ -21,6 +21,9 @@ struct Program {
   /// What messages call the parameters: `argument 0.w`. May be empty; no part of the program's
   /// identity.
   std::vector<std::string> parameter_names = {};
+  /// Shardings of leaves and marks say nothing: everything on one device.
+  /// @pre no manual regions
+  bool unsharded = false;
 };
 
 /// A program that was compiled. Shared; may be called from several threads.

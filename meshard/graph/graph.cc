@@ -115,6 +115,22 @@ std::uint32_t Graph::number(const Node* node) const {
   return table[at].second;
 }
 
+bool Graph::contains(const Node* node) const {
+  const auto& table = state_->numbers;
+  if (table.empty()) return false;
+  std::size_t at = slot_of(node, table.size());
+  while (table[at].first && table[at].first != node) at = (at + 1) & (table.size() - 1);
+  return table[at].first != nullptr;
+}
+
+Graph Graph::with_results(std::span<const Value> results) const {
+  auto state = std::make_shared<State>(*state_);
+  state->results.assign(results.begin(), results.end());
+  Graph graph;
+  graph.state_ = std::move(state);
+  return graph;
+}
+
 SourceLocation Graph::source(std::uint32_t number) const {
   std::size_t n = number;
   if (n < state_->parameters.size()) return state_->parameters[n]->where();

@@ -24,6 +24,10 @@ class Graph {
   static Graph build(std::span<const Value> parameters, std::span<const Value> results,
                      std::uint64_t trace);
 
+  /// The same nodes with other results.
+  /// @pre each is a value of nodes() or a leaf of this graph, and they need all of nodes().
+  Graph with_results(std::span<const Value> results) const;
+
   std::span<const Value> parameters() const { return state_->parameters; }
   std::span<const Value> captured() const { return state_->captured; }
   std::span<const Value> results() const { return state_->results; }
@@ -33,6 +37,8 @@ class Graph {
   /// The number of a node: leaves first (parameters, captured), then nodes(). This is the number
   /// that prints as `%n`, and `n<number>` names the op in a compiled module.
   std::uint32_t number(const Node* node) const;
+  /// True if it is a node or a leaf of this graph.
+  bool contains(const Node* node) const;
   std::uint32_t num_leaves() const {
     return static_cast<std::uint32_t>(state_->parameters.size() + state_->captured.size());
   }

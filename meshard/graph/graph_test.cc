@@ -4,6 +4,7 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/ops_testutil.h"
+#include "meshard/graph/print.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -95,6 +96,23 @@ TEST(Graph, FingerprintsSeeShardings) {
   };
   EXPECT_EQ(make(P("x")), make(P("x")));
   EXPECT_NE(make(P("x")), make(P(none)));
+}
+
+TEST(Graph, WithOtherResults) {
+  TraceScope scope;
+  Tensor a = make_parameter({DType::f32, {2}}, std::nullopt, {});
+  Tensor b = scale(a, 2), c = plus(b, b), elsewhere = scale(a, 2);
+  Graph graph = Graph::build(std::vector<Value>{a.value()}, std::vector<Value>{c.value()}, scope.trace());
+  Graph both = graph.with_results(std::vector<Value>{c.value(), b.value()});
+  Graph built =
+      Graph::build(std::vector<Value>{a.value()}, std::vector<Value>{c.value(), b.value()}, scope.trace());
+  EXPECT_EQ(to_string(both), to_string(built));
+  EXPECT_EQ(both.fingerprint(), built.fingerprint());
+  EXPECT_NE(both.fingerprint(), graph.fingerprint());
+  EXPECT_TRUE(graph.contains(b.value().node()));
+  EXPECT_TRUE(graph.contains(a.value().node()));
+  EXPECT_FALSE(graph.contains(elsewhere.value().node()));
+  EXPECT_FALSE(Graph().contains(b.value().node()));
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ using SsaValue = stablehlo::Value;
 class Lowering {
  public:
   explicit Lowering(const Program& program)
-      : program_(program), graph_(program.graph), meshes_(program.graph) {}
+      : program_(program),
+        graph_(program.graph),
+        meshes_(program.unsharded ? ProgramMeshes() : ProgramMeshes(program.graph)) {}
 
   LoweredModule run() {
     module_.mesh = meshes_.numbering();
@@ -41,6 +43,7 @@ class Lowering {
   // ---- What goes in and comes out.
 
   LoweredValue describe(const TensorType& type, std::optional<Sharding> sharding) const {
+    if (!module_.mesh) sharding.reset();
     // What has no elements is not split: the partitioner drops such a sharding without a word.
     if (sharding && type.size() == 0)
       sharding = Sharding::replicated(sharding->mesh(), static_cast<std::size_t>(type.rank()));

@@ -15,6 +15,8 @@ namespace meshard {
 /// numbers: logical device i is the first mesh's device at position i.
 class ProgramMeshes {
  public:
+  /// No mesh: the program is for one device.
+  ProgramMeshes() = default;
   /// Collects the meshes of all leaves and marks of a graph.
   /// @error invalid argument if two meshes have different devices, naming both and where they came
   /// from.

@@ -4,7 +4,6 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/sharding_constraint.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/move_shards.h"
 #include "meshard/runtime/placement.h"
@@ -52,15 +51,6 @@ std::vector<Value> results_to_keep(const Graph& graph) {
   return results;
 }
 
-// The same tiles, over a mesh of these devices.
-Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
-  const Mesh& shape = sharding.mesh();
-  std::vector<std::int64_t> ids;
-  for (std::int64_t id : mesh.device_ids()) ids.push_back(id);
-  return Sharding(Mesh({shape.axes().begin(), shape.axes().end()}, std::move(ids)),
-                  sharding.spec());
-}
-
 class JitProgram final : public CompiledProgram {
  public:
   JitProgram(std::shared_ptr<const LoadedProgram> loaded, Program program)
@@ -92,47 +82,75 @@ class JitProgram final : public CompiledProgram {
 
 }  // namespace
 
-void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
-  std::lock_guard lock(mutex_);
-  std::vector<Value> pending;
-  for (const Value& value : values) {
-    if (value.storage()) continue;
-    check_not_traced(value, where);
-    pending.push_back(value);
+// Takes the nodes of a graph for this thread, and gives them back however the evaluation ends.
+class LazyEvaluator::Claim {
+ public:
+  /// @pre the evaluator's lock is held, and nobody has claimed a node of the graph
+  Claim(LazyEvaluator& evaluator, const Graph& graph) : evaluator_(evaluator), graph_(&graph) {
+    evaluator_.running_.push_back(graph_);
   }
-  if (pending.empty()) return;
+  ~Claim() {
+    {
+      std::lock_guard lock(evaluator_.mutex_);
+      std::erase(evaluator_.running_, graph_);
+    }
+    evaluator_.finished_.notify_all();
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+ private:
+  LazyEvaluator& evaluator_;
+  const Graph* graph_;
+};
+
+bool LazyEvaluator::is_claimed(const Graph& graph) const {
+  for (const Graph* running : running_)
+    for (const Node* node : graph.nodes())
+      if (running->contains(node)) return true;
+  return false;
+}
+
+void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
+  std::unique_lock lock(mutex_);
   Program program;
   program.name = "lazy";
-  Graph wanted = [&] {
+  do {
+    std::vector<Value> pending;
+    for (const Value& value : values) {
+      if (value.storage()) continue;
+      check_not_traced(value, where);
+      pending.push_back(value);
+    }
+    if (pending.empty()) return;
     try {
-      return Graph::build({}, pending, 0);
+      program.graph = Graph::build({}, pending, 0);
     } catch (const Error& error) {
       throw error.with_note(cat("a value read at ", where, " needs it"));
     }
-  }();
-  std::vector<Value> results = results_to_keep(wanted);
-  program.graph = Graph::build({}, results, 0);
-  std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
+    for (const Value& leaf : program.graph.captured()) check_not_traced(leaf, where);
+    if (!is_claimed(program.graph)) break;
+    finished_.wait(lock);
+  } while (true);
+  std::vector<Value> results = results_to_keep(program.graph);
+  program.graph = program.graph.with_results(results);
+  Claim claim(*this, program.graph);
+  lock.unlock();
 
+  std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
   std::vector<Tensor> captured, computed(results.size());
+  for (const Value& leaf : program.graph.captured()) captured.emplace_back(leaf);
   std::vector<const Tensor*> arguments;
-  for (const Value& leaf : program.graph.captured()) {
-    check_not_traced(leaf, where);
-    captured.emplace_back(leaf);
-  }
   for (const Tensor& tensor : captured) arguments.push_back(&tensor);
   loaded->run(arguments, computed, where);
   internal::count(internal::counters().nodes_run, program.graph.nodes().size());
+
+  lock.lock();
   for (std::size_t i = 0; i < results.size(); ++i)
     results[i].node()->set_storage(results[i].index(), StoragePtr(computed[i].value().storage()));
   for (const Value& result : results)
     if (!result->keeps_operands()) result.node()->forget_operands();
-}
-
-Tensor LazyEvaluator::reshard(const Value& value, const Sharding& sharding, SourceLocation where) {
-  Tensor marked = sharding_constraint(In(Tensor(value), where), sharding);
-  evaluate(std::span(&marked.value(), 1), where);
-  return marked;
+  lock.unlock();
 }
 
 Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
@@ -140,25 +158,12 @@ Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, Source
   const Sharding* present = storage->sharding();
   if (present && *present == sharding)
     return is_unannotated(value) ? make_array(value.type(), storage, where) : Tensor(value);
-  bool on_devices = storage->kind() == Storage::Kind::kDevice;
-  if (on_devices && present && present->mesh().same_devices(sharding.mesh()))
-    return reshard(value, sharding, where);
-  const pjrt::Client& client = runtime_client(where);
-  if (on_devices) {
-    // Other devices: each shard goes there as it is, or as its own devices can make it.
-    Tensor source(value);
-    if (!has_same_tiles(present, sharding) && present &&
-        present->mesh().size() == sharding.mesh().size())
-      source = reshard(value, on_the_devices_of(sharding, present->mesh()), where);
-    StoragePtr resharded(source.value().storage());
-    if (has_same_tiles(resharded->sharding(), sharding)) {
-      Result<StoragePtr> moved = move_shards(client, resharded, sharding, where);
-      if (moved.ok()) return make_array(value.type(), *std::move(moved), where);
-      if (moved.error().code() != ErrorCode::kUnimplemented) throw moved.error().at(where);
-    }
+  if (storage->kind() == Storage::Kind::kHost) {
+    HostArray array = storage->to_host(where);
+    return make_array(value.type(), meshard::place(runtime_client(where), array, sharding, where),
+                      where);
   }
-  HostArray array = storage->to_host(where);
-  return make_array(value.type(), meshard::place(client, array, sharding, where), where);
+  return move_to(value, sharding, where);
 }
 
 std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceLocation where) {

@@ -1,15 +1,17 @@
 // Computes recorded tensors when somebody asks for them, and compiles traced programs.
 #pragma once
+#include <condition_variable>
 #include <mutex>
+#include <vector>
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/runtime/program_cache.h"
 
 namespace meshard {
 
-/// The Evaluator that the runtime installs. Evaluation is locked: recorded nodes are shared between
-/// threads, and computing them changes them. Recording is not locked, nor are calls of compiled
-/// programs.
+/// The Evaluator that the runtime installs. Recorded nodes are shared between threads: a node is
+/// computed by one of them, and others that need it wait; evaluations without a common node compile
+/// and run side by side. Recording is not locked, nor are calls of compiled programs.
 class LazyEvaluator final : public Evaluator {
  public:
   void evaluate(std::span<const Value> values, SourceLocation where) override;
@@ -17,9 +19,14 @@ class LazyEvaluator final : public Evaluator {
   std::shared_ptr<CompiledProgram> compile(Program program, SourceLocation where) override;
 
  private:
-  Tensor reshard(const Value& value, const Sharding& sharding, SourceLocation where);
-  std::mutex mutex_;
+  // What an evaluation computes; entered in running_ until it is done.
+  class Claim;
+  bool is_claimed(const Graph& graph) const;
+
   ProgramCache cache_;
+  std::mutex mutex_;                  // guards recorded nodes while they change, and running_
+  std::condition_variable finished_;  // some evaluation is done
+  std::vector<const Graph*> running_;
 };
 
 /// The loaded program behind a compiled one, and the graph it was made from: for explain/.

@@ -113,10 +113,15 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
     if (!storage->gone().empty()) (void)storage->to_host(where);  // throws, saying why
   }
   if (StoragePtr known = find_placement(*storage, sharding, device.id())) return known;
-  // Host data, and values on other devices or laid out otherwise: through the host, once.
-  HostArray array = storage->to_host(where);
-  StoragePtr placed =
-      sharding ? place(client_, array, *sharding, where) : place(client_, array, device, where);
+  // Once for each value: host data is sent, what is on devices goes between them; to a program on
+  // one device all goes by way of the host.
+  StoragePtr placed;
+  if (sharding) {
+    Tensor laid_out = evaluator(where).place(tensor.value(), *sharding, where);
+    placed = StoragePtr(laid_out.value().storage());
+  } else {
+    placed = place(client_, storage->to_host(where), device, where);
+  }
   remember_placement(*storage, placed);
   return placed;
 }
@@ -129,8 +134,6 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
                  "[runtime] wrong number of arguments or results");
   InlineVector<const DeviceArray*, 16> arrays;
   InlineVector<StoragePtr, 4> kept;
-  std::vector<const pjrt::Buffer*>& buffers = scratch().buffers;
-  buffers.resize(count * devices);
   for (std::size_t i = 0; i < count; ++i) {
     Storage* storage = arguments[i]->value().storage();
     const DeviceArray* array = storage->kind() == Storage::Kind::kDevice
@@ -143,8 +146,13 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
       array = static_cast<const DeviceArray*>(kept.back().get());
     }
     arrays.push_back(array);
+  }
+  // Only now: placing an argument may have run a program of its own.
+  std::vector<const pjrt::Buffer*>& buffers = scratch().buffers;
+  buffers.resize(count * devices);
+  for (std::size_t i = 0; i < count; ++i) {
     const auto& order = plans_[i].order;
-    std::span<const pjrt::Buffer> own = array->buffers();
+    std::span<const pjrt::Buffer> own = arrays[i]->buffers();
     for (std::size_t d = 0; d < devices; ++d)
       buffers[d * count + i] = &own[order.empty() ? d : order[d]];
   }

@@ -1,18 +1,100 @@
 #include "meshard/runtime/move_shards.h"
 
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/pad.h"
+#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/slice.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/device_array.h"
 #include "meshard/runtime/placement.h"
+#include "meshard/runtime/runtime.h"
 
 namespace meshard {
 namespace {
 
-// Which shard of `source` holds what position `position` of `target` wants; replicas take turns, so
-// that no device sends to all.
-std::int64_t sender(const Sharding* source, const Sharding& target, std::int64_t position) {
-  if (!source) return 0;
-  IntVector tile;
-  for (std::size_t d = 0; d < source->rank(); ++d) tile.push_back(target.tile_index(d, position));
-  return source->position_of(tile, target.replica_id(position) % source->num_replicas());
+Error not_between_devices() {
+  return Error(ErrorCode::kUnimplemented, "[transfer] these tiles cannot go from device to device");
+}
+
+// Its own devices exchange what they need, by a program.
+Tensor reshard(const Value& value, const Sharding& target, SourceLocation where) {
+  Tensor marked = sharding_constraint(In(Tensor(value), where), target);
+  sync(std::span(&marked, 1), where);
+  return marked;
+}
+
+// The same tiles, over a mesh of these devices.
+Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t id : mesh.device_ids()) ids.push_back(id);
+  std::span<const MeshAxis> axes = sharding.mesh().axes();
+  return Sharding(Mesh({axes.begin(), axes.end()}, std::move(ids)), sharding.spec());
+}
+
+const DeviceArray& array_on_devices(const Value& value) {
+  return static_cast<const DeviceArray&>(*value.storage());
+}
+
+// For each position of the target, `shard_for(position)` to its device.
+template <class F>
+Result<DeviceArray::Buffers> send_to_devices(const Sharding& target, SourceLocation where,
+                                             F shard_for) {
+  const pjrt::Client& client = runtime_client(where);
+  DeviceArray::Buffers buffers;
+  buffers.reserve(static_cast<std::size_t>(target.mesh().size()));
+  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
+    const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
+    MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer moved, buffer_on(client, shard_for(p), device));
+    buffers.push_back(std::move(moved));
+  }
+  return buffers;
+}
+
+// @pre has_same_tiles
+Result<DeviceArray::Buffers> send_shards(const Value& value, const Sharding& target,
+                                         SourceLocation where) {
+  const DeviceArray& array = array_on_devices(value);
+  const Sharding* source = array.sharding();
+  return send_to_devices(target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
+    if (!source) return array.buffers()[0];
+    // Replicas take turns, so that no device sends to all.
+    IntVector tile;
+    for (std::size_t d = 0; d < source->rank(); ++d) tile.push_back(target.tile_index(d, p));
+    std::int64_t replica = target.replica_id(p) % source->num_replicas();
+    return array.buffers()[static_cast<std::size_t>(source->position_of(tile, replica))];
+  });
+}
+
+// The target's tiles of a value on one device, made there by one program, padded to one shape.
+std::vector<Tensor> cut(const Value& value, const Sharding& target, SourceLocation where) {
+  SourceScope line(where);
+  Tensor whole(value);
+  std::vector<Tensor> tiles(static_cast<std::size_t>(target.num_tiles()));
+  IntVector shard = target.shard_shape(value.type().shape);
+  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
+    Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
+    if (tile.defined()) continue;
+    Dimensions starts, stops, low(shard.size(), 0), high, interior(shard.size(), 0);
+    Slices slices = target.slice(value.type().shape, p);
+    for (std::size_t d = 0; d < slices.size(); ++d) {
+      starts.push_back(slices[d].start);
+      stops.push_back(slices[d].stop);
+      high.push_back(shard[d] - slices[d].size());
+    }
+    tile = pad(slice(whole, starts, stops), 0, low, high);
+  }
+  sync(tiles, where);
+  return tiles;
+}
+
+Result<DeviceArray::Buffers> send_tiles(const std::vector<Tensor>& tiles, const Sharding& target,
+                                        SourceLocation where) {
+  return send_to_devices(target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
+    const Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
+    return array_on_devices(tile.value()).buffers()[0];
+  });
 }
 
 }  // namespace
@@ -40,23 +122,26 @@ bool has_same_tiles(const Sharding* source, const Sharding& target) {
   return true;
 }
 
-Result<StoragePtr> move_shards(const pjrt::Client& client, const StoragePtr& source,
-                               const Sharding& target, SourceLocation where) {
-  const auto& array = static_cast<const DeviceArray&>(*source);
-  if (std::string gone = array.gone(); !gone.empty())
-    return Error(ErrorCode::kFailedPrecondition,
-                 cat("[transfer] the value ", array.type(), " is gone: ", gone), where);
-  DeviceArray::Buffers buffers;
-  std::int64_t positions = target.mesh().size();
-  buffers.reserve(static_cast<std::size_t>(positions));
-  for (std::int64_t p = 0; p < positions; ++p) {
-    const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
-    const pjrt::Buffer& shard =
-        array.buffers()[static_cast<std::size_t>(sender(array.sharding(), target, p))];
-    MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer moved, buffer_on(client, shard, device));
-    buffers.push_back(std::move(moved));
-  }
-  return make_storage<DeviceArray>(array.type(), target, std::move(buffers));
+Tensor move_to(const Value& value, const Sharding& target, SourceLocation where) {
+  StoragePtr storage(value.storage());
+  const Sharding* present = storage->sharding();
+  if (!storage->gone().empty()) (void)storage->to_host(where);  // throws, saying why
+  if (present && present->mesh().same_devices(target.mesh())) return reshard(value, target, where);
+  Result<DeviceArray::Buffers> moved = not_between_devices();
+  if (has_same_tiles(present, target))
+    moved = send_shards(value, target, where);
+  else if (!present)
+    moved = send_tiles(cut(value, target, where), target, where);
+  else if (present->mesh().size() == target.mesh().size())
+    moved = send_shards(reshard(value, on_the_devices_of(target, present->mesh()), where).value(),
+                        target, where);
+  if (!moved.ok() && moved.error().code() != ErrorCode::kUnimplemented)
+    throw moved.error().at(where);
+  if (moved.ok())
+    return make_array(value.type(),
+                      make_storage<DeviceArray>(value.type(), target, *std::move(moved)), where);
+  HostArray array = storage->to_host(where);
+  return make_array(value.type(), place(runtime_client(where), array, target, where), where);
 }
 
 }  // namespace meshard

@@ -1,10 +1,8 @@
-// Shards from the devices of one mesh to those of another, without the host.
+// A value on devices to another placement, on these or on other devices, without the host where the
+// plugin allows.
 #pragma once
-#include <span>
-
-#include "meshard/graph/storage.h"
+#include "meshard/graph/tensor.h"
 #include "meshard/pjrt/client.h"
-#include "meshard/runtime/device_array.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -19,11 +17,12 @@ Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& s
 /// (nullptr: whole, on one device).
 bool has_same_tiles(const Sharding* source, const Sharding& target);
 
-/// The value of `source` on the devices of `target`'s mesh, shard by shard from device to device.
-/// @pre `source` is a DeviceArray, has_same_tiles of its sharding and `target`
-/// @error unimplemented where the plugin cannot; not found if the client lacks a device; failed
-/// precondition if the value is gone.
-Result<StoragePtr> move_shards(const pjrt::Client& client, const StoragePtr& source,
-                               const Sharding& target, SourceLocation where);
+/// The value laid out as `target` says. Its own devices make the tiles that are wanted: by a
+/// reshard among themselves, or by cutting it if it lies on one; then each goes to its device.
+/// Through the host only for another number of devices, and where the plugin cannot copy between
+/// devices.
+/// @pre `value` is stored on devices
+/// @error not found if the client lacks a device; failed precondition if the value is gone.
+Tensor move_to(const Value& value, const Sharding& target, SourceLocation where);
 
 }  // namespace meshard

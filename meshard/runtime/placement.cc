@@ -73,7 +73,7 @@ class Placement {
     std::vector<std::size_t> tile_of(static_cast<std::size_t>(positions));
     std::unordered_map<std::int64_t, std::size_t> tiles;
     for (std::int64_t p = 0; p < positions; ++p) {
-      auto [found, fresh] = tiles.try_emplace(tile_number(p), sources_.size());
+      auto [found, fresh] = tiles.try_emplace(tile_number(sharding_, p), sources_.size());
       if (fresh) add_source(p);
       tile_of[static_cast<std::size_t>(p)] = found->second;
     }
@@ -99,13 +99,6 @@ class Placement {
     const std::byte* data;
     bool aliases_user;
   };
-
-  std::int64_t tile_number(std::int64_t position) const {
-    std::int64_t number = 0;
-    for (std::size_t d = 0; d < sharding_.rank(); ++d)
-      number = number * sharding_.num_tiles(d) + sharding_.tile_index(d, position);
-    return number;
-  }
 
   void add_source(std::int64_t position) {
     Box box;
@@ -144,6 +137,13 @@ class Placement {
 };
 
 }  // namespace
+
+std::int64_t tile_number(const Sharding& sharding, std::int64_t position) {
+  std::int64_t number = 0;
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    number = number * sharding.num_tiles(d) + sharding.tile_index(d, position);
+  return number;
+}
 
 const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, SourceLocation where) {
   const pjrt::Device* device = client.find_device(static_cast<int>(id));

@@ -31,6 +31,9 @@ StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
                         const Sharding& sharding, std::span<const HostArray> shards,
                         SourceLocation where);
 
+/// Which tile a position holds, counted row-major over num_tiles of the dimensions.
+std::int64_t tile_number(const Sharding& sharding, std::int64_t position);
+
 /// The addressable device of this id.
 /// @error not found, naming the devices that exist.
 const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, SourceLocation where);

@@ -8,7 +8,7 @@ namespace {
 
 Fingerprint graph_key(const Program& program) {
   Fingerprint graph = program.graph.fingerprint();
-  std::string key = cat(graph, ";", program.name, ";");
+  std::string key = cat(graph, ";", program.name, program.unsharded ? ";1;" : ";");
   for (std::uint32_t donated : program.donated) append(key, cat(donated, ","));
   return fingerprint(key);
 }
@@ -51,29 +51,73 @@ Result<std::shared_ptr<const LoadedProgram>> retarget(const pjrt::Client& client
 
 }  // namespace
 
+// The place of one program in a table: found there, or made by this thread while others wait.
+class ProgramCache::Making {
+ public:
+  /// Waits while another thread makes it.
+  Making(ProgramCache& cache, Programs& table, const Fingerprint& key)
+      : cache_(cache), table_(table), key_(key) {
+    std::unique_lock lock(cache_.mutex_);
+    while (true) {
+      auto [entry, fresh] = table_.try_emplace(key_, nullptr);
+      ours_ = fresh;
+      found_ = entry->second;
+      if (ours_ || found_) return;
+      cache_.made_.wait(lock);
+    }
+  }
+  /// Without a program, the next who asks has to make it.
+  ~Making() {
+    if (!ours_) return;
+    {
+      std::lock_guard lock(cache_.mutex_);
+      if (found_)
+        table_[key_] = found_;
+      else
+        table_.erase(key_);
+    }
+    cache_.made_.notify_all();
+  }
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+
+  const std::shared_ptr<const LoadedProgram>& found() const { return found_; }
+  void set(std::shared_ptr<const LoadedProgram> program) { found_ = std::move(program); }
+
+ private:
+  ProgramCache& cache_;
+  Programs& table_;
+  Fingerprint key_;
+  bool ours_ = false;
+  std::shared_ptr<const LoadedProgram> found_;
+};
+
 std::shared_ptr<const LoadedProgram> ProgramCache::get(const pjrt::Client& client,
                                                        const Program& program,
                                                        SourceLocation where) {
-  std::lock_guard lock(mutex_);
-  Fingerprint key = graph_key(program);
-  if (auto found = by_graph_.find(key); found != by_graph_.end()) {
+  Making entry(*this, by_graph_, graph_key(program));
+  if (entry.found())
     internal::count(internal::counters().cache_hits);
-    return found->second;
-  }
+  else
+    entry.set(make(client, program, where));
+  return entry.found();
+}
+
+std::shared_ptr<const LoadedProgram> ProgramCache::make(const pjrt::Client& client,
+                                                        const Program& program,
+                                                        SourceLocation where) {
   LoweredModule lowered = lower(program);
   if (lowered.mesh)  // before the compiler is asked, and with the user's line
     for (std::int64_t id : lowered.mesh->device_ids()) device_of(client, id, where);
-  Fingerprint text_key = fingerprint(lowered.text);
-  auto same_text = by_text_.find(text_key);
+  Making entry(*this, by_text_, fingerprint(lowered.text));
+  const auto& same_text = entry.found();
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       Error(ErrorCode::kUnknown, "");  // replaced below
-  bool known =
-      same_text != by_text_.end() && same_logical_mesh(same_text->second->lowered(), lowered);
-  if (known && lowered.mesh) loaded = retarget(client, *same_text->second, lowered);
+  if (same_text && lowered.mesh && same_logical_mesh(same_text->lowered(), lowered))
+    loaded = retarget(client, *same_text, lowered);
   if (!loaded.ok()) loaded = load_program(client, std::move(lowered));
   if (!loaded.ok()) throw loaded.error().at(where);
-  by_graph_[key] = *loaded;
-  by_text_.try_emplace(text_key, *loaded);
+  if (!same_text) entry.set(*loaded);
   return *std::move(loaded);
 }
 

@@ -43,4 +43,10 @@ Tensor mark_sharding(In x, const Sharding& sharding) {
   return mark(operand, sharding.rank() < rank ? sharding.with_rank(rank, where) : sharding, where);
 }
 
+Tensor mark_sharding(In x, const ShardingSpec& spec) {
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("mark_sharding", x);
+  return mark(operand, spec.sharding(operand.shape(), where), where);
+}
+
 }  // namespace meshard

@@ -1,6 +1,7 @@
 #pragma once
 #include "meshard/graph/tensor.h"
 #include "meshard/sharding/sharding.h"
+#include "meshard/sharding/sharding_spec.h"
 
 namespace meshard {
 
@@ -14,5 +15,8 @@ namespace meshard {
 /// @error the spec names more dimensions than x has, or an axis that the mesh lacks.
 Tensor mark_sharding(In x, const Mesh& mesh, const PartitionSpec& spec);
 Tensor mark_sharding(In x, const Sharding& sharding);
+/// As a loader's spec says of a tensor of x's dimensions.
+/// @error as ShardingSpec::sharding's: a minibatch whose rows cannot be dealt out evenly.
+Tensor mark_sharding(In x, const ShardingSpec& spec);
 
 }  // namespace meshard

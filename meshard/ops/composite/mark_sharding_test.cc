@@ -33,6 +33,17 @@ TEST(MarkSharding, OnlyRecordsInATraceAndUnderDifferentiation) {
   EXPECT_EQ(mark_sharding(data, kMesh, P("x")).value()->op().name, "sharding_constraint");
 }
 
+TEST(MarkSharding, AsASpecOfALoaderSays) {
+  Tensor batch = add(input({4, 8}), 1);
+  Tensor marked = mark_sharding(batch, ShardingSpec::minibatch(kMesh, P("x")));
+  EXPECT_EQ(*marked.sharding(), Sharding(kMesh, P("x", none)));
+  EXPECT_TRUE(throws_error(
+      [] {
+        mark_sharding(input({3, 8}), ShardingSpec::minibatch(kMesh, P("x")));
+      },
+      ErrorCode::kInvalidArgument, {"mark_sharding_test.cc:", "3"}));
+}
+
 TEST(MarkSharding, Errors) {
   EXPECT_TRUE(throws_error(
       [] { mark_sharding(input({4}), kMesh, P("x", none)); }, ErrorCode::kInvalidArgument,
