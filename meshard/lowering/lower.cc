@@ -6,6 +6,7 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/lowering/program_mesh.h"
+#include "meshard/lowering/uneven_results.h"
 #include "meshard/ops/emission.h"
 #include "meshard/stablehlo/module_writer.h"
 
@@ -67,11 +68,15 @@ class Lowering {
   }
 
   void describe_results() {
-    for (const Value& result : graph_.results()) {
+    std::vector<std::optional<Sharding>> uneven(graph_.results().size());
+    if (module_.num_partitions() > 1) uneven = uneven_results(graph_);
+    for (std::size_t i = 0; i < graph_.results().size(); ++i) {
+      const Value& result = graph_.results()[i];
       // A marked result is exact; so is a parameter that is only passed through.
       std::optional<Sharding> sharding = marked_sharding(result);
       if (!sharding)
         if (const Sharding* leaf = leaf_sharding(result)) sharding = *leaf;
+      if (!sharding) sharding = std::move(uneven[i]);
       module_.results.push_back(describe(result.type(), std::move(sharding)));
     }
   }

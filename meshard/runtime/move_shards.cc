@@ -18,11 +18,31 @@ Error not_between_devices() {
   return Error(ErrorCode::kUnimplemented, "[transfer] these tiles cannot go from device to device");
 }
 
-// Its own devices exchange what they need, by a program.
+// As it lies, with nothing left to the compiler.
+Sharding closed(const Sharding& sharding) {
+  std::vector<DimensionSpec> dimensions;
+  for (std::size_t d = 0; d < sharding.rank(); ++d) dimensions.emplace_back(sharding.axes(d));
+  return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)))
+      .with_unreduced(sharding.unreduced_axes());
+}
+
+// Its own devices exchange what they need, by a program whose argument and result are pinned.
 Tensor reshard(const Value& value, const Sharding& target, SourceLocation where) {
-  Tensor marked = sharding_constraint(In(Tensor(value), where), target);
-  sync(std::span(&marked, 1), where);
-  return marked;
+  Program program;
+  program.name = "reshard";
+  {
+    TraceScope scope;
+    Tensor given = make_parameter(value.type(), closed(*value.storage()->sharding()), where);
+    Tensor result = sharding_constraint(In(given, where), closed(target));
+    program.graph =
+        Graph::build(std::span(&given.value(), 1), std::span(&result.value(), 1), scope.trace());
+  }
+  Tensor source(value), moved;
+  const Tensor* argument = &source;
+  evaluator(where)
+      .compile(std::move(program), where)
+      ->run(std::span(&argument, 1), std::span(&moved, 1), where);
+  return moved;
 }
 
 // The same tiles, over a mesh of these devices.
@@ -126,6 +146,10 @@ Tensor move_to(const Value& value, const Sharding& target, SourceLocation where)
   StoragePtr storage(value.storage());
   const Sharding* present = storage->sharding();
   if (!storage->gone().empty()) (void)storage->to_host(where);  // throws, saying why
+  if (value.type().size() == 0)  // such values are never split: the partitioner drops it
+    return make_array(value.type(),
+                      place(runtime_client(where), HostArray::zeros(value.type()), target, where),
+                      where);
   if (present && present->mesh().same_devices(target.mesh())) return reshard(value, target, where);
   Result<DeviceArray::Buffers> moved = not_between_devices();
   if (has_same_tiles(present, target))

@@ -147,6 +147,44 @@ TEST_F(Lazy, TensorsWithStaticStorageAtExit) {
   EXPECT_EQ(recorded.placement(), "recorded");
 }
 
+TEST_F(Lazy, AnOpenMarkOfStoredDataMayBeLaidOutOtherwiseByEachProgram) {
+  Mesh mesh({{"x", 4}});
+  Tensor x = mark_sharding(from_host(std::vector<float>{1, 2, 3, 4}, {4}), mesh, P(open));
+  Tensor split = mark_sharding(from_host(std::vector<float>{1, 2, 3, 4}, {4}), mesh, P("x"));
+  EXPECT_THAT((x * split).to_vector<float>(), ElementsAre(1, 4, 9, 16));
+  EXPECT_THAT((x + 1).to_vector<float>(), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(mark_sharding(x, mesh, P("x")).to_vector<float>(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(Lazy, UnevenSizesKeepTheirSharding) {
+  Mesh mesh({{"x", 4}, {"y", 2}});
+  Tensor w = mark_sharding(reshape(astype(arange(15), DType::f32), {5, 3}), mesh, P("x", "y"));
+  sync({w});
+  Sharding uneven = *w.sharding();
+  Tensor twice = w + w;  // nobody marks it
+  sync({twice});
+  EXPECT_EQ(twice.stored_sharding(), uneven);
+  Tensor turned = permute_dims(exp(twice), {1, 0});
+  sync({turned});
+  EXPECT_EQ(turned.stored_sharding(), Sharding(mesh, P("y", "x")));
+  auto [loss, gradient] = jit(value_and_grad([](Tensor v) { return sum(square(v)); }))(w);
+  EXPECT_EQ(loss.item<float>(), 1015);
+  EXPECT_EQ(gradient.stored_sharding(), uneven);
+  for (int step = 0; step < 3; ++step) w -= 0.25 * gradient;
+  sync({w});
+  EXPECT_EQ(w.stored_sharding(), uneven);
+  auto update = jit([](Tensor v, Tensor g) { return v - 0.25 * g; });
+  Tensor updated = update(update(w, gradient), gradient);
+  EXPECT_EQ(updated.stored_sharding(), uneven);
+  EXPECT_EQ(update.stats().traces, 1u);
+  for (const Shard& shard : local_shards(updated))
+    EXPECT_EQ(shard.padded_data().shape(), (Shape{2, 2}));
+  // 5 updates of 0.25 * 2w each: w * (1 - 2.5).
+  for (int i = 0; i < 15; ++i)
+    EXPECT_EQ(updated.to_vector<float>()[static_cast<std::size_t>(i)],
+              -1.5f * static_cast<float>(i));
+}
+
 TEST_F(Lazy, EmptyTensors) {
   Tensor empty = from_host(std::vector<float>{}, {0, 4});
   EXPECT_EQ((empty + 1).to_vector<float>().size(), 0u);

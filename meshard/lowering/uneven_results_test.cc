@@ -1,0 +1,69 @@
+#include "meshard/lowering/uneven_results.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/all.h"
+
+namespace meshard {
+namespace {
+
+const Mesh kGrid({{"x", 4}, {"y", 2}});
+
+// What follows for the results of `f`, from parameters of these shapes and shardings.
+template <class F>
+std::vector<std::optional<Sharding>> following(
+    const std::vector<std::pair<Shape, std::optional<Sharding>>>& arguments, F f) {
+  TraceScope scope;
+  std::vector<Tensor> parameters;
+  std::vector<Value> leaves, results;
+  for (const auto& [shape, sharding] : arguments) {
+    parameters.push_back(make_parameter({DType::f32, shape}, sharding, {}));
+    leaves.push_back(parameters.back().value());
+  }
+  for (const Tensor& result : f(parameters)) results.push_back(result.value());
+  return uneven_results(Graph::build(leaves, results, scope.trace()));
+}
+using Parameters = std::vector<Tensor>;
+
+TEST(UnevenResults, FollowTheRules) {
+  Sharding uneven(kGrid, P("x", "y"));
+  auto results = following({{{5, 3}, uneven}, {{3}, std::nullopt}}, [](const Parameters& p) {
+    return Parameters{p[0] + p[1], permute_dims(exp(p[0]), {1, 0}), sum(p[0], 1), sum(p[0])};
+  });
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[0], uneven) << "the unmarked operand joins";
+  EXPECT_EQ(results[1], Sharding(kGrid, P("y", "x")));
+  EXPECT_EQ(results[2], Sharding(kGrid, P("x")));
+  EXPECT_FALSE(results[3]) << "a scalar is not split";
+}
+
+TEST(UnevenResults, OfEvenSizesAreLeftToTheCompiler) {
+  auto results = following({{{8, 4}, Sharding(kGrid, P("x", "y"))}}, [](const Parameters& p) {
+    return Parameters{p[0] * 2, slice(p[0], {0, 0}, {5, 4})};
+  });
+  EXPECT_FALSE(results[0]);
+  EXPECT_FALSE(results[1]);
+}
+
+TEST(UnevenResults, EvenResultsAmongUnevenOnesToo) {
+  auto results = following({{{5, 8}, Sharding(kGrid, P("x", "y"))}}, [](const Parameters& p) {
+    return Parameters{sum(p[0], 0), p[0] * 2};
+  });
+  EXPECT_FALSE(results[0]);
+  EXPECT_TRUE(results[1]);
+}
+
+TEST(UnevenResults, MarksInsideCountAndConflictsSayNothing) {
+  Sharding rows(kGrid, P("x", none)), columns(kGrid, P(none, "x"));
+  auto results = following({{{5, 5}, std::nullopt}}, [&](const Parameters& p) {
+    Tensor a = sharding_constraint(p[0], rows), b = sharding_constraint(p[0], columns);
+    return Parameters{a * 2, a + b};
+  });
+  EXPECT_EQ(results[0], rows);
+  EXPECT_FALSE(results[1]) << "one axis cannot split both dimensions";
+}
+
+}  // namespace
+}  // namespace meshard
