@@ -18,6 +18,7 @@ EXPORT void fake_reset() {
   control.run_time = control.fail_runs = control.invalid_calls = 0;
   control.entries.clear();
   control.launch_ids.clear();
+  control.launch_rows.clear();
   fake::in_flight = fake::most_in_flight = fake::most_launchers = 0;
 }
 EXPORT void fake_set_trap(int trap) { fake::control().trap = trap; }
@@ -64,6 +65,11 @@ EXPORT int fake_launch_id(int i) {
   std::lock_guard lock(fake::control().mutex);
   auto& ids = fake::control().launch_ids;
   return i >= 0 && i < static_cast<int>(ids.size()) ? ids[static_cast<size_t>(i)] : -1;
+}
+EXPORT int fake_launch_rows(int i) {
+  std::lock_guard lock(fake::control().mutex);
+  auto& rows = fake::control().launch_rows;
+  return i >= 0 && i < static_cast<int>(rows.size()) ? rows[static_cast<size_t>(i)] : -1;
 }
 EXPORT int fake_live_objects() { return fake::live_objects; }
 }

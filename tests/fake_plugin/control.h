@@ -50,6 +50,9 @@ int fake_most_in_flight(void);
 int fake_most_launchers(void);
 /// The launch id of the i-th Execute call; -1 if there was none.
 int fake_launch_id(int i);
+/// How many rows the argument matrix of the i-th Execute call had: one for each device; -1 if there
+/// was none.
+int fake_launch_rows(int i);
 /// Objects of the fake that are alive (buffers, events, executables, clients): 0 when all was
 /// freed.
 int fake_live_objects(void);

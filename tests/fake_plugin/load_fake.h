@@ -32,6 +32,7 @@ struct FakeControl {
     MESHARD_FIND(most_in_flight);
     MESHARD_FIND(most_launchers);
     MESHARD_FIND(launch_id);
+    MESHARD_FIND(launch_rows);
     MESHARD_FIND(live_objects);
 #undef MESHARD_FIND
   }
@@ -57,6 +58,7 @@ struct FakeControl {
   decltype(&fake_most_in_flight) most_in_flight;
   decltype(&fake_most_launchers) most_launchers;
   decltype(&fake_launch_id) launch_id;
+  decltype(&fake_launch_rows) launch_rows;
   decltype(&fake_live_objects) live_objects;
 
  private:

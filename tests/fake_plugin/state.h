@@ -111,7 +111,7 @@ struct Control {
   };
   std::map<std::string, Entry, std::less<>> entries;
   int invalid_calls = 0;
-  std::vector<int> launch_ids;
+  std::vector<int> launch_ids, launch_rows;
 };
 Control& control();
 
