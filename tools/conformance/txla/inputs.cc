@@ -34,6 +34,8 @@ std::vector<std::int64_t> counted(std::int64_t first, std::int64_t count) {
 
 Shape shape_of(const Json& sizes) { return Shape(sizes.get<std::vector<std::int64_t>>()); }
 
+Json list_of(const Shape& shape) { return std::vector<std::int64_t>(shape.begin(), shape.end()); }
+
 DType dtype_named(std::string_view name) {
   static constexpr std::pair<std::string_view, DType> kNames[] = {
       {"float32", DType::f32}, {"float64", DType::f64},   {"float16", DType::f16},

@@ -11,6 +11,8 @@ namespace meshard::conformance {
 
 /// A list of integers as a shape.
 Shape shape_of(const nlohmann::json& sizes);
+/// A shape as a list of integers.
+nlohmann::json list_of(const Shape& shape);
 
 /// `float32`, `int64`, `bool`, ... @error unimplemented for a dtype that meshard lacks.
 DType dtype_named(std::string_view name);

@@ -11,8 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json json_of(const Shape& shape) { return std::vector<std::int64_t>(shape.begin(), shape.end()); }
-
 std::string where_is(const Tensor& tensor) {
   std::string placement = tensor.placement();
   if (placement == "host") return placement;
@@ -30,7 +28,7 @@ Json box_of(const Shard& shard) {
 Json state_of(const Tensor& tensor) {
   Json state = {{"where", where_is(tensor)}, {"spec", ""},
                 {"type", nullptr},           {"data_sharding", nullptr},
-                {"num_shards", nullptr},     {"shape", json_of(tensor.shape())}};
+                {"num_shards", nullptr},     {"shape", list_of(tensor.shape())}};
   if (std::optional<Sharding> annotation = tensor.sharding()) {
     state["spec"] = hlo_text(*annotation);
     state["type"] = canonical_type_name(*annotation);
@@ -52,7 +50,7 @@ Json shards_of(const Tensor& tensor) {
   for (const Shard& shard : shards) {
     HostArray data = shard.padded_data();
     all.push_back({{"device", shard.device_id()},
-                   {"shape", json_of(data.shape())},
+                   {"shape", list_of(data.shape())},
                    {"indices", whole ? Json("all") : box_of(shard)},
                    {"replica_id", whole ? shard.device_id() : shard.replica_id()},
                    {"data", numbers_of(data)}});

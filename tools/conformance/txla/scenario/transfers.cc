@@ -76,7 +76,8 @@ std::string TransfersJudge::after(const Json& step, const Json& recorded, const 
   recorded_compiles_ += recorded.at("delta").value("UncachedCompile", std::uint64_t{0});
   plain_ = plain_ && is_plain(step, recorded, standings);
   bool refused = recorded.at("ok") == false;
-  if (refused) add(recorded_, ours.at("delta"));  // it would have moved as much
+  // What it refuses to do would have moved as much.
+  if (refused && ours.at("ok") == true) add(recorded_, ours.at("delta"));
   recorded_compiles_ += extra_programs(step, recorded, standings);
   // Other shards, other bytes.
   if (refused || !reads_alike(step, recorded, ours)) readable_ = false;
