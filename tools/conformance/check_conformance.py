@@ -128,6 +128,69 @@ sliced["input"]["ops"][1]["op"] = "fold"
 code, out, _ = run({"mesh_ops.json": [sliced]})
 expect("an unknown operation", code == 0 and "0 by rule, 1 unknown" in out, out)
 
+# Scenarios run in processes of their own.
+MESH = {"op": "mesh", "out": "m", "device_ids": [0, 1], "mesh_shape": [2], "axis_names": ["x"]}
+HOST = {"op": "host", "out": "a", "shape": [4], "dtype": "float32", "data": {"iota": 1}}
+SPLIT, WHOLE = "{devices=[2]0,1}", "{replicated}"
+
+
+def mark_step(spec):
+    return {"op": "mark", "t": "a", "mesh": "m", "spec": spec}
+
+
+def done(delta=None, **results):
+    return {"ok": True, "delta": delta or {}, "state": {}} | results
+
+
+def refused(category):
+    return {"ok": False, "error": {"category": category}, "delta": {}, "state": {}}
+
+
+def lies(spec, kind, count=2):
+    return {"a": {"where": "device", "spec": spec, "type": kind, "data_sharding": spec, "num_shards": count,
+                  "shape": [4]}}
+
+
+def scenario(name, *steps, devices=2):
+    """Steps with what was recorded of each, after those that make a mesh and a tensor."""
+    steps = [(MESH, done()), (HOST, done()), *steps]
+    return {"name": name, "input": {"num_devices": devices, "steps": [step for step, _ in steps]},
+            "expect": {"steps": [recorded for _, recorded in steps]}}
+
+
+SENT = {"CreateDataHandles": 2, "OutboundData.bytes": 16}
+MARKED = (mark_step(["x"]), done(SENT, state=lies(SPLIT, "TILED")))
+READ = ({"op": "read", "t": "a"}, done({"InboundData.bytes": 16}, values=[1, 2, 3, 4]))
+ADD = ({"op": "inplace", "t": "a", "fn": "add_", "arg": 2},
+       done({"CreateDataHandles": 2, "OutboundData.bytes": 8}))
+code, out, _ = run({"virtual_device.json": [scenario("plain", MARKED, READ)]})
+if "no plugin" in out:
+    print("scenarios are not checked: there is no plugin")
+    expect("cases without a plugin are skipped", code == 0 and "1 skipped; no plugin" in out, out)
+else:
+    expect("a scenario", code == 0 and "virtual_device.json: 1 passed, 0 failed, 0 by rule" in out, out)
+    many = [scenario("added", MARKED, ADD),
+            scenario("again", MARKED, (mark_step([None]), refused("already_sharded_differently"))),
+            scenario("short", (mark_step([]), refused("spec_rank_mismatch"))),
+            scenario("odd", ({"op": "fold"}, done())), scenario("none", devices=-1), scenario("after it", MARKED)]
+    code, out, observed = run({"virtual_device.json": many})
+    expect("rules of scenarios, and one that cannot run", code == 1 and "1 passed, 1 failed, 3 by rule, 1 unknown" in out, out)
+    for rule in ("fewer-transfers", "reshard-on-remark", "short-spec"):
+        expect(rule, f"  by rule {rule}: 1\n" in out, out)
+    expect("the case that cannot run is named", "FAILED none: the suite failed: [client options]" in out, out)
+    raw = observed["virtual_device.json"][1]["answer"]["expect"]["steps"][3]
+    expect("raw answers of scenarios", raw["ok"] and raw["state"]["a"]["spec"] == WHOLE, raw)
+    wrong = {"values": (READ[0], done({"InboundData.bytes": 16}, values=[1, 2, 3, 5])),
+             "state": (mark_step(["x"]), done(SENT, state=lies(SPLIT, "PARTIAL"))),
+             "bytes": (mark_step(["x"]), done({"CreateDataHandles": 2, "OutboundData.bytes": 15})),
+             "more bytes than needed": (mark_step(["x"]), done({"CreateDataHandles": 2, "OutboundData.bytes": 32})),
+             "an error": (mark_step(["x"]), refused("other")),
+             "a longer spec": (mark_step(["x", None]), done(SENT))}
+    for what, step in wrong.items():
+        before = [] if step[0]["op"] == "mark" else [MARKED]
+        code, out, _ = run({"virtual_device.json": [scenario("wrong", *before, step)]})
+        expect(f"{what} of a scenario", code == 1 and "FAILED wrong: step " in out, out)
+
 for wrong in ([], ["--data"], ["--data", "/nowhere/at/all"], ["--all"]):
     done = subprocess.run([PROGRAM, *wrong], capture_output=True, text=True, timeout=60)
     expect(f"usage after {wrong}", done.returncode == 2 and "usage:" in done.stderr, done.stderr)

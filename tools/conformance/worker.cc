@@ -122,18 +122,17 @@ Json Workers::ask(int devices, const std::string& file, const Json& input) {
 }
 
 int serve_answers(int devices) {
-  configure_runtime({.cpu_devices = devices}).value();
-  std::string missing;
+  Json instead;  // of every answer, if there are no devices
   try {
+    configure_runtime({.cpu_devices = devices}).value();
     (void)runtime_client();
   } catch (const Error& error) {
-    missing = cat("no plugin: ", error.message());
+    bool missing = error.code() == ErrorCode::kNotFound;
+    instead = missing ? Json{{"answer", {{"skipped", cat("no plugin: ", error.message())}}}}
+                      : Json{{"failure", error.message()}};
   }
-  for (std::string line; std::getline(std::cin, line);) {
-    Json reply =
-        missing.empty() ? answer_here(Json::parse(line)) : Json{{"answer", {{"skipped", missing}}}};
-    std::cout << reply.dump() << std::endl;
-  }
+  for (std::string line; std::getline(std::cin, line);)
+    std::cout << (instead.is_null() ? answer_here(Json::parse(line)) : instead).dump() << std::endl;
   ::_exit(0);  // a plugin's threads do not hold us up
 }
 
