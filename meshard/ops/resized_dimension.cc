@@ -2,6 +2,7 @@
 #include "meshard/ops/resized_dimension.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace meshard {
@@ -20,6 +21,21 @@ std::vector<DimensionFactors> resized_dimension(ShardingRuleBuilder& builder,
       factors[t].push_back(builder.factor(sizes[t] / common, FactorKind::kNeedReplication));
   }
   return factors;
+}
+
+BoxFactors box_factors(ShardingRuleBuilder& builder, const Shape& whole, const Shape& box) {
+  BoxFactors out;
+  for (int d = 0; d < whole.rank(); ++d) {
+    if (whole[d] == box[d]) {
+      out.whole.push_back({builder.factor(whole[d])});
+      out.box.push_back(out.whole.back());
+    } else {
+      auto factors = resized_dimension(builder, std::array{whole[d], box[d]});
+      out.whole.push_back(factors[0]);
+      out.box.push_back(factors[1]);
+    }
+  }
+  return out;
 }
 
 }  // namespace meshard

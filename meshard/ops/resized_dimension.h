@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "meshard/array/shape.h"
 #include "meshard/sharding/sharding_rule.h"
 
 namespace meshard {
@@ -14,5 +15,11 @@ namespace meshard {
 /// whole.
 std::vector<DimensionFactors> resized_dimension(ShardingRuleBuilder& builder,
                                                 std::span<const std::int64_t> sizes);
+
+/// The factors of a tensor and of a box of it: dimensions of equal size are one factor.
+struct BoxFactors {
+  TensorFactors whole, box;
+};
+BoxFactors box_factors(ShardingRuleBuilder& builder, const Shape& whole, const Shape& box);
 
 }  // namespace meshard

@@ -1,7 +1,5 @@
 #include "meshard/ops/slice.h"
 
-#include <array>
-
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/pad.h"
@@ -29,21 +27,9 @@ void infer_slice(const OpCall& call, ResultTypes& results) {
 }
 
 ShardingRule slice_rule(const OpCall& call) {
-  const Shape& from = call.operand(0).shape;
-  const Shape& to = call.result().shape;
   ShardingRuleBuilder builder;
-  TensorFactors in, out;
-  for (int d = 0; d < from.rank(); ++d) {
-    if (from[d] == to[d]) {
-      in.push_back({builder.factor(from[d])});
-      out.push_back(in.back());
-    } else {
-      auto factors = resized_dimension(builder, std::array{from[d], to[d]});
-      in.push_back(factors[0]);
-      out.push_back(factors[1]);
-    }
-  }
-  return builder.operand(std::move(in)).result(std::move(out)).build();
+  BoxFactors factors = box_factors(builder, call.operand(0).shape, call.result().shape);
+  return builder.operand(std::move(factors.whole)).result(std::move(factors.box)).build();
 }
 
 // The cotangents go back where the elements came from, with zeros between and around.

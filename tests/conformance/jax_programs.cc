@@ -84,6 +84,14 @@ const Programs& element_wise_programs() {
   return programs;
 }
 
+// The elements of a vector of two indices. They outlive the call that they are given to.
+std::vector<In> starts_of(const Tensor& vector) {
+  static thread_local Tensor first, second;
+  first = index(vector, {0});
+  second = index(vector, {1});
+  return {first, second};
+}
+
 // NOLINTNEXTLINE(readability-function-size): a table
 const Programs& structural_programs() {
   static const Programs programs{
@@ -157,6 +165,30 @@ const Programs& structural_programs() {
                              .scatter_dims_to_operand_dims = {0},
                              .index_vector_dim = 1});
        })},
+      {"dynamic_slice", single([](Inputs x) {
+         return dynamic_slice(x[0], starts_of(x[1]), {2, 2});
+       })},
+      // JAX counts negative starts from the end first; meshard's are StableHLO's.
+      {"dynamic_slice_clamped", single([](Inputs x) {
+         Tensor sizes = constant(HostArray::from_vector<std::int32_t>({4, 5}));
+         return dynamic_slice(x[0], starts_of(where(x[1] < 0, x[1] + sizes, x[1])), {2, 2});
+       })},
+      {"dynamic_update_slice",
+       single([](Inputs x) { return dynamic_update_slice(x[0], x[1], starts_of(x[2])); })},
+      {"cumsum_reverse",
+       single([](Inputs x) { return flip(cumulative_sum(flip(x[0], 0), 0), 0); })},
+      {"sort", single([](Inputs x) { return sort(x[0], 1); })},
+      {"sort_nan", single([](Inputs x) { return sort(x[0]); })},
+      {"argsort_stable", single([](Inputs x) { return argsort(x[0]); })},
+      {"sort_by_key",
+       [](Inputs x) {
+         return sort({x[0], x[1]}, 0);
+       }},
+      {"top_k_ties",
+       [](Inputs x) {
+         auto [values, indices] = top_k(x[0], 2);
+         return Tensors{values, indices};
+       }},
       {"vmap_matvec", single([](Inputs x) {
          return einsum("bij,bj->bi", {x[0], x[1]});
        })},

@@ -40,7 +40,8 @@ struct Call {
   bool has_attributes = false;
   std::string attributes;
   std::vector<HostArray> operands;
-  HostArray result;
+  std::vector<IntVector> result_dims;  // of all results
+  HostArray result;                    // the first
   ShardingRule rule;
 
   Tensor record_with(std::span<const Tensor> tensors) const {
@@ -78,9 +79,13 @@ std::optional<Call> cut_out(const OpDef& op, const OpSample& sample) {
     call.has_attributes = true;
     node->attributes()->print(call.attributes);
   }
-  OpCall inferred{
-      .op = op, .attributes = node->attributes(), .operands = {}, .results = {&node->type()}};
+  OpCall inferred{.op = op, .attributes = node->attributes(), .operands = {}, .results = {}};
   for (const Value& operand : node->operands()) inferred.operands.push_back(&operand.type());
+  for (std::uint32_t i = 0; i < node->num_outputs(); ++i) {
+    const TensorType& type = node->type(i);
+    inferred.results.push_back(&type);
+    call.result_dims.emplace_back(type.shape.begin(), type.shape.end());
+  }
   call.rule = op.sharding_rule(inferred);
   call.operands = operand_values(graph, *node, sample.inputs);
   Graph alone = trace(call.operands, [&](std::span<const Tensor> tensors) {
@@ -197,8 +202,7 @@ TEST_P(Shards, GiveTheSameAsOneDevice) {
     std::vector<IntVector> operand_dims;
     for (const HostArray& operand : call->operands)
       operand_dims.emplace_back(operand.shape().begin(), operand.shape().end());
-    IntVector result_dims(call->result.shape().begin(), call->result.shape().end());
-    Result<void> valid = call->rule.validate(operand_dims, {&result_dims, 1});
+    Result<void> valid = call->rule.validate(operand_dims, call->result_dims);
     ASSERT_TRUE(valid.ok()) << valid.error().what();
     ++number;
     for (std::size_t f = 0; f < call->rule.factors().size(); ++f) {

@@ -87,13 +87,21 @@ class Interpreter {
       waiting.pop_back();
       if (!done_.count(node)) done_.emplace(node, compute(*node));
     }
-    return done_.at(wanted.node());
+    return value_of(wanted);
+  }
+
+  // Ops that pass several values on are looked through.
+  const Array& value_of(const Value& wanted) const {
+    const Node* node = wanted.node();
+    std::string_view name = node->op().name;
+    bool passes = !node->storage() && (name == "custom_vjp" || name == "optimization_barrier");
+    return passes ? value_of(node->operands()[wanted.index()]) : done_.at(node);
   }
 
   Array compute(const Node& node) {
     if (Storage* storage = node.storage()) return from_host(storage->to_host({}));
     std::vector<const Array*> in;
-    for (const Value& operand : node.operands()) in.push_back(&done_.at(operand.node()));
+    for (const Value& operand : node.operands()) in.push_back(&value_of(operand));
     Array out{node.type(), {}, {}};
     if (structural(node, in, out)) return out;
     std::string_view name = node.op().name;
@@ -194,7 +202,8 @@ class Interpreter {
         else
           out.whole.push_back(wrapped(out.type.dtype, value));
       }
-    } else if (name == "reshape" || name == "stop_gradient" || name == "sharding_constraint") {
+    } else if (name == "reshape" || name == "stop_gradient" || name == "sharding_constraint" ||
+               name == "custom_vjp" || name == "optimization_barrier") {
       for (std::size_t i = 0; i < count; ++i) from.push_back(i);
       gather(*in[0], out, from);
     } else if (name == "broadcast_in_dim") {

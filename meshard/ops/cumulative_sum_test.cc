@@ -1,0 +1,37 @@
+#include "meshard/ops/cumulative_sum.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/ops/op_testutil.h"
+#include "tests/support/emitted.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+TEST(CumulativeSum, TypesAndErrors) {
+  EXPECT_EQ(cumulative_sum(input({4, 8}), 0).type(), (TensorType{DType::f32, {4, 8}}));
+  EXPECT_EQ(cumulative_sum(input({8}, DType::bool_)).dtype(), DType::i32) << "bools are counted";
+  EXPECT_TRUE(throws_error([] { cumulative_sum(input({4}), 1); }, ErrorCode::kOutOfRange,
+                           {"cumulative_sum_test.cc:", "1"}));
+}
+
+// ceil(log2(5)) steps, by 1, 2 and 4.
+TEST(CumulativeSum, EmitsDoublingSteps) {
+  Tensor y = cumulative_sum(input({2, 5}), 1);
+  std::string text = emitted(y);
+  auto count = [&](std::string_view part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("stablehlo.pad"), 3) << text;
+  EXPECT_EQ(count("stablehlo.add"), 3) << text;
+  EXPECT_EQ(count("edge_padding_low = array<i64: 0, 4>, edge_padding_high = array<i64: 0, -4>"), 1)
+      << text;
+  EXPECT_EQ(emitted(cumulative_sum(input({4, 1}), 1)).find("stablehlo.add"), std::string::npos);
+  EXPECT_EQ(rule_of(y), "([i, j])->([i, j]) {i=2, j=5} need_replication={j}");
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,96 @@
+#include "meshard/ops/dynamic_update_slice.h"
+
+#include "meshard/graph/explicit_sharding.h"
+#include "meshard/ops/dynamic_slice.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/resized_dimension.h"
+#include "meshard/ops/start_indices.h"
+
+namespace meshard {
+namespace {
+
+void infer_dynamic_update_slice(const OpCall& call, ResultTypes& results) {
+  const TensorType &operand = call.operand(0), &update = call.operand(1);
+  if (update.dtype != operand.dtype || update.rank() != operand.rank())
+    call.fail("an update of ", operand, " has its dtype and rank, not ", update);
+  check_starts(call, operand, 2);
+  for (int d = 0; d < operand.rank(); ++d)
+    if (update.shape[d] > operand.shape[d])
+      call.fail("the update ", update, " is larger than ", operand, " in dimension ", d);
+  results.push_back(operand);
+}
+
+ShardingRule dynamic_update_slice_rule(const OpCall& call) {
+  ShardingRuleBuilder builder;
+  BoxFactors factors = box_factors(builder, call.operand(0).shape, call.operand(1).shape);
+  builder.operand(factors.whole).operand(std::move(factors.box));
+  for (std::size_t i = 2; i < call.operands.size(); ++i) builder.operand({});
+  return builder.result(std::move(factors.whole)).build();
+}
+
+void dynamic_update_slice_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor& cotangent = call.cotangents[0];
+  const TensorType& update = call.operands[1].type();
+  std::vector<In> starts(call.operands.begin() + 2, call.operands.end());
+  if (call.needs(0)) out[0] = dynamic_update_slice(cotangent, filled(update, 0), starts);
+  if (call.needs(1)) out[1] = dynamic_slice(cotangent, starts, update.shape.sizes());
+}
+
+std::vector<OpSample> dynamic_update_slice_samples(SampleSource& source) {
+  auto call = [](std::span<const Tensor> x) {
+    return dynamic_update_slice(x[0], x[1], {x.begin() + 2, x.end()});
+  };
+  auto start = [&](double low, double high) { return source.uniform(DType::i32, {}, low, high); };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"vector", {source.uniform(f64, {16}), source.uniform(f64, {8}), start(0, 8)}, call},
+      {"a row",
+       {source.uniform(f64, {8, 4}), source.uniform(f64, {1, 4}), start(0, 7), start(0, 0)},
+       call},
+      {"outside",
+       {source.uniform(f64, {8, 4}), source.uniform(f64, {2, 3}), start(-9, -1), start(7, 9)},
+       call},
+      {"all",
+       {source.uniform(f32, {4, 8}), source.uniform(f32, {4, 8}), start(0, 3), start(0, 3)},
+       call},
+      {"nothing", {source.uniform(f64, {4}), source.uniform(f64, {0}), start(0, 3)}, call},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef dynamic_update_slice_op = {
+    .name = "dynamic_update_slice",
+    .operands = "x, update, starts...",
+    .doc = "The operand with another tensor in place of the box that begins at computed indices.",
+    .example = "dynamic_update_slice(x, sum(x, 0, true), {1, 0})",
+    .infer = infer_dynamic_update_slice,
+    .sharding_rule = dynamic_update_slice_rule,
+    .emit =
+        [](const OpCall&, OpEmission& out) {
+          InlineVector<stablehlo::Typed, 4> operands = with_written_starts(out, 2);
+          out.writer
+              .op("stablehlo.dynamic_update_slice", out.results,
+                  std::span<const stablehlo::Typed>(operands.data(), operands.size()), out.location)
+              .done();
+        },
+    .vjp = dynamic_update_slice_vjp,
+    .samples = dynamic_update_slice_samples,
+    .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
+        -> std::string { return unlike_operands(operands.first(2)); },
+};
+
+Tensor dynamic_update_slice(In x, In update, const std::vector<In>& starts) {
+  SourceScope line(x.where);
+  std::vector<Tensor> operands = start_tensors(dynamic_update_slice_op, starts);
+  Tensor operand = operand_tensor(dynamic_update_slice_op, x);
+  operands.insert(operands.begin(), {operand, element_wise::to_tensor(update, operand.dtype())});
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& each : operands) pointers.push_back(&each);
+  return record(dynamic_update_slice_op, nullptr, std::span<const Tensor* const>(pointers),
+                x.where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,164 @@
+#include "meshard/ops/sort.h"
+
+#include "meshard/ops/composite/take.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/iota.h"
+#include "meshard/ops/operand.h"
+
+namespace meshard {
+namespace {
+
+using stablehlo::Typed;
+using SsaValue = stablehlo::Value;
+
+void infer_sort(const OpCall& call, ResultTypes& results) {
+  std::int64_t dimension = call.as<SortAttributes>().dimension;
+  if (call.operands.empty()) call.fail("takes at least one tensor");
+  const TensorType& keys = call.operand(0);
+  if (dimension < 0 || dimension >= keys.rank())
+    call.fail("dimension ", dimension, " is outside 0..", keys.rank() - 1, " of ", keys);
+  for (const TensorType* type : call.operands) {
+    if (type->shape != keys.shape)
+      call.fail("shapes differ: the keys are ", keys, ", another tensor is ", *type);
+    results.push_back(*type);
+  }
+}
+
+ShardingRule sort_rule(const OpCall& call) {
+  const Shape& shape = call.operand(0).shape;
+  ShardingRuleBuilder builder;
+  InlineVector<int, 6> factors;
+  for (int d = 0; d < shape.rank(); ++d)
+    factors.push_back(builder.factor(shape[d], d == call.as<SortAttributes>().dimension
+                                                   ? FactorKind::kNeedReplication
+                                                   : FactorKind::kPassThrough));
+  for (std::size_t i = 0; i < call.operands.size(); ++i)
+    builder.operand(one_factor_each(factors)).result(one_factor_each(factors));
+  return builder.build();
+}
+
+// Writes comparisons of two elements.
+class Comparator {
+ public:
+  Comparator(OpEmission& out, DType dtype) : out_(out), scalar_{dtype, {}} {}
+
+  SsaValue compare(std::string_view direction, SsaValue a, SsaValue b) {
+    SsaValue result = out_.writer.temporary();
+    out_.writer.op("stablehlo.compare", {{result, kBool}}, {{a, scalar_}, {b, scalar_}})
+        .enumeration("comparison_direction", "comparison_direction", direction)
+        .done();
+    return result;
+  }
+
+  // a before b, and every number before NaN.
+  SsaValue before(SsaValue a, SsaValue b) {
+    SsaValue less = compare("LT", a, b);
+    if (!is_floating(scalar_.dtype)) return less;
+    SsaValue number = compare("EQ", a, a), nan = compare("NE", b, b);
+    return logic("stablehlo.or", less, logic("stablehlo.and", number, nan));
+  }
+
+ private:
+  static inline const TensorType kBool{DType::bool_, {}};
+
+  SsaValue logic(std::string_view mnemonic, SsaValue a, SsaValue b) {
+    SsaValue result = out_.writer.temporary();
+    out_.writer.elementwise(mnemonic, result, {a, b}, kBool);
+    return result;
+  }
+
+  OpEmission& out_;
+  TensorType scalar_;
+};
+
+void emit_sort(const OpCall& call, OpEmission& out) {
+  const auto& [dimension, descending] = call.as<SortAttributes>();
+  std::vector<TensorType> scalars;
+  for (const TensorType* type : call.operands) scalars.push_back({type->dtype, {}});
+  std::vector<Typed> arguments;
+  for (const TensorType& scalar : scalars) {
+    arguments.emplace_back(out.writer.block_argument(), scalar);
+    arguments.emplace_back(out.writer.block_argument(), scalar);
+  }
+  TensorType truth{DType::bool_, {}};
+  out.op("stablehlo.sort")
+      .i64("dimension", dimension)
+      .boolean("is_stable", true)
+      .region(arguments,
+              [&] {
+                SsaValue a = arguments[0].value, b = arguments[1].value;
+                Comparator comparator(out, scalars[0].dtype);
+                SsaValue first = descending ? comparator.before(b, a) : comparator.before(a, b);
+                out.writer.terminate({{first, truth}});
+              })
+      .done();
+}
+
+// Each cotangent goes back where its element came from.
+void sort_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& [dimension, descending] = call.as<SortAttributes>();
+  const Tensor& keys = call.operands[0];
+  Tensor places = iota(DType::i32, keys.shape(), dimension);
+  Tensor from = sort({keys, places}, dimension, descending)[1];
+  Tensor to = sort({from, places}, dimension)[1];
+  for (std::size_t i = 0; i < call.cotangents.size(); ++i)
+    if (call.cotangents[i].defined() && call.needs(i))
+      out[i] = take_along_axis(call.cotangents[i], to, dimension);
+}
+
+std::vector<OpSample> sort_samples(SampleSource& source) {
+  auto along = [](std::int64_t dimension, bool descending = false) {
+    return [=](std::span<const Tensor> x) { return sort(x[0], dimension, descending); };
+  };
+  auto second = [](std::span<const Tensor> x) { return sort({x[0], x[1]}, 0)[1]; };
+  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
+  return {
+      {"vector", {source.distinct(f64, {8})}, along(0)},
+      {"rows", {source.distinct(f64, {4, 8})}, along(-1)},
+      {"columns, descending", {source.distinct(f64, {4, 8})}, along(0, true)},
+      {"middle", {source.distinct(f32, {4, 3, 8})}, along(1)},
+      {"ties", {source.uniform(i32, {4, 8}, -2, 2)}, along(1, true)},
+      {"bools", {source.uniform(DType::bool_, {8}, 0, 1)}, along(0)},
+      {"bytes", {source.uniform(DType::u8, {8}, 0, 9)}, along(0)},
+      {"by ties", {source.uniform(i32, {8, 4}, 0, 2), source.uniform(f64, {8, 4})}, second},
+      {"empty", {source.uniform(f32, {0, 4})}, along(0)},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef sort_op = {
+    .name = "sort",
+    .operands = "tensors...",
+    .doc =
+        "The elements in order along a dimension; further operands are rearranged with the "
+        "first.",
+    .example = "sort(x, 1)",
+    .infer = infer_sort,
+    .sharding_rule = sort_rule,
+    .emit = emit_sort,
+    .vjp = sort_vjp,
+    .samples = sort_samples,
+    .parse_attributes = parse_attributes<SortAttributes>,
+};
+
+std::vector<Tensor> sort(const std::vector<Tensor>& tensors, std::int64_t dimension,
+                         bool descending, SourceLocation where) {
+  where = effective_source(where);
+  std::vector<const Tensor*> operands;
+  for (const Tensor& tensor : tensors) operands.push_back(&tensor);
+  if (!tensors.empty())
+    dimension = normalise_dimension(dimension, tensors[0].type(where).shape.rank(), "sort", where);
+  Tensor first = record(sort_op, make_attributes(SortAttributes{dimension, descending}),
+                        std::span<const Tensor* const>(operands), where);
+  std::vector<Tensor> sorted;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    sorted.emplace_back(Value(first.value().node(), static_cast<std::uint32_t>(i)));
+  return sorted;
+}
+
+Tensor sort(In x, std::int64_t dimension, bool descending) {
+  return sort(std::vector{operand_tensor(sort_op, x)}, dimension, descending, x.where)[0];
+}
+
+}  // namespace meshard

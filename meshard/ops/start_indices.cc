@@ -1,0 +1,58 @@
+// Tested in meshard/ops/dynamic_slice_test.cc.
+#include "meshard/ops/start_indices.h"
+
+#include "meshard/ops/astype.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/operand.h"
+
+namespace meshard {
+
+std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts) {
+  // Tensors decide the dtype; XLA wants one for all.
+  DType dtype = DType::i32;
+  bool first = true;
+  for (const In& start : starts) {
+    if (!start.tensor && start.scalar.kind != ScalarKind::kInteger)
+      throw_invalid(effective_source(start.where), "[", op.name, "] a start is an integer, not ",
+                    start.scalar.as_double());
+    if (start.tensor) {
+      DType own = operand_tensor(op, start).dtype();
+      dtype = first ? own : promote(dtype, own, start.where);
+      first = false;
+    }
+  }
+  std::vector<Tensor> tensors;
+  for (const In& start : starts)
+    tensors.push_back(start.tensor ? astype(start, dtype) : element_wise::to_tensor(start, dtype));
+  return tensors;
+}
+
+void check_starts(const OpCall& call, const TensorType& operand, std::size_t first) {
+  check_one_each(call, "starts", call.operands.size() - first, operand);
+  for (std::size_t i = first; i < call.operands.size(); ++i) {
+    const TensorType& start = call.operand(i);
+    if (!is_integer(start.dtype) || start.rank() != 0)
+      call.fail("the start of dimension ", i - first, " is an integer of rank 0, not ", start);
+    if (start.dtype != call.operand(first).dtype)
+      call.fail("starts have one dtype, not ", call.operand(first), " and ", start);
+  }
+}
+
+InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size_t first) {
+  InlineVector<stablehlo::Typed, 4> operands;
+  for (std::size_t i = 0; i < first; ++i) operands.push_back(out.operands[i]);
+  static const TensorType kWide{DType::i32, {}};
+  for (std::size_t i = first; i < out.operands.size(); ++i) {
+    const stablehlo::Typed& start = out.operands[i];
+    if (size_in_bytes(start.type->dtype) >= 4) {
+      operands.push_back(start);
+      continue;
+    }
+    stablehlo::Value converted = out.writer.temporary();
+    out.writer.op("stablehlo.convert", {{converted, kWide}}, {start}, out.location).done();
+    operands.push_back({converted, kWide});
+  }
+  return operands;
+}
+
+}  // namespace meshard

@@ -1,0 +1,20 @@
+// What dynamic_slice and dynamic_update_slice share: the start of a box, as operands of rank 0.
+#pragma once
+#include <vector>
+
+#include "meshard/graph/op_def.h"
+#include "meshard/ops/emission.h"
+
+namespace meshard {
+
+/// The starts as tensors of one dtype: numbers become constants.
+std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts);
+
+/// Checks that the operands from `first` on are a start in each dimension of `operand`.
+/// @error through call.fail.
+void check_starts(const OpCall& call, const TensorType& operand, std::size_t first);
+
+/// All operands; the starts, from `first` on, in a dtype that XLA takes (written_index_type).
+InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size_t first);
+
+}  // namespace meshard
