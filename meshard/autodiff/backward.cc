@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
@@ -14,6 +15,14 @@
 
 namespace meshard {
 namespace {
+
+// Over explicit axes a cotangent lies as its primal does, all the way.
+Tensor as_primal(const Value& primal, const Tensor& cotangent) {
+  const Sharding* wanted = explicit_sharding(primal);
+  const Sharding* present = explicit_sharding(cotangent.value());
+  if (!wanted || (present && *present == *wanted)) return cotangent;
+  return sharding_constraint(cotangent, *wanted);
+}
 
 // The nodes between outputs and inputs, and the cotangents gathered so far.
 class Backward {
@@ -83,8 +92,9 @@ class Backward {
     return order;
   }
 
-  void add(const Value& value, const Tensor& cotangent) {
-    if (!cotangent.defined()) return;
+  void add(const Value& value, const Tensor& given) {
+    if (!given.defined()) return;
+    Tensor cotangent = as_primal(value, given);
     auto& cotangents = state(value.node()).cotangents;
     if (cotangents.size() <= value.index()) cotangents.resize(value.index() + 1);
     Tensor& sum = cotangents[value.index()];
@@ -131,7 +141,9 @@ class Backward {
 
 Tensor with_sharding_of(const Tensor& primal, Tensor cotangent) {
   std::optional<Sharding> sharding = primal.sharding();
-  return sharding ? sharding_constraint(cotangent, *sharding) : cotangent;
+  const Sharding* present = explicit_sharding(cotangent.value());
+  if (!sharding || (present && *present == *sharding)) return cotangent;
+  return sharding_constraint(cotangent, *sharding);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 
@@ -51,7 +52,12 @@ AnnotationsPtr meet_manual(const Node& node) {
 
 AnnotationsPtr annotate_results(const Node& node) {
   if (node.op().annotate) return node.op().annotate(node);
-  return meet_manual(node);
+  return annotate_by_operands(node);
+}
+
+AnnotationsPtr annotate_by_operands(const Node& node) {
+  AnnotationsPtr manual = meet_manual(node);
+  return manual ? manual : infer_shardings(node);
 }
 
 bool is_free(const Value& value) {

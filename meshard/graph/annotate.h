@@ -8,9 +8,13 @@ namespace meshard {
 /// annotated or whose op says them itself (OpDef::annotate). Null: none.
 ///
 /// Operands inside manual axes must be inside the same ones; the results vary over every axis that
-/// an operand varies over. A full value may not meet them, unless it is free (is_free).
+/// an operand varies over. A full value may not meet them, unless it is free (is_free). Explicit
+/// shardings: infer_shardings.
 /// @error invalid argument at the user's line, naming both operands and the lines that made them.
 AnnotationsPtr annotate_results(const Node& node);
+
+/// The common rule, for ops whose own rule begins with it.
+AnnotationsPtr annotate_by_operands(const Node& node);
 
 /// True if a full value is the same wherever it is computed: a tensor of rank 0 that was not
 /// recorded, a constant, and what is made of these alone.

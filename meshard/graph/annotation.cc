@@ -20,11 +20,15 @@ const ManualAxes* manual_axes(const Value& value) {
   return annotations && annotations->manual ? &*annotations->manual : nullptr;
 }
 
-const Sharding* explicit_sharding(const Value& value) {
-  const Annotations* annotations = value->annotations().get();
+const Sharding* explicit_sharding(const Node& node, std::uint32_t result) {
+  const Annotations* annotations = node.annotations().get();
   if (!annotations || annotations->shardings.empty()) return nullptr;
-  const std::optional<Sharding>& sharding = annotations->shardings[value.index()];
+  const std::optional<Sharding>& sharding = annotations->shardings[result];
   return sharding ? &*sharding : nullptr;
+}
+
+const Sharding* explicit_sharding(const Value& value) {
+  return explicit_sharding(*value.node(), value.index());
 }
 
 void append_annotation(std::string& out, const Node& node, std::uint32_t result) {

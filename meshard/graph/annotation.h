@@ -49,6 +49,7 @@ using AnnotationsPtr = std::shared_ptr<const Annotations>;
 const ManualAxes* manual_axes(const Value& value);
 /// The sharding that is part of a value; nullptr: none.
 const Sharding* explicit_sharding(const Value& value);
+const Sharding* explicit_sharding(const Node& node, std::uint32_t result);
 
 /// Appends what a result carries, as programs print it after its type: ` manual{"x"}
 /// varying{"x"}`, ` @ Sharding(...)`. Nothing for a result without.

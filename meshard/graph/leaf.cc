@@ -1,5 +1,6 @@
 #include "meshard/graph/leaf.h"
 
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/record.h"
 
 namespace meshard {
@@ -20,6 +21,13 @@ Tensor stored_leaf(const OpDef& op, TensorType type, StoragePtr storage, SourceL
 
 void infer_leaf(const OpCall& call, ResultTypes&) {
   throw InternalError(cat("[", call.op.name, "] leaves are made, not inferred"));
+}
+
+// A sharding with explicit axes is part of the value.
+void annotate_leaf(const Value& leaf) {
+  const Sharding* sharding = leaf_sharding(leaf);
+  if (sharding && sharding->mesh().has_explicit_axes())
+    leaf.node()->annotate(annotations_of(*sharding, static_cast<std::size_t>(leaf.type().rank())));
 }
 
 }  // namespace
@@ -50,12 +58,16 @@ constinit const OpDef unannotated_array_op = {
 };
 
 Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceLocation where) {
-  return record_typed(parameter_op, make_attributes(ParameterAttributes{std::move(sharding)}), {},
-                      type, where);
+  Tensor parameter = record_typed(
+      parameter_op, make_attributes(ParameterAttributes{std::move(sharding)}), {}, type, where);
+  annotate_leaf(parameter.value());
+  return parameter;
 }
 
 Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where) {
-  return stored_leaf(array_op, std::move(type), std::move(storage), where);
+  Tensor array = stored_leaf(array_op, std::move(type), std::move(storage), where);
+  annotate_leaf(array.value());
+  return array;
 }
 
 Tensor make_unannotated(const Value& value, SourceLocation where) {

@@ -108,6 +108,10 @@ struct OpDef {
   /// and leave manual axes, and collectives. Checks what inference cannot see; throws through
   /// fail_at. nullptr for all other ops: the common rule of graph/annotate.h.
   std::shared_ptr<const Annotations> (*annotate)(const Node& node) = nullptr;
+  /// With explicit axes: why operands so sharded give no result, though the sharding rule has one;
+  /// empty if they do. An operand without a sharding is nullptr. For few ops.
+  std::string (*sharding_conflict)(const OpCall& call,
+                                   std::span<const Sharding* const> operands) = nullptr;
   /// Reads the attributes back from their printed form; nullptr for ops without attributes.
   Result<std::unique_ptr<const Attributes>> (*parse_attributes)(std::string_view text) = nullptr;
 };

@@ -43,7 +43,9 @@ HostArray Tensor::to_host(SourceLocation where) const {
 std::optional<Sharding> Tensor::sharding() const {
   if (!value_ || is_unannotated(value_) || manual_axes(value_)) return std::nullopt;
   if (const Sharding* known = leaf_sharding(value_)) return *known;
-  return marked_sharding(value_);
+  if (std::optional<Sharding> marked = marked_sharding(value_)) return marked;
+  const Sharding* part = explicit_sharding(value_);
+  return part ? std::optional(*part) : std::nullopt;
 }
 
 std::optional<Sharding> Tensor::stored_sharding() const {

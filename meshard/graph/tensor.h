@@ -65,9 +65,9 @@ class Tensor {
   std::vector<T> to_vector(SourceLocation where = SourceLocation::current()) const {
     return to_host(where).template to_vector<T>(where);
   }
-  /// The annotation: what mark_sharding said, or what the compiler chose. Empty for a value that is
-  /// not computed and not marked, for one without a mesh, after clear_sharding, and for a local
-  /// value inside manual axes.
+  /// The annotation: what mark_sharding said, what follows from the operands over explicit axes, or
+  /// what the compiler chose. Empty for a value that is not computed and has neither, for one
+  /// without a mesh, after clear_sharding, and for a local value inside manual axes.
   std::optional<Sharding> sharding() const;
   /// How its bytes lie on devices now, annotated or not; empty while it is on the host, only
   /// recorded, or on one device without a mesh.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
@@ -72,10 +73,13 @@ class Lowering {
     if (module_.num_partitions() > 1) uneven = uneven_results(graph_);
     for (std::size_t i = 0; i < graph_.results().size(); ++i) {
       const Value& result = graph_.results()[i];
-      // A marked result is exact; so is a parameter that is only passed through.
+      // A marked result is exact; so is a parameter that is only passed through, and a result whose
+      // sharding is part of it.
       std::optional<Sharding> sharding = marked_sharding(result);
       if (!sharding)
         if (const Sharding* leaf = leaf_sharding(result)) sharding = *leaf;
+      if (!sharding)
+        if (const Sharding* part = explicit_sharding(result)) sharding = *part;
       if (!sharding) sharding = std::move(uneven[i]);
       module_.results.push_back(describe(result.type(), std::move(sharding)));
     }
@@ -154,6 +158,20 @@ class Lowering {
         static_cast<std::int32_t>(first_result_[number - leaf_values_.size()] + value.index()));
   }
 
+  // A result whose sharding is part of it: what the op computes, constrained.
+  struct Pin {
+    SsaValue result, computed;
+    const TensorType& type;
+    std::string sharding;
+  };
+
+  // Empty: nothing to pin, or the op itself is a constraint.
+  std::string pin_text(const Node& node, std::uint32_t result) const {
+    const Sharding* sharding = explicit_sharding(node, result);
+    bool is_mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
+    return sharding && !is_mark ? meshes_.sharding_text(*sharding) : std::string();
+  }
+
   void emit(stablehlo::ModuleWriter& writer, const Node& node) {
     const OpDef& op = node.op();
     if (!op.emit)
@@ -170,9 +188,15 @@ class Lowering {
       operands.push_back(Typed(value_of(operand), operand.type()));
     }
     first_result_.push_back(next_result_);
+    std::vector<Pin> pins;
     for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
       call.results.push_back(&node.type(i));
-      results.push_back(Typed(SsaValue::result(next_result_++), node.type(i)));
+      SsaValue result = SsaValue::result(next_result_++);
+      if (std::string text = pin_text(node, i); !text.empty()) {
+        pins.push_back({result, writer.temporary(), node.type(i), std::move(text)});
+        result = pins.back().computed;
+      }
+      results.push_back(Typed(result, node.type(i)));
     }
     char location[16] = "n";
     auto end = std::to_chars(location + 1, location + sizeof location, graph_.number(&node)).ptr;
@@ -195,6 +219,10 @@ class Lowering {
               std::span<const Typed>(operands.data(), 1))
           .done();
     }
+    for (const Pin& pin : pins)
+      writer.sharding_constraint(
+          pin.result, pin.computed, pin.type, pin.sharding,
+          std::string_view(location, static_cast<std::size_t>(end - location)));
   }
 
   void end_main(stablehlo::ModuleWriter& writer) {

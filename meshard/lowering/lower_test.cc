@@ -55,6 +55,30 @@ TEST(Lower, OneDeviceHasNoShardings) {
   EXPECT_FALSE(module.mesh);
 }
 
+TEST(Lower, ExplicitShardingsArePinned) {
+  Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 2, AxisKind::kExplicit}});
+  LoweredModule module = lowered(
+      {{kMatrix, Sharding(mesh, P("x", none))}, {kMatrix, Sharding(mesh, P(none, "y"))}, {kMatrix}},
+      [](const Tensors& p) {
+        return Tensors{p[0] + p[1], tanh(p[2])};
+      });
+  EXPECT_THAT(module.text, HasSubstr("sdy.mesh @mesh = <[\"x\"=2, \"y\"=2]>"));
+  EXPECT_THAT(module.text,
+              HasSubstr("%0 = sdy.sharding_constraint %t0 <@mesh, [{\"x\"}, {\"y\"}]>"));
+  EXPECT_EQ(module.results[0].sharding, Sharding(mesh, P("x", "y")));
+  EXPECT_TRUE(module.results[0].is_exact());
+  EXPECT_FALSE(module.results[1].sharding) << "nothing explicit leads there";
+  EXPECT_THAT(module.text, Not(HasSubstr("sdy.sharding_constraint %1")));
+}
+
+TEST(Lower, AxesOfAMixedMeshAreOpenToTheCompilerWhereTheyAreAuto) {
+  Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"z", 2}, {"w", 2, AxisKind::kExplicit}});
+  LoweredModule module = lowered({{kMatrix, Sharding(mesh, P("x", "z"))}},
+                                 [](const Tensors& p) { return Tensors{tanh(p[0])}; });
+  EXPECT_THAT(module.text, HasSubstr("sdy.sharding_constraint %t0 <@mesh, [{\"x\", ?}, {?}], "
+                                     "replicated={\"w\"}>"));
+}
+
 TEST(Lower, ShardingsStandAtTheBoundaryAndOnConstraints) {
   Mesh mesh({{"x", 2}, {"y", 2}}, {7, 5, 6, 4});
   LoweredModule module =

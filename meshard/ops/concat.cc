@@ -1,5 +1,6 @@
 #include "meshard/ops/concat.h"
 
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
@@ -101,6 +102,8 @@ extern constinit const OpDef concat_op = {
         },
     .vjp = concat_vjp,
     .samples = concat_samples,
+    .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
+        -> std::string { return unlike_operands(operands); },
     .parse_attributes = parse_attributes<ConcatAttributes>,
 };
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "meshard/graph/annotate.h"
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/dimension_list.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/permute_dims.h"
+#include "meshard/ops/sharding_constraint.h"
 
 namespace meshard {
 namespace {
@@ -92,6 +95,22 @@ ShardingRule dot_general_rule(const OpCall& call) {
       .build();
 }
 
+AnnotationsPtr annotate_dot_general(const Node& node) {
+  const auto& wanted = node.attributes_as<DotGeneralAttributes>().result_sharding;
+  if (!wanted) return annotate_by_operands(node);
+  auto rank = static_cast<std::size_t>(node.type().rank());
+  if (wanted->rank() > rank)
+    fail_at(node, "result_sharding describes ", wanted->rank(), " dimensions, the result ",
+            node.type(), " has ", rank, ": ", *wanted);
+  for (const Value& operand : node.operands()) {
+    const Sharding* own = explicit_sharding(operand);
+    if (own && own->mesh() != wanted->mesh())
+      fail_at(node, "result_sharding is over ", wanted->mesh(), ", an operand made at ",
+              operand->where(), " over ", own->mesh());
+  }
+  return annotations_of(*wanted, rank);
+}
+
 // One operand of the product, as its cotangent is computed: its batch and contracting dimensions,
 // and where its own free dimensions begin in the result.
 struct Side {
@@ -100,6 +119,13 @@ struct Side {
   const Dimensions& contracting;
   std::int64_t first_free;
 };
+
+// With dimension order[i] of the sharding as dimension i.
+Sharding permuted(const Sharding& sharding, const Dimensions& order) {
+  std::vector<DimensionSpec> dimensions;
+  for (std::int64_t d : order) dimensions.push_back(sharding.spec()[static_cast<std::size_t>(d)]);
+  return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)));
+}
 
 // The cotangent of `wanted`: the result's cotangent times `other`, over the free dimensions of
 // `other`, put into the order of `wanted`.
@@ -114,7 +140,6 @@ Tensor operand_cotangent(const Tensor& cotangent, const Side& wanted, const Side
   for (std::size_t i = 0; i < other_free.size(); ++i)
     dims.lhs_contracting.push_back(other.first_free + static_cast<std::int64_t>(i));
   dims.rhs_contracting = other_free;
-  Tensor product = dot_general(cotangent, other.tensor, std::move(dims));
 
   // The product's dimensions: batch, the free ones of `wanted`, the contracted ones in other's
   // order.
@@ -129,6 +154,11 @@ Tensor operand_cotangent(const Tensor& cotangent, const Side& wanted, const Side
     permutation[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
     ordered = ordered && order[i] == static_cast<std::int64_t>(i);
   }
+  // A cotangent lies as its primal does.
+  std::optional<Sharding> sharding;
+  if (const Sharding* primal = explicit_sharding(wanted.tensor.value()))
+    sharding = permuted(*primal, order);
+  Tensor product = dot_general(cotangent, other.tensor, std::move(dims), std::nullopt, sharding);
   if (!ordered) product = permute_dims(product, std::move(permutation));
   return astype(product, wanted.tensor.dtype());
 }
@@ -198,10 +228,12 @@ extern constinit const OpDef dot_general_op = {
         },
     .vjp = dot_general_vjp,
     .samples = dot_general_samples,
+    .annotate = annotate_dot_general,
     .parse_attributes = parse_attributes<DotGeneralAttributes>,
 };
 
-Tensor dot_general(In lhs, In rhs, DotDimensions dimensions, std::optional<DType> result_dtype) {
+Tensor dot_general(In lhs, In rhs, DotDimensions dimensions, std::optional<DType> result_dtype,
+                   std::optional<Sharding> result_sharding) {
   SourceScope line(lhs.where);
   SourceLocation where = effective_source(lhs.where);
   DType dtype = element_wise::common_dtype(dot_general_op, lhs, rhs);
@@ -214,12 +246,17 @@ Tensor dot_general(In lhs, In rhs, DotDimensions dimensions, std::optional<DType
   normalise(dimensions.lhs_batch, left);
   normalise(dimensions.rhs_contracting, right);
   normalise(dimensions.rhs_batch, right);
-  return record(dot_general_op,
-                make_attributes(DotGeneralAttributes{
-                    std::move(dimensions.lhs_contracting), std::move(dimensions.rhs_contracting),
-                    std::move(dimensions.lhs_batch), std::move(dimensions.rhs_batch),
-                    result_dtype.value_or(dtype)}),
-                {&left, &right}, where);
+  // On a mesh of auto axes it is a wish to the compiler, not a part of the value.
+  std::optional<Sharding> wish;
+  if (result_sharding && !result_sharding->mesh().has_explicit_axes()) wish.swap(result_sharding);
+  Tensor product =
+      record(dot_general_op,
+             make_attributes(DotGeneralAttributes{
+                 std::move(dimensions.lhs_contracting), std::move(dimensions.rhs_contracting),
+                 std::move(dimensions.lhs_batch), std::move(dimensions.rhs_batch),
+                 result_dtype.value_or(dtype), std::move(result_sharding)}),
+             {&left, &right}, where);
+  return wish ? sharding_constraint(product, *wish) : product;
 }
 
 }  // namespace meshard

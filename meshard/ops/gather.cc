@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/ops/dimension_list.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/index_dimensions.h"
 #include "meshard/ops/operand.h"
@@ -49,6 +50,17 @@ void infer_gather(const OpCall& call, ResultTypes& results) {
 ShardingRule gather_rule(const OpCall& call) {
   return indexing_rule(view(call.as<GatherAttributes>()), call.operand(0).shape,
                        call.operand(1).shape, call.result().shape, /*scatter=*/false);
+}
+
+// Which devices would look which slices up is not said by sharded indices, except along batching
+// dimensions, which walk along with the operand's.
+std::string gather_conflict(const OpCall& call, std::span<const Sharding* const> operands) {
+  if (!operands[1]) return {};
+  const Dimensions& batch = call.as<GatherAttributes>().start_indices_batching_dims;
+  for (std::size_t d = 0; d < operands[1]->rank(); ++d)
+    if (operands[1]->num_tiles(d) > 1 && !holds(batch, static_cast<std::int64_t>(d)))
+      return cat(to_string(operands[1]->axes(d)), " splits dimension ", d, " of the indices");
+  return {};
 }
 
 void emit(const OpCall& call, OpEmission& out) {
@@ -145,6 +157,7 @@ extern constinit const OpDef gather_op = {
     .emit = emit,
     .vjp = gather_vjp,
     .samples = gather_samples,
+    .sharding_conflict = gather_conflict,
     .parse_attributes = parse_attributes<GatherAttributes>,
 };
 

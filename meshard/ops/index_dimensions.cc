@@ -6,6 +6,7 @@
 #include "meshard/ops/astype.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/dimension_list.h"
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/minimum.h"
 #include "meshard/ops/operand.h"

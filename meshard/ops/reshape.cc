@@ -8,6 +8,44 @@
 namespace meshard {
 namespace {
 
+// Calls `visit(i, i_end, o, o_end)` for the shortest runs of dimensions of equal product. Both
+// shapes have the same number of elements, not 0.
+template <class Visit>
+void for_each_group(const Shape& from, const Shape& to, Visit visit) {
+  int i = 0, o = 0;
+  while (i < from.rank() || o < to.rank()) {
+    int first_in = i, first_out = o;
+    std::int64_t in = i < from.rank() ? from[i++] : 1, out = o < to.rank() ? to[o++] : 1;
+    while (in != out) {
+      if (in < out)
+        in *= from[i++];
+      else
+        out *= to[o++];
+    }
+    visit(first_in, i, first_out, o);
+  }
+}
+
+// With explicit axes: a dimension may be split up or merged with others, not both.
+std::string reshape_conflict(const OpCall& call, std::span<const Sharding* const> operands) {
+  const Shape &from = call.operand(0).shape, &to = call.result().shape;
+  std::string why;
+  if (from.size() == 0) return why;
+  auto count = [](const Shape& shape, int begin, int end) {
+    int larger = 0;
+    for (int d = begin; d < end; ++d) larger += shape[d] > 1;
+    return larger;
+  };
+  for_each_group(from, to, [&](int i, int i_end, int o, int o_end) {
+    if (count(from, i, i_end) < 2 || count(to, o, o_end) < 2) return;
+    for (int d = i; d < i_end; ++d)
+      if (operands[0]->num_tiles(static_cast<std::size_t>(d)) > 1 && why.empty())
+        why = cat(to_string(operands[0]->axes(static_cast<std::size_t>(d))), " splits dimension ",
+                  d, ", which is merged with others and split up again");
+  });
+  return why;
+}
+
 // Builds the rule of a reshape. Dimensions are taken in groups of equal products; inside a group
 // both sides are cut into common factors from the most significant on, so that splitting the major
 // part of a dimension passes through. What has no counterpart must be whole.
@@ -24,18 +62,8 @@ class ReshapeRule {
       keep_alone(from_, from_factors_, 0, from_.rank(), 0);
       keep_alone(to_, to_factors_, 0, to_.rank(), 0);
     } else {
-      int i = 0, o = 0;
-      while (i < from_.rank() || o < to_.rank()) {
-        int first_in = i, first_out = o;
-        std::int64_t in = i < from_.rank() ? from_[i++] : 1, out = o < to_.rank() ? to_[o++] : 1;
-        while (in != out) {
-          if (in < out)
-            in *= from_[i++];
-          else
-            out *= to_[o++];
-        }
-        match(first_in, i, first_out, o);
-      }
+      for_each_group(from_, to_,
+                     [&](int i, int i_end, int o, int o_end) { match(i, i_end, o, o_end); });
     }
     return builder_.operand(std::move(from_factors_)).result(std::move(to_factors_)).build();
   }
@@ -158,6 +186,7 @@ extern constinit const OpDef reshape_op = {
               {"bools", {source.uniform(DType::bool_, {4, 2})}, to({8})},
           };
         },
+    .sharding_conflict = reshape_conflict,
     .parse_attributes = parse_attributes<ReshapeAttributes>,
 };
 

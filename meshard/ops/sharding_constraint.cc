@@ -1,5 +1,7 @@
 #include "meshard/ops/sharding_constraint.h"
 
+#include "meshard/graph/annotate.h"
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
@@ -14,6 +16,19 @@ void infer_sharding_constraint(const OpCall& call, ResultTypes& results) {
     call.fail("the sharding describes ", sharding->rank(), " dimensions, ", call.operand(0),
               " has ", call.operand(0).rank(), ": ", *sharding);
   results.push_back(call.operand(0));
+}
+
+// Over explicit axes the constraint is the result's sharding, whatever the operand's is.
+AnnotationsPtr annotate_constraint(const Node& node) {
+  const Sharding& sharding = *node.attributes_as<ShardingMark>().sharding;
+  if (manual_axes(node.operands()[0]) || !sharding.mesh().has_explicit_axes())
+    return annotate_by_operands(node);
+  std::optional<Sharding> part = explicit_part(sharding);
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    if (sharding.is_open(d) && !part->is_open(d))
+      fail_at(node, "dimension ", d, " is open in ", sharding,
+              ", but the axes are explicit, and nobody chooses them: name axes, or none");
+  return annotations_of(sharding, sharding.rank());
 }
 
 std::vector<OpSample> sharding_constraint_samples(SampleSource& source) {
@@ -46,9 +61,14 @@ extern constinit const OpDef sharding_constraint_op = {
         },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
-          out[0] = sharding_constraint(call.cotangents[0], *call.as<ShardingMark>().sharding);
+          const Sharding& sharding = *call.as<ShardingMark>().sharding;
+          const Sharding* present = explicit_sharding(call.cotangents[0].value());
+          out[0] = present && *present == sharding
+                       ? call.cotangents[0]
+                       : sharding_constraint(call.cotangents[0], sharding);
         },
     .samples = sharding_constraint_samples,
+    .annotate = annotate_constraint,
     .parse_attributes = parse_attributes<ShardingMark>,
 };
 

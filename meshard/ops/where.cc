@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 
@@ -56,6 +57,8 @@ extern constinit const OpDef where_op = {
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.select").done(); },
     .vjp = where_vjp,
     .samples = where_samples,
+    .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
+        -> std::string { return unlike_operands(operands, 1); },
 };
 
 Tensor where(In condition, In a, In b) {

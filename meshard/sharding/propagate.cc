@@ -7,7 +7,7 @@ namespace {
 
 struct FactorAxes {
   AxisList axes;
-  std::size_t operand = 0;  // where they come from
+  std::size_t operand = 0, dimension = 0;  // where they come from
 };
 
 void check_operands(const ShardingRule& rule, std::span<const Sharding> operands) {
@@ -34,9 +34,9 @@ bool is_prefix(const AxisList& shorter, const AxisList& longer) {
 }
 
 // Deals the axes of one dimension out to its factors, most significant first. False if they do not
-// fall on the factors.
+// fall on the factors, or only in parts where that is not allowed.
 bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactors& factors,
-               const AxisList& axes, std::vector<AxisList>& by_factor) {
+               const AxisList& axes, bool may_cut, std::vector<AxisList>& by_factor) {
   auto of = [&](std::size_t i) -> AxisList& {
     return by_factor[static_cast<std::size_t>(factors[i])];
   };
@@ -56,7 +56,7 @@ bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactor
       std::int64_t taken = size;
       if (at + 1 < factors.size()) {  // the last factor takes what comes, even if uneven
         taken = std::gcd(size, left);
-        if (taken != size && taken != left) return false;
+        if (taken != size && (taken != left || !may_cut)) return false;
       }
       push_axis(mesh, of(at), {axis.name, pre, taken});
       pre *= taken;
@@ -69,16 +69,17 @@ bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactor
 
 class Propagator {
  public:
-  Propagator(const ShardingRule& rule, std::span<const Sharding> operands)
+  Propagator(const ShardingRule& rule, std::span<const Sharding> operands, Propagating how)
       : rule_(rule),
         operands_(operands),
+        infer_(how == Propagating::kInfer),
         mesh_(operands[0].mesh()),
         by_factor_(rule.factors().size()) {}
 
   Propagation run() {
     Propagation out;
     out.conflict = collect();
-    if (!out.conflict) out.conflict = check_disjoint();
+    if (!out.conflict && !infer_) out.conflict = check_disjoint();
     if (out.conflict) return out;
     for (std::size_t f = 0; f < by_factor_.size(); ++f) {
       FactorKind kind = rule_.factors()[f].kind;
@@ -108,22 +109,50 @@ class Propagator {
       std::vector<AxisList> mine(by_factor_.size());
       for (std::size_t d = 0; d < operand.rank(); ++d) {
         const DimensionFactors& factors = rule_.operands()[t][d];
-        if (!deal_axes(mesh_, rule_, factors, operand.axes(d), mine))
+        if (!deal_axes(mesh_, rule_, factors, operand.axes(d), !infer_, mine))
           return ShardingConflict{std::nullopt,
                                   cat("the axes ", to_string(operand.axes(d)), " of dimension ", d,
                                       " of operand ", t, " do not fall on its factors in ", rule_)};
-      }
-      for (std::size_t f = 0; f < mine.size(); ++f) {
-        FactorAxes& known = by_factor_[f];
-        if (is_prefix(mine[f], known.axes)) continue;
-        if (!is_prefix(known.axes, mine[f]))
-          return ShardingConflict{static_cast<int>(f),
-                                  cat("factor ", factor_name(static_cast<int>(f)), " is split by ",
-                                      to_string(known.axes), " in operand ", known.operand,
-                                      " and by ", to_string(mine[f]), " in operand ", t)};
-        known = {mine[f], t};
+        for (int f : factors) {
+          FactorAxes own{mine[static_cast<std::size_t>(f)], t, d};
+          if (Conflict conflict = infer_ ? meet_alike(f, own) : meet(f, own)) return conflict;
+        }
       }
     }
+    return std::nullopt;
+  }
+
+  // The longer list of axes counts.
+  Conflict meet(int f, const FactorAxes& own) {
+    FactorAxes& known = by_factor_[static_cast<std::size_t>(f)];
+    if (is_prefix(own.axes, known.axes)) return std::nullopt;
+    if (!is_prefix(known.axes, own.axes))
+      return ShardingConflict{
+          f, cat("factor ", factor_name(f), " is split by ", to_string(known.axes), " in operand ",
+                 known.operand, " and by ", to_string(own.axes), " in operand ", own.operand)};
+    known = own;
+    return std::nullopt;
+  }
+
+  // Lists of axes are equal, or one is empty.
+  Conflict meet_alike(int f, const FactorAxes& own) {
+    FactorAxes& known = by_factor_[static_cast<std::size_t>(f)];
+    FactorKind kind = rule_.factors()[static_cast<std::size_t>(f)].kind;
+    if (own.axes.empty()) return std::nullopt;
+    auto splits = [](const FactorAxes& side) {
+      return cat(to_string(side.axes), " splits dimension ", side.dimension, " of operand ",
+                 side.operand);
+    };
+    if (kind == FactorKind::kNeedReplication)
+      return ShardingConflict{f, cat(splits(own), ", which the op needs whole")};
+    if (!known.axes.empty() && known.axes != own.axes)
+      return ShardingConflict{f,
+                              cat(splits(known), " and ", splits(own), ", which belong together")};
+    if (!known.axes.empty() && kind == FactorKind::kReduction)
+      return ShardingConflict{f, cat(splits(known), " and ", splits(own),
+                                     ", so that each device has a part of the sum: the result may "
+                                     "be replicated or split")};
+    known = own;
     return std::nullopt;
   }
 
@@ -145,7 +174,9 @@ class Propagator {
     std::vector<DimensionSpec> dimensions;
     for (std::size_t d = 0; d < rule_.results()[t].size(); ++d) {
       AxisList axes;
-      bool whole_before = true;  // every factor so far is split into single elements
+      // Every factor so far is split into single elements; for a type it is enough that it is
+      // split.
+      bool whole_before = true;
       for (int factor : rule_.results()[t][d]) {
         const AxisList& mine = by_factor_[static_cast<std::size_t>(factor)].axes;
         std::int64_t tiles = AxesIndex(mesh_, mine).size();
@@ -155,26 +186,42 @@ class Propagator {
                           factor_name(factor), " is split by ", to_string(mine),
                           " inside a factor that is not split up")};
         for (const AxisRef& axis : mine) push_axis(mesh_, axes, axis);
-        whole_before =
-            whole_before && tiles == rule_.factors()[static_cast<std::size_t>(factor)].size;
+        bool whole = tiles == rule_.factors()[static_cast<std::size_t>(factor)].size;
+        whole_before = whole_before && (whole || (infer_ && tiles > 1));
       }
       dimensions.emplace_back(std::move(axes));
     }
+    if (infer_)
+      if (Conflict conflict = twice(t, dimensions)) return conflict;
     results.push_back(Sharding(mesh_, PartitionSpec(std::move(dimensions))));
+    return std::nullopt;
+  }
+
+  // An axis that would split two dimensions of one result.
+  Conflict twice(std::size_t t, const std::vector<DimensionSpec>& dimensions) const {
+    for (std::size_t d = 0; d < dimensions.size(); ++d)
+      for (std::size_t e = 0; e < d; ++e)
+        for (const AxisRef& a : dimensions[d].axes())
+          for (const AxisRef& b : dimensions[e].axes())
+            if (a.overlaps(b))
+              return ShardingConflict{std::nullopt, cat("axis ", a, " would split dimensions ", e,
+                                                        " and ", d, " of result ", t)};
     return std::nullopt;
   }
 
   const ShardingRule& rule_;
   std::span<const Sharding> operands_;
+  bool infer_;
   Mesh mesh_;
   std::vector<FactorAxes> by_factor_;
 };
 
 }  // namespace
 
-Propagation propagate(const ShardingRule& rule, std::span<const Sharding> operands) {
+Propagation propagate(const ShardingRule& rule, std::span<const Sharding> operands,
+                      Propagating how) {
   check_operands(rule, operands);
-  return Propagator(rule, operands).run();
+  return Propagator(rule, operands, how).run();
 }
 
 }  // namespace meshard

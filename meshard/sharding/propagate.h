@@ -10,6 +10,12 @@
 
 namespace meshard {
 
+/// How much propagate() may decide.
+enum class Propagating : std::uint8_t {
+  kPredict,  ///< as a compiler would: it gathers, continues and cuts axes where that helps
+  kInfer,    ///< as a type is inferred: what the operands do not say is a conflict
+};
+
 /// A value: why no sharding of the results follows from the operands.
 struct ShardingConflict {
   /// The factor it is about; none if it is about a whole tensor.
@@ -39,8 +45,15 @@ struct Propagation {
 /// two operands split a factor differently; an axis would split two factors; the axes of a
 /// dimension do not fall on its factors; a result dimension would be strided; an operand is
 /// unreduced. Result dimensions are closed.
+///
+/// kInfer is stricter, in the manner of JAX's explicit axes: operands that split a factor split it
+/// alike; no axis is cut between two factors; what the op needs whole is not split; and a reduction
+/// is split in one operand only (for two the results may be summed or stay to be summed). An axis
+/// that is gone from the results conflicts with nothing. Merged dimensions that are all split give
+/// their axes one after another, though that moves data.
 /// @error operands of other number or rank than the rule's; no operand; operands on different
 /// meshes.
-Propagation propagate(const ShardingRule& rule, std::span<const Sharding> operands);
+Propagation propagate(const ShardingRule& rule, std::span<const Sharding> operands,
+                      Propagating how = Propagating::kPredict);
 
 }  // namespace meshard

@@ -8,10 +8,11 @@ namespace {
 Mesh mesh24() { return Mesh({{"x", 2}, {"y", 4}}); }
 
 // The spec of result 0, or the conflict.
-std::string run(const char* rule, const std::vector<PartitionSpec>& specs) {
+std::string run(const char* rule, const std::vector<PartitionSpec>& specs,
+                Propagating how = Propagating::kPredict) {
   std::vector<Sharding> operands;
   for (const PartitionSpec& spec : specs) operands.push_back(Sharding(mesh24(), spec));
-  Propagation out = propagate(ShardingRule::parse(rule).value(), operands);
+  Propagation out = propagate(ShardingRule::parse(rule).value(), operands, how);
   if (!out.ok()) {
     EXPECT_TRUE(out.results.empty());
     return out.conflict->message;
@@ -70,6 +71,29 @@ TEST(Propagate, OtherKinds) {
   EXPECT_EQ(run(shift, {P("x", "y")}), "P(\"x\", \"y\")");
   // A factor of the result alone is not split.
   EXPECT_EQ(run("([i])->([i, j]) {i=8, j=5}", {P("x")}), "P(\"x\", none)");
+}
+
+// What JAX 0.10 infers over explicit axes.
+TEST(Propagate, InferringDecidesNothing) {
+  auto infer = [](const char* rule, const std::vector<PartitionSpec>& specs) {
+    return run(rule, specs, Propagating::kInfer);
+  };
+  auto has = [](const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_EQ(infer(kAdd, {P("x", none), P(none, "y")}), "P(\"x\", \"y\")");
+  EXPECT_TRUE(has(infer(kAdd, {P("x", none), P({"x", "y"}, none)}), "belong together"));
+  EXPECT_EQ(infer(kMatmul, {P(none, "y"), P(none, none)}), "P(none, none) reduced {\"y\"}");
+  EXPECT_EQ(infer(kMatmul, {P(none, "x"), P(none, "x")}), "P(none, \"x\") reduced {\"x\"}")
+      << "x is gone from the contracted dimension";
+  EXPECT_TRUE(has(infer(kMatmul, {P(none, "y"), P("y", none)}), "part of the sum"));
+  EXPECT_TRUE(has(infer(kMatmul, {P("x", none), P(none, "x")}), "would split dimensions 0 and 1"));
+  EXPECT_TRUE(has(infer(kSplit, {P({"x", "y"})}), "do not fall on its factors")) << "y is not cut";
+  EXPECT_EQ(infer(kSplit, {P({"y", "x"})}), "P(\"y\", \"x\")");
+  EXPECT_EQ(infer(kMerge, {P("x", "y")}), "P({\"x\", \"y\"})");
+  EXPECT_TRUE(has(infer(kMerge, {P(none, "y")}), "strided"));
+  const char* sort = "([i, j])->([i, j]) {i=8, j=8} need_replication={j}";
+  EXPECT_TRUE(has(infer(sort, {P("x", "y")}), "which the op needs whole"));
 }
 
 TEST(Propagate, UnreducedOperands) {

@@ -55,6 +55,18 @@ Labels joined(const Labels& a, const Labels& b) {
   return out;
 }
 
+// A sharding of dimensions labelled `from`, for dimensions labelled `to`.
+Sharding relabelled(std::string_view name, const Sharding& sharding, const Labels& from,
+                    const Labels& to, SourceLocation where) {
+  if (sharding.rank() != from.size())
+    throw_invalid(where, "[", name, "] result_sharding describes ", sharding.rank(),
+                  " dimensions, the result has ", from.size(), ": ", sharding);
+  std::vector<DimensionSpec> dimensions;
+  for (int label : to)
+    dimensions.push_back(sharding.spec()[static_cast<std::size_t>(position(from, label))]);
+  return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)), where);
+}
+
 }  // namespace
 
 Labelled sum_out(Labelled x, const Labels& keep) {
@@ -71,7 +83,7 @@ Labelled sum_out(Labelled x, const Labels& keep) {
 }
 
 Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Labels& keep,
-                  SourceLocation where) {
+                  SourceLocation where, const std::optional<Sharding>& sharding) {
   check_sizes(name, lhs, rhs, where);
   Labelled a = without_stretched(lhs, rhs), b = without_stretched(rhs, lhs);
   // What only one side has is summed before the product.
@@ -95,7 +107,11 @@ Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Label
   }
   for (int label : b.labels)
     if (!holds(a.labels, label)) free.push_back(label);
-  return {dot_general(a.tensor, b.tensor, std::move(dims)), joined(batch, free)};
+  Labels labels = joined(batch, free);
+  std::optional<Sharding> wanted;
+  if (sharding) wanted = relabelled(name, *sharding, keep, labels, where);
+  return {dot_general(a.tensor, b.tensor, std::move(dims), std::nullopt, std::move(wanted)),
+          labels};
 }
 
 Tensor ordered(const Labelled& x, const Labels& order) {

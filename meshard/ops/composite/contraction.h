@@ -1,10 +1,12 @@
 // Products of labelled tensors: what matmul, tensordot and einsum are made of.
 #pragma once
+#include <optional>
 #include <string_view>
 
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/source_location.h"
 #include "meshard/graph/tensor.h"
+#include "meshard/sharding/sharding.h"
 
 namespace meshard {
 
@@ -19,10 +21,12 @@ struct Labelled {
 
 /// The product of two tensors, summed over the labels that are not in `keep`. Labels in both and
 /// kept are batch dimensions. A dimension of size 1 stretches to its partner. The result's labels
-/// are in the order that is cheapest.
-/// @error sizes of one label differ; the message begins with `[name]`.
+/// are in the order that is cheapest. `sharding`: of the result, its dimensions in the order of
+/// `keep`.
+/// @error sizes of one label differ, or the sharding has another rank than `keep`; the message
+/// begins with `[name]`.
 Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Labels& keep,
-                  SourceLocation where);
+                  SourceLocation where, const std::optional<Sharding>& sharding = std::nullopt);
 
 /// The sum over the labels that are not in `keep`.
 Labelled sum_out(Labelled x, const Labels& keep);

@@ -14,7 +14,7 @@ constexpr int kRows = -1, kInner = -2, kColumns = -3;
 
 }  // namespace
 
-Tensor matmul(In a, In b) {
+Tensor matmul(In a, In b, std::optional<Sharding> result_sharding) {
   SourceScope line(a.where);
   SourceLocation where = effective_source(a.where);
   Labelled lhs{operand_tensor("matmul", a), {}}, rhs{operand_tensor("matmul", b), {}};
@@ -38,7 +38,8 @@ Tensor matmul(In a, In b) {
   for (int d = std::max(left, right) - 2; d-- > 0;) result.push_back(d);
   if (left > 1) result.push_back(kRows);
   if (right > 1) result.push_back(kColumns);
-  return ordered(contract("matmul", std::move(lhs), std::move(rhs), result, where), result);
+  return ordered(contract("matmul", std::move(lhs), std::move(rhs), result, where, result_sharding),
+                 result);
 }
 
 Tensor tensordot(In a, In b, Dimensions a_dimensions, Dimensions b_dimensions) {

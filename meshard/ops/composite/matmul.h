@@ -1,16 +1,18 @@
 // Products of matrices and tensors.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "meshard/graph/tensor.h"
+#include "meshard/sharding/sharding.h"
 
 namespace meshard {
 
 /// The matrix product, with the array API standard's rules: the last two dimensions are the
 /// matrices', all before them broadcast; a vector on the left is a row, one on the right a column,
-/// and that dimension does not stay. dtypes are promoted.
-/// @error a scalar; sizes that do not go together.
-Tensor matmul(In a, In b);
+/// and that dimension does not stay. dtypes are promoted. `result_sharding` as in dot_general.
+/// @error a scalar; sizes that do not go together; a result_sharding of another rank.
+Tensor matmul(In a, In b, std::optional<Sharding> result_sharding = std::nullopt);
 
 /// The sum of products over dimensions a_dimensions[i] of a and b_dimensions[i] of b. The result's
 /// dimensions: the rest of a, then the rest of b.
