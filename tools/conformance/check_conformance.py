@@ -191,6 +191,57 @@ else:
         code, out, _ = run({"virtual_device.json": [scenario("wrong", *before, step)]})
         expect(f"{what} of a scenario", code == 1 and "FAILED wrong: step " in out, out)
 
+
+def op_sharding_case(text, devices):
+    """Rows split over a 2x2 mesh of devices 3, 2, 1, 0: replicas 3 2 and 1 0."""
+    fields = {"type": "OTHER", "tile_assignment_dimensions": [2, 1, 2], "tile_assignment_devices": devices,
+              "replicate_on_last_tile_dim": True}
+    return {"name": "rows", "input": {"num_devices": 4, "device_ids": [3, 2, 1, 0], "mesh_shape": [2, 2],
+                                      "axis_names": None, "partition_spec": [0, None]},
+            "expect": {"translated_spec": [0, None], "sharding_type": "PARTIAL", "tile_assignment": [[3, 2], [1, 0]],
+                       "tile_assignment_shape": [2, 2], "group_assignment": [[0], [1]],
+                       "replication_groups": [[3, 2], [1, 0]], "hlo_sharding": text, "canonical_type": "PARTIAL",
+                       "op_sharding": fields}}
+
+
+# Replicas: in our order, in the reference's, and in neither.
+for devices, result in (([3, 2, 1, 0], "1 passed, 0 failed, 0 by rule"),
+                        ([2, 3, 0, 1], "0 passed, 0 failed, 1 by rule"),
+                        ([2, 3, 1, 0], "0 passed, 1 failed, 0 by rule")):
+    shown = ",".join(map(str, devices))
+    case = op_sharding_case(f"{{devices=[2,1,2]{shown} last_tile_dim_replicate}}", devices)
+    code, out, _ = run({"op_sharding.json": [case]})
+    expect(f"replicas {shown}", result in out, out)
+case["expect_error"] = {"class": "ValueError", "category": "spec_axis_repeated"}
+del case["expect"]
+code, out, _ = run({"op_sharding.json": [case]})
+expect("no error where one is recorded", code == 1, out)
+case["input"]["partition_spec"] = [0, 0]
+code, out, _ = run({"op_sharding.json": [case]})
+expect("the recorded error", code == 0, out)
+case["input"]["partition_spec"] = [0, 2]
+code, out, _ = run({"op_sharding.json": [case]})
+expect("another error", code == 1 and "spec_axis_out_of_range" in out, out)
+
+
+def named_sharding(size, recorded):
+    """A vector over two devices; `recorded` are the fields that depend on its size."""
+    mesh, text = '@mesh = <["x"=2]>', '<@mesh, [{"x"}]>'
+    case = {"id": "vector", "mesh": "m", "spec": ["x"], "shape": [size], "is_fully_replicated": False,
+            "hlo": "{devices=[2]<=[2]}", "sdy_constraint": {"mesh_ops": [mesh], "constraints": [text]}}
+    meta = {"meshes": {"m": {"axis_names": ["x"], "axis_sizes": [2], "device_ids": [0, 1]}}}
+    return {"named_sharding.json": {"meta": meta, "cases": [case | recorded]}}
+
+
+# JAX refuses a size that does not divide; a refusal of one that does is none.
+refused = dict.fromkeys(["shard_shape", "indices", "sdy_in_out"], {"error": "IndivisibleError"})
+code, out, observed = run(named_sharding(3, refused))
+expect("the rule uneven-kept", code == 0 and "by rule uneven-kept: 1" in out, out)
+expect("our raw answer has shards", observed["named_sharding.json"][0]["answer"]["indices"] == [[[0, 2]], [[2, 3]]],
+       observed)
+code, out, _ = run(named_sharding(4, refused))
+expect("no rule for an even size", code == 1 and "FAILED vector" in out, out)
+
 for wrong in ([], ["--data"], ["--data", "/nowhere/at/all"], ["--all"]):
     done = subprocess.run([PROGRAM, *wrong], capture_output=True, text=True, timeout=60)
     expect(f"usage after {wrong}", done.returncode == 2 and "usage:" in done.stderr, done.stderr)

@@ -1,0 +1,17 @@
+// The shardings of a small program, as they stand in its module text.
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include "meshard/array/shape.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard::conformance {
+
+/// Of the program that returns its argument, given with this sharding: `{mesh_ops, args, results,
+/// constraints, num_partitions}`.
+nlohmann::json identity_shardings(const Sharding& sharding, const Shape& shape);
+
+/// Of the program that constrains its argument: `{mesh_ops, constraints}`.
+nlohmann::json constraint_shardings(const Sharding& sharding, const Shape& shape);
+
+}  // namespace meshard::conformance
