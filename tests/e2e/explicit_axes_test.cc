@@ -1,0 +1,135 @@
+// Explicit axes on real devices: values lie where their types say, and cost what they say.
+#include <gmock/gmock.h>
+
+#include "tests/support/devices.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using ExplicitAxes = OnDevices;
+using testing::FloatNear;
+using testing::Pointwise;
+
+Mesh explicit_mesh() {
+  return Mesh({{"data", 2, AxisKind::kExplicit}, {"model", 4, AxisKind::kExplicit}});
+}
+
+Tensor two_layers(Tensor x, Tensor up, Tensor down, std::optional<Sharding> result) {
+  return matmul(tanh(matmul(x, up)), down, result);
+}
+
+struct Operands {
+  Tensor x = counting({8, 16}, -64) / 64;
+  Tensor up = counting({16, 32}, -256) / 256;
+  Tensor down = counting({32, 16}, -256) / 256;
+};
+
+Operands placed(const Operands& host, const Mesh& mesh) {
+  return {mark_sharding(host.x, mesh, P("data", none)),
+          mark_sharding(host.up, mesh, P(none, "model")),
+          mark_sharding(host.down, mesh, P("model", none))};
+}
+
+std::vector<float> values(const Tensor& tensor) { return tensor.to_vector<float>(); }
+
+TEST_F(ExplicitAxes, AProgramGivesTheShardingsThatItSaid) {
+  Mesh mesh = explicit_mesh();
+  Operands host, p = placed(host, mesh);
+  Sharding rows(mesh, P("data", none));
+  auto f = jit([&](Tensor x, Tensor up, Tensor down) {
+    Tensor hidden = tanh(matmul(x, up));
+    EXPECT_EQ(hidden.sharding(), Sharding(mesh, P("data", "model"))) << "known while it is traced";
+    return std::pair(hidden, matmul(hidden, down, rows));
+  });
+  auto [hidden, out] = f(p.x, p.up, p.down);
+  EXPECT_EQ(device_array(hidden).sharding()->spec(), P("data", "model"));
+  EXPECT_EQ(device_array(out).sharding()->spec(), P("data", none));
+  EXPECT_THAT(values(out), Pointwise(FloatNear(1e-4f),
+                                     values(two_layers(host.x, host.up, host.down, std::nullopt))));
+}
+
+TEST_F(ExplicitAxes, CostsWhatTheTypesSay) {
+  Mesh mesh = explicit_mesh();
+  Operands p = placed({}, mesh);
+  auto f = jit([&](Tensor x, Tensor up, Tensor down) {
+    return two_layers(x, up, down, Sharding(mesh, P("data", none)));
+  });
+  f(p.x, p.up, p.down);
+  ProgramReport report = explain(f);
+  EXPECT_EQ(report.collectives().size(), 1u) << report.to_string();
+  EXPECT_EQ(report.collectives(CollectiveKind::kAllReduce, {"model"}).size(), 1u)
+      << report.to_string();
+}
+
+TEST_F(ExplicitAxes, LazyValuesKnowTheirShardingBeforeTheyAreComputed) {
+  Operands host, p = placed(host, explicit_mesh());
+  Tensor y = tanh(matmul(p.x, p.up));
+  EXPECT_EQ(y.sharding(), Sharding(explicit_mesh(), P("data", "model")));
+  EXPECT_EQ(y.placement(), "recorded");
+  EXPECT_EQ(device_array(y).sharding()->spec(), P("data", "model"));
+  EXPECT_THAT(values(y), Pointwise(FloatNear(1e-5f), values(tanh(matmul(host.x, host.up)))));
+}
+
+TEST_F(ExplicitAxes, GradientsLieAsTheirPrimals) {
+  Mesh mesh = explicit_mesh();
+  Operands host, p = placed(host, mesh);
+  auto loss = [&](std::optional<Sharding> result) {
+    return [result](Tensor x, Tensor up, Tensor down) {
+      return mean(square(two_layers(x, up, down, result)));
+    };
+  };
+  auto [value, gradients] =
+      jit(value_and_grad<0, 1, 2>(loss(Sharding(mesh, P("data", none)))))(p.x, p.up, p.down);
+  auto [expected, plain] = value_and_grad<0, 1, 2>(loss(std::nullopt))(host.x, host.up, host.down);
+  EXPECT_NEAR(value.item<float>(), expected.item<float>(), 1e-4f);
+  auto same = [](const Tensor& got, const Tensor& primal, const Tensor& wanted) {
+    EXPECT_EQ(got.sharding(), primal.sharding());
+    EXPECT_THAT(values(got), Pointwise(FloatNear(1e-4f), values(wanted)));
+  };
+  same(std::get<0>(gradients), p.x, std::get<0>(plain));
+  same(std::get<1>(gradients), p.up, std::get<1>(plain));
+  same(std::get<2>(gradients), p.down, std::get<2>(plain));
+}
+
+TEST_F(ExplicitAxes, AmbiguityIsAnErrorAtTheCall) {
+  Operands p = placed({}, explicit_mesh());
+  Tensor hidden = tanh(matmul(p.x, p.up));
+  EXPECT_TRUE(throws_error(
+      [&] { matmul(hidden, p.down); }, ErrorCode::kInvalidArgument,
+      {"[dot_general]", "explicit_axes_test.cc:", "how the result is sharded",
+       "{\"model\"} splits dimension 1 of operand 0", "{\"model\"} splits dimension 0 of operand 1",
+       "P(\"data\", \"model\")", "P(\"model\", none)", "mark_sharding"}));
+}
+
+TEST_F(ExplicitAxes, AReshardIsAMark) {
+  Operands host, p = placed(host, explicit_mesh());
+  Tensor whole = mark_sharding(tanh(p.x), explicit_mesh(), P(none, "model"));
+  EXPECT_EQ(whole.sharding(), Sharding(explicit_mesh(), P(none, "model")));
+  EXPECT_EQ(device_array(whole).sharding()->spec(), P(none, "model"));
+  EXPECT_THAT(values(whole), Pointwise(FloatNear(1e-5f), values(tanh(host.x))));
+}
+
+TEST_F(ExplicitAxes, UnevenSizesKeepTheirSharding) {
+  Mesh mesh = explicit_mesh();
+  Tensor host = counting({7, 6}, -20) / 8;
+  Tensor x = mark_sharding(host, mesh, P("data", "model"));
+  Tensor y = jit([](Tensor t) { return exp(t) + 1; })(x);
+  EXPECT_EQ(y.sharding(), x.sharding());
+  EXPECT_THAT(values(y), Pointwise(FloatNear(1e-3f), values(exp(host) + 1)));
+}
+
+// "data" is said, "model" is the compiler's.
+TEST_F(ExplicitAxes, AutoAxesBesideThemStayWithTheCompiler) {
+  Mesh mesh({{"data", 2, AxisKind::kExplicit}, {"model", 4}});
+  Operands host, p = placed(host, mesh);
+  Tensor y = jit([](Tensor x, Tensor up) { return tanh(matmul(x, up)); })(p.x, p.up);
+  ASSERT_TRUE(y.sharding());
+  EXPECT_EQ(y.sharding()->axes(0), AxisList{"data"});
+  EXPECT_THAT(values(y), Pointwise(FloatNear(1e-5f), values(tanh(matmul(host.x, host.up)))));
+  Tensor rows = mark_sharding(tanh(matmul(p.x, p.up)), mesh, P(none, "data"));
+  EXPECT_THAT(values(rows), Pointwise(FloatNear(1e-5f), values(tanh(matmul(host.x, host.up)))));
+}
+
+}  // namespace
+}  // namespace meshard
