@@ -1,5 +1,6 @@
 #include "meshard/autodiff/grad.h"
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
@@ -23,8 +24,12 @@ Tensor differentiation_input(const Tensor& argument, const std::string& path,
   // compiler drops. So too inside another differentiated function, whose input the value may be: a
   // leaf would cut its path.
   Storage* storage = argument.value().storage();
-  if (storage && recorder().keep_operands <= 1)
-    return make_array(type, StoragePtr(storage), argument.where());
+  if (storage && recorder().keep_operands <= 1) {
+    Tensor leaf = make_array(type, StoragePtr(storage), argument.where());
+    // Where the compiler put a value that did not say how it lies is no part of it.
+    if (!explicit_sharding(argument.value())) leaf.value().node()->annotate(nullptr);
+    return leaf;
+  }
   InheritSource line(argument.where());
   Tensor input = record(reshape_op, make_attributes(ReshapeAttributes{type.shape}), {&argument},
                         argument.where());
