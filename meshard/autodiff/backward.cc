@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "meshard/autodiff/manual_cotangent.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
@@ -120,6 +121,9 @@ class Backward {
     for (std::uint32_t i = 0; i < node->num_outputs(); ++i) results.emplace_back(Value(node, i));
     own.cotangents.resize(node->num_outputs());
     InlineVector<Tensor, 1> cotangents = std::move(own.cotangents);
+    if (node->annotations())
+      for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
+        cotangents[i] = cotangent_like(results[i].value(), cotangents[i]);
     op.vjp({.node = *node,
             .operands = operands,
             .results = results,
@@ -131,7 +135,8 @@ class Backward {
       internal_check(gradients[i].type() == operands[i].type(),
                      cat("[", op.name, "] the cotangent of operand ", i, " is ",
                          gradients[i].type(), ", the operand ", operands[i].type()));
-      add(node->operands()[i], gradients[i]);
+      add(node->operands()[i],
+          node->annotations() ? cotangent_of_operand(*node, i, gradients[i]) : gradients[i]);
     }
   }
 
@@ -162,7 +167,7 @@ std::vector<Tensor> backward(std::span<const Tensor> outputs, std::span<const Te
     InheritSource line(where);
     Tensor cotangent = pass.cotangent(input.value());
     if (!cotangent.defined()) cotangent = zeros(input.shape(), input.dtype());
-    gradients.push_back(with_sharding_of(input, cotangent));
+    gradients.push_back(with_sharding_of(input, cotangent_like(input.value(), cotangent)));
   }
   return gradients;
 }

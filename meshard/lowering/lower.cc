@@ -4,11 +4,10 @@
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/lowering/node_writer.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/lowering/uneven_results.h"
-#include "meshard/ops/emission.h"
 #include "meshard/stablehlo/module_writer.h"
 
 namespace meshard {
@@ -34,9 +33,10 @@ class Lowering {
     writer.reserve(128 * graph_.nodes().size() + 4096);
     for (const auto& [name, text] : meshes_.definitions()) writer.mesh(name, text);
     begin_main(writer);
-    unpad_arguments(writer);
-    for (const Node* node : graph_.nodes()) emit(writer, *node);
-    end_main(writer);
+    NodeWriter nodes(graph_, meshes_, writer);
+    unpad_arguments(nodes);
+    nodes.write_nodes();
+    end_main(writer, nodes);
     module_.text = std::move(writer).finish();
     return std::move(module_);
   }
@@ -73,6 +73,10 @@ class Lowering {
     if (module_.num_partitions() > 1) uneven = uneven_results(graph_);
     for (std::size_t i = 0; i < graph_.results().size(); ++i) {
       const Value& result = graph_.results()[i];
+      if (const ManualAxes* manual = manual_axes(result))
+        throw_invalid(result->where(), "[lowering] a program cannot return a local value, ",
+                      result.type(), " ", *manual,
+                      ": each device has its own. Return what leaves the manual function");
       // A marked result is exact; so is a parameter that is only passed through, and a result whose
       // sharding is part of it.
       std::optional<Sharding> sharding = marked_sharding(result);
@@ -129,125 +133,22 @@ class Lowering {
     writer.begin_function("main", arguments, results);
   }
 
-  void unpad_arguments(stablehlo::ModuleWriter& writer) {
-    leaf_values_.resize(module_.arguments.size());
-    for (std::size_t i = 0; i < module_.arguments.size(); ++i) {
+  void unpad_arguments(NodeWriter& nodes) {
+    for (std::uint32_t i = 0; i < module_.arguments.size(); ++i) {
       const LoweredValue& argument = module_.arguments[i];
       SsaValue given = SsaValue::argument(static_cast<std::int32_t>(i));
-      if (argument.padded != argument.type) {
-        SsaValue whole = writer.temporary();
-        Dimensions zeros(static_cast<std::size_t>(argument.type.rank()), 0);
-        Dimensions ones(static_cast<std::size_t>(argument.type.rank()), 1);
-        writer
-            .op("stablehlo.slice", {{whole, argument.type}}, {{given, argument.padded}},
-                cat("n", i))
-            .i64_array("start_indices", zeros)
-            .i64_array("limit_indices", argument.type.shape)
-            .i64_array("strides", ones)
-            .done();
-        given = whole;
-      }
-      leaf_values_[i] = given;
+      nodes.name_leaf(i, nodes.cut(given, argument.padded, argument.type, i));
     }
   }
 
-  SsaValue value_of(const Value& value) const {
-    std::uint32_t number = graph_.number(value.node());
-    if (number < leaf_values_.size()) return leaf_values_[number];
-    return SsaValue::result(
-        static_cast<std::int32_t>(first_result_[number - leaf_values_.size()] + value.index()));
-  }
-
-  // A result whose sharding is part of it: what the op computes, constrained.
-  struct Pin {
-    SsaValue result, computed;
-    const TensorType& type;
-    std::string sharding;
-  };
-
-  // Empty: nothing to pin, or the op itself is a constraint.
-  std::string pin_text(const Node& node, std::uint32_t result) const {
-    const Sharding* sharding = explicit_sharding(node, result);
-    bool is_mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
-    return sharding && !is_mark ? meshes_.sharding_text(*sharding) : std::string();
-  }
-
-  void emit(stablehlo::ModuleWriter& writer, const Node& node) {
-    const OpDef& op = node.op();
-    if (!op.emit)
-      throw Error(ErrorCode::kUnimplemented, cat("[", op.name, "] cannot be written as StableHLO"),
-                  node.where());
-    OpCall call{.op = op,
-                .attributes = node.attributes(),
-                .operands = {},
-                .results = {},
-                .where = node.where()};
-    InlineVector<Typed, 4> operands, results;
-    for (const Value& operand : node.operands()) {
-      call.operands.push_back(&operand.type());
-      operands.push_back(Typed(value_of(operand), operand.type()));
-    }
-    first_result_.push_back(next_result_);
-    std::vector<Pin> pins;
-    for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
-      call.results.push_back(&node.type(i));
-      SsaValue result = SsaValue::result(next_result_++);
-      if (std::string text = pin_text(node, i); !text.empty()) {
-        pins.push_back({result, writer.temporary(), node.type(i), std::move(text)});
-        result = pins.back().computed;
-      }
-      results.push_back(Typed(result, node.type(i)));
-    }
-    char location[16] = "n";
-    auto end = std::to_chars(location + 1, location + sizeof location, graph_.number(&node)).ptr;
-    std::string sharding;
-    if (node.attributes() && node.attributes()->type() == typeid(ShardingMark))
-      sharding = meshes_.sharding_text(*node.attributes_as<ShardingMark>().sharding);
-    if (!sharding.empty() || node.attributes() == nullptr ||
-        node.attributes()->type() != typeid(ShardingMark)) {
-      OpEmission emission{
-          .writer = writer,
-          .operands = std::span<const Typed>(operands.data(), operands.size()),
-          .results = std::span<const Typed>(results.data(), results.size()),
-          .location = std::string_view(location, static_cast<std::size_t>(end - location)),
-          .sharding = sharding};
-      op.emit(call, emission);
-    } else {
-      // On one device a mark says nothing: the result is the operand.
-      writer
-          .op("stablehlo.reshape", std::span<const Typed>(results.data(), 1),
-              std::span<const Typed>(operands.data(), 1))
-          .done();
-    }
-    for (const Pin& pin : pins)
-      writer.sharding_constraint(
-          pin.result, pin.computed, pin.type, pin.sharding,
-          std::string_view(location, static_cast<std::size_t>(end - location)));
-  }
-
-  void end_main(stablehlo::ModuleWriter& writer) {
+  void end_main(stablehlo::ModuleWriter& writer, NodeWriter& nodes) {
     std::vector<Typed> returned;
     for (std::size_t i = 0; i < module_.results.size(); ++i) {
       const LoweredValue& result = module_.results[i];
-      SsaValue value = value_of(graph_.results()[i]);
-      if (result.padded != result.type) {
-        SsaValue padded = writer.temporary();
-        SsaValue zero = writer.scalar(result.type.dtype, 0);
-        TensorType scalar{result.type.dtype, Shape{}};
-        Dimensions none(static_cast<std::size_t>(result.type.rank()), 0);
-        Dimensions high;
-        for (int d = 0; d < result.type.rank(); ++d)
-          high.push_back(result.padded.shape[d] - result.type.shape[d]);
-        writer
-            .op("stablehlo.pad", {{padded, result.padded}}, {{value, result.type}, {zero, scalar}},
-                cat("n", graph_.number(graph_.results()[i].node())))
-            .i64_array("edge_padding_low", none)
-            .i64_array("edge_padding_high", high)
-            .i64_array("interior_padding", none)
-            .done();
-        value = padded;
-      }
-      returned.push_back(Typed(value, result.padded));
+      const Value& value = graph_.results()[i];
+      returned.emplace_back(
+          nodes.pad(nodes.value_of(value), result.type, result.padded, graph_.number(value.node())),
+          result.padded);
     }
     writer.end_function(returned);
   }
@@ -256,9 +157,6 @@ class Lowering {
   const Graph& graph_;
   ProgramMeshes meshes_;
   LoweredModule module_;
-  std::vector<SsaValue> leaf_values_;
-  std::vector<std::int32_t> first_result_;
-  std::int32_t next_result_ = 0;
 };
 
 }  // namespace

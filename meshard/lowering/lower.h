@@ -40,7 +40,8 @@ struct LoweredModule {
 ///
 /// An argument or result with a sharding that does not divide its size is padded at the module's
 /// boundary: the compiler would silently drop such a sharding. Values inside have their own sizes.
-/// @error what ProgramMeshes throws; unimplemented if an op cannot be written.
+/// @error what ProgramMeshes throws; unimplemented if an op cannot be written; invalid argument if
+/// a result is a local value, or a program with manual axes is to be unsharded.
 LoweredModule lower(const Program& program);
 
 }  // namespace meshard

@@ -210,5 +210,65 @@ TEST(Lower, AnOpWithoutTextNamesItsLine) {
       ErrorCode::kUnimplemented, {"user.cc:7", "silent"}));
 }
 
+TEST(Lower, AManualRegionIsAManualComputation) {
+  Mesh mesh({{"x", 2}});
+  LoweredModule module = lowered({{{DType::f32, {3}}}}, [&](const Tensors& p) {
+    auto f = manual(mesh, P("x"), P("x"),
+                    [](const Tensor& part) { return part + all_reduce(part, "x"); },
+                    {.out_shapes = {{3}}});
+    return Tensors{f(p[0])};
+  });
+  EXPECT_THAT(module.text, HasSubstr(R"(
+    %t1 = stablehlo.constant dense<0.0> : tensor<f32>
+    %t0 = "stablehlo.pad"(%arg0, %t1) <{edge_padding_low = array<i64: 0>, edge_padding_high = array<i64: 1>, interior_padding = array<i64: 0>}> : (tensor<3xf32>, tensor<f32>) -> tensor<4xf32> loc("n1")
+    %t2 = "sdy.manual_computation"(%t0) <{in_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>, manual_axes = #sdy<manual_axes{"x"}>, out_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>}> ({
+    ^bb0(%b0: tensor<2xf32>):
+      %0 = "stablehlo.all_reduce"(%b0) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+      ^bb0(%b1: tensor<f32>, %b2: tensor<f32>):
+        %t3 = stablehlo.add %b1, %b2 : tensor<f32>
+        stablehlo.return %t3 : tensor<f32>
+      }) : (tensor<2xf32>) -> tensor<2xf32> loc("n2")
+      %1 = stablehlo.add %b0, %0 : tensor<2xf32> loc("n3")
+      sdy.return %1 : tensor<2xf32>
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+)"));
+}
+
+TEST(Lower, AxesThatAreNotManualStayOpen) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  LoweredModule module = lowered({{kMatrix}}, [&](const Tensors& p) {
+    return Tensors{manual(mesh, P(none, "x"), P(none, "x"),
+                          [](const Tensor& part) { return tanh(part); }, {.axes = {"x"}})(p[0])};
+  });
+  EXPECT_THAT(
+      module.text,
+      HasSubstr(
+          R"(in_shardings = #sdy.sharding_per_value<[<@mesh, [{?}, {"x", ?}]>]>, manual_axes = #sdy<manual_axes{"x"}>)"));
+}
+
+TEST(Lower, ManualFunctionsHaveNoUnshardedForm) {
+  Mesh mesh({{"x", 2}});
+  TraceScope scope;
+  Tensor x = make_parameter(kMatrix, std::nullopt, {});
+  Tensor y = manual(mesh, P("x"), P("x"), [](const Tensor& part) { return tanh(part); })(x);
+  Program program{
+      .graph = Graph::build(std::vector{x.value()}, std::vector{y.value()}, scope.trace()),
+      .donated = {}};
+  program.unsharded = true;
+  EXPECT_TRUE(throws_error([&] { lower(program); }, ErrorCode::kInvalidArgument,
+                           {"manual over {\"x\"}", "without shardings", "lower_test.cc:"}));
+}
+
+TEST(Lower, ALocalValueIsNoResult) {
+  Mesh mesh({{"x", 2}});
+  EXPECT_TRUE(throws_error(
+      [&] {
+        lowered({{kMatrix}}, [&](const Tensors& p) {
+          return Tensors{enable_manual_sharding(p[0], mesh, P("x"))};
+        });
+      },
+      ErrorCode::kInvalidArgument, {"cannot return a local value", "lower_test.cc:"}));
+}
+
 }  // namespace
 }  // namespace meshard

@@ -1,5 +1,6 @@
 #include "meshard/lowering/program_mesh.h"
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/mesh/shardy_text.h"
@@ -17,16 +18,18 @@ std::string described(const Mesh& mesh, SourceLocation where) {
 
 ProgramMeshes::ProgramMeshes(const Graph& graph) {
   for (const Value& leaf : graph.parameters())
-    if (const Sharding* sharding = leaf_sharding(leaf)) add(*sharding, leaf->where());
+    if (const Sharding* sharding = leaf_sharding(leaf)) add(sharding->mesh(), leaf->where());
   for (const Value& leaf : graph.captured())
-    if (const Sharding* sharding = leaf_sharding(leaf)) add(*sharding, leaf->where());
-  for (const Node* node : graph.nodes())
+    if (const Sharding* sharding = leaf_sharding(leaf)) add(sharding->mesh(), leaf->where());
+  for (const Node* node : graph.nodes()) {
     if (node->attributes() && node->attributes()->type() == typeid(ShardingMark))
-      add(*node->attributes_as<ShardingMark>().sharding, node->where());
+      add(node->attributes_as<ShardingMark>().sharding->mesh(), node->where());
+    if (node->annotations() && node->annotations()->manual)
+      add(node->annotations()->manual->mesh, node->where());
+  }
 }
 
-void ProgramMeshes::add(const Sharding& sharding, SourceLocation where) {
-  const Mesh& mesh = sharding.mesh();
+void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
   // The last one added is nearly always the one meant.
   if (!meshes_.empty() && meshes_.back().mesh.is_same_object(mesh)) return;
   if (!numbering_) {

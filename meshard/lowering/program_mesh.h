@@ -17,7 +17,7 @@ class ProgramMeshes {
  public:
   /// No mesh: the program is for one device.
   ProgramMeshes() = default;
-  /// Collects the meshes of all leaves and marks of a graph.
+  /// Collects the meshes of all leaves, marks and manual axes of a graph.
   /// @error invalid argument if two meshes have different devices, naming both and where they came
   /// from.
   explicit ProgramMeshes(const Graph& graph);
@@ -30,7 +30,7 @@ class ProgramMeshes {
   std::vector<std::pair<std::string, std::string>> definitions() const;
 
  private:
-  void add(const Sharding& sharding, SourceLocation where);
+  void add(const Mesh& mesh, SourceLocation where);
   struct Named {
     Mesh mesh;
     std::string name;

@@ -20,6 +20,12 @@ struct OpEmission {
   std::string_view location;
   /// The Shardy text of a sharding_constraint.
   std::string_view sharding = {};
+  /// Of a call inside manual axes: their mesh, and the mesh that numbers the program's logical
+  /// devices.
+  const Mesh* mesh = nullptr;
+  const Mesh* numbering = nullptr;
+  /// Of a collective: its own number, from 1.
+  std::int64_t channel = 0;
 
   /// `%2 = stablehlo.add %0, %1 : type`, for ops of which all operands and the result have one
   /// type.

@@ -18,11 +18,27 @@ void infer_sharding_constraint(const OpCall& call, ResultTypes& results) {
   results.push_back(call.operand(0));
 }
 
+// Of a local value only what is left to the compiler can be said.
+AnnotationsPtr annotate_local(const Node& node, const ManualAxes& place) {
+  const Value& operand = node.operands()[0];
+  const Sharding& sharding = *node.attributes_as<ShardingMark>().sharding;
+  if (!(sharding.mesh() == place.mesh))
+    fail_at(node, operand.type(), " made at ", operand->where(), " is ", place,
+            ", the sharding is over ", sharding.mesh());
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    for (const AxisRef& axis : sharding.axes(d))
+      if (place.axes.contains(place.mesh.axis_index(axis.name)))
+        fail_at(node, "axis ", axis, " is manual here, dimension ", d, " of ", operand.type(),
+                " made at ", operand->where(), " cannot be split by it: the value is ", place);
+  return operand->annotations();
+}
+
 // Over explicit axes the constraint is the result's sharding, whatever the operand's is.
 AnnotationsPtr annotate_constraint(const Node& node) {
+  if (const ManualAxes* place = manual_axes(node.operands()[0]))
+    return annotate_local(node, *place);
   const Sharding& sharding = *node.attributes_as<ShardingMark>().sharding;
-  if (manual_axes(node.operands()[0]) || !sharding.mesh().has_explicit_axes())
-    return annotate_by_operands(node);
+  if (!sharding.mesh().has_explicit_axes()) return annotate_by_operands(node);
   std::optional<Sharding> part = explicit_part(sharding);
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     if (sharding.is_open(d) && !part->is_open(d))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/runtime/counters.h"
@@ -30,7 +31,8 @@ std::vector<std::uint32_t> count_uses(const Graph& graph) {
 }
 
 // The results asked for, and every node on the way that something outside still refers to: a
-// handle, or a recorded node that is not computed now. Nothing runs twice.
+// handle, or a recorded node that is not computed now. Nothing runs twice, but for local values
+// inside manual axes, which are no results.
 std::vector<Value> results_to_keep(const Graph& graph) {
   std::vector<Value> results;
   std::vector<std::uint32_t> uses = count_uses(graph);
@@ -45,6 +47,7 @@ std::vector<Value> results_to_keep(const Graph& graph) {
   for (const Node* node : graph.nodes()) {
     std::uint32_t number = graph.number(node);
     if (asked[number] || node->references() <= uses[number]) continue;
+    if (node->annotations() && node->annotations()->manual) continue;
     for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
       results.emplace_back(const_cast<Node*>(node), i);
   }

@@ -56,8 +56,8 @@ class Jit {
         cache_(std::make_shared<internal::JitCache>(std::move(options), where)) {}
 
   /// Runs the program for these arguments, tracing and compiling it first if their signature is
-  /// new. Inside another trace, and inside a function that is being differentiated, the function is
-  /// recorded in place.
+  /// new. Inside another trace, inside a function that is being differentiated, and inside one
+  /// given to manual(), the function is recorded in place.
   ///
   /// Tensors and top-level numbers are traced; Static arguments and numbers inside structures are
   /// part of the signature. Tensors that f captures are hidden arguments: their values are those at
@@ -93,8 +93,10 @@ class Jit {
   std::vector<std::shared_ptr<CompiledProgram>> programs() const { return cache_->programs(); }
 
  private:
-  // A compiled program would be a constant to the derivative.
-  static bool recorded_in_place() { return tracing() || recorder().keep_operands != 0; }
+  // A compiled program would be a constant to the derivative, and takes no local values.
+  static bool recorded_in_place() {
+    return tracing() || recorder().keep_operands != 0 || recorder().manual != nullptr;
+  }
 
   template <class T>
   static internal::Traced<T> in_place(const T& argument) {

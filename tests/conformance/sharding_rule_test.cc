@@ -19,7 +19,15 @@ using testing::IsEmpty;
 // Ops that are not tried, and why.
 const std::map<std::string_view, std::string_view>& not_tried() {
   static const std::map<std::string_view, std::string_view> reasons{
+      {"all_gather", "it takes local values"},
+      {"all_reduce", "it takes local values"},
+      {"all_to_all", "it takes local values"},
+      {"collective_permute", "it takes local values"},
+      {"full_to_shard", "it gives a local value"},
+      {"reduce_scatter", "it takes local values"},
+      {"shard_to_full", "it takes local values"},
       {"sharding_constraint", "it says itself how its result lies"},
+      {"vary", "it takes local values"},
   };
   return reasons;
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/ops/emission.h"
 
@@ -31,7 +32,11 @@ inline std::string emitted_module(const Tensor& tensor) {
   }
   stablehlo::ModuleWriter writer;
   writer.begin_function("main", arguments, returned);
-  OpEmission emission(writer, operands, results, {});
+  OpEmission emission{.writer = writer, .operands = operands, .results = results, .location = {}};
+  if (node.annotations() && node.annotations()->manual) {
+    emission.mesh = emission.numbering = &node.annotations()->manual->mesh;
+    emission.channel = 1;
+  }
   node.op().emit(call, emission);
   writer.end_function(results);
   return std::move(writer).finish();

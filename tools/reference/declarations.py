@@ -89,9 +89,9 @@ def read(header, text):
         else:
             end = statement_end(lines, i)
             name, kind, shown = classify("\n".join(lines[i:end]))
-            if name is None:
+            if name is None and not line.startswith("template <>"):
                 raise ValueError(f"{header}:{i + 1}: neither function nor type: {line}")
-            if comment:
+            if name and comment:
                 found.append(Declaration(scope + name, kind, header, title, "\n".join(comment), shown))
             i, fresh = end - 1, True
         i += 1

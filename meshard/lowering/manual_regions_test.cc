@@ -1,0 +1,108 @@
+#include "meshard/lowering/manual_regions.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/ops/all.h"
+
+namespace meshard {
+namespace {
+
+const Mesh& quad() {
+  static const Mesh mesh({{"x", 2}, {"y", 2}});
+  return mesh;
+}
+
+// The order of what `f` computes from a matrix of 4x4: the ops, and the regions in brackets.
+template <class F>
+std::string order_of(F f) {
+  TraceScope scope;
+  Tensor x = make_parameter({DType::f32, {4, 4}}, std::nullopt, {});
+  Tensor y = f(x);
+  Graph graph = Graph::build(std::vector{x.value()}, std::vector{y.value()}, scope.trace());
+  ProgramOrder order(graph);
+  std::string out;
+  for (const ProgramStep& step : order.steps) {
+    if (step.node) {
+      append(out, cat(step.node->op().name, " "));
+      continue;
+    }
+    const ManualRegion& region = order.regions[step.region];
+    append(out, cat("[", region.inputs.size(), ": "));
+    for (const Node* node : region.nodes) append(out, cat(node->op().name, " "));
+    append(out, cat(":", region.outputs.size(), "] "));
+  }
+  return out;
+}
+
+Tensor into(const Tensor& x) { return enable_manual_sharding(x, quad(), P("x")); }
+Tensor out_of(const Tensor& x) { return disable_manual_sharding(x, quad(), P("x"), {4, 4}); }
+
+TEST(ProgramOrder, WithoutManualAxesIsThatOfRecording) {
+  EXPECT_EQ(order_of([](const Tensor& x) { return tanh(x + 1); }),
+            "constant broadcast_in_dim add tanh ");
+}
+
+TEST(ProgramOrder, NodesOfOneLevelAreOneRegion) {
+  // Two functions that need nothing of one another, recorded in turn with full nodes.
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              Tensor a = into(x), full = exp(x), b = into(x);
+              Tensor first = out_of(tanh(a)), second = out_of(sin(b));
+              return first + second + full;
+            }),
+            "sharding_constraint exp sharding_constraint [2: tanh sin :2] sharding_constraint "
+            "sharding_constraint add add ");
+}
+
+TEST(ProgramOrder, WhatNeedsAFullResultIsALaterRegion) {
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              Tensor first = out_of(tanh(into(x)));
+              return out_of(sin(into(exp(first))));
+            }),
+            "sharding_constraint [1: tanh :1] sharding_constraint exp sharding_constraint "
+            "[1: sin :1] sharding_constraint ");
+}
+
+TEST(ProgramOrder, LocalValuesAreCarriedOnce) {
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              Tensor local = into(x);
+              Tensor first = out_of(tanh(local));
+              Tensor again = into(exp(first));
+              return out_of(again * local + local);
+            }),
+            "sharding_constraint [1: tanh :2] sharding_constraint exp sharding_constraint "
+            "[2: multiply add :1] sharding_constraint ");
+}
+
+TEST(ProgramOrder, FreeValuesEnterOnce) {
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              Tensor row = iota(DType::f32, {2, 4}, 1);
+              return manual(quad(), P("x"), P("x"),
+                            [&](const Tensor& part) { return part * row + row; })(x);
+            }),
+            "iota [2: multiply add :1] sharding_constraint ");
+}
+
+TEST(ProgramOrder, OtherAxesAreAnotherRegion) {
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              auto over = [&](const char* axis) {
+                return manual(quad(), P(axis), P(axis),
+                              [](const Tensor& part) { return tanh(part); }, {.axes = {axis}})(x);
+              };
+              Tensor a = over("x"), b = over("y");
+              return a + b;
+            }),
+            "[1: tanh :1] [1: tanh :1] sharding_constraint sharding_constraint add ");
+}
+
+TEST(ProgramOrder, ACarriedValueIsSplitByWhatItVariesOver) {
+  ManualAxes place{quad(), AxisSet::all(quad()), AxisSet(quad(), {"y"})};
+  EXPECT_EQ(carried_sharding(place, {DType::f32, {2, 3}}).spec(), P("y", none));
+  EXPECT_EQ(carried_sharding(place, {DType::f32, {}}).spec(), P("y"));
+  place.varying = {};
+  EXPECT_EQ(carried_sharding(place, {DType::f32, {2, 3}}).spec(), P(none, none));
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,37 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+#include "meshard/ops/collective_axes.h"
+
+namespace meshard {
+
+/// How a collective combines the values of a group.
+enum class ReduceKind : std::uint8_t {
+  kSum,
+  kProd,
+  kMax,  ///< of bools: any
+  kMin,  ///< of bools: all
+};
+
+template <>
+struct EnumNames<ReduceKind> {
+  static constexpr std::array kNames{std::pair{ReduceKind::kSum, std::string_view("sum")},
+                                     std::pair{ReduceKind::kProd, std::string_view("prod")},
+                                     std::pair{ReduceKind::kMax, std::string_view("max")},
+                                     std::pair{ReduceKind::kMin, std::string_view("min")}};
+};
+
+struct AllReduceAttributes {
+  AxisList axes;
+  std::int64_t size = 1;
+  ReduceKind kind = ReduceKind::kSum;
+  MESHARD_FIELDS(axes, size, kind)
+};
+
+/// The sum (product, largest, smallest) of the local values of all devices along `axes`, on each of
+/// them. The result no longer varies over the axes, whole ones; over an axis of which a part is
+/// named it still does. Equal largest (smallest) values share the cotangent.
+/// @error x is not a local value, or does not vary over the axes: all would count the same value;
+/// bools are summed or multiplied.
+Tensor all_reduce(In x, const CollectiveAxes& axes, ReduceKind kind = ReduceKind::kSum);
+
+}  // namespace meshard

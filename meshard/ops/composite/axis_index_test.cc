@@ -1,0 +1,34 @@
+// Its values are tested in tests/e2e/manual_test.cc.
+#include "meshard/ops/composite/axis_index.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/ops/composite/manual.h"
+#include "meshard/ops/manual_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+TEST(AxisIndex, IsAScalarThatVaries) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  manual(mesh, P("x"), P("x"), [](const Tensor& x) {
+    EXPECT_EQ(axis_index("y").type(), (TensorType{DType::i32, {}}));
+    EXPECT_EQ(varying(axis_index("y")), R"({"y"})");
+    EXPECT_EQ(varying(axis_index({"y", "x"})), R"({"x", "y"})");
+    EXPECT_TRUE(throws_error([] { axis_index("z"); }, ErrorCode::kInvalidArgument,
+                             {"axis \"z\" is not manual here", "axis_index_test.cc:"}));
+    return x;
+  })(input({4}));
+}
+
+TEST(AxisIndex, IsOfTheRegionOfALocalValue) {
+  EXPECT_EQ(varying(axis_index(local_input({2}), "y")), R"({"y"})");
+  EXPECT_TRUE(throws_error([] { axis_index("x"); }, ErrorCode::kInvalidArgument,
+                           {"[axis_index]", "manual()", "axis_index_test.cc:"}));
+  EXPECT_TRUE(throws_error([] { axis_index(input({2}), "x"); }, ErrorCode::kInvalidArgument,
+                           {"is a full value"}));
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,72 @@
+#include "meshard/ops/composite/manual_sharding.h"
+
+#include "meshard/graph/record.h"
+#include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/full_to_shard.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/shard_to_full.h"
+#include "meshard/ops/sharding_constraint.h"
+
+namespace meshard {
+namespace {
+
+// The dimensions of a spec, each left open.
+PartitionSpec opened(const Sharding& sharding) {
+  std::vector<DimensionSpec> dimensions;
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    dimensions.push_back(DimensionSpec(sharding.axes(d), true));
+  return PartitionSpec(std::move(dimensions));
+}
+
+}  // namespace
+
+Mesh manual_mesh(const Mesh& mesh, SourceLocation where) {
+  if (mesh.is_base()) return mesh;
+  if (mesh.rows() == 1) return mesh.as_root(where);
+  Mesh base = mesh.base();
+  for (const MeshAxis& axis : mesh.axes()) {
+    Result<AxisList> in_base = mesh.axes_in_base({AxisRef(axis.name)});
+    bool same = in_base.ok() && in_base->size() == 1 && (*in_base)[0] == AxisRef(axis.name);
+    if (!same && axis.size != 1)
+      throw_invalid(where, "[manual] axis ", axis.name, " of ", mesh, " is not an axis of ", base,
+                    ", and a slice has all devices of it: make the mesh with this axis beside the "
+                    "others (unflatten, rename), and name the manual axes");
+  }
+  return base;
+}
+
+Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec) {
+  SourceScope line(x.where);
+  SourceLocation where = effective_source(x.where);
+  Tensor full = operand_tensor("enable_manual_sharding", x);
+  if (!manual_axes(full.value())) full = mark_sharding(In(full, where), mesh, spec);
+  Mesh place = manual_mesh(mesh, where);
+  Sharding sharding(place, spec, static_cast<std::size_t>(full.shape().rank()), where);
+  return full_to_shard(In(full, where), sharding, AxisSet::all(place));
+}
+
+Tensor disable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec,
+                               const Shape& full_shape) {
+  SourceScope line(x.where);
+  SourceLocation where = effective_source(x.where);
+  Tensor local = operand_tensor("disable_manual_sharding", x);
+  if (manual_axes(local.value())) return leave_manual(local, mesh, spec, full_shape, where);
+  if (local.shape() != full_shape)
+    throw_invalid(where, "[disable_manual_sharding] ", local.type(), " made at ", local.where(),
+                  " is a full value, and not of the full shape ", full_shape);
+  return mark_sharding(In(local, where), mesh, spec);
+}
+
+Tensor leave_manual(const Tensor& local, const Mesh& mesh, const PartitionSpec& spec,
+                    const std::optional<Shape>& full_shape, SourceLocation where) {
+  auto rank = static_cast<std::size_t>(local.shape(where).rank());
+  Sharding sharding(manual_mesh(mesh, where), spec, rank, where);
+  Dimensions sizes = local.shape().sizes();
+  for (std::size_t d = 0; d < rank; ++d) sizes[d] *= sharding.num_tiles(d);
+  Tensor full = shard_to_full(In(local, where), sharding, full_shape ? *full_shape : Shape(sizes));
+  bool all_manual = manual_axes(local.value())->axes == AxisSet::all(sharding.mesh());
+  Sharding said(mesh, all_manual ? spec : opened(sharding), rank, where);
+  return sharding_constraint(In(full, where), said);
+}
+
+}  // namespace meshard

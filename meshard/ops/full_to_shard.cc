@@ -1,0 +1,67 @@
+#include "meshard/ops/full_to_shard.h"
+
+#include "meshard/graph/annotate.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/collective.h"
+#include "meshard/ops/composite/manual.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/manual_boundary.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/shard_to_full.h"
+
+namespace meshard {
+namespace {
+
+void infer_full_to_shard(const OpCall& call, ResultTypes& results) {
+  const auto& [sharding, manual] = call.as<FullToShardAttributes>();
+  check_manual_sharding(call, sharding, manual, call.operand(0));
+  Dimensions local;
+  for (std::int64_t size : sharding->shard_shape(call.operand(0).shape)) local.push_back(size);
+  results.push_back({call.operand(0).dtype, Shape(std::move(local))});
+}
+
+AnnotationsPtr annotate_full_to_shard(const Node& node) {
+  const auto& [sharding, manual] = node.attributes_as<FullToShardAttributes>();
+  if (const ManualAxes* inside = manual_axes(node.operands()[0]))
+    fail_at(node, node.operands()[0].type(), " made at ", node.operands()[0]->where(),
+            " is a local value already, ", *inside, ": manual axes are not entered twice");
+  return annotations_of({sharding->mesh(), AxisSet(sharding->mesh(), manual, node.where()),
+                         splitting_axes(*sharding)});
+}
+
+}  // namespace
+
+extern constinit const OpDef full_to_shard_op = {
+    .name = "full_to_shard",
+    .operands = "x",
+    .doc = "What each device holds of a full value: the way into manual axes.",
+    .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return exp(t); })(x)",
+    .infer = infer_full_to_shard,
+    .sharding_rule = collective::rule,
+    // On one device the shard is the whole. Over several, lowering makes it an argument of a
+    // region.
+    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          out[0] = shard_to_full(call.cotangents[0], *call.as<FullToShardAttributes>().sharding,
+                                 call.operands[0].shape());
+        },
+    .samples =
+        [](SampleSource& source) {
+          return collective::samples(source, [](const Tensor& local) { return local; });
+        },
+    .annotate = annotate_full_to_shard,
+    .parse_attributes = parse_attributes<FullToShardAttributes>,
+};
+
+Tensor full_to_shard(In x, const Sharding& sharding, AxisSet manual) {
+  Tensor operand = operand_tensor(full_to_shard_op, x);
+  auto rank = static_cast<std::size_t>(operand.shape().rank());
+  return record(full_to_shard_op,
+                make_attributes(FullToShardAttributes{
+                    sharding.rank() < rank ? sharding.with_rank(rank, x.where) : sharding,
+                    manual.of(sharding.mesh())}),
+                {&operand}, x.where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,74 @@
+#include "meshard/ops/full_to_shard.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/ops/add.h"
+#include "meshard/ops/manual_testutil.h"
+#include "meshard/ops/sharding_constraint.h"
+#include "tests/support/check_vjp.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+const Mesh& two_by_four() {
+  static const Mesh mesh({{"x", 2}, {"y", 4}});
+  return mesh;
+}
+
+TEST(FullToShard, GivesTheShardRoundedUp) {
+  Tensor x = full_to_shard(input({7, 8}), Sharding(two_by_four(), P("y", "x")),
+                           AxisSet::all(two_by_four()));
+  EXPECT_EQ(x.shape(), (Shape{2, 4}));
+  EXPECT_EQ(varying(x), R"({"x", "y"})");
+  EXPECT_EQ(varying(full_to_shard(input({8}), Sharding(two_by_four(), P("y")),
+                                  AxisSet::all(two_by_four()))),
+            R"({"y"})");
+  Tensor back = recorded_vjp(x, x)[0];
+  EXPECT_EQ(varying(back), "full");
+  EXPECT_EQ(back.shape(), (Shape{7, 8}));
+}
+
+TEST(FullToShard, SpecsAreOfManualAxes) {
+  AxisSet y(two_by_four(), {"y"});
+  auto enter = [&](PartitionSpec spec) {
+    return [&, spec] { full_to_shard(input({8}), Sharding(two_by_four(), spec), y); };
+  };
+  EXPECT_TRUE(throws_error(enter(P("x")), ErrorCode::kInvalidArgument,
+                           {"[full_to_shard]", R"(split by {"x"}, the manual axes are {"y"})",
+                            "full_to_shard_test.cc:"}));
+  EXPECT_TRUE(throws_error(enter(P(open)), ErrorCode::kInvalidArgument, {"dimension 0 is open"}));
+  EXPECT_TRUE(throws_error(enter(P(AxisRef("y", 1, 2))), ErrorCode::kInvalidArgument,
+                           {"is a part of an axis"}));
+  EXPECT_TRUE(
+      throws_error(enter(P("y", none)), ErrorCode::kInvalidArgument, {"describes 2 dimensions"}));
+}
+
+TEST(FullToShard, IsNotEnteredTwice) {
+  Tensor x = local_input({2});
+  EXPECT_TRUE(throws_error(
+      [&] { full_to_shard(x, Sharding(two_by_four(), P("x")), AxisSet::all(two_by_four())); },
+      ErrorCode::kInvalidArgument, {"not entered twice", R"(manual over {"x", "y"})"}));
+}
+
+TEST(FullToShard, ConstraintsInsideAreOfTheOtherAxes) {
+  Tensor x =
+      full_to_shard(input({8, 8}), Sharding(two_by_four(), P("y")), AxisSet(two_by_four(), {"y"}));
+  Tensor marked = sharding_constraint(x, Sharding(two_by_four(), P(none, "x")));
+  EXPECT_EQ(varying(marked), R"({"y"})");
+  EXPECT_TRUE(throws_error([&] { sharding_constraint(x, Sharding(two_by_four(), P("y"))); },
+                           ErrorCode::kInvalidArgument,
+                           {R"(axis "y" is manual here)", "full_to_shard_test.cc:"}));
+  Mesh other({{"z", 8}});
+  EXPECT_TRUE(throws_error([&] { sharding_constraint(x, Sharding(other, P("z"))); },
+                           ErrorCode::kInvalidArgument, {"mesh<z=8>", "mesh<x=2, y=4>"}));
+}
+
+TEST(FullToShard, LocalAndFullValuesDoNotMeet) {
+  EXPECT_TRUE(throws_error([] { add(local_input({2}), input({2})); }, ErrorCode::kInvalidArgument,
+                           {"[add]", "operand 0", "operand 1", "is a full value"}));
+  EXPECT_EQ(varying(add(local_input({2}), 1.5)), R"({"x"})");
+}
+
+}  // namespace
+}  // namespace meshard

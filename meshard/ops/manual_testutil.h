@@ -1,0 +1,24 @@
+// What the tests of collectives share.
+#pragma once
+#include <string>
+
+#include "meshard/graph/annotation.h"
+#include "meshard/ops/full_to_shard.h"
+#include "meshard/ops/op_testutil.h"
+
+namespace meshard {
+
+/// A local value of `shape` inside all axes of mesh<x=2, y=2>, which varies over "x".
+inline Tensor local_input(Shape shape, DType dtype = DType::f32) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  Tensor full = input(shape.with(0, 2 * shape[0]), dtype);
+  return full_to_shard(full, Sharding(mesh, P("x")), AxisSet::all(mesh));
+}
+
+/// The axes that a local value varies over: `{"x"}`; of a full value `full`.
+inline std::string varying(const Tensor& tensor) {
+  const ManualAxes* place = manual_axes(tensor.value());
+  return place ? place->varying.to_string(place->mesh) : "full";
+}
+
+}  // namespace meshard

@@ -1,0 +1,76 @@
+#include "meshard/ops/vary.h"
+
+#include "meshard/graph/annotate.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/collective.h"
+#include "meshard/ops/composite/manual.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/full_to_shard.h"
+
+namespace meshard {
+namespace {
+
+AnnotationsPtr annotate_vary(const Node& node) {
+  const AxisList& axes = node.attributes_as<VaryAttributes>().axes;
+  const ManualAxes* place = manual_axes(node.operands()[0]);
+  if (!place) fail_at(node, "takes a local value, not the full ", node.operands()[0].type());
+  AxisSet more(place->mesh, axes, node.where());
+  if (!place->axes.contains(more))
+    fail_at(node, meshard::to_string(axes), " are not all manual here: the value is ", *place);
+  return annotations_of({place->mesh, place->axes, place->varying | more});
+}
+
+}  // namespace
+
+extern constinit const OpDef vary_op = {
+    .name = "vary",
+    .operands = "x",
+    .doc = "The same local value, counted as one that varies over these manual axes.",
+    .example =
+        "manual(Mesh({{\"x\", 1}}), P(), P(\"x\"), [](Tensor t) { return vary(t, \"x\"); "
+        "})(x)",
+    .infer = element_wise::infer_same,
+    .sharding_rule = element_wise::rule,
+    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          out[0] = call.cotangents[0];  // one on each device: who differentiates adds them up
+        },
+    .samples =
+        [](SampleSource& source) {
+          auto over = [](std::int64_t devices) {
+            return [devices](std::span<const Tensor> x) {
+              return manual(Mesh({{"x", devices}}), P(), P("x"),
+                            [](const Tensor& local) { return vary(local, "x"); })(x[0]);
+            };
+          };
+          return std::vector<OpSample>{
+              {"one device", {source.uniform(DType::f32, {4, 8})}, over(1)},
+              {"two devices", {source.uniform(DType::f32, {4, 8})}, over(2)},
+              {"f64", {source.uniform(DType::f64, {3, 4})}, over(2)},
+          };
+        },
+    .annotate = annotate_vary,
+    .parse_attributes = parse_attributes<VaryAttributes>,
+};
+
+Tensor vary(In x, const CollectiveAxes& axes) {
+  Tensor operand = collective::local_operand(vary_op, x);
+  const ManualAxes& place = *manual_axes(operand.value());
+  AxisSet more = AxisSet(place.mesh, axes.list(), effective_source(x.where)) - place.varying;
+  if (more.empty()) return operand;
+  return record(vary_op, make_attributes(VaryAttributes{more.of(place.mesh)}), {&operand}, x.where);
+}
+
+Tensor widened(const Tensor& x, const ManualAxes& place) {
+  Tensor local = x;
+  if (!manual_axes(x.value()))
+    local = full_to_shard(
+        In(x, x.where()),
+        Sharding::replicated(place.mesh, static_cast<std::size_t>(x.shape().rank())), place.axes);
+  AxisSet missing = place.varying - manual_axes(local.value())->varying;
+  return missing.empty() ? local : vary(In(local, x.where()), missing.of(place.mesh));
+}
+
+}  // namespace meshard

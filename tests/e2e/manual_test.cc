@@ -1,0 +1,370 @@
+// Manual functions and their collectives on real devices.
+#include "meshard/ops/composite/manual.h"
+
+#include <gmock/gmock.h>
+
+#include "meshard/explain/explain.h"
+#include "tests/support/devices.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using Manual = OnDevices;
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::Pointwise;
+
+const Mesh& ring() {
+  static const Mesh mesh({{"x", 4}});
+  return mesh;
+}
+const Mesh& grid() {
+  static const Mesh mesh({{"x", 2}, {"y", 4}});
+  return mesh;
+}
+
+TEST_F(Manual, EachDeviceSeesItsPart) {
+  auto f = manual(ring(), P("x"), P("x"), [](const Tensor& part) {
+    EXPECT_EQ(part.shape(), (Shape{2, 3}));
+    return part * (axis_index("x") + 1);
+  });
+  Tensor y = f(counting({8, 3}));
+  EXPECT_EQ(y.shape(), (Shape{8, 3}));
+  std::vector<float> expected = numbers(24);
+  for (std::size_t i = 0; i < 24; ++i) expected[i] *= static_cast<float>(i / 6 + 1);
+  EXPECT_THAT(y.to_vector<float>(), ElementsAreArray(expected));
+  ASSERT_TRUE(y.sharding());
+  EXPECT_TRUE(y.sharding()->is_equivalent_to(Sharding(ring(), P("x"), 2), 2));
+}
+
+TEST_F(Manual, EveryKindOfReduction) {
+  Tensor x = from_host(std::vector<float>{3, -2, 5, 4}, {4});
+  auto over = [&](ReduceKind kind) {
+    return manual(ring(), P("x"), P(),
+                  [kind](const Tensor& part) { return all_reduce(part, "x", kind); })(x)
+        .item<float>();
+  };
+  EXPECT_EQ(over(ReduceKind::kSum), 10);
+  EXPECT_EQ(over(ReduceKind::kProd), -120);
+  EXPECT_EQ(over(ReduceKind::kMax), 5);
+  EXPECT_EQ(over(ReduceKind::kMin), -2);
+  Tensor any = manual(ring(), P("x"), P(), [](const Tensor& part) {
+    return all_reduce(part > 4, "x", ReduceKind::kMax);
+  })(x);
+  EXPECT_TRUE(any.item<bool>());
+}
+
+TEST_F(Manual, ARingOfPermutesIsAnAllReduce) {
+  auto by_hand = manual(ring(), P("x"), P("x"), [](Tensor part) {
+    Tensor sum = part;
+    for (int step = 1; step < 4; ++step) {
+      part = ring_shift(part, "x");
+      sum = sum + part;
+    }
+    return sum;
+  });
+  auto whole = manual(ring(), P("x"), P("x"),
+                      [](const Tensor& part) { return vary(all_reduce(part, "x"), "x"); });
+  Tensor x = counting({8, 2});
+  EXPECT_EQ(by_hand(x).to_vector<float>(), whole(x).to_vector<float>());
+  EXPECT_EQ(jit(by_hand)(x).to_vector<float>(), whole(x).to_vector<float>());
+}
+
+TEST_F(Manual, GatherScatterAndExchange) {
+  Tensor x = counting({8, 4});
+  auto gathered = manual(ring(), P("x"), P(),
+                         [](const Tensor& part) { return all_gather_invariant(part, "x", 0); })(x);
+  EXPECT_THAT(gathered.to_vector<float>(), ElementsAreArray(numbers(32)));
+  // Each device gathers the whole and gives a quarter of the sum back: four times the rows.
+  auto scattered = manual(ring(), P("x"), P("x"), [](const Tensor& part) {
+    return reduce_scatter(all_gather(part, "x", 0), "x", 0);
+  })(x);
+  EXPECT_THAT(scattered.to_vector<float>(), ElementsAreArray(numbers(32, 0, 4)));
+  // Rows split become columns split, and back.
+  auto columns = manual(ring(), P("x"), P(none, "x"), [](const Tensor& part) {
+    EXPECT_EQ(part.shape(), (Shape{2, 4}));
+    Tensor exchanged = all_to_all(part, "x", 1, 0);
+    EXPECT_EQ(exchanged.shape(), (Shape{8, 1}));
+    return exchanged;
+  })(x);
+  EXPECT_THAT(columns.to_vector<float>(), ElementsAreArray(numbers(32)));
+  auto there_and_back = manual(ring(), P("x"), P("x"), [](const Tensor& part) {
+    return all_to_all(all_to_all(part, "x", 1, 0), "x", 0, 1);
+  })(x);
+  EXPECT_THAT(there_and_back.to_vector<float>(), ElementsAreArray(numbers(32)));
+  auto shifted = manual(ring(), P("x"), P("x"), [](const Tensor& part) {
+    return collective_permute(part, "x", {{0, 1}, {1, 2}});
+  })(counting({4}, 1));
+  EXPECT_THAT(shifted.to_vector<float>(), ElementsAre(0, 1, 2, 0));
+}
+
+TEST_F(Manual, MembersFollowTheOrderOfTheAxes) {
+  auto index = [](AxisList axes) {
+    return manual(grid(), SpecList{}, P("x", "y"),
+                  [axes] {
+                    return reshape(axis_index(axes), {1, 1});
+                  })()
+        .to_vector<std::int32_t>();
+  };
+  EXPECT_THAT(index({"x", "y"}), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(index({"y", "x"}), ElementsAre(0, 2, 4, 6, 1, 3, 5, 7));
+  EXPECT_THAT(index({AxisRef("y", 2, 2)}), ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
+  auto gathered = manual(grid(), P("x", "y"), P(), [](const Tensor& part) {
+    return all_gather_invariant(part, {"y", "x"}, 0);
+  })(counting({2, 4}));
+  EXPECT_THAT(gathered.to_vector<float>(), ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
+  // Over the minor half of "y": pairs of neighbours.
+  auto pairs = manual(grid(), P("x", "y"), P("x", "y"), [](const Tensor& part) {
+    return all_reduce(part, AxisRef("y", 2, 2));
+  })(counting({2, 4}));
+  EXPECT_THAT(pairs.to_vector<float>(), ElementsAre(1, 1, 5, 5, 9, 9, 13, 13));
+}
+
+// ---- Derivatives: those of the function written without a mesh.
+
+Tensor loss_of(const Tensor& w, const Tensor& x) { return mean(square(tanh(matmul(x, w)))); }
+
+TEST_F(Manual, ADataParallelStepByHandIsJits) {
+  Tensor w = counting({4, 3}, -6) / 12, x = counting({8, 4}, -16) / 16;
+  auto expected = jit(value_and_grad(loss_of))(w, x);
+  // By hand: each device differentiates its part, and the gradients are averaged. The weight is the
+  // same on all devices, so that its gradient is summed already.
+  auto step = manual(ring(), {P(), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
+    auto [loss, gradient] = value_and_grad(loss_of)(weight, part);
+    return std::pair(all_reduce(loss, "x") / 4, gradient / 4);
+  });
+  for (const auto& [loss, gradient] : {step(w, x), jit(step)(w, x)}) {
+    EXPECT_NEAR(loss.item<float>(), expected.first.item<float>(), 1e-6);
+    EXPECT_THAT(gradient.to_vector<float>(),
+                Pointwise(FloatNear(1e-6f), expected.second.to_vector<float>()));
+  }
+}
+
+TEST_F(Manual, GradientsPassThrough) {
+  Tensor w = counting({4, 4}, -8) / 12, x = counting({8, 4}, -16) / 16;
+  auto check = [&](auto f) {
+    auto expected = value_and_grad<0, 1>(loss_of)(w, x);
+    auto got = jit(value_and_grad<0, 1>(f))(w, x);
+    EXPECT_NEAR(got.first.template item<float>(), expected.first.template item<float>(), 1e-6);
+    EXPECT_THAT(
+        std::get<0>(got.second).template to_vector<float>(),
+        Pointwise(FloatNear(1e-6f), std::get<0>(expected.second).template to_vector<float>()));
+    EXPECT_THAT(
+        std::get<1>(got.second).template to_vector<float>(),
+        Pointwise(FloatNear(1e-6f), std::get<1>(expected.second).template to_vector<float>()));
+  };
+  {
+    SCOPED_TRACE("batch split, weight whole");
+    check(manual(ring(), {P(), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
+      return all_reduce(loss_of(weight, part), "x") / 4;
+    }));
+  }
+  {
+    SCOPED_TRACE("weight gathered where it is used");
+    check(manual(ring(), {P("x"), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
+      return all_reduce(loss_of(all_gather(weight, "x", 0), part), "x") / 4;
+    }));
+  }
+  {
+    SCOPED_TRACE("weight gathered, equal everywhere");
+    check(manual(ring(), {P("x"), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
+      return all_reduce(loss_of(all_gather_invariant(weight, "x", 0), part), "x") / 4;
+    }));
+  }
+  {
+    SCOPED_TRACE("contraction split");
+    check(manual(ring(), {P("x"), P(none, "x")}, P(), [](const Tensor& weight, const Tensor& part) {
+      return mean(square(tanh(all_reduce(matmul(part, weight), "x"))));
+    }));
+  }
+  {
+    SCOPED_TRACE("contraction split, rows scattered");
+    check(manual(ring(), {P("x"), P(none, "x")}, P(), [](const Tensor& weight, const Tensor& part) {
+      Tensor rows = reduce_scatter(matmul(part, weight), "x", 0);
+      return all_reduce(mean(square(tanh(rows))), "x") / 4;
+    }));
+  }
+  {
+    SCOPED_TRACE("columns exchanged for rows");
+    check(manual(ring(), {P(), P(none, "x")}, P(), [](const Tensor& weight, const Tensor& part) {
+      return all_reduce(loss_of(weight, all_to_all(part, "x", 0, 1)), "x") / 4;
+    }));
+  }
+  {
+    SCOPED_TRACE("weights around the ring");
+    check(manual(ring(), {P(none, "x"), P()}, P(), [](Tensor weight, const Tensor& whole) {
+      Tensor sum = zeros({});
+      for (int step = 0; step < 4; ++step) {
+        sum = sum + mean(square(tanh(matmul(whole, weight))));
+        weight = ring_shift(weight, "x");
+      }
+      return all_reduce(sum, "x") / 16;
+    }));
+  }
+}
+
+TEST_F(Manual, SecondDerivativesToo) {
+  Tensor x = counting({4}, 1);
+  auto cubed = [](const Tensor& t) { return sum(t * t * t); };
+  auto by_hand = manual(ring(), P("x"), P(), [](const Tensor& part) {
+    return all_reduce(sum(part * part * part), "x");
+  });
+  auto second = [&](auto f) {
+    return grad([f](const Tensor& t) { return sum(square(grad(f)(t))); })(x)
+        .template to_vector<float>();
+  };
+  EXPECT_EQ(second(by_hand), second(cubed));
+}
+
+TEST_F(Manual, TheOperandOfAProductOrAMaximumIsFound) {
+  Tensor x = from_host(std::vector<float>{3, 0, 5, 5}, {4});
+  auto gradient = [&](ReduceKind kind) {
+    return grad(manual(ring(), P("x"), P(),
+                       [kind](const Tensor& part) { return sum(all_reduce(part, "x", kind)); }))(x)
+        .to_vector<float>();
+  };
+  EXPECT_THAT(gradient(ReduceKind::kProd), ElementsAre(0, 75, 0, 0));
+  EXPECT_THAT(gradient(ReduceKind::kMax), ElementsAre(0, 0, 0.5f, 0.5f));
+}
+
+TEST_F(Manual, NumbersOfTheFunctionAreDifferentiatedWithThePartsOfAll) {
+  // A tensor of rank 0 may be captured; every device uses it.
+  Tensor x = counting({4}, 1);
+  auto f = [&](const Tensor& scale) {
+    return manual(ring(), P("x"), P(),
+                  [scale](const Tensor& part) { return all_reduce(sum(part * scale), "x"); })(x);
+  };
+  EXPECT_EQ(grad(f)(from_host(HostArray::scalar(2.0f))).item<float>(), 10);
+}
+
+// ---- Regions.
+
+TEST_F(Manual, PaddingIsZeroAndCutOff) {
+  Tensor x = counting({7}, 1);
+  auto doubled = manual(ring(), P("x"), P("x"),
+                        [](const Tensor& part) {
+                          EXPECT_EQ(part.shape(), (Shape{2}));
+                          return part * 2;
+                        },
+                        {.out_shapes = {{7}}});
+  EXPECT_THAT(doubled(x).to_vector<float>(), ElementsAreArray(numbers(7, 2, 2)));
+  auto total =
+      manual(ring(), P("x"), P(), [](const Tensor& part) { return all_reduce(sum(part), "x"); });
+  EXPECT_EQ(total(x).item<float>(), 28);
+  EXPECT_THAT(grad(total)(x).to_vector<float>(), ElementsAreArray(numbers(7, 1, 0)));
+  EXPECT_THAT(grad([&](const Tensor& t) { return sum(doubled(t) * t); })(x).to_vector<float>(),
+              ElementsAreArray(numbers(7, 4, 4)));
+}
+
+TEST_F(Manual, SomeAxesMayBeLeftToTheCompiler) {
+  Tensor x = mark_sharding(counting({8, 4}), grid(), P("x", "y"));
+  auto f = manual(grid(), P("x"), P(),
+                  [](const Tensor& part) {
+                    EXPECT_EQ(part.shape(), (Shape{4, 4}));
+                    Tensor laid_out =
+                        sharding_constraint(tanh(part / 32), Sharding(grid(), P(none, "y")));
+                    return all_reduce(sum(laid_out, 0), "x");
+                  },
+                  {.axes = {"x"}});
+  std::vector<float> expected = sum(tanh(counting({8, 4}) / 32), 0).to_vector<float>();
+  EXPECT_THAT(f(x).to_vector<float>(), Pointwise(FloatNear(1e-5f), expected));
+  EXPECT_THAT(jit(f)(x).to_vector<float>(), Pointwise(FloatNear(1e-5f), expected));
+}
+
+TEST_F(Manual, SeveralRegionsWithFullValuesBetween) {
+  auto program = [](const Tensor& x) {
+    auto doubled = manual(grid(), P("y"), P("y"), [](const Tensor& part) { return part * 2; });
+    auto summed = manual(grid(), P(axes("x", "y")), P(), [](const Tensor& part) {
+      return all_reduce(part, {"x", "y"});
+    });
+    return summed(x) + sum(doubled(x));
+  };
+  EXPECT_EQ(jit(program)(counting({8})).item<float>(), 28 + 56);
+  auto twice = [](const Tensor& x) {
+    auto f = manual(grid(), P("x"), P("x"),
+                    [](const Tensor& part) { return part - all_reduce(part, "x") / 2; });
+    Tensor first = f(x);
+    return f(first * first) + first;
+  };
+  std::vector<float> x{1, 2, 5, 8}, expected;
+  std::vector<float> first{-2, -3, 2, 3}, square{4, 9, 4, 9};
+  for (std::size_t i = 0; i < 4; ++i)
+    expected.push_back(square[i] - (square[i % 2] + square[i % 2 + 2]) / 2 + first[i]);
+  EXPECT_THAT(twice(from_host(x, {4})).to_vector<float>(), ElementsAreArray(expected));
+  EXPECT_THAT(jit(twice)(from_host(x, {4})).to_vector<float>(), ElementsAreArray(expected));
+}
+
+TEST_F(Manual, LocalValuesGoFromOneRegionToALaterOne) {
+  Tensor x = counting({8});
+  Tensor local = enable_manual_sharding(x, ring(), P("x"));
+  EXPECT_EQ(local.shape(), (Shape{2}));
+  Tensor number = sum(local);  // of rank 0, another on each device
+  Tensor full = disable_manual_sharding(local * 2, ring(), P("x"), {8});
+  Tensor again = enable_manual_sharding(full * full, ring(), P("x"));
+  Tensor y = disable_manual_sharding(again + local + number, ring(), P("x"), {8});
+  std::vector<float> expected;
+  for (int i = 0; i < 8; ++i)
+    expected.push_back(static_cast<float>(4 * i * i + i + (i / 2) * 4 + 1));
+  EXPECT_THAT(y.to_vector<float>(), ElementsAreArray(expected));
+}
+
+TEST_F(Manual, RunsOnAnyDevices) {
+  Mesh odd({{"x", 4}}, {7, 5, 6, 4});
+  auto f = [](const Mesh& mesh) {
+    return manual(mesh, P("x"), P("x"),
+                  [](const Tensor& part) { return ring_shift(part, "x") + axis_index("x") * 10; });
+  };
+  EXPECT_THAT(f(odd)(counting({4})).to_vector<float>(), ElementsAre(3, 10, 21, 32));
+  Mesh pair({{"x", 2}}, {1, 5});
+  EXPECT_THAT(f(pair)(counting({2})).to_vector<float>(), ElementsAre(1, 10));
+  Mesh alone({{"x", 1}}, {3});
+  EXPECT_THAT(f(alone)(counting({2})).to_vector<float>(), ElementsAre(0, 1));
+  // Devices in another order than the program numbers them.
+  Mesh back({{"x", 4}}, {4, 6, 5, 7});
+  Tensor marked = mark_sharding(counting({4}), odd, P("x"));
+  EXPECT_THAT(jit(f(back))(marked).to_vector<float>(), ElementsAre(3, 10, 21, 32));
+}
+
+TEST_F(Manual, DerivedMeshes) {
+  Mesh flat = grid().flatten("all");
+  auto total =
+      manual(flat, P("all"), P(), [](const Tensor& part) { return all_reduce(part, "all"); });
+  EXPECT_EQ(total(counting({8})).item<float>(), 28);
+  Mesh split = grid().unflatten("y", {{"a", 2}, {"b", 2}});
+  auto partly = manual(split, P("a"), P(), [](const Tensor& part) { return all_reduce(part, "a"); },
+                       {.axes = {"a"}});
+  EXPECT_THAT(partly(counting({4})).to_vector<float>(), ElementsAre(2, 4));
+  auto sliced =
+      manual(grid()["y"], P("y"), P(), [](const Tensor& part) { return all_reduce(part, "y"); });
+  EXPECT_THAT(sliced(counting({8})).to_vector<float>(), ElementsAre(12, 16));
+}
+
+TEST_F(Manual, TheReportNamesTheUsersLine) {
+  unsigned line = 0;
+  auto f = jit(manual(ring(), P("x"), P(), [&](const Tensor& part) {
+    line = __LINE__ + 1;
+    return all_reduce(part, "x");
+  }));
+  f(counting({8}));
+  EXPECT_THAT(explain(f).to_string(), HasSubstr(cat("manual_test.cc:", line)));
+}
+
+// ---- Errors.
+
+TEST_F(Manual, LocalValuesAreNotRead) {
+  Tensor local = enable_manual_sharding(counting({8}), ring(), P("x"));
+  EXPECT_TRUE(throws_error([&] { local.to_host(); }, ErrorCode::kFailedPrecondition,
+                           {"manual over {\"x\"}", "manual_test.cc:"}));
+  EXPECT_TRUE(throws_error([&] { (local * 2).item<float>(); }, ErrorCode::kFailedPrecondition,
+                           {"manual over {\"x\"}"}));
+  EXPECT_THAT(local.placement(), HasSubstr("manual"));
+  auto leak = jit([](const Tensor& x) { return enable_manual_sharding(x, ring(), P("x")); });
+  EXPECT_TRUE(throws_error([&] { leak(counting({8})); }, ErrorCode::kInvalidArgument,
+                           {"cannot return a local value", "manual_test.cc:"}));
+}
+
+}  // namespace
+}  // namespace meshard
