@@ -1,0 +1,84 @@
+#include "meshard/topology/board_order.h"
+
+#include <algorithm>
+
+#include "meshard/topology/physical_grid.h"
+
+namespace meshard {
+namespace {
+
+using Order = std::vector<std::size_t>;
+
+// Places on a board; chips count x fastest, then y.
+const Order& ring_of_2x2_with_two_cores() {
+  static const Order order = {0, 1, 2, 3, 6, 7, 4, 5};
+  return order;
+}
+const Order& ring_of_2x2() {
+  static const Order order = {0, 1, 3, 2};
+  return order;
+}
+const Order& rows_of_2x4() {
+  static const Order order = {0, 1, 2, 3, 7, 6, 5, 4};
+  return order;
+}
+const Order& ring_of_4x4() {
+  static const Order order = {0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4};
+  return order;
+}
+
+using Devices = std::vector<DeviceAttributes>;
+
+// The ids of one board after another, each in this order.
+std::vector<std::int64_t> board_by_board(const Devices& devices, const Order& order) {
+  std::vector<std::int64_t> ids;
+  for (std::size_t first = 0; first < devices.size(); first += order.size())
+    for (std::size_t place : order) ids.push_back(devices[first + place].id);
+  return ids;
+}
+
+std::vector<std::int64_t> as_listed(const Devices& devices) {
+  return board_by_board(devices, {0});
+}
+
+std::optional<std::vector<std::int64_t>> two_core_order(const Devices& devices, IntView shape) {
+  const Order& ring = ring_of_2x2_with_two_cores();
+  if (devices.size() == ring.size() || (!shape.empty() && shape.back() == 8))
+    return board_by_board(devices, ring);
+  return as_listed(devices);
+}
+
+std::optional<std::vector<std::int64_t>> flat_chip_order(Devices devices, IntView shape) {
+  IntVector end;  // boards that do not begin at the origin have no order of their own
+  for (CoordinateBox box = box_of(devices); end.size() < box.low.size();)
+    end.push_back(box.low[end.size()] + box.size[end.size()]);
+  std::stable_sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
+    return std::lexicographical_compare(a.coords.rbegin(), a.coords.rend(), b.coords.rbegin(),
+                                        b.coords.rend());
+  });
+  auto board = [&](std::int64_t x, std::int64_t y) {
+    return end == IntVector{x, y, 1} && std::ssize(devices) == x * y;
+  };
+  if (board(2, 2)) return board_by_board(devices, ring_of_2x2());
+  if (board(2, 4)) return board_by_board(devices, rows_of_2x4());
+  bool one_axis = std::find(shape.begin(), shape.end(), std::ssize(devices)) != shape.end();
+  if (board(4, 4) && one_axis) return board_by_board(devices, ring_of_4x4());
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> board_order(std::span<const DeviceAttributes> devices,
+                                                     IntView shape) {
+  const std::string& kind = devices.front().kind;
+  Devices list(devices.begin(), devices.end());
+  if (kind == "TPU v2" || kind == "TPU v3") return two_core_order(list, shape);
+  if (kind == "TPU7x" && (list.size() == 8 || list.size() == 16))
+    return board_by_board(list, ring_of_2x2_with_two_cores());
+  bool has_coords = !devices.front().coords.empty();
+  if (has_coords && (kind == "TPU v5 lite" || kind == "TPU v6 lite"))
+    return flat_chip_order(std::move(list), shape);
+  return std::nullopt;
+}
+
+}  // namespace meshard

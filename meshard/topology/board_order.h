@@ -1,0 +1,22 @@
+// Orders of the devices on small boards of known TPUs.
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "meshard/topology/device_attributes.h"
+
+namespace meshard {
+
+/// The devices in the order that JAX 0.10 gives boards of known kinds, whatever the axes: ids in
+/// mesh order. None if it has no such order for these devices and this shape.
+///
+/// - TPU v2, v3: eight devices, or an innermost axis of eight: rings over boards of 2 x 2 chips
+///   with two devices each; all other numbers as they are listed.
+/// - TPU 7x: the same rings for eight and sixteen devices.
+/// - TPU v5e, v6e: a ring over 2 x 2 and 4 x 4 chips (the latter for one axis only), two rows for
+///   2 x 4 chips.
+std::optional<std::vector<std::int64_t>> board_order(std::span<const DeviceAttributes> devices,
+                                                     IntView shape);
+
+}  // namespace meshard

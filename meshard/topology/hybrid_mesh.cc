@@ -1,0 +1,115 @@
+#include "meshard/topology/hybrid_mesh.h"
+
+#include "meshard/topology/board_order.h"
+#include "meshard/topology/contiguous_grid.h"
+#include "meshard/topology/physical_grid.h"
+
+namespace meshard {
+namespace {
+
+using Devices = std::vector<DeviceAttributes>;
+
+std::int64_t places_in(IntView shape) {
+  std::int64_t product = 1;
+  for (std::int64_t size : shape) product *= size;
+  return product;
+}
+
+// On chips with several devices, whole directions alone would refuse most shapes.
+AxisSplit split_of(const PhysicalGrid& grid, const Devices& devices, AxisSplit wanted) {
+  bool cores_count_as_others = !grid.has_cores || devices.front().kind == "TPU7x";
+  return cores_count_as_others ? wanted : AxisSplit::kWhereNeeded;
+}
+
+// The ids of a granule's devices in the order of a mesh of this shape.
+std::vector<std::int64_t> ids_in_granule(const Devices& devices, IntView shape,
+                                         const HybridOptions& options, SourceLocation where) {
+  if (places_in(shape) != std::ssize(devices))
+    throw_invalid(where, "[topology] a mesh of ", join(shape, " x "), " needs ", places_in(shape),
+                  " devices, there are ", devices.size());
+  if (auto ids = board_order(devices, shape)) return *std::move(ids);
+  PhysicalGrid grid = physical_grid(devices, where);
+  if (options.contiguous_processes) grid = contiguous_grid(grid, shape, where);
+  TorusAssignment assignment =
+      assign_torus(grid.shape, shape, split_of(grid, devices, options.split), where);
+  return in_mesh_order(grid.ids, assignment, grid.shape);
+}
+
+void check_outer(const Topology& topology, const std::vector<Devices>& granules, IntView inner,
+                 IntView outer, const HybridOptions& options, SourceLocation where) {
+  bool by_slice = options.granule == Granule::kSlice;
+  std::string_view what = by_slice ? "slices" : "processes";
+  std::int64_t count = std::ssize(granules);
+  if (inner.size() != outer.size())
+    throw_invalid(where, "[topology] ", inner.size(), " inner sizes (", join(inner, ", "), "), ",
+                  outer.size(), " outer sizes (", join(outer, ", "), ")");
+  if (places_in(outer) == count) return;
+  if (by_slice && count == 1 && !topology.devices().front().slice_index)
+    throw_invalid(where, "[topology] the outer shape ", join(outer, " x "),
+                  " needs several slices, the devices have no slice index");
+  if (places_in(outer) == 1)
+    throw_invalid(where, "[topology] there are ", count, ' ', what, ", and no outer shape");
+  throw_invalid(where, "[topology] the outer shape ", join(outer, " x "), " needs ",
+                places_in(outer), ' ', what, ", there are ", count);
+}
+
+// Meshes of equal shape side by side, as the outer shape says: axis i of the result has the index
+// outer * inner[i] + inner.
+std::vector<std::int64_t> joined(const std::vector<std::vector<std::int64_t>>& meshes,
+                                 IntView inner, IntView outer) {
+  // Modes of (granule, position in granule), axis by axis.
+  struct Mode {
+    std::int64_t size, granule_step, position_step;
+  };
+  std::vector<Mode> modes(2 * inner.size());
+  std::int64_t granule_step = 1, position_step = 1;
+  for (std::size_t axis = inner.size(); axis-- > 0;) {
+    modes[2 * axis] = {outer[axis], granule_step, 0};
+    modes[2 * axis + 1] = {inner[axis], 0, position_step};
+    granule_step *= outer[axis];
+    position_step *= inner[axis];
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> places = {{0, 0}};
+  for (const Mode& mode : modes) {
+    if (mode.size == 1) continue;
+    std::vector<std::pair<std::int64_t, std::int64_t>> next;
+    next.reserve(places.size() * static_cast<std::size_t>(mode.size));
+    for (auto [granule, position] : places)
+      for (std::int64_t i = 0; i < mode.size; ++i)
+        next.emplace_back(granule + i * mode.granule_step, position + i * mode.position_step);
+    places = std::move(next);
+  }
+  std::vector<std::int64_t> ids;
+  ids.reserve(places.size());
+  for (auto [granule, position] : places)
+    ids.push_back(meshes[static_cast<std::size_t>(granule)][static_cast<std::size_t>(position)]);
+  return ids;
+}
+
+}  // namespace
+
+Mesh hybrid_mesh(const Topology& topology, IntView inner, IntView outer, const MaybeNames& names,
+                 const HybridOptions& options, SourceLocation where) {
+  std::vector<Devices> granules = granules_of(topology, options.granule);
+  IntVector ones(inner.size(), 1);
+  IntView all_outer = outer.empty() ? IntView(ones) : outer;
+  check_outer(topology, granules, inner, all_outer, options, where);
+  IntVector sizes;
+  for (std::size_t axis = 0; axis < inner.size(); ++axis)
+    sizes.push_back(inner[axis] * all_outer[axis]);
+  std::vector<MeshAxis> axes = mesh_axes(sizes, names, where);
+  check_mesh_axes(axes, where);
+  std::vector<std::vector<std::int64_t>> meshes;
+  for (const Devices& devices : granules)
+    meshes.push_back(ids_in_granule(devices, inner, options, where));
+  return Mesh(std::move(axes), joined(meshes, inner, all_outer), where);
+}
+
+Mesh torus_mesh(const Topology& topology, IntView shape, const MaybeNames& names,
+                const HybridOptions& options, SourceLocation where) {
+  std::vector<MeshAxis> axes = mesh_axes(shape, names, where);
+  check_mesh_axes(axes, where);
+  return Mesh(std::move(axes), ids_in_granule(topology.devices(), shape, options, where), where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,61 @@
+#include "meshard/topology/physical_grid.h"
+
+#include <algorithm>
+
+#include "meshard/base/error.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::int64_t kEmptyPlace = -1;
+
+std::int64_t place_in(const PhysicalGrid& grid, const IntVector& low,
+                      const DeviceAttributes& device) {
+  std::int64_t place = 0;
+  for (std::size_t k = 0; k < low.size(); ++k)
+    place = place * grid.shape[k] + device.coords[k] - low[k];
+  return grid.has_cores ? place * grid.shape.back() + device.core_on_chip : place;
+}
+
+[[noreturn]] void grid_error(SourceLocation where, std::string what) {
+  throw Error(ErrorCode::kFailedPrecondition, "[topology] " + std::move(what), where);
+}
+
+}  // namespace
+
+CoordinateBox box_of(std::span<const DeviceAttributes> devices) {
+  IntVector low = devices.front().coords, high = low;
+  for (const DeviceAttributes& device : devices)
+    for (std::size_t k = 0; k < low.size(); ++k) {
+      low[k] = std::min(low[k], device.coords[k]);
+      high[k] = std::max(high[k], device.coords[k]);
+    }
+  for (std::size_t k = 0; k < low.size(); ++k) high[k] += 1 - low[k];
+  return {low, high};
+}
+
+PhysicalGrid physical_grid(std::span<const DeviceAttributes> devices, SourceLocation where) {
+  if (devices.front().coords.empty()) grid_error(where, "the devices have no coordinates");
+  CoordinateBox box = box_of(devices);
+  PhysicalGrid grid{box.size, {}, false};
+  std::int64_t cores = 1, places = 1;
+  for (const DeviceAttributes& device : devices) cores = std::max(cores, device.core_on_chip + 1);
+  if (cores > 1) {
+    grid.has_cores = true;
+    grid.shape.push_back(cores);
+  }
+  for (std::int64_t size : grid.shape) places *= size;
+  if (places != std::ssize(devices))
+    grid_error(where, cat(devices.size(), " devices do not fill a grid of ",
+                          join(grid.shape, " x "), " places"));
+  grid.ids.assign(devices.size(), kEmptyPlace);
+  for (const DeviceAttributes& device : devices) {
+    std::int64_t& id = grid.ids[static_cast<std::size_t>(place_in(grid, box.low, device))];
+    if (id != kEmptyPlace)
+      grid_error(where, cat("devices ", id, " and ", device.id, " are at one place of the grid"));
+    id = device.id;
+  }
+  return grid;
+}
+
+}  // namespace meshard

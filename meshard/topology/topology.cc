@@ -1,0 +1,74 @@
+#include "meshard/topology/topology.h"
+
+#include <algorithm>
+#include <map>
+
+#include "meshard/base/error.h"
+#include "meshard/topology/physical_grid.h"
+
+namespace meshard {
+namespace {
+
+void check_device(const DeviceAttributes& device, std::size_t coordinates, SourceLocation where) {
+  if (device.coords.size() != coordinates)
+    throw_invalid(where, "[topology] device ", device, " has ", device.coords.size(),
+                  " coordinates, the first device ", coordinates);
+  bool negative = device.id < 0 || device.process_index < 0 || device.core_on_chip < 0 ||
+                  device.slice_index.value_or(0) < 0;
+  if (negative) throw_invalid(where, "[topology] device ", device, " has a negative index");
+}
+
+void check_devices(const std::vector<DeviceAttributes>& devices, SourceLocation where) {
+  if (devices.empty()) throw_invalid(where, "[topology] there is no device");
+  std::vector<std::int64_t> ids;
+  for (const DeviceAttributes& device : devices) {
+    check_device(device, devices.front().coords.size(), where);
+    ids.push_back(device.id);
+  }
+  std::sort(ids.begin(), ids.end());
+  if (auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end())
+    throw_invalid(where, "[topology] device ", *twice, " is listed twice");
+}
+
+// The size that a direction must be a multiple of to be closed; none if the kind is not known.
+// TPU system architecture, https://docs.cloud.google.com/tpu/docs/system-architecture-tpu-vm.
+std::optional<std::int64_t> closing_multiple(std::string_view kind) {
+  for (std::string_view torus : {"TPU v4", "TPU v5", "TPU v5p", "TPU7x"})
+    if (kind == torus) return 4;
+  for (std::string_view grid : {"TPU v5 lite", "TPU v5e", "TPU v6 lite", "TPU v6e"})
+    if (kind == grid) return 16;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Topology::Topology(std::vector<DeviceAttributes> devices, SourceLocation where)
+    : devices_(std::move(devices)) {
+  check_devices(devices_, where);
+  std::optional<std::int64_t> multiple = closing_multiple(kind());
+  if (!multiple) return;
+  wrap_.emplace();
+  for (std::int64_t size : extent()) wrap_->push_back(size % *multiple == 0);
+}
+
+Topology::Topology(std::vector<DeviceAttributes> devices, Wrap wrap, SourceLocation where)
+    : devices_(std::move(devices)), wrap_(std::move(wrap)) {
+  check_devices(devices_, where);
+  if (wrap_->size() != devices_.front().coords.size())
+    throw_invalid(where, "[topology] ", wrap_->size(), " values of wrap for ",
+                  devices_.front().coords.size(), " coordinates");
+}
+
+IntVector Topology::extent() const { return box_of(devices_).size; }
+
+std::vector<std::vector<DeviceAttributes>> granules_of(const Topology& topology, Granule granule) {
+  std::map<std::int64_t, std::vector<DeviceAttributes>> by_index;
+  for (const DeviceAttributes& device : topology.devices())
+    by_index[granule == Granule::kProcess ? device.process_index : device.slice_index.value_or(-1)]
+        .push_back(device);
+  std::vector<std::vector<DeviceAttributes>> granules;
+  for (auto& [index, devices] : by_index) granules.push_back(std::move(devices));
+  return granules;
+}
+
+}  // namespace meshard

@@ -1,0 +1,108 @@
+#include "meshard/topology/tpu_topology.h"
+
+#include "meshard/layout/text_scanner.h"
+
+namespace meshard {
+namespace {
+
+struct TpuFamily {
+  std::string_view name, kind;
+  std::size_t directions;
+  std::int64_t cores;  // devices of a chip
+};
+
+constexpr TpuFamily kTpuFamilies[] = {
+    {"v2", "TPU v2", 2, 2},      {"v3", "TPU v3", 2, 2}, {"v4", "TPU v4", 3, 2},
+    {"v5e", "TPU v5 lite", 2, 1}, {"v5p", "TPU v5", 3, 1}, {"v6e", "TPU v6 lite", 2, 1},
+    {"tpu7x", "TPU7x", 3, 2},
+};
+
+constexpr std::int64_t kFirstIdStep = 100000;  // between slices
+constexpr std::int64_t kMostDevices = std::int64_t{1} << 24;
+constexpr std::int64_t kBoardSide = 2;  // chips of a process in x and y
+
+struct TpuSlices {
+  const TpuFamily* family = nullptr;
+  std::int64_t size[3] = {1, 1, 1};
+  std::int64_t cores = 1;
+  std::int64_t slices = 1;
+
+  std::int64_t devices() const { return size[0] * size[1] * size[2] * cores; }
+};
+
+const TpuFamily& read_family(TextScanner& scanner) {
+  std::string name = scanner.identifier();
+  std::string known;
+  for (const TpuFamily& family : kTpuFamilies) {
+    if (family.name == name) return family;
+    append(known, cat(known.empty() ? "" : ", ", family.name));
+  }
+  scanner.fail(cat("no TPU is called `", name, "`; there are ", known));
+}
+
+std::int64_t read_size(TextScanner& scanner, std::int64_t most) {
+  std::int64_t size = scanner.integer();
+  if (size < 1 || size > most) scanner.fail(cat("a size is 1 to ", most, ", not ", size));
+  return size;
+}
+
+TpuSlices read_slices(TextScanner& scanner) {
+  TpuSlices tpu;
+  tpu.family = &read_family(scanner);
+  tpu.cores = tpu.family->cores;
+  scanner.expect(":");
+  std::int64_t room = kMostDevices / tpu.cores;
+  for (std::size_t k = 0; k < tpu.family->directions; ++k) {
+    if (k > 0) scanner.expect("x");
+    tpu.size[k] = read_size(scanner, room);
+    room /= tpu.size[k];
+    if (k < 2 && tpu.size[k] != 1 && tpu.size[k] % kBoardSide != 0)
+      scanner.fail(cat("processes drive 2 x 2 chips, which do not fill a row of ", tpu.size[k]));
+  }
+  if (scanner.accept("*")) tpu.slices = read_size(scanner, room);
+  if (scanner.accept("/megacore")) {
+    if (tpu.family->name != "v4") scanner.fail("only a v4 has a megacore form");
+    tpu.cores = 1;
+  }
+  if (tpu.slices > 1 && tpu.devices() > kFirstIdStep)
+    scanner.fail(cat(tpu.devices(), " devices in one of several slices, at most ", kFirstIdStep));
+  return tpu;
+}
+
+// The devices of one process, at a corner of the grid.
+void list_board(const TpuSlices& tpu, std::int64_t slice, const std::int64_t (&corner)[3],
+                std::int64_t process, std::vector<DeviceAttributes>& devices) {
+  std::int64_t first = tpu.slices > 1 ? (slice + 1) * kFirstIdStep : 0;
+  for (std::int64_t y = corner[1]; y < std::min(corner[1] + kBoardSide, tpu.size[1]); ++y)
+    for (std::int64_t x = corner[0]; x < std::min(corner[0] + kBoardSide, tpu.size[0]); ++x)
+      for (std::int64_t core = 0; core < tpu.cores; ++core) {
+        std::int64_t chip = x + tpu.size[0] * (y + tpu.size[1] * corner[2]);
+        devices.push_back({.id = first + chip * tpu.cores + core,
+                           .process_index = process,
+                           .slice_index = {},
+                           .coords = {x, y, corner[2]},
+                           .core_on_chip = core,
+                           .kind = std::string(tpu.family->kind)});
+        if (tpu.slices > 1) devices.back().slice_index = slice;
+      }
+}
+
+Topology listed(const TpuSlices& tpu) {
+  std::vector<DeviceAttributes> devices;
+  devices.reserve(static_cast<std::size_t>(tpu.devices() * tpu.slices));
+  std::int64_t process = 0;
+  for (std::int64_t slice = 0; slice < tpu.slices; ++slice)
+    for (std::int64_t z = 0; z < tpu.size[2]; ++z)
+      for (std::int64_t y = 0; y < tpu.size[1]; y += kBoardSide)
+        for (std::int64_t x = 0; x < tpu.size[0]; x += kBoardSide)
+          list_board(tpu, slice, {x, y, z}, process++, devices);
+  return Topology(std::move(devices));
+}
+
+}  // namespace
+
+Result<Topology> tpu_topology(std::string_view name) {
+  return parse_whole("TPU", name, [](TextScanner& scanner) { return listed(read_slices(scanner)); });
+}
+
+}  // namespace meshard
