@@ -11,8 +11,11 @@ TEST(MeshBuilders, AxesWithoutNamesAreNumbered) {
   EXPECT_TRUE(axes_are_unnamed(mesh));
   EXPECT_FALSE(axes_are_unnamed(mesh.permute({"axis_1", "axis_0"})));
   EXPECT_EQ(Mesh(mesh_axes({2, 4}, MaybeNames({"a", "b"}))), Mesh({{"a", 2}, {"b", 4}}));
-  EXPECT_TRUE(throws_error([] { mesh_axes({2, 4}, MaybeNames({"a"})); },
-                           ErrorCode::kInvalidArgument, {"1 axis names (a) for 2 sizes (2, 4)"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        mesh_axes({2, 4}, MaybeNames({"a"}));
+      },
+      ErrorCode::kInvalidArgument, {"1 axis names (a) for 2 sizes (2, 4)"}));
 }
 
 TEST(MeshBuilders, OneAxisOverAllDevices) {
@@ -23,12 +26,21 @@ TEST(MeshBuilders, OneAxisOverAllDevices) {
 
 TEST(MeshBuilders, DevicesMustExist) {
   EXPECT_EQ(mesh_on(8, {{"a", 2}}, {7, 3}), Mesh({{"a", 2}}, {7, 3}));
-  EXPECT_TRUE(throws_error([] { mesh_on(2, {{"a", 4}}, {0, 1, 2, 3}); },
-                           ErrorCode::kInvalidArgument, {"4 devices are listed, there are 2"}));
-  EXPECT_TRUE(throws_error([] { mesh_on(8, {{"a", 2}}, {7, 8}); }, ErrorCode::kInvalidArgument,
-                           {"no device 8; devices are 0 to 7"}));
-  EXPECT_TRUE(throws_error([] { mesh_on(8, {{"a", 2}}, {-1, 3}); }, ErrorCode::kInvalidArgument,
-                           {"no device -1"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        mesh_on(2, {{"a", 4}}, {0, 1, 2, 3});
+      },
+      ErrorCode::kInvalidArgument, {"4 devices are listed, there are 2"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        mesh_on(8, {{"a", 2}}, {7, 8});
+      },
+      ErrorCode::kInvalidArgument, {"no device 8; devices are 0 to 7"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        mesh_on(8, {{"a", 2}}, {-1, 3});
+      },
+      ErrorCode::kInvalidArgument, {"no device -1"}));
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ std::string mesh_dict_text(const Mesh& mesh) {
     sizes.push_back(cat(axis.size));
     names.push_back(cat('\'', axis.name, '\''));
   }
-  return cat("{'device_ids': [", join(mesh.as_root().device_ids(), ", "), "], 'mesh_shape': ",
-             tuple_text(sizes),
+  return cat("{'device_ids': [", join(mesh.as_root().device_ids(), ", "),
+             "], 'mesh_shape': ", tuple_text(sizes),
              ", 'axis_names': ", axes_are_unnamed(mesh) ? "None" : tuple_text(names), "}");
 }
 

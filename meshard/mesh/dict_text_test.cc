@@ -34,11 +34,11 @@ TEST(MeshDictText, OtherSpellings) {
 }
 
 TEST(MeshDictText, Refused) {
-  for (const char* text : {"", "{}", "{'device_ids': [0]}", "{'ids': [0], 'mesh_shape': (1,)}",
-                           "{'device_ids': [0, 0], 'mesh_shape': (2,)}",
-                           "{'device_ids': [0], 'mesh_shape': (1,), 'axis_names': ('x', 'y')}",
-                           "{'device_ids': [0, 'mesh_shape': (1,)}",
-                           "{'device_ids': [0], 'mesh_shape': (1,)} 1"})
+  for (const char* text :
+       {"", "{}", "{'device_ids': [0]}", "{'ids': [0], 'mesh_shape': (1,)}",
+        "{'device_ids': [0, 0], 'mesh_shape': (2,)}",
+        "{'device_ids': [0], 'mesh_shape': (1,), 'axis_names': ('x', 'y')}",
+        "{'device_ids': [0, 'mesh_shape': (1,)}", "{'device_ids': [0], 'mesh_shape': (1,)} 1"})
     EXPECT_FALSE(parse_mesh_dict(text).ok()) << text;
 }
 

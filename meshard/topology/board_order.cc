@@ -37,9 +37,7 @@ std::vector<std::int64_t> board_by_board(const Devices& devices, const Order& or
   return ids;
 }
 
-std::vector<std::int64_t> as_listed(const Devices& devices) {
-  return board_by_board(devices, {0});
-}
+std::vector<std::int64_t> as_listed(const Devices& devices) { return board_by_board(devices, {0}); }
 
 std::optional<std::vector<std::int64_t>> two_core_order(const Devices& devices, IntView shape) {
   const Order& ring = ring_of_2x2_with_two_cores();

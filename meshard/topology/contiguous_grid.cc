@@ -36,9 +36,6 @@ PhysicalGrid reordered(const PhysicalGrid& grid, const std::size_t (&order)[3]) 
 }  // namespace
 
 PhysicalGrid contiguous_grid(const PhysicalGrid& grid, IntView shape, SourceLocation where) {
-  if (grid.has_cores)
-    throw Error(ErrorCode::kFailedPrecondition,
-                "[topology] contiguous processes need chips with one device each", where);
   IntVector sizes;
   for (std::int64_t size : shape)
     if (size != 1) sizes.push_back(size);

@@ -6,7 +6,7 @@ namespace meshard {
 
 /// The grid, with its directions in the order in which a mesh of `shape` has the 2 x 2 x 1 chips
 /// of each process together; JAX 0.10 knows the same few pairs of grid and shape.
-/// @error failed precondition: several devices on a chip; invalid argument: no order is known
+/// @error no order is known
 PhysicalGrid contiguous_grid(const PhysicalGrid& grid, IntView shape, SourceLocation where);
 
 }  // namespace meshard

@@ -15,10 +15,9 @@ std::int64_t places_in(IntView shape) {
   return product;
 }
 
-// On chips with several devices, whole directions alone would refuse most shapes.
-AxisSplit split_of(const PhysicalGrid& grid, const Devices& devices, AxisSplit wanted) {
-  bool cores_count_as_others = !grid.has_cores || devices.front().kind == "TPU7x";
-  return cores_count_as_others ? wanted : AxisSplit::kWhereNeeded;
+// The references know no directions of these grids; of TPU 7x they do.
+bool cores_are_an_extra(const PhysicalGrid& grid, const Devices& devices) {
+  return grid.has_cores && devices.front().kind != "TPU7x";
 }
 
 // The ids of a granule's devices in the order of a mesh of this shape.
@@ -29,9 +28,15 @@ std::vector<std::int64_t> ids_in_granule(const Devices& devices, IntView shape,
                   " devices, there are ", devices.size());
   if (auto ids = board_order(devices, shape)) return *std::move(ids);
   PhysicalGrid grid = physical_grid(devices, where);
+  bool extra = cores_are_an_extra(grid, devices);
+  if (options.contiguous_processes && extra)
+    throw Error(ErrorCode::kFailedPrecondition,
+                "[topology] contiguous processes need chips with one device each", where);
   if (options.contiguous_processes) grid = contiguous_grid(grid, shape, where);
+  // Whole directions alone would refuse most shapes on such grids.
+  AxisSplit split = extra ? AxisSplit::kWhereNeeded : options.split;
   TorusAssignment assignment =
-      assign_torus(grid.shape, shape, split_of(grid, devices, options.split), where);
+      assign_torus(grid.shape, shape, split, kTorusDirections + (grid.has_cores ? 1 : 0), where);
   return in_mesh_order(grid.ids, assignment, grid.shape);
 }
 

@@ -1,5 +1,6 @@
 #include "meshard/topology/torus_assignment.h"
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 
@@ -33,13 +34,13 @@ bool choose_whole(IntView physical, const std::vector<bool>& free, std::int64_t 
   return false;
 }
 
-std::optional<TorusAssignment> assign_whole(IntView physical, IntView logical) {
+std::optional<TorusAssignment> assign_whole(IntView physical, IntView logical, std::size_t most) {
   TorusAssignment assignment = nothing_taken(physical.size(), logical.size());
   std::vector<bool> free(physical.size(), true);
   for (std::size_t axis = logical.size(); axis-- > 0;) {
     Chosen chosen;
     bool found = false;
-    for (std::size_t count = physical.size(); count > 0 && !found; --count)
+    for (std::size_t count = std::min(most, physical.size()); count > 0 && !found; --count)
       found = choose_whole(physical, free, logical[axis], count, 0, chosen);
     if (!found && logical[axis] > 1) return std::nullopt;
     for (std::size_t k : chosen) {
@@ -114,11 +115,11 @@ TorusAssignment assign_split(IntView physical, IntView logical) {
 }  // namespace
 
 TorusAssignment assign_torus(IntView physical, IntView logical, AxisSplit split,
-                             SourceLocation where) {
+                             std::size_t most_whole, SourceLocation where) {
   for (std::int64_t size : logical)
     if (size < 1) throw_invalid(where, "[torus] an axis has size ", size);
   std::int64_t places = product_of(physical), positions = product_of(logical);
-  std::optional<TorusAssignment> whole = assign_whole(physical, logical);
+  std::optional<TorusAssignment> whole = assign_whole(physical, logical, most_whole);
   if (whole && places == positions) return *std::move(whole);
   if (whole)
     throw_invalid(where, "[torus] a mesh of ", join(logical, " x "), " leaves a part of the grid ",

@@ -22,6 +22,10 @@ struct TorusAssignment {
   friend bool operator==(const TorusAssignment&, const TorusAssignment&) = default;
 };
 
+/// How many whole directions an axis is tried on: those of a torus. JAX 0.10 tries one more where
+/// the devices of a chip are a direction.
+inline constexpr std::size_t kTorusDirections = 3;
+
 /// The assignment that JAX 0.10 (mesh_utils) and torch_xla 2.9 (HybridMesh) choose: the last axes
 /// first, each the first combination of whole directions, many before few, that has its size. If
 /// an axis finds none, kWhereNeeded begins anew with splitting: the last axes first, each takes
@@ -30,6 +34,7 @@ struct TorusAssignment {
 /// @error unimplemented: directions must be split, and may not; invalid argument: the sizes do not
 /// multiply to the same; a size is below 1.
 TorusAssignment assign_torus(IntView physical, IntView logical, AxisSplit split,
+                             std::size_t most_whole = kTorusDirections,
                              SourceLocation where = SourceLocation::current());
 
 /// The ids of a row-major physical grid in the order of a row-major mesh.

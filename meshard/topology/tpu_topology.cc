@@ -12,7 +12,7 @@ struct TpuFamily {
 };
 
 constexpr TpuFamily kTpuFamilies[] = {
-    {"v2", "TPU v2", 2, 2},      {"v3", "TPU v3", 2, 2}, {"v4", "TPU v4", 3, 2},
+    {"v2", "TPU v2", 2, 2},       {"v3", "TPU v3", 2, 2},  {"v4", "TPU v4", 3, 2},
     {"v5e", "TPU v5 lite", 2, 1}, {"v5p", "TPU v5", 3, 1}, {"v6e", "TPU v6 lite", 2, 1},
     {"tpu7x", "TPU7x", 3, 2},
 };
@@ -102,7 +102,8 @@ Topology listed(const TpuSlices& tpu) {
 }  // namespace
 
 Result<Topology> tpu_topology(std::string_view name) {
-  return parse_whole("TPU", name, [](TextScanner& scanner) { return listed(read_slices(scanner)); });
+  return parse_whole("TPU", name,
+                     [](TextScanner& scanner) { return listed(read_slices(scanner)); });
 }
 
 }  // namespace meshard

@@ -21,9 +21,19 @@ std::vector<std::filesystem::path> json_files(const std::filesystem::path& folde
   return files;
 }
 
-/// The cases of a golden file: the file itself, or its field `cases`.
-const Json& cases_of(const Json& content) {
-  return content.is_object() && content.contains("cases") ? content.at("cases") : content;
+/// The cases of a golden file: the file itself, or its field `cases`, or an object of named ones
+/// beside `meta`, whose names become their `id`.
+Json cases_of(Json content) {
+  if (!content.is_object()) return content;
+  if (content.contains("cases")) return std::move(content.at("cases"));
+  Json cases;
+  for (auto& [field, named] : content.items())
+    if (field != "meta" && named.is_object())
+      for (auto& [id, fields] : named.items()) {
+        fields["id"] = id;
+        cases.push_back(std::move(fields));
+      }
+  return cases;
 }
 
 bool is_skipped(const Json& test, const std::vector<std::string>& tags) {
@@ -62,7 +72,8 @@ class FileRun {
   void run(const std::filesystem::path& path) {
     std::ifstream file(path);
     Json content = Json::parse(file, nullptr, false);
-    const Json& tests = cases_of(content);
+    Json meta = content.is_object() ? content.value("meta", Json()) : Json();
+    Json tests = cases_of(std::move(content));
     const Suite* suite = find_suite(path.filename().string());
     if (!suite) {
       report_.unknown = tests.is_array() ? static_cast<std::int64_t>(tests.size()) : 1;
@@ -70,7 +81,7 @@ class FileRun {
     } else if (!tests.is_array()) {
       fail("(the file)", "is no JSON array of cases");
     } else {
-      GoldenFile golden{path, content.is_object() ? content.value("meta", Json()) : Json()};
+      GoldenFile golden{path, std::move(meta)};
       for (const Json& test : tests) run_case(*suite, test, golden);
     }
   }

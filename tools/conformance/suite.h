@@ -38,7 +38,7 @@ struct GoldenFile {
 
 /// The cases of the files of one name. A case is `{name, tags, input, expect}`, with
 /// `expect_error` instead of or beside `expect`; or one flat object with an `id`, in which inputs
-/// and recorded answers lie side by side.
+/// and recorded answers lie side by side; or an entry of an object of these, whose key is the `id`.
 struct Suite {
   std::string_view file;
   /// Our raw answer, before any rule, in the file's own schema: `{"expect": ...}`,

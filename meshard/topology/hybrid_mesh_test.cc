@@ -1,0 +1,69 @@
+#include "meshard/topology/hybrid_mesh.h"
+
+#include "meshard/topology/tpu_topology.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+Topology tpu(const char* name) { return tpu_topology(name).value(); }
+
+TEST(HybridMesh, OuterIndicesAreSlices) {
+  Topology pods = tpu("v5e:4x4*2");
+  Mesh mesh = hybrid_mesh(pods, {2, 8}, {2, 1}, MaybeNames({"dp", "tp"}));
+  EXPECT_EQ(mesh.axes()[0].name, "dp");
+  EXPECT_EQ(mesh.axes()[0].size, 4);
+  for (const DeviceAttributes& device : pods.devices())
+    EXPECT_EQ((*mesh.coordinate(device.id))[0] / 2, *device.slice_index);
+  Mesh inside = hybrid_mesh(pods, {2, 8}, {1, 2});  // the inner index of an axis runs faster
+  for (const DeviceAttributes& device : pods.devices())
+    EXPECT_EQ((*inside.coordinate(device.id))[1] / 8, *device.slice_index);
+}
+
+TEST(HybridMesh, GranulesOfProcesses) {
+  Topology topology = tpu("v5p:4x4x4");
+  Mesh mesh = hybrid_mesh(topology, {1, 4}, {16, 1}, std::nullopt, {.granule = Granule::kProcess});
+  for (const DeviceAttributes& device : topology.devices())
+    EXPECT_EQ((*mesh.coordinate(device.id))[0], device.process_index);
+}
+
+TEST(HybridMesh, ASingleSliceMayHaveAnIndex) {
+  std::vector<DeviceAttributes> devices = tpu("v5p:2x2x1").devices();
+  for (DeviceAttributes& device : devices) device.slice_index = 0;
+  EXPECT_EQ(hybrid_mesh(Topology(devices), {2, 2}, {}), torus_mesh(tpu("v5p:2x2x1"), {2, 2}));
+}
+
+TEST(HybridMesh, TwoDevicesOnAChipAreADirection) {
+  Mesh mesh = torus_mesh(tpu("v4:2x2x1"), {4, 2});
+  for (std::int64_t chip = 0; chip < 4; ++chip)  // the last axis goes over a chip
+    EXPECT_EQ(mesh.group({"axis_1"}, 2 * chip)->ranks().sorted(), RankMap::affine(2 * chip, 1, 2));
+  EXPECT_EQ(torus_mesh(tpu("v4:2x2x1"), {8}, std::nullopt, {.split = AxisSplit::kNever}).size(), 8);
+}
+
+TEST(HybridMesh, Refused) {
+  Topology pods = tpu("v5e:2x2*2"), one = tpu("v5p:2x2x1");
+  auto refused = [](auto&& build, ErrorCode code, std::vector<std::string> why) {
+    why.push_back("hybrid_mesh_test.cc");
+    return throws_error(build, code, why);
+  };
+  auto invalid = ErrorCode::kInvalidArgument;
+  EXPECT_TRUE(refused([&] { hybrid_mesh(pods, {2, 2}, {2}); }, invalid, {"2 inner sizes (2, 2)"}));
+  EXPECT_TRUE(
+      refused([&] { hybrid_mesh(pods, {4}, {}); }, invalid, {"2 slices", "no outer shape"}));
+  EXPECT_TRUE(refused([&] { hybrid_mesh(pods, {4}, {3}); }, invalid, {"needs 3 slices", "are 2"}));
+  EXPECT_TRUE(refused([&] { hybrid_mesh(one, {4}, {2}); }, invalid, {"no slice index"}));
+  EXPECT_TRUE(refused([&] { hybrid_mesh(pods, {2}, {2}); }, invalid, {"needs 2 devices", "are 4"}));
+  EXPECT_TRUE(refused(
+      [&] {
+        hybrid_mesh(one, {2, 2}, {}, MaybeNames({"a", "a"}));
+      },
+      invalid, {"used twice"}));
+  EXPECT_TRUE(refused([&] { torus_mesh(pods, {8}); }, ErrorCode::kFailedPrecondition,
+                      {"8 devices do not fill a grid of 2 x 2 x 1 places"}));
+  EXPECT_TRUE(refused(
+      [&] { torus_mesh(tpu("v4:4x4x4"), {128}, std::nullopt, {.contiguous_processes = true}); },
+      ErrorCode::kFailedPrecondition, {"one device each"}));
+}
+
+}  // namespace
+}  // namespace meshard
