@@ -2,6 +2,7 @@
 
 #include "meshard/topology/board_order.h"
 #include "meshard/topology/contiguous_grid.h"
+#include "meshard/topology/join_granules.h"
 #include "meshard/topology/physical_grid.h"
 
 namespace meshard {
@@ -9,11 +10,7 @@ namespace {
 
 using Devices = std::vector<DeviceAttributes>;
 
-std::int64_t places_in(IntView shape) {
-  std::int64_t product = 1;
-  for (std::int64_t size : shape) product *= size;
-  return product;
-}
+std::int64_t places_in(IntView shape) { return IntTuple::flat(shape).product(); }
 
 // The references know no directions of these grids; of TPU 7x they do.
 bool cores_are_an_extra(const PhysicalGrid& grid, const Devices& devices) {
@@ -58,39 +55,6 @@ void check_outer(const Topology& topology, const std::vector<Devices>& granules,
                 places_in(outer), ' ', what, ", there are ", count);
 }
 
-// Meshes of equal shape side by side, as the outer shape says: axis i of the result has the index
-// outer * inner[i] + inner.
-std::vector<std::int64_t> joined(const std::vector<std::vector<std::int64_t>>& meshes,
-                                 IntView inner, IntView outer) {
-  // Modes of (granule, position in granule), axis by axis.
-  struct Mode {
-    std::int64_t size, granule_step, position_step;
-  };
-  std::vector<Mode> modes(2 * inner.size());
-  std::int64_t granule_step = 1, position_step = 1;
-  for (std::size_t axis = inner.size(); axis-- > 0;) {
-    modes[2 * axis] = {outer[axis], granule_step, 0};
-    modes[2 * axis + 1] = {inner[axis], 0, position_step};
-    granule_step *= outer[axis];
-    position_step *= inner[axis];
-  }
-  std::vector<std::pair<std::int64_t, std::int64_t>> places = {{0, 0}};
-  for (const Mode& mode : modes) {
-    if (mode.size == 1) continue;
-    std::vector<std::pair<std::int64_t, std::int64_t>> next;
-    next.reserve(places.size() * static_cast<std::size_t>(mode.size));
-    for (auto [granule, position] : places)
-      for (std::int64_t i = 0; i < mode.size; ++i)
-        next.emplace_back(granule + i * mode.granule_step, position + i * mode.position_step);
-    places = std::move(next);
-  }
-  std::vector<std::int64_t> ids;
-  ids.reserve(places.size());
-  for (auto [granule, position] : places)
-    ids.push_back(meshes[static_cast<std::size_t>(granule)][static_cast<std::size_t>(position)]);
-  return ids;
-}
-
 }  // namespace
 
 Mesh hybrid_mesh(const Topology& topology, IntView inner, IntView outer, const MaybeNames& names,
@@ -107,7 +71,7 @@ Mesh hybrid_mesh(const Topology& topology, IntView inner, IntView outer, const M
   std::vector<std::vector<std::int64_t>> meshes;
   for (const Devices& devices : granules)
     meshes.push_back(ids_in_granule(devices, inner, options, where));
-  return Mesh(std::move(axes), joined(meshes, inner, all_outer), where);
+  return Mesh(std::move(axes), join_granules(meshes, inner, all_outer), where);
 }
 
 Mesh torus_mesh(const Topology& topology, IntView shape, const MaybeNames& names,

@@ -27,7 +27,7 @@ TEST(Topology, ClosedDirections) {
   EXPECT_EQ(wrap("v5p:2x4x12"), (Topology::Wrap{false, true, true}));
   EXPECT_EQ(wrap("v5e:8x16"), (Topology::Wrap{false, true, false}));
   EXPECT_FALSE(tpu_topology("v3:8x8").value().wrap());
-  EXPECT_FALSE(Topology({{.id = 0}}).wrap());
+  EXPECT_FALSE(Topology(std::vector<DeviceAttributes>{{.id = 0}}).wrap());
   EXPECT_EQ(*Topology({{.id = 0, .coords = {4}}}, {true}).wrap(), Topology::Wrap{true});
 }
 
@@ -44,9 +44,9 @@ TEST(Topology, Granules) {
     }
     return all;
   };
-  using Ids = std::vector<std::vector<std::int64_t>>;
-  EXPECT_EQ(ids(Granule::kSlice), (Ids{{2}, {1}, {0, 3}}));
-  EXPECT_EQ(ids(Granule::kProcess), (Ids{{2}, {0, 1, 3}}));
+  using Granules = std::vector<std::vector<std::int64_t>>;
+  EXPECT_EQ(ids(Granule::kSlice), (Granules{{2}, {1}, {0, 3}}));
+  EXPECT_EQ(ids(Granule::kProcess), (Granules{{2}, {0, 1, 3}}));
 }
 
 }  // namespace

@@ -5,17 +5,14 @@
 #include <tuple>
 
 #include "meshard/base/error.h"
+#include "meshard/topology/shares.h"
 
 namespace meshard {
 namespace {
 
 using Chosen = InlineVector<std::size_t, 4>;  // directions, ascending
 
-std::int64_t product_of(IntView sizes) {
-  std::int64_t product = 1;
-  for (std::int64_t size : sizes) product *= size;
-  return product;
-}
+std::int64_t product_of(IntView sizes) { return IntTuple::flat(sizes).product(); }
 
 TorusAssignment nothing_taken(std::size_t directions, std::size_t axes) {
   return {std::vector<IntVector>(directions, IntVector(axes, 1))};
@@ -59,28 +56,15 @@ class SplitChoice {
   }
 
   IntVector best(std::int64_t size) {
-    IntVector parts;
-    extend(parts, size);
+    IntVector free;
+    for (std::size_t k = 0; k < physical_.size(); ++k) free.push_back(physical_[k] / used_[k]);
+    for_each_share(free, size, [this](const IntVector& parts) { consider(parts); });
     return best_;
   }
 
  private:
   using Merit = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
-  void extend(IntVector& parts, std::int64_t rest) {
-    std::size_t k = parts.size();
-    if (k == physical_.size()) {
-      if (rest == 1) consider(parts);
-      return;
-    }
-    std::int64_t free = physical_[k] / used_[k];
-    for (std::int64_t part = 1; part <= std::min(free, rest); ++part) {
-      if (free % part != 0 || rest % part != 0) continue;
-      parts.push_back(part);
-      extend(parts, rest / part);
-      parts.pop_back();
-    }
-  }
   // Parts come in ascending order, so that of equals the later has more of the first directions.
   void consider(const IntVector& parts) {
     std::int64_t whole = 1, wholes = 0, shared = 1;

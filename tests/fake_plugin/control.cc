@@ -15,6 +15,7 @@ EXPORT void fake_reset() {
   control.trap = kFakeHonest;
   control.platform = "fake";
   control.reverse_devices = false;
+  control.grid.reset();
   control.run_time = control.fail_runs = control.invalid_calls = 0;
   control.entries.clear();
   control.launch_ids.clear();
@@ -40,6 +41,9 @@ EXPORT void fake_remove_entry(const char* entry) {
 #undef REMOVE
 }
 EXPORT void fake_reverse_devices(int on) { fake::control().reverse_devices = on != 0; }
+EXPORT void fake_set_grid(const char* kind, const int* sizes, const int* wrap, int cores) {
+  fake::control().grid = {{sizes[0], sizes[1], sizes[2]}, {wrap[0], wrap[1], wrap[2]}, cores, kind};
+}
 EXPORT void fake_fail_at(const char* entry, int k, int code, const char* message) {
   std::lock_guard lock(fake::control().mutex);
   auto& state = fake::control().entries[entry];

@@ -31,6 +31,9 @@ void fake_set_table_size(size_t bytes);
 void fake_remove_entry(const char* entry);
 /// The order of the devices that a client lists: last one first.
 void fake_reverse_devices(int on);
+/// New clients' devices are of this kind and stand in grids of three sizes, x first, with so many
+/// devices a chip; what does not fit is in the next slice. `wrap`: which directions close.
+void fake_set_grid(const char* kind, const int* sizes, const int* wrap, int cores);
 /// The k-th call (from 1, counted from now) of an entry fails.
 void fake_fail_at(const char* entry, int k, int code, const char* message);
 /// Each call of an entry takes so long.

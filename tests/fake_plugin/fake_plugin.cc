@@ -116,7 +116,9 @@ ENTRY(PJRT_Client_Create) {
   client->platform = control().platform;
   for (int64_t i = 0; i < count; ++i) {
     auto device = std::make_unique<PJRT_Device>();
-    device->description = {static_cast<int>(i), "FakeDevice(id=" + std::to_string(i) + ")"};
+    device->description.id = static_cast<int>(i);
+    device->description.text = "FakeDevice(id=" + std::to_string(i) + ")";
+    if (control().grid) place_on_grid(device->description, *control().grid);
     device->memory.id = static_cast<int>(i);
     device->memory.kind = "device";
     device->memory.device = device.get();
@@ -165,13 +167,13 @@ ENTRY(PJRT_DeviceDescription_ProcessIndex) {
   return nullptr;
 }
 ENTRY(PJRT_DeviceDescription_Attributes) {
-  args->attributes = nullptr;
-  args->num_attributes = 0;
+  args->attributes = args->device_description->attributes.data();
+  args->num_attributes = args->device_description->attributes.size();
   return nullptr;
 }
 ENTRY(PJRT_DeviceDescription_Kind) {
-  args->device_kind = "fake";
-  args->device_kind_size = 4;
+  args->device_kind = args->device_description->kind.data();
+  args->device_kind_size = args->device_description->kind.size();
   return nullptr;
 }
 ENTRY(PJRT_DeviceDescription_ToString) {
@@ -499,6 +501,9 @@ PJRT_Api make_table() {
   api.PJRT_Error_Destroy = error_destroy;
   api.PJRT_Error_Message = error_message;
   api.PJRT_LoadedExecutable_Execute = execute;
+  api.PJRT_Client_TopologyDescription = topology_of_client;
+  api.PJRT_TopologyDescription_GetDeviceDescriptions = topology_devices;
+  api.PJRT_TopologyDescription_Attributes = topology_attributes;
 #define SET(Name) api.Name = Name
   SET(PJRT_Error_GetCode);
   SET(PJRT_Plugin_Initialize);

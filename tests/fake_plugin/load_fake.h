@@ -23,6 +23,7 @@ struct FakeControl {
     MESHARD_FIND(set_table_size);
     MESHARD_FIND(remove_entry);
     MESHARD_FIND(reverse_devices);
+    MESHARD_FIND(set_grid);
     MESHARD_FIND(fail_at);
     MESHARD_FIND(set_delay);
     MESHARD_FIND(set_run_time);
@@ -49,6 +50,7 @@ struct FakeControl {
   decltype(&fake_set_table_size) set_table_size;
   decltype(&fake_remove_entry) remove_entry;
   decltype(&fake_reverse_devices) reverse_devices;
+  decltype(&fake_set_grid) set_grid;
   decltype(&fake_fail_at) fail_at;
   decltype(&fake_set_delay) set_delay;
   decltype(&fake_set_run_time) set_run_time;

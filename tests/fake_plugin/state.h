@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +50,14 @@ struct PJRT_Event : fake::Counted {
 struct PJRT_DeviceDescription {
   int id = 0;
   std::string text;
+  std::string kind = "fake";
+  int64_t coords[3] = {};
+  std::vector<PJRT_NamedValue> attributes;  // they point to `coords`
+};
+struct PJRT_TopologyDescription {
+  std::vector<PJRT_DeviceDescription*> devices;
+  int64_t wrap[3] = {};
+  std::vector<PJRT_NamedValue> attributes;
 };
 struct PJRT_Memory {
   int id = 0;
@@ -64,6 +73,7 @@ struct PJRT_Client : fake::Counted {
   std::string platform;
   std::vector<std::unique_ptr<PJRT_Device>> owned;
   std::vector<PJRT_Device*> devices;
+  PJRT_TopologyDescription topology;
   std::vector<std::thread> threads;
   std::mutex mutex;
   bool wedged = false;
@@ -95,8 +105,17 @@ struct PJRT_LoadedExecutable : fake::Counted {
 
 namespace fake {
 
+/// A grid of chips that the devices fill, x first; then the next slice.
+struct Grid {
+  int64_t size[3];
+  int64_t wrap[3];
+  int64_t cores;
+  std::string kind;
+};
+
 struct Control {
   std::mutex mutex;
+  std::optional<Grid> grid;
   int trap = 0;
   std::string platform = "fake";
   bool reverse_devices = false;
@@ -130,5 +149,11 @@ PJRT_Api& table();
 void reset_table();
 
 PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args);
+
+/// Gives a device its attributes by its id.
+void place_on_grid(PJRT_DeviceDescription& device, const Grid& grid);
+PJRT_Error* topology_of_client(PJRT_Client_TopologyDescription_Args* args);
+PJRT_Error* topology_devices(PJRT_TopologyDescription_GetDeviceDescriptions_Args* args);
+PJRT_Error* topology_attributes(PJRT_TopologyDescription_Attributes_Args* args);
 
 }  // namespace fake

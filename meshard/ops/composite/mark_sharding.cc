@@ -2,6 +2,7 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
+#include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/sharding_constraint.h"
 
@@ -47,6 +48,12 @@ Tensor mark_sharding(In x, const ShardingSpec& spec) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("mark_sharding", x);
   return mark(operand, spec.sharding(operand.shape(), where), where);
+}
+
+Tensor mark_sharding(In x, const PartitionSpec& spec) {
+  SourceLocation where = effective_source(x.where);
+  return mark_sharding(In(operand_tensor("mark_sharding", x), where), require_global_mesh(where),
+                       spec);
 }
 
 }  // namespace meshard

@@ -15,6 +15,8 @@ namespace meshard {
 /// @error the spec names more dimensions than x has, or an axis that the mesh lacks.
 Tensor mark_sharding(In x, const Mesh& mesh, const PartitionSpec& spec);
 Tensor mark_sharding(In x, const Sharding& sharding);
+/// Over the global mesh (mesh/global_mesh.h). @error there is none; as above.
+Tensor mark_sharding(In x, const PartitionSpec& spec);
 /// As a loader's spec says of a tensor of x's dimensions.
 /// @error as ShardingSpec::sharding's: a minibatch whose rows cannot be dealt out evenly.
 Tensor mark_sharding(In x, const ShardingSpec& spec);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/record.h"
+#include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/matchers.h"
@@ -42,6 +43,14 @@ TEST(MarkSharding, AsASpecOfALoaderSays) {
         mark_sharding(input({3, 8}), ShardingSpec::minibatch(kMesh, P("x")));
       },
       ErrorCode::kInvalidArgument, {"mark_sharding_test.cc:", "3"}));
+}
+
+TEST(MarkSharding, WithoutAMeshTheGlobalOneIsMeant) {
+  Tensor sum = add(input({4, 8}), 1);
+  EXPECT_TRUE(throws_error([&] { mark_sharding(sum, P("x")); }, ErrorCode::kFailedPrecondition,
+                           {"mark_sharding_test.cc:", "no global one"}));
+  MeshScope scope(kMesh);
+  EXPECT_EQ(*mark_sharding(sum, P("x")).sharding(), Sharding(kMesh, P("x", none)));
 }
 
 TEST(MarkSharding, Errors) {

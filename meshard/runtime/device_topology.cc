@@ -1,0 +1,81 @@
+// Tested in tests/plugin/device_topology_test.cc.
+#include "meshard/runtime/device_topology.h"
+
+#include "meshard/mesh/builders.h"
+#include "meshard/runtime/runtime.h"
+
+namespace meshard {
+namespace {
+
+using Attributes = std::vector<pjrt::NamedValue>;
+
+std::optional<std::int64_t> number_called(const Attributes& attributes, std::string_view name) {
+  const std::int64_t* value = pjrt::find_value<std::int64_t>(attributes, name);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+DeviceAttributes attributes_of_device(const pjrt::DeviceDescription& description) {
+  Attributes attributes = description.attributes();
+  DeviceAttributes device{.id = description.id(),
+                          .process_index = description.process_index(),
+                          .slice_index = number_called(attributes, "slice_index"),
+                          .coords = {},
+                          .core_on_chip = number_called(attributes, "core_on_chip").value_or(0),
+                          .kind = description.kind()};
+  if (const auto* coords = pjrt::find_value<std::vector<std::int64_t>>(attributes, "coords"))
+    device.coords.assign(coords->begin(), coords->end());
+  return device;
+}
+
+// Directions that close, as the plugin says; none if it does not.
+std::optional<Topology::Wrap> told_wrap(const pjrt::Topology& topology, std::size_t directions) {
+  Result<Attributes> attributes = topology.attributes();
+  if (!attributes) return std::nullopt;
+  const auto* told = pjrt::find_value<std::vector<std::int64_t>>(*attributes, "wrap");
+  if (!told || told->size() != directions) return std::nullopt;
+  Topology::Wrap wrap;
+  for (std::int64_t closes : *told) wrap.push_back(closes != 0);
+  return wrap;
+}
+
+Result<Topology> made(std::vector<DeviceAttributes> devices, const pjrt::Topology* told) {
+  try {
+    std::optional<Topology::Wrap> wrap;
+    if (told && !devices.empty()) wrap = told_wrap(*told, devices.front().coords.size());
+    return wrap ? Topology(std::move(devices), *wrap) : Topology(std::move(devices));
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+}  // namespace
+
+Result<Topology> topology_of(const pjrt::Client& client) {
+  std::vector<DeviceAttributes> devices;
+  for (std::size_t i = 0; i < client.device_count(); ++i)
+    devices.push_back(attributes_of_device(client.device(i).description()));
+  Result<pjrt::Topology> told = pjrt::Topology::of(client);
+  return made(std::move(devices), told ? &*told : nullptr);
+}
+
+Result<Topology> topology_of(const pjrt::Topology& topology) {
+  std::vector<DeviceAttributes> devices;
+  for (const pjrt::DeviceDescription& description : topology.devices())
+    devices.push_back(attributes_of_device(description));
+  return made(std::move(devices), &topology);
+}
+
+Topology runtime_topology(SourceLocation where) {
+  Result<Topology> topology = topology_of(runtime_client(where));
+  return topology ? *std::move(topology) : throw topology.error().at(where);
+}
+
+Mesh mesh_1d(std::string name, SourceLocation where) {
+  const pjrt::Client& client = runtime_client(where);
+  std::vector<std::int64_t> ids;
+  for (std::size_t i = 0; i < client.device_count(); ++i) ids.push_back(client.device(i).id());
+  std::int64_t count = std::ssize(ids);
+  return Mesh({{std::move(name), count}}, std::move(ids), where);
+}
+
+}  // namespace meshard

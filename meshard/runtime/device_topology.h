@@ -1,0 +1,29 @@
+// Topologies of live clients, and of hardware that a plugin describes.
+#pragma once
+#include <string>
+
+#include "meshard/base/result.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/pjrt/client.h"
+#include "meshard/pjrt/topology.h"
+#include "meshard/topology/topology.h"
+
+namespace meshard {
+
+/// The devices of a client, in the plugin's order, with the attributes `coords`, `core_on_chip` and
+/// `slice_index` where the plugin tells them. Where the grid closes is asked from the client's
+/// topology (attribute `wrap`); a plugin that has none is believed by the kind of its devices.
+/// @error what Topology refuses
+Result<Topology> topology_of(const pjrt::Client& client);
+
+/// The same of hardware that may be absent, such as `pjrt::Topology::create(libtpu, "v5e:16x16")`.
+Result<Topology> topology_of(const pjrt::Topology& topology);
+
+/// The devices behind all tensors of this process. Starts the runtime.
+/// @error what runtime_client and Topology throw
+Topology runtime_topology(SourceLocation where = SourceLocation::current());
+
+/// All devices of this process's runtime along one axis. Starts the runtime.
+Mesh mesh_1d(std::string name = "axis_0", SourceLocation where = SourceLocation::current());
+
+}  // namespace meshard

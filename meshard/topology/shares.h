@@ -1,0 +1,29 @@
+// The ways to take a number of places from several directions.
+#pragma once
+#include "meshard/layout/int_tuple.h"
+
+namespace meshard {
+
+/// Calls take(shares) for each list of shares, one of every direction, that multiply to `size`,
+/// where each divides what is free in its direction. The lists ascend, the first direction counting
+/// most. @pre the free numbers and the size are at least 1
+template <class Take>
+void for_each_share(IntView free, std::int64_t size, Take&& take) {
+  auto extend = [&](auto&& self, IntVector& shares, std::int64_t rest) -> void {
+    if (shares.size() == free.size()) {
+      if (rest == 1) take(shares);
+      return;
+    }
+    std::int64_t room = free[shares.size()];
+    for (std::int64_t share = 1; share <= room && share <= rest; ++share) {
+      if (room % share != 0 || rest % share != 0) continue;
+      shares.push_back(share);
+      self(self, shares, rest / share);
+      shares.pop_back();
+    }
+  };
+  IntVector shares;
+  extend(extend, shares, size);
+}
+
+}  // namespace meshard
