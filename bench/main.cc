@@ -22,6 +22,7 @@ const Group kGroups[] = {
     {"start", "the start of a process", start_rows},
     {"mesh", "meshes of up to 100 M ranks", mesh_rows},
     {"layout", "operations of the layout algebra", layout_rows},
+    {"topology", "meshes on hardware", topology_rows},
 };
 
 int usage(int status) {

@@ -43,6 +43,10 @@ const PeerFigure kRecorded[] = {
     {"gather.small", "torch_xla", 4500},
     {"start.time", "JAX", 590},
     {"start.memory", "JAX", 187},
+    {"topology.hops.v5e", "JAX", 1.969},
+    {"topology.hops.v5p", "JAX", 1.312},
+    {"topology.hops.recorded", "JAX", 1.688},
+    {"topology.assigned", "JAX", 43},
     // PyTorch 2.15.0, one thread of a Xeon, its DeviceMesh without creating process groups.
     {"mesh.chain", "PyTorch", 127730},
     {"mesh.listed", "PyTorch", 43.1},

@@ -60,6 +60,7 @@ void gather_rows(Report& report);
 void start_rows(Report& report);
 void mesh_rows(Report& report);
 void layout_rows(Report& report);
+void topology_rows(Report& report);
 
 /// One measurement of another project, for a row of ours.
 struct PeerFigure {

@@ -7,15 +7,15 @@
 namespace meshard {
 namespace {
 
-using Attributes = std::vector<pjrt::NamedValue>;
+using NamedValues = std::vector<pjrt::NamedValue>;
 
-std::optional<std::int64_t> number_called(const Attributes& attributes, std::string_view name) {
+std::optional<std::int64_t> number_called(const NamedValues& attributes, std::string_view name) {
   const std::int64_t* value = pjrt::find_value<std::int64_t>(attributes, name);
   return value ? std::optional(*value) : std::nullopt;
 }
 
 DeviceAttributes attributes_of_device(const pjrt::DeviceDescription& description) {
-  Attributes attributes = description.attributes();
+  NamedValues attributes = description.attributes();
   DeviceAttributes device{.id = description.id(),
                           .process_index = description.process_index(),
                           .slice_index = number_called(attributes, "slice_index"),
@@ -29,7 +29,7 @@ DeviceAttributes attributes_of_device(const pjrt::DeviceDescription& description
 
 // Directions that close, as the plugin says; none if it does not.
 std::optional<Topology::Wrap> told_wrap(const pjrt::Topology& topology, std::size_t directions) {
-  Result<Attributes> attributes = topology.attributes();
+  Result<NamedValues> attributes = topology.attributes();
   if (!attributes) return std::nullopt;
   const auto* told = pjrt::find_value<std::vector<std::int64_t>>(*attributes, "wrap");
   if (!told || told->size() != directions) return std::nullopt;

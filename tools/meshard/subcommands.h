@@ -12,5 +12,6 @@ void add_doctor(CLI::App& app, int& exit_code);
 void add_layout(CLI::App& app, int& exit_code);
 void add_mesh(CLI::App& app, int& exit_code);
 void add_op(CLI::App& app, int& exit_code);
+void add_torus(CLI::App& app, int& exit_code);
 
 }  // namespace meshard::tool

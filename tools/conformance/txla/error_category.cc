@@ -18,6 +18,19 @@ struct Wording {
 
 /// The first that fits counts.
 constexpr Wording kWordings[] = {
+    {" axis names (", "axis_names_length_mismatch"},
+    {"[mesh] axis name ", "axis_names_not_unique"},
+    {"are listed, there are", "device_count_exceeds_global"},
+    {"there is no device ", "device_id_not_addressable"},
+    {"has size 0", "mesh_size_mismatch"},
+    {" inner sizes (", "ici_dcn_rank_mismatch"},
+    {"the devices have no slice index", "dcn_shape_on_single_slice"},
+    {"and no outer shape", "dcn_shape_required"},
+    {"[topology] the outer shape", "slice_count_mismatch"},
+    {"[topology] a mesh of", "device_count_mismatch"},
+    {"allow AxisSplit::kWhereNeeded", "no_axis_assignment"},
+    {"without an axis", "spec_invalid_axes"},
+    {"[torus] a mesh of", "physical_logical_size_mismatch"},
     {" cannot make a value ", "global_shape_rank_mismatch"},
     {" shards for the ", "wrong_shard_count"},
     {" it holds ", "wrong_shard_shape"},

@@ -3,11 +3,13 @@
 #include <map>
 
 #include "meshard/base/cat.h"
+#include "meshard/mesh/builders.h"
 #include "meshard/sharding/sharding_type.h"
 #include "tools/conformance/nested_json.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/error_category.h"
 #include "tools/conformance/txla/inputs.h"
+#include "tools/conformance/txla/mesh_answers.h"
 #include "tools/conformance/txla/sharding_facts.h"
 
 namespace meshard::conformance {
@@ -50,11 +52,11 @@ Json group_assignment_of(const Json& input) {
 Json one_dimensional_mesh(const Json& input) {
   const Json& name = input.at("axis_name");
   std::int64_t size = input.at("num_devices");
-  Mesh mesh({{name.is_null() ? "axis_0" : name.get<std::string>(), size}});
+  Mesh mesh = name.is_null() ? mesh_1d(size) : mesh_1d(size, name.get<std::string>());
   return {{"mesh_shape", std::vector<std::int64_t>(mesh.shape().begin(), mesh.shape().end())},
           {"axis_names", name.is_null() ? Json() : Json{name}},
           {"logical_mesh", mesh.device_ids().to_vector()},
-          {"shape", Json::array({Json::array({name.is_null() ? Json(0) : name, mesh.size()})})}};
+          {"shape", named_shape(mesh)}};
 }
 
 using HelperFunction = Json (*)(const Json& input);

@@ -3,6 +3,7 @@
 #include "meshard/mesh/builders.h"
 #include "meshard/mesh/dict_text.h"
 #include "tools/conformance/difference.h"
+#include "tools/conformance/nested_json.h"
 #include "tools/conformance/txla/mesh_answers.h"
 
 namespace meshard::conformance {
@@ -20,7 +21,7 @@ Json described(const Mesh& mesh) {
 }
 
 Json mesh_answer(const Json& input, const GoldenFile&) {
-  Json answer = answer_or_category([&] {
+  Json answer = variant_answer([&] {
     auto shape = input.at("mesh_shape").get<std::vector<std::int64_t>>();
     Mesh mesh = mesh_on(input.at("num_devices"), mesh_axes(shape, names_of(input.at("axis_names"))),
                         input.at("device_ids").get<std::vector<std::int64_t>>());

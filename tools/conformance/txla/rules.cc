@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "meshard/base/cat.h"
 #include "meshard/sharding/tile_assignment.h"
@@ -88,6 +89,17 @@ bool mesh_order_replicas(const Json& our_shards, const Json& recorded_shards) {
       return false;
   }
   return true;
+}
+
+bool two_core_and_single_slice_meshes(const nlohmann::json& recorded_error,
+                                      const nlohmann::json& our_mesh, std::size_t devices) {
+  static const std::set<std::string> refusals = {
+      "dcn_shape_required", "physical_logical_size_mismatch", "no_axis_assignment"};
+  if (!refusals.contains(recorded_error.at("category"))) return false;
+  nlohmann::json flat = our_mesh.flatten();
+  std::set<std::int64_t> ids;
+  for (const nlohmann::json& id : flat) ids.insert(id.get<std::int64_t>());
+  return flat.size() == devices && ids.size() == devices;
 }
 
 bool no_abort(const Json& recorded_error, const std::string& op) {

@@ -60,6 +60,13 @@ bool mesh_order_replicas_in_text(const std::string& our_text, const std::string&
 /// @param our_shards, recorded_shards lists of `{indices, replica_id}` by ascending device
 bool mesh_order_replicas(const nlohmann::json& our_shards, const nlohmann::json& recorded_shards);
 
+/// two-core-and-single-slice-meshes: the reference refuses chips with two devices and a single
+/// slice that has an index. The recorded error is one of those that it gives then, and ours is a
+/// mesh with every device once.
+/// @param our_mesh nested lists of device ids
+bool two_core_and_single_slice_meshes(const nlohmann::json& recorded_error,
+                                      const nlohmann::json& our_mesh, std::size_t devices);
+
 /// no-abort: the reference's process died, or it could not compute or read a value that it had
 /// accepted. Any error of ours is right, and so is the right value.
 /// @param op of the step, `sync`, `read`, ...

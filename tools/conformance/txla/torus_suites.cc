@@ -4,6 +4,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/topology/hybrid_mesh.h"
+#include "tools/conformance/nested_json.h"
 #include "tools/conformance/txla/mesh_answers.h"
 
 namespace meshard::conformance {
@@ -19,7 +20,7 @@ std::vector<std::int64_t> sizes_of(const Json& sizes) {
 Json for_both(const std::function<Json(AxisSplit)>& work) {
   Json answers;
   for (auto [variant, split] : kVariants)
-    answers[variant] = answer_or_category([&work, split = split] { return work(split); });
+    answers[variant] = variant_answer([&work, split = split] { return work(split); });
   return {{"expect", std::move(answers)}};
 }
 
