@@ -70,7 +70,9 @@ Quality quality_of(const std::vector<double>& lengths, IntView shape,
     axes += 1;
     steps += weight;
   }
-  if (axes > 0) quality.mean /= axes, quality.step_mean /= steps;
+  if (axes == 0) return quality;
+  quality.mean /= axes;
+  quality.step_mean /= steps;
   return quality;
 }
 

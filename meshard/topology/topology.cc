@@ -9,6 +9,9 @@
 namespace meshard {
 namespace {
 
+// What plugins tell is not believed further than arithmetic goes.
+constexpr std::int64_t kLargestCoordinate = std::int64_t{1} << 31;
+
 void check_device(const DeviceAttributes& device, std::size_t coordinates, SourceLocation where) {
   if (device.coords.size() != coordinates)
     throw_invalid(where, "[topology] device ", device, " has ", device.coords.size(),
@@ -16,6 +19,13 @@ void check_device(const DeviceAttributes& device, std::size_t coordinates, Sourc
   bool negative = device.id < 0 || device.process_index < 0 || device.core_on_chip < 0 ||
                   device.slice_index.value_or(0) < 0;
   if (negative) throw_invalid(where, "[topology] device ", device, " has a negative index");
+  for (std::int64_t coordinate : device.coords)
+    if (coordinate < 0 || coordinate > kLargestCoordinate)
+      throw_invalid(where, "[topology] device ", device, " has a coordinate outside 0 to ",
+                    kLargestCoordinate);
+  if (device.core_on_chip > kLargestCoordinate)
+    throw_invalid(where, "[topology] device ", device, " has a core outside 0 to ",
+                  kLargestCoordinate);
 }
 
 void check_devices(const std::vector<DeviceAttributes>& devices, SourceLocation where) {

@@ -18,7 +18,7 @@ class Topology {
   /// Any devices. Where the grid closes is taken from the kind of the devices if that is known:
   /// TPU v4, v5p and 7x close a direction whose size is a multiple of 4, v5e and v6e one of 16.
   /// @error no device; an id occurs twice; some devices have coordinates and others none, or of
-  /// another length; an index is negative.
+  /// another length; an index is negative or a coordinate above 2^31.
   explicit Topology(std::vector<DeviceAttributes> devices,
                     SourceLocation where = SourceLocation::current());
   /// With the directions that are known to close.

@@ -15,6 +15,8 @@ TEST(Topology, Refused) {
   EXPECT_TRUE(refused({{.id = 3}, {.id = 3}}, "device 3 is listed twice"));
   EXPECT_TRUE(refused({{.id = 0, .coords = {0, 0}}, {.id = 1}}, "device 1, process 0 has 0 "));
   EXPECT_TRUE(refused({{.id = -1}}, "negative index"));
+  EXPECT_TRUE(refused({{.id = 0, .coords = {-1}}}, "coordinate outside"));
+  EXPECT_TRUE(refused({{.id = 0, .coords = {std::int64_t{1} << 40}}}, "coordinate outside"));
   EXPECT_TRUE(throws_error(
       [] {
         Topology({{.id = 0, .coords = {0, 0}}}, {true});
