@@ -72,12 +72,19 @@ Topology::Topology(std::vector<DeviceAttributes> devices, Wrap wrap, SourceLocat
 IntVector Topology::extent() const { return box_of(devices_).size; }
 
 std::vector<std::vector<DeviceAttributes>> granules_of(const Topology& topology, Granule granule) {
-  std::map<std::int64_t, std::vector<DeviceAttributes>> by_index;
-  for (const DeviceAttributes& device : topology.devices())
-    by_index[granule == Granule::kProcess ? device.process_index : device.slice_index.value_or(-1)]
-        .push_back(device);
+  auto index_of = [granule](const DeviceAttributes& device) {
+    return granule == Granule::kProcess ? device.process_index : device.slice_index.value_or(-1);
+  };
+  std::map<std::int64_t, std::size_t> sizes;
+  for (const DeviceAttributes& device : topology.devices()) ++sizes[index_of(device)];
   std::vector<std::vector<DeviceAttributes>> granules;
-  for (auto& [index, devices] : by_index) granules.push_back(std::move(devices));
+  std::map<std::int64_t, std::size_t> place;
+  for (auto [index, size] : sizes) {
+    place[index] = granules.size();
+    granules.emplace_back().reserve(size);
+  }
+  for (const DeviceAttributes& device : topology.devices())
+    granules[place[index_of(device)]].push_back(device);
   return granules;
 }
 

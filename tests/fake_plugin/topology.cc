@@ -1,4 +1,5 @@
 // Where the fake's devices are: their attributes, and the client's topology.
+#include <algorithm>
 #include <cstring>
 
 #include "tests/fake_plugin/state.h"
