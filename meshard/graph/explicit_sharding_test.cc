@@ -28,7 +28,7 @@ constinit const OpDef joined_op = {.name = "joined",
                                        builder.operand(factors);
                                      return builder.result(factors).build();
                                    }};
-constinit const OpDef alike_op = {
+const OpDef alike_op = {
     .name = "alike",
     .operands = "a, b",
     .infer = test::infer_first,

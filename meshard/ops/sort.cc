@@ -72,7 +72,7 @@ class Comparator {
 };
 
 void emit_sort(const OpCall& call, OpEmission& out) {
-  const auto& [dimension, descending] = call.as<SortAttributes>();
+  const SortAttributes& order = call.as<SortAttributes>();
   std::vector<TensorType> scalars;
   for (const TensorType* type : call.operands) scalars.push_back({type->dtype, {}});
   std::vector<Typed> arguments;
@@ -82,13 +82,14 @@ void emit_sort(const OpCall& call, OpEmission& out) {
   }
   TensorType truth{DType::bool_, {}};
   out.op("stablehlo.sort")
-      .i64("dimension", dimension)
+      .i64("dimension", order.dimension)
       .boolean("is_stable", true)
       .region(arguments,
               [&] {
                 SsaValue a = arguments[0].value, b = arguments[1].value;
                 Comparator comparator(out, scalars[0].dtype);
-                SsaValue first = descending ? comparator.before(b, a) : comparator.before(a, b);
+                SsaValue first =
+                    order.descending ? comparator.before(b, a) : comparator.before(a, b);
                 out.writer.terminate({{first, truth}});
               })
       .done();

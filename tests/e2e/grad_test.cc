@@ -104,5 +104,26 @@ TEST_F(Derivatives, PullbacksRunLater) {
   EXPECT_THAT(db.to_vector<float>(), ElementsAre(1, 4, 9));
 }
 
+TEST_F(Derivatives, OfTheUsersOwnRunInJitAndOutside) {
+  auto cube = custom_vjp([](Tensor x) { return std::pair(x * x * x, x); },
+                         [](Tensor x, Tensor g) { return g * 10 * square(x); });
+  auto loss = [cube](Tensor x) { return sum(cube(x * 2)); };
+  Tensor x = counting({4}, 1);
+  std::vector<float> expected{80, 320, 720, 1280};  // 10 (2 x)^2 times 2
+  EXPECT_EQ(grad(loss)(x).to_vector<float>(), expected);
+  EXPECT_EQ(jit(grad(loss))(x).to_vector<float>(), expected);
+  EXPECT_EQ(jit(loss)(x).item<float>(), 800);
+}
+
+TEST_F(Derivatives, BehindABarrierAreTheSame) {
+  std::vector<Dense> layers = two_layers();
+  Tensor x = counting({8, 4}, -16) / 32;
+  auto [loss, gradient] = jit(value_and_grad(backward_optimization_barrier(loss_of)))(layers, x);
+  auto [plain_loss, plain] = jit(value_and_grad(loss_of))(layers, x);
+  EXPECT_EQ(loss.item<float>(), plain_loss.item<float>());
+  EXPECT_THAT(gradient[0].w.to_vector<float>(),
+              Pointwise(FloatNear(1e-6f), plain[0].w.to_vector<float>()));
+}
+
 }  // namespace
 }  // namespace meshard
