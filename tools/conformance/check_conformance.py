@@ -138,11 +138,11 @@ def mark_step(spec):
     return {"op": "mark", "t": "a", "mesh": "m", "spec": spec}
 
 
-def done(delta=None, **results):
+def did(delta=None, **results):
     return {"ok": True, "delta": delta or {}, "state": {}} | results
 
 
-def refused(category):
+def refusal(category):
     return {"ok": False, "error": {"category": category}, "delta": {}, "state": {}}
 
 
@@ -153,16 +153,16 @@ def lies(spec, kind, count=2):
 
 def scenario(name, *steps, devices=2):
     """Steps with what was recorded of each, after those that make a mesh and a tensor."""
-    steps = [(MESH, done()), (HOST, done()), *steps]
+    steps = [(MESH, did()), (HOST, did()), *steps]
     return {"name": name, "input": {"num_devices": devices, "steps": [step for step, _ in steps]},
             "expect": {"steps": [recorded for _, recorded in steps]}}
 
 
 SENT = {"CreateDataHandles": 2, "OutboundData.bytes": 16}
-MARKED = (mark_step(["x"]), done(SENT, state=lies(SPLIT, "TILED")))
-READ = ({"op": "read", "t": "a"}, done({"InboundData.bytes": 16}, values=[1, 2, 3, 4]))
+MARKED = (mark_step(["x"]), did(SENT, state=lies(SPLIT, "TILED")))
+READ = ({"op": "read", "t": "a"}, did({"InboundData.bytes": 16}, values=[1, 2, 3, 4]))
 ADD = ({"op": "inplace", "t": "a", "fn": "add_", "arg": 2},
-       done({"CreateDataHandles": 2, "OutboundData.bytes": 8}))
+       did({"CreateDataHandles": 2, "OutboundData.bytes": 8}))
 code, out, _ = run({"virtual_device.json": [scenario("plain", MARKED, READ)]})
 if "no plugin" in out:
     print("scenarios are not checked: there is no plugin")
@@ -170,9 +170,9 @@ if "no plugin" in out:
 else:
     expect("a scenario", code == 0 and "virtual_device.json: 1 passed, 0 failed, 0 by rule" in out, out)
     many = [scenario("added", MARKED, ADD),
-            scenario("again", MARKED, (mark_step([None]), refused("already_sharded_differently"))),
-            scenario("short", (mark_step([]), refused("spec_rank_mismatch"))),
-            scenario("odd", ({"op": "fold"}, done())), scenario("none", devices=-1), scenario("after it", MARKED)]
+            scenario("again", MARKED, (mark_step([None]), refusal("already_sharded_differently"))),
+            scenario("short", (mark_step([]), refusal("spec_rank_mismatch"))),
+            scenario("odd", ({"op": "fold"}, did())), scenario("none", devices=-1), scenario("after it", MARKED)]
     code, out, observed = run({"virtual_device.json": many})
     expect("rules of scenarios, and one that cannot run", code == 1 and "1 passed, 1 failed, 3 by rule, 1 unknown" in out, out)
     for rule in ("fewer-transfers", "reshard-on-remark", "short-spec"):
@@ -180,12 +180,12 @@ else:
     expect("the case that cannot run is named", "FAILED none: the suite failed: [client options]" in out, out)
     raw = observed["virtual_device.json"][1]["answer"]["expect"]["steps"][3]
     expect("raw answers of scenarios", raw["ok"] and raw["state"]["a"]["spec"] == WHOLE, raw)
-    wrong = {"values": (READ[0], done({"InboundData.bytes": 16}, values=[1, 2, 3, 5])),
-             "state": (mark_step(["x"]), done(SENT, state=lies(SPLIT, "PARTIAL"))),
-             "bytes": (mark_step(["x"]), done({"CreateDataHandles": 2, "OutboundData.bytes": 15})),
-             "more bytes than needed": (mark_step(["x"]), done({"CreateDataHandles": 2, "OutboundData.bytes": 32})),
-             "an error": (mark_step(["x"]), refused("other")),
-             "a longer spec": (mark_step(["x", None]), done(SENT))}
+    wrong = {"values": (READ[0], did({"InboundData.bytes": 16}, values=[1, 2, 3, 5])),
+             "state": (mark_step(["x"]), did(SENT, state=lies(SPLIT, "PARTIAL"))),
+             "bytes": (mark_step(["x"]), did({"CreateDataHandles": 2, "OutboundData.bytes": 15})),
+             "more bytes than needed": (mark_step(["x"]), did({"CreateDataHandles": 2, "OutboundData.bytes": 32})),
+             "an error": (mark_step(["x"]), refusal("other")),
+             "a longer spec": (mark_step(["x", None]), did(SENT))}
     for what, step in wrong.items():
         before = [] if step[0]["op"] == "mark" else [MARKED]
         code, out, _ = run({"virtual_device.json": [scenario("wrong", *before, step)]})
