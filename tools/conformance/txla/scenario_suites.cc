@@ -1,6 +1,7 @@
 // virtual_device.json, behaviors.json, patterns_full_mesh.json: scenarios with the state after each
 // step.
 #include "tools/conformance/suite.h"
+#include "tools/conformance/txla/rules.h"
 #include "tools/conformance/txla/scenario/judge.h"
 #include "tools/conformance/txla/scenario/run.h"
 
@@ -16,9 +17,14 @@ Json answer_to(const Json& input, const GoldenFile&) {
 
 /// A case that killed the reference's process has no recorded steps.
 Verdict judge_case(const Json& test, const Json& answer) {
-  if (!test.contains("expect")) return Verdict::by(Rule::kNoAbort);
-  return judge_steps(test.at("input").at("steps"), test.at("expect").at("steps"),
-                     answer.at("expect").at("steps"));
+  const Json& ours = answer.at("expect").at("steps");
+  if (test.contains("expect"))
+    return judge_steps(test.at("input").at("steps"), test.at("expect").at("steps"), ours);
+  if (no_abort(test.at("expect_error"), {})) return Verdict::by(Rule::kNoAbort);
+  const Json& category = test.at("expect_error").at("category");
+  for (const Json& step : ours)
+    if (step.at("ok") == false && step.at("error").at("category") == category) return {};
+  return Verdict::failed("ours has no error " + category.dump());
 }
 
 Suite suite_of(std::string_view file) {

@@ -42,6 +42,24 @@ Json apply_spec(Scope& scope, const Json& step) {
   return Json::object();
 }
 
+/// `out` is what each device holds of the tensor, which is marked first.
+Json enter_manual(Scope& scope, const Json& step) {
+  (void)mark(scope, {{"t", step.at("t")}, {"mesh", step.at("mesh")}, {"spec", step.at("spec")}});
+  const Mesh& mesh = scope.mesh(step);
+  PartitionSpec spec = spec_of(step.at("spec"), mesh);
+  Tensor local = enable_manual_sharding(scope.tensor(step), mesh, spec);
+  scope.tensors[step.at("out")] = local;
+  return {{"shape", list_of(local.shape())}};
+}
+
+Json leave_manual(Scope& scope, const Json& step) {
+  const Mesh& mesh = scope.mesh(step);
+  Tensor full = disable_manual_sharding(scope.tensor(step), mesh, spec_of(step.at("spec"), mesh),
+                                        shape_of(step.at("full_shape")));
+  scope.tensors[step.at("out")] = full;
+  return {{"shape", list_of(full.shape())}};
+}
+
 }  // namespace
 
 const Steps& steps_that_annotate() {
@@ -49,6 +67,8 @@ const Steps& steps_that_annotate() {
                               {"mark_with_gradients", mark_with_gradients},
                               {"annotate", annotate},
                               {"spec_apply", apply_spec},
+                              {"manual_on", enter_manual},
+                              {"manual_off", leave_manual},
                               {"clear", clear}};
   return steps;
 }

@@ -33,7 +33,7 @@ using Steps = std::map<std::string, Step>;
 
 /// mesh, host, full, arange, send_sharded
 const Steps& steps_that_make();
-/// mark, mark_with_gradients, annotate, clear, spec_apply, manual_on, manual_off, mark_manual
+/// mark, mark_with_gradients, annotate, clear, spec_apply, manual_on, manual_off
 const Steps& steps_that_annotate();
 /// compute, inplace, copy_, load_shards
 const Steps& steps_that_change();

@@ -52,10 +52,10 @@ void Standings::after_mark(const Json& step, std::size_t rank, bool refused) {
       known_[step.at(field)] = {refused ? Standing::kResharded : Standing::kMarked,
                                 asked_by(step, rank), std::move(data)};
     }
-  if (step.at("op") == "mark_with_gradients") known_[step.at("t")].standing = Standing::kChosen;
+  // The reference changes its operand too; ours makes another value.
+  bool changes = step.at("op") == "mark_with_gradients" || step.at("op") == "manual_off";
+  if (changes) known_[step.at("t")].standing = Standing::kChosen;
   if (step.at("op") == "manual_on") known_[step.at("out")] = kManual;
-  if (step.at("op") == "manual_off" || step.at("op") == "mark_manual")
-    known_[step.at("t")] = kManual;
 }
 
 void Standings::after_compute(const Json& step) {

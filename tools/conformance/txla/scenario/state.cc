@@ -29,7 +29,10 @@ Json state_of(const Tensor& tensor) {
   Json state = {{"where", where_is(tensor)}, {"spec", ""},
                 {"type", nullptr},           {"data_sharding", nullptr},
                 {"num_shards", nullptr},     {"shape", list_of(tensor.shape())}};
-  if (std::optional<Sharding> annotation = tensor.sharding()) {
+  if (tensor.placement().starts_with("manual")) {
+    state["spec"] = "{manual}";
+    state["type"] = "MANUAL";
+  } else if (std::optional<Sharding> annotation = tensor.sharding()) {
     state["spec"] = hlo_text(*annotation);
     state["type"] = canonical_type_name(*annotation);
   }

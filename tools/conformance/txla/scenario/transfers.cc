@@ -50,7 +50,7 @@ std::uint64_t extra_programs(const Json& step, const Json& recorded, const Stand
   auto lies_anywhere = [&](const Json& arg) {
     return arg.is_string() && standings.of(arg).standing == Standing::kChosen;
   };
-  if (op == "mark") return recorded.at("ok") == false || downloads ? 1 : 0;
+  if (step.contains("spec")) return recorded.at("ok") == false || downloads ? 1 : 0;
   if (op == "inplace") return lies_anywhere(step.at("t")) + lies_anywhere(step.at("arg"));
   if (op == "compute")
     return static_cast<std::uint64_t>(
