@@ -8,7 +8,7 @@ namespace {
 
 /// A tensor by name, or a number: whole ones as C++ integers.
 In operand(Scope& scope, const Json& arg) {
-  if (arg.is_string()) return scope.tensors.at(arg);
+  if (arg.is_string()) return scope.named(arg);
   if (arg.is_number_integer()) return arg.get<std::int64_t>();
   return arg.get<double>();
 }

@@ -52,6 +52,12 @@ Json run_step(Scope& scope, const Json& step) {
 
 }  // namespace
 
+Tensor& Scope::named(const std::string& name) {
+  auto found = tensors.find(name);
+  if (found == tensors.end()) throw Error(ErrorCode::kNotFound, "there is no tensor " + name);
+  return found->second;
+}
+
 Sharding Scope::sharding(const Json& step) const {
   return Sharding(mesh(step), spec_of(step.at("spec"), mesh(step)));
 }

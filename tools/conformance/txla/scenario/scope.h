@@ -16,8 +16,10 @@ struct Scope {
   std::map<std::string, Mesh> meshes = {};
   std::map<std::string, Tensor> tensors = {};
 
-  /// The tensor that the step's field `field` names.
-  Tensor& tensor(const Json& step, const char* field = "t") { return tensors.at(step.at(field)); }
+  /// @error not found: the step that makes it has failed.
+  Tensor& named(const std::string& name);
+  /// The tensor that the step works on. @error as named
+  Tensor& tensor(const Json& step) { return named(step.at("t")); }
   const Mesh& mesh(const Json& step) const { return meshes.at(step.at("mesh")); }
   /// The step's fields `mesh` and `spec`. @error what Sharding throws.
   Sharding sharding(const Json& step) const;
