@@ -139,13 +139,13 @@ class StepsJudge {
   }
 
   std::string judge_state(const std::string& name, const Json& recorded, const Json& ours) {
+    if (std::string difference = differing(recorded, ours, {"shape"}); !difference.empty())
+      return difference;
     // Of what the reference keeps in both places it does not say which is used.
     bool in_both = recorded.at("where").get<std::string>().find('+') != std::string::npos;
     if (lost_ || in_both) return {};
-    if (std::string difference = differing(recorded, ours, {"shape"}); !difference.empty())
-      return difference;
     Known known = standings_.of(name);
-    if (known.standing == Standing::kChosen) return note_uneven(recorded, ours);
+    if (known.standing == Standing::kChosen) return judge_chosen(recorded, ours);
     if (known.standing == Standing::kResharded) {
       if (ours.at("spec") == known.asked) return {};
       return cat("spec: ours ", ours.at("spec").dump(), ", marked ", known.asked);
@@ -161,6 +161,13 @@ class StepsJudge {
     if (early) return {};
     if (recorded.at("data_sharding").is_null()) return differing(recorded, ours, {"where"});
     return differing(recorded, ours, {"where", "data_sharding", "num_shards"});
+  }
+
+  /// Before the compiler chooses, a result has no sharding; a local value stays manual.
+  std::string judge_chosen(const Json& recorded, const Json& ours) {
+    bool pending = recorded.at("spec") == "" && ours.at("where") == "ir";
+    if (pending && ours.at("type") != "MANUAL") return differing(recorded, ours, {"spec", "type"});
+    return note_uneven(recorded, ours);
   }
 
   static bool is_uneven(const Json& recorded, const Json& ours) {
