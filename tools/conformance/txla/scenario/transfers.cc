@@ -42,15 +42,15 @@ bool is_plain(const Json& step, const Json& recorded, const Standings& standings
 }
 
 /// Programs that ours may compile beyond those of the reference: resharding, and bringing a value
-/// to a mesh, happen on the devices, where the reference goes through the host, refuses, or has put
-/// the value everywhere.
+/// to a mesh, happen on the devices, where the reference goes through the host or has put the value
+/// everywhere.
 std::uint64_t extra_programs(const Json& step, const Json& recorded, const Standings& standings) {
   const std::string& op = step.at("op").get_ref<const std::string&>();
   bool downloads = recorded.at("delta").contains("InboundData.bytes");
   auto lies_anywhere = [&](const Json& arg) {
     return arg.is_string() && standings.of(arg).standing == Standing::kChosen;
   };
-  if (step.contains("spec")) return recorded.at("ok") == false || downloads ? 1 : 0;
+  if (step.contains("spec")) return downloads ? 1 : 0;
   if (op == "inplace") return lies_anywhere(step.at("t")) + lies_anywhere(step.at("arg"));
   if (op == "compute")
     return static_cast<std::uint64_t>(
@@ -76,8 +76,11 @@ std::string TransfersJudge::after(const Json& step, const Json& recorded, const 
   recorded_compiles_ += recorded.at("delta").value("UncachedCompile", std::uint64_t{0});
   plain_ = plain_ && is_plain(step, recorded, standings);
   bool refused = recorded.at("ok") == false;
-  // What it refuses to do would have moved as much.
-  if (refused && ours.at("ok") == true) add(recorded_, ours.at("delta"));
+  if (refused && ours.at("ok") == true) {
+    // What it refuses to do would have cost as much.
+    add(recorded_, ours.at("delta"));
+    recorded_compiles_ += ours.at("delta").value("UncachedCompile", std::uint64_t{0});
+  }
   recorded_compiles_ += extra_programs(step, recorded, standings);
   // Other shards, other bytes.
   if (refused || !reads_alike(step, recorded, ours)) readable_ = false;
