@@ -84,9 +84,9 @@ auto custom_vjp(Forward forward, Backward backward) {
 
 /// A function of the same value whose derivative puts one optimization_barrier around the
 /// cotangents of all its arguments together: the compiler computes none of them late, and moves
-/// nothing across (torch_xla's apply_backward_optimization_barrier).
+/// nothing across (torch_xla has a function of this name).
 template <class F>
-auto backward_optimization_barrier(F f) {
+auto apply_backward_optimization_barrier(F f) {
   return [f = std::move(f)]<class... Arguments>(const Arguments&... arguments) {
     std::vector<Tensor> inputs = structure::tensors(std::tie(arguments...));
     return std::apply(f, structure::with_tensors(std::tuple<Arguments...>(arguments...),

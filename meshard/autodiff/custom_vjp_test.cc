@@ -103,7 +103,7 @@ TEST(BackwardOptimizationBarrier, OneBarrierAroundAllCotangents) {
   for (Shape shape : {Shape{4}, Shape{4}, Shape{2, 3}})
     p.push_back(make_parameter({DType::f64, shape}, std::nullopt, {}));
   auto [value, gradients] =
-      value_and_grad<0, 1>(backward_optimization_barrier(loss))(p[0], std::array{p[1], p[2]});
+      value_and_grad<0, 1>(apply_backward_optimization_barrier(loss))(p[0], std::array{p[1], p[2]});
   std::vector<Value> results{std::get<0>(gradients).value(), std::get<1>(gradients)[0].value(),
                              std::get<1>(gradients)[1].value()};
   Graph graph =
@@ -118,7 +118,7 @@ TEST(BackwardOptimizationBarrier, OneBarrierAroundAllCotangents) {
 TEST(BackwardOptimizationBarrier, ValuesDoNotChange) {
   auto f = [](Tensor a, Tensor b) { return a * a * b; };
   auto [value, gradients] =
-      value_and_grad<0, 1>(backward_optimization_barrier(f))(number(3), number(5));
+      value_and_grad<0, 1>(apply_backward_optimization_barrier(f))(number(3), number(5));
   auto [plain_value, plain] = value_and_grad<0, 1>(f)(number(3), number(5));
   EXPECT_EQ(value_of(value), value_of(plain_value));
   EXPECT_EQ(value_of(std::get<0>(gradients)), value_of(std::get<0>(plain)));
