@@ -32,6 +32,7 @@
 #include "meshard/sharding/sharding.h"
 #include "meshard/sharding/sharding_spec.h"
 #include "meshard/sharding/sharding_type.h"
+#include "meshard/sharding/shardy_text.h"
 #include "meshard/sharding/tile_devices.h"
 #include "meshard/topology/hybrid_mesh.h"
 #include "meshard/topology/ring_mesh.h"
