@@ -30,6 +30,7 @@ class SpecList {
   std::vector<PartitionSpec> specs_;
 };
 
+/// What manual() may be told besides.
 struct ManualOptions {
   /// The axes that are manual; none: all of the mesh. The compiler lays local values out along the
   /// others as it likes.
@@ -43,7 +44,7 @@ struct ManualOptions {
 
 namespace meshard::internal {
 
-/// How tensors enter and leave one manual function.
+// How tensors enter and leave one manual function.
 class ManualRegion {
  public:
   ManualRegion(const Mesh& mesh, SpecList in_specs, SpecList out_specs,

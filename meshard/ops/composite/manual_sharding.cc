@@ -39,7 +39,15 @@ Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec)
   SourceScope line(x.where);
   SourceLocation where = effective_source(x.where);
   Tensor full = operand_tensor("enable_manual_sharding", x);
-  if (!manual_axes(full.value())) full = mark_sharding(In(full, where), mesh, spec);
+  if (!manual_axes(full.value())) {
+    std::optional<Sharding> present = full.sharding();
+    Sharding wanted(mesh, spec, static_cast<std::size_t>(full.shape().rank()), where);
+    if (present && !present->is_equivalent_to(wanted, wanted.rank()))
+      throw_invalid(where, "[enable_manual_sharding] ", full.type(), " made at ", full.where(),
+                    " is already sharded differently, ", *present, ", not ", wanted,
+                    ": mark_sharding reshards it");
+    full = mark_sharding(In(full, where), wanted);
+  }
   Mesh place = manual_mesh(mesh, where);
   Sharding sharding(place, spec, static_cast<std::size_t>(full.shape().rank()), where);
   return full_to_shard(In(full, where), sharding, AxisSet::all(place));

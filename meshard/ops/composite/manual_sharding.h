@@ -11,7 +11,7 @@ namespace meshard {
 /// so that a value that exists goes to the devices now. All axes of the mesh are manual from here
 /// on, until disable_manual_sharding. manual() does both for a whole function. torch_xla's function
 /// of this name.
-/// @error as mark_sharding and full_to_shard.
+/// @error as mark_sharding and full_to_shard; x is sharded otherwise: that would move data.
 Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec);
 
 /// The full value of `full_shape` of which each device of `mesh` holds the local value `x`, as

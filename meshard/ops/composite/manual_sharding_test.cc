@@ -5,6 +5,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/manual_testutil.h"
 #include "meshard/ops/multiply.h"
+#include "meshard/ops/sharding_constraint.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -37,6 +38,15 @@ TEST(ManualSharding, AFullValueIsOnlyMarked) {
       },
       ErrorCode::kInvalidArgument,
       {"[disable_manual_sharding]", "f32[2,4]", "[8, 8]", "manual_sharding_test.cc:"}));
+}
+
+TEST(ManualSharding, MovesNoData) {
+  Tensor marked = sharding_constraint(recorded({8, 8}), Sharding(eight(), P("x", "y")));
+  EXPECT_EQ(enable_manual_sharding(marked, eight(), P("x", "y")).shape(), (Shape{2, 4}));
+  EXPECT_TRUE(throws_error([&] { enable_manual_sharding(marked, eight(), P("y", "x")); },
+                           ErrorCode::kInvalidArgument,
+                           {"already sharded differently", R"(P("x", "y"))", R"(P("y", "x"))",
+                            "manual_sharding_test.cc:"}));
 }
 
 TEST(ManualSharding, IsNotEnabledTwice) {
