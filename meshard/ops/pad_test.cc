@@ -35,5 +35,16 @@ TEST(Pad, EmitsAndRule) {
             "([i, j], [])->([i, jk]) {i=8, j=4, k=3} need_replication={k} permutation={j}");
 }
 
+TEST(Pad, WhatIsCutOffIsSlicedOff) {
+  // 4 elements and 3 gaps make 7; with 2 behind them 9, of which the first goes.
+  EXPECT_EQ(emitted(pad(input({4}), 0, {-1}, {2}, {1})),
+            "%t0 = \"stablehlo.pad\"(%arg0, %arg1) <{edge_padding_low = array<i64: 0>, "
+            "edge_padding_high = array<i64: 2>, interior_padding = array<i64: 1>}> : "
+            "(tensor<4xf32>, tensor<f32>) -> tensor<9xf32>\n"
+            "%0 = \"stablehlo.slice\"(%t0) <{start_indices = array<i64: 1>, "
+            "limit_indices = array<i64: 9>, strides = array<i64: 1>}> : "
+            "(tensor<9xf32>) -> tensor<8xf32>");
+}
+
 }  // namespace
 }  // namespace meshard
