@@ -78,6 +78,13 @@ TEST_F(Derivatives, DoNotDependOnTheMesh) {
   }
 }
 
+TEST_F(Derivatives, GoThroughAClearedSharding) {
+  Tensor x = mark_sharding(counting({4}, 1), Mesh({{"x", 2}}), P("x"));
+  auto f = [](Tensor t) { return sum(square(clear_sharding(t))); };
+  EXPECT_THAT(grad(f)(x).to_vector<float>(), ElementsAre(2, 4, 6, 8));
+  EXPECT_THAT(jit(grad(f))(x).to_vector<float>(), ElementsAre(2, 4, 6, 8));
+}
+
 TEST_F(Derivatives, OfHigherOrder) {
   auto f = [](Tensor x) { return x * x * x * x; };
   for (bool computed : {false, true}) {

@@ -23,7 +23,10 @@ Tensor clear_sharding(In x) {
   if (cleared.value().storage() && !records_only)
     return cleared.sharding() ? make_unannotated(cleared.value(), effective_source(x.where))
                               : cleared;
-  while (marked_sharding(cleared.value())) cleared = Tensor(cleared.value()->operands()[0]);
+  // The input of a differentiated function is a marked value too: what comes before it has no part
+  // in the derivative.
+  if (recorder().keep_operands == 0)
+    while (marked_sharding(cleared.value())) cleared = Tensor(cleared.value()->operands()[0]);
   // An argument's sharding is a fact of the trace; beyond this node it binds nobody.
   if (std::optional<Sharding> known = cleared.sharding())
     return sharding_constraint(In(cleared, x.where), wholly_open(known->mesh(), cleared.rank()));

@@ -36,5 +36,14 @@ TEST(ClearSharding, InATraceLeavesTheCompilerFree) {
             cleared.sharding());
 }
 
+TEST(ClearSharding, InADifferentiatedFunctionKeepsThePathToItsInput) {
+  KeepOperandsScope differentiating;
+  Tensor marked = mark_sharding(add(input({4, 8}), 1), kPair, P("x"));
+  Tensor cleared = clear_sharding(marked);
+  ASSERT_EQ(cleared.value()->operands().size(), 1u);
+  EXPECT_EQ(cleared.value()->operands()[0], marked.value());
+  EXPECT_EQ(*cleared.sharding(), Sharding(kPair, P(open, open)));
+}
+
 }  // namespace
 }  // namespace meshard
