@@ -27,6 +27,7 @@ class Lowering {
 
   LoweredModule run() {
     module_.mesh = meshes_.numbering();
+    module_.meshes = meshes_.all();
     describe_arguments();
     describe_results();
     stablehlo::ModuleWriter writer(program_.name, module_.num_partitions());

@@ -28,6 +28,8 @@ struct LoweredModule {
   std::string text;
   /// Gives logical device i the id mesh.device_id(i). Empty: one device, any.
   std::optional<Mesh> mesh;
+  /// All meshes that the program names, over the same devices; `mesh` is the first.
+  std::vector<Mesh> meshes;
   /// Parameters, then captured values.
   std::vector<LoweredValue> arguments;
   std::vector<LoweredValue> results;

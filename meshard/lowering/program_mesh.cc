@@ -47,6 +47,12 @@ void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
   meshes_.push_back({mesh, meshes_.empty() ? std::string("mesh") : cat("mesh_", meshes_.size())});
 }
 
+std::vector<Mesh> ProgramMeshes::all() const {
+  std::vector<Mesh> meshes;
+  for (const Named& known : meshes_) meshes.push_back(known.mesh);
+  return meshes;
+}
+
 std::string ProgramMeshes::sharding_text(const Sharding& sharding) const {
   if (!numbering_ || numbering_->size() == 1) return {};
   for (const Named& known : meshes_)

@@ -24,6 +24,8 @@ class ProgramMeshes {
 
   /// Empty for a program on one device, without a mesh.
   const std::optional<Mesh>& numbering() const { return numbering_; }
+  /// All of them, the one that gives the numbers first.
+  std::vector<Mesh> all() const;
   /// `<@mesh, [{"data"}, {}]>`, or empty if the program has one device only.
   std::string sharding_text(const Sharding& sharding) const;
   /// Symbol and `sdy.mesh` body of each mesh; empty if the program has one device only.

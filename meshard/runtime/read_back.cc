@@ -57,10 +57,22 @@ Result<Sharding> from_named(const HloNamedSharding& named, const Mesh& mesh, std
   return Sharding(mesh, PartitionSpec(std::move(dimensions)), rank);
 }
 
-Result<Sharding> to_sharding(const OpSharding& sharding, const Mesh& mesh, std::size_t rank) {
+// Over the first of the program's meshes whose axes say it. What follows two meshes at once, or
+// parts of parts, gets a mesh of its own.
+Result<Sharding> to_sharding(const OpSharding& sharding, const LoweredModule& lowered,
+                             std::size_t rank) {
+  const Mesh& mesh = *lowered.mesh;
   if (sharding.named) return from_named(*sharding.named, mesh, rank);
   MESHARD_ASSIGN_OR_RETURN(TileAssignment tiles, to_tiles(sharding));
-  return sharding_from_tiles(mesh, tiles, rank);
+  Result<Sharding> read = sharding_from_tiles(mesh, tiles, rank);
+  if (read.ok() || tiles.kind != TileKind::kTiled) return read;
+  TileAssignment by_id = tiles.with_device_ids(mesh);
+  for (const Mesh& other : lowered.meshes) {
+    MESHARD_ASSIGN_OR_RETURN(TileAssignment by_position, by_id.with_positions(other));
+    Result<Sharding> over_other = sharding_from_tiles(other, by_position, rank);
+    if (over_other.ok()) return over_other;
+  }
+  return sharding_from_tiles(by_id, rank, mesh.size());
 }
 
 // The shard shape of the module rules: a difference would put data where the program does not look.
@@ -77,7 +89,8 @@ Result<void> check_shard_shape(const LoweredValue& value, const Sharding& shardi
 Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue>& values,
                                                   const std::vector<const pjrt::HloShape*>& shapes,
                                                   const std::vector<const OpSharding*>& shardings,
-                                                  const Mesh& mesh, std::string_view role) {
+                                                  const LoweredModule& lowered,
+                                                  std::string_view role) {
   std::vector<std::optional<Sharding>> chosen;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const LoweredValue& value = values[i];
@@ -85,9 +98,9 @@ Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue
     if (i >= shapes.size())
       return InternalError(cat("[runtime] ", role, " ", i, " is not in the compiled module"));
     bool exact = value.is_exact();
-    Sharding sharding = exact ? *value.sharding : Sharding::replicated(mesh, rank);
+    Sharding sharding = exact ? *value.sharding : Sharding::replicated(*lowered.mesh, rank);
     if (!exact && i < shardings.size() && shardings[i]) {
-      Result<Sharding> read = to_sharding(*shardings[i], mesh, rank);
+      Result<Sharding> read = to_sharding(*shardings[i], lowered, rank);
       if (!read.ok()) return read.error().with_note(cat("of ", role, " ", i, ", ", value.type));
       sharding = *std::move(read);
     }
@@ -112,7 +125,7 @@ Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
   for (const pjrt::HloShape& shape : compiled.parameters) shapes.push_back(&shape);
   for (const OpSharding& sharding : compiled.parameter_shardings) shardings.push_back(&sharding);
   MESHARD_ASSIGN_OR_RETURN(chosen.arguments,
-                           read(lowered.arguments, shapes, shardings, *lowered.mesh, "argument"));
+                           read(lowered.arguments, shapes, shardings, lowered, "argument"));
 
   shapes.clear();
   shardings.clear();
@@ -129,7 +142,7 @@ Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
       shardings.assign(shapes.size(), &output);  // one for all
   }
   MESHARD_ASSIGN_OR_RETURN(chosen.results,
-                           read(lowered.results, shapes, shardings, *lowered.mesh, "result"));
+                           read(lowered.results, shapes, shardings, lowered, "result"));
   return chosen;
 }
 

@@ -17,9 +17,9 @@ struct ChosenShardings {
 
 /// Reads them from the optimised module. Where the text asked for a sharding, that is returned,
 /// after a check that the module's shard shapes agree; else the compiler's own choice, over the
-/// program's mesh.
-/// @error unimplemented if the compiler chose a sharding that no axes of the mesh describe;
-/// internal if it did not keep to what was asked.
+/// program's first mesh that has axes for it, or over a mesh made for it if none has.
+/// @error invalid argument if the compiler's choice is no placement; internal if it did not keep to
+/// what was asked.
 Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
                                        const pjrt::HloModule& compiled);
 

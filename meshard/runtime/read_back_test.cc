@@ -87,10 +87,36 @@ TEST(ReadBack, OpenDimensionsAreTheCompilers) {
             Sharding(test.mesh, P("x", "y")));
 }
 
-TEST(ReadBack, TilesThatNoAxesDescribeAreAnError) {
+TEST(ReadBack, TilesMayFollowAnotherMeshOfTheProgram) {
   Case test;
+  Mesh other({{"z", 4}}, {0, 3, 1, 2});
+  test.lowered.meshes = {test.mesh, other};
   test.compiled.parameters = {shape_of({2, 4})};
   test.compiled.parameter_shardings = {tiles({4, 1}, {0, 3, 1, 2})};
+  ChosenShardings chosen = read_shardings(test.lowered, test.compiled).value();
+  EXPECT_EQ(*chosen.arguments[0], Sharding(other, P("z", none)));
+}
+
+TEST(ReadBack, TilesThatNoAxesDescribeGetAMeshOfTheirOwn) {
+  Case test;
+  test.lowered.mesh = test.mesh = Mesh({{"x", 2}, {"y", 2}}, {7, 5, 6, 4});
+  test.lowered.meshes = {test.mesh};
+  test.compiled.parameters = {shape_of({2, 4})};
+  test.compiled.parameter_shardings = {tiles({4, 1}, {0, 3, 1, 2})};
+  Sharding chosen = *read_shardings(test.lowered, test.compiled).value().arguments[0];
+  EXPECT_TRUE(chosen.mesh().same_devices(test.mesh));
+  std::vector<std::int64_t> rows = {7, 4, 5, 6};  // by tile: logical devices 0, 3, 1, 2
+  for (std::int64_t tile = 0; tile < 4; ++tile) {
+    std::int64_t position = *chosen.mesh().position(rows[static_cast<std::size_t>(tile)]);
+    EXPECT_EQ(chosen.slice(IntVector{8, 4}, position)[0], (Slice{2 * tile, 2 * tile + 2}));
+  }
+}
+
+TEST(ReadBack, AChoiceThatIsNoPlacementIsAnError) {
+  Case test;
+  OpSharding manual;
+  manual.kind = OpSharding::Kind::kManual;
+  test.compiled.parameter_shardings = {manual};
   Result<ChosenShardings> result = read_shardings(test.lowered, test.compiled);
   ASSERT_FALSE(result.ok());
   EXPECT_NE(std::string(result.error().what()).find("argument 0"), std::string::npos);

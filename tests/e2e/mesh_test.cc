@@ -86,6 +86,23 @@ TEST_F(Meshes, TheSameDevicesInAnotherOrderCompileForThemselves) {
   }
 }
 
+TEST_F(Meshes, TheCompilersChoiceMayFollowTheSecondMesh) {
+  // An argument that nothing uses gives the numbers; the result lies as the other argument does.
+  Mesh first({{"a", 3}}, {4, 3, 6}), second({{"f", 3}}, {6, 4, 3});
+  Tensor unused = mark_sharding(counting({4}), first, P(none));
+  Tensor x = mark_sharding(counting({6}), second, P("f"));
+  auto f = jit([](Tensor, Tensor a) { return stack({a, a}, 1); });
+  Tensor y = f(unused, x);
+  EXPECT_THAT(y.to_vector<float>(), ElementsAre(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5));
+  EXPECT_EQ(f(unused, index(y, {whole, 0})).to_vector<float>(), y.to_vector<float>());
+}
+
+TEST_F(Meshes, APaddingMayCutOffWhereADimensionIsSplit) {
+  Tensor x = mark_sharding(counting({4}), Mesh({{"x", 4}}), P("x"));
+  EXPECT_THAT(pad(x, 9, {-1}, {0}, {1}).to_vector<float>(), ElementsAre(9, 1, 9, 2, 9, 3));
+  EXPECT_THAT(pad(x, 9, {1}, {-2}, {1}).to_vector<float>(), ElementsAre(9, 0, 9, 1, 9, 2));
+}
+
 TEST_F(Meshes, ReshardingHappensOnTheDevices) {
   Mesh mesh({{"x", 2}, {"y", 4}});
   Tensor rows = mark_sharding(counting({8, 8}), mesh, P(axes("x", "y"), none));
