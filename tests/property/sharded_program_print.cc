@@ -1,0 +1,274 @@
+// A program as C++ that anybody can compile.
+#include <algorithm>
+#include <cctype>
+
+#include "meshard/base/cat.h"
+#include "tests/property/sharded_program_operation.h"
+
+namespace meshard::property {
+namespace {
+
+template <class List, class Show>
+std::string listed(const List& list, Show show) {
+  std::string out;
+  for (const auto& element : list) out += (out.empty() ? "" : ", ") + show(element);
+  return out;
+}
+template <class List>
+std::string numbers(const List& list) {
+  return listed(list, [](auto number) { return cat(number); });
+}
+
+std::string dtype_code(DType dtype) {
+  return dtype == DType::bool_ ? "DType::bool_" : cat("DType::", to_string(dtype));
+}
+
+std::string axis_code(const AxisRef& axis) {
+  return axis.is_whole()
+             ? cat('"', axis.name, '"')
+             : cat("AxisRef(\"", axis.name, "\", ", axis.pre_size, ", ", axis.size, ")");
+}
+
+std::string dimension_code(const DimensionSpec& dimension) {
+  std::string axes = listed(dimension.axes(), axis_code);
+  if (dimension.axes().empty()) return dimension.is_open() ? "meshard::open" : "none";
+  if (dimension.is_open()) return cat("DimensionSpec(AxisList{", axes, "}, true)");
+  return dimension.axes().size() == 1 ? axes : cat("axes(", axes, ")");
+}
+
+std::string placement_code(const Placement& placement) {
+  return cat("m", placement.mesh, ", P(", listed(placement.spec.dimensions(), dimension_code), ")");
+}
+
+std::string mesh_code(const MeshSpec& mesh) {
+  std::string root = cat(
+      "Mesh({",
+      listed(mesh.axes,
+             [](const MeshAxis& axis) { return cat("{\"", axis.name, "\", ", axis.size, "}"); }),
+      "}, {", numbers(mesh.devices), "})");
+  if (mesh.form == MeshSpec::kFlat) return root + ".flatten(\"f\")";
+  if (mesh.form == MeshSpec::kRoot) return root;
+  std::vector<MeshAxis> kept(mesh.axes.begin() + 1, mesh.axes.end());
+  return cat("*", root, ".submesh({",
+             listed(kept, [](const MeshAxis& axis) { return cat('"', axis.name, '"'); }), "}, ",
+             mesh.devices[0], ")");
+}
+
+std::string data_code(const TensorType& type, int seed) {
+  std::vector<double> values = input_data(type, seed).astype(DType::f64).to_vector<double>();
+  std::string text = listed(values, [](double value) {
+    std::string number = std::to_string(value);
+    number.erase(number.find_last_not_of('0') + 1);
+    if (number.back() == '.') number.pop_back();
+    return number;
+  });
+  return cat("HostArray::from_vector<double>({", text, "}, Shape{", numbers(type.shape),
+             "}).astype(", dtype_code(type.dtype), ")");
+}
+
+std::string name_of(Ref ref) { return cat(ref.is_input ? 'x' : 't', ref.index); }
+
+// The call of a step: letters in the operation's code are replaced by what they stand for.
+class Call {
+ public:
+  Call(const Step& step, const TensorType& first) : step_(step), first_(first) {}
+
+  std::string code() const {
+    std::string_view text = step_.operation->code;
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      bool starts = i == 0 || !(std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0 ||
+                                text[i - 1] == '_');
+      if (starts && text[i] == 'M' && !std::isalnum(static_cast<unsigned char>(text[i + 1]))) {
+        out += placement_code(step_.placement);
+      } else if (starts && std::isupper(static_cast<unsigned char>(text[i])) != 0 &&
+                 text[i + 1] == '(') {
+        out += argument(text[i], static_cast<std::size_t>(text[i + 2] - '0'));
+        i += 3;
+      } else {
+        out += text[i];
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::string argument(char letter, std::size_t i) const {
+    if (letter == 'A') return name_of(step_.operands[i]);
+    const std::vector<std::int64_t>& list = step_.lists[i];
+    switch (letter) {
+      case 'L': return cat("Dimensions{", numbers(list), "}");
+      case 'S': return cat("Shape{", numbers(list), "}");
+      case 'B': return list[0] != 0 ? "true" : "false";
+      case 'D': return dtype_code(static_cast<DType>(list[0]));
+      case 'E': return cat('"', einsum_specs()[static_cast<std::size_t>(list[0])], '"');
+      case 'V': return data_code(first_, static_cast<int>(list[0]));
+      default: return std::to_string(list[0]);
+    }
+  }
+
+  const Step& step_;
+  const TensorType& first_;
+};
+
+constexpr const char* kHead = R"(#include <meshard/meshard.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+using namespace meshard;
+
+namespace {
+
+)";
+
+// What is the same in every program.
+constexpr const char* kTools = R"(
+  auto mark = [&](const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
+    return sharded ? mark_sharding(x, mesh, spec) : x;
+  };
+  [[maybe_unused]] auto move = [&](const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
+    return sharded ? transfer(x, mesh, spec) : x;
+  };
+  [[maybe_unused]] auto in_parts = [&](const HostArray& whole, const Mesh& mesh, const PartitionSpec& spec) {
+    if (!sharded) return from_host(whole);
+    Sharding sharding(mesh, spec, static_cast<std::size_t>(whole.rank()));
+    return ShardedTensor::from_callback(whole.type(), sharding, [&](const Box& box) { return whole.slice(box); }).global();
+  };
+)";
+
+constexpr const char* kCompare = R"(
+}  // namespace
+
+int main() {
+  std::vector<Tensor> whole = run(false), sharded = run(true);
+  int wrong = 0;
+  double largest = 0;
+  for (const Tensor& each : whole)
+    for (double x : each.to_host().astype(DType::f64).to_vector<double>()) largest = std::max(largest, std::abs(x));
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::vector<double> a = whole[i].to_host().astype(DType::f64).to_vector<double>();
+    std::vector<double> b = sharded[i].to_host().astype(DType::f64).to_vector<double>();
+    double off = a.size() == b.size() ? 0 : INFINITY;
+    for (std::size_t k = 0; k < a.size() && off < INFINITY; ++k)
+      if (!(std::abs(a[k] - b[k]) <= off)) off = std::abs(a[k] - b[k]);
+    double allowed = tolerance[i] + relative * largest;
+    if (off <= allowed) continue;
+    wrong = 1;
+    std::cout << "result " << i << " is off by " << off << ", may be by " << allowed << "\nwithout a mesh "
+              << whole[i] << "\nsharded " << sharded[i] << "\n";
+  }
+  return wrong;
+}
+)";
+
+class Code {
+ public:
+  explicit Code(const Program& program) : program_(program), types_(step_types(program)) {}
+
+  std::string text() {
+    out_ = kHead;
+    Tolerance tolerance = tolerance_of(program_);
+    append(out_, cat("const std::vector<double> tolerance{", numbers(tolerance.error),
+                     "};\nconst double relative = ", tolerance.relative, ";\n\n",
+                     "std::vector<Tensor> run([[maybe_unused]] bool sharded) {"));
+    out_ += kTools;
+    for (std::size_t i = 0; i < program_.meshes.size(); ++i)
+      line(cat("Mesh m", i, " = ", mesh_code(program_.meshes[i]), ";"));
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) input(i);
+    if (program_.gradient)
+      gradient();
+    else
+      values();
+    return out_ + "}\n" + kCompare;
+  }
+
+ private:
+  void line(const std::string& text) {
+    out_.append(static_cast<std::size_t>(indent_), ' ');
+    out_ += text + "\n";
+  }
+
+  void input(std::size_t i) {
+    const Input& input = program_.inputs[i];
+    std::string data = data_code(input.type, input.seed);
+    if (input.by_callback)
+      data = cat("in_parts(", data, ", ", placement_code(*input.mark), ")");
+    else if (input.mark)
+      data = cat("mark(from_host(", data, "), ", placement_code(*input.mark), ")");
+    else
+      data = cat("from_host(", data, ")");
+    line(cat("Tensor x", i, " = ", data, ";"));
+  }
+
+  void steps(int from, int to) {
+    for (int i = from; i < to; ++i) {
+      const Step& step = program_.steps[static_cast<std::size_t>(i)];
+      static const TensorType kNone{};
+      const TensorType& first = step.operands.empty() ? kNone : type_of(step.operands[0]);
+      line(cat("Tensor t", i, " = ", Call(step, first).code(), ";"));
+      if (step.look == Step::kSync) line(cat("sync({t", i, "});"));
+      if (step.look == Step::kRead) line(cat("(void)t", i, ".to_host();"));
+    }
+  }
+
+  const TensorType& type_of(Ref ref) const {
+    return ref.is_input ? program_.inputs[static_cast<std::size_t>(ref.index)].type
+                        : types_[static_cast<std::size_t>(ref.index)];
+  }
+
+  void values() {
+    int jitted = program_.jit_steps, all = static_cast<int>(program_.steps.size());
+    if (jitted > 0) {
+      std::vector<Ref> inputs = input_refs(program_, false), out = jit_results(program_);
+      begin_jit(inputs, "jit(");
+      steps(0, jitted);
+      line(cat("return std::vector<Tensor>{", listed(out, name_of), "};"));
+      end_jit(inputs, ")");
+      for (std::size_t i = 0; i < out.size(); ++i)
+        line(cat("Tensor ", name_of(out[i]), " = out[", i, "];"));
+    }
+    steps(jitted, all);
+    line(cat("return {", listed(program_.results, name_of), "};"));
+  }
+
+  void gradient() {
+    std::vector<Ref> inputs = input_refs(program_, true);
+    bool jitted = program_.jit_steps > 0;
+    begin_jit(inputs, jitted ? "jit(grad(" : "grad(");
+    steps(0, static_cast<int>(program_.steps.size()));
+    line(cat(
+        "return ",
+        listed(program_.results,
+               [](Ref ref) { return cat("sum(square(astype(", name_of(ref), ", DType::f64)))"); }),
+        ";"));
+    end_jit(inputs, jitted ? "))" : ")");
+    line("return out;");
+  }
+
+  void begin_jit(const std::vector<Ref>& inputs, const char* what) {
+    line(cat("auto f = ", what, "[&](const std::vector<Tensor>& in) {"));
+    indent_ += 2;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      line(cat("Tensor ", name_of(inputs[i]), " = in[", i, "];"));
+  }
+  void end_jit(const std::vector<Ref>& inputs, const char* what) {
+    indent_ -= 2;
+    line(cat("}", what, ";"));
+    line(cat("std::vector<Tensor> in{", listed(inputs, name_of), "};"));
+    line("(void)f(in);");  // the second call finds what the first has compiled
+    line("std::vector<Tensor> out = f(in);");
+  }
+
+  const Program& program_;
+  std::vector<TensorType> types_;
+  std::string out_;
+  int indent_ = 2;
+};
+
+}  // namespace
+
+std::string to_code(const Program& program) { return Code(program).text(); }
+
+}  // namespace meshard::property

@@ -1,0 +1,90 @@
+// Writes two programs as C++, which sharded_program_test compiles and runs: what the printer prints
+// must be the program.
+//
+// usage: sharded_program_printer VALUES.cc GRADIENT.cc
+#include <fstream>
+
+#include "tests/property/sharded_program.h"
+
+namespace meshard::property {
+namespace {
+
+Step step(const char* name, std::vector<Ref> operands,
+          std::vector<std::vector<std::int64_t>> lists = {}) {
+  Step step;
+  step.operation = find_operation(name);
+  step.operands = std::move(operands);
+  step.lists = std::move(lists);
+  return step;
+}
+
+Step placed(const char* name, Ref operand, int mesh, PartitionSpec spec) {
+  Step placed = step(name, {operand});
+  placed.placement = {mesh, std::move(spec)};
+  return placed;
+}
+
+Ref x(int index) { return {true, index}; }
+Ref t(int index) { return {false, index}; }
+
+// Everything that the printer knows, in one program.
+Program values() {
+  Program program;
+  program.meshes = {
+      {MeshSpec::kRoot, {{"x", 2}, {"y", 4}}, {3, 1, 0, 2, 7, 5, 6, 4}, 0},
+      {MeshSpec::kFlat, {{"a", 4}, {"b", 2}}, {0, 1, 2, 3, 4, 5, 6, 7}, 0},
+      {MeshSpec::kSubmesh, {{"a", 2}, {"b", 3}}, {5, 1, 2, 6, 3, 4}, 1},
+  };
+  program.inputs = {
+      {{DType::f32, {4, 6}},
+       1,
+       Placement{0, P(AxisRef("y", 2, 2), axes("x", AxisRef("y", 1, 2)))},
+       false,
+       0},
+      {{DType::f32, {6, 3}}, 2, Placement{1, P("f")}, true, 0},
+      {{DType::i32, {5}}, 3, Placement{0, P(DimensionSpec(AxisList{"x"}, true))}, false, 0},
+      {{DType::bool_, {4, 3}}, 4, std::nullopt, false, 0},
+  };
+  program.steps = {
+      step("einsum of two", {x(0), x(1)}, {{0}}),
+      step("where", {t(0), t(0), x(3)}),
+      step("sum", {t(1)}, {{1}, {1}}),
+      step("reshape", {t(1)}, {{2, 6}}),
+      step("take", {t(3), x(2)}, {{1}}),
+      placed("mark_sharding", t(4), 0, P(meshard::open, "y")),
+      step("astype", {x(2)}, {{static_cast<std::int64_t>(DType::i64)}}),
+      step("add in place", {t(5), t(5)}),
+      step("clear_sharding", {t(7)}),
+      step("assign", {x(1)}, {{6}}),
+      placed("transfer", t(8), 2, P(none, "b")),
+      step("softmax", {t(10)}, {{1}}),
+  };
+  program.steps[7].look = Step::kSync;
+  program.steps[8].look = Step::kRead;
+  program.results = {t(2), t(6), t(9), t(11)};
+  program.jit_steps = 6;
+  return program;
+}
+
+Program gradient() {
+  Program program;
+  program.meshes = {{MeshSpec::kRoot, {{"x", 3}}, {4, 0, 2}, 0}};
+  program.inputs = {{{DType::f64, {4, 5}}, 1, Placement{0, P("x")}, false, 0},
+                    {{DType::f64, {5}}, 2, Placement{0, P("x")}, false, 0}};
+  program.steps = {step("matmul", {x(0), x(1)}), step("tanh", {t(0)})};
+  program.results = {t(1)};
+  program.jit_steps = 2;
+  program.gradient = true;
+  return program;
+}
+
+}  // namespace
+}  // namespace meshard::property
+
+int main(int argc, char** argv) {
+  using namespace meshard::property;
+  if (argc != 3) return 2;
+  std::ofstream(argv[1]) << to_code(values());
+  std::ofstream(argv[2]) << to_code(gradient());
+  return 0;
+}
