@@ -36,6 +36,7 @@ constexpr Wording kWordings[] = {
     {" it holds ", "wrong_shard_shape"},
     {" is replicated on ", "replicated_not_loadable"},
     {" has no sharding: mark it first", "not_sharded"},
+    {" is already sharded differently", "already_sharded_differently"},
     {"a minibatch is split along dimension 0", "minibatch_not_batch_only"},
     {"a minibatch of ", "minibatch_batch_not_divisible"},
     {" describes ", "spec_rank_mismatch"},

@@ -42,12 +42,16 @@ Json apply_spec(Scope& scope, const Json& step) {
   return Json::object();
 }
 
-/// `out` is what each device holds of the tensor, which is marked first.
+/// `out` is what each device holds of the tensor. One that is not split yet is marked first, as the
+/// reference leaves it.
 Json enter_manual(Scope& scope, const Json& step) {
-  (void)mark(scope, {{"t", step.at("t")}, {"mesh", step.at("mesh")}, {"spec", step.at("spec")}});
+  Tensor& tensor = scope.tensor(step);
   const Mesh& mesh = scope.mesh(step);
   PartitionSpec spec = spec_of(step.at("spec"), mesh);
-  Tensor local = enable_manual_sharding(scope.tensor(step), mesh, spec);
+  std::optional<Sharding> present = tensor.sharding();
+  bool is_split = present && !present->is_fully_replicated();
+  if (!is_split) tensor = mark_sharding(tensor, mesh, spec);
+  Tensor local = enable_manual_sharding(tensor, mesh, spec);
   scope.tensors[step.at("out")] = local;
   return {{"shape", list_of(local.shape())}};
 }
