@@ -19,13 +19,9 @@ AxisList unused_explicit_axes(const Sharding& sharding) {
   return unused;
 }
 
-using OperandShardings = InlineVector<const Sharding*, 4>;
+using OperandShardings = std::span<const Sharding* const>;
 
-std::span<const Sharding* const> view(const OperandShardings& shardings) {
-  return {shardings.data(), shardings.size()};
-}
-
-Error describe_operands(Error error, const Node& node, const OperandShardings& shardings) {
+Error describe_operands(Error error, const Node& node, OperandShardings shardings) {
   for (std::size_t i = 0; i < shardings.size(); ++i)
     if (shardings[i])
       error = std::move(error).with_note(cat("operand ", i, ", ", node.operands()[i].type(),
@@ -34,7 +30,7 @@ Error describe_operands(Error error, const Node& node, const OperandShardings& s
   return error;
 }
 
-[[noreturn]] void fail_ambiguous(const Node& node, const OperandShardings& shardings,
+[[noreturn]] void fail_ambiguous(const Node& node, OperandShardings shardings,
                                  std::string_view why) {
   throw describe_operands(
       Error(ErrorCode::kInvalidArgument,
@@ -44,7 +40,7 @@ Error describe_operands(Error error, const Node& node, const OperandShardings& s
       .with_note("bring an operand into another sharding before, with mark_sharding");
 }
 
-const Mesh& common_mesh(const Node& node, const OperandShardings& shardings) {
+const Mesh& common_mesh(const Node& node, OperandShardings shardings) {
   const Sharding* first = nullptr;
   for (const Sharding* sharding : shardings) {
     if (!sharding) continue;
@@ -107,17 +103,20 @@ AnnotationsPtr annotations_of(const Sharding& sharding, std::size_t rank) {
 }
 
 AnnotationsPtr infer_shardings(const Node& node) {
-  OperandShardings known;
+  InlineVector<const Sharding*, 4> known;
   bool any = false;
   for (const Value& operand : node.operands()) {
     known.push_back(explicit_sharding(operand));
     any = any || known.back() != nullptr;
   }
-  if (!any) return nullptr;
+  return any ? infer_shardings(node, {known.data(), known.size()}) : nullptr;
+}
+
+AnnotationsPtr infer_shardings(const Node& node, OperandShardings known) {
   const Mesh& mesh = common_mesh(node, known);
   OpCall call = call_of(node);
   if (node.op().sharding_conflict) {
-    std::string why = node.op().sharding_conflict(call, view(known));
+    std::string why = node.op().sharding_conflict(call, known);
     if (!why.empty()) fail_ambiguous(node, known, why);
   }
   if (!node.op().sharding_rule) fail_ambiguous(node, known, "the op has no sharding rule");

@@ -23,6 +23,9 @@ AnnotationsPtr annotations_of(const Sharding& sharding, std::size_t rank);
 /// @error invalid argument at the user's line if the rule leaves a choice, or the operands are on
 /// different meshes; naming the operands, their shardings and the lines that made them.
 AnnotationsPtr infer_shardings(const Node& node);
+/// The same, where the operands count as sharded so (nullptr: not explicitly).
+/// @pre one for each operand, at least one of them not null
+AnnotationsPtr infer_shardings(const Node& node, std::span<const Sharding* const> operands);
 
 /// For OpDef::sharding_conflict: the operands from `first` on that have an explicit sharding must
 /// have the same, because the op puts elements of one beside those of another.

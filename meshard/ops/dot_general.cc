@@ -95,9 +95,30 @@ ShardingRule dot_general_rule(const OpCall& call) {
       .build();
 }
 
+// The right operand as it counts for the result: batch dimensions lie as the left operand's do, so
+// that one which only the right has split is gathered. JAX 0.10 has the same rule.
+Sharding batch_as_left(const Sharding& right, const Sharding* left,
+                       const DotGeneralAttributes& dims) {
+  std::vector<DimensionSpec> dimensions = right.spec().dimensions();
+  for (std::size_t i = 0; i < dims.rhs_batch.size(); ++i) {
+    auto own = static_cast<std::size_t>(dims.rhs_batch[i]);
+    if (!left || left->num_tiles(static_cast<std::size_t>(dims.lhs_batch[i])) == 1)
+      dimensions[own] = DimensionSpec(AxisList(), right.is_open(own));
+  }
+  return Sharding(right.mesh(), PartitionSpec(std::move(dimensions)))
+      .with_unreduced(right.unreduced_axes());
+}
+
 AnnotationsPtr annotate_dot_general(const Node& node) {
   const auto& wanted = node.attributes_as<DotGeneralAttributes>().result_sharding;
-  if (!wanted) return annotate_by_operands(node);
+  if (!wanted) {
+    const Sharding *left = explicit_sharding(node.operands()[0]),
+                   *right = explicit_sharding(node.operands()[1]);
+    if (!right || manual_axes(node.operands()[0])) return annotate_by_operands(node);
+    Sharding counted = batch_as_left(*right, left, node.attributes_as<DotGeneralAttributes>());
+    const Sharding* operands[] = {left, &counted};
+    return infer_shardings(node, operands);
+  }
   auto rank = static_cast<std::size_t>(node.type().rank());
   if (wanted->rank() > rank)
     fail_at(node, "result_sharding describes ", wanted->rank(), " dimensions, the result ",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/emitted.h"
 #include "tests/support/matchers.h"
@@ -61,6 +63,26 @@ TEST(DotGeneral, EmitsAndRule) {
             "lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]>}> : "
             "(tensor<4x2x8xf32>, tensor<4x8x3xf32>) -> tensor<4x2x3xf32>");
   EXPECT_EQ(rule_of(y), "([i, j, l], [i, l, k])->([i, j, k]) {i=4, j=2, k=3, l=8} reduction={l}");
+}
+
+// Values from JAX 0.10 with both axes explicit.
+TEST(DotGeneral, ExplicitBatchDimensionsLieAsTheLeftOperands) {
+  Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kExplicit}});
+  TraceScope trace;
+  auto result = [&](PartitionSpec left, PartitionSpec right) {
+    Tensor a = make_parameter({DType::f32, {4, 8, 16}}, Sharding(mesh, left, 3), {});
+    Tensor b = make_parameter({DType::f32, {4, 16, 32}}, Sharding(mesh, right, 3), {});
+    return dot_general(
+               a, b,
+               {.lhs_contracting = {2}, .rhs_contracting = {1}, .lhs_batch = {0}, .rhs_batch = {0}})
+        .sharding()
+        ->spec();
+  };
+  EXPECT_EQ(result(P("x"), P(none)), P("x", none, none));
+  EXPECT_EQ(result(P(none), P("x")), P(none, none, none));
+  EXPECT_EQ(result(P(none), P("x", none, "y")), P(none, none, "y"));
+  EXPECT_EQ(result(P(none, "x"), P("x")), P(none, "x", none));
+  EXPECT_THROW(result(P("y"), P("x")), Error);
 }
 
 }  // namespace

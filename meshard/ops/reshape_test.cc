@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/emitted.h"
 #include "tests/support/matchers.h"
@@ -58,6 +60,26 @@ TEST(Reshape, RulePassesTheMajorPartThrough) {
   EXPECT_EQ(
       rule({6, 4, 8}, {4, 6, 8}),
       "([ij, k, n])->([il, m, n]) {i=2, j=3, k=4, l=2, m=6, n=8} need_replication={j, k, l, m}");
+}
+
+// Values from JAX 0.10 with both axes explicit.
+TEST(Reshape, ExplicitShardingsFollowOneSplitOrOneMerge) {
+  Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kExplicit}});
+  TraceScope trace;
+  auto result = [&](Shape from, PartitionSpec spec, Shape to) {
+    Sharding sharding(mesh, spec, static_cast<std::size_t>(from.rank()));
+    return reshape(make_parameter({DType::f32, from}, sharding, {}), to).sharding()->spec();
+  };
+  EXPECT_EQ(result({8, 16}, P("x"), {8, 4, 4}), P("x", none, none));
+  EXPECT_EQ(result({8, 16}, P("x", "y"), {128}), P(axes("x", "y")));
+  EXPECT_EQ(result({4, 2, 8, 1}, P("y"), {4, 16}), P("y", none));
+  EXPECT_EQ(result({16}, P("y"), {4, 1, 4, 1}), P("y", none, none, none));
+  EXPECT_EQ(result({8, 16, 4}, P(), {8, 4, 4, 2, 2}), P(none, none, none, none, none));
+  for (auto [from, spec, to] : {std::tuple{Shape{8, 16, 4}, P("x"), Shape{8, 4, 4, 2, 2}},
+                                {Shape{8, 16}, P("x"), Shape{4, 32}},
+                                {Shape{8, 16}, P(none, "y"), Shape{128}},
+                                {Shape{2, 8, 16}, P(none, "x"), Shape{16, 16}}})
+    EXPECT_THROW(result(from, spec, to), Error) << from.to_string() << spec.to_string();
 }
 
 }  // namespace
