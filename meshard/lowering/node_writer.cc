@@ -6,6 +6,7 @@
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/lowering/scattered_updates.h"
 #include "meshard/ops/emission.h"
 
 namespace meshard {
@@ -68,9 +69,10 @@ void NodeWriter::write(const Node& node) {
               .results = {},
               .where = node.where()};
   InlineVector<Typed, 4> operands, results;
-  for (const Value& operand : node.operands()) {
+  for (std::size_t i = 0; i < node.operands().size(); ++i) {
+    const Value& operand = node.operands()[i];
     call.operands.push_back(&operand.type());
-    operands.push_back(Typed(value_of(operand), operand.type()));
+    operands.push_back(Typed(scattered(node, i, value_of(operand)), operand.type()));
   }
   std::uint32_t number = graph_.number(&node);
   first_result_[number - leaves_.size()] = SsaValue::result(next_result_);
@@ -111,6 +113,17 @@ void NodeWriter::write(const Node& node) {
   for (const Pin& pin : pins)
     writer_.sharding_constraint(pin.result, pin.computed, pin.type, pin.sharding,
                                 emission.location);
+}
+
+NodeWriter::SsaValue NodeWriter::scattered(const Node& node, std::size_t operand, SsaValue value) {
+  bool is_local = node.annotations() && node.annotations()->manual;
+  if (is_local || !meshes_.numbering() || meshes_.numbering()->size() == 1) return value;
+  std::optional<Sharding> even = even_for_scatter(node, operand, *meshes_.numbering());
+  if (!even) return value;
+  SsaValue result = writer_.temporary();
+  writer_.sharding_constraint(result, value, node.operands()[operand].type(),
+                              meshes_.sharding_text(*even));
+  return result;
 }
 
 std::string NodeWriter::pin_text(const Node& node, std::uint32_t result) const {

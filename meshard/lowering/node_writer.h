@@ -39,6 +39,8 @@ class NodeWriter {
  private:
   void write(const Node& node);
   void write(const ManualRegion& region);
+  // An operand as a scatter can bear it: `value`, or that with a constraint.
+  SsaValue scattered(const Node& node, std::size_t operand, SsaValue value);
   // Of a result whose sharding is part of it; empty: nothing to pin, or the op is a constraint.
   std::string pin_text(const Node& node, std::uint32_t result) const;
   void write_body(const ManualRegion& region, std::span<const SsaValue> arguments);

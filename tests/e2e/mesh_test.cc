@@ -103,6 +103,17 @@ TEST_F(Meshes, APaddingMayCutOffWhereADimensionIsSplit) {
   EXPECT_THAT(pad(x, 9, {1}, {-2}, {1}).to_vector<float>(), ElementsAre(9, 0, 9, 1, 9, 2));
 }
 
+TEST_F(Meshes, ThePaddingOfUnevenUpdatesIsNotScattered) {
+  Mesh mesh({{"x", 2}});
+  Tensor x = mark_sharding(counting({3}, 1), mesh, P("x"));
+  Tensor updates = mark_sharding(log(x) - log(x) + x, mesh, P("x"));  // NaN in the padding
+  Tensor indices = from_host(std::vector<std::int32_t>{0, 1, 2}, {3, 1});
+  Tensor sum = scatter_add(
+      zeros({4}), indices, updates,
+      {.inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1});
+  EXPECT_THAT(sum.to_vector<float>(), ElementsAre(1, 2, 3, 0));
+}
+
 TEST_F(Meshes, ReshardingHappensOnTheDevices) {
   Mesh mesh({{"x", 2}, {"y", 4}});
   Tensor rows = mark_sharding(counting({8, 8}), mesh, P(axes("x", "y"), none));
