@@ -85,19 +85,10 @@ ShardedCheck check_sharded(const CheckShardedOptions& options, const F& f,
   };
   (collect(arguments), ...);
   internal::TensorFunction traced = [&](std::span<const Tensor> parameters) {
-    std::size_t next = 0;
-    auto replaced = [&](const auto& argument) {
-      using T = std::remove_cvref_t<decltype(argument)>;
-      if constexpr (std::is_arithmetic_v<T>) {
-        return parameters[next++];
-      } else {
-        std::size_t count = structure::tensors(argument).size();
-        next += count;
-        return structure::with_tensors(argument, parameters.subspan(next - count, count));
-      }
-    };
+    [[maybe_unused]] std::size_t next = 0;
     // Braces, so that parameters are handed out from the left.
-    std::tuple<internal::Traced<Arguments>...> given{replaced(arguments)...};
+    std::tuple<internal::Traced<Arguments>...> given{
+        internal::replaced(arguments, parameters, next)...};
     return structure::tensors(std::apply(f, given));
   };
   return internal::check_sharded(flat, traced, options, {});

@@ -102,10 +102,11 @@ TEST(Graph, WithOtherResults) {
   TraceScope scope;
   Tensor a = make_parameter({DType::f32, {2}}, std::nullopt, {});
   Tensor b = scale(a, 2), c = plus(b, b), elsewhere = scale(a, 2);
-  Graph graph = Graph::build(std::vector<Value>{a.value()}, std::vector<Value>{c.value()}, scope.trace());
+  Graph graph =
+      Graph::build(std::vector<Value>{a.value()}, std::vector<Value>{c.value()}, scope.trace());
   Graph both = graph.with_results(std::vector<Value>{c.value(), b.value()});
-  Graph built =
-      Graph::build(std::vector<Value>{a.value()}, std::vector<Value>{c.value(), b.value()}, scope.trace());
+  Graph built = Graph::build(std::vector<Value>{a.value()},
+                             std::vector<Value>{c.value(), b.value()}, scope.trace());
   EXPECT_EQ(to_string(both), to_string(built));
   EXPECT_EQ(both.fingerprint(), built.fingerprint());
   EXPECT_NE(both.fingerprint(), graph.fingerprint());

@@ -18,13 +18,9 @@ void infer_cumulative(const OpCall& call, ResultTypes& results) {
 }
 
 ShardingRule cumulative_rule(const OpCall& call) {
-  const Shape& shape = call.operand(0).shape;
   ShardingRuleBuilder builder;
-  InlineVector<int, 6> factors;
-  for (int d = 0; d < shape.rank(); ++d)
-    factors.push_back(builder.factor(shape[d], d == call.as<CumulativeAttributes>().dimension
-                                                   ? FactorKind::kNeedReplication
-                                                   : FactorKind::kPassThrough));
+  InlineVector<int, 6> factors =
+      factors_with_whole(builder, call.operand(0).shape, call.as<CumulativeAttributes>().dimension);
   return builder.operand(one_factor_each(factors)).result(one_factor_each(factors)).build();
 }
 

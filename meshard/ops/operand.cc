@@ -32,6 +32,15 @@ void check_one_each(const OpCall& call, std::string_view what, std::size_t count
     call.fail(what, " has ", count, " entries, ", operand, " has rank ", operand.rank());
 }
 
+InlineVector<int, 6> factors_with_whole(ShardingRuleBuilder& builder, const Shape& shape,
+                                        std::int64_t dimension) {
+  InlineVector<int, 6> factors;
+  for (int d = 0; d < shape.rank(); ++d)
+    factors.push_back(builder.factor(
+        shape[d], d == dimension ? FactorKind::kNeedReplication : FactorKind::kPassThrough));
+  return factors;
+}
+
 TensorFactors one_factor_each(const InlineVector<int, 6>& factors) {
   TensorFactors tensor;
   tensor.reserve(factors.size());

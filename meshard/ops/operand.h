@@ -20,6 +20,11 @@ Tensor filled(const TensorType& type, double value);
 void check_one_each(const OpCall& call, std::string_view what, std::size_t count,
                     const TensorType& operand);
 
+/// A factor for each dimension of a tensor of `shape`, all of which pass through but one that the
+/// op needs whole.
+InlineVector<int, 6> factors_with_whole(ShardingRuleBuilder& builder, const Shape& shape,
+                                        std::int64_t dimension);
+
 /// A sharding rule's tensor of which dimension d is the factor factors[d].
 TensorFactors one_factor_each(const InlineVector<int, 6>& factors);
 

@@ -25,13 +25,9 @@ void infer_sort(const OpCall& call, ResultTypes& results) {
 }
 
 ShardingRule sort_rule(const OpCall& call) {
-  const Shape& shape = call.operand(0).shape;
   ShardingRuleBuilder builder;
-  InlineVector<int, 6> factors;
-  for (int d = 0; d < shape.rank(); ++d)
-    factors.push_back(builder.factor(shape[d], d == call.as<SortAttributes>().dimension
-                                                   ? FactorKind::kNeedReplication
-                                                   : FactorKind::kPassThrough));
+  InlineVector<int, 6> factors =
+      factors_with_whole(builder, call.operand(0).shape, call.as<SortAttributes>().dimension);
   for (std::size_t i = 0; i < call.operands.size(); ++i)
     builder.operand(one_factor_each(factors)).result(one_factor_each(factors));
   return builder.build();

@@ -36,6 +36,18 @@ Tensor number_argument(T number, SourceLocation where) {
 template <class T>
 using Traced = std::conditional_t<std::is_arithmetic_v<T>, Tensor, T>;
 
+/// The argument with the next parameters in place of its tensors; `next` counts on.
+template <class T>
+Traced<T> replaced(const T& argument, std::span<const Tensor> parameters, std::size_t& next) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return parameters[next++];
+  } else {
+    std::size_t count = structure::tensors(argument).size();
+    next += count;
+    return structure::with_tensors(argument, parameters.subspan(next - count, count));
+  }
+}
+
 template <class T>
 void append_static(std::string& out, const T& value) {
   if constexpr (std::is_arithmetic_v<T>)
@@ -153,18 +165,6 @@ class Jit {
   }
 
   template <class T>
-  static internal::Traced<T> replaced(const T& argument, std::span<const Tensor> parameters,
-                                      std::size_t& next) {
-    if constexpr (std::is_arithmetic_v<T>) {
-      return parameters[next++];
-    } else {
-      std::size_t count = structure::tensors(argument).size();
-      next += count;
-      return structure::with_tensors(argument, parameters.subspan(next - count, count));
-    }
-  }
-
-  template <class T>
   static std::size_t count_leaves(const T& argument) {
     if constexpr (std::is_arithmetic_v<T>)
       return 1;
@@ -197,7 +197,8 @@ class Jit {
                       internal::JitEntry& entry) {
       [[maybe_unused]] std::size_t next = 0;
       // Braces, so that parameters are handed out from the left.
-      std::tuple<internal::Traced<Arguments>...> given{replaced(arguments, parameters, next)...};
+      std::tuple<internal::Traced<Arguments>...> given{
+          internal::replaced(arguments, parameters, next)...};
       Result result = std::apply(*function_, given);
       std::vector<Tensor> tensors = structure::tensors(result);
       entry.prototype = std::make_shared<const Result>(

@@ -145,6 +145,14 @@ bool stands_alone(const ShardingRule& rule, int factor) {
          std::all_of(rule.results().begin(), rule.results().end(), alone);
 }
 
+// Updates of an uneven size are not split, because the partitioner would add its padding
+// (lowering/scattered_updates.h).
+bool kept_whole(const Call& call, int factor, const Mesh& mesh) {
+  const Factor& split = call.rule.factors()[static_cast<std::size_t>(factor)];
+  return call.op->name == "scatter_add" && split.kind == FactorKind::kReduction &&
+         split.size % mesh.size() != 0;
+}
+
 // Runs the call with `factor` split over `mesh` and compares.
 void check_placement(const Call& call, int factor, const Mesh& mesh) {
   const ShardingRule& rule = call.rule;
@@ -189,6 +197,9 @@ void check_placement(const Call& call, int factor, const Mesh& mesh) {
     EXPECT_THAT(collectives(*program), IsEmpty())
         << "a pass_through factor needs no data of other shards";
     tally("placements of pass_through factors, run without collectives");
+  } else if (kept_whole(call, factor, mesh)) {
+    EXPECT_THAT(collectives(*program), testing::Not(Contains(CollectiveKind::kAllReduce)));
+    tally("placements of uneven updates, kept whole");
   } else if (kind == FactorKind::kReduction && got.size() > 0) {
     EXPECT_THAT(collectives(*program), Contains(CollectiveKind::kAllReduce))
         << "the shards' results are to be combined";

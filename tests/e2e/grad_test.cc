@@ -125,7 +125,8 @@ TEST_F(Derivatives, OfTheUsersOwnRunInJitAndOutside) {
 TEST_F(Derivatives, BehindABarrierAreTheSame) {
   std::vector<Dense> layers = two_layers();
   Tensor x = counting({8, 4}, -16) / 32;
-  auto [loss, gradient] = jit(value_and_grad(apply_backward_optimization_barrier(loss_of)))(layers, x);
+  auto [loss, gradient] =
+      jit(value_and_grad(apply_backward_optimization_barrier(loss_of)))(layers, x);
   auto [plain_loss, plain] = jit(value_and_grad(loss_of))(layers, x);
   EXPECT_EQ(loss.item<float>(), plain_loss.item<float>());
   EXPECT_THAT(gradient[0].w.to_vector<float>(),

@@ -34,8 +34,8 @@ Tensor operator|(In a, In b);
 Tensor operator^(In a, In b);
 Tensor operator~(In x);
 
-/// `a += b` is `a = a + b`: the handle gets the new value, which is marked as `a` was. Copies of the
-/// handle keep the old one.
+/// `a += b` is `a = a + b`: the handle gets the new value, which is marked as `a` was. Copies of
+/// the handle keep the old one.
 Tensor& operator+=(Tensor& a, In b);
 Tensor& operator-=(Tensor& a, In b);
 Tensor& operator*=(Tensor& a, In b);

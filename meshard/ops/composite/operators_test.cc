@@ -61,7 +61,8 @@ TEST(Operators, InPlaceKeepsTheMark) {
   x -= floats();
   EXPECT_EQ(x.sharding(), row.sharding());
   EXPECT_EQ(interpret(x), f32({4, 5.5f, -2}));
-  Tensor number = meshard::mark_sharding(meshard::from_host<float>({1}, {}) + 1, mesh, meshard::P());
+  Tensor number =
+      meshard::mark_sharding(meshard::from_host<float>({1}, {}) + 1, mesh, meshard::P());
   number += floats();  // another shape: the mark has no meaning for it
   EXPECT_FALSE(number.sharding());
 }
