@@ -114,8 +114,8 @@ void case_row(Report& report, const Case& test, const HostArray& array, double m
     row.higher_is_better = true;
     row.also = worst.peak < std::int64_t(kBytes) * 11 / 10;
   }
-  std::snprintf(note, sizeof note, "memory grew by %lld MB%s",
-                static_cast<long long>(worst.peak >> 20), test.zero_copy ? "" : "");
+  std::snprintf(note, sizeof note, "memory grew by %lld MB",
+                static_cast<long long>(worst.peak >> 20));
   row.note = note;
   if (!test.zero_copy) {
     std::snprintf(note, sizeof note, "; memcpy on 2 threads %.1f GB/s",

@@ -186,6 +186,22 @@ class Interpreter {
     return static_cast<std::size_t>(flat);
   }
 
+  static bool keeps_elements(std::string_view name) {
+    return name == "reshape" || name == "stop_gradient" || name == "sharding_constraint" ||
+           name == "custom_vjp" || name == "optimization_barrier";
+  }
+
+  static void iota_along(std::int64_t dimension, Array& out) {
+    std::size_t count = out.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t value = index_of(out.type.shape, i)[static_cast<std::size_t>(dimension)];
+      if (out.floating())
+        out.real.push_back(rounded(out.type.dtype, static_cast<double>(value)));
+      else
+        out.whole.push_back(wrapped(out.type.dtype, value));
+    }
+  }
+
   static bool structural(const Node& node, const std::vector<const Array*>& in, Array& out) {
     std::string_view name = node.op().name;
     const Shape& shape = out.type.shape;
@@ -194,16 +210,8 @@ class Interpreter {
     if (name == "constant") {
       out = from_host(node.attributes_as<ConstantAttributes>().value);
     } else if (name == "iota") {
-      auto dimension = static_cast<std::size_t>(node.attributes_as<IotaAttributes>().dimension);
-      for (std::size_t i = 0; i < count; ++i) {
-        std::int64_t value = index_of(shape, i)[dimension];
-        if (out.floating())
-          out.real.push_back(rounded(out.type.dtype, static_cast<double>(value)));
-        else
-          out.whole.push_back(wrapped(out.type.dtype, value));
-      }
-    } else if (name == "reshape" || name == "stop_gradient" || name == "sharding_constraint" ||
-               name == "custom_vjp" || name == "optimization_barrier") {
+      iota_along(node.attributes_as<IotaAttributes>().dimension, out);
+    } else if (keeps_elements(name)) {
       for (std::size_t i = 0; i < count; ++i) from.push_back(i);
       gather(*in[0], out, from);
     } else if (name == "broadcast_in_dim") {
