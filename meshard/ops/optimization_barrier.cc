@@ -11,7 +11,7 @@ ShardingRule optimization_barrier_rule(const OpCall& call) {
   for (const TensorType* type : call.operands) {
     TensorFactors factors;
     for (std::int64_t size : type->shape) factors.push_back({builder.factor(size)});
-    builder.operand(factors).result(std::move(factors));
+    builder.operand(factors).result(factors);
   }
   return builder.build();
 }

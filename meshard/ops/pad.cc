@@ -80,12 +80,12 @@ void pad_vjp(const VjpCall& call, std::span<Tensor> out) {
 // is negative on a dimension that is split and has gaps.
 void emit_pad(const OpCall& call, OpEmission& out) {
   const auto& [low, high, interior] = call.as<PadAttributes>();
-  auto pad = [&](std::span<const OpEmission::Typed> results, const Dimensions& before,
-                 const Dimensions& after) {
+  auto pad = [&out, &between = interior](std::span<const OpEmission::Typed> results,
+                                         const Dimensions& before, const Dimensions& after) {
     out.writer.op("stablehlo.pad", results, out.operands, out.location)
         .i64_array("edge_padding_low", before)
         .i64_array("edge_padding_high", after)
-        .i64_array("interior_padding", interior)
+        .i64_array("interior_padding", between)
         .done();
   };
   auto is_negative = [](std::int64_t n) { return n < 0; };

@@ -1,6 +1,7 @@
 #include "meshard/topology/hops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace meshard {
@@ -55,9 +56,7 @@ AxisHops along(const Places& places, std::int64_t size, std::int64_t stride,
 }
 
 // At most three decimals.
-std::string short_number(double value) {
-  return cat(static_cast<double>(static_cast<std::int64_t>(value * 1000 + 0.5)) / 1000);
-}
+std::string short_number(double value) { return cat(std::round(value * 1000) / 1000); }
 
 }  // namespace
 

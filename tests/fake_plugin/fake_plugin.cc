@@ -492,6 +492,24 @@ ENTRY(PJRT_Buffer_DecreaseExternalReferenceCount) {
   return nullptr;
 }
 
+#define SET(Name) api.Name = Name
+void set_buffer_entries(PJRT_Api& api) {
+  SET(PJRT_Client_BufferFromHostBuffer);
+  SET(PJRT_Client_CreateUninitializedBuffer);
+  SET(PJRT_Client_CreateViewOfDeviceBuffer);
+  SET(PJRT_Buffer_Destroy);
+  SET(PJRT_Buffer_Delete);
+  SET(PJRT_Buffer_IsDeleted);
+  SET(PJRT_Buffer_OnDeviceSizeInBytes);
+  SET(PJRT_Buffer_ReadyEvent);
+  SET(PJRT_Buffer_ToHostBuffer);
+  SET(PJRT_Buffer_CopyRawToHost);
+  SET(PJRT_Buffer_CopyToDevice);
+  SET(PJRT_Buffer_UnsafePointer);
+  SET(PJRT_Buffer_IncreaseExternalReferenceCount);
+  SET(PJRT_Buffer_DecreaseExternalReferenceCount);
+}
+
 PJRT_Api make_table() {
   PJRT_Api api{};
   api.struct_size = PJRT_Api_STRUCT_SIZE;
@@ -504,7 +522,6 @@ PJRT_Api make_table() {
   api.PJRT_Client_TopologyDescription = topology_of_client;
   api.PJRT_TopologyDescription_GetDeviceDescriptions = topology_devices;
   api.PJRT_TopologyDescription_Attributes = topology_attributes;
-#define SET(Name) api.Name = Name
   SET(PJRT_Error_GetCode);
   SET(PJRT_Plugin_Initialize);
   SET(PJRT_Plugin_Attributes);
@@ -547,20 +564,7 @@ PJRT_Api make_table() {
   SET(PJRT_Executable_Fingerprint);
   SET(PJRT_Executable_Serialize);
   SET(PJRT_Executable_DeserializeAndLoad);
-  SET(PJRT_Client_BufferFromHostBuffer);
-  SET(PJRT_Client_CreateUninitializedBuffer);
-  SET(PJRT_Client_CreateViewOfDeviceBuffer);
-  SET(PJRT_Buffer_Destroy);
-  SET(PJRT_Buffer_Delete);
-  SET(PJRT_Buffer_IsDeleted);
-  SET(PJRT_Buffer_OnDeviceSizeInBytes);
-  SET(PJRT_Buffer_ReadyEvent);
-  SET(PJRT_Buffer_ToHostBuffer);
-  SET(PJRT_Buffer_CopyRawToHost);
-  SET(PJRT_Buffer_CopyToDevice);
-  SET(PJRT_Buffer_UnsafePointer);
-  SET(PJRT_Buffer_IncreaseExternalReferenceCount);
-  SET(PJRT_Buffer_DecreaseExternalReferenceCount);
+  set_buffer_entries(api);
 #undef SET
   return api;
 }

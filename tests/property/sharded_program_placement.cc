@@ -9,8 +9,9 @@ using Known = Draw::Known;
 bool draw_placed(Draw& draw, Step& step) {
   if (!draw.take(step, [](const Known&) { return true; })) return false;
   std::optional<Placement> placement = draw.placement(draw.operand(step, 0).type().rank());
-  if (placement) step.placement = *std::move(placement);
-  return placement.has_value();
+  if (!placement) return false;
+  step.placement = *std::move(placement);
+  return true;
 }
 
 bool draw_cleared(Draw& draw, Step& step) {
@@ -22,8 +23,9 @@ bool draw_transfer(Draw& draw, Step& step) {
   if (draw.in_jit() || (draw.home() == 0 && !draw.move_on())) return false;
   if (!draw.take_from_elsewhere(step, draw.home())) return false;
   std::optional<Placement> placement = draw.placement(draw.operand(step, 0).type().rank());
-  if (placement) step.placement = *std::move(placement);
-  return placement.has_value();
+  if (!placement) return false;
+  step.placement = *std::move(placement);
+  return true;
 }
 
 const Mesh& mesh_of(const Arguments& args) {
