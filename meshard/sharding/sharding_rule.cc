@@ -87,15 +87,15 @@ std::vector<Factor> read_factors(TextScanner& scanner) {
       scanner.fail(cat("factor ", factor_name(static_cast<int>(i)), " has no size, or two"));
     factors.push_back({sizes[i].second, FactorKind::kPassThrough});
   }
-  for (auto [kind, word] : kKinds) {
-    if (!scanner.accept(word)) continue;
+  for (const auto& named : kKinds) {
+    if (!scanner.accept(named.second)) continue;
     scanner.expect("=");
     scanner.expect("{");
     scanner.list("}", [&] {
       int factor = read_factor(scanner);
       if (factor >= static_cast<int>(factors.size()))
         scanner.fail(cat("factor ", factor_name(factor), " has no size"));
-      factors[static_cast<std::size_t>(factor)].kind = kind;
+      factors[static_cast<std::size_t>(factor)].kind = named.first;
     });
   }
   return factors;
