@@ -22,9 +22,9 @@ struct CheckShardedOptions {
 
 /// A value: the first tensor that differs between the two runs.
 struct ShardedDifference {
-  /// The op that made it, and the user's line: `matmul at model.cc:12`; `argument 0.w` for an
-  /// argument that is returned.
+  /// The op that made it, `tanh`; `argument 0` for an argument that is returned.
   std::string tensor;
+  /// The user's line that made it.
   SourceLocation where;
   TensorType type;
   /// How the sharded run lays it out.

@@ -56,17 +56,6 @@ const Mesh& common_mesh(const Node& node, OperandShardings shardings) {
   return first->mesh();
 }
 
-OpCall call_of(const Node& node) {
-  OpCall call{.op = node.op(),
-              .attributes = node.attributes(),
-              .operands = {},
-              .results = {},
-              .where = node.where()};
-  for (const Value& operand : node.operands()) call.operands.push_back(&operand.type());
-  for (std::uint32_t i = 0; i < node.num_outputs(); ++i) call.results.push_back(&node.type(i));
-  return call;
-}
-
 // An operand's annotations, if they say the same: nodes of one sharding share one object.
 AnnotationsPtr shared_annotations(const Node& node, const Annotations& wanted) {
   for (const Value& operand : node.operands())

@@ -39,6 +39,18 @@ struct OpCall {
   [[noreturn]] void fail(const Parts&... parts) const;
 };
 
+/// The call that made a node.
+inline OpCall call_of(const Node& node) {
+  OpCall call{.op = node.op(),
+              .attributes = node.attributes(),
+              .operands = {},
+              .results = {},
+              .where = node.where()};
+  for (const Value& operand : node.operands()) call.operands.push_back(&operand.type());
+  for (std::uint32_t i = 0; i < node.num_outputs(); ++i) call.results.push_back(&node.type(i));
+  return call;
+}
+
 using ResultTypes = InlineVector<TensorType, 1>;
 
 /// What a vjp sees: the recorded call and the cotangents of its results.

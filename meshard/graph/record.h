@@ -105,6 +105,10 @@ class TraceScope {
 /// True while this thread records into a trace (inside jit).
 inline bool tracing() { return recorder().trace != 0; }
 
+/// True while a call can only be recorded: inside a trace, and in a function that is being
+/// differentiated, where a value that is placed or moved would be a new leaf.
+inline bool only_recording() { return tracing() || recorder().keep_operands != 0; }
+
 /// The user's line for a node recorded now.
 inline const SourceLocation& effective_source(const SourceLocation& where) {
   return recorder().outer ? *recorder().outer : where;

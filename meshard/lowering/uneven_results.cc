@@ -60,20 +60,14 @@ class Following {
     for (const Value& operand : node.operands())
       if (const auto& sharding = known_[graph_.number(operand.node())]) mesh = &sharding->mesh();
     if (!mesh) return std::nullopt;
-    OpCall call{.op = node.op(),
-                .attributes = node.attributes(),
-                .operands = {},
-                .results = {&node.type()},
-                .where = node.where()};
     std::vector<Sharding> operands;
     for (const Value& operand : node.operands()) {
-      call.operands.push_back(&operand.type());
       auto rank = static_cast<std::size_t>(operand.type().rank());
       std::optional<Sharding> sharding = of(operand);
       if (sharding && sharding->mesh() != *mesh) return std::nullopt;
       operands.push_back(sharding ? sharding->with_rank(rank) : Sharding::replicated(*mesh, rank));
     }
-    Propagation followed = propagate(node.op().sharding_rule(call), operands);
+    Propagation followed = propagate(node.op().sharding_rule(call_of(node)), operands);
     if (!followed.ok() || followed.results.size() != 1) return std::nullopt;
     return followed.results[0];
   }

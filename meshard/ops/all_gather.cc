@@ -7,6 +7,7 @@
 #include "meshard/ops/composite/axis_index.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/iota.h"
+#include "meshard/ops/operand.h"
 #include "meshard/ops/reduce_scatter.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
@@ -17,7 +18,7 @@ namespace {
 
 void infer_all_gather(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<AllGatherAttributes>();
-  collective::check_dimension(call, "dimension", attributes.dimension);
+  check_dimension(call, "dimension", attributes.dimension);
   Dimensions sizes = call.operand(0).shape.sizes();
   sizes[static_cast<std::size_t>(attributes.dimension)] *= attributes.size;
   results.push_back({call.operand(0).dtype, Shape(std::move(sizes))});

@@ -3,6 +3,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/operand.h"
 
 namespace meshard {
 namespace {
@@ -10,8 +11,8 @@ namespace {
 void infer_all_to_all(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<AllToAllAttributes>();
   const TensorType& operand = call.operand(0);
-  collective::check_dimension(call, "split dimension", attributes.split);
-  collective::check_dimension(call, "concat dimension", attributes.concat);
+  check_dimension(call, "split dimension", attributes.split);
+  check_dimension(call, "concat dimension", attributes.concat);
   Dimensions sizes = operand.shape.sizes();
   std::int64_t& size = sizes[static_cast<std::size_t>(attributes.split)];
   if (size % attributes.size != 0)

@@ -98,12 +98,6 @@ const ManualAxes& checked_place(const Node& node, const AxisList& axes, std::int
   return *place;
 }
 
-void check_dimension(const OpCall& call, std::string_view what, std::int64_t dimension) {
-  if (dimension < 0 || dimension >= call.operand(0).rank())
-    call.fail(what, " ", dimension, " is outside 0..", call.operand(0).rank() - 1, " of ",
-              call.operand(0));
-}
-
 std::vector<std::vector<std::int64_t>> logical_groups(const Mesh& mesh, const AxisList& axes,
                                                       const Mesh& numbering) {
   AxesIndex member(mesh, axes), base(mesh, remaining_axes(mesh, axes));

@@ -59,9 +59,6 @@ AnnotationsPtr annotate_same(const Node& node) {
   return node.operands()[0]->annotations();
 }
 
-/// Checks a dimension attribute. @error through call.fail if it is out of range.
-void check_dimension(const OpCall& call, std::string_view what, std::int64_t dimension);
-
 /// The groups of a collective over `axes` of `mesh`, as logical devices of the program that
 /// `numbering` numbers; members in the order of the axes.
 std::vector<std::vector<std::int64_t>> logical_groups(const Mesh& mesh, const AxisList& axes,

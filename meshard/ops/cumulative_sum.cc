@@ -9,11 +9,9 @@ namespace meshard {
 namespace {
 
 void infer_cumulative(const OpCall& call, ResultTypes& results) {
-  std::int64_t dimension = call.as<CumulativeAttributes>().dimension;
   const TensorType& operand = call.operand(0);
   if (operand.dtype == DType::bool_) call.fail("takes integers or floats, not ", operand);
-  if (dimension < 0 || dimension >= operand.rank())
-    call.fail("dimension ", dimension, " is outside 0..", operand.rank() - 1, " of ", operand);
+  check_dimension(call, "dimension", call.as<CumulativeAttributes>().dimension);
   results.push_back(operand);
 }
 

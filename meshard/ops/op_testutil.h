@@ -15,13 +15,7 @@ inline Tensor input(Shape shape, DType dtype = DType::f32) {
 /// The sharding rule of the node that made `tensor`, as text.
 inline std::string rule_of(const Tensor& tensor) {
   const Node& node = *tensor.value().node();
-  OpCall call{.op = node.op(),
-              .attributes = node.attributes(),
-              .operands = {},
-              .results = {&node.type()},
-              .where = {}};
-  for (const Value& operand : node.operands()) call.operands.push_back(&operand.type());
-  return node.op().sharding_rule(call).to_string();
+  return node.op().sharding_rule(call_of(node)).to_string();
 }
 
 }  // namespace meshard

@@ -32,6 +32,12 @@ void check_one_each(const OpCall& call, std::string_view what, std::size_t count
     call.fail(what, " has ", count, " entries, ", operand, " has rank ", operand.rank());
 }
 
+void check_dimension(const OpCall& call, std::string_view what, std::int64_t dimension) {
+  const TensorType& operand = call.operand(0);
+  if (dimension < 0 || dimension >= operand.rank())
+    call.fail(what, " ", dimension, " is outside 0..", operand.rank() - 1, " of ", operand);
+}
+
 InlineVector<int, 6> factors_with_whole(ShardingRuleBuilder& builder, const Shape& shape,
                                         std::int64_t dimension) {
   InlineVector<int, 6> factors;

@@ -20,6 +20,10 @@ Tensor filled(const TensorType& type, double value);
 void check_one_each(const OpCall& call, std::string_view what, std::size_t count,
                     const TensorType& operand);
 
+/// Checks an attribute that names a dimension of operand 0.
+/// @error through call.fail if it has no such dimension.
+void check_dimension(const OpCall& call, std::string_view what, std::int64_t dimension);
+
 /// A factor for each dimension of a tensor of `shape`, all of which pass through but one that the
 /// op needs whole.
 InlineVector<int, 6> factors_with_whole(ShardingRuleBuilder& builder, const Shape& shape,

@@ -4,6 +4,7 @@
 #include "meshard/ops/all_gather.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/operand.h"
 
 namespace meshard {
 namespace {
@@ -12,7 +13,7 @@ void infer_reduce_scatter(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<ReduceScatterAttributes>();
   const TensorType& operand = call.operand(0);
   if (operand.dtype == DType::bool_) call.fail("sums integers or floats, not ", operand);
-  collective::check_dimension(call, "dimension", attributes.dimension);
+  check_dimension(call, "dimension", attributes.dimension);
   Dimensions sizes = operand.shape.sizes();
   std::int64_t& size = sizes[static_cast<std::size_t>(attributes.dimension)];
   if (size % attributes.size != 0)

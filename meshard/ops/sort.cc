@@ -12,11 +12,9 @@ using stablehlo::Typed;
 using SsaValue = stablehlo::Value;
 
 void infer_sort(const OpCall& call, ResultTypes& results) {
-  std::int64_t dimension = call.as<SortAttributes>().dimension;
   if (call.operands.empty()) call.fail("takes at least one tensor");
   const TensorType& keys = call.operand(0);
-  if (dimension < 0 || dimension >= keys.rank())
-    call.fail("dimension ", dimension, " is outside 0..", keys.rank() - 1, " of ", keys);
+  check_dimension(call, "dimension", call.as<SortAttributes>().dimension);
   for (const TensorType* type : call.operands) {
     if (type->shape != keys.shape)
       call.fail("shapes differ: the keys are ", keys, ", another tensor is ", *type);

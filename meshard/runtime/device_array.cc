@@ -5,6 +5,7 @@
 #include "meshard/array/slice.h"
 #include "meshard/runtime/copy_pool.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/placement.h"
 
 namespace meshard {
 namespace {
@@ -53,10 +54,7 @@ Result<DType> dtype_of_element(pjrt::ElementType element) {
 
 Box DeviceArray::box(std::size_t position) const {
   if (!sharding_) return whole_box(type_.shape);
-  Box box;
-  for (const Slice& slice : sharding_->slice(type_.shape, static_cast<std::int64_t>(position)))
-    box.push_back({slice.start, slice.stop});
-  return box;
+  return box_of(*sharding_, type_.shape, static_cast<std::int64_t>(position));
 }
 
 bool DeviceArray::is_live() const {

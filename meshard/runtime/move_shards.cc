@@ -92,16 +92,16 @@ std::vector<Tensor> cut(const Value& value, const Sharding& target, SourceLocati
   SourceScope line(where);
   Tensor whole(value);
   std::vector<Tensor> tiles(static_cast<std::size_t>(target.num_tiles()));
-  IntVector shard = target.shard_shape(value.type().shape);
+  Shape shard = shard_type_of(value.type(), target).shape;
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
     Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
     if (tile.defined()) continue;
-    Dimensions starts, stops, low(shard.size(), 0), high, interior(shard.size(), 0);
-    Slices slices = target.slice(value.type().shape, p);
-    for (std::size_t d = 0; d < slices.size(); ++d) {
-      starts.push_back(slices[d].start);
-      stops.push_back(slices[d].stop);
-      high.push_back(shard[d] - slices[d].size());
+    Dimensions starts, stops, low, high;
+    for (const DimensionSlice& part : box_of(target, value.type().shape, p)) {
+      high.push_back(shard[static_cast<std::int64_t>(low.size())] - part.size());
+      starts.push_back(part.start);
+      stops.push_back(part.stop);
+      low.push_back(0);
     }
     tile = pad(slice(whole, starts, stops), 0, low, high);
   }

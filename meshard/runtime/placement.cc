@@ -59,10 +59,11 @@ class Placement {
  public:
   Placement(const pjrt::Client& client, const HostArray& array, const Sharding& sharding,
             SourceLocation where)
-      : client_(client), array_(array), sharding_(sharding), where_(where) {
-    for (std::int64_t extent : sharding.shard_shape(array.shape())) shard_sizes_.push_back(extent);
-    shard_type_ = {array.dtype(), Shape(shard_sizes_)};
-  }
+      : client_(client),
+        array_(array),
+        sharding_(sharding),
+        where_(where),
+        shard_type_(shard_type_of(array.type(), sharding)) {}
 
   StoragePtr run() {
     std::int64_t positions = sharding_.mesh().size();
@@ -101,9 +102,7 @@ class Placement {
   };
 
   void add_source(std::int64_t position) {
-    Box box;
-    for (const Slice& slice : sharding_.slice(array_.shape(), position))
-      box.push_back({slice.start, slice.stop});
+    Box box = box_of(sharding_, array_.shape(), position);
     std::size_t element = meshard::size_in_bytes(array_.dtype());
     bool padded = box_shape(box) != shard_type_.shape;
     if (!padded && is_contiguous(box, array_.shape())) {
@@ -130,13 +129,25 @@ class Placement {
   const HostArray& array_;
   const Sharding& sharding_;
   SourceLocation where_;
-  Dimensions shard_sizes_;
   TensorType shard_type_;
   std::vector<Source> sources_;
   std::vector<StridedCopy> copies_;
 };
 
 }  // namespace
+
+Box box_of(const Sharding& sharding, const Shape& shape, std::int64_t position) {
+  Box box;
+  for (const Slice& slice : sharding.slice(shape, position))
+    box.push_back({slice.start, slice.stop});
+  return box;
+}
+
+TensorType shard_type_of(const TensorType& type, const Sharding& sharding) {
+  Dimensions sizes;
+  for (std::int64_t size : sharding.shard_shape(type.shape)) sizes.push_back(size);
+  return {type.dtype, Shape(std::move(sizes))};
+}
 
 std::int64_t tile_number(const Sharding& sharding, std::int64_t position) {
   std::int64_t number = 0;
@@ -170,17 +181,13 @@ StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
   if (static_cast<std::int64_t>(shards.size()) != positions)
     throw_invalid(where, "[sharded_tensor] ", shards.size(), " shards for the ", positions,
                   " devices of ", sharding.mesh());
-  Dimensions sizes;
-  for (std::int64_t size : sharding.shard_shape(type.shape)) sizes.push_back(size);
-  TensorType shard_type{type.dtype, Shape(sizes)};
+  TensorType shard_type = shard_type_of(type, sharding);
   DeviceArray::Buffers buffers;
   buffers.reserve(shards.size());
   for (std::int64_t p = 0; p < positions; ++p) {
     const HostArray& shard = shards[static_cast<std::size_t>(p)];
     const pjrt::Device& device = device_of(client, sharding.mesh().device_id(p), where);
-    Box box;
-    for (const Slice& slice : sharding.slice(type.shape, p))
-      box.push_back({slice.start, slice.stop});
+    Box box = box_of(sharding, type.shape, p);
     if (shard.dtype() != type.dtype ||
         (shard.shape() != shard_type.shape && shard.shape() != box_shape(box)))
       throw_invalid(where, "[sharded_tensor] shard ", p, " (device ", device.id(), ") is ",

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "meshard/array/host_array.h"
+#include "meshard/array/slice.h"
 #include "meshard/graph/storage.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/sharding/sharding.h"
@@ -30,6 +31,11 @@ StoragePtr place(const pjrt::Client& client, const HostArray& array, const pjrt:
 StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
                         const Sharding& sharding, std::span<const HostArray> shards,
                         SourceLocation where);
+
+/// The part of a value of `shape` that a position holds, clamped to it: a late one may be empty.
+Box box_of(const Sharding& sharding, const Shape& shape, std::int64_t position);
+/// The type of one shard of a value, padding included.
+TensorType shard_type_of(const TensorType& type, const Sharding& sharding);
 
 /// Which tile a position holds, counted row-major over num_tiles of the dimensions.
 std::int64_t tile_number(const Sharding& sharding, std::int64_t position);

@@ -45,13 +45,6 @@ ShardedTensor stored(const TensorType& type, StoragePtr storage, SourceLocation 
   return ShardedTensor(make_array(type, std::move(storage), where), where);
 }
 
-Box box_at(const TensorType& type, const Sharding& sharding, std::int64_t position) {
-  Box box;
-  for (const Slice& slice : sharding.slice(type.shape, position))
-    box.push_back({slice.start, slice.stop});
-  return box;
-}
-
 }  // namespace
 
 ShardedTensor::ShardedTensor(Tensor tensor, SourceLocation where)
@@ -76,7 +69,7 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
   std::vector<HostArray> shards;
   std::map<std::vector<std::int64_t>, std::size_t> made;  // by the beginning of the part
   for (std::int64_t p = 0; p < whole.mesh().size(); ++p) {
-    Box box = box_at(type, whole, p);
+    Box box = box_of(whole, type.shape, p);
     if (box_shape(box).size() == 0) {
       shards.push_back(HostArray::zeros({type.dtype, box_shape(box)}));
       continue;
@@ -100,7 +93,7 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
   Sharding sharding = checked_sharding(locals.size(), mesh, spec, locals[0].rank(), where);
   TensorType type = whole_type(locals[0].type(), sharding, shape, where);
   const pjrt::Client& client = runtime_client(where);
-  IntVector shard_sizes = sharding.shard_shape(type.shape);
+  TensorType shard_type = shard_type_of(type, sharding);
   DeviceArray::Buffers buffers;
   for (std::size_t i = 0; i < locals.size(); ++i) {
     const pjrt::Device& device =
@@ -109,10 +102,7 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
     const auto* array = storage->kind() == Storage::Kind::kDevice
                             ? static_cast<const DeviceArray*>(storage)
                             : nullptr;
-    bool whole_shard = locals[i].dtype() == type.dtype &&
-                       std::equal(shard_sizes.begin(), shard_sizes.end(), locals[i].shape().begin(),
-                                  locals[i].shape().end());
-    if (!array || array->num_shards() != 1 || !whole_shard) break;
+    if (!array || array->num_shards() != 1 || locals[i].type() != shard_type) break;
     Result<pjrt::Buffer> buffer = buffer_on(client, array->buffers()[0], device);
     if (!buffer.ok() && buffer.error().code() == ErrorCode::kUnimplemented) break;
     if (!buffer.ok()) throw buffer.error().at(where);

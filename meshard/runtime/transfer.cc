@@ -13,7 +13,7 @@ Tensor transfer(In x, const Sharding& sharding) {
   if (sharding.rank() > rank)
     throw_invalid(where, "[transfer] ", sharding, " describes ", sharding.rank(), " dimensions, ",
                   operand.type(), " has ", rank);
-  if (tracing() || recorder().keep_operands != 0)
+  if (only_recording())
     throw Error(ErrorCode::kFailedPrecondition,
                 cat("[transfer] a ", tracing() ? "traced" : "differentiated",
                     " function runs on one set of devices: transfer its arguments or results "

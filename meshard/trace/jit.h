@@ -106,9 +106,7 @@ class Jit {
 
  private:
   // A compiled program would be a constant to the derivative, and takes no local values.
-  static bool recorded_in_place() {
-    return tracing() || recorder().keep_operands != 0 || recorder().manual != nullptr;
-  }
+  static bool recorded_in_place() { return only_recording() || recorder().manual != nullptr; }
 
   template <class T>
   static internal::Traced<T> in_place(const T& argument) {

@@ -19,8 +19,7 @@ Sharding wholly_open(const Mesh& mesh, std::int64_t rank) {
 
 Tensor clear_sharding(In x) {
   Tensor cleared = operand_tensor("clear_sharding", x);
-  bool records_only = tracing() || recorder().keep_operands != 0;
-  if (cleared.value().storage() && !records_only)
+  if (cleared.value().storage() && !only_recording())
     return cleared.sharding() ? make_unannotated(cleared.value(), effective_source(x.where))
                               : cleared;
   // The input of a differentiated function is a marked value too: what comes before it has no part

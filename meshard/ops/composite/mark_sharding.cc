@@ -9,9 +9,6 @@
 namespace meshard {
 namespace {
 
-// A derivative needs the mark in the program: a placed value would be a new leaf.
-bool only_recording() { return tracing() || recorder().keep_operands != 0; }
-
 Tensor mark(const Tensor& x, const Sharding& sharding, SourceLocation where) {
   if (x.sharding() == sharding) return x;
   if (!only_recording() && x.value().storage())
