@@ -100,6 +100,16 @@ std::string CollectiveOrigin::to_string() const {
   return cat(join(texts, ", "), " (", meshard::to_string(certainty), ")");
 }
 
+std::string_view to_string(CollectiveForm form) {
+  switch (form) {
+    case CollectiveForm::kPlain: return "plain";
+    case CollectiveForm::kFused: return "fused";
+    case CollectiveForm::kWindowedEinsum: return "windowed einsum";
+    case CollectiveForm::kAcrossSlices: return "across slices";
+  }
+  return "";
+}
+
 std::string Collective::to_string() const {
   return cat(meshard::to_string(kind), details(*this, bytes()));
 }

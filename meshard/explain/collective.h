@@ -85,6 +85,17 @@ enum class CollectiveCause {
 /// `asked for`, `inserted`; empty if not known
 std::string_view to_string(CollectiveCause cause);
 
+/// How a compiler wrote a collective. Counts by kind are comparable only within one form.
+enum class CollectiveForm {
+  kPlain,
+  kFused,           ///< inside a fusion, with computation around it
+  kWindowedEinsum,  ///< a step of a loop that overlaps a gather or scatter with a matrix product
+  kAcrossSlices,    ///< a send or receive of a collective that leaves the slice
+};
+
+/// `plain`, `fused`, `windowed einsum`, `across slices`
+std::string_view to_string(CollectiveForm form);
+
 /// A value: one collective instruction.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -103,10 +114,18 @@ struct Collective {
   std::int64_t bytes_out = 0;
   /// 0: none
   std::int64_t channel = 0;
-  /// In how many nested loops it stands; their trip counts are not known. 0: it runs once.
+  /// In how many nested loops it stands.
   int loop_depth = 0;
+  /// How often it runs in one run of the program: the trip counts of its loops, multiplied.
+  std::int64_t executions = 1;
+  /// False if a trip count is not known; that loop counts once.
+  bool executions_known = true;
   /// It stands in a branch that may not be taken.
   bool conditional = false;
+  /// How the compiler wrote it.
+  CollectiveForm form = CollectiveForm::kPlain;
+  /// The value that it moves, as the user knows it: `w1 f32[1024,4096]`; empty if not known.
+  std::string tensor = {};
   CollectiveOrigin origin = {};
   CollectiveCause cause = CollectiveCause::kUnknown;
 

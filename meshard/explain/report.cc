@@ -34,40 +34,6 @@ void append_collectives(std::string& out, const std::vector<Collective>& collect
 
 }  // namespace
 
-std::string MemoryUse::to_string() const {
-  std::string text = "memory per device: ";
-  if (peak > 0) append(text, cat("peak ", byte_text(peak), "; "));
-  append(text,
-         cat("arguments ", byte_text(arguments), ", outputs ", byte_text(outputs), ", temporaries ",
-             byte_text(temporaries), ", aliased ", byte_text(aliased), ", code ", byte_text(code)));
-  return text;
-}
-
-TensorType ValuePlacement::shard() const {
-  if (!sharding) return type;
-  Dimensions sizes;
-  for (std::int64_t size : sharding->shard_shape(padded.shape)) sizes.push_back(size);
-  return {type.dtype, Shape(std::move(sizes))};
-}
-
-std::int64_t ValuePlacement::padding_bytes() const {
-  std::int64_t copies = sharding ? sharding->num_replicas() : 1;
-  return (padded.bytes() - type.bytes()) * copies;
-}
-
-std::string ValuePlacement::to_string() const {
-  if (!sharding) return cat(type, ", ", byte_text(type.bytes()));
-  TensorType part = shard();
-  std::string text = cat(type, " ", sharding->spec());
-  if (!sharding->unreduced_axes().empty())
-    append(text, cat(" unreduced ", meshard::to_string(sharding->unreduced_axes())));
-  append(text, cat(", shard ", part, ", ", byte_text(part.bytes())));
-  if (padded != type)
-    append(text, cat(", padded to ", padded, " (", byte_text(padding_bytes()), " wasted)"));
-  if (chosen_by_compiler) append(text, ", the compiler's choice");
-  return text;
-}
-
 ProgramReport::ProgramReport(Parts parts)
     : parts_(std::move(parts)), groups_(group_collectives(parts_.collectives)) {}
 

@@ -6,49 +6,28 @@
 #include <string_view>
 #include <vector>
 
-#include "meshard/array/shape.h"
 #include "meshard/explain/collective.h"
+#include "meshard/explain/memory_use.h"
+#include "meshard/explain/reshard.h"
+#include "meshard/explain/roofline.h"
+#include "meshard/explain/value_placement.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/sharding/sharding.h"
+#include "meshard/topology/topology.h"
 
 namespace meshard {
 
-/// A value: bytes that one device needs for a program, as the compiler counts them.
-struct MemoryUse {
-  std::int64_t arguments = 0;
-  std::int64_t outputs = 0;
-  /// Of the outputs, what lies in donated arguments.
-  std::int64_t aliased = 0;
-  std::int64_t temporaries = 0;
-  /// The program itself. 0 where the compiler does not say.
-  std::int64_t code = 0;
-  /// The most that is alive at once. 0 where the compiler does not say.
-  std::int64_t peak = 0;
-
-  /// arguments + outputs - aliased + temporaries + code: what must fit if nothing else does.
-  std::int64_t total() const { return arguments + outputs - aliased + temporaries + code; }
-  /// `memory per device: peak 3 KiB; arguments 2 KiB, outputs 1 KiB, temporaries 0 B, aliased 0 B,
-  /// code 0 B`
-  std::string to_string() const;
-  friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
-};
-
-/// A value: how one argument or result lies on the devices.
-struct ValuePlacement {
-  TensorType type;
-  /// What the program takes or gives: larger than `type` if the sharding does not divide it.
-  TensorType padded;
-  /// What the compiled program uses; none on one device without a mesh.
-  std::optional<Sharding> sharding;
-  /// True if the compiler chose the sharding, false if the program asked for it.
-  bool chosen_by_compiler = false;
-
-  /// One device's part, with its padding.
-  TensorType shard() const;
-  /// Bytes of padding on all devices together, each copy counted.
-  std::int64_t padding_bytes() const;
-  /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`
-  std::string to_string() const;
+/// A value: the hardware that a program was compiled for.
+struct TargetSummary {
+  /// `v6e:16x16`; of the plugin in this process its platform, `cpu`.
+  std::string name;
+  /// `TPU v6 lite`
+  std::string device_kind;
+  std::int64_t devices = 1;
+  /// The compiler's own version text.
+  std::string compiler;
+  /// 0 if it was compiled before.
+  double compile_seconds = 0;
+  friend bool operator==(const TargetSummary&, const TargetSummary&) = default;
 };
 
 /// How a report is printed.
@@ -66,15 +45,29 @@ class ProgramReport {
   /// What a report is made of.
   struct Parts {
     std::string name;
+    TargetSummary target = {};
     std::optional<Mesh> mesh = std::nullopt;
+    /// Where the devices sit; none if they have no places.
+    std::optional<Topology> topology = std::nullopt;
     /// Parameters, then captured values.
     std::vector<ValuePlacement> arguments = {};
     /// How many of the arguments are captured values.
     std::size_t num_captured = 0;
     std::vector<ValuePlacement> results = {};
+    /// Values inside whose sharding the compiler told.
+    std::vector<ValuePlacement> intermediates = {};
     std::vector<Collective> collectives = {};
+    std::vector<Reshard> reshards = {};
     /// None if the plugin does not tell.
     std::optional<MemoryUse> memory = std::nullopt;
+    /// Largest first; empty if the compiler did not tell.
+    std::vector<BufferUse> largest_buffers = {};
+    ProgramCost cost = {};
+    /// None if the hardware's figures are not known.
+    std::optional<Roofline> roofline = std::nullopt;
+    std::vector<TimelineEntry> timeline = {};
+    /// What a reader must know to read the rest right: rewritings by the compiler, what is missing.
+    std::vector<std::string> notes = {};
   };
   explicit ProgramReport(Parts parts);
 
@@ -85,6 +78,8 @@ class ProgramReport {
   std::size_t num_captured() const { return parts_.num_captured; }
   const std::vector<ValuePlacement>& results() const { return parts_.results; }
   const std::optional<MemoryUse>& memory() const { return parts_.memory; }
+  /// All of it.
+  const Parts& parts() const { return parts_; }
 
   /// Every collective, in the module's order.
   const std::vector<Collective>& collectives() const { return parts_.collectives; }
@@ -94,7 +89,7 @@ class ProgramReport {
   std::vector<Collective> collectives(CollectiveKind kind) const;
   /// Those of a kind that run over exactly these axes, in mesh order.
   std::vector<Collective> collectives(CollectiveKind kind, const AxisList& axes) const;
-  /// Sum of Collective::bytes() over all; one in a loop counts once.
+  /// Sum of Collective::bytes() over all, each as often as it runs.
   std::int64_t collective_bytes() const;
 
   /// One screen: mesh, memory, arguments, results, and one line for collectives that are alike:
