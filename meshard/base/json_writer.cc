@@ -1,0 +1,147 @@
+#include "meshard/base/json_writer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/error.h"
+
+namespace meshard {
+namespace {
+
+// The length of the UTF-8 sequence that `text` begins with; 0 if it begins with none (the table
+// "Well-Formed UTF-8 Byte Sequences" of the Unicode Standard, 3.9).
+std::size_t utf8_length(std::string_view text) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  auto within = [&](std::size_t i, unsigned low, unsigned high) {
+    return i < text.size() && byte(i) >= low && byte(i) <= high;
+  };
+  unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    unsigned low = lead == 0xE0 ? 0xA0 : 0x80, high = lead == 0xED ? 0x9F : 0xBF;
+    return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    unsigned low = lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xF4 ? 0x8F : 0xBF;
+    return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
+  }
+  return 0;
+}
+
+void append_escape(std::string& out, char c) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  switch (c) {
+    case '"': out += "\\\""; return;
+    case '\\': out += "\\\\"; return;
+    case '\n': out += "\\n"; return;
+    case '\r': out += "\\r"; return;
+    case '\t': out += "\\t"; return;
+    default: break;
+  }
+  auto code = static_cast<unsigned char>(c);
+  out += "\\u00";
+  out += kHex[code >> 4];
+  out += kHex[code & 15];
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  std::size_t i = 0;
+  while (i < text.size()) {
+    char c = text[i];
+    if (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || c == 0x7F) {
+      append_escape(out, c);
+      ++i;
+      continue;
+    }
+    std::size_t length = utf8_length(text.substr(i));
+    out += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(i, length);
+    i += length == 0 ? 1 : length;
+  }
+  out += '"';
+}
+
+void JsonWriter::new_line() {
+  if (indent_ == 0) return;
+  out_ += '\n';
+  out_.append(indent_ * open_.size(), ' ');
+}
+
+void JsonWriter::separate() {
+  if (!open_.back().empty) out_ += ',';
+  open_.back().empty = false;
+  new_line();
+}
+
+void JsonWriter::before_value() {
+  internal_check(!done_, "JSON: a second value");
+  if (open_.empty()) return;
+  if (open_.back().closing == '}') {
+    internal_check(have_key_, "JSON: a member without a key");
+    have_key_ = false;
+    return;
+  }
+  separate();
+}
+
+JsonWriter& JsonWriter::raw(std::string_view text) {
+  before_value();
+  out_ += text;
+  done_ = open_.empty();
+  return *this;
+}
+
+JsonWriter& JsonWriter::begin(char opening) {
+  before_value();
+  out_ += opening;
+  open_.push_back({opening == '{' ? '}' : ']'});
+  return *this;
+}
+
+JsonWriter& JsonWriter::end(char closing) {
+  internal_check(!open_.empty() && open_.back().closing == closing && !have_key_,
+                 "JSON: an end that does not fit its begin");
+  bool empty = open_.back().empty;
+  open_.pop_back();
+  if (!empty) new_line();
+  out_ += closing;
+  done_ = open_.empty();
+  return *this;
+}
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  internal_check(!open_.empty() && open_.back().closing == '}' && !have_key_,
+                 "JSON: a key outside an object");
+  separate();
+  append_json_string(out_, name);
+  out_ += indent_ == 0 ? ":" : ": ";
+  have_key_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(std::string_view text) {
+  before_value();
+  append_json_string(out_, text);
+  done_ = open_.empty();
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(double number) {
+  return std::isfinite(number) ? raw(cat(number)) : raw("null");
+}
+
+JsonWriter& JsonWriter::signed_value(std::int64_t number) { return raw(cat(number)); }
+JsonWriter& JsonWriter::unsigned_value(std::uint64_t number) { return raw(cat(number)); }
+
+std::string JsonWriter::take_partial() { return std::exchange(out_, {}); }
+
+std::string JsonWriter::text() && {
+  internal_check(done_, "JSON: something is still open");
+  return std::move(out_);
+}
+
+}  // namespace meshard
