@@ -22,18 +22,18 @@ std::string_view to_string(ReshardKind kind);
 struct Reshard {
   ReshardKind kind = ReshardKind::kGather;
   /// Of the compiled module: the collective, or the copy.
-  std::string instruction;
+  std::string instruction = {};
   /// The value's type as the user knows it, `f32[4096,4096]`; empty if not known.
-  std::string type;
+  std::string type = {};
   /// Shardings before and after, as text; empty if not known.
-  std::string from, to;
+  std::string from = {}, to = {};
   /// Bytes that one device gets, each time, and how often it does.
   std::int64_t bytes = 0;
   std::int64_t executions = 1;
   CollectiveOrigin origin = {};
   CollectiveCause who = CollectiveCause::kUnknown;
   /// Why, in a sentence: `matmul at gpt.cc:42 needs dimension 1 whole, which is split by "model"`.
-  std::string cause;
+  std::string cause = {};
 
   std::string to_string() const;
   friend bool operator==(const Reshard&, const Reshard&) = default;

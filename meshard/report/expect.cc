@@ -1,0 +1,207 @@
+#include "meshard/report/expect.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/byte_text.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::size_t kMostListed = 10;
+
+bool same_axes(const AxisList& a, const AxisList& b) {
+  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const AxisRef& axis) {
+           return std::find(b.begin(), b.end(), axis) != b.end();
+         });
+}
+
+// The expectation that a collective counts for; -1: none.
+std::ptrdiff_t claimant(const Collective& one, const std::vector<ExpectedCollective>& list) {
+  std::ptrdiff_t found = -1;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].kind != one.kind) continue;
+    if (!list[i].axes && found < 0) found = static_cast<std::ptrdiff_t>(i);
+    if (list[i].axes && one.axes && same_axes(*list[i].axes, *one.axes))
+      return static_cast<std::ptrdiff_t>(i);
+  }
+  return found;
+}
+
+// One line for a collective, and one for why the partitioner put it there.
+std::string blamed(const Collective& one, const ProgramReport& report) {
+  std::string text = cat("\n  ", one);
+  if (!one.tensor.empty()) append(text, cat(", of ", one.tensor));
+  for (const Reshard& reshard : report.parts().reshards)
+    if (reshard.instruction == one.instruction && !reshard.cause.empty())
+      append(text, cat("\n    because ", reshard.cause));
+  return text;
+}
+
+std::string blamed(const std::vector<const Collective*>& list, const ProgramReport& report) {
+  std::string text;
+  for (std::size_t i = 0; i < list.size() && i < kMostListed; ++i)
+    append(text, blamed(*list[i], report));
+  if (list.size() > kMostListed) append(text, cat("\n  and ", list.size() - kMostListed, " more"));
+  return text;
+}
+
+std::int64_t bytes_of(const std::vector<const Collective*>& list) {
+  std::int64_t sum = 0;
+  for (const Collective* one : list) sum += one->bytes() * one->executions;
+  return sum;
+}
+
+void judge(const ExpectedCollective& expected, const std::vector<const Collective*>& found,
+           const ProgramReport& report, ExpectationReport& out) {
+  std::int64_t count = std::ssize(found);
+  bool right =
+      !expected.count || (expected.at_most ? count <= *expected.count : count == *expected.count);
+  std::string text;
+  if (!right) text = cat("expected ", expected, ", found ", count == 0 ? "none" : cat(count));
+  std::int64_t bytes = bytes_of(found);
+  if (expected.most_bytes && bytes > *expected.most_bytes) {
+    if (right) text = cat("expected ", expected, ", found");
+    append(text, cat(right ? " " : " with ", bytes, " bytes"));
+  }
+  if (text.empty())
+    out.met.push_back(expected.to_string());
+  else
+    out.broken.push_back(cat(text, found.empty() ? "" : ":", blamed(found, report)));
+}
+
+void check(const ExpectedCollectives& expected, const ProgramReport& report,
+           ExpectationReport& out) {
+  std::vector<std::vector<const Collective*>> found(expected.list().size());
+  std::vector<const Collective*> others;
+  for (const Collective& one : report.collectives()) {
+    std::ptrdiff_t claim = claimant(one, expected.list());
+    (claim < 0 ? others : found[static_cast<std::size_t>(claim)]).push_back(&one);
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) judge(expected.list()[i], found[i], report, out);
+  if (expected.others_allowed()) return;
+  if (others.empty())
+    out.met.push_back(expected.list().empty() ? "no collectives" : "no other collectives");
+  else
+    out.broken.push_back(cat("expected no ", expected.list().empty() ? "" : "other ",
+                             "collectives, found ", others.size(), ":", blamed(others, report)));
+}
+
+// `*` stands for any text.
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == name;
+  if (!name.starts_with(pattern.substr(0, star))) return false;
+  name.remove_prefix(star);
+  pattern.remove_prefix(star + 1);
+  for (std::size_t skip = 0; skip <= name.size(); ++skip)
+    if (matches(pattern, name.substr(skip))) return true;
+  return false;
+}
+
+bool excepted(const FullReplicationOptions& options, std::string_view name) {
+  return !name.empty() && std::any_of(options.except.begin(), options.except.end(),
+                                      [&](const std::string& one) { return matches(one, name); });
+}
+
+// `axis "model" divides dimension 0` for the first dimension that some axis could split.
+std::string possible_split(const ValuePlacement& value) {
+  const Mesh& mesh = value.sharding->mesh();
+  for (int d = 0; d < value.type.rank(); ++d)
+    for (const MeshAxis& axis : mesh.axes())
+      if (axis.size > 1 && value.type.shape[d] > 0 && value.type.shape[d] % axis.size == 0)
+        return cat("axis ", AxisRef(axis.name), " divides dimension ", d);
+  return "";
+}
+
+void check_value(const ValuePlacement& value, std::string_view kind, std::size_t number,
+                 const FullReplicationOptions& options, std::vector<std::string>& blame) {
+  if (!value.sharding || !value.sharding->is_fully_replicated() ||
+      value.sharding->mesh().size() < 2 || value.type.bytes() < options.least_bytes)
+    return;
+  std::string called = cat(kind, " ", number);
+  if (excepted(options, called) || excepted(options, value.name)) return;
+  std::string possible = possible_split(value);
+  if (possible.empty()) return;
+  std::string text =
+      cat("\n  ", called, value.name.empty() ? "" : cat(" ", value.name), " ", value.type, ", ",
+          byte_text(value.type.bytes()), " on each of ", value.sharding->mesh().size(), " devices");
+  if (value.chosen_by_compiler) append(text, ", the compiler's choice");
+  if (!value.place.empty()) append(text, cat(", from ", value.place));
+  blame.push_back(cat(text, ": ", possible));
+}
+
+void check(const FullReplicationOptions& options, const ProgramReport& report,
+           ExpectationReport& out) {
+  std::vector<std::string> blame;
+  const ProgramReport::Parts& parts = report.parts();
+  for (std::size_t i = 0; i < parts.arguments.size(); ++i)
+    check_value(parts.arguments[i], "argument", i, options, blame);
+  for (std::size_t i = 0; i < parts.results.size(); ++i)
+    check_value(parts.results[i], "result", i, options, blame);
+  for (std::size_t i = 0; i < parts.intermediates.size(); ++i)
+    check_value(parts.intermediates[i], "intermediate", i, options, blame);
+  for (const Reshard& reshard : parts.reshards)
+    if (reshard.kind == ReshardKind::kFullRematerialize && reshard.bytes >= options.least_bytes &&
+        !excepted(options, reshard.instruction))
+      blame.push_back(cat("\n  ", reshard));
+  std::string expected = cat("no full replication above ", byte_text(options.least_bytes));
+  if (blame.empty()) {
+    out.met.push_back(expected);
+    return;
+  }
+  std::string text = cat("expected ", expected, ", found ", blame.size(), ":");
+  for (std::size_t i = 0; i < blame.size() && i < kMostListed; ++i) append(text, blame[i]);
+  if (blame.size() > kMostListed)
+    append(text, cat("\n  and ", blame.size() - kMostListed, " more"));
+  out.broken.push_back(std::move(text));
+}
+
+void check_memory(double margin, const ProgramReport& report, ExpectationReport& out) {
+  if (!(margin >= 0 && margin < 1))
+    throw_invalid({}, "[expect_fits] the margin is ", margin, ", not in [0, 1)");
+  const std::optional<MemoryUse>& memory = report.memory();
+  if (!memory || !memory->capacity) {
+    out.broken.push_back(cat(
+        "expected it to fit into a device's memory, but ",
+        memory ? "the device's memory is not known" : "the compiler does not count what it needs"));
+    return;
+  }
+  // Of the margin, so that no margin compares integers exactly.
+  auto reserve = static_cast<std::int64_t>(static_cast<double>(*memory->capacity) * margin);
+  std::int64_t allowed = *memory->capacity - reserve;
+  std::string room = cat(byte_text(*memory->capacity),
+                         margin > 0 ? cat(" less ", byte_text(reserve), " spare") : "");
+  if (memory->total() <= allowed)
+    out.met.push_back(cat("fits into ", room));
+  else
+    out.broken.push_back(cat("expected it to fit into ", room, " of a device, but it needs ",
+                             byte_text(memory->total()), ", ", memory->total() - allowed,
+                             " bytes too many\n  ", *memory));
+}
+
+}  // namespace
+
+std::string ExpectationReport::to_string() const {
+  if (!ok()) return join(broken, "\n");
+  return cat(met.size(), met.size() == 1 ? " expectation holds" : " expectations hold");
+}
+
+ExpectationReport check_expectations(const ProgramReport& report, const Expectations& expected) {
+  ExpectationReport out;
+  if (expected.collectives) check(*expected.collectives, report, out);
+  if (expected.no_full_replication) check(*expected.no_full_replication, report, out);
+  if (expected.fits_margin) check_memory(*expected.fits_margin, report, out);
+  return out;
+}
+
+void internal::throw_unless_met(const ProgramReport& report, const Expectations& expected,
+                                std::string_view name, SourceLocation where) {
+  ExpectationReport found = check_expectations(report, expected);
+  if (found.ok()) return;
+  std::string mesh = report.mesh() ? cat(" on ", *report.mesh()) : std::string(" on one device");
+  throw Error(ErrorCode::kFailedPrecondition,
+              cat("[", name, "] program ", report.name(), mesh, "\n", found), where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,371 @@
+#include "meshard/report/expectations.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/byte_text.h"
+#include "meshard/layout/text_scanner.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::array kKinds = {
+    CollectiveKind::kAllReduce,
+    CollectiveKind::kAllGather,
+    CollectiveKind::kReduceScatter,
+    CollectiveKind::kAllToAll,
+    CollectiveKind::kRaggedAllToAll,
+    CollectiveKind::kCollectivePermute,
+    CollectiveKind::kCollectiveBroadcast,
+    CollectiveKind::kSend,
+    CollectiveKind::kReceive,
+};
+
+constexpr std::array<std::string_view, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+// Exact where byte_text() rounds, so that what is printed reads back the same.
+std::string exact_bytes(std::int64_t bytes) {
+  std::size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return cat(bytes, " ", kUnits[unit]);
+}
+
+std::string sorted_text(const AxisList& axes) {
+  std::vector<std::string> texts;
+  for (const AxisRef& axis : axes) texts.push_back(axis.to_string());
+  std::sort(texts.begin(), texts.end());
+  return join(texts, ", ");
+}
+
+bool same_target(const ExpectedCollective& a, const ExpectedCollective& b) {
+  return a.kind == b.kind && a.axes.has_value() == b.axes.has_value() &&
+         (!a.axes || sorted_text(*a.axes) == sorted_text(*b.axes));
+}
+
+// A decimal number: digits * 10^-places.
+struct Decimal {
+  std::int64_t digits = 0;
+  int places = 0;
+};
+
+std::int64_t read_whole(TextScanner& scanner) {
+  std::int64_t whole = scanner.integer();
+  if (whole < 0) scanner.fail("expected a number that is not negative");
+  return whole;
+}
+
+// The digits behind a point; none without a point.
+Decimal read_fraction(TextScanner& scanner) {
+  if (!scanner.accept(".")) return {};
+  std::string_view digits = scanner.rest();
+  std::size_t count = std::min(digits.find_first_not_of("0123456789"), digits.size());
+  if (count == 0 || count > 13) scanner.fail("expected 1 to 13 digits behind the point");
+  return {scanner.integer(), static_cast<int>(count)};
+}
+
+double power_of_ten(int exponent) { return std::pow(10.0, exponent); }
+
+std::int64_t read_bytes(TextScanner& scanner) {
+  std::int64_t whole = read_whole(scanner);
+  Decimal fraction = read_fraction(scanner);
+  std::int64_t unit = 1;
+  bool found = false;
+  for (std::size_t i = kUnits.size(); i-- > 0 && !found;) {
+    found = scanner.accept(kUnits[i]);
+    if (found) unit = std::int64_t{1} << (10 * i);
+  }
+  if (whole >= std::numeric_limits<std::int64_t>::max() / unit)
+    scanner.fail("more bytes than 64 bits hold");
+  return whole * unit + std::llround(static_cast<double>(fraction.digits) /
+                                     power_of_ten(fraction.places) * static_cast<double>(unit));
+}
+
+// One division of two exact numbers, so that every share has one text.
+double read_margin(TextScanner& scanner) {
+  std::int64_t whole = read_whole(scanner);
+  Decimal fraction = read_fraction(scanner);
+  scanner.expect("%");
+  if (whole >= 100) scanner.fail("expected less than 100%");
+  double power = power_of_ten(fraction.places);
+  return (static_cast<double>(whole) * power + static_cast<double>(fraction.digits)) /
+         (100 * power);
+}
+
+// The shortest percentage that read_margin() reads as this share, or the nearest it can.
+std::string percent_text(double margin) {
+  int places = 0;
+  double digits = 0;
+  for (;; ++places) {
+    digits = std::round(margin * 100 * power_of_ten(places));
+    if (places == 13 || digits / (100 * power_of_ten(places)) == margin) break;
+  }
+  std::string text = cat(static_cast<std::int64_t>(digits));
+  auto least = static_cast<std::size_t>(places) + 1;
+  if (text.size() < least) text.insert(0, least - text.size(), '0');
+  if (places > 0) text.insert(text.size() - static_cast<std::size_t>(places), ".");
+  return text + "%";
+}
+
+CollectiveKind read_kind(TextScanner& scanner) {
+  // The longest name first: `all-to-all` also begins another's text.
+  for (CollectiveKind kind : kKinds)
+    if (scanner.accept(to_string(kind))) {
+      if (scanner.rest().starts_with("s")) scanner.accept("s");
+      return kind;
+    }
+  std::vector<std::string_view> names;
+  for (CollectiveKind kind : kKinds) names.push_back(to_string(kind));
+  scanner.fail(cat("expected a collective (", join(names, ", "), ")"));
+}
+
+AxisRef read_axis(TextScanner& scanner) {
+  if (scanner.peek("\"")) return AxisRef::read(scanner);
+  std::string name(scanner.rest());
+  name.resize(std::min(name.find_first_of(" \t\r,;\"'"), name.size()));
+  if (name.empty()) scanner.fail("expected the name of a mesh axis");
+  scanner.expect(name);
+  return AxisRef(std::move(name));
+}
+
+ExpectedCollective read_collective(TextScanner& scanner) {
+  ExpectedCollective one;
+  if (scanner.accept("no ")) {
+    one.count = 0;
+  } else if (scanner.accept("any ")) {
+    one.count.reset();
+  } else {
+    one.at_most = scanner.accept("at most");
+    if (!scanner.peek_integer())
+      scanner.fail(
+          "expected a number, `no`, `any`, `at most`, `others allowed`, `no full replication` or "
+          "`fits`");
+    one.count = read_whole(scanner);
+  }
+  one.kind = read_kind(scanner);
+  bool more = false;  // a comma has been read, and what follows is no axis
+  if (scanner.accept("over ")) {
+    one.axes.emplace();
+    do {
+      one.axes->push_back(read_axis(scanner));
+      more = scanner.accept(",");
+    } while (more && !scanner.peek("at most"));
+  } else {
+    more = scanner.accept(",");
+  }
+  if (more) {
+    scanner.expect("at most");
+    one.most_bytes = read_bytes(scanner);
+  }
+  return one;
+}
+
+std::string quoted(std::string_view name) {
+  std::string text = "\"";
+  for (char c : name) {
+    if (c == '"' || c == '\\') text.push_back('\\');
+    if (c == '\n') {
+      append(text, "\\n");
+    } else {
+      text.push_back(c);
+    }
+  }
+  text.push_back('"');
+  return text;
+}
+
+std::string read_quoted(TextScanner& scanner) {
+  scanner.expect("\"");
+  std::string_view rest = scanner.rest();
+  std::string name;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] == '"') {
+      scanner.expect(rest.substr(0, i + 1));
+      return name;
+    }
+    if (rest[i] == '\\' && i + 1 < rest.size()) {
+      ++i;
+      name.push_back(rest[i] == 'n' ? '\n' : rest[i]);
+    } else {
+      name.push_back(rest[i]);
+    }
+  }
+  scanner.fail("the quote is not closed");
+}
+
+// What has been read, and the line it came from.
+struct Reading {
+  Expectations made;
+  std::vector<ExpectedCollective> list;
+  bool others = false;
+  bool none = false;
+};
+
+void read_item(TextScanner& scanner, Reading& reading) {
+  if (scanner.accept("others allowed")) {
+    reading.others = true;
+  } else if (scanner.accept("no collectives")) {
+    reading.none = true;
+  } else if (scanner.accept("no full replication")) {
+    if (reading.made.no_full_replication) scanner.fail("`no full replication` is there twice");
+    FullReplicationOptions& options = reading.made.no_full_replication.emplace();
+    if (scanner.accept("above")) options.least_bytes = read_bytes(scanner);
+    if (scanner.accept("except")) do {
+        options.except.push_back(read_quoted(scanner));
+      } while (scanner.accept(","));
+  } else if (scanner.accept("fits")) {
+    if (reading.made.fits_margin) scanner.fail("`fits` is there twice");
+    reading.made.fits_margin = 0;
+    if (scanner.accept("with")) {
+      reading.made.fits_margin = read_margin(scanner);
+      scanner.expect("spare");
+    }
+  } else {
+    ExpectedCollective one = read_collective(scanner);
+    for (const ExpectedCollective& other : reading.list)
+      if (same_target(one, other))
+        scanner.fail(cat("the same collectives are there before, as `", other, "`"));
+    reading.list.push_back(std::move(one));
+  }
+  if (reading.none && (!reading.list.empty() || reading.others))
+    scanner.fail("`no collectives` stands beside collectives");
+}
+
+void read_line(std::string_view place, std::string_view line, Reading& reading) {
+  TextScanner scanner(place, line);
+  while (!scanner.at_end()) {
+    read_item(scanner, reading);
+    if (!scanner.accept(";") && !scanner.at_end()) scanner.fail("expected `;`");
+  }
+}
+
+Expectations finished(Reading reading) {
+  if (reading.none || reading.others || !reading.list.empty())
+    reading.made.collectives.emplace(std::move(reading.list), reading.others);
+  return std::move(reading.made);
+}
+
+// A `#` outside quotes begins a comment.
+std::string_view without_comment(std::string_view line) {
+  bool inside = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\' && inside) {
+      ++i;
+    } else if (line[i] == '"') {
+      inside = !inside;
+    } else if (line[i] == '#' && !inside) {
+      return line.substr(0, i);
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string ExpectedCollective::to_string() const {
+  std::string text;
+  if (!count)
+    text = "any ";
+  else if (*count == 0)
+    text = "no ";
+  else
+    text = cat(at_most ? "at most " : "", *count, " ");
+  bool many =
+      count != 1 && count != 0 && kind != CollectiveKind::kSend && kind != CollectiveKind::kReceive;
+  append(text, cat(meshard::to_string(kind), many ? "s" : ""));
+  if (axes) append(text, cat(" over ", join(*axes, ", ")));
+  if (most_bytes) append(text, cat(", at most ", exact_bytes(*most_bytes)));
+  return text;
+}
+
+ExpectedCollectives::ExpectedCollectives(std::vector<ExpectedCollective> list, bool others_allowed)
+    : list_(std::move(list)), others_allowed_(others_allowed) {
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    if (list_[i].count.value_or(0) < 0 || list_[i].most_bytes.value_or(0) < 0)
+      throw_invalid({}, "[expectations] `", list_[i], "` has a negative number");
+    if (list_[i].axes && list_[i].axes->empty())
+      throw_invalid({}, "[expectations] `", list_[i], "` names no axis: leave axes out");
+    for (std::size_t j = 0; j < i; ++j)
+      if (same_target(list_[i], list_[j]))
+        throw_invalid({}, "[expectations] `", list_[j], "` and `", list_[i],
+                      "` are about the same collectives");
+    // There is one way to say none, so that equal expectations are equal.
+    if (list_[i].count == 0 || !list_[i].count) list_[i].at_most = false;
+  }
+}
+
+ExpectedCollectives::ExpectedCollectives(const char* text)
+    : ExpectedCollectives(parse(text).value()) {}
+
+std::string ExpectedCollectives::to_string() const {
+  if (list_.empty()) return others_allowed_ ? "others allowed" : "no collectives";
+  return cat(join(list_, "; "), others_allowed_ ? "; others allowed" : "");
+}
+
+Result<ExpectedCollectives> ExpectedCollectives::parse(std::string_view text) {
+  try {
+    Reading reading;
+    read_line("expected collectives", text, reading);
+    Expectations made = finished(std::move(reading));
+    if (made.no_full_replication || made.fits_margin || !made.collectives)
+      throw_invalid({}, "[parse expected collectives] expected collectives alone in `", text, "`");
+    return *std::move(made.collectives);
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+std::string Expectations::to_string() const {
+  std::string text;
+  if (collectives) {
+    for (const ExpectedCollective& one : collectives->list()) append(text, cat(one, "\n"));
+    if (collectives->others_allowed()) append(text, "others allowed\n");
+    if (collectives->list().empty() && !collectives->others_allowed())
+      append(text, "no collectives\n");
+  }
+  if (no_full_replication) {
+    append(text, cat("no full replication above ", exact_bytes(no_full_replication->least_bytes)));
+    std::vector<std::string> names;
+    for (const std::string& name : no_full_replication->except) names.push_back(quoted(name));
+    if (!names.empty()) append(text, cat(" except ", join(names, ", ")));
+    append(text, "\n");
+  }
+  if (fits_margin) {
+    append(text, "fits");
+    if (*fits_margin > 0) append(text, cat(" with ", percent_text(*fits_margin), " spare"));
+    append(text, "\n");
+  }
+  return text;
+}
+
+Result<Expectations> Expectations::parse(std::string_view text) {
+  try {
+    Reading reading;
+    std::size_t number = 0;
+    while (!text.empty()) {
+      std::size_t end = std::min(text.find('\n'), text.size());
+      read_line(cat("expectations, line ", ++number), without_comment(text.substr(0, end)),
+                reading);
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return finished(std::move(reading));
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+Result<double> parse_margin(std::string_view text) {
+  return parse_whole("margin", text, read_margin);
+}
+
+Result<std::int64_t> parse_bytes(std::string_view text) {
+  return parse_whole("bytes", text, read_bytes);
+}
+
+}  // namespace meshard
