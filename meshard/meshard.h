@@ -26,6 +26,7 @@
 #include "meshard/runtime/runtime.h"
 #include "meshard/runtime/sharded_tensor.h"
 #include "meshard/runtime/shards.h"
+#include "meshard/runtime/trace_events.h"
 #include "meshard/runtime/transfer.h"
 #include "meshard/sharding/op_sharding.h"
 #include "meshard/sharding/partition_spec.h"

@@ -26,6 +26,7 @@ class Lowering {
         meshes_(program.unsharded ? ProgramMeshes() : ProgramMeshes(program.graph)) {}
 
   LoweredModule run() {
+    module_.name = program_.name;
     module_.mesh = meshes_.numbering();
     module_.meshes = meshes_.all();
     describe_arguments();

@@ -25,6 +25,8 @@ struct LoweredValue {
 
 /// A program as StableHLO with Shardy shardings, for logical devices 0..n-1.
 struct LoweredModule {
+  /// The program's.
+  std::string name = {};
   std::string text;
   /// Gives logical device i the id mesh.device_id(i). Empty: one device, any.
   std::optional<Mesh> mesh;

@@ -57,12 +57,17 @@ Result<void> Event::on_ready(std::function<void(const Result<void>&)> callback) 
     callback({});
     return {};
   }
-  auto owned = std::make_unique<ReadyCallback>(ReadyCallback{api_, std::move(callback)});
+  return internal::call_when_ready(api_, raw_, std::move(callback));
+}
+
+Result<void> internal::call_when_ready(const PJRT_Api* api, PJRT_Event* event,
+                                       std::function<void(const Result<void>&)> callback) {
+  auto owned = std::make_unique<ReadyCallback>(ReadyCallback{api, std::move(callback)});
   MESHARD_PJRT_ARGS(PJRT_Event_OnReady, args);
-  args.event = raw_;
+  args.event = event;
   args.callback = call_ready;
   args.user_arg = owned.get();
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Event_OnReady, args));
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Event_OnReady, args));
   owned.release();  // call_ready frees it
   return {};
 }

@@ -11,6 +11,12 @@ struct PJRT_Event;
 
 namespace meshard::pjrt {
 
+namespace internal {
+/// Calls `callback` once with the outcome of an event, as Event::on_ready says.
+Result<void> call_when_ready(const PJRT_Api* api, PJRT_Event* event,
+                             std::function<void(const Result<void>&)> callback);
+}  // namespace internal
+
 /// Move-only owner of an event. An empty one is something that is done already. The event's error,
 /// if any, is a value of await(). Dropping an event waits for nothing.
 class Event {

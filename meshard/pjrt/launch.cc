@@ -1,6 +1,7 @@
 // Tested in tests/plugin/pjrt_conformance_test.cc.
 #include "meshard/pjrt/launch.h"
 
+#include "meshard/pjrt/event.h"
 #include "meshard/pjrt/internal/client_state.h"
 
 namespace meshard::pjrt {
@@ -39,6 +40,18 @@ Result<bool> Launch::is_ready() const {
     if (!args.is_ready) return false;
   }
   return true;
+}
+
+Result<void> Launch::on_ready(std::size_t device,
+                              std::function<void(const Result<void>&)> callback) const {
+  if (record_ == nullptr) {
+    callback({});
+    return {};
+  }
+  if (device >= record_->events.size())
+    return Error(ErrorCode::kOutOfRange, cat("[launch] device number ", device, " of a launch on ",
+                                             record_->events.size(), " devices"));
+  return internal::call_when_ready(record_->api, record_->events[device], std::move(callback));
 }
 
 int Launch::id() const { return record_ == nullptr ? 0 : record_->id; }

@@ -1,5 +1,7 @@
 // The completion of one launch.
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <utility>
 
 #include "meshard/base/result.h"
@@ -33,6 +35,11 @@ class Launch {
   Result<void> await() const;
   /// Whether every device is through; does not block.
   Result<bool> is_ready() const;
+  /// Calls `callback` once when device number `device` of the launch is through, with its outcome:
+  /// as Event::on_ready does.
+  /// @error out of range if the launch has no such device; of an empty launch all are through
+  Result<void> on_ready(std::size_t device,
+                        std::function<void(const Result<void>&)> callback) const;
   /// The number the plugin knows the launch by; 0 for an empty one.
   int id() const;
 

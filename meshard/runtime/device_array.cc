@@ -5,6 +5,7 @@
 #include "meshard/array/slice.h"
 #include "meshard/runtime/copy_pool.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
 
 namespace meshard {
@@ -37,6 +38,10 @@ constexpr std::array<std::pair<DType, ElementType>, kDTypeCount> kElementTypes =
 }};
 
 Shape padded_shape_of(const pjrt::Buffer& buffer) { return Shape(buffer.dimensions()); }
+
+void begin_read(internal::TransferSpan& span, const pjrt::Buffer& buffer, std::uint64_t bytes) {
+  span.begin("read", buffer.type().to_string(), buffer.device().id(), bytes);
+}
 
 }  // namespace
 
@@ -80,9 +85,13 @@ HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) 
   const pjrt::Buffer& buffer = buffers_[position];
   TensorType type{type_.dtype, padded_shape_of(buffer)};
   HostArray array = HostArray::uninitialized(type);
+  internal::TransferSpan span;
+  if (internal::records_events())
+    begin_read(span, buffer, static_cast<std::uint64_t>(type.bytes()));
   Result<void> read = buffer.read(
       std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())));
   if (!read.ok()) throw read.error().at(where);
+  span.end();
   internal::count(internal::counters().buffers_read);
   internal::count(internal::counters().bytes_read, static_cast<std::uint64_t>(type.bytes()));
   return array;
@@ -104,6 +113,10 @@ HostArray DeviceArray::to_host(SourceLocation where) const {
 
 void DeviceArray::read_into(void* destination, SourceLocation where) const {
   check_live(where);
+  internal::HostSpan gather;
+  std::vector<internal::TransferSpan> reads;
+  if (internal::records_events()) gather.begin("gather", type_.to_string(), where);
+  gather.set_bytes(static_cast<std::uint64_t>(type_.bytes()));
   std::size_t element_bytes = meshard::size_in_bytes(type_.dtype);
   std::vector<pjrt::HostView> views;
   std::vector<HostArray> blocks;
@@ -114,6 +127,8 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
   auto add = [&](const pjrt::Buffer& buffer, const Box& target) {
     Shape extents = box_shape(target);
     if (extents.size() == 0 || failed) return;
+    auto bytes = static_cast<std::uint64_t>(extents.size()) * element_bytes;
+    if (gather.begun()) begin_read(reads.emplace_back(), buffer, bytes);
     const std::byte* source = nullptr;
     if (Result<pjrt::HostView> shown = buffer.host_view(); shown.ok()) {
       source = shown->bytes().data();
@@ -137,8 +152,7 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
     copies.push_back(plan_copy(source, padded_shape_of(buffer), whole_box(extents), destination,
                                type_.shape, target, element_bytes));
     internal::count(internal::counters().buffers_read);
-    internal::count(internal::counters().bytes_read,
-                    static_cast<std::uint64_t>(extents.size()) * element_bytes);
+    internal::count(internal::counters().bytes_read, bytes);
   };
   if (!sharding_) {
     add(buffers_[0], whole_box(type_.shape));
@@ -151,6 +165,7 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
     if (Result<void> done = event.await(); !done.ok()) failed = done.error();
   if (failed) throw failed->at(where);
   CopyPool::get().run(copies);
+  for (internal::TransferSpan& read : reads) read.end();
 }
 
 std::string DeviceArray::placement() const {

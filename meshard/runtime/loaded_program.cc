@@ -4,6 +4,7 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
 
 namespace meshard {
@@ -126,8 +127,29 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
   return placed;
 }
 
+Result<pjrt::Launch> LoadedProgram::launch(std::span<const pjrt::Buffer* const> arguments,
+                                           std::span<pjrt::Buffer> results,
+                                           SourceLocation where) const {
+  if (!internal::records_events()) [[likely]]
+    return device_by_device_ ? executable_.execute_each_device(arguments, results, {.track = false})
+                             : executable_.execute(arguments, results, {.track = false});
+  // On all at once: device by device, a device's event could be asked for only after the last.
+  internal::HostSpan span;
+  span.begin("launch", lowered_.name, where);
+  internal::TraceClock::time_point start = internal::TraceClock::now();
+  Result<pjrt::Launch> launched = executable_.execute(arguments, results, {.track = true});
+  if (!launched.ok()) return launched;
+  std::vector<int> devices;
+  for (const pjrt::Device* device : executable_.devices()) devices.push_back(device->id());
+  internal::record_executions(*launched, devices, lowered_.name, where, start);
+  return launched;
+}
+
 void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
                         SourceLocation where, std::span<const std::string> names) const {
+  internal::HostSpan span;
+  if (internal::records_events()) [[unlikely]]
+    span.begin("call", lowered_.name, where);
   std::size_t count = chosen_.arguments.size(), outputs = chosen_.results.size();
   std::size_t devices = executable_.devices().size();
   internal_check(arguments.size() == count && results.size() == outputs,
@@ -161,11 +183,9 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
   if (made.size() < outputs * devices) made.resize(outputs * devices);
   std::span<const pjrt::Buffer* const> given(buffers.data(), buffers.size());
   std::span<pjrt::Buffer> taken(made.data(), outputs * devices);
-  Result<pjrt::Launch> launch =
-      device_by_device_ ? executable_.execute_each_device(given, taken, {.track = false})
-                        : executable_.execute(given, taken, {.track = false});
-  if (!launch.ok()) [[unlikely]]
-    fail(launch.error(), arguments, std::span(arrays.data(), arrays.size()), names, where);
+  Result<pjrt::Launch> launched = launch(given, taken, where);
+  if (!launched.ok()) [[unlikely]]
+    fail(launched.error(), arguments, std::span(arrays.data(), arrays.size()), names, where);
   internal::count(internal::counters().launches);
   for (std::uint32_t i : donated_) arrays[i]->set_donated_at(where);
 
@@ -206,7 +226,10 @@ void LoadedProgram::fail(const Error& error, std::span<const Tensor* const> argu
 }
 
 Result<std::shared_ptr<const LoadedProgram>> load_program(const pjrt::Client& client,
-                                                          LoweredModule lowered) {
+                                                          LoweredModule lowered,
+                                                          SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("compile", lowered.name, where);
   pjrt::CompileOptions options;
   options.num_partitions = static_cast<int>(lowered.num_partitions());
   if (lowered.mesh) {

@@ -40,6 +40,8 @@ class LoadedProgram {
   struct ArgumentPlan {
     std::vector<std::uint32_t> order;
   };
+  Result<pjrt::Launch> launch(std::span<const pjrt::Buffer* const> arguments,
+                              std::span<pjrt::Buffer> results, SourceLocation where) const;
   StoragePtr on_devices(std::size_t argument, const Tensor& tensor, SourceLocation where) const;
   // Equal shardings become copies of one, which compare by pointer when a result comes back as
   // argument.
@@ -57,9 +59,9 @@ class LoadedProgram {
   bool device_by_device_ = false;
 };
 
-/// Compiles `lowered` for the devices of its mesh, or loads `serialized` for them if that is not
-/// empty.
+/// Compiles `lowered` for the devices of its mesh. `where` is the user's line, for traces.
 Result<std::shared_ptr<const LoadedProgram>> load_program(const pjrt::Client& client,
-                                                          LoweredModule lowered);
+                                                          LoweredModule lowered,
+                                                          SourceLocation where = {});
 
 }  // namespace meshard

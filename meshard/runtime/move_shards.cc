@@ -8,6 +8,7 @@
 #include "meshard/ops/slice.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
 #include "meshard/runtime/runtime.h"
 
@@ -124,7 +125,13 @@ Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& s
   if (source.device().id() != device.id()) {
     internal::count(internal::counters().buffers_moved);
     internal::count(internal::counters().bytes_moved, source.type().host_size());
-    return source.copy_to_device(device);
+    internal::TransferSpan span;
+    if (internal::records_events())
+      span.begin("move", cat(source.type(), " from device ", source.device().id()), device.id(),
+                 source.type().host_size());
+    Result<pjrt::Buffer> moved = source.copy_to_device(device);
+    if (moved.ok()) span.end_when_ready(*moved);
+    return moved;
   }
   if (source.type().element_count() == 0) return client.uninitialised_buffer(source.type(), device);
   MESHARD_ASSIGN_OR_RETURN(pjrt::HostView view, source.host_view());

@@ -6,6 +6,7 @@
 #include "meshard/runtime/copy_pool.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/event_recorder.h"
 
 namespace meshard {
 namespace {
@@ -23,9 +24,13 @@ pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void*
   auto semantics = !in_place   ? pjrt::HostSemantics::kImmutableOnlyDuringCall
                    : may_write ? pjrt::HostSemantics::kMutableZeroCopy
                                : pjrt::HostSemantics::kImmutableZeroCopy;
+  internal::TransferSpan span;
+  if (internal::records_events())
+    span.begin("send", type.to_string(), device.id(), static_cast<std::uint64_t>(type.bytes()));
   Result<pjrt::SentBuffer> sent = client.buffer_from_host(view, semantics, device);
   if (!sent.ok())
     throw sent.error().at(where).with_note(cat("while sending ", type, " to device ", device.id()));
+  span.end_when_ready(sent->buffer);
   auto& counters = internal::counters();
   internal::count(counters.buffers_sent);
   internal::count(counters.bytes_sent, static_cast<std::uint64_t>(type.bytes()));
@@ -34,6 +39,11 @@ pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void*
     sent->host_released.on_ready([keep](const Result<void>&) {}).value();
   }
   return std::move(sent->buffer);
+}
+
+void begin_span(internal::HostSpan& span, const TensorType& type, SourceLocation where) {
+  span.begin("place", type.to_string(), where);
+  span.set_bytes(static_cast<std::uint64_t>(type.bytes()));
 }
 
 // True if the box is one run of bytes in a row-major array of `shape`.
@@ -66,6 +76,8 @@ class Placement {
         shard_type_(shard_type_of(array.type(), sharding)) {}
 
   StoragePtr run() {
+    internal::HostSpan span;
+    if (internal::records_events()) begin_span(span, array_.type(), where_);
     std::int64_t positions = sharding_.mesh().size();
     std::vector<const pjrt::Device*> devices;
     for (std::int64_t p = 0; p < positions; ++p)
@@ -177,6 +189,8 @@ StoragePtr place(const pjrt::Client& client, const HostArray& array, const Shard
 StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
                         const Sharding& sharding, std::span<const HostArray> shards,
                         SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) begin_span(span, type, where);
   std::int64_t positions = sharding.mesh().size();
   if (static_cast<std::int64_t>(shards.size()) != positions)
     throw_invalid(where, "[sharded_tensor] ", shards.size(), " shards for the ", positions,
@@ -201,6 +215,8 @@ StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
 
 StoragePtr place(const pjrt::Client& client, const HostArray& array, const pjrt::Device& device,
                  SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) begin_span(span, array.type(), where);
   bool large = array.size_in_bytes() >= kInPlaceBytes;
   HostArray block = array;
   if (large && array.alignment() < kHostAlignment) {

@@ -1,6 +1,7 @@
 #include "meshard/runtime/program_cache.h"
 
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
 
 namespace meshard {
@@ -20,10 +21,18 @@ bool same_logical_mesh(const LoweredModule& a, const LoweredModule& b) {
                     b.mesh->axes().end());
 }
 
+LoweredModule lower_recorded(const Program& program, SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("lower", program.name, where);
+  return lower(program);
+}
+
 // `known`'s executable, loaded for the devices of `lowered`. The plugin compiles nothing.
 Result<std::shared_ptr<const LoadedProgram>> retarget(const pjrt::Client& client,
                                                       const LoadedProgram& known,
-                                                      LoweredModule lowered) {
+                                                      LoweredModule lowered, SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("load", lowered.name, where);
   pjrt::CompileOptions options;
   options.num_partitions = static_cast<int>(lowered.num_partitions());
   for (std::int64_t id : lowered.mesh->device_ids())
@@ -106,7 +115,7 @@ std::shared_ptr<const LoadedProgram> ProgramCache::get(const pjrt::Client& clien
 std::shared_ptr<const LoadedProgram> ProgramCache::make(const pjrt::Client& client,
                                                         const Program& program,
                                                         SourceLocation where) {
-  LoweredModule lowered = lower(program);
+  LoweredModule lowered = lower_recorded(program, where);
   if (lowered.mesh)  // before the compiler is asked, and with the user's line
     for (std::int64_t id : lowered.mesh->device_ids()) device_of(client, id, where);
   Making entry(*this, by_text_, fingerprint(lowered.text));
@@ -114,8 +123,8 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const pjrt::Client& clie
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       Error(ErrorCode::kUnknown, "");  // replaced below
   if (same_text && lowered.mesh && same_logical_mesh(same_text->lowered(), lowered))
-    loaded = retarget(client, *same_text, lowered);
-  if (!loaded.ok()) loaded = load_program(client, std::move(lowered));
+    loaded = retarget(client, *same_text, lowered, where);
+  if (!loaded.ok()) loaded = load_program(client, std::move(lowered), where);
   if (!loaded.ok()) throw loaded.error().at(where);
   if (!same_text) entry.set(*loaded);
   return *std::move(loaded);

@@ -1,0 +1,122 @@
+// Where the runtime leaves what it did and when, while a trace is on.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/base/source_location.h"
+#include "meshard/pjrt/event.h"
+#include "meshard/pjrt/launch.h"
+#include "meshard/runtime/trace_events.h"
+
+namespace meshard::internal {
+
+using TraceClock = std::chrono::steady_clock;
+
+/// The events of one trace. Locked; shared by the session and by what is still under way on the
+/// devices.
+class EventRecorder {
+ public:
+  explicit EventRecorder(std::size_t most_events);
+
+  /// Keeps the event, with its times, unless the trace is stopped or full.
+  void add(TraceEvent event, TraceClock::time_point start, TraceClock::time_point end);
+  /// The calling thread's number: 0 is the one that began the trace.
+  int thread_number();
+
+  /// One device event more is awaited; stop() waits for them.
+  void expect();
+  void arrived();
+  /// Waits for what is expected, and takes no event from then on.
+  void stop();
+
+  /// @pre stopped
+  const std::vector<TraceEvent>& events() const { return events_; }
+  std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  const std::size_t most_events_;
+  const TraceClock::time_point begin_ = TraceClock::now();
+  std::mutex mutex_;
+  std::condition_variable all_arrived_;
+  bool stopped_ = false;
+  std::uint64_t expected_ = 0, left_out_ = 0;
+  std::map<std::thread::id, int> threads_;
+  std::vector<TraceEvent> events_;
+};
+
+/// Set while a trace is on. All that the runtime pays without one is loading this.
+inline std::atomic<bool> recording_events{false};
+inline bool records_events() { return recording_events.load(std::memory_order_relaxed); }
+/// The recorder of the trace that is on; null if there is none.
+std::shared_ptr<EventRecorder> current_recorder_of_events();
+
+/// Something that a thread of the host does, from begin() to the end of the scope. Costs nothing
+/// unless begun.
+///
+/// ```
+/// internal::HostSpan span;
+/// if (internal::records_events()) span.begin("compile", name, where);
+/// ```
+class HostSpan {
+ public:
+  HostSpan() = default;
+  ~HostSpan() {
+    if (recorder_) finish();
+  }
+  HostSpan(const HostSpan&) = delete;
+  HostSpan& operator=(const HostSpan&) = delete;
+
+  void begin(std::string_view category, std::string_view what, SourceLocation where = {});
+  void set_bytes(std::uint64_t bytes) { event_.bytes = bytes; }
+  bool begun() const { return recorder_ != nullptr; }
+
+ private:
+  void finish() noexcept;
+  std::shared_ptr<EventRecorder> recorder_;
+  TraceEvent event_;
+  TraceClock::time_point start_;
+};
+
+/// Bytes on their way to or from one device, from begin() until they have arrived.
+class TransferSpan {
+ public:
+  TransferSpan() = default;
+  TransferSpan(TransferSpan&&) noexcept = default;
+  TransferSpan& operator=(TransferSpan&&) noexcept = default;
+  /// One that was never ended failed.
+  ~TransferSpan() {
+    if (recorder_) finish(/*failed=*/true);
+  }
+
+  void begin(std::string_view category, std::string_view what, int device, std::uint64_t bytes);
+  /// Now.
+  void end() {
+    if (recorder_) finish(/*failed=*/false);
+  }
+  /// When the buffer has its data.
+  void end_when_ready(const pjrt::Buffer& buffer);
+
+ private:
+  void finish(bool failed) noexcept;
+  std::shared_ptr<EventRecorder> recorder_;
+  TraceEvent event_;
+  TraceClock::time_point start_;
+};
+
+/// Records an execution for each device of a tracked launch that began at `start`, until that
+/// device is through. Logical device k is number device_ids[k].
+void record_executions(const pjrt::Launch& launch, const std::vector<int>& device_ids,
+                       std::string_view program, SourceLocation where,
+                       TraceClock::time_point start);
+
+}  // namespace meshard::internal
