@@ -20,6 +20,7 @@
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/mesh/submeshes.h"
 #include "meshard/ops/all.h"
+#include "meshard/report/diff.h"
 #include "meshard/report/expect.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_topology.h"

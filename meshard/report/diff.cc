@@ -1,0 +1,181 @@
+#include "meshard/report/diff.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+namespace {
+
+std::string axes_of(const Collective& one) {
+  if (!one.axes) return one.group_size > 0 ? "no mesh axes" : "unknown axes";
+  return one.axes->empty() ? "no axes" : join(*one.axes, ", ");
+}
+
+std::string places_of(const CollectiveOrigin& origin) {
+  std::string text;
+  for (const OriginPlace& place : origin.places) {
+    std::string one = place.to_string();
+    if (text.find(one) == std::string::npos) append(text, cat(text.empty() ? "" : ", ", one));
+  }
+  return text;
+}
+
+void count_collectives(const ProgramReport& report, bool after,
+                       std::vector<CollectiveChange>& out) {
+  for (const Collective& one : report.collectives()) {
+    std::string axes = axes_of(one), place = places_of(one.origin);
+    auto found = std::find_if(out.begin(), out.end(), [&](const CollectiveChange& change) {
+      return change.kind == one.kind && change.axes == axes && change.place == place;
+    });
+    if (found == out.end()) {
+      out.push_back({.kind = one.kind, .axes = axes, .place = place, .before = {}, .after = {}});
+      found = out.end() - 1;
+    }
+    CollectiveChange::Side& side = after ? found->after : found->before;
+    ++side.count;
+    side.executions += one.executions;
+    side.bytes += one.bytes() * one.executions;
+  }
+}
+
+std::vector<AmountChange> memory_changes(const ProgramReport& before, const ProgramReport& after) {
+  if (!before.memory() && !after.memory()) return {};
+  MemoryUse a = before.memory().value_or(MemoryUse{}), b = after.memory().value_or(MemoryUse{});
+  auto bytes = [](std::string part, std::int64_t x, std::int64_t y) {
+    return AmountChange{std::move(part), static_cast<double>(x), static_cast<double>(y)};
+  };
+  return {bytes("total", a.total(), b.total()),
+          bytes("peak", a.peak, b.peak),
+          bytes("arguments", a.arguments, b.arguments),
+          bytes("outputs", a.outputs, b.outputs),
+          bytes("aliased", a.aliased, b.aliased),
+          bytes("temporaries", a.temporaries, b.temporaries),
+          bytes("code", a.code, b.code)};
+}
+
+void add_times(const ProgramReport& report, bool after, std::vector<AmountChange>& out) {
+  const std::optional<Roofline>& roofline = report.parts().roofline;
+  if (!roofline) return;
+  auto add = [&](const std::string& part, double seconds) {
+    auto found = std::find_if(out.begin(), out.end(),
+                              [&](const AmountChange& change) { return change.part == part; });
+    if (found == out.end()) found = out.insert(out.end(), {.part = part});
+    (after ? found->after : found->before) += seconds;
+  };
+  add("at least", roofline->seconds());
+  add("in sequence", roofline->seconds_in_sequence());
+  add("compute", roofline->compute_seconds);
+  add("memory", roofline->memory_seconds);
+  for (const LinkTime& link : roofline->links)
+    add(cat(link.axes.empty() ? "unknown axes" : link.axes, " on ", link.link), link.seconds);
+}
+
+// True if every value has a name of its own, on both sides.
+bool named(const std::vector<ValuePlacement>& values) {
+  std::set<std::string> names;
+  for (const ValuePlacement& value : values)
+    if (value.name.empty() || !names.insert(value.name).second) return false;
+  return true;
+}
+
+std::string placement_text(const ValuePlacement& value) {
+  return cat(value, value.donated ? ", donated" : "");
+}
+
+// Pairs of positions; none: not there.
+using Pairing = std::vector<std::pair<const ValuePlacement*, const ValuePlacement*>>;
+
+Pairing paired(const std::vector<ValuePlacement>& before,
+               const std::vector<ValuePlacement>& after) {
+  Pairing pairs;
+  if (!named(before) || !named(after)) {
+    for (std::size_t i = 0; i < std::max(before.size(), after.size()); ++i)
+      pairs.emplace_back(i < before.size() ? &before[i] : nullptr,
+                         i < after.size() ? &after[i] : nullptr);
+    return pairs;
+  }
+  std::map<std::string_view, const ValuePlacement*> second;
+  for (const ValuePlacement& value : after) second[value.name] = &value;
+  for (const ValuePlacement& value : before) {
+    auto found = second.find(value.name);
+    pairs.emplace_back(&value, found == second.end() ? nullptr : found->second);
+    if (found != second.end()) second.erase(found);
+  }
+  for (const ValuePlacement& value : after)
+    if (second.count(value.name)) pairs.emplace_back(nullptr, &value);
+  return pairs;
+}
+
+void add_placements(std::string_view kind, const std::vector<ValuePlacement>& before,
+                    const std::vector<ValuePlacement>& after, std::vector<PlacementChange>& out) {
+  for (const auto& [a, b] : paired(before, after)) {
+    std::string first = a ? placement_text(*a) : "", second = b ? placement_text(*b) : "";
+    if (first == second) continue;
+    const ValuePlacement& shown = a ? *a : *b;
+    std::ptrdiff_t position = a ? a - before.data() : b - after.data();
+    out.push_back({.value = cat(kind, " ", position, shown.name.empty() ? "" : " ", shown.name),
+                   .before = std::move(first),
+                   .after = std::move(second)});
+  }
+}
+
+void add_text(std::string text, bool after, std::vector<TextChange>& out) {
+  auto found = std::find_if(out.begin(), out.end(),
+                            [&](const TextChange& change) { return change.text == text; });
+  if (found == out.end()) found = out.insert(out.end(), {.text = std::move(text)});
+  ++(after ? found->after : found->before);
+}
+
+ReportDiff::Heading diff_heading(const ProgramReport& report) {
+  ReportDiff::Heading out;
+  const ProgramReport::Parts& parts = report.parts();
+  out.program = cat(report.name(), report.mesh() ? cat(" on ", *report.mesh()) : "",
+                    parts.target.name.empty() ? "" : cat(" for ", parts.target.name));
+  out.collectives = std::ssize(report.collectives());
+  for (const Collective& one : report.collectives())
+    out.collective_bytes += one.bytes() * one.executions;
+  if (parts.roofline) {
+    out.seconds = parts.roofline->seconds();
+    out.bound_by = parts.roofline->bound_by();
+  }
+  return out;
+}
+
+template <class Changes>
+bool any_changed(const Changes& changes) {
+  return std::any_of(changes.begin(), changes.end(), [](const auto& one) { return one.changed(); });
+}
+
+}  // namespace
+
+bool ReportDiff::same() const {
+  return !any_changed(collectives) && !any_changed(memory) && !any_changed(times) &&
+         placements.empty() && reshards.empty();
+}
+
+ReportDiff diff(const ProgramReport& before, const ProgramReport& after) {
+  ReportDiff out;
+  out.before = diff_heading(before);
+  out.after = diff_heading(after);
+  count_collectives(before, false, out.collectives);
+  count_collectives(after, true, out.collectives);
+  out.memory = memory_changes(before, after);
+  add_times(before, false, out.times);
+  add_times(after, true, out.times);
+  add_placements("argument", before.arguments(), after.arguments(), out.placements);
+  add_placements("result", before.results(), after.results(), out.placements);
+  for (const Reshard& one : before.parts().reshards) add_text(one.to_string(), false, out.reshards);
+  for (const Reshard& one : after.parts().reshards) add_text(one.to_string(), true, out.reshards);
+  std::erase_if(out.reshards, [](const TextChange& one) { return !one.changed(); });
+  for (const BufferUse& one : before.parts().largest_buffers)
+    add_text(one.to_string(), false, out.buffers);
+  for (const BufferUse& one : after.parts().largest_buffers)
+    add_text(one.to_string(), true, out.buffers);
+  return out;
+}
+
+}  // namespace meshard
