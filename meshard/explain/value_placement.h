@@ -31,6 +31,7 @@ struct ValuePlacement {
   std::int64_t padding_bytes() const;
   /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`
   std::string to_string() const;
+  friend bool operator==(const ValuePlacement&, const ValuePlacement&) = default;
 };
 
 }  // namespace meshard

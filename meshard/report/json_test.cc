@@ -1,0 +1,80 @@
+// What stands in the text is checked here piece by piece; tests/report holds it against the schema
+// and reads it back.
+#include "meshard/report/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "meshard/report/sample_report_testutil.h"
+
+namespace meshard {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(ReportJson, AnEmptyReportHasEveryMember) {
+  EXPECT_EQ(to_json(ProgramReport({.name = "f"})),
+            R"({"schema":"meshard.report","version":1,"name":"f","target":{"name":"",)"
+            R"("device_kind":"","devices":1,"compiler":"","compile_seconds":0},"meshes":[],)"
+            R"("mesh":null,"topology":null,"arguments":[],"num_captured":0,"results":[],)"
+            R"("intermediates":[],"collectives":[],"reshards":[],"memory":null,)"
+            R"("largest_buffers":[],"cost":{"flops":[],"memory_bytes":0,"transcendentals":0,)"
+            R"("loops_known":true},"roofline":null,"timeline":[],"notes":[]})");
+}
+
+TEST(ReportJson, ShardingsNameTheirMesh) {
+  Mesh mesh({{"x", 2}, {"y", 4}}, {7, 6, 5, 4, 3, 2, 1, 0}), other({{"z", 2}});
+  TensorType type = TensorType::parse("f32[6,4]").value();
+  AxisRef half("y", 2, 2);
+  ProgramReport::Parts parts{.name = "f", .mesh = mesh};
+  parts.arguments = {
+      {.type = type, .padded = type, .sharding = Sharding(mesh, P({"x", half}, open))},
+      {.type = type, .padded = type, .sharding = Sharding(other, P(none, "z"))}};
+  std::string text = to_json(ProgramReport(parts));
+  EXPECT_THAT(text, HasSubstr(R"("device_ids":[7,6,5,4,3,2,1,0])"));
+  EXPECT_THAT(text, HasSubstr(R"("mesh":0,"topology")"));
+  EXPECT_THAT(text, HasSubstr(R"j({"mesh":0,"spec":"P({\"x\", \"y\":(2)2}, open)","dimensions":[)j"
+                              R"j({"axes":["x",{"axis":"y","pre_size":2,"size":2}],"open":false},)j"
+                              R"j({"axes":[],"open":true}],"replicated":[],"unreduced":[]})j"));
+  // 6 rows in 4 parts: 2 rows each.
+  EXPECT_THAT(text, HasSubstr(R"("shard":"f32[2,4]","shard_bytes":32)"));
+  EXPECT_THAT(text, HasSubstr(R"j({"mesh":1,"spec":"P(none, \"z\")")j"));
+}
+
+TEST(ReportJson, KeepsEveryDigit) {
+  ProgramReport::Parts parts{.name = "f"};
+  parts.memory = MemoryUse{.arguments = (std::int64_t{1} << 60) + 1};
+  parts.cost.memory_bytes = 0.1;
+  parts.target.compile_seconds = 1.0 / 0.0;
+  std::string text = to_json(ProgramReport(parts));
+  EXPECT_THAT(text, HasSubstr("1152921504606846977"));  // 2^60 + 1, which no double holds
+  EXPECT_THAT(text, HasSubstr("\"memory_bytes\":0.1,"));
+  EXPECT_THAT(text, HasSubstr("\"compile_seconds\":null"));
+}
+
+TEST(ReportJson, HostileTextsAreText) {
+  std::string text = to_json(ProgramReport(hostile_parts()));
+  EXPECT_THAT(text, Not(HasSubstr("\x01")));
+  EXPECT_THAT(text, Not(HasSubstr("\xff")));
+  EXPECT_THAT(text, HasSubstr(R"(\"'&\\<!--\u0001)"));
+}
+
+TEST(ReportJson, IndentedSaysTheSame) {
+  // No sample text has a line break, so that all white space behind one is indentation.
+  std::string compact = to_json(ProgramReport(sample_parts()));
+  std::string indented = to_json(ProgramReport(sample_parts()), 1), joined;
+  for (std::size_t i = 0; i < indented.size(); ++i) {
+    if (indented[i] == '\n') {
+      while (i + 1 < indented.size() && indented[i + 1] == ' ') ++i;
+      continue;
+    }
+    joined += indented[i];
+    // Between a key and its value.
+    if (indented[i] == ':' && indented[i - 1] == '"' && indented[i + 1] == ' ') ++i;
+  }
+  EXPECT_EQ(joined, compact);
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,106 @@
+"""Holds the JSON of the sample reports against docs/report-schema.json.
+
+usage: check_schema.py WRITE_SAMPLE_REPORTS SCHEMA
+
+A checker of the keywords that the schema uses stands here; where the package jsonschema is installed, it is asked too.
+A member that the schema does not name is a failure, so that the schema stays complete.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+KEYWORDS = {"$schema", "$ref", "$defs", "title", "description", "type", "required", "properties", "items", "enum", "const",
+            "anyOf", "minimum"}
+
+
+def has_type(value, name):
+    if name in ("integer", "number"):
+        allowed = int if name == "integer" else (int, float)
+        return isinstance(value, allowed) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def problems(value, schema, root, place=""):
+    """Everything in which `value` differs from `schema`."""
+    unknown = set(schema) - KEYWORDS
+    if unknown:
+        yield f"{place}: the schema uses {sorted(unknown)}, which this checker does not know"
+    if "$ref" in schema:
+        yield from problems(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], root, place)
+    if "anyOf" in schema and all(list(problems(value, each, root, place)) for each in schema["anyOf"]):
+        yield f"{place}: fits none of anyOf"
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(has_type(value, each) for each in types):
+        yield f"{place}: {value!r} is no {' or '.join(types)}"
+        return
+    if "const" in schema and value != schema["const"]:
+        yield f"{place}: {value!r} is not {schema['const']!r}"
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{place}: {value!r} is none of {schema['enum']}"
+    if "minimum" in schema and value is not None and value < schema["minimum"]:
+        yield f"{place}: {value} is below {schema['minimum']}"
+    if isinstance(value, dict) and "properties" in schema:
+        for name in schema["required"]:
+            if name not in value:
+                yield f"{place}: {name} is missing"
+        for name, member in value.items():
+            if name not in schema["properties"]:
+                yield f"{place}: {name} is not in the schema"
+            else:
+                yield from problems(member, schema["properties"][name], root, f"{place}.{name}")
+    if isinstance(value, list) and "items" in schema:
+        for i, element in enumerate(value):
+            yield from problems(element, schema["items"], root, f"{place}[{i}]")
+
+
+def without(value, *way):
+    """A copy that lacks the member at the end of the way."""
+    copy = json.loads(json.dumps(value))
+    at = copy
+    for step in way[:-1]:
+        at = at[step]
+    del at[way[-1]]
+    return copy
+
+
+def main():
+    program, schema = sys.argv[1], json.loads(pathlib.Path(sys.argv[2]).read_text())
+    passed = failed = 0
+
+    def check(what, found):
+        nonlocal passed, failed
+        if found:
+            failed += 1
+            print(f"failed: {what}", *found[:10], sep="\n  ")
+        else:
+            passed += 1
+
+    try:
+        import jsonschema
+        validator = jsonschema.Draft202012Validator(schema)
+    except (ImportError, AttributeError):
+        validator = None
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([program, folder], check=True, timeout=60)
+        reports = {path.stem: json.loads(path.read_text()) for path in sorted(pathlib.Path(folder).glob("*.json"))}
+    for name, report in reports.items():
+        check(name, list(problems(report, schema, schema)))
+        if validator and name != "large":
+            check(f"{name} (jsonschema)", [error.message for error in validator.iter_errors(report)])
+    # The checks can fail.
+    sample = reports["sample"]
+    for broken in (without(sample, "cost"), without(sample, "collectives", 0, "form"), {**sample, "version": 2},
+                   {**sample, "more": 1}, {**sample, "num_captured": -1}, {**sample, "notes": [1]}):
+        check("a broken report is noticed", [] if list(problems(broken, schema, schema)) else ["it is not"])
+    # The sample has something everywhere, so that no part of the schema is passed without being looked at.
+    check("the sample fills every list", [name for name, value in sample.items() if value in (None, [], "")])
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

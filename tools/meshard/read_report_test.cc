@@ -1,0 +1,115 @@
+#include "tools/meshard/read_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "meshard/report/json.h"
+#include "meshard/report/sample_report_testutil.h"
+
+namespace meshard::tool {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+ProgramReport::Parts there_and_back(const ProgramReport::Parts& parts) {
+  return read_report(to_json(ProgramReport(parts))).value().parts();
+}
+
+TEST(ReadReport, GivesBackEveryPart) {
+  for (const ProgramReport::Parts& parts :
+       {sample_parts(), sample_gpu_parts(4), large_parts(2000), ProgramReport::Parts{.name = "f"}})
+    EXPECT_TRUE(same_report(parts, there_and_back(parts))) << parts.name;
+}
+
+TEST(ReadReport, IndentedTextIsTheSame) {
+  std::string text = to_json(ProgramReport(sample_parts()), 2);
+  EXPECT_TRUE(same_report(sample_parts(), read_report(text).value().parts()));
+}
+
+TEST(ReadReport, KeepsEveryDigit) {
+  ProgramReport::Parts parts{.name = "f"};
+  parts.memory = MemoryUse{.arguments = (std::int64_t{1} << 62) + 1};
+  parts.cost.memory_bytes = 1.0 / 3.0;
+  EXPECT_TRUE(same_report(parts, there_and_back(parts)));
+}
+
+TEST(ReadReport, HostileTextsComeBackAsTheyWere) {
+  ProgramReport::Parts parts = hostile_parts(), back = there_and_back(parts);
+  std::string expected = parts.name;
+  expected.replace(expected.find('\xff'), 1, "\xEF\xBF\xBD");  // no UTF-8
+  EXPECT_EQ(back.name, expected);
+  EXPECT_EQ(back.collectives[0].origin.places[0].op, expected);
+}
+
+// Every member that is read is missed when it is not there; what is left out of this list follows
+// from others.
+void check_missing(const json& whole, json::json_pointer at, std::vector<std::string>& unread) {
+  const json& here = whole.at(at);
+  if (here.is_array()) {
+    if (!here.empty()) check_missing(whole, at / 0, unread);
+    return;
+  }
+  if (!here.is_object()) return;
+  for (const auto& member : here.items()) {
+    json without = whole;
+    without.at(at).erase(member.key());
+    if (read_report(without.dump()).ok()) unread.push_back(member.key());
+    check_missing(whole, at / member.key(), unread);
+  }
+}
+
+TEST(ReadReport, ReadsEveryMemberButTheDerived) {
+  json whole = json::parse(to_json(ProgramReport(sample_parts())));
+  // One of each is enough.
+  for (const char* list : {"arguments", "intermediates", "collectives", "timeline", "reshards"})
+    whole[list].erase(whole[list].begin() + 1, whole[list].end());
+  whole["topology"]["devices"].erase(whole["topology"]["devices"].begin() + 1,
+                                     whole["topology"]["devices"].end());
+  whole["num_captured"] = 1;
+  std::vector<std::string> unread;
+  check_missing(whole, json::json_pointer(), unread);
+  std::sort(unread.begin(), unread.end());
+  unread.erase(std::unique(unread.begin(), unread.end()), unread.end());
+  // `axes`, `device_ids`, `kind`, `size`: of meshes, whose text is read; of dimensions, whose spec
+  // is.
+  EXPECT_THAT(unread, testing::ElementsAre("axes", "bound_by", "device_ids", "kind", "name", "open",
+                                           "padding_bytes", "seconds", "seconds_in_sequence",
+                                           "shard", "shard_bytes", "size", "spare", "total"));
+}
+
+TEST(ReadReport, RefusesWithThePlace) {
+  auto message = [](const char* pointer, const json& value) {
+    json whole = json::parse(to_json(ProgramReport(sample_parts())));
+    whole.at(json::json_pointer(pointer)) = value;
+    Result<ProgramReport> read = read_report(whole.dump());
+    return read.ok() ? "no error" : read.error().message();
+  };
+  EXPECT_THAT(message("/collectives/1/kind", "all-mirror"),
+              HasSubstr("collectives[1].kind: unknown word `all-mirror`"));
+  EXPECT_THAT(message("/arguments/2/type", "f33[1]"), HasSubstr("arguments[2].type: "));
+  EXPECT_THAT(message("/arguments/0/type", "bf16[4]"),
+              HasSubstr("arguments[0]: bf16[4] padded to bf16[4096,32,128]"));
+  EXPECT_THAT(message("/arguments/0/sharding/mesh", 5),
+              HasSubstr("arguments[0].sharding.mesh: expected a number of 0 to 0, it is 5"));
+  EXPECT_THAT(message("/arguments/0/sharding/spec", "P(\"nowhere\")"),
+              HasSubstr("arguments[0].sharding: "));
+  EXPECT_THAT(message("/meshes/0/text", "mesh<"), HasSubstr("meshes[0].text: "));
+  EXPECT_THAT(message("/memory/code", 1.5), HasSubstr("memory.code: expected an integer"));
+  EXPECT_THAT(message("/memory/code", 18446744073709551615u), HasSubstr("memory.code: expected"));
+  EXPECT_THAT(message("/topology/devices/3/id", 100000), HasSubstr("topology: "));
+  EXPECT_THAT(message("/num_captured", 1000), HasSubstr("num_captured: expected"));
+  EXPECT_THAT(message("/version", 2), HasSubstr("version 2 of a report"));
+  EXPECT_THAT(message("/schema", "other"), HasSubstr("this is no report"));
+}
+
+TEST(ReadReport, RefusesWhatIsNoJson) {
+  EXPECT_EQ(read_report("{").error().code(), ErrorCode::kDataLoss);
+  EXPECT_THAT(read_report("[1]").error().message(), HasSubstr("no report"));
+  EXPECT_EQ(read_report_file("no such file").error().code(), ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace meshard::tool
