@@ -1,0 +1,95 @@
+// The container of MLIR bytecode: strings, dialects, attributes, types and operations, as much of
+// them as a module's boundary needs.
+// Source: https://mlir.llvm.org/docs/BytecodeFormat/ (versions 2 to 6), the enumerations of
+// BuiltinDialectBytecode.td, VhloBytecode.cpp of StableHLO and bytecode_attributes.cc of Shardy.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/error.h"
+
+namespace meshard::stablehlo {
+
+/// Reads numbers from bytes and never past their end. Keeps the bytes' address only.
+/// @error every read throws data loss at the end of the bytes
+class ByteCursor {
+ public:
+  explicit ByteCursor(std::string_view bytes) : bytes_(bytes) {}
+
+  bool at_end() const { return position_ == bytes_.size(); }
+  std::size_t position() const { return position_; }
+  std::uint8_t byte();
+  /// A number whose first byte tells by its low zero bits how many follow.
+  std::uint64_t number();
+  /// A count of things that take at least one byte each.
+  std::size_t count();
+  /// With the sign in the lowest bit.
+  std::int64_t signed_number();
+  std::string_view take(std::size_t size);
+  std::string_view zero_terminated();
+
+ private:
+  std::string_view bytes_;
+  std::size_t position_ = 0;
+};
+
+/// An attribute or type: its dialect, and its own encoding or its text.
+struct BytecodeEntry {
+  std::string_view dialect;
+  bool is_text = false;
+  std::string_view bytes;
+};
+
+/// The sections of a bytecode file. Refers to its bytes.
+class Bytecode {
+ public:
+  /// @error throws data loss
+  explicit Bytecode(std::string_view bytes);
+
+  static bool is_bytecode(std::string_view bytes) { return bytes.substr(0, 4) == "ML\xEFR"; }
+
+  std::uint64_t version() const { return version_; }
+  std::string_view string(std::uint64_t index) const { return at(strings_, index, "string"); }
+  /// `func.func`
+  const std::string& op_name(std::uint64_t index) const { return at(ops_, index, "operation"); }
+  const BytecodeEntry& attribute(std::uint64_t index) const {
+    return at(attributes_, index, "attribute");
+  }
+  const BytecodeEntry& type(std::uint64_t index) const { return at(types_, index, "type"); }
+  std::string_view properties(std::uint64_t index) const {
+    return at(properties_, index, "property list");
+  }
+  /// The bytes of the top-level operations.
+  std::string_view operations() const { return section(4); }
+
+ private:
+  template <class T>
+  static const T& at(const std::vector<T>& list, std::uint64_t index, const char* what) {
+    if (index >= list.size()) fail_index(what, index, list.size());
+    return list[static_cast<std::size_t>(index)];
+  }
+  [[noreturn]] static void fail_index(const char* what, std::uint64_t index, std::size_t size);
+  std::string_view section(std::size_t id) const { return sections_[id]; }
+  void read_strings();
+  void read_dialects();
+  void read_entries();
+  void read_properties();
+
+  std::uint64_t version_ = 0;
+  std::array<std::string_view, 16> sections_{};
+  std::vector<std::string_view> strings_, dialects_;
+  std::vector<std::string> ops_;
+  std::vector<BytecodeEntry> attributes_, types_;
+  std::vector<std::string_view> properties_;
+};
+
+/// A section's bytes inside others (an isolated region). @post `cursor` is behind it
+std::string_view read_nested_section(ByteCursor& cursor, std::uint8_t* id = nullptr);
+
+/// @error always: data loss
+[[noreturn]] void fail_bytecode(std::string_view what);
+
+}  // namespace meshard::stablehlo

@@ -1,0 +1,228 @@
+// Tested in meshard/stablehlo/module_reader_test.cc.
+#include "meshard/stablehlo/internal/bytecode_module.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+#include "meshard/stablehlo/internal/boundary_attributes.h"
+#include "meshard/stablehlo/internal/bytecode_values.h"
+
+namespace meshard::stablehlo {
+namespace {
+
+constexpr std::uint8_t kHasAttributes = 1, kHasResults = 2, kHasOperands = 4, kHasSuccessors = 8,
+                       kHasRegions = 16, kHasUseLists = 32, kHasProperties = 64;
+
+// An operation as far as its first region.
+struct Op {
+  std::string_view name;
+  BytecodeValues::Dictionary attributes;
+  std::string_view properties;
+  std::size_t regions = 0;
+  bool isolated = false;
+};
+
+class BytecodeModuleReader {
+ public:
+  explicit BytecodeModuleReader(const Bytecode& bytecode)
+      : bytecode_(bytecode), values_(bytecode) {}
+
+  ModuleFacts read() {
+    facts_.form = ModuleForm::kBytecode;
+    ByteCursor cursor(bytecode_.operations());
+    std::uint64_t ops = block_begin(cursor);
+    for (std::uint64_t i = 0; i < ops; ++i) {
+      Op op = read_op(cursor);
+      if (op.name != "builtin.module")
+        fail_bytecode(cat("`", op.name, "` stands outside a module"));
+      read_module(op, cursor);
+    }
+    if (!found_main_) fail_bytecode("there is no function `main`");
+    return std::move(facts_);
+  }
+
+ private:
+  // The number of operations of a block; its arguments are stored.
+  std::uint64_t block_begin(ByteCursor& cursor) {
+    std::uint64_t head = cursor.number();
+    block_arguments_.clear();
+    if (head & 1) {
+      std::size_t count = cursor.count();
+      for (std::size_t i = 0; i < count; ++i) {
+        // From version 4 on the lowest bit tells whether a location follows.
+        std::uint64_t type = cursor.number();
+        bool located = bytecode_.version() < 4 || (type & 1) != 0;
+        std::string name;
+        if (located) name = values_.location_name(cursor.number());
+        block_arguments_.push_back(std::move(name));
+      }
+      if (bytecode_.version() >= 3 && cursor.byte() != 0)
+        fail_bytecode("the order of uses of a function's arguments is not known");
+    }
+    return head >> 1;
+  }
+
+  static void skip_numbers(ByteCursor& cursor) {
+    std::size_t count = cursor.count();
+    for (std::size_t i = 0; i < count; ++i) cursor.number();
+  }
+
+  Op read_op(ByteCursor& cursor) {
+    Op op;
+    op.name = bytecode_.op_name(cursor.number());
+    std::uint8_t mask = cursor.byte();
+    cursor.number();  // the location
+    if (mask & kHasAttributes) op.attributes = values_.dictionary(cursor.number());
+    if (mask & kHasProperties) op.properties = bytecode_.properties(cursor.number());
+    if (mask & kHasResults) skip_numbers(cursor);
+    if (mask & kHasOperands) skip_numbers(cursor);
+    if (mask & kHasSuccessors) skip_numbers(cursor);
+    if (mask & kHasUseLists) fail_bytecode("an operation of a module has an order of uses");
+    if (mask & kHasRegions) {
+      std::uint64_t regions = cursor.number();
+      op.isolated = (regions & 1) != 0;
+      op.regions = static_cast<std::size_t>(regions >> 1);
+      if (op.regions > 1 || !op.isolated)
+        fail_bytecode(cat("`", op.name, "` has another region than a module or a function"));
+    }
+    return op;
+  }
+
+  // The first block of an operation's only region; none if it is empty.
+  static std::optional<ByteCursor> region(const Op& op, ByteCursor& cursor) {
+    if (op.regions == 0) return std::nullopt;
+    ByteCursor inner(read_nested_section(cursor));
+    if (inner.number() == 0) return std::nullopt;  // blocks
+    inner.number();                                // values
+    return inner;
+  }
+
+  void read_module(const Op& op, ByteCursor& cursor) {
+    std::optional<ByteCursor> body = region(op, cursor);
+    if (!op.properties.empty()) {
+      ByteCursor properties(op.properties);
+      std::uint64_t name = properties.number();  // sym_name, if there is one
+      if (name & 1) facts_.name = values_.text(name >> 1);
+    }
+    for (const auto& [name, value] : op.attributes) {
+      if (name == "sym_name") facts_.name = values_.text(value);
+      if (name == "mhlo.num_partitions") facts_.num_partitions = values_.integer(value);
+      if (name == "mhlo.frontend_attributes")
+        for (const auto& [key, text] : values_.dictionary(value))
+          if (key == kFrontendMeshes) add_frontend_meshes(values_.text(text), facts_);
+    }
+    if (!body) return;
+    std::uint64_t ops = block_begin(*body);
+    for (std::uint64_t i = 0; i < ops; ++i) {
+      Op inner = read_op(*body);
+      if (inner.name == "sdy.mesh") read_mesh(inner);
+      std::optional<ByteCursor> block = region(inner, *body);
+      if (inner.name == "func.func" || inner.name == "vhlo.func_v1") read_function(inner, block);
+    }
+  }
+
+  void read_mesh(const Op& op) {
+    std::uint64_t mesh = 0, name = 0;
+    if (!op.properties.empty()) {
+      ByteCursor properties(op.properties);
+      mesh = properties.number();
+      name = properties.number();
+    } else {
+      mesh = named(op, "mesh");
+      name = named(op, "sym_name");
+    }
+    facts_.uses_shardy = true;
+    facts_.meshes.push_back(values_.mesh(values_.text(name), mesh));
+  }
+
+  static std::uint64_t named(const Op& op, std::string_view name) {
+    for (const auto& [key, value] : op.attributes)
+      if (key == name) return value;
+    fail_bytecode(cat("`", op.name, "` has no ", name));
+  }
+
+  // Properties are written by name: arg_attrs, function_type, no_inline, res_attrs, sym_name, ...;
+  // of func.func all but the type and the name are optional, whose numbers carry a bit more. Those
+  // of vhlo are all there, without no_inline.
+  void read_function(const Op& op, std::optional<ByteCursor>& block) {
+    std::optional<std::uint64_t> argument_attributes, result_attributes;
+    std::uint64_t type = 0, name = 0;
+    if (op.properties.empty()) {
+      type = named(op, "function_type");
+      name = named(op, "sym_name");
+      for (const auto& [key, value] : op.attributes) {
+        if (key == "arg_attrs") argument_attributes = value;
+        if (key == "res_attrs") result_attributes = value;
+      }
+    } else {
+      ByteCursor properties(op.properties);
+      const bool optional = op.name == "func.func";
+      const auto maybe = [&]() -> std::optional<std::uint64_t> {
+        std::uint64_t value = properties.number();
+        if (!optional) return value;
+        return value & 1 ? std::optional(value >> 1) : std::nullopt;
+      };
+      argument_attributes = maybe();
+      type = properties.number();
+      if (optional) properties.number();  // no_inline
+      result_attributes = maybe();
+      name = properties.number();
+    }
+    if (values_.text(name) != "main") return;
+    found_main_ = true;
+    if (block)
+      block_begin(*block);
+    else
+      block_arguments_.clear();
+    auto [inputs, outputs] = values_.function_type(type);
+    facts_.arguments = boundary(inputs, argument_attributes);
+    facts_.results = boundary(outputs, result_attributes);
+    if (block_arguments_.size() == facts_.arguments.size())
+      for (std::size_t i = 0; i < block_arguments_.size(); ++i)
+        if (!block_arguments_[i].empty()) facts_.arguments[i].name = block_arguments_[i];
+  }
+
+  std::vector<ModuleValue> boundary(const std::vector<std::uint64_t>& types,
+                                    std::optional<std::uint64_t> attributes) {
+    std::vector<std::uint64_t> lists;
+    if (attributes) lists = values_.array(*attributes);
+    std::vector<ModuleValue> values;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      ModuleValue value;
+      value.type = values_.type_text(types[i]);
+      if (i < lists.size())
+        for (const auto& [name, attribute] : values_.dictionary(lists[i]))
+          read_attribute(name, attribute, value);
+      values.push_back(std::move(value));
+    }
+    return values;
+  }
+
+  void read_attribute(std::string_view name, std::uint64_t attribute, ModuleValue& value) {
+    if (name == "mhlo.frontend_attributes") {
+      for (const auto& [key, text] : values_.dictionary(attribute))
+        if (key == kFrontendSharding)
+          set_boundary_attribute("sdy.sharding", values_.text(text), value, facts_);
+      return;
+    }
+    std::string text =
+        name == "sdy.sharding" ? values_.sharding_text(attribute) : values_.text(attribute);
+    if (name == "jax.buffer_donor" && values_.integer(attribute).value_or(0) == 0) return;  // false
+    set_boundary_attribute(name, text, value, facts_);
+  }
+
+  const Bytecode& bytecode_;
+  BytecodeValues values_;
+  ModuleFacts facts_;
+  std::vector<std::string> block_arguments_;  // their names
+  bool found_main_ = false;
+};
+
+}  // namespace
+
+ModuleFacts read_bytecode_module(std::string_view bytes) {
+  Bytecode bytecode(bytes);
+  return BytecodeModuleReader(bytecode).read();
+}
+
+}  // namespace meshard::stablehlo

@@ -1,0 +1,13 @@
+// A module's boundary from its text.
+#pragma once
+#include <string_view>
+
+#include "meshard/stablehlo/module_reader.h"
+
+namespace meshard::stablehlo {
+
+/// Pretty and generic forms, with locations or without.
+/// @error throws data loss
+ModuleFacts read_text_module(std::string_view text);
+
+}  // namespace meshard::stablehlo

@@ -1,0 +1,35 @@
+#include "meshard/stablehlo/module_reader.h"
+
+#include <limits>
+
+#include "meshard/stablehlo/internal/bytecode.h"
+#include "meshard/stablehlo/internal/bytecode_module.h"
+#include "meshard/stablehlo/internal/text_module.h"
+
+namespace meshard::stablehlo {
+
+std::int64_t ModuleMesh::size() const {
+  if (axes.empty() && !device_ids.empty()) return 1;  // one named device
+  std::int64_t devices = 1;
+  for (const auto& axis : axes) {
+    if (axis.second < 1 || devices > std::numeric_limits<std::int64_t>::max() / axis.second)
+      return 0;
+    devices *= axis.second;
+  }
+  return devices;
+}
+
+Result<ModuleFacts> read_module(std::string_view bytes) {
+  try {
+    if (bytes.empty()) return Error(ErrorCode::kDataLoss, "[read_module] the module is empty");
+    if (Bytecode::is_bytecode(bytes)) return read_bytecode_module(bytes);
+    if (bytes.find('\0') != std::string_view::npos)
+      return Error(ErrorCode::kDataLoss,
+                   "[read_module] the file is neither MLIR text nor MLIR bytecode");
+    return read_text_module(bytes);
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+}  // namespace meshard::stablehlo
