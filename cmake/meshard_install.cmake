@@ -23,3 +23,6 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE
 if(TARGET meshard_tool)
   install(TARGETS meshard_tool RUNTIME COMPONENT tools)
 endif()
+if(TARGET meshard_compile)  # compile_for() of the library starts it
+  install(TARGETS meshard_compile RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/meshard COMPONENT meshard)
+endif()

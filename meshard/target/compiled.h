@@ -34,8 +34,10 @@ struct Compiled {
   /// It was in the cache.
   bool from_cache = false;
 
+  /// Everything but from_cache, as bytes (protobuf's wire format, fields of our own).
   std::string serialize() const;
-  /// @error data loss
+  /// Reads what serialize() wrote.
+  /// @error data loss if the bytes are damaged or cut off
   static Result<Compiled> deserialize(std::string_view bytes);
 };
 

@@ -1,0 +1,218 @@
+#include "meshard/target/child_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "meshard/base/cat.h"
+
+extern char** environ;
+
+namespace meshard {
+namespace {
+
+using ChildClock = std::chrono::steady_clock;
+constexpr int kTickMilliseconds = 100;
+
+class PipeEnd {
+ public:
+  explicit PipeEnd(int file = -1) : file_(file) {}
+  PipeEnd(const PipeEnd&) = delete;
+  PipeEnd& operator=(const PipeEnd&) = delete;
+  ~PipeEnd() { close(); }
+  void set(int file) { file_ = file; }
+  void close() {
+    if (file_ >= 0) ::close(file_);
+    file_ = -1;
+  }
+  int get() const { return file_; }
+
+ private:
+  int file_;
+};
+
+struct ChildPipe {
+  PipeEnd read, write;
+  bool open() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    read.set(ends[0]);
+    write.set(ends[1]);
+    return true;
+  }
+};
+
+// Ends and reaps the whole group.
+class ChildGroup {
+ public:
+  explicit ChildGroup(pid_t child) : child_(child) {}
+  ChildGroup(const ChildGroup&) = delete;
+  ~ChildGroup() {
+    if (child_ > 0) end();
+  }
+  bool has_ended() const {
+    siginfo_t info{};
+    // The process stays a zombie, so that its number cannot be another's when the group is ended.
+    int done = ::waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return done != 0 || info.si_pid == child_;
+  }
+  // The status as waitpid tells it; -1 if somebody else reaped it.
+  int end() {
+    ::kill(-child_, SIGKILL);
+    int status = -1;
+    while (::waitpid(child_, &status, 0) < 0)
+      if (errno != EINTR) {
+        status = -1;
+        break;
+      }
+    child_ = 0;
+    return status;
+  }
+
+ private:
+  pid_t child_;
+};
+
+class SpawnSetting {
+ public:
+  SpawnSetting(int input, int output, int errors) {
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, input, 0);
+    posix_spawn_file_actions_adddup2(&files, output, 1);
+    posix_spawn_file_actions_adddup2(&files, errors, 2);
+    posix_spawnattr_init(&attributes);
+    sigset_t none, standard;
+    sigemptyset(&none);
+    sigfillset(&standard);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &standard);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  SpawnSetting(const SpawnSetting&) = delete;
+  ~SpawnSetting() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+};
+
+Error cannot_start(const std::string& program, int number) {
+  return Error(ErrorCode::kUnavailable,
+               cat("[process] cannot start ", program, ": ", std::strerror(number)));
+}
+
+// Reads what is there. False at the end.
+bool drain(int file, const std::function<void(std::string_view)>& take) {
+  char bytes[1 << 16];
+  ssize_t count = ::read(file, bytes, sizeof bytes);
+  if (count > 0) take(std::string_view(bytes, static_cast<std::size_t>(count)));
+  return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+class ChildLines {
+ public:
+  explicit ChildLines(const std::function<void(std::string_view)>& on_line) : on_line_(on_line) {}
+  void take(std::string_view bytes) {
+    constexpr std::size_t kLongestLine = 1 << 16;
+    rest_.append(bytes);
+    std::size_t at = 0;
+    for (std::size_t end = 0; (end = rest_.find('\n', at)) != std::string::npos; at = end + 1)
+      if (on_line_) on_line_(std::string_view(rest_).substr(at, end - at));
+    rest_.erase(0, at);
+    if (rest_.size() > kLongestLine) rest_.clear();
+  }
+
+ private:
+  const std::function<void(std::string_view)>& on_line_;
+  std::string rest_;
+};
+
+// Until the child ends or its time is up; true if it is up.
+bool watch_child(const ChildProgramOptions& options, const ChildGroup& group, int output,
+                 int errors, BoundedText& log) {
+  ChildLines lines(options.on_line);
+  auto deadline = ChildClock::now() + options.time_limit;
+  pollfd files[2] = {{output, POLLIN, 0}, {errors, POLLIN, 0}};
+  auto read_ready = [&](int wait) {
+    if (::poll(files, 2, wait) <= 0) return false;
+    if (files[0].revents != 0 && !drain(output, [&](auto text) { lines.take(text); }))
+      files[0].fd = -1;
+    if (files[1].revents != 0 && !drain(errors, [&](auto text) { log.append(text); }))
+      files[1].fd = -1;
+    return true;
+  };
+  auto next_tick = ChildClock::now();
+  while (true) {
+    read_ready(kTickMilliseconds);
+    bool ended = group.has_ended();
+    // What it wrote last, but no waiting for children of its own that hold the pipes.
+    for (int round = 0; ended && round < 64 && (files[0].fd >= 0 || files[1].fd >= 0); ++round)
+      if (!read_ready(0)) break;
+    if (ended) return false;
+    if (ChildClock::now() > deadline) return true;
+    if (files[0].fd < 0 && files[1].fd < 0) ::usleep(1000 * kTickMilliseconds / 10);
+    if (options.on_tick && ChildClock::now() >= next_tick) {
+      options.on_tick();
+      next_tick = ChildClock::now() + std::chrono::milliseconds(kTickMilliseconds);
+    }
+  }
+}
+
+}  // namespace
+
+void BoundedText::append(std::string_view bytes) {
+  std::size_t room = std::min(most_head_ - head_.size(), bytes.size());
+  head_.append(bytes.substr(0, room));
+  tail_.append(bytes.substr(room));
+  if (tail_.size() > 2 * most_tail_) {
+    left_out_ += tail_.size() - most_tail_;
+    tail_.erase(0, tail_.size() - most_tail_);
+  }
+}
+
+std::string BoundedText::text() const {
+  if (left_out_ == 0) return head_ + tail_;
+  return cat(head_, "\n... ", left_out_, " bytes are left out here ...\n", tail_);
+}
+
+Result<ChildEnd> run_child_program(const ChildProgramOptions& options) {
+  const std::string& program = options.arguments.at(0);
+  ChildPipe input, output, errors;
+  if (!input.open() || !output.open() || !errors.open()) return cannot_start(program, errno);
+  std::vector<char*> arguments;
+  for (const std::string& argument : options.arguments)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  SpawnSetting setting(input.read.get(), output.write.get(), errors.write.get());
+  pid_t child = 0;
+  int failed = ::posix_spawn(&child, program.c_str(), &setting.files, &setting.attributes,
+                             arguments.data(), environ);
+  if (failed != 0) return cannot_start(program, failed);
+  ChildGroup group(child);
+  input.read.close();
+  output.write.close();
+  errors.write.close();
+
+  BoundedText log;
+  ChildEnd end;
+  end.timed_out = watch_child(options, group, output.read.get(), errors.read.get(), log);
+  int status = group.end();
+  if (!end.timed_out && status != -1) {
+    if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+  }
+  end.log = log.text();
+  return end;
+}
+
+}  // namespace meshard

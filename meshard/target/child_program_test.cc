@@ -1,0 +1,90 @@
+#include "meshard/target/child_program.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+ChildProgramOptions shell(std::string script, int seconds = 60) {
+  ChildProgramOptions options;
+  options.arguments = {"/bin/sh", "-c", std::move(script)};
+  options.time_limit = std::chrono::seconds(seconds);
+  return options;
+}
+
+TEST(ChildProgram, LinesLogAndExitCode) {
+  ChildProgramOptions options = shell("echo one; echo two; printf words >&2; printf rest; exit 3");
+  std::vector<std::string> lines;
+  options.on_line = [&](std::string_view line) { lines.emplace_back(line); };
+  ChildEnd end = run_child_program(options).value();
+  EXPECT_EQ(end.exit_code, 3);
+  EXPECT_EQ(end.signal, 0);
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_EQ(end.log, "words");
+  EXPECT_EQ(lines, (std::vector<std::string>{"one", "two"}));
+}
+
+TEST(ChildProgram, ASignal) {
+  ChildEnd end = run_child_program(shell("kill -SEGV $$")).value();
+  EXPECT_EQ(end.signal, SIGSEGV);
+  EXPECT_EQ(end.exit_code, -1);
+}
+
+// The shell's own child holds the pipes and ignores polite signals.
+TEST(ChildProgram, NoProcessOfTheGroupIsLeft) {
+  std::string number;
+  auto remember = [&](std::string_view line) { number = line; };
+  auto is_gone = [&] {  // a killed orphan may be a zombie for a moment
+    for (int i = 0; i < 200 && ::kill(std::stoi(number), 0) == 0; ++i) ::usleep(20000);
+    return ::kill(std::stoi(number), 0) != 0;
+  };
+  ChildProgramOptions ends = shell("(trap '' TERM INT HUP; sleep 1000) & echo $!");
+  ends.on_line = remember;
+  EXPECT_EQ(run_child_program(ends).value().exit_code, 0);
+  EXPECT_TRUE(is_gone()) << number;
+
+  ChildProgramOptions hangs = shell("(trap '' TERM INT HUP; sleep 1000) & echo $!; wait", 1);
+  hangs.on_line = remember;
+  EXPECT_TRUE(run_child_program(hangs).value().timed_out);
+  EXPECT_TRUE(is_gone()) << number;
+}
+
+TEST(ChildProgram, ItsInputEndsOnlyWithUs) {
+  EXPECT_TRUE(run_child_program(shell("cat", 1)).value().timed_out);
+}
+
+TEST(ChildProgram, ClosedPipesAreNoEnd) {
+  ChildEnd end = run_child_program(shell("exec >&- 2>&-; sleep 0.3; exit 7")).value();
+  EXPECT_EQ(end.exit_code, 7);
+}
+
+TEST(ChildProgram, MuchOutputIsCutInTheMiddle) {
+  ChildEnd end =
+      run_child_program(shell("yes 0123456789abcde | head -c 4000000 >&2; echo last >&2")).value();
+  EXPECT_LT(end.log.size(), 800000u);
+  EXPECT_NE(end.log.find("bytes are left out here"), std::string::npos);
+  EXPECT_TRUE(end.log.ends_with("last\n"));
+  EXPECT_TRUE(end.log.starts_with("0123456789abcde\n"));
+}
+
+TEST(ChildProgram, WhatCannotBeStarted) {
+  ChildProgramOptions options;
+  options.arguments = {"/no/such/program"};
+  EXPECT_TRUE(throws_error([&] { run_child_program(options).value(); }, ErrorCode::kUnavailable,
+                           {"/no/such/program", "No such file"}));
+}
+
+TEST(BoundedText, KeepsTheEnds) {
+  BoundedText text(4, 3);
+  text.append("ab");
+  text.append("cdef");
+  EXPECT_EQ(text.text(), "abcdef");
+  text.append("ghijklmnopq");
+  EXPECT_EQ(text.text(), "abcd\n... 10 bytes are left out here ...\nopq");
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,187 @@
+#include "meshard/target/compile_for.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_set>
+
+#include "meshard/base/cat.h"
+#include "meshard/pjrt/plugin_search.h"
+#include "meshard/target/child_program.h"
+#include "meshard/target/compile_job.h"
+#include "meshard/target/compile_program.h"
+#include "meshard/target/compiled_cache.h"
+#include "meshard/target/memory_shortage.h"
+#include "meshard/target/temporary_folder.h"
+
+namespace meshard {
+namespace {
+
+namespace fs = std::filesystem;
+using Seconds = std::chrono::duration<double>;
+
+Error invalid_request(std::string message) {
+  return Error(ErrorCode::kInvalidArgument, cat("[compile] ", message));
+}
+
+// A file for the platform; else one that MESHARD_PLUGIN names and whose name says no platform.
+Result<std::string> plugin_for(const Target& target) {
+  pjrt::PluginSearch search = pjrt::find_plugins();
+  for (const pjrt::FoundPlugin& found : search.found)
+    if (found.platform == target.platform()) return found.path;
+  for (const pjrt::FoundPlugin& found : search.found)
+    if (found.platform.empty() && found.reason == "MESHARD_PLUGIN") return found.path;
+  return Error(ErrorCode::kNotFound,
+               cat("[compile] there is no plugin for ", target.name(), " (platform ",
+                   target.platform(), "); get it with `meshard fetch ", target.platform(),
+                   "`, or name its file in MESHARD_PLUGIN"));
+}
+
+// The ids of the request, else the target's lowest.
+Result<std::vector<int>> device_ids_of(const CompileRequest& request) {
+  std::unordered_set<std::int64_t> known;
+  std::vector<int> ids;
+  for (const DeviceAttributes& device : request.target.topology().devices()) {
+    known.insert(device.id);
+    if (request.device_ids.empty()) ids.push_back(static_cast<int>(device.id));
+  }
+  if (request.device_ids.empty()) {
+    std::sort(ids.begin(), ids.end());
+    ids.resize(static_cast<std::size_t>(request.num_partitions));
+    return ids;
+  }
+  if (request.device_ids.size() != static_cast<std::size_t>(request.num_partitions))
+    return invalid_request(
+        cat(request.device_ids.size(), " device ids for ", request.num_partitions, " partitions"));
+  std::unordered_set<int> seen;
+  for (int id : request.device_ids) {
+    if (!known.contains(id))
+      return invalid_request(cat(request.target.name(), " has no device ", id));
+    if (!seen.insert(id).second) return invalid_request(cat("device ", id, " is named twice"));
+  }
+  return request.device_ids;
+}
+
+Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions& options) {
+  if (request.module.empty()) return invalid_request("the module is empty");
+  if (request.num_partitions < 1 || request.num_partitions > request.target.size())
+    return invalid_request(cat("the program has ", request.num_partitions, " partitions, ",
+                               request.target.name(), " has ", request.target.size(), " devices"));
+  CompileJob job;
+  MESHARD_ASSIGN_OR_RETURN(job.device_ids, device_ids_of(request));
+  job.plugin = options.plugin;
+  if (job.plugin.empty()) {
+    MESHARD_ASSIGN_OR_RETURN(job.plugin, plugin_for(request.target));
+  }
+  std::error_code ignored;
+  job.plugin = fs::absolute(job.plugin, ignored).string();
+  if (!fs::is_regular_file(job.plugin, ignored))
+    return Error(ErrorCode::kNotFound, cat("[compile] there is no plugin file ", job.plugin));
+  job.module = request.module;
+  job.on_client = request.target.platform() == "cpu";
+  job.topology_name = request.target.plugin_name();
+  job.plugin_options = request.target.plugin_options();
+  job.num_partitions = request.num_partitions;
+  job.use_shardy = request.use_shardy;
+  job.overrides = request.overrides;
+  return job;
+}
+
+std::string last_lines(std::string_view log) {
+  constexpr int kLines = 20;
+  while (log.ends_with('\n')) log.remove_suffix(1);
+  if (log.empty()) return "it printed nothing";
+  std::size_t at = log.size();
+  for (int line = 0; line < kLines && at != std::string_view::npos; ++line)
+    at = at == 0 ? std::string_view::npos : log.rfind('\n', at - 1);
+  if (at != std::string_view::npos) log.remove_prefix(at + 1);
+  return cat("it last printed:\n", log);
+}
+
+// The child's steps, and the time once a second.
+class ProgressTeller {
+ public:
+  explicit ProgressTeller(const CompileForOptions& options) : options_(options) {}
+  void line(std::string_view text) {
+    constexpr std::string_view kStep = "step: ";
+    if (!text.starts_with(kStep)) return;
+    step_ = text.substr(kStep.size());
+    started_ = std::chrono::steady_clock::now();
+    told_ = 0;
+    if (options_.progress) options_.progress(step_);
+  }
+  void tick() {
+    Seconds taken = std::chrono::steady_clock::now() - started_;
+    if (!options_.progress || step_.empty() || static_cast<int>(taken.count()) <= told_) return;
+    told_ = static_cast<int>(taken.count());
+    options_.progress(cat(step_, ", ", told_, " s"));
+  }
+  const std::string& step() const { return step_; }
+
+ private:
+  const CompileForOptions& options_;
+  std::string step_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  int told_ = 0;
+};
+
+// What the compiler refused, in its words; out of memory whatever code it chose.
+Error classified(const Error& error, const Target& target) {
+  ErrorCode code = error.code();
+  if (says_out_of_memory(error.message())) code = ErrorCode::kResourceExhausted;
+  return Error(code, cat("[compile] for ", target.name(), ": ", error.message()));
+}
+
+Error abnormal_end(const ChildEnd& end, const ProgressTeller& progress,
+                   const CompileForOptions& options) {
+  std::string while_at = progress.step().empty() ? "" : cat(" while ", progress.step());
+  if (end.timed_out)
+    return Error(ErrorCode::kDeadlineExceeded,
+                 cat("[compile] the compiler was stopped after ", options.time_limit.count(), " s",
+                     while_at, "; ", last_lines(end.log)));
+  std::string how = end.signal != 0 ? cat("crashed (signal ", end.signal, ")")
+                                    : cat("ended with exit code ", end.exit_code);
+  return Error(ErrorCode::kInternal,
+               cat("[compile] the compiler ", how, while_at, "; ", last_lines(end.log)));
+}
+
+Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
+                                  const CompileForOptions& options) {
+  MESHARD_ASSIGN_OR_RETURN(std::string program, find_compile_program());
+  MESHARD_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create());
+  CompileJob dumping = job;
+  dumping.dump_folder = folder.path() + "/dump";
+  std::string request = folder.path() + "/request";
+  std::string answer = folder.path() + "/answer";
+  MESHARD_RETURN_IF_ERROR(write_whole_file(request, dumping.serialize()));
+  ProgressTeller progress(options);
+  ChildProgramOptions child;
+  child.arguments = {program, request, answer, folder.path()};
+  child.time_limit = options.time_limit;
+  child.on_line = [&](std::string_view line) { progress.line(line); };
+  child.on_tick = [&] { progress.tick(); };
+  MESHARD_ASSIGN_OR_RETURN(ChildEnd end, run_child_program(child));
+  if (end.timed_out || end.exit_code != 0) return abnormal_end(end, progress, options);
+  auto bytes = read_whole_file(answer);
+  if (!bytes.ok()) return abnormal_end(end, progress, options);
+  auto compiled = deserialize_answer(*bytes);
+  if (!compiled.ok()) return classified(compiled.error(), target);
+  compiled->log = end.log;
+  return compiled;
+}
+
+}  // namespace
+
+Result<Compiled> compile_for(const CompileRequest& request, const CompileForOptions& options) {
+  MESHARD_ASSIGN_OR_RETURN(CompileJob job, job_of(request, options));
+  CompiledCache cache(options.cache.empty() ? (fs::path(pjrt::cache_folder()) / "compiled").string()
+                                            : options.cache);
+  std::string key = CompiledCache::key_of(job);
+  if (options.use_cache)
+    if (auto found = cache.find(key)) return *std::move(found);
+  MESHARD_ASSIGN_OR_RETURN(Compiled compiled, compile_in_child(job, request.target, options));
+  // A cache that cannot be written costs time only.
+  if (options.use_cache) (void)cache.keep(key, compiled);
+  return compiled;
+}
+
+}  // namespace meshard

@@ -1,0 +1,358 @@
+#include "meshard/target/compile_for.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "meshard/pjrt/hlo_module.h"
+#include "meshard/target/compile_program.h"
+#include "meshard/target/temporary_folder.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSharded = R"(module @mm {
+  sdy.mesh @mesh = <["data"=2, "model"=2]>
+  func.func public @main(%x: tensor<256x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>},
+                         %w: tensor<256x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>})
+      -> (tensor<256x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}) {
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+    return %0 : tensor<256x256xf32>
+  }
+}
+)";
+
+constexpr const char* kSmall = R"(module @small {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.add %x, %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+)";
+
+// Every test has a private TMPDIR and cache, and leaves neither files nor processes.
+class CompileFor : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!find_compile_program().ok()) GTEST_FAIL() << find_compile_program().error().what();
+    ::setenv("TMPDIR", temporary_.c_str(), 1);
+    fs::create_directory(temporary_);
+    options_.cache = root_.path() + "/cache";
+    options_.plugin = MESHARD_FAKE_PLUGIN;
+    options_.time_limit = std::chrono::seconds(60);
+  }
+  void TearDown() override {
+    ::unsetenv("TMPDIR");
+    ::unsetenv("MESHARD_FAKE_ON_COMPILE");
+    ::unsetenv("MESHARD_FAKE_ON_CREATE");
+    EXPECT_TRUE(fs::is_empty(temporary_)) << "a temporary folder was left";
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a process was left";
+    EXPECT_EQ(errno, ECHILD);
+  }
+  static CompileRequest request(std::string_view target, std::string module = kSmall) {
+    return {.module = std::move(module), .target = Target::parse(target).value()};
+  }
+  static void fate(const char* value) { ::setenv("MESHARD_FAKE_ON_COMPILE", value, 1); }
+  Compiled compile(const CompileRequest& request) { return compile_for(request, options_).value(); }
+  auto compiling(CompileRequest request) {
+    return [this, request] { compile_for(request, options_).value(); };
+  }
+  std::vector<fs::path> cached() const {
+    std::vector<fs::path> files;
+    if (fs::exists(options_.cache))
+      for (const auto& entry : fs::directory_iterator(options_.cache)) files.push_back(entry);
+    return files;
+  }
+
+  TemporaryFolder root_ = TemporaryFolder::create().value();
+  std::string temporary_ = root_.path() + "/tmp";
+  CompileForOptions options_;
+};
+
+TEST_F(CompileFor, CompilesInAnotherProcess) {
+  std::vector<std::string> steps;
+  options_.progress = [&](const std::string& step) { steps.push_back(step); };
+  Compiled compiled = compile(request("cpu:4"));
+  EXPECT_FALSE(compiled.from_cache);
+  auto module = pjrt::HloModule::from_bytes(compiled.optimized_program);
+  EXPECT_TRUE(module.ok());
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0], "loading libmeshard_fake_plugin.so");
+  EXPECT_EQ(steps[1], "compiling");
+}
+
+TEST_F(CompileFor, KeepsWhatTheCompilerPrints) {
+  fate("0 a warning");
+  EXPECT_EQ(compile(request("cpu:4")).log, "fake compiler: 0 a warning\n");
+}
+
+TEST_F(CompileFor, TheSecondTimeItIsInTheCache) {
+  Compiled first = compile(request("cpu:4"));
+  fate("abort");  // nothing may be compiled
+  Compiled second = compile(request("cpu:4"));
+  EXPECT_TRUE(second.from_cache);
+  EXPECT_EQ(second.serialize(), first.serialize());
+  options_.use_cache = false;
+  EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kInternal, {"signal 6"}));
+}
+
+TEST_F(CompileFor, WhatDiffersIsCompiledAnew) {
+  CompileRequest base = request("cpu:4");
+  compile(base);
+  CompileRequest other_target = request("cpu:8");
+  CompileRequest other_ids = base;
+  other_ids.device_ids = {2};
+  CompileRequest other_partitioner = base;
+  other_partitioner.use_shardy = false;
+  CompileRequest other_options = base;
+  other_options.overrides["xla_cpu_enable_fast_math"] = true;
+  CompileRequest other_module = base;
+  other_module.module += "\n";
+  for (const auto& other :
+       {other_target, other_ids, other_partitioner, other_options, other_module})
+    EXPECT_FALSE(compile(other).from_cache);
+  EXPECT_EQ(cached().size(), 6u);
+}
+
+TEST_F(CompileFor, ADamagedEntryIsReplaced) {
+  compile(request("cpu:4"));
+  ASSERT_EQ(cached().size(), 1u);
+  std::string path = cached()[0];
+  std::string whole = read_whole_file(path).value();
+  for (std::size_t size : {std::size_t{0}, std::size_t{5}, whole.size() / 2, whole.size() - 1}) {
+    std::ofstream(path, std::ios::trunc) << whole.substr(0, size);
+    EXPECT_FALSE(compile(request("cpu:4")).from_cache) << size;
+    EXPECT_TRUE(compile(request("cpu:4")).from_cache) << size;
+  }
+  std::string flipped = whole;
+  flipped[whole.size() - 3] ^= 1;
+  std::ofstream(path, std::ios::trunc) << flipped;
+  EXPECT_FALSE(compile(request("cpu:4")).from_cache);
+}
+
+TEST_F(CompileFor, AnUnwritableCacheCostsNoResult) {
+  std::ofstream(root_.path() + "/file") << "no folder";
+  options_.cache = root_.path() + "/file/below";
+  EXPECT_FALSE(compile(request("cpu:4")).from_cache);
+}
+
+TEST_F(CompileFor, ACrashIsAnErrorWithTheLastWords) {
+  fate("abort");
+  EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kInternal,
+                           {"crashed (signal 6)", "while compiling", "fake compiler: abort"}));
+  EXPECT_TRUE(cached().empty());
+}
+
+TEST_F(CompileFor, AHangEndsAtTheTimeLimit) {
+  fate("hang");
+  options_.time_limit = std::chrono::seconds(1);
+  std::vector<std::string> steps;
+  options_.progress = [&](const std::string& step) { steps.push_back(step); };
+  EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kDeadlineExceeded,
+                           {"after 1 s", "while compiling", "fake compiler: hang"}));
+  EXPECT_EQ(steps.back(), "compiling");
+}
+
+TEST_F(CompileFor, TellsTheTimeOnceASecond) {
+  fate("hang");
+  options_.time_limit = std::chrono::seconds(3);
+  std::vector<std::string> steps;
+  options_.progress = [&](const std::string& step) { steps.push_back(step); };
+  EXPECT_FALSE(compile_for(request("cpu:4"), options_).ok());
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "compiling, 1 s"), 1);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "compiling, 2 s"), 1);
+}
+
+TEST_F(CompileFor, AnErrorKeepsItsWordsAndCode) {
+  fate("3 -:7:3: expected an operand");
+  EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kInvalidArgument,
+                           {"for cpu:4", "-:7:3: expected an operand"}));
+  fate("13 RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17.39G of 15.75G hbm.");
+  EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kResourceExhausted,
+                           {"Used 17.39G of 15.75G"}));
+  EXPECT_TRUE(cached().empty());
+}
+
+TEST_F(CompileFor, AnExceptionFromProgressLeavesNothing) {
+  fate("hang");
+  options_.progress = [](const std::string&) { throw std::runtime_error("stop"); };
+  EXPECT_THROW((void)compile_for(request("cpu:4"), options_), std::runtime_error);
+}
+
+TEST_F(CompileFor, RefusesUnsoundRequestsBeforeStarting) {
+  ::setenv("MESHARD_FAKE_ON_CREATE", "abort", 1);
+  auto refused = [&](CompileRequest request, const std::vector<std::string>& parts) {
+    return throws_error(compiling(std::move(request)), ErrorCode::kInvalidArgument, parts);
+  };
+  EXPECT_TRUE(refused(request("cpu:4", ""), {"empty"}));
+  CompileRequest too_many = request("cpu:4");
+  too_many.num_partitions = 5;
+  EXPECT_TRUE(refused(too_many, {"5 partitions", "cpu:4 has 4"}));
+  too_many.num_partitions = 0;
+  EXPECT_TRUE(refused(too_many, {"0 partitions"}));
+  CompileRequest ids = request("cpu:4");
+  ids.device_ids = {4};
+  EXPECT_TRUE(refused(ids, {"no device 4"}));
+  ids.device_ids = {0, 1};
+  EXPECT_TRUE(refused(ids, {"2 device ids for 1 partitions"}));
+  ids.num_partitions = 2;
+  ids.device_ids = {1, 1};
+  EXPECT_TRUE(refused(ids, {"device 1 is named twice"}));
+}
+
+TEST_F(CompileFor, SaysWhatIsNotThere) {
+  options_.plugin = "/no/such/plugin.so";
+  EXPECT_TRUE(
+      throws_error(compiling(request("cpu:4")), ErrorCode::kNotFound, {"/no/such/plugin.so"}));
+  options_.plugin = root_.path() + "/text.so";
+  std::ofstream(options_.plugin) << "text";
+  EXPECT_TRUE(
+      throws_error(compiling(request("cpu:4")), ErrorCode::kFailedPrecondition, {"text.so"}));
+  ::setenv("MESHARD_COMPILE", "/no/such/program", 1);
+  options_.plugin = MESHARD_FAKE_PLUGIN;
+  EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kNotFound,
+                           {"MESHARD_COMPILE=/no/such/program"}));
+  // A program that ends well and answers nothing.
+  ::setenv("MESHARD_COMPILE", "/bin/true", 1);
+  EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kInternal,
+                           {"exit code 0", "printed nothing"}));
+  ::unsetenv("MESHARD_COMPILE");
+}
+
+TEST_F(CompileFor, ATruncatedAnswerIsDataLoss) {
+  std::string program = root_.path() + "/answers";
+  std::ofstream(program) << "#!/bin/sh\nprintf '\\012\\177abc' > \"$2\"\n";
+  fs::permissions(program, fs::perms::owner_all);
+  ::setenv("MESHARD_COMPILE", program.c_str(), 1);
+  EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kDataLoss, {"damaged"}));
+  ::unsetenv("MESHARD_COMPILE");
+  EXPECT_TRUE(cached().empty());
+}
+
+// A process that compiles and is killed: its compiler goes too, and takes the folder with it.
+TEST_F(CompileFor, NothingIsLeftOfAStarterThatIsKilled) {
+  fate("hang");
+  pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    (void)compile_for(request("cpu:4"), options_);
+    ::_exit(0);
+  }
+  auto wait_until = [](auto condition) {
+    for (int i = 0; i < 300 && !condition(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return condition();
+  };
+  EXPECT_TRUE(wait_until([&] { return !fs::is_empty(temporary_); })) << "nothing was started";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(wait_until([&] { return fs::is_empty(temporary_); }));
+}
+
+// ---- real compilers ----------------------------------------------------------------------------
+
+class CompileForReal : public CompileFor {
+ protected:
+  void SetUp() override {
+    CompileFor::SetUp();
+    options_.plugin.clear();
+    options_.time_limit = std::chrono::seconds(240);
+  }
+  // The sharded product; nothing if there is no plugin.
+  std::optional<Compiled> product(std::string_view target) {
+    CompileRequest sharded = request(target, kSharded);
+    sharded.num_partitions = 4;
+    auto compiled = compile_for(sharded, options_);
+    if (!compiled.ok() && compiled.error().code() == ErrorCode::kNotFound) return std::nullopt;
+    return std::move(compiled).value();
+  }
+  void expect_product(const Compiled& compiled) {
+    // Each device: x f32[128,128], w f32[128,256], and the result f32[128,256], which fill a TPU's
+    // tiles of 8x128.
+    ASSERT_TRUE(compiled.memory.has_value());
+    EXPECT_EQ(compiled.memory->arguments, 4 * (128 * 128 + 128 * 256));
+    EXPECT_EQ(compiled.memory->outputs, 4 * 128 * 256);
+    auto module = pjrt::HloModule::from_bytes(compiled.optimized_program);
+    ASSERT_TRUE(module.ok()) << module.error().what();
+    EXPECT_NE(compiled.optimized_program.find("all-reduce"), std::string::npos);
+    EXPECT_NE(compiled.propagated_program.find("dot"), std::string::npos);
+    EXPECT_EQ(compiled.propagated_program.find("all-reduce"), std::string::npos);
+    EXPECT_NE(compiled.buffer_assignment.find("all-reduce"), std::string::npos);
+    EXPECT_FALSE(compiled.platform_version.empty());
+    EXPECT_GT(compiled.compile_seconds, 0);
+  }
+};
+
+TEST_F(CompileForReal, Cpu) {
+  auto compiled = product("cpu:4");
+  if (!compiled) GTEST_SKIP() << "no CPU plugin";
+  expect_product(*compiled);
+}
+
+TEST_F(CompileForReal, Gpu) {
+  auto compiled = product("h100:8");
+  if (!compiled) GTEST_SKIP() << "no CUDA plugin; ./dev setup --targets fetches it";
+  expect_product(*compiled);
+  ASSERT_TRUE(product("b200:2x2"));
+}
+
+TEST_F(CompileForReal, Tpu) {
+  auto compiled = product("v5e:2x2");
+  if (!compiled) GTEST_SKIP() << "no TPU plugin; ./dev setup --targets fetches it";
+  expect_product(*compiled);
+  EXPECT_EQ(compiled->parameter_shardings.size(), 2u);
+  EXPECT_EQ(compiled->output_shardings.size(), 1u);
+}
+
+TEST_F(CompileForReal, SeveralSlices) {
+  CompileRequest sharded = request("v5e:2x2*2", kSharded);
+  sharded.num_partitions = 4;
+  sharded.device_ids = {100000, 100001, 200000, 200001};
+  auto compiled = compile_for(sharded, options_);
+  if (!compiled.ok() && compiled.error().code() == ErrorCode::kNotFound)
+    GTEST_SKIP() << "no TPU plugin; ./dev setup --targets fetches it";
+  ASSERT_TRUE(compiled.ok()) << compiled.error().what();
+  sharded.device_ids = {0, 1, 2, 3};
+  EXPECT_TRUE(throws_error(compiling(sharded), ErrorCode::kInvalidArgument, {"no device 0"}));
+}
+
+TEST_F(CompileForReal, HostileModules) {
+  struct Case {
+    const char* module;
+    std::vector<ErrorCode> codes;
+  };
+  const Case cases[] = {
+      {"garbage", {ErrorCode::kInvalidArgument, ErrorCode::kUnknown}},
+      {"module {", {ErrorCode::kInvalidArgument, ErrorCode::kUnknown}},
+      {"\x4d\x4c\xef\x52 cut off", {ErrorCode::kInvalidArgument, ErrorCode::kUnknown}},
+      // The number of elements overflows 64 bits: some compilers end their process.
+      {"func.func public @main(%x: tensor<9223372036854775807x4xf32>) -> "
+       "tensor<9223372036854775807x4xf32> { return %x : tensor<9223372036854775807x4xf32> }",
+       {ErrorCode::kInvalidArgument, ErrorCode::kUnknown, ErrorCode::kInternal,
+        ErrorCode::kResourceExhausted}}};
+  int tried = 0;
+  for (const char* target : {"cpu:4", "h100:4", "v5e:2x2"})
+    for (const Case& hostile : cases) {
+      auto compiled = compile_for(request(target, hostile.module), options_);
+      ASSERT_FALSE(compiled.ok()) << target << " accepted " << hostile.module;
+      if (compiled.error().code() == ErrorCode::kNotFound) continue;
+      ++tried;
+      EXPECT_NE(std::count(hostile.codes.begin(), hostile.codes.end(), compiled.error().code()), 0)
+          << target << " " << hostile.module << ": " << compiled.error().what();
+    }
+  EXPECT_TRUE(cached().empty());
+  if (tried == 0) GTEST_SKIP() << "no plugin";
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,222 @@
+#include "meshard/target/compile_job.h"
+
+#include <chrono>
+#include <filesystem>
+#include <variant>
+
+#include "meshard/pjrt/client.h"
+#include "meshard/pjrt/loaded_executable.h"
+#include "meshard/pjrt/plugin.h"
+#include "meshard/pjrt/topology.h"
+#include "meshard/target/dumped_program.h"
+#include "meshard/target/named_value_wire.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::CompileOptions;
+using pjrt::WireReader;
+using pjrt::WireWriter;
+using Step = std::function<void(std::string_view)>;
+
+enum JobField {
+  kModule = 1,
+  kPlugin,
+  kOnClient,
+  kTopologyName,
+  kPluginOption,
+  kNumPartitions,
+  kDeviceIds,
+  kUseShardy,
+  kOverride,
+  kDumpFolder,
+};
+
+Error damaged_job() { return Error(ErrorCode::kDataLoss, "[compile] the request is damaged"); }
+
+// Field 1 is the name; the value has the field 2 + index of its type.
+WireWriter write_override(const std::string& name, const CompileOptions::Override& value) {
+  WireWriter out;
+  out.add_bytes(1, name);
+  int field = 2 + static_cast<int>(value.index());
+  if (auto* text = std::get_if<std::string>(&value)) out.add_bytes(field, *text);
+  if (auto* flag = std::get_if<bool>(&value)) out.add_varint(field, *flag);
+  if (auto* number = std::get_if<std::int64_t>(&value))
+    out.add_varint(field, static_cast<std::uint64_t>(*number));
+  if (auto* real = std::get_if<double>(&value)) out.add_double(field, *real);
+  return out;
+}
+
+bool read_override(std::string_view bytes, CompileJob& to) {
+  std::string name;
+  CompileOptions::Override value;
+  WireReader reader(bytes);
+  while (auto field = reader.next()) {
+    if (field->number == 1) name = field->bytes;
+    if (field->number == 2) value = std::string(field->bytes);
+    if (field->number == 3) value = field->as_bool();
+    if (field->number == 4) value = field->as_int();
+    if (field->number == 5) value = field->as_double();
+  }
+  to.overrides[name] = value;
+  return reader.ok();
+}
+
+bool read_job_field(const pjrt::WireField& field, CompileJob& to) {
+  switch (field.number) {
+    case kModule: to.module = field.bytes; return true;
+    case kPlugin: to.plugin = field.bytes; return true;
+    case kOnClient: to.on_client = field.as_bool(); return true;
+    case kTopologyName: to.topology_name = field.bytes; return true;
+    case kPluginOption: {
+      auto option = read_named_value(field.bytes);
+      if (option.ok()) to.plugin_options.push_back(*option);
+      return option.ok();
+    }
+    case kNumPartitions: to.num_partitions = static_cast<int>(field.value); return true;
+    case kDeviceIds: {
+      std::vector<std::int64_t> ids;
+      if (!append_numbers(field, ids)) return false;
+      for (std::int64_t id : ids) to.device_ids.push_back(static_cast<int>(id));
+      return true;
+    }
+    case kUseShardy: to.use_shardy = field.as_bool(); return true;
+    case kOverride: return read_override(field.bytes, to);
+    case kDumpFolder: to.dump_folder = field.bytes; return true;
+    default: return false;
+  }
+}
+
+CompileOptions options_of(const CompileJob& job) {
+  CompileOptions options;
+  options.num_partitions = job.num_partitions;
+  options.device_assignment = job.device_ids;
+  options.use_shardy = job.use_shardy;
+  options.overrides = job.overrides;
+  if (!job.dump_folder.empty()) ask_for_dumps(job.dump_folder, options);
+  return options;
+}
+
+Result<void> read_executable(const pjrt::Executable& executable, Compiled& to) {
+  MESHARD_ASSIGN_OR_RETURN(to.optimized_program, executable.optimized_program());
+  if (auto memory = executable.memory_stats(); memory.ok()) to.memory = *memory;
+  if (auto cost = executable.cost_analysis(); cost.ok()) to.cost_analysis = *cost;
+  if (auto shardings = executable.parameter_shardings(); shardings.ok() && *shardings)
+    to.parameter_shardings = **shardings;
+  if (auto shardings = executable.output_shardings(); shardings.ok() && *shardings)
+    to.output_shardings = **shardings;
+  return {};
+}
+
+// Compiles with `compile` and reads what came of it.
+template <class Compile>
+Result<Compiled> timed_compile(const Step& step, Compile compile) {
+  Compiled compiled;
+  step("compiling");
+  auto started = std::chrono::steady_clock::now();
+  auto made = compile();
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
+  if (!made.ok()) return made.error();
+  compiled.compile_seconds = taken.count();
+  step("reading what was compiled");
+  if constexpr (std::is_same_v<typename decltype(made)::value_type, pjrt::LoadedExecutable>) {
+    MESHARD_RETURN_IF_ERROR(read_executable(made->executable(), compiled));
+  } else {
+    MESHARD_RETURN_IF_ERROR(read_executable(*made, compiled));
+  }
+  return compiled;
+}
+
+Result<Compiled> compile_on_client(const pjrt::Plugin& plugin, const CompileJob& job,
+                                   const Step& step) {
+  MESHARD_ASSIGN_OR_RETURN(auto client, pjrt::Client::create(plugin, job.plugin_options));
+  auto compile = [&] { return client.compile(job.module, options_of(job)); };
+  MESHARD_ASSIGN_OR_RETURN(Compiled compiled, timed_compile(step, compile));
+  compiled.platform_version = client.platform_version();
+  return compiled;
+}
+
+Result<Compiled> compile_on_topology(const pjrt::Plugin& plugin, const CompileJob& job,
+                                     const Step& step) {
+  MESHARD_ASSIGN_OR_RETURN(auto topology,
+                           pjrt::Topology::create(plugin, job.topology_name, job.plugin_options));
+  auto compile = [&] { return topology.compile(job.module, options_of(job)); };
+  MESHARD_ASSIGN_OR_RETURN(Compiled compiled, timed_compile(step, compile));
+  if (auto version = topology.platform_version(); version.ok())
+    compiled.platform_version = *version;
+  return compiled;
+}
+
+}  // namespace
+
+std::string CompileJob::serialize() const {
+  WireWriter out;
+  out.add_bytes(kModule, module);
+  out.add_bytes(kPlugin, plugin);
+  out.add_varint(kOnClient, on_client);
+  out.add_bytes(kTopologyName, topology_name);
+  for (const pjrt::NamedValue& option : plugin_options)
+    out.add_message(kPluginOption, write_named_value(option));
+  out.add_varint(kNumPartitions, static_cast<std::uint64_t>(num_partitions));
+  out.add_packed(kDeviceIds, device_ids);
+  out.add_varint(kUseShardy, use_shardy);
+  for (const auto& entry : overrides)
+    out.add_message(kOverride, write_override(entry.first, entry.second));
+  out.add_bytes(kDumpFolder, dump_folder);
+  return out.take();
+}
+
+Result<CompileJob> CompileJob::deserialize(std::string_view bytes) {
+  CompileJob job;
+  WireReader reader(bytes);
+  bool complete = false;
+  while (auto field = reader.next()) {
+    if (!read_job_field(*field, job)) return damaged_job();
+    complete = field->number == kDumpFolder;  // it is written last
+  }
+  if (!reader.ok() || !complete) return damaged_job();
+  return job;
+}
+
+Result<Compiled> run_compile_job(const CompileJob& job, const Step& step) {
+  step(cat("loading ", std::filesystem::path(job.plugin).filename().string()));
+  MESHARD_ASSIGN_OR_RETURN(auto plugin, pjrt::Plugin::load(job.plugin));
+  auto compile = job.on_client ? compile_on_client : compile_on_topology;
+  MESHARD_ASSIGN_OR_RETURN(Compiled compiled, compile(plugin, job, step));
+  if (!job.dump_folder.empty()) read_dumps(job.dump_folder, compiled);
+  return compiled;
+}
+
+std::string serialize_answer(const Result<Compiled>& answer) {
+  WireWriter out;
+  if (answer.ok()) {
+    out.add_bytes(1, answer->serialize());
+  } else {
+    WireWriter error;
+    error.add_varint(1, static_cast<std::uint64_t>(answer.error().code()));
+    error.add_bytes(2, answer.error().message());
+    out.add_message(2, error);
+  }
+  return out.take();
+}
+
+Result<Compiled> deserialize_answer(std::string_view bytes) {
+  Error damaged(ErrorCode::kDataLoss, "[compile] the answer is damaged");
+  WireReader reader(bytes);
+  auto field = reader.next();
+  if (!field || field->type != 2) return damaged;
+  if (field->number == 1) return Compiled::deserialize(field->bytes);
+  if (field->number != 2) return damaged;
+  ErrorCode code = ErrorCode::kUnknown;
+  std::string message;
+  WireReader error(field->bytes);
+  while (auto part = error.next()) {
+    if (part->number == 1 && part->value >= 1 && part->value <= 16)
+      code = static_cast<ErrorCode>(part->value);
+    if (part->number == 2) message = part->bytes;
+  }
+  if (!error.ok()) return damaged;
+  return Error(code, message);
+}
+
+}  // namespace meshard

@@ -1,0 +1,56 @@
+#include "meshard/target/compile_job.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/matchers.h"
+#include "tests/support/random.h"
+
+namespace meshard {
+namespace {
+
+CompileJob full_job() {
+  CompileJob job;
+  job.module = std::string("module\0", 7);
+  job.plugin = "/a/plugin.so";
+  job.on_client = true;
+  job.topology_name = "v5e:4x4";
+  job.plugin_options = {{"num_slices", std::int64_t{2}}, {"topology", std::string("1x2x4")}};
+  job.num_partitions = 3;
+  job.device_ids = {200000, 0, 100001};
+  job.use_shardy = false;
+  job.overrides = {{"a", std::string("text")}, {"b", true}, {"c", std::int64_t{-7}}, {"d", 0.25}};
+  job.dump_folder = "/tmp/x";
+  return job;
+}
+
+TEST(CompileJob, RoundTrip) {
+  EXPECT_EQ(CompileJob::deserialize(full_job().serialize()).value(), full_job());
+  EXPECT_EQ(CompileJob::deserialize(CompileJob().serialize()).value(), CompileJob());
+}
+
+TEST(CompileJob, CutsAndDamageAreErrors) {
+  std::string bytes = full_job().serialize();
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(CompileJob::deserialize(std::string_view(bytes).substr(0, size)).ok()) << size;
+  TestRandom random;
+  for (int round = 0; round < 1000; ++round) {
+    std::string damaged = bytes;
+    damaged[static_cast<std::size_t>(random.between(0, std::ssize(bytes) - 1))] =
+        static_cast<char>(random.between(0, 255));
+    (void)CompileJob::deserialize(damaged);
+  }
+}
+
+TEST(CompileJob, AnswersKeepErrors) {
+  Result<Compiled> error = Error(ErrorCode::kUnimplemented, "no such op\nat line 3");
+  EXPECT_TRUE(throws_error([&] { deserialize_answer(serialize_answer(error)).value(); },
+                           ErrorCode::kUnimplemented, {"no such op\nat line 3"}));
+  Compiled compiled;
+  compiled.optimized_program = "program";
+  EXPECT_EQ(deserialize_answer(serialize_answer(compiled)).value().optimized_program, "program");
+  for (std::string_view bytes : {"", "\x0a", "\x18\x01", "\x12\x7f", "\x1a\x01x"})
+    EXPECT_TRUE(throws_error([&] { deserialize_answer(bytes).value(); }, ErrorCode::kDataLoss, {}));
+}
+
+}  // namespace
+}  // namespace meshard

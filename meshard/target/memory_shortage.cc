@@ -1,0 +1,48 @@
+#include "meshard/target/memory_shortage.h"
+
+#include <charconv>
+
+namespace meshard {
+namespace {
+
+// `17.39G`; moves `text` behind it.
+std::optional<std::int64_t> read_amount(std::string_view& text) {
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !(number >= 0)) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  double unit = 1;
+  constexpr std::string_view kUnits = "KMGTP";
+  if (!text.empty()) {
+    if (std::size_t at = kUnits.find(text.front()); at != std::string_view::npos) {
+      for (std::size_t i = 0; i <= at; ++i) unit *= 1024;
+      text.remove_prefix(1);
+    }
+  }
+  if (number * unit > 9e18) return std::nullopt;
+  return static_cast<std::int64_t>(number * unit);
+}
+
+}  // namespace
+
+bool says_out_of_memory(std::string_view message) {
+  for (std::string_view words : {"Ran out of memory", "ran out of memory", "Out of memory",
+                                 "out of memory", "RESOURCE_EXHAUSTED"})
+    if (message.find(words) != std::string_view::npos) return true;
+  return false;
+}
+
+std::optional<MemoryShortage> memory_shortage(std::string_view message) {
+  for (std::size_t at = message.find("Used "); at != std::string_view::npos;
+       at = message.find("Used ", at + 1)) {
+    std::string_view rest = message.substr(at + 5);
+    auto needed = read_amount(rest);
+    if (!needed || !rest.starts_with(" of ")) continue;
+    rest.remove_prefix(4);
+    auto available = read_amount(rest);
+    if (available && rest.starts_with(" hbm")) return MemoryShortage{*needed, *available};
+  }
+  return std::nullopt;
+}
+
+}  // namespace meshard

@@ -1,0 +1,87 @@
+// meshard-compile REQUEST ANSWER FOLDER: one compile in a process of its own
+// (meshard/target/compile_for.h).
+//
+// Compilers of absent hardware may end their process or never return. The program that started this
+// one reads the answer if there is one. Steps go to standard output, what the compiler prints to
+// standard error. Standard input ends when the starter is gone: then FOLDER, which is the starter's
+// temporary folder, is removed, and this group of processes ends too.
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "meshard/target/compile_job.h"
+#include "meshard/target/temporary_folder.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What plugins read when they are loaded. Nothing here touches hardware, so that a machine that has
+// some is treated like one that has not.
+void set_environment(const std::string& folder) {
+  ::setenv("TPU_SKIP_MDS_QUERY", "1", 1);          // else libtpu waits for a metadata server
+  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 1);  // a description needs no lock on the hardware
+  ::setenv("TPU_WORKER_HOSTNAMES", "localhost", 1);
+  ::setenv("TPU_ACCELERATOR_TYPE", "v5litepod-4", 1);  // serves topologies of every generation
+  ::setenv("TPU_LOG_DIR", "disabled", 1);
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  // Warnings tell of shardings that the partitioner could only meet by replicating.
+  ::setenv("TF_CPP_MIN_LOG_LEVEL", "1", 1);
+  ::setenv("TMPDIR", folder.c_str(), 1);  // the GPU's assembler leaves files when it is stopped
+  rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+}
+
+// Returns only if standard input is no pipe of a starter.
+void end_with_starter(const std::string& folder) {
+  char byte;
+  while (true) {
+    ssize_t count = ::read(0, &byte, 1);
+    if (count > 0) continue;
+    if (count < 0 && errno != EINTR) return;
+    if (count == 0) break;
+  }
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  ::kill(0, SIGKILL);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(
+        stderr,
+        "usage: meshard-compile REQUEST ANSWER FOLDER\n"
+        "Started by meshard's compile_for(); FOLDER is temporary and removed with all in it.\n");
+    return 2;
+  }
+  std::string folder = argv[3];
+  // A group of its own is what it may end.
+  if (::getpgrp() == ::getpid()) std::thread([folder] { end_with_starter(folder); }).detach();
+  set_environment(folder);
+  auto bytes = meshard::read_whole_file(argv[1]);
+  meshard::Result<meshard::Compiled> answer =
+      meshard::Error(meshard::ErrorCode::kUnknown, "no request was read");
+  if (!bytes.ok()) {
+    answer = bytes.error();
+  } else if (auto job = meshard::CompileJob::deserialize(*bytes); !job.ok()) {
+    answer = job.error();
+  } else {
+    answer = meshard::run_compile_job(*job, [](std::string_view step) {
+      std::printf("step: %.*s\n", static_cast<int>(step.size()), step.data());
+      std::fflush(stdout);
+    });
+  }
+  auto written = meshard::write_whole_file(argv[2], meshard::serialize_answer(answer));
+  if (!written.ok()) std::fprintf(stderr, "meshard-compile: %s\n", written.error().what());
+  std::fflush(nullptr);
+  ::_exit(written.ok() ? 0 : 1);  // a plugin's threads and static objects do not hold us up
+}
