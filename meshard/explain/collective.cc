@@ -20,9 +20,16 @@ std::string axes_text(const Collective& one) {
 
 std::string repetition_text(const Collective& one) {
   std::string text;
-  if (one.loop_depth == 1) text = " per iteration";
-  if (one.loop_depth > 1) text = cat(" per iteration of ", one.loop_depth, " nested loops");
+  if (one.executions != 1) append(text, cat(" x ", one.executions));
+  if (!one.executions_known) text += " per iteration of a loop of unknown length";
   if (one.conditional) text += " if its branch is taken";
+  return text;
+}
+
+std::string form_text(const Collective& one) {
+  std::string text;
+  if (one.form != CollectiveForm::kPlain) text = cat(", ", meshard::to_string(one.form));
+  if (one.continues) text += ", carried on from an earlier one";
   return text;
 }
 
@@ -30,7 +37,8 @@ std::string repetition_text(const Collective& one) {
 std::string details(const Collective& one, std::int64_t bytes) {
   std::string text = axes_text(one);
   if (!one.shifts.empty()) append(text, cat(", moving ", join(one.shifts, " and ")));
-  append(text, cat(", ", byte_text(bytes), repetition_text(one), ", from ", one.origin));
+  append(text,
+         cat(", ", byte_text(bytes), repetition_text(one), form_text(one), ", from ", one.origin));
   if (std::string_view cause = to_string(one.cause); !cause.empty()) append(text, cat(", ", cause));
   return text;
 }
@@ -41,7 +49,9 @@ std::string_view plural_ending(CollectiveKind kind) {
 
 bool alike(const Collective& a, const Collective& b) {
   return a.kind == b.kind && a.axes == b.axes && a.group_size == b.group_size &&
-         a.shifts == b.shifts && a.loop_depth == b.loop_depth && a.conditional == b.conditional &&
+         a.shifts == b.shifts && a.executions == b.executions &&
+         a.executions_known == b.executions_known && a.loop_depth == b.loop_depth &&
+         a.conditional == b.conditional && a.form == b.form && a.continues == b.continues &&
          a.cause == b.cause && a.origin.certainty == b.origin.certainty &&
          std::equal(a.origin.places.begin(), a.origin.places.end(), b.origin.places.begin(),
                     b.origin.places.end(), [](const OriginPlace& x, const OriginPlace& y) {
@@ -130,9 +140,10 @@ std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& co
       found = groups.end() - 1;
     }
     ++found->count;
-    found->bytes_in += one.bytes_in;
-    found->bytes_out += one.bytes_out;
-    found->bytes += one.bytes();
+    found->bytes_in = saturating_add(found->bytes_in, one.bytes_in);
+    found->bytes_out = saturating_add(found->bytes_out, one.bytes_out);
+    found->bytes = saturating_add(found->bytes, one.bytes());
+    found->total_bytes = saturating_add(found->total_bytes, one.total_bytes());
   }
   return groups;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/saturating.h"
 #include "meshard/mesh/axis_ref.h"
 
 namespace meshard {
@@ -124,6 +125,9 @@ struct Collective {
   bool conditional = false;
   /// How the compiler wrote it.
   CollectiveForm form = CollectiveForm::kPlain;
+  /// It carries on the one of the same channel before it, of which the compiler spread the steps
+  /// over several fusions. Its bytes are 0 here and counted there.
+  bool continues = false;
   /// The value that it moves, as the user knows it: `w1 f32[1024,4096]`; empty if not known.
   std::string tensor = {};
   CollectiveOrigin origin = {};
@@ -132,6 +136,8 @@ struct Collective {
   /// The larger of bytes_in and bytes_out: the whole of an all-gather's result or of a
   /// reduce-scatter's operand.
   std::int64_t bytes() const { return bytes_in > bytes_out ? bytes_in : bytes_out; }
+  /// bytes() of all executions in one run of the program.
+  std::int64_t total_bytes() const { return saturating_multiply(bytes(), executions); }
   /// `all-reduce on axis "model", 64 KiB, from demo.cc:42 (exact), inserted`
   std::string to_string() const;
   friend bool operator==(const Collective&, const Collective&) = default;
@@ -142,18 +148,20 @@ struct CollectiveGroup {
   /// One of them.
   Collective example;
   std::int64_t count = 0;
-  /// Sums over the group, for one device.
+  /// Sums over the group, for one device, each once.
   std::int64_t bytes_in = 0;
   std::int64_t bytes_out = 0;
   /// Sum of Collective::bytes().
   std::int64_t bytes = 0;
+  /// Sum of Collective::total_bytes(): with all executions.
+  std::int64_t total_bytes = 0;
 
   /// `2 all-reduces on axis "model", 128 KiB, from demo.cc:42 (exact), inserted`
   std::string to_string() const;
 };
 
-/// Puts together collectives of one kind, axes, shifts, places, loops and cause, in order of first
-/// appearance.
+/// Puts together collectives of one kind, axes, shifts, places, executions, form and cause, in
+/// order of first appearance.
 std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& collectives);
 
 }  // namespace meshard

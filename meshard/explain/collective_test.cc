@@ -27,20 +27,24 @@ TEST(Collective, SaysWhatIsUnusual) {
   Collective one = all_reduce("demo.cc:42", 16);
   one.cause = CollectiveCause::kUnknown;
   one.loop_depth = 2;
+  one.executions = 24;
   one.conditional = true;
   one.axes = AxisList({AxisRef("data"), AxisRef("model", 2, 2)});
   one.origin = {};
   EXPECT_EQ(one.to_string(),
-            "all-reduce on axes \"data\", \"model\":(2)2, 16 B per iteration of 2 nested loops if "
-            "its branch is taken, from an unknown place");
+            "all-reduce on axes \"data\", \"model\":(2)2, 16 B x 24 if its branch is taken, "
+            "from an unknown place");
   one.axes = std::nullopt;
-  one.loop_depth = 1;
+  one.executions = 1;
+  one.executions_known = false;
   one.conditional = false;
+  one.form = CollectiveForm::kFused;
   EXPECT_EQ(one.to_string(),
-            "all-reduce in groups of 4 that are no mesh axes, 16 B per iteration, from an unknown "
-            "place");
+            "all-reduce in groups of 4 that are no mesh axes, 16 B per iteration of a loop of "
+            "unknown length, fused, from an unknown place");
   one.axes = AxisList();
-  one.loop_depth = 0;
+  one.executions_known = true;
+  one.form = CollectiveForm::kPlain;
   EXPECT_EQ(one.to_string(), "all-reduce within each device, 16 B, from an unknown place");
 }
 
@@ -75,6 +79,24 @@ TEST(CollectiveGroups, EqualOnesFromOneLineAreCountedTogether) {
   EXPECT_EQ(groups[1].to_string(),
             "1 all-reduce on axis \"model\", 4 B, from demo.cc:50 (exact), inserted");
   EXPECT_EQ(groups[2].count, 1);
+}
+
+TEST(CollectiveGroups, BytesOfAllExecutions) {
+  Collective inside = all_reduce("demo.cc:42", 16);
+  inside.loop_depth = 1;
+  inside.executions = 12;
+  std::vector<CollectiveGroup> groups = group_collectives({inside, inside});
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].bytes, 32);
+  EXPECT_EQ(groups[0].total_bytes, 384);
+}
+
+TEST(CollectiveGroups, FormsStandApart) {
+  Collective fused = all_reduce("demo.cc:42", 16);
+  fused.form = CollectiveForm::kFused;
+  Collective next = fused;
+  next.continues = true;
+  EXPECT_EQ(group_collectives({all_reduce("demo.cc:42", 16), fused, next}).size(), 3u);
 }
 
 TEST(CollectiveGroups, LoopsStandApart) {

@@ -1,24 +1,21 @@
 #include "meshard/explain/collectives.h"
 
-#include <memory>
+#include <set>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/saturating.h"
 #include "meshard/explain/collective_axes.h"
 #include "meshard/explain/origin.h"
 
 namespace meshard {
 namespace {
 
-using pjrt::HloComputation;
 using pjrt::HloInstruction;
 using pjrt::HloModule;
 using pjrt::HloShape;
-
-constexpr int kMostDepth = 256;  // of calls
-constexpr std::size_t kMostCollectives = 1 << 20;
 
 std::optional<CollectiveKind> kind_of_opcode(std::string_view opcode) {
   static constexpr std::pair<std::string_view, CollectiveKind> kKinds[] = {
@@ -65,133 +62,131 @@ std::int64_t operand_bytes(const InstructionIndex& index, const HloInstruction& 
   bool first_only = kind == CollectiveKind::kRaggedAllToAll || kind == CollectiveKind::kSend;
   std::int64_t sum = 0;
   for (std::int64_t id : instruction.operands) {
-    if (const HloInstruction* operand = index.find(id)) sum += operand->shape.byte_size();
+    if (const HloInstruction* operand = index.find(id))
+      sum = saturating_add(sum, operand->shape.byte_size());
     if (first_only) break;
   }
   return sum;
 }
 
-// Where a computation is called from.
-struct Context {
-  int loop_depth = 0;
-  bool conditional = false;
-  EnclosingInstruction caller;
-};
+// The frontend attribute by which a TPU compiler marks the instructions of one collective that it
+// spread over several fusions.
+bool is_in_chain(const HloInstruction& one) { return !one.frontend_attribute("chain_id").empty(); }
+
+bool is_host_transfer_between_slices(const HloInstruction& one) {
+  return one.frontend_attribute("_xla_host_transfer_handler_name").find("megascale") !=
+         std::string_view::npos;
+}
+
+// A permutation that the partitioner made for a matrix product: a step of a gather or a scatter
+// that it runs beside the product (xla/service/spmd/dot_handler.cc).
+bool is_windowed_einsum(const HloInstruction& one, CollectiveKind kind, const Collective& told) {
+  if (kind != CollectiveKind::kCollectivePermute) return false;
+  if (one.name.find("windowed") != std::string::npos) return true;
+  if (one.frontend_attribute("is_spmd_generated") != "true") return false;
+  auto names_a_product = [](std::string_view op) {
+    return op.ends_with("dot_general") || op.ends_with("convolution");
+  };
+  bool of_product = names_a_product(one.metadata.op_name);
+  for (const OriginPlace& place : told.origin.places)
+    of_product = of_product || names_a_product(place.op);
+  return of_product && told.shifts.size() <= 1;
+}
 
 class Search {
  public:
-  Search(const HloModule& module, const std::optional<Mesh>& mesh, const Graph* graph)
-      : module_(module), mesh_(mesh), origins_(graph) {
-    for (const HloComputation& each : module.computations) by_id_.emplace(each.id, &each);
-  }
+  Search(const Executions& executions, const std::optional<Mesh>& mesh, const Graph* graph)
+      : executions_(executions), mesh_(mesh), origins_(graph) {}
 
   Result<std::vector<Collective>> run() {
-    Result<bool> sound = check_calls(module_.entry_id, 0);
-    if (!sound.ok()) return sound.error();
-    MESHARD_RETURN_IF_ERROR(walk(module_.entry_id, {}));
+    MESHARD_RETURN_IF_ERROR(walk(executions_.module().entry()));
     return std::move(found_);
   }
 
  private:
-  enum class State { kUnseen, kOpen, kEmpty, kHolds };
-
-  static Error circle() {
-    return Error(ErrorCode::kDataLoss,
-                 "[explain] computations of the module call one another in a circle or too deep");
-  }
-
-  // Whether the computation or one that it calls holds a collective. Most are bodies of fusions and
-  // reductions, which need not be looked at again.
-  Result<bool> check_calls(std::int64_t id, int depth) {
-    auto computation = by_id_.find(id);
-    if (computation == by_id_.end()) return false;
-    State& state = state_[id];  // kUnseen if new; elements of the map stay where they are
-    if (state == State::kOpen || depth > kMostDepth) return circle();
-    if (state != State::kUnseen) return state == State::kHolds;
-    state = State::kOpen;
-    bool holds = false;
-    for (const HloInstruction& each : computation->second->instructions) {
-      if (kind_of_opcode(each.opcode)) holds = true;
-      for (std::int64_t called : each.called_computations) {
-        MESHARD_ASSIGN_OR_RETURN(bool inner, check_calls(called, depth + 1));
-        holds = holds || inner;
-      }
-    }
-    state = holds ? State::kHolds : State::kEmpty;
-    return holds;
-  }
-
-  Result<void> walk(std::int64_t id, Context context) {
-    auto state = state_.find(id);
-    if (state == state_.end() || state->second != State::kHolds) return {};
-    const InstructionIndex& index = index_of(id);
+  // Depth is bounded because the executions could be counted.
+  Result<void> walk(const InstructionIndex& index) {
+    if (!visited_.insert(index.computation().id).second) return {};
     for (const HloInstruction& each : index.computation().instructions) {
-      if (auto kind = kind_of_opcode(each.opcode)) {
-        if (found_.size() == kMostCollectives)
-          return Error(ErrorCode::kDataLoss,
-                       cat("[explain] the module has more than ", kMostCollectives,
-                           " collectives, counting each call"));
-        MESHARD_RETURN_IF_ERROR(add(index, each, *kind, context));
-      }
-      // The body belongs to the start; its update and its end name it again.
-      if (each.opcode == "async-update" || each.opcode == "async-done") continue;
-      Context inner{.loop_depth = context.loop_depth + (each.opcode == "while" ? 1 : 0),
-                    .conditional = context.conditional || each.opcode == "conditional",
-                    .caller = {&index, &each}};
+      if (auto kind = kind_of_opcode(each.opcode)) MESHARD_RETURN_IF_ERROR(add(index, each, *kind));
       for (std::int64_t called : each.called_computations)
-        MESHARD_RETURN_IF_ERROR(walk(called, inner));
+        if (const InstructionIndex* inner = executions_.module().find(called))
+          MESHARD_RETURN_IF_ERROR(walk(*inner));
     }
     return {};
   }
 
-  const InstructionIndex& index_of(std::int64_t id) {
-    auto& index = indices_[id];
-    if (!index) index = std::make_unique<InstructionIndex>(*by_id_.at(id));
-    return *index;
-  }
-
   Result<void> add(const InstructionIndex& index, const HloInstruction& instruction,
-                   CollectiveKind kind, const Context& context) {
+                   CollectiveKind kind) {
+    const ComputationRuns& runs = *executions_.find(index.computation().id);
+    const ReachedComputation& reached = *executions_.calls().find(index.computation().id);
     Collective one{.kind = kind,
                    .instruction = instruction.name,
                    .bytes_in = operand_bytes(index, instruction, kind),
                    .bytes_out = result_bytes(instruction, kind),
                    .channel = instruction.channel_id,
-                   .loop_depth = context.loop_depth,
-                   .conditional = context.conditional};
-    if (mesh_ && is_permutation(kind)) {
-      if (!instruction.source_target_pairs.empty()) {
-        PermutationAxes moved = axes_of_permutation(*mesh_, instruction.source_target_pairs);
-        one.axes = std::move(moved.axes);
-        one.shifts = std::move(moved.shifts);
-      }
-    } else if (mesh_) {
-      Result<GroupAxes> groups = axes_of_instruction(instruction, *mesh_);
-      if (!groups.ok()) return groups.error().with_note(cat("of ", instruction.name));
-      one.axes = std::move(groups->axes);
-      one.group_size = groups->group_size;
-    }
-    one.origin = origins_.find(index, instruction, kind, context.caller);
+                   .loop_depth = runs.loop_depth,
+                   .executions = runs.executions,
+                   .executions_known = runs.known,
+                   .conditional = runs.conditional};
+    MESHARD_RETURN_IF_ERROR(add_axes(instruction, kind, one));
+    one.origin = origins_.find(index, instruction, kind, {reached.caller, reached.call});
     one.cause = origins_.cause(one.origin, kind);
+    if (runs.fused) one.form = CollectiveForm::kFused;
+    if (is_windowed_einsum(instruction, kind, one)) one.form = CollectiveForm::kWindowedEinsum;
+    if (is_host_transfer_between_slices(instruction)) one.form = CollectiveForm::kAcrossSlices;
+    if (is_in_chain(instruction) &&
+        !chains_.insert({reached_from(reached), instruction.channel_id}).second) {
+      one.continues = true;
+      one.bytes_in = one.bytes_out = 0;
+    }
     found_.push_back(std::move(one));
     return {};
   }
 
-  const HloModule& module_;
+  Result<void> add_axes(const HloInstruction& instruction, CollectiveKind kind, Collective& to) {
+    if (!mesh_) return {};
+    if (is_permutation(kind)) {
+      if (instruction.source_target_pairs.empty()) return {};
+      PermutationAxes moved = axes_of_permutation(*mesh_, instruction.source_target_pairs);
+      to.axes = std::move(moved.axes);
+      to.shifts = std::move(moved.shifts);
+      return {};
+    }
+    Result<GroupAxes> groups = axes_of_instruction(instruction, *mesh_);
+    if (!groups.ok()) return groups.error().with_note(cat("of ", instruction.name));
+    to.axes = std::move(groups->axes);
+    to.group_size = groups->group_size;
+    return {};
+  }
+
+  // The computation whose fusions the chain is spread over.
+  static std::int64_t reached_from(const ReachedComputation& reached) {
+    return (reached.caller ? reached.caller : reached.index)->computation().id;
+  }
+
+  const Executions& executions_;
   const std::optional<Mesh>& mesh_;
   OriginFinder origins_;
-  std::unordered_map<std::int64_t, const HloComputation*> by_id_;
-  std::unordered_map<std::int64_t, State> state_;
-  std::unordered_map<std::int64_t, std::unique_ptr<const InstructionIndex>> indices_;
+  std::unordered_set<std::int64_t> visited_;
+  std::set<std::pair<std::int64_t, std::int64_t>> chains_;  // computation and channel
   std::vector<Collective> found_;
 };
 
 }  // namespace
 
+Result<std::vector<Collective>> find_collectives(const Executions& executions,
+                                                 const std::optional<Mesh>& mesh,
+                                                 const Graph* graph) {
+  return Search(executions, mesh, graph).run();
+}
+
 Result<std::vector<Collective>> find_collectives(const HloModule& module,
                                                  const std::optional<Mesh>& mesh,
                                                  const Graph* graph) {
-  return Search(module, mesh, graph).run();
+  ModuleIndex index(module);
+  MESHARD_ASSIGN_OR_RETURN(Executions executions, Executions::of(index));
+  return find_collectives(executions, mesh, graph);
 }
 
 }  // namespace meshard

@@ -24,11 +24,6 @@ std::vector<std::string> found_ops_of(const Collective& one) {
   return ops;
 }
 
-HloInstruction calling(HloInstruction one, std::vector<std::int64_t> computations) {
-  one.called_computations = std::move(computations);
-  return one;
-}
-
 TEST(Collectives, NoneInAPlainModule) {
   EXPECT_TRUE(found_in(make_module({{make_instruction(1, "parameter", f32_shape({4}))}})).empty());
 }
@@ -151,18 +146,78 @@ TEST(Collectives, LoopsBranchesAndCalls) {
       {make_instruction(41, "parameter", f32_shape({}))},
       {reduction(51)},  // nobody calls it
   }));
-  ASSERT_EQ(found.size(), 5u);
+  // Each once, also the one that three instructions call.
+  ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].instruction, "all-reduce.21");
   EXPECT_EQ(found[0].loop_depth, 2);
+  EXPECT_FALSE(found[0].executions_known);
   EXPECT_EQ(found[1].instruction, "all-reduce.12");
   EXPECT_EQ(found[1].loop_depth, 1);
   EXPECT_FALSE(found[1].conditional);
   EXPECT_EQ(found[2].instruction, "all-reduce.31");
-  EXPECT_TRUE(found[2].conditional);
+  EXPECT_FALSE(found[2].conditional);  // two of the calls stand in no branch
   EXPECT_EQ(found[2].loop_depth, 0);
-  EXPECT_EQ(found[3].instruction, "all-reduce.31");
-  EXPECT_FALSE(found[3].conditional);
-  EXPECT_EQ(found[4].instruction, "all-reduce.31");
+  EXPECT_EQ(found[2].executions, 3);
+  EXPECT_TRUE(found[2].executions_known);
+}
+
+TEST(Collectives, InABranchOnly) {
+  std::vector<Collective> found = found_in(make_module({
+      {calling(make_instruction(1, "conditional", f32_shape({4})), {1})},
+      {make_collective(2, "all-reduce", f32_shape({4}), {}, "n1", kModelGroups)},
+  }));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].conditional);
+}
+
+TEST(Collectives, FormsOfACollective) {
+  auto permutation = [](std::int64_t id, std::string op_name) {
+    HloInstruction one = make_instruction(id, "collective-permute", f32_shape({4}), {1}, op_name);
+    one.channel_id = id;
+    one.source_target_pairs = {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {4, 5}, {5, 6}, {6, 7}, {7, 4}};
+    one.frontend_attributes = {{"is_spmd_generated", "true"}};
+    return one;
+  };
+  HloInstruction send = make_instruction(5, "send", tuple_shape({f32_shape({4})}), {1}, "n1");
+  send.frontend_attributes = {{"_xla_host_transfer_handler_name", "xla_megascale_runtime"}};
+  std::vector<Collective> found = found_in(make_module({
+      {make_instruction(1, "parameter", f32_shape({4})), permutation(2, "jit(f)/dot_general"),
+       permutation(3, "jit(f)/concatenate"),
+       calling(make_instruction(4, "fusion", f32_shape({4}), {1}), {1}), send},
+      {make_collective(11, "all-reduce", f32_shape({4}), {}, "n1", kModelGroups)},
+  }));
+  std::vector<CollectiveForm> forms;
+  for (const Collective& one : found) forms.push_back(one.form);
+  EXPECT_THAT(forms, testing::ElementsAre(CollectiveForm::kWindowedEinsum, CollectiveForm::kPlain,
+                                          CollectiveForm::kFused, CollectiveForm::kAcrossSlices));
+}
+
+// As libtpu writes a gather that it spreads over fusions: one instruction a step, all of one
+// channel and chain.
+TEST(Collectives, StepsOfOneSpreadOverFusionsHaveTheirBytesOnce) {
+  auto step = [](std::int64_t id, std::int64_t channel) {
+    HloInstruction one =
+        make_collective(id, "all-gather", f32_shape({16}), {100}, "n1", kModelGroups);
+    one.channel_id = channel;
+    one.frontend_attributes = {{"chain_id", "0"}};
+    return one;
+  };
+  std::vector<Collective> found = found_in(make_module({
+      {make_instruction(1, "parameter", f32_shape({4})),
+       calling(make_instruction(2, "fusion", f32_shape({4}), {1}), {1}),
+       calling(make_instruction(3, "fusion", f32_shape({4}), {1}), {2}),
+       calling(make_instruction(4, "fusion", f32_shape({4}), {1}), {3})},
+      {step(11, 7)},
+      {step(21, 7)},
+      {step(31, 8)},
+  }));
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_FALSE(found[0].continues);
+  EXPECT_EQ(found[0].bytes(), 64);
+  EXPECT_TRUE(found[1].continues);
+  EXPECT_EQ(found[1].bytes(), 0);
+  EXPECT_FALSE(found[2].continues);
+  EXPECT_EQ(found[2].bytes(), 64);
 }
 
 TEST(Collectives, ACircleOfCallsIsAnError) {

@@ -138,17 +138,16 @@ TEST_F(CompiledCollectives, RollingByOneShardIsAShift) {
             "collective-permute on axis \"model\", moving \"model\" by -1, 512 B, from n3 (exact)");
 }
 
-TEST_F(CompiledCollectives, TheBodyOfALoopRunsPerIteration) {
-  std::vector<Collective> found =
-      compile("%x: " + sharded("16x32xf32", "{\"data\"}, {}") +
-                  ", %w: " + sharded("32x32xf32", "{\"model\"}, {}") + ", %n: tensor<i32>) -> (" +
-                  sharded("16x32xf32", "{\"data\"}, {}") + ")",
-              R"(
+// A loop whose limit is `limit`, with an all-reduce inside.
+std::string loop_body(const std::string& limit) {
+  return R"(
     %i0 = stablehlo.constant dense<0> : tensor<i32>
     %one = stablehlo.constant dense<1> : tensor<i32>
+    %twelve = stablehlo.constant dense<12> : tensor<i32>
     %r:2 = stablehlo.while(%i = %i0, %y = %x) : tensor<i32>, tensor<16x32xf32>
       cond {
-        %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %p = stablehlo.compare LT, %i, )" +
+         limit + R"( : (tensor<i32>, tensor<i32>) -> tensor<i1>
         stablehlo.return %p : tensor<i1>
       } do {
         %z = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : (tensor<16x32xf32>, tensor<32x32xf32>) -> tensor<16x32xf32> loc("n5")
@@ -157,7 +156,15 @@ TEST_F(CompiledCollectives, TheBodyOfALoopRunsPerIteration) {
         stablehlo.return %j, %t : tensor<i32>, tensor<16x32xf32>
       } loc("n7")
     return %r#1 : tensor<16x32xf32>
-)");
+)";
+}
+
+TEST_F(CompiledCollectives, ALoopOfUnknownLengthCountsOnce) {
+  std::vector<Collective> found =
+      compile("%x: " + sharded("16x32xf32", "{\"data\"}, {}") +
+                  ", %w: " + sharded("32x32xf32", "{\"model\"}, {}") + ", %n: tensor<i32>) -> (" +
+                  sharded("16x32xf32", "{\"data\"}, {}") + ")",
+              loop_body("%n"));
   std::vector<Collective> inside;
   for (const Collective& one : found)
     if (one.kind == CollectiveKind::kAllReduce) inside.push_back(one);
@@ -165,10 +172,29 @@ TEST_F(CompiledCollectives, TheBodyOfALoopRunsPerIteration) {
   EXPECT_EQ(inside[0].loop_depth, 1);
   EXPECT_EQ(inside[0].axes, AxisList({"model"}));
   EXPECT_THAT(compiled_ops_of(inside[0]), testing::ElementsAre("n5"));
-  EXPECT_THAT(inside[0].to_string(), testing::HasSubstr("1 KiB per iteration, from n5"));
+  EXPECT_EQ(inside[0].executions, 1);
+  EXPECT_FALSE(inside[0].executions_known);
   for (const Collective& one : found) {
     EXPECT_NE(one.origin.certainty, OriginCertainty::kUnknown) << one.to_string();
   }
+}
+
+TEST_F(CompiledCollectives, ALoopOfKnownLengthCountsItsIterations) {
+  std::vector<Collective> found =
+      compile("%x: " + sharded("16x32xf32", "{\"data\"}, {}") +
+                  ", %w: " + sharded("32x32xf32", "{\"model\"}, {}") + ") -> (" +
+                  sharded("16x32xf32", "{\"data\"}, {}") + ")",
+              loop_body("%twelve"));
+  std::int64_t bytes = 0, reductions = 0;
+  for (const Collective& one : found)
+    if (one.kind == CollectiveKind::kAllReduce) {
+      ++reductions;
+      EXPECT_TRUE(one.executions_known);
+      EXPECT_EQ(one.axes, AxisList({"model"}));
+      bytes += one.total_bytes();
+    }
+  EXPECT_GE(reductions, 1);
+  EXPECT_EQ(bytes, 12 * 8 * 32 * 4);  // each iteration an 8x32 part
 }
 
 TEST_F(CompiledCollectives, ManualRegionsNameTheirOpsBehindTheCall) {

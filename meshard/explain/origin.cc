@@ -53,42 +53,6 @@ std::optional<std::uint32_t> node_in_op_name(std::string_view op_name) {
   return number;
 }
 
-InstructionIndex::InstructionIndex(const pjrt::HloComputation& computation)
-    : computation_(&computation) {
-  position_.reserve(computation.instructions.size());
-  for (std::size_t i = 0; i < computation.instructions.size(); ++i)
-    position_.emplace(computation.instructions[i].id, i);
-}
-
-const HloInstruction* InstructionIndex::find(std::int64_t id) const {
-  auto found = position_.find(id);
-  return found == position_.end() ? nullptr : &computation_->instructions[found->second];
-}
-
-std::vector<const HloInstruction*> InstructionIndex::operands(
-    const HloInstruction& instruction) const {
-  std::vector<const HloInstruction*> found;
-  for (std::int64_t id : instruction.operands)
-    if (const HloInstruction* operand = find(id)) found.push_back(operand);
-  return found;
-}
-
-std::vector<const HloInstruction*> InstructionIndex::users(
-    const HloInstruction& instruction) const {
-  const auto& all = computation_->instructions;
-  if (users_.empty()) {
-    users_.resize(all.size());
-    for (std::size_t i = 0; i < all.size(); ++i)
-      for (std::int64_t id : all[i].operands)
-        if (auto found = position_.find(id); found != position_.end())
-          users_[found->second].push_back(i);
-  }
-  std::vector<const HloInstruction*> found;
-  if (auto own = position_.find(instruction.id); own != position_.end())
-    for (std::size_t i : users_[own->second]) found.push_back(&all[i]);
-  return found;
-}
-
 OriginFinder::OriginFinder(const Graph* graph) {
   if (graph == nullptr) return;
   graph_ = *graph;

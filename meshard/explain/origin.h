@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "meshard/explain/collective.h"
 #include "meshard/graph/graph.h"
+#include "meshard/hlo/module_index.h"
 #include "meshard/pjrt/hlo_module.h"
 
 namespace meshard {
@@ -15,24 +15,6 @@ namespace meshard {
 /// The node that an op_name names. Lowering locates op number 17 of the graph as `n17`; compilers
 /// put the names of enclosing calls before it: `call.1/n17`, `jit_main/n17`.
 std::optional<std::uint32_t> node_in_op_name(std::string_view op_name);
-
-/// The instructions of one computation by id, and who uses them. Refers to the computation.
-class InstructionIndex {
- public:
-  explicit InstructionIndex(const pjrt::HloComputation& computation);
-
-  const pjrt::HloComputation& computation() const { return *computation_; }
-  /// The instruction with this id, or null.
-  const pjrt::HloInstruction* find(std::int64_t id) const;
-  /// Those that have it as an operand.
-  std::vector<const pjrt::HloInstruction*> users(const pjrt::HloInstruction& instruction) const;
-  std::vector<const pjrt::HloInstruction*> operands(const pjrt::HloInstruction& instruction) const;
-
- private:
-  const pjrt::HloComputation* computation_;
-  std::unordered_map<std::int64_t, std::size_t> position_;
-  mutable std::vector<std::vector<std::size_t>> users_;  // made when first asked for
-};
 
 /// The instruction whose body is being looked at (a loop, an async-start), where it stands.
 struct EnclosingInstruction {

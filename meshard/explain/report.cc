@@ -53,7 +53,7 @@ std::vector<Collective> ProgramReport::collectives(CollectiveKind kind,
 
 std::int64_t ProgramReport::collective_bytes() const {
   std::int64_t sum = 0;
-  for (const Collective& one : parts_.collectives) sum += one.bytes();
+  for (const Collective& one : parts_.collectives) sum = saturating_add(sum, one.total_bytes());
   return sum;
 }
 

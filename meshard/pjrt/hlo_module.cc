@@ -1,6 +1,7 @@
 #include "meshard/pjrt/hlo_module.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "meshard/pjrt/executable_signature.h"
 #include "meshard/pjrt/internal/hlo_reader.h"
@@ -11,121 +12,6 @@ namespace {
 
 using internal::damaged;
 
-constexpr int kMostNesting = 64;  // of tuples; damaged bytes could nest without end
-
-Result<HloShape> read_shape(std::string_view bytes, int depth = 0) {
-  constexpr std::uint64_t kTuple = 13;
-  if (depth > kMostNesting) return damaged("a shape");
-  HloShape shape;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    switch (field->number) {
-      case 2:
-        shape.is_tuple = field->value == kTuple;
-        shape.element = element_type_of_primitive(static_cast<int>(field->value));
-        break;
-      case 3:
-        if (!append_numbers(*field, shape.dimensions)) return damaged("a shape");
-        break;
-      case 4: {
-        MESHARD_ASSIGN_OR_RETURN(HloShape part, read_shape(field->bytes, depth + 1));
-        shape.tuple.push_back(std::move(part));
-        break;
-      }
-      default: break;
-    }
-  }
-  if (!reader.ok()) return damaged("a shape");
-  return shape;
-}
-
-Result<HloMetadata> read_metadata(std::string_view bytes) {
-  HloMetadata metadata;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 2) metadata.op_name = field->bytes;
-    if (field->number == 3) metadata.source_file = field->bytes;
-    if (field->number == 4) metadata.source_line = field->as_int();
-  }
-  if (!reader.ok()) return damaged("metadata");
-  return metadata;
-}
-
-Result<std::pair<std::int64_t, std::int64_t>> read_source_target(std::string_view bytes) {
-  std::pair<std::int64_t, std::int64_t> pair{0, 0};
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) pair.first = field->as_int();
-    if (field->number == 2) pair.second = field->as_int();
-  }
-  if (!reader.ok()) return damaged("a source-target pair");
-  return pair;
-}
-
-// The fields of a collective; true if the field was one of them.
-Result<bool> read_collective_field(const WireField& field, HloInstruction& to) {
-  switch (field.number) {
-    case 26: to.channel_id = field.as_int(); return true;
-    case 49:
-      MESHARD_RETURN_IF_ERROR(internal::read_replica_group(field.bytes, to.groups));
-      return true;
-    case 52: {
-      MESHARD_ASSIGN_OR_RETURN(auto pair, read_source_target(field.bytes));
-      to.source_target_pairs.push_back(pair);
-      return true;
-    }
-    case 71: to.use_global_device_ids = field.as_bool(); return true;
-    // Newer forms of the groups replace the old list, which may stand beside them.
-    case 87:
-      to.groups = {};
-      MESHARD_RETURN_IF_ERROR(internal::read_device_list(field.bytes, to.groups));
-      return true;
-    case 92:
-      to.groups = {};
-      MESHARD_RETURN_IF_ERROR(internal::read_iota_list(field.bytes, to.groups));
-      return true;
-    case 93:
-      to.groups = {};
-      MESHARD_RETURN_IF_ERROR(internal::read_mesh_axes_list(field.bytes, to.groups));
-      return true;
-    default: return false;
-  }
-}
-
-Result<HloInstruction> read_instruction(std::string_view bytes) {
-  HloInstruction instruction;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 1: instruction.name = field->bytes; break;
-      case 2: instruction.opcode = field->bytes; break;
-      case 3: {
-        MESHARD_ASSIGN_OR_RETURN(instruction.shape, read_shape(field->bytes));
-        break;
-      }
-      case 7: {
-        MESHARD_ASSIGN_OR_RETURN(instruction.metadata, read_metadata(field->bytes));
-        break;
-      }
-      case 9: instruction.parameter_number = field->as_int(); break;
-      case 14: good = append_numbers(*field, instruction.dimensions); break;
-      case 28: instruction.custom_call_target = field->bytes; break;
-      case 35: instruction.id = field->as_int(); break;
-      case 36: good = append_numbers(*field, instruction.operands); break;
-      case 38: good = append_numbers(*field, instruction.called_computations); break;
-      case 40: {
-        MESHARD_ASSIGN_OR_RETURN(instruction.sharding, OpSharding::from_bytes(field->bytes));
-        break;
-      }
-      default: MESHARD_RETURN_IF_ERROR(read_collective_field(*field, instruction));
-    }
-    if (!good) return damaged("an instruction");
-  }
-  if (!reader.ok()) return damaged("an instruction");
-  return instruction;
-}
-
 Result<HloComputation> read_computation(std::string_view bytes) {
   HloComputation computation;
   WireReader reader(bytes);
@@ -133,7 +19,7 @@ Result<HloComputation> read_computation(std::string_view bytes) {
     switch (field->number) {
       case 1: computation.name = field->bytes; break;
       case 2: {
-        MESHARD_ASSIGN_OR_RETURN(auto instruction, read_instruction(field->bytes));
+        MESHARD_ASSIGN_OR_RETURN(auto instruction, internal::read_instruction(field->bytes));
         computation.instructions.push_back(std::move(instruction));
         break;
       }
@@ -150,11 +36,11 @@ Result<void> read_program_shape(std::string_view bytes, HloModule& to) {
   WireReader reader(bytes);
   while (auto field = reader.next()) {
     if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(HloShape shape, read_shape(field->bytes));
+      MESHARD_ASSIGN_OR_RETURN(HloShape shape, internal::read_shape(field->bytes));
       to.parameters.push_back(std::move(shape));
     }
     if (field->number == 2) {
-      MESHARD_ASSIGN_OR_RETURN(to.result, read_shape(field->bytes));
+      MESHARD_ASSIGN_OR_RETURN(to.result, internal::read_shape(field->bytes));
     }
   }
   return reader.ok() ? Result<void>() : damaged("the program's shape");
@@ -195,7 +81,93 @@ Result<void> read_device_assignment(std::string_view bytes, HloModule& to) {
   return reader.ok() ? Result<void>() : damaged("a device assignment");
 }
 
+// Where the code of each frame of a call stack stands: StackFrameIndexProto {file_names 1,
+// file_locations 3 {file_name_id 1, line 3}, stack_frames 4 {file_location_id 1}}. Ids begin at 1.
+struct StackFrames {
+  struct Location {
+    std::int64_t file = 0, line = 0;
+  };
+  std::vector<std::string_view> files;
+  std::vector<Location> locations;
+  std::vector<std::int64_t> frames;  // numbers of locations
+
+  template <class T>
+  static const T* at(const std::vector<T>& all, std::int64_t id) {
+    return id >= 1 && id <= std::ssize(all) ? &all[static_cast<std::size_t>(id - 1)] : nullptr;
+  }
+
+  void name(HloMetadata& metadata) const {
+    if (!metadata.source_file.empty()) return;
+    const std::int64_t* frame = at(frames, metadata.stack_frame);
+    const Location* location = frame ? at(locations, *frame) : nullptr;
+    const std::string_view* file = location ? at(files, location->file) : nullptr;
+    if (file == nullptr) return;
+    metadata.source_file = *file;
+    metadata.source_line = location->line;
+  }
+};
+
+Result<void> read_stack_frames(std::string_view bytes, StackFrames& to) {
+  WireReader reader(bytes);
+  while (auto field = reader.next()) {
+    if (field->number == 1) to.files.push_back(field->bytes);
+    if (field->number != 3 && field->number != 4) continue;
+    StackFrames::Location location;
+    std::int64_t first = 0;
+    WireReader numbers(field->bytes);
+    while (auto number = numbers.next()) {
+      if (number->number == 1) first = number->as_int();
+      if (number->number == 3) location.line = number->as_int();
+    }
+    if (!numbers.ok()) return damaged("the call stacks");
+    location.file = first;
+    if (field->number == 3) to.locations.push_back(location);
+    if (field->number == 4) to.frames.push_back(first);
+  }
+  return reader.ok() ? Result<void>() : damaged("the call stacks");
+}
+
+// InstructionSequence {instruction_ids 1} by the id of a computation.
+using Schedules = std::unordered_map<std::int64_t, std::vector<std::int64_t>>;
+
+// HloScheduleProto {sequences 1: map}.
+Result<void> read_schedules(std::string_view bytes, Schedules& to) {
+  WireReader reader(bytes);
+  while (auto entry = reader.next()) {
+    if (entry->number != 1) continue;
+    std::int64_t computation = 0;
+    std::vector<std::int64_t> order;
+    WireReader fields(entry->bytes);
+    while (auto field = fields.next()) {
+      if (field->number == 1) computation = field->as_int();
+      if (field->number != 2) continue;
+      WireReader sequence(field->bytes);
+      while (auto ids = sequence.next())
+        if (ids->number == 1 && !append_numbers(*ids, order)) return damaged("the schedule");
+      if (!sequence.ok()) return damaged("the schedule");
+    }
+    if (!fields.ok()) return damaged("the schedule");
+    to[computation] = std::move(order);
+  }
+  return reader.ok() ? Result<void>() : damaged("the schedule");
+}
+
+// What stands beside the computations and is about them.
+struct Tables {
+  Schedules schedules;
+  StackFrames stacks;
+
+  void apply(HloModule& to) {
+    for (HloComputation& computation : to.computations) {
+      if (auto found = schedules.find(computation.id); found != schedules.end())
+        computation.schedule = std::move(found->second);
+      for (HloInstruction& each : computation.instructions) stacks.name(each.metadata);
+    }
+  }
+};
+
 Result<void> read_module(std::string_view bytes, HloModule& to) {
+  Tables tables;
   WireReader reader(bytes);
   while (auto field = reader.next()) {
     switch (field->number) {
@@ -208,6 +180,7 @@ Result<void> read_module(std::string_view bytes, HloModule& to) {
       }
       case 4: MESHARD_RETURN_IF_ERROR(read_program_shape(field->bytes, to)); break;
       case 6: to.entry_id = field->as_int(); break;
+      case 7: MESHARD_RETURN_IF_ERROR(read_schedules(field->bytes, tables.schedules)); break;
       case 8: MESHARD_RETURN_IF_ERROR(read_aliases(field->bytes, to.aliases)); break;
       case 12: {
         MESHARD_ASSIGN_OR_RETURN(to.output_sharding, OpSharding::from_bytes(field->bytes));
@@ -219,29 +192,16 @@ Result<void> read_module(std::string_view bytes, HloModule& to) {
         break;
       }
       case 15: MESHARD_RETURN_IF_ERROR(read_device_assignment(field->bytes, to)); break;
+      case 17: MESHARD_RETURN_IF_ERROR(read_stack_frames(field->bytes, tables.stacks)); break;
       default: break;
     }
   }
-  return reader.ok() ? Result<void>() : damaged("the module");
+  if (!reader.ok()) return damaged("the module");
+  tables.apply(to);
+  return {};
 }
 
 }  // namespace
-
-std::int64_t HloShape::byte_size() const {
-  if (is_tuple) {
-    std::int64_t sum = 0;
-    for (const HloShape& part : tuple) sum += part.byte_size();
-    return sum;
-  }
-  std::int64_t count = 1;
-  for (std::int64_t extent : dimensions) count *= extent;
-  return (count * bit_width(element) + 7) / 8;
-}
-
-std::string HloShape::to_string() const {
-  if (is_tuple) return cat("(", join(tuple, ", "), ")");
-  return cat(pjrt::to_string(element), "[", join(dimensions, ","), "]");
-}
 
 const HloInstruction* HloComputation::find(std::int64_t instruction) const {
   auto found = std::find_if(instructions.begin(), instructions.end(),

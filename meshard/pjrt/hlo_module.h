@@ -4,62 +4,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "meshard/base/result.h"
-#include "meshard/pjrt/element_type.h"
-#include "meshard/pjrt/hlo_sharding.h"
+#include "meshard/pjrt/hlo_instruction.h"
 
 namespace meshard::pjrt {
 
-/// The type of an HLO value: an array, a tuple, or a token.
-struct HloShape {
-  ElementType element = ElementType::kInvalid;  // of an array; kToken of a token
-  std::vector<std::int64_t> dimensions;
-  bool is_tuple = false;
-  std::vector<HloShape> tuple;
-
-  /// Bytes of a dense value; a tuple's is the sum of its parts. Elements of less than a byte are
-  /// packed.
-  std::int64_t byte_size() const;
-  /// `f32[2,3]`, `(f32[2], s32[])`
-  std::string to_string() const;
-  friend bool operator==(const HloShape&, const HloShape&) = default;
-};
-
-/// Where an instruction came from.
-struct HloMetadata {
-  std::string op_name;
-  std::string source_file;
-  std::int64_t source_line = 0;
-};
-
-/// One instruction. Ids are the module's own; they name operands and computations.
-struct HloInstruction {
-  std::int64_t id = 0;
-  std::string name;
-  std::string opcode;
-  HloShape shape;
-  HloMetadata metadata;
-  std::int64_t parameter_number = 0;
-  std::vector<std::int64_t> dimensions;
-  std::vector<std::int64_t> operands;
-  std::vector<std::int64_t> called_computations;
-  std::string custom_call_target;
-  /// Of a collective. 0: none.
-  std::int64_t channel_id = 0;
-  bool use_global_device_ids = false;
-  ReplicaGroups groups;
-  std::vector<std::pair<std::int64_t, std::int64_t>> source_target_pairs;
-  std::optional<OpSharding> sharding;
-};
-
+/// Instructions that run together: a function, a loop's body, what a fusion does.
 struct HloComputation {
   std::int64_t id = 0;
   std::string name;
   std::int64_t root = 0;  // id of an instruction
   std::vector<HloInstruction> instructions;
+  /// Ids in the order in which the device runs them; empty if the module has no schedule.
+  std::vector<std::int64_t> schedule;
 
   /// The instruction with this id, or null.
   const HloInstruction* find(std::int64_t instruction) const;
@@ -90,6 +49,7 @@ struct HloModule {
   std::vector<std::vector<std::int64_t>> device_assignment;
 
   /// Reads the bytes of Executable::optimized_program().
+  /// Instructions that name a frame of a call stack are given the innermost frame's file and line.
   /// @error data loss if they are damaged
   static Result<HloModule> from_bytes(std::string_view module_with_config);
 

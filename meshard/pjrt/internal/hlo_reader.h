@@ -2,7 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "meshard/pjrt/hlo_sharding.h"
+#include "meshard/pjrt/hlo_instruction.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard::pjrt::internal {
@@ -10,6 +10,10 @@ namespace meshard::pjrt::internal {
 /// `data loss`: the bytes of `what` are damaged.
 Error damaged(std::string_view what);
 
+/// ShapeProto.
+Result<HloShape> read_shape(std::string_view bytes);
+/// HloInstructionProto.
+Result<HloInstruction> read_instruction(std::string_view bytes);
 Result<HloMesh> read_mesh(std::string_view bytes);
 Result<HloAxisRef> read_axis_ref(std::string_view bytes);
 Result<HloNamedSharding> read_named_sharding(std::string_view bytes, int depth = 0);

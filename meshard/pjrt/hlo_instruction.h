@@ -1,0 +1,86 @@
+// One instruction of a compiled module, as far as it is needed to explain the module.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "meshard/pjrt/hlo_shape.h"
+#include "meshard/pjrt/hlo_sharding.h"
+
+namespace meshard::pjrt {
+
+/// Where an instruction came from.
+struct HloMetadata {
+  std::string op_name;
+  /// From the instruction itself, else of the innermost frame of its call stack.
+  std::string source_file;
+  std::int64_t source_line = 0;
+  /// Number of a frame in the module's table of call stacks, from 1. 0: none.
+  std::int64_t stack_frame = 0;
+};
+
+/// Which dimensions a dot sums over, and which it goes through side by side.
+struct HloDotDimensions {
+  std::vector<std::int64_t> lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
+  friend bool operator==(const HloDotDimensions&, const HloDotDimensions&) = default;
+};
+
+/// What a convolution's dimensions mean.
+struct HloConvolutionDimensions {
+  std::int64_t input_batch = 0, input_feature = 0;
+  std::int64_t kernel_input_feature = 0, kernel_output_feature = 0;
+  std::int64_t output_batch = 0, output_feature = 0;
+  std::vector<std::int64_t> input_spatial, kernel_spatial, output_spatial;
+  friend bool operator==(const HloConvolutionDimensions&,
+                         const HloConvolutionDimensions&) = default;
+};
+
+/// One dimension of a window that moves over an array.
+struct HloWindowDimension {
+  std::int64_t size = 1, stride = 1, padding_low = 0, padding_high = 0;
+  std::int64_t window_dilation = 1, base_dilation = 1;
+  friend bool operator==(const HloWindowDimension&, const HloWindowDimension&) = default;
+};
+
+/// One instruction. Ids are the module's own; they name operands and computations.
+struct HloInstruction {
+  std::int64_t id = 0;
+  std::string name;
+  std::string opcode;
+  HloShape shape;
+  HloMetadata metadata;
+  std::int64_t parameter_number = 0;
+  /// Of a get-tuple-element.
+  std::int64_t tuple_index = 0;
+  std::vector<std::int64_t> dimensions;
+  std::vector<std::int64_t> operands;
+  std::vector<std::int64_t> called_computations;
+  std::string custom_call_target;
+  /// Text that only the plugin's own compiler knows the form of, often JSON.
+  std::string backend_config;
+  /// Of a fusion: `kLoop`, `kOutput`, `kCustom`, ...
+  std::string fusion_kind;
+  /// Of a comparison: `LT`, `GE`, ...
+  std::string comparison_direction;
+  /// Of a constant that is one whole number or truth value.
+  std::optional<std::int64_t> literal;
+  std::optional<HloDotDimensions> dot;
+  std::optional<HloConvolutionDimensions> convolution;
+  std::vector<HloWindowDimension> window;
+  std::int64_t feature_groups = 1, batch_groups = 1;
+  std::vector<std::pair<std::string, std::string>> frontend_attributes;
+  /// Of a collective. 0: none.
+  std::int64_t channel_id = 0;
+  bool use_global_device_ids = false;
+  ReplicaGroups groups;
+  std::vector<std::pair<std::int64_t, std::int64_t>> source_target_pairs;
+  std::optional<OpSharding> sharding;
+
+  /// The value of a frontend attribute; empty if there is none.
+  std::string_view frontend_attribute(std::string_view key) const;
+};
+
+}  // namespace meshard::pjrt
