@@ -1,0 +1,248 @@
+#include "meshard/target/hardware.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+namespace {
+
+constexpr double kTera = 1e12;
+constexpr double kGiga = 1e9;
+
+struct KnownHardware {
+  std::vector<std::string_view> names;
+  /// How many devices plugins make of one chip by default, and of what the figures are: one chip.
+  int devices_per_chip = 1;
+  /// Bytes that one device may use; of a chip's single device if it has two by default.
+  std::int64_t chip_memory_bytes = 0;
+  HardwareFigures chip;
+};
+
+constexpr const char* kMemoryOfTpus = "memory: device_memory_bytes_limit of libtpu 0.0.51";
+
+// Chips. Products of f32 take one pass of bf16 at XLA's default precision. ICI: the published rate
+// counts both directions where the page says "bidirectional" and one otherwise; here it is one.
+std::vector<KnownHardware> tpu_hardware() {
+  return {
+      {{"TPU v4", "v4"},
+       2,
+       33014413312,
+       {{{"bf16", 275 * kTera}, {"f32", 275 * kTera}, {"s8", 275 * kTera}},
+        32745971712,
+        1200 * kGiga,
+        300 * kGiga,
+        6,
+        "ICI",
+        0,
+        "DCN",
+        {"Google Cloud TPU documentation, \"TPU v4\": 275 TFLOPS bf16 or int8, 1200 GBps HBM",
+         "N. Jouppi et al., TPU v4 (ISCA 2023): 6 ICI links of 50 GB/s in each direction",
+         kMemoryOfTpus}}},
+      {{"TPU v5 lite", "TPU v5e", "v5e"},
+       1,
+       0,
+       {{{"bf16", 197 * kTera}, {"f32", 197 * kTera}, {"s8", 393 * kTera}},
+        16909334528,
+        819 * kGiga,
+        200 * kGiga,
+        4,
+        "ICI",
+        25 * kGiga / 8,
+        "DCN",
+        {"Google Cloud TPU documentation, \"TPU v6e\" (comparison with v5e): 197 TFLOPS bf16, 393 "
+         "TOPS "
+         "int8, 819 GBps HBM, 1600 Gbps ICI over 4 ports, 6.4 Tbps DCN per pod of 256",
+         kMemoryOfTpus}}},
+      {{"TPU v5", "TPU v5p", "v5p"},
+       1,
+       0,
+       {{{"bf16", 459 * kTera}, {"f32", 459 * kTera}, {"s8", 918 * kTera}},
+        102786660352,
+        2765 * kGiga,
+        600 * kGiga,
+        6,
+        "ICI",
+        50 * kGiga / 8,
+        "DCN",
+        {"Google Cloud TPU documentation, \"TPU v5p\" and \"TPU7x\": 459 TFLOPS bf16, 918 TOPS "
+         "int8, "
+         "2765 GBps HBM, 1200 GBps bidirectional ICI, 50 Gbps DCN per chip",
+         kMemoryOfTpus}}},
+      {{"TPU v6 lite", "TPU v6e", "v6e"},
+       1,
+       0,
+       {{{"bf16", 918 * kTera}, {"f32", 918 * kTera}, {"s8", 1836 * kTera}},
+        33546041344,
+        1638 * kGiga,
+        400 * kGiga,
+        4,
+        "ICI",
+        100 * kGiga / 8,
+        "DCN",
+        {"Google Cloud TPU documentation, \"TPU v6e\" and \"TPU7x\": 918 TFLOPS bf16, 1836 TOPS "
+         "int8, "
+         "1638 GBps HBM, 800 GBps bidirectional ICI over 4 ports, 100 Gbps DCN per chip",
+         kMemoryOfTpus}}},
+      {{"TPU7x", "TPU v7x", "tpu7x"},
+       2,
+       2 * 101724450816,
+       {{{"bf16", 2307 * kTera}, {"f32", 2307 * kTera}, {"f8", 4614 * kTera}},
+        101724450816,
+        7380 * kGiga,
+        600 * kGiga,
+        6,
+        "ICI",
+        100 * kGiga / 8,
+        "DCN",
+        {"Google Cloud TPU documentation, \"TPU7x\": per chip of two devices 2307 TFLOPS bf16, "
+         "4614 "
+         "TFLOPS fp8, 7380 GBps HBM, 1200 GBps bidirectional ICI, 100 Gbps DCN",
+         kMemoryOfTpus}}},
+  };
+}
+
+// Dense rates: the data sheets print those with sparsity, which are twice as high. f32 products are
+// made in TF32, as XLA does by default. NVLink counts both directions on the data sheets.
+std::vector<KnownHardware> gpu_hardware() {
+  const std::vector<HardwareFigures::Rate> hopper = {{"f64", 66.9 * kTera},
+                                                     {"f32", 494.7 * kTera},
+                                                     {"bf16", 989.4 * kTera},
+                                                     {"f8", 1978.9 * kTera},
+                                                     {"s8", 1978.9 * kTera}};
+  return {
+      {{"NVIDIA H100 80GB HBM3", "h100"},
+       1,
+       0,
+       {hopper,
+        85028765696,
+        3352 * kGiga,
+        450 * kGiga,
+        18,
+        "NVLink",
+        50 * kGiga,
+        "InfiniBand",
+        {"NVIDIA H100 Tensor Core GPU Architecture (white paper), H100 SXM5: dense rates, 3352 "
+         "GB/s "
+         "HBM3; memory as its driver reports it",
+         "NVIDIA H100 data sheet: 900 GB/s NVLink in both directions",
+         "NVIDIA DGX H100 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}}},
+      {{"NVIDIA H200 141GB HBM3e", "NVIDIA H200", "h200"},
+       1,
+       0,
+       {hopper,
+        151397597184,
+        4800 * kGiga,
+        450 * kGiga,
+        18,
+        "NVLink",
+        50 * kGiga,
+        "InfiniBand",
+        {"NVIDIA H200 data sheet, H200 SXM: rates of the H100, 4.8 TB/s HBM3e, 900 GB/s NVLink in "
+         "both "
+         "directions; memory as its driver reports it",
+         "NVIDIA DGX H200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}}},
+      {{"NVIDIA B200", "b200"},
+       1,
+       0,
+       {{{"f64", 37 * kTera},
+         {"f32", 1125 * kTera},
+         {"bf16", 2250 * kTera},
+         {"f8", 4500 * kTera},
+         {"s8", 4500 * kTera},
+         {"f4", 9000 * kTera}},
+        191514411008,
+        7672 * kGiga,
+        900 * kGiga,
+        18,
+        "NVLink",
+        50 * kGiga,
+        "InfiniBand",
+        {"NVIDIA HGX B200 data sheet, an eighth of the board: dense rates, 1.8 TB/s NVLink in both "
+         "directions; memory and its bandwidth as its driver reports them",
+         "NVIDIA DGX B200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}}},
+  };
+}
+
+const KnownHardware* find_hardware(std::string_view kind) {
+  static const std::vector<KnownHardware> all = [] {
+    std::vector<KnownHardware> list = tpu_hardware();
+    for (KnownHardware& gpu : gpu_hardware()) list.push_back(std::move(gpu));
+    return list;
+  }();
+  for (const KnownHardware& known : all)
+    if (std::find(known.names.begin(), known.names.end(), kind) != known.names.end()) return &known;
+  return nullptr;
+}
+
+HardwareFigures device_share(const KnownHardware& known, int devices_per_chip) {
+  HardwareFigures figures = known.chip;
+  if (devices_per_chip == 1 && known.devices_per_chip > 1)
+    figures.memory_bytes = known.chip_memory_bytes;
+  for (HardwareFigures::Rate& rate : figures.matrix_rates) rate.flops /= devices_per_chip;
+  figures.memory_bandwidth /= devices_per_chip;
+  figures.link_bandwidth /= devices_per_chip;
+  figures.network_bandwidth /= devices_per_chip;
+  return figures;
+}
+
+struct TypeWidth {
+  bool floating = false;
+  int bits = 0;
+};
+
+// `bf16`, `f8e4m3fn`, `f8E4M3FN`, `s8`, `ui8`, `i1`, `pred`, `c64`
+TypeWidth width_of(std::string_view type) {
+  if (type == "pred") return {false, 8};
+  std::size_t digits = type.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return {};
+  TypeWidth width;
+  std::from_chars(type.data() + digits, type.data() + type.size(), width.bits);
+  std::string_view letters = type.substr(0, digits);
+  width.floating = letters == "f" || letters == "bf" || letters == "c";
+  if (letters == "c") width.bits /= 2;
+  return width;
+}
+
+}  // namespace
+
+double HardwareFigures::matrix_rate(std::string_view element_type) const {
+  TypeWidth wanted = width_of(element_type);
+  bool has_kind = std::any_of(matrix_rates.begin(), matrix_rates.end(), [&](const Rate& rate) {
+    return width_of(rate.element_type).floating == wanted.floating;
+  });
+  const Rate* best = nullptr;
+  int best_bits = 0;
+  for (const Rate& rate : matrix_rates) {
+    TypeWidth width = width_of(rate.element_type);
+    if (has_kind && width.floating != wanted.floating) continue;
+    bool fits = width.bits >= wanted.bits, best_fits = best != nullptr && best_bits >= wanted.bits;
+    // The narrowest that is wide enough, else the widest.
+    bool better = best == nullptr || (fits && (!best_fits || width.bits < best_bits)) ||
+                  (!fits && !best_fits && width.bits > best_bits);
+    if (!better) continue;
+    best = &rate;
+    best_bits = width.bits;
+  }
+  return best == nullptr ? 0 : best->flops;
+}
+
+std::optional<HardwareFigures> hardware_figures(std::string_view device_kind) {
+  const KnownHardware* known = find_hardware(device_kind);
+  if (known == nullptr) return std::nullopt;
+  return device_share(*known, known->devices_per_chip);
+}
+
+std::optional<HardwareFigures> hardware_figures(const Topology& topology) {
+  const KnownHardware* known = find_hardware(topology.kind());
+  if (known == nullptr) return std::nullopt;
+  std::int64_t cores = 1;
+  for (const DeviceAttributes& device : topology.devices())
+    cores = std::max(cores, device.core_on_chip + 1);
+  return device_share(*known,
+                      static_cast<int>(std::min<std::int64_t>(cores, known->devices_per_chip)));
+}
+
+}  // namespace meshard
