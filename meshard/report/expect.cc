@@ -4,6 +4,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
+#include "meshard/report/name_pattern.h"
 
 namespace meshard {
 namespace {
@@ -87,22 +88,10 @@ void check(const ExpectedCollectives& expected, const ProgramReport& report,
                              "collectives, found ", others.size(), ":", blamed(others, report)));
 }
 
-// `*` stands for any text.
-bool matches_pattern(std::string_view pattern, std::string_view name) {
-  std::size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return pattern == name;
-  if (!name.starts_with(pattern.substr(0, star))) return false;
-  name.remove_prefix(star);
-  pattern.remove_prefix(star + 1);
-  for (std::size_t skip = 0; skip <= name.size(); ++skip)
-    if (matches_pattern(pattern, name.substr(skip))) return true;
-  return false;
-}
-
 bool excepted(const FullReplicationOptions& options, std::string_view name) {
   return !name.empty() &&
          std::any_of(options.except.begin(), options.except.end(),
-                     [&](const std::string& one) { return matches_pattern(one, name); });
+                     [&](const std::string& one) { return matches_name(one, name); });
 }
 
 // `axis "model" divides dimension 0` for the first dimension that some axis could split.

@@ -1,0 +1,119 @@
+#include "meshard/plan/journal.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::string_view kJournalHead = "meshard plan 1 ";
+
+Error file_error(std::string_view what, const std::string& path) {
+  return Error(ErrorCode::kUnavailable,
+               cat("[plan] cannot ", what, " the journal ", path, ": ", std::strerror(errno)));
+}
+
+// Tabs part fields and newlines part lines.
+std::string in_one_field(std::string_view text) {
+  std::string out;
+  for (char c : text.substr(0, 2000)) out.push_back(c == '\t' || c == '\n' || c == '\r' ? ' ' : c);
+  return out;
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    std::size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+template <class T>
+bool read_number(std::string_view text, T& out) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+constexpr std::array kOutcomes = {PlanOutcome::kFits, PlanOutcome::kTooBig, PlanOutcome::kRefused};
+
+std::string line_of(const PlanCandidate& candidate, const PlanVerdict& verdict) {
+  return cat(candidate, "\t", to_string(verdict.outcome), "\t", verdict.memory, "\t",
+             verdict.capacity, "\t", verdict.seconds, "\t", verdict.collective_bytes, "\t",
+             in_one_field(verdict.problem), "\t.\n");
+}
+
+// The last field is a full stop, so that a line that was cut off is not taken for a whole one.
+std::optional<PlanVerdict> read_line(const std::vector<std::string_view>& fields) {
+  PlanVerdict verdict;
+  if (fields.size() != 8 || fields[7] != ".") return std::nullopt;
+  bool known = false;
+  for (PlanOutcome outcome : kOutcomes)
+    if (fields[1] == to_string(outcome)) {
+      verdict.outcome = outcome;
+      known = true;
+    }
+  if (!known || !read_number(fields[2], verdict.memory) ||
+      !read_number(fields[3], verdict.capacity) || !read_number(fields[4], verdict.seconds) ||
+      !read_number(fields[5], verdict.collective_bytes))
+    return std::nullopt;
+  verdict.problem = std::string(fields[6]);
+  return verdict;
+}
+
+}  // namespace
+
+Result<PlanJournal> PlanJournal::open(const std::string& path, const std::string& problem) {
+  PlanJournal journal;
+  journal.path_ = path;
+  journal.file_.reset(std::fopen(path.c_str(), "a+b"));
+  if (!journal.file_) return file_error("open", path);
+  std::FILE* file = journal.file_.get();
+  std::rewind(file);
+  std::string text;
+  std::array<char, 65536> block;
+  while (std::size_t count = std::fread(block.data(), 1, block.size(), file))
+    text.append(block.data(), count);
+  if (std::ferror(file)) return file_error("read", path);
+  std::string head = cat(kJournalHead, problem);
+  if (text.empty()) {
+    std::string line = head + "\n";
+    if (std::fwrite(line.data(), 1, line.size(), file) != line.size() || std::fflush(file) != 0)
+      return file_error("write", path);
+    return journal;
+  }
+  std::vector<std::string_view> lines = split(text, '\n');
+  if (lines[0] != head)
+    return Error(ErrorCode::kFailedPrecondition,
+                 cat("[plan] the journal ", path, " is not of this search (",
+                     lines[0].substr(0, kJournalHead.size()) == kJournalHead
+                         ? "the module, the target or what is free has changed"
+                         : "it is no journal",
+                     "): remove it or choose another file"));
+  for (std::string_view line : lines) {
+    std::vector<std::string_view> fields = split(line, '\t');
+    if (std::optional<PlanVerdict> verdict = read_line(fields))
+      journal.verdicts_[std::string(fields[0])] = *verdict;
+  }
+  // A line that was cut off must not swallow the next one.
+  if (text.back() != '\n' && (std::fputc('\n', file) == EOF || std::fflush(file) != 0))
+    return file_error("write", path);
+  return journal;
+}
+
+Result<void> PlanJournal::add(const PlanCandidate& candidate, const PlanVerdict& verdict) {
+  std::string line = line_of(candidate, verdict);
+  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() ||
+      std::fflush(file_.get()) != 0)
+    return file_error("write", path_);
+  return {};
+}
+
+}  // namespace meshard

@@ -1,0 +1,148 @@
+#include "meshard/plan/module_template.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace meshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kStep =
+    R"(module @jit_step attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["dp"=4, "tp"=2]> {stablehlo.mesh = {axes = [{name = "dp", size = 4 : i64}]}} loc(#loc)
+  func.func public @main(%arg0: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"dp"}, {}]>} loc("x"), %arg1: tensor<32x64xbf16> {jax.arg_info = "p['w']", sdy.sharding = #sdy.sharding<@mesh, [{}, {?}]>, tf.aliasing_output = 1 : i32}, %arg2: tensor<32x64xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {?}]>, tf.aliasing_output = 2 : i32} loc("m['w']"), %arg3: tensor<f32> loc("a, \"b\" -> ([<")) -> (tensor<f32> {jax.result_info = "loss"}, tensor<32x64xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, tensor<32x64xbf16>) {
+    return %0 : tensor<f32>
+  }
+}
+)";
+
+PlanCandidate step_candidate() {
+  return {{{.name = "dp", .size = 2}, {.name = "tp", .size = 8}}, {P(none, "tp")}};
+}
+
+TEST(ModuleTemplate, ReadsValues) {
+  ModuleTemplate read = ModuleTemplate::parse(kStep).value();
+  ASSERT_EQ(read.arguments().size(), 4u);
+  EXPECT_EQ(read.arguments()[0].name, "x");
+  EXPECT_EQ(read.arguments()[0].type->to_string(), "f32[16,32]");
+  EXPECT_EQ(read.arguments()[0].spec, P("dp", none));
+  EXPECT_EQ(read.arguments()[1].name, "p['w']");
+  EXPECT_EQ(read.arguments()[1].aliased_result, 1u);
+  EXPECT_EQ(read.arguments()[3].name, "a, \"b\" -> ([<");
+  EXPECT_EQ(read.arguments()[3].type->to_string(), "f32[]");
+  ASSERT_EQ(read.results().size(), 3u);
+  EXPECT_EQ(read.results()[0].name, "loss");
+  EXPECT_EQ(read.results()[1].spec, P(none, none));
+  ASSERT_EQ(read.axes().size(), 2u);
+  EXPECT_EQ(read.axes()[1].size, 2);
+  EXPECT_TRUE(read.pinned().empty());
+}
+
+TEST(ModuleTemplate, OpenDimensionsAreFreeAndGoTogether) {
+  ModuleTemplate read = ModuleTemplate::parse(kStep).value();
+  FreeArguments open_ones = read.free({}).value();
+  ASSERT_EQ(open_ones.values.size(), 1u);
+  EXPECT_EQ(open_ones.values[0].name, "p['w']");
+  EXPECT_THAT(open_ones.arguments[0], ElementsAre(1u, 2u));
+  FreeArguments named = read.free({"x", "1"}).value();
+  ASSERT_EQ(named.values.size(), 3u);  // argument 2 is not wholly free
+  EXPECT_EQ(named.values[0].spec, P(open, open));
+  EXPECT_EQ(read.free({"*'w']"}).value().values[0].spec, P(open, open));
+  EXPECT_THAT(read.free({"y"}).error().message(), HasSubstr("no argument is called `y`"));
+  EXPECT_THAT(read.free({"9"}).error().message(), HasSubstr("there are 4"));
+}
+
+TEST(ModuleTemplate, TheTextForACandidate) {
+  ModuleTemplate read = ModuleTemplate::parse(kStep).value();
+  FreeArguments free = read.free({}).value();
+  std::string text = read.with(step_candidate(), free);
+  EXPECT_THAT(text, HasSubstr("mhlo.num_partitions = 16 : i32, mhlo.num_replicas = 1"));
+  EXPECT_THAT(text, HasSubstr("sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=8]> loc(#loc)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("{?}")));
+  ModuleTemplate again = ModuleTemplate::parse(text).value();
+  EXPECT_EQ(again.arguments()[0].spec, P("dp", none));
+  EXPECT_EQ(again.arguments()[1].spec, P(none, "tp"));
+  EXPECT_EQ(again.arguments()[2].spec, P(none, "tp"));
+  EXPECT_EQ(again.arguments()[3].spec, std::nullopt);
+  // The results that take their memory lie as they do, also the one that had no sharding.
+  EXPECT_EQ(again.results()[1].spec, P(none, "tp"));
+  EXPECT_EQ(again.results()[2].spec, P(none, "tp"));
+  EXPECT_EQ(again.results()[0].spec, std::nullopt);
+  EXPECT_EQ(again.arguments()[1].name, "p['w']");
+  EXPECT_EQ(again.with(step_candidate(), free), text);
+}
+
+TEST(ModuleTemplate, MeshesThatDoNotSuitWhatIsFixed) {
+  ModuleTemplate read = ModuleTemplate::parse(kStep).value();
+  FreeArguments free = read.free({}).value();
+  auto suits = [&](std::int64_t dp, std::int64_t tp) {
+    return read.suits({{.name = "dp", .size = dp}, {.name = "tp", .size = tp}}, free);
+  };
+  EXPECT_TRUE(suits(16, 1));
+  EXPECT_TRUE(suits(2, 8));
+  EXPECT_FALSE(suits(32, 1));  // 16 rows of x
+  EXPECT_FALSE(suits(3, 1));
+}
+
+TEST(ModuleTemplate, AModuleWithoutAMeshGetsOne) {
+  ModuleTemplate read =
+      ModuleTemplate::parse(
+          "module {\n  func.func @main(%arg0: tensor<8xf32>, %arg1: tensor<8xf32> "
+          "{}) -> tensor<8xf32> {\n    return %arg0 : tensor<8xf32>\n  }\n}\n")
+          .value();
+  FreeArguments free = read.free({"0", "1"}).value();
+  std::string text = read.with({{{.name = "x", .size = 4}}, {P("x"), P(none)}}, free);
+  EXPECT_EQ(text,
+            "module {\n  sdy.mesh @mesh = <[\"x\"=4]>\n  func.func @main(%arg0: tensor<8xf32> "
+            "{sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}]>}, %arg1: tensor<8xf32> "
+            "{sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> tensor<8xf32> {\n    return %arg0 : "
+            "tensor<8xf32>\n  }\n}\n");
+}
+
+TEST(ModuleTemplate, SizesThatTheTextDependsOnArePinned) {
+  std::string text = kStep;
+  std::string call = "    %9 = sdy.manual_computation(%arg0) manual_axes={\"tp\"} (%b: i32)\n";
+  text.insert(text.find("    return"), call);
+  EXPECT_EQ(ModuleTemplate::parse(text)->pinned(),
+            (std::map<std::string, std::int64_t>{{"tp", 2}}));
+  text.insert(text.find("    return"), "    \"all_reduce\"() {replica_groups = dense<0>}\n");
+  EXPECT_EQ(ModuleTemplate::parse(text)->pinned(),
+            (std::map<std::string, std::int64_t>{{"dp", 4}, {"tp", 2}}));
+}
+
+TEST(ModuleTemplate, WhatCannotBeRead) {
+  auto refusal = [](std::string text) {
+    Result<ModuleTemplate> read = ModuleTemplate::parse(std::move(text));
+    return read.ok() ? std::string("read") : read.error().message();
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("no function"));
+  EXPECT_THAT(refusal("ML\xefR\x06"), HasSubstr("bytecode"));
+  EXPECT_THAT(refusal("func.func @f()"), HasSubstr("@main("));
+  EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>"), HasSubstr("is not closed"));
+  EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>} )"), HasSubstr("closes"));
+  std::string text = kStep;
+  text.replace(text.find("{?}"), 3, "{\"zz\"}");
+  EXPECT_THAT(refusal(text), HasSubstr("zz"));
+  text = kStep;
+  text.insert(text.find("  func"), "  sdy.mesh @other = <[\"a\"=8]>\n");
+  EXPECT_THAT(refusal(text), HasSubstr("several meshes"));
+}
+
+// No cut and no changed byte makes it crash or hang.
+TEST(ModuleTemplate, DamagedTexts) {
+  std::string text = kStep;
+  for (std::size_t cut = 0; cut < text.size(); cut += 3)
+    (void)ModuleTemplate::parse(text.substr(0, cut)).ok();
+  for (std::size_t at = 0; at < text.size(); ++at)
+    for (char c : {'<', '"', '}', '\0', ','}) {
+      std::string damaged = text;
+      damaged[at] = c;
+      (void)ModuleTemplate::parse(damaged).ok();
+    }
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,236 @@
+#include "meshard/plan/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "meshard/explain/explain.h"
+#include "meshard/explain/hlo_testutil.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/dot_general.h"
+#include "meshard/ops/tanh.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(PlanVerdict, WhatIsBetter) {
+  PlanVerdict fast{.seconds = 1}, slow{.seconds = 2};
+  PlanVerdict quiet{.seconds = 1, .collective_bytes = 0}, loud{.seconds = 1, .collective_bytes = 9};
+  PlanVerdict big{.outcome = PlanOutcome::kTooBig, .memory = 10};
+  PlanVerdict bigger{.outcome = PlanOutcome::kTooBig, .memory = 20};
+  PlanVerdict unknown{.outcome = PlanOutcome::kTooBig};
+  PlanVerdict refused{.outcome = PlanOutcome::kRefused};
+  const PlanVerdict* order[] = {&quiet, &loud, &slow, &big, &bigger, &unknown, &refused};
+  for (std::size_t i = 0; i < 7; ++i)
+    for (std::size_t j = 0; j < 7; ++j)
+      EXPECT_EQ(better(*order[i], *order[j]), i < j) << i << " " << j;
+  EXPECT_FALSE(better(fast, fast));
+}
+
+TEST(PlanVerdict, OfAReport) {
+  ProgramReport::Parts parts{.name = "f"};
+  parts.memory = MemoryUse{.arguments = 90, .capacity = 100};
+  parts.collectives = {{.instruction = "c", .bytes_in = 8, .executions = 3}};
+  EXPECT_EQ(verdict_of(ProgramReport(parts), 0.05),
+            (PlanVerdict{.memory = 90, .capacity = 100, .collective_bytes = 24}));
+  EXPECT_EQ(verdict_of(ProgramReport(parts), 0.2).outcome, PlanOutcome::kTooBig);
+}
+
+// Without a compiler: the report's memory is what the specs leave on a device.
+PlanProblem paper_problem() {
+  PlanProblem problem;
+  problem.identity = "paper";
+  problem.devices = 8;
+  problem.axes = {"x", "y"};
+  problem.values = {{"w", {DType::f32, Shape{8, 12}}, P(open, open)},
+                    {"b", {DType::f32, Shape{12}}, P(open)}};
+  problem.compile = [problem](const PlanCandidate& candidate) -> Result<ProgramReport> {
+    double bytes = 0;
+    for (std::size_t i = 0; i < candidate.specs.size(); ++i)
+      bytes += shard_bytes(candidate.specs[i], problem.values[i].type, candidate.axes);
+    ProgramReport::Parts parts{.name = "paper"};
+    parts.memory = MemoryUse{.arguments = static_cast<std::int64_t>(bytes)};
+    return ProgramReport(std::move(parts));
+  };
+  return problem;
+}
+
+TEST(PlanCandidates, ValidAndOnce) {
+  PlanProblem problem = paper_problem();
+  bool complete = false;
+  std::vector<PlannedCandidate> all = plan_candidates(problem, {}, complete);
+  EXPECT_TRUE(complete);
+  std::set<std::string> seen;
+  for (const PlannedCandidate& one : all) {
+    EXPECT_TRUE(seen.insert(one.candidate.to_string()).second) << one.candidate.to_string();
+    EXPECT_EQ(Mesh(one.candidate.axes).size(), 8);
+    ASSERT_EQ(one.candidate.specs.size(), 2u);
+    EXPECT_TRUE(divides(one.candidate.specs[0], Shape{8, 12}, one.candidate.axes));
+    EXPECT_TRUE(divides(one.candidate.specs[1], Shape{12}, one.candidate.axes));
+  }
+  // By hand. (1, 8): w none or 0; b none. (2, 4): w: x none, 0, 1 and y none, 0, 1 without (1, 1),
+  // which 12 does not take: 8; b none, x, y: 3. The same for (4, 2), and (8, 1) as (1, 8).
+  EXPECT_EQ(all.size(), 2u + 8 * 3 + 8 * 3 + 2);
+  for (std::size_t i = 1; i < all.size(); ++i)
+    EXPECT_LE(all[i - 1].estimate.least_memory, all[i].estimate.least_memory);
+}
+
+TEST(PlanCandidates, ABeamWhereThereAreTooMany) {
+  PlanProblem problem = paper_problem();
+  bool complete = true;
+  std::vector<PlannedCandidate> some = plan_candidates(problem, {.most_candidates = 16}, complete);
+  EXPECT_FALSE(complete);
+  EXPECT_LE(some.size(), 16u);
+  // w over all 8 devices, and b over the 4 that 12 takes: (384 / 8 + 48 / 4) bytes.
+  EXPECT_EQ(some.front().estimate.least_memory, 48 + 12);
+}
+
+TEST(PlanCandidates, PinnedAndUnsuitableMeshes) {
+  PlanProblem problem = paper_problem();
+  bool complete = false;
+  problem.pinned = {{"y", 2}};
+  EXPECT_EQ(plan_candidates(problem, {}, complete).size(), 24u);
+  problem.suits = [](const std::vector<MeshAxis>& axes) { return axes[0].size == 1; };
+  EXPECT_TRUE(plan_candidates(problem, {}, complete).empty());
+  problem.pinned = {{"y", 3}};
+  EXPECT_TRUE(throws_error([&] { plan_candidates(problem, {}, complete); },
+                           ErrorCode::kInvalidArgument, {"does not divide 8"}));
+  problem.pinned = {};
+  problem.axes = {"x", "x"};
+  EXPECT_TRUE(throws_error([&] { plan_candidates(problem, {}, complete); },
+                           ErrorCode::kInvalidArgument, {"named twice"}));
+}
+
+TEST(Search, RulesOutWhatCannotFitAndCompilesTheRest) {
+  PlanProblem problem = paper_problem();
+  problem.capacity = 100;
+  PlanResult found = search(problem).value();
+  EXPECT_GT(found.ruled_out, 0u);
+  EXPECT_EQ(found.compiled + found.ruled_out, found.candidates);
+  EXPECT_TRUE(found.exhaustive);
+  EXPECT_EQ(found.ranking.front().verdict.memory, 48 + 12);
+  for (std::size_t i = 1; i < found.ranking.size(); ++i)
+    EXPECT_FALSE(better(found.ranking[i].verdict, found.ranking[i - 1].verdict));
+  problem.capacity = 10;
+  PlanResult nothing = search(problem).value();
+  EXPECT_EQ(nothing.compiled, 0u);
+  EXPECT_FALSE(nothing.anything_fits());
+  EXPECT_THAT(nothing.to_string(), HasSubstr("nothing fits"));
+}
+
+TEST(Search, LimitsAndProgress) {
+  PlanProblem problem = paper_problem();
+  std::vector<std::size_t> done;
+  PlanOptions options{.most_compiled = 3};
+  options.progress = [&](const PlanProgress& progress) {
+    EXPECT_EQ(progress.of, 52u);
+    EXPECT_EQ(progress.best != nullptr, progress.done > 0);
+    done.push_back(progress.done);
+  };
+  PlanResult found = search(problem, options).value();
+  EXPECT_THAT(done, testing::ElementsAre(0u, 1u, 2u, 3u));
+  EXPECT_EQ(found.compiled, 3u);
+  EXPECT_FALSE(found.exhaustive);
+  EXPECT_THAT(found.to_string(), HasSubstr("ended by the limit of 3 compiles"));
+  options.time_limit = std::chrono::seconds(0);
+  EXPECT_EQ(search(problem, options).value().ended_by, "the time limit");
+}
+
+TEST(Search, CandidatesThatDoNotCompileAreResults) {
+  PlanProblem problem = paper_problem();
+  problem.pinned = {{"x", 1}};
+  problem.compile = [](const PlanCandidate& candidate) -> Result<ProgramReport> {
+    if (candidate.specs[0] == P(none, none)) throw Error(ErrorCode::kInternal, "no such layout");
+    return Error(ErrorCode::kResourceExhausted, "needs 3 GiB");
+  };
+  PlanResult found = search(problem).value();
+  ASSERT_EQ(found.ranking.size(), 2u);
+  EXPECT_EQ(found.ranking[0].verdict.outcome, PlanOutcome::kTooBig);
+  EXPECT_EQ(found.ranking[1].verdict.problem, "no such layout");
+  EXPECT_FALSE(found.anything_fits());
+}
+
+// A forward pass of two products: x over "data", v by columns and w by rows over "model". A device
+// has 40 KiB. The weights are 64 KiB: over 2 devices they leave too little, over 4 they fit.
+class ToySearch : public testing::Test {
+ protected:
+  ToySearch() { std::filesystem::remove(journal_); }
+  ~ToySearch() override { std::filesystem::remove(journal_); }
+  void SetUp() override {
+    ASSERT_TRUE(install_runtime());
+    if (std::string reason = why_no_plugin(); !reason.empty())
+      GTEST_SKIP() << "no CPU plugin: " << reason;
+    problem_.identity = "toy";
+    problem_.devices = 8;
+    problem_.axes = {"data", "model"};
+    problem_.values = {{"v", {DType::f32, Shape{32, 256}}, P(none, open)},
+                       {"w", {DType::f32, Shape{256, 32}}, P(open, none)}};
+    problem_.capacity = kCapacity;
+    problem_.compile = [this](const PlanCandidate& candidate) { return compiled(candidate); };
+  }
+
+  Result<ProgramReport> compiled(const PlanCandidate& candidate) {
+    if (compiles_ == stop_after_) return Error(ErrorCode::kCancelled, "the user's wish");
+    ++compiles_;
+    Mesh mesh(candidate.axes);
+    auto ones = [&](Shape shape, const PartitionSpec& spec) {
+      std::vector<float> values(static_cast<std::size_t>(shape.size()), 1.0f);
+      return mark_sharding(from_host(std::move(values), std::move(shape)), mesh, spec);
+    };
+    auto product = [](const Tensor& a, const Tensor& b) {
+      return dot_general(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}});
+    };
+    auto f = jit([&](Tensor x, Tensor v, Tensor w) {
+      return mark_sharding(product(tanh(product(x, v)), w), mesh, P("data", none));
+    });
+    f(ones({64, 32}, P("data", none)), ones({32, 256}, candidate.specs[0]),
+      ones({256, 32}, candidate.specs[1]));
+    ProgramReport::Parts parts = explain(f).parts();
+    parts.memory->capacity = kCapacity;
+    return ProgramReport(std::move(parts));
+  }
+
+  static void expect_the_best(const PlanResult& found) {
+    ASSERT_TRUE(found.anything_fits()) << found.to_string(50);
+    EXPECT_EQ(found.ranking[0].candidate.to_string(),
+              "data=2,model=4; P(none, \"model\"); P(\"model\", none)")
+        << found.to_string(50);
+    // One all-reduce of the result's shard: 64 / 2 rows of 32 floats.
+    EXPECT_EQ(found.ranking[0].verdict.collective_bytes, 32 * 32 * 4);
+  }
+
+  static constexpr std::int64_t kCapacity = 40 * 1024;
+  PlanProblem problem_;
+  std::size_t compiles_ = 0, stop_after_ = 1000;
+  std::string journal_ = testing::TempDir() + "toy_search.journal";
+};
+
+TEST_F(ToySearch, FindsTheKnownBestAlsoAfterItWasEnded) {
+  stop_after_ = 7;
+  EXPECT_EQ(search(problem_, {.journal = journal_}).error().code(), ErrorCode::kCancelled);
+  stop_after_ = 1000;
+  PlanResult found = search(problem_, {.journal = journal_}).value();
+  EXPECT_EQ(found.resumed, 7u);
+  EXPECT_EQ(found.compiled + 7, compiles_);
+  EXPECT_EQ(found.compiled + found.resumed + found.ruled_out, found.candidates);
+  expect_the_best(found);
+  std::size_t all = compiles_;
+  expect_the_best(search(problem_, {.journal = journal_}).value());
+  EXPECT_EQ(compiles_, all);
+}
+
+TEST_F(ToySearch, AJournalIsOfOneProblem) {
+  stop_after_ = 1;
+  (void)search(problem_, {.journal = journal_}).ok();
+  problem_.values[0].spec = P(open, open);
+  EXPECT_EQ(search(problem_, {.journal = journal_}).error().code(), ErrorCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace meshard
