@@ -1,10 +1,12 @@
-// write_sample_reports FOLDER: the sample reports as NAME.json, for tests that read files.
+// write_sample_reports FOLDER: the sample reports as NAME.json and NAME.html, for tests that read
+// files.
 #include <cstdio>
 #include <fstream>
 #include <string>
 #include <utility>
 
 #include "meshard/base/error.h"
+#include "meshard/report/html.h"
 #include "meshard/report/json.h"
 #include "meshard/report/sample_report_testutil.h"
 
@@ -30,6 +32,9 @@ int main(int argc, char** argv) {
       {"large", ProgramReport(large_parts(20000))}, {"hostile", ProgramReport(hostile_parts())},
       {"empty", ProgramReport({.name = "empty"})},
   };
-  for (const auto& [name, report] : reports) write(folder + "/" + name + ".json", to_json(report));
+  for (const auto& [name, report] : reports) {
+    write(folder + "/" + name + ".json", to_json(report));
+    write(folder + "/" + name + ".html", to_html(report));
+  }
   return 0;
 }

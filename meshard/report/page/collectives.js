@@ -1,0 +1,63 @@
+// The collectives: by axes, and as a table.
+
+function collectiveAxes(one) {
+  if (one.axes === null) return one.group_size ? `groups of ${one.group_size}, no axes` : 'no axes';
+  const shifts = one.shifts.map((shift) => `${axesText(shift.axes)} by ${shift.by > 0 ? '+' : ''}${shift.by}${shift.wraps ? '' : ' without wrapping'}`);
+  return (one.axes.length ? axesText(one.axes) : 'within a device') + (shifts.length ? `, moving ${shifts.join(' and ')}` : '');
+}
+
+// Collectives that are alike but for their instruction and size, as in the text form.
+function collectiveGroups() {
+  const groups = new Map();
+  for (const one of report.collectives) {
+    const key = JSON.stringify([one.kind, one.axes, one.group_size, one.shifts, originText(one.origin), one.loop_depth, one.conditional,
+      one.cause, one.form, one.executions, one.executions_known]);
+    if (!groups.has(key)) groups.set(key, {...one, instructions: [], count: 0, each: 0, all: 0});
+    const group = groups.get(key);
+    ++group.count;
+    group.each += collectiveBytes(one);
+    group.all += inAll(one);
+    group.instructions.push(one.instruction);
+  }
+  return [...groups.values()];
+}
+
+function collectivesSection() {
+  const single = report.collectives.map((one) => ({...one, instructions: [one.instruction], count: 1, each: collectiveBytes(one), all: inAll(one)}));
+  if (!single.length) return section('collectives', 'Collectives', h('p', {}, 'The program has none.'));
+  const together = collectiveGroups();
+  const byAxes = new Map();
+  for (const one of together) {
+    const key = one.axes === null ? 'no axes' : one.axes.length ? axesText(one.axes) : 'within a device';
+    byAxes.set(key, (byAxes.get(key) || 0) + one.all);
+  }
+  const axes = [...byAxes].sort((a, b) => b[1] - a[1]);
+  const kinds = [...new Set(single.map((one) => one.kind))];
+  let rows = together;
+  const often = (row) => `${row.count > 1 ? `${countText(row.count)} × ` : ''}${row.executions_known ? '' : '≥ '}${countText(row.executions)}`;
+  const table = sortedTable([
+    {label: 'Kind', tight: true, value: (row) => row.kind, text: (row) => row.kind},
+    {label: 'Axes', value: collectiveAxes, text: collectiveAxes},
+    {label: 'Bytes in all', number: true, hint: 'what one device gives or gets, the larger, each as often as it runs', value: (row) => row.all, text: (row) => byteText(row.all)},
+    {label: 'Each time', number: true, value: (row) => row.each, text: (row) => byteText(row.each)},
+    {label: 'Runs', number: true, hint: 'instructions × executions of each', value: (row) => row.count * row.executions, text: often},
+    {label: 'From', value: (row) => originText(row.origin), cell: (row) => [originText(row.origin), row.tensor && h('div', {class: 'muted'}, row.tensor)]},
+    {label: 'How', value: (row) => `${row.cause} ${row.form}`, text: (row) => [row.cause === 'unknown' ? '' : row.cause, row.form === 'plain' ? '' : row.form,
+      row.loop_depth ? `in ${row.loop_depth === 1 ? 'a loop' : `${row.loop_depth} loops`}` : '', row.conditional ? 'in a branch' : ''].filter((text) => text).join(', ')},
+    {label: 'Instruction', value: (row) => row.instructions[0], text: (row) => row.instructions[0] + (row.count > 1 ? ` and ${countText(row.count - 1)} more` : '')},
+  ], rows, {sort: 2, descending: true, page: 50, caption: 'Collectives; a heading sorts'});
+  const rowText = (row) => `${row.kind} ${collectiveAxes(row)} ${originText(row.origin)} ${row.tensor} ${row.form} ${row.cause} ${row.instructions.join(' ')}`;
+  const kind = h('select', {'aria-label': 'Kind', on: {change: () => filter.update()}}, h('option', {value: ''}, 'all kinds'), kinds.map((each) => h('option', {value: each}, each)));
+  const filter = filterField('Filter the collectives', rowText, () => rows.filter((row) => !kind.value || row.kind === kind.value), table.setRows);
+  const apart = h('button', {type: 'button', 'aria-pressed': 'false', on: {click: () => {
+    const pressed = apart.getAttribute('aria-pressed') !== 'true';
+    apart.setAttribute('aria-pressed', String(pressed));
+    rows = pressed ? single : together;
+    filter.update();
+  }}}, 'Each on its own');
+  filter.update();
+  return section('collectives', 'Collectives',
+    h('p', {class: 'hint'}, 'Bytes that one device gives or gets, the larger of the two; not the traffic on the wires.'),
+    barLines(axes.slice(0, 8).map(([label, bytes]) => ({label, value: bytes, text: byteText(bytes), parts: [{value: bytes, colour: 'orange'}]}))),
+    h('div', {class: 'controls'}, filter.field, kind, apart, filter.count), table.element);
+}

@@ -1,0 +1,126 @@
+// The head of the page, memory, time, reshards, notes.
+
+function section(id, title, ...children) {
+  return h('section', {id, 'aria-labelledby': `${id}-title`}, h('h2', {id: `${id}-title`}, title), ...children);
+}
+
+const collectiveBytes = (one) => Math.max(one.bytes_in, one.bytes_out);
+const inAll = (one) => collectiveBytes(one) * one.executions;
+
+function tile(kind, target, label, figure, rest) {
+  return h('a', {class: `tile ${kind}`, href: target}, h('span', {class: 'label'}, label), h('span', {class: 'figure'}, figure),
+    h('span', {class: 'label'}, rest));
+}
+
+function tiles() {
+  const all = [];
+  const memory = report.memory;
+  if (memory && memory.capacity !== null) {
+    const fits = memory.spare >= 0;
+    all.push(tile(fits ? 'good' : 'bad', '#memory', 'memory of a device', fits ? 'Fits' : 'Does not fit',
+      `${byteText(memory.total)} of ${byteText(memory.capacity)}, ${fits ? `${byteText(memory.spare)} to spare` : `${byteText(-memory.spare)} too much`}`));
+  } else if (memory) {
+    all.push(tile('', '#memory', 'memory of a device', byteText(memory.total), 'what the device has is not known'));
+  }
+  const roofline = report.roofline;
+  if (roofline) {
+    all.push(tile('', '#time', 'a run takes at least', secondsText(roofline.seconds),
+      `bound by ${roofline.bound_by}; ${secondsText(roofline.seconds_in_sequence)} if nothing overlaps`));
+  }
+  const bytes = report.collectives.reduce((sum, one) => sum + inAll(one), 0);
+  all.push(tile('', '#collectives', 'communication', report.collectives.length ? byteText(bytes) : 'none',
+    `${counted(report.collectives.length, 'collective')} in the program`));
+  const full = report.reshards.filter((one) => one.kind === 'full rematerialization').length;
+  if (report.reshards.length) {
+    all.push(tile(full ? 'warn' : '', '#reshards', 'reshards', countText(report.reshards.length),
+      full ? `${countText(full)} make the whole value on every device` : 'none makes the whole value on every device'));
+  }
+  const padding = report.arguments.concat(report.results).reduce((sum, value) => sum + value.padding_bytes, 0);
+  if (padding) all.push(tile('warn', '#values', 'padding', byteText(padding), 'wasted on all devices together'));
+  return h('div', {class: 'tiles'}, all);
+}
+
+function facts() {
+  const target = report.target, all = [];
+  const fact = (label, text) => { if (text) all.push(h('span', {}, `${label} `, h('b', {}, text))); };
+  fact('for', target.name);
+  fact('devices', `${countText(target.devices)}${target.device_kind ? ` × ${target.device_kind}` : ''}`);
+  if (report.mesh !== null) fact('mesh', report.meshes[report.mesh].axes.map((axis) => `${axis.name}=${axis.size}`).join(', '));
+  fact('compiler', target.compiler);
+  if (target.compile_seconds) fact('compiled in', secondsText(target.compile_seconds));
+  return h('p', {class: 'facts'}, all);
+}
+
+function memorySection() {
+  const memory = report.memory;
+  if (!memory) return null;
+  const parts = [['arguments', memory.arguments, 'blue'], ['outputs', memory.outputs - memory.aliased, 'green'],
+    ['temporaries', memory.temporaries, 'orange'], ['code', memory.code, 'purple']];
+  const scale = Math.max(memory.total, memory.capacity || 0, 1);
+  const bar = h('div', {class: 'bar', role: 'img', 'aria-label': `${byteText(memory.total)} in use` +
+    (memory.capacity === null ? '' : ` of ${byteText(memory.capacity)}`)},
+  parts.map(([name, bytes, colourName]) => bytes > 0 &&
+    h('i', {class: colourName, title: `${name} ${byteText(bytes)}`, style: {width: `${100 * bytes / scale}%`}})),
+  memory.capacity !== null && h('span', {class: 'limit', style: {left: 0, width: `${100 * memory.capacity / scale}%`}},
+    h('span', {}, `${byteText(memory.capacity)} on the device`)));
+  const legend = h('ul', {class: 'legend'}, parts.map(([name, bytes, colourName]) => h('li', {}, h('i', {class: colourName}),
+    `${name} ${byteText(bytes)}`, name === 'outputs' && memory.aliased ? ` and ${byteText(memory.aliased)} in donated arguments` : '')),
+  h('li', {}, `in all ${byteText(memory.total)}`), memory.peak > 0 && h('li', {}, `peak ${byteText(memory.peak)}`),
+  memory.spare !== null && h('li', {}, memory.spare >= 0 ? `to spare ${byteText(memory.spare)}` : h('b', {}, `too much ${byteText(-memory.spare)}`)));
+  const buffers = report.largest_buffers.length ? [h('h3', {}, 'Largest buffers'), sortedTable([
+    {label: 'Bytes', number: true, value: (row) => row.bytes, text: (row) => byteText(row.bytes)},
+    {label: 'Role', value: (row) => row.role, text: (row) => row.role},
+    {label: 'Name', value: (row) => row.name, text: (row) => row.name},
+    {label: 'Type', value: (row) => row.type, text: (row) => row.type},
+    {label: 'From', value: (row) => row.place, text: (row) => row.place},
+  ], report.largest_buffers, {sort: 0, descending: true, page: 10, caption: 'In the main memory of one device'}).element] : null;
+  return section('memory', 'Memory of one device', bar, legend, buffers);
+}
+
+function timeSection() {
+  const roofline = report.roofline, cost = report.cost;
+  if (!roofline && !cost.flops.length && !cost.memory_bytes) return null;
+  const children = [];
+  if (roofline) {
+    const links = roofline.links.reduce((sum, link) => sum + link.seconds, 0);
+    const line = (label, name, value, parts) => ({label, value, parts, most: roofline.bound_by === name, text: secondsText(value)});
+    const colours = ['orange', 'purple', 'green', 'blue', 'grey'];
+    children.push(h('p', {class: 'hint'}, 'Lower bounds from published figures: no run is faster than the longest of the three.'),
+      barLines([line('compute', 'compute', roofline.compute_seconds), line('memory', 'memory', roofline.memory_seconds),
+        line('communication', 'communication', links, roofline.links.map((link, i) => ({value: link.seconds, colour: colours[i % 5],
+          title: `${link.link} ${link.axes}`})))]));
+    if (roofline.links.length) {
+      children.push(h('ul', {class: 'legend'}, roofline.links.map((link, i) => h('li', {}, h('i', {class: colours[i % 5]}),
+        `${link.link} ${link.axes ? `along ${link.axes}` : ''}: ${byteText(link.bytes)}, ${secondsText(link.seconds)}`))));
+    }
+  }
+  const flops = cost.flops.map((each) => `${shortText(each.matrix + each.other)}flop in ${each.element_type}` +
+    (each.matrix ? ` (${shortText(each.matrix)} in matrix products)` : ''));
+  if (cost.memory_bytes) flops.push(`${byteText(cost.memory_bytes)} to and from memory`);
+  if (cost.transcendentals) flops.push(`${shortText(cost.transcendentals)} transcendentals`);
+  if (flops.length) children.push(h('p', {}, `One device: ${flops.join(', ')}.`, cost.loops_known ? '' : ' A loop of unknown length counts once.'));
+  if (roofline && roofline.sources.length) {
+    children.push(h('details', {}, h('summary', {class: 'hint'}, 'Where the figures come from'),
+      h('ul', {class: 'hint'}, roofline.sources.map((source) => h('li', {}, source)))));
+  }
+  return section('time', 'Time of one run', ...children);
+}
+
+function reshardSection() {
+  if (!report.reshards.length) return null;
+  const table = sortedTable([
+    {label: 'Kind', value: (row) => row.kind, cell: (row) => h('span', {class: row.kind === 'full rematerialization' ? 'badge bad' : 'badge'}, row.kind)},
+    {label: 'Value', value: (row) => row.type, text: (row) => row.type},
+    {label: 'From → to', value: (row) => row.from, cell: (row) => row.from || row.to ? `${row.from} → ${row.to}` : ''},
+    {label: 'Bytes in all', number: true, hint: 'What one device gets', value: (row) => row.bytes * row.executions,
+      text: (row) => byteText(row.bytes * row.executions) + (row.executions === 1 ? '' : ` (× ${countText(row.executions)})`)},
+    {label: 'Why', value: (row) => row.cause, cell: (row) => [row.cause, h('span', {class: 'muted'},
+      `${row.cause ? '; ' : ''}from ${originText(row.origin)}${row.who === 'unknown' ? '' : `, ${row.who}`}; ${row.instruction}`)]},
+  ], report.reshards, {sort: 3, descending: true, page: 20, caption: 'Where the program moves a value from one sharding to another'});
+  return section('reshards', 'Reshards', table.element);
+}
+
+function notesBox() {
+  if (!report.notes.length) return null;
+  return h('aside', {class: 'notes', 'aria-label': 'Notes'}, h('ul', {}, report.notes.map((note) => h('li', {}, note))));
+}
