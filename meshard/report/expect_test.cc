@@ -63,7 +63,7 @@ TEST(ExpectCollectives, TooManyAreShownWithLineAndCause) {
   ProgramReport report(two_reduces_and_a_gather());
   EXPECT_THAT(broken(report, "1 all-reduce over model; 1 all-reduce over data, model"),
               ElementsAre("expected no other collectives, found 1:\n"
-                          "  all-gather on axis \"model\", 100 B, from layer.cc:7 (exact)\n"
+                          "  all-gather on axis \"model\", 100 B x 12, from layer.cc:7 (exact)\n"
                           "    because matmul needs dimension 1 whole"));
   EXPECT_TRUE(throws_error([&] { expect_collectives(report, "no collectives"); },
                            ErrorCode::kFailedPrecondition,

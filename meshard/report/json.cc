@@ -156,7 +156,7 @@ void write(JsonWriter& json, const Collective& one) {
   json.member("channel", one.channel).member("loop_depth", one.loop_depth);
   json.member("executions", one.executions).member("executions_known", one.executions_known);
   json.member("conditional", one.conditional).member("form", to_string(one.form));
-  json.member("tensor", one.tensor).key("origin");
+  json.member("continues", one.continues).member("tensor", one.tensor).key("origin");
   write(json, one.origin);
   json.member("cause", name_of(one.cause)).end_object();
 }
