@@ -115,6 +115,7 @@ void add_collectives(ProgramReport::Parts& parts) {
                         .executions = 48,
                         .executions_known = false,
                         .form = CollectiveForm::kWindowedEinsum,
+                        .continues = true,
                         .origin = origin("dot_general", "", OriginCertainty::kInferred)},
                        {.kind = kSend,
                         .instruction = "send.1",

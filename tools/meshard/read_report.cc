@@ -239,6 +239,7 @@ Collective collective_of(const Place& at) {
       .conditional = at["conditional"].truth(),
       .form = at["form"].one_of(
           {Form::kPlain, Form::kFused, Form::kWindowedEinsum, Form::kAcrossSlices}),
+      .continues = at["continues"].truth(),
       .tensor = at["tensor"].text(),
       .origin = origin_of(at["origin"]),
       .cause = cause_of(at["cause"])};

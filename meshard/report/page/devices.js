@@ -73,7 +73,7 @@ function deviceBoards() {
   const boards = [];
   for (const devices of slices.values()) {
     if (!devices[0].coords.length) boards.push(gridBoard(`node ${devices[0].process}`, devices));
-    else boards.push(...torusBoards(devices, slices.size > 1));
+    else boards.push(...torusBoards(devices, slices.size));
   }
   return boards;
 }
@@ -89,17 +89,18 @@ function gridBoard(title, devices) {
 }
 
 // One board for each z of a slice; x runs to the right, y down.
-function torusBoards(devices, several) {
+function torusBoards(devices, slices) {
   const extent = (d) => devices.reduce((most, device) => Math.max(most, (device.coords[d] || 0) + 1), 1);
   const [width, height, depth] = [extent(0), extent(1), extent(2)];
   const cores = devices.reduce((most, device) => Math.max(most, device.core + 1), 1);
-  const size = Math.max(12, Math.min(40, Math.floor(560 / Math.max(width, height))));
+  const boardsAcross = Math.min(slices * depth, 2);
+  const size = Math.max(11, Math.min(40, Math.floor((boardsAcross > 1 ? 330 : 560) / Math.max(width, height))));
   const wrap = report.topology.wrap || [];
   const boards = [];
   for (let z = 0; z < depth; ++z) {
     const here = devices.filter((device) => (device.coords[2] || 0) === z);
     if (!here.length) continue;
-    const title = [several || devices[0].slice !== null ? `slice ${devices[0].slice}` : '', depth > 1 ? `z = ${z}` : ''].filter((t) => t).join(', ');
+    const title = [devices[0].slice !== null ? `slice ${devices[0].slice}` : '', depth > 1 ? `z = ${z}` : ''].filter((t) => t).join(', ');
     boards.push({title, size, wrap: [wrap[0] === true, wrap[1] === true], width: width * size, height: height * size, columns: width,
       cells: here.map((device) => ({device, x: device.coords[0] * size + device.core * size / cores, y: (device.coords[1] || 0) * size,
         w: size / cores, h: size}))});
@@ -153,8 +154,9 @@ function drawBoard(board, cellsOf) {
   const drawn = board.cells.map((cell) => {
     const rect = s('rect', {class: 'cell', x: cell.x, y: cell.y, width: cell.w, height: cell.h,
       'data-position': cell.device.position === null ? null : cell.device.position});
-    const text = cell.w >= 24 ? s('text', {x: cell.x + cell.w / 2, y: cell.y + cell.h / 2 + 4, 'text-anchor': 'middle',
-      textLength: String(cell.device.id).length * 6.6 > cell.w - 4 ? cell.w - 6 : null, lengthAdjust: 'spacingAndGlyphs'}, String(cell.device.id)) : null;
+    const id = String(cell.device.id), small = id.length * 6.7 > cell.w - 3;
+    const text = id.length * (small ? 5.4 : 6.7) <= cell.w - 2 ? s('text', {x: cell.x + cell.w / 2, y: cell.y + cell.h / 2 + (small ? 3 : 4), 'text-anchor': 'middle',
+      class: small ? 'small' : null}, id) : null;
     const entry = {device: cell.device, rect, text, cell};
     if (cell.device.position !== null) cellsOf.set(cell.device.position, entry);
     return entry;

@@ -101,7 +101,7 @@ function drawGrid(sharding, tiles, dimensions, at, places, limits) {
   const top = 19, left = downLabel ? 19 : 3;
   return s('svg', {width: Math.max(width + left + 4, 7.2 * acrossLabel.length + left), height: Math.max(height + top + 4, downLabel ? 7.2 * downLabel.length + top : 0), 'aria-hidden': 'true'},
     s('text', {class: 'axis-label', x: left, y: 12}, `${acrossLabel} →`),
-    downLabel && s('text', {class: 'axis-label', transform: `translate(12 ${top}) rotate(90)`, x: 0, y: 0}, `${downLabel} →`),
+    downLabel && s('text', {class: 'axis-label', transform: `translate(5 ${top}) rotate(90)`, x: 0, y: 0}, `${downLabel} →`),
     s('g', {transform: `translate(${left} ${top})`}, shapes, s('path', {class: 'edge', d: edges.join('')}), texts, ring));
 }
 
