@@ -1,0 +1,169 @@
+#include "meshard/hlo/memory_traffic.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+namespace meshard {
+namespace {
+
+using pjrt::HloInstruction;
+using pjrt::HloShape;
+
+constexpr std::string_view kMovesNothing[] = {"add-dependency",
+                                              "after-all",
+                                              "all-gather-done",
+                                              "all-reduce-done",
+                                              "async-done",
+                                              "async-start",
+                                              "async-update",
+                                              "bitcast",
+                                              "call",
+                                              "collective-permute-done",
+                                              "conditional",
+                                              "constant",
+                                              "copy-done",
+                                              "domain",
+                                              "get-tuple-element",
+                                              "opt-barrier",
+                                              "optimization-barrier",
+                                              "parameter",
+                                              "partition-id",
+                                              "recv",
+                                              "recv-done",
+                                              "replica-id",
+                                              "send-done",
+                                              "tuple",
+                                              "while"};
+
+static_assert(std::is_sorted(std::begin(kMovesNothing), std::end(kMovesNothing)));
+
+bool is_slice(std::string_view opcode) {
+  return opcode == "dynamic-slice" || opcode == "slice" || opcode == "gather";
+}
+
+double in_main_memory(const HloShape& shape) {
+  if (!shape.is_tuple)
+    return shape.in_main_memory() ? static_cast<double>(shape.padded_byte_size()) : 0;
+  double sum = 0;
+  for (const HloShape& part : shape.tuple) sum += in_main_memory(part);
+  return sum;
+}
+
+double operand_bytes(const InstructionIndex& in, const HloInstruction& one, std::size_t number) {
+  const HloInstruction* operand = in.operand(one, number);
+  return operand ? in_main_memory(operand->shape) : 0;
+}
+
+// The bytes of `part` as far as `whole` lies in main memory.
+double part_bytes(const HloShape& part, const HloShape& whole) {
+  return whole.in_main_memory() ? static_cast<double>(part.padded_byte_size()) : 0;
+}
+
+// Reads a part of its first operand, or writes a part of it in place.
+double sliced_traffic(const InstructionIndex& in, const HloInstruction& one) {
+  const HloInstruction* whole = in.operand(one, 0);
+  if (whole == nullptr) return 0;
+  if (is_slice(one.opcode)) {
+    double index = one.opcode == "gather" ? operand_bytes(in, one, 1) : 0;
+    return part_bytes(one.shape, whole->shape) + index + in_main_memory(one.shape);
+  }
+  const HloInstruction* update =
+      in.operand(one, one.opcode == "scatter" ? one.operands.size() - 1 : 1);
+  if (update == nullptr) return 0;
+  double part = part_bytes(update->shape, one.shape);
+  double index = one.opcode == "scatter" ? operand_bytes(in, one, 1) + part : 0;
+  return in_main_memory(update->shape) + part + index;
+}
+
+bool passes_on(const HloInstruction& one) {
+  return one.opcode == "bitcast" || one.opcode == "reshape" || one.opcode == "copy" ||
+         one.opcode == "convert";
+}
+
+// What a fusion does with one of its operands, or with its result.
+class FusionTraffic {
+ public:
+  explicit FusionTraffic(const InstructionIndex& inside) : in_(inside) {}
+
+  // Bytes read of the operand that `parameter` stands for.
+  double read(const HloInstruction& parameter, double whole, int depth = 0) const {
+    std::vector<const HloInstruction*> users = in_.users(parameter);
+    if (users.empty() || depth > 8) return users.empty() ? 0 : whole;
+    double sum = 0;
+    for (const HloInstruction* user : users) {
+      bool first = in_.operand(*user, 0) == &parameter;
+      if (first && is_slice(user->opcode))
+        sum += static_cast<double>(user->shape.padded_byte_size());
+      else if (first && user->opcode == "dynamic-update-slice" &&
+               !is_other_operand(*user, parameter))
+        continue;  // in place: what it overwrites is not read
+      else if (user->opcode == "bitcast" || user->opcode == "reshape")
+        sum += read(*user, whole, depth + 1);
+      else
+        return whole;
+    }
+    return std::min(sum, whole);
+  }
+
+  // Bytes written of a part of the result that `made` makes and that has `whole` bytes.
+  double written(const HloInstruction* made, double whole) const {
+    for (int step = 0; made != nullptr && passes_on(*made) && step < 8; ++step)
+      made = in_.operand(*made, 0);
+    if (made == nullptr || made->opcode != "dynamic-update-slice") return whole;
+    const HloInstruction* update = in_.operand(*made, 1);
+    return update ? std::min(whole, static_cast<double>(update->shape.padded_byte_size())) : whole;
+  }
+
+ private:
+  bool is_other_operand(const HloInstruction& user, const HloInstruction& parameter) const {
+    return in_.operand(user, 1) == &parameter;
+  }
+  const InstructionIndex& in_;
+};
+
+double fusion_traffic(const InstructionIndex& in, const HloInstruction& fusion,
+                      const InstructionIndex& inside) {
+  FusionTraffic traffic(inside);
+  double sum = 0;
+  for (const HloInstruction& each : inside.computation().instructions) {
+    if (each.opcode != "parameter") continue;
+    double whole = operand_bytes(in, fusion, static_cast<std::size_t>(each.parameter_number));
+    if (whole > 0) sum += traffic.read(each, whole);
+  }
+  const HloInstruction* root = inside.root();
+  if (!fusion.shape.is_tuple) return sum + traffic.written(root, in_main_memory(fusion.shape));
+  for (std::size_t i = 0; i < fusion.shape.tuple.size(); ++i) {
+    double whole = in_main_memory(fusion.shape.tuple[i]);
+    const HloInstruction* made =
+        root && root->opcode == "tuple" ? inside.operand(*root, i) : nullptr;
+    if (whole > 0) sum += traffic.written(made, whole);
+  }
+  return sum;
+}
+
+}  // namespace
+
+double memory_traffic(const ModuleIndex& module, const InstructionIndex& in,
+                      const HloInstruction& one) {
+  std::string_view opcode = one.opcode;
+  if (std::binary_search(std::begin(kMovesNothing), std::end(kMovesNothing), opcode)) return 0;
+  if (is_slice(opcode) || opcode == "dynamic-update-slice" || opcode == "scatter")
+    return sliced_traffic(in, one);
+  if (opcode == "fusion")
+    if (const InstructionIndex* inside = module.called(one))
+      return fusion_traffic(in, one, *inside);
+  double operands = 0;
+  for (std::size_t i = 0; i < one.operands.size(); ++i) operands += operand_bytes(in, one, i);
+  // A start's result names its operands beside the result: (operand, result, ...); a copy's
+  // (result, operand, context).
+  if (opcode == "send") return operand_bytes(in, one, 0);
+  if (opcode == "copy-start")
+    return operands + (one.shape.tuple.empty() ? 0 : in_main_memory(one.shape.tuple[0]));
+  if (opcode == "all-gather-start" || opcode == "collective-permute-start")
+    return operands + (one.shape.tuple.size() < 2 ? 0 : in_main_memory(one.shape.tuple[1]));
+  return operands + in_main_memory(one.shape);
+}
+
+}  // namespace meshard
