@@ -22,6 +22,10 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE
         DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT meshard)
 if(TARGET meshard_tool)
   install(TARGETS meshard_tool RUNTIME COMPONENT tools)
+  # `meshard fetch` of an installed meshard
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/fetch/fetch_targets.py ${PROJECT_SOURCE_DIR}/tools/fetch/locked_wheel.py
+                ${PROJECT_SOURCE_DIR}/third_party/plugins.lock
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/meshard COMPONENT tools)
 endif()
 if(TARGET meshard_compile)  # compile_for() of the library starts it
   install(TARGETS meshard_compile RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/meshard COMPONENT meshard)

@@ -58,6 +58,10 @@ class Search {
     }
     fs::path cache = cache_folder(read_);
     look_below(cache / "plugins", "cache");
+    // The CUDA plugin keeps its wheel's folders, in which it finds its assembler.
+    for (const fs::path& inner : entries(cache / "plugins"))
+      if (fs::is_directory(inner / "jax_plugins", error_))
+        look_below(inner / "jax_plugins", "cache");
     look_below(cache / "xla_plugins", "cache");
     for (const fs::path& packages : site_packages()) {
       look_below(packages / "xla_plugins", "python");

@@ -43,8 +43,8 @@ using ReadEnvironment = std::function<std::optional<std::string>(const char* nam
 
 /// Looks for plugins, in this order:
 /// 1. the files in MESHARD_PLUGIN, separated by colons;
-/// 2. `plugins/` and `xla_plugins/` of the cache folder: MESHARD_CACHE, else
-/// XDG_CACHE_HOME/meshard,
+/// 2. `plugins/`, `plugins/*/jax_plugins/` and `xla_plugins/` of the cache folder: MESHARD_CACHE,
+/// else XDG_CACHE_HOME/meshard,
 ///    else ~/.cache/meshard;
 /// 3. `xla_plugins/*`, `jax_plugins/*` and `libtpu/` of Python's site-packages: VIRTUAL_ENV,
 /// CONDA_PREFIX,

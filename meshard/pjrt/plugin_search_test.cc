@@ -67,6 +67,19 @@ TEST_F(PluginSearchTest, LooksInOrderAndOnce) {
   EXPECT_TRUE(missing_named);
 }
 
+TEST_F(PluginSearchTest, FetchedPluginsAreFoundByPlatform) {
+  std::string tpu = file("cache/plugins/libtpu-0.0.51/libtpu.so");
+  std::string cuda =
+      file("cache/plugins/xla_cuda13-0.12.0.1/jax_plugins/xla_cuda13/xla_cuda_plugin.so");
+  file("cache/plugins/xla_cuda13-0.12.0.1/nvidia/cu13/bin/ptxas");
+  std::string cpu = file("cache/plugins/xla_cpu_pjrt-0.0.1/xla_cpu_pjrt.so");
+  variables_["MESHARD_CACHE"] = (root_ / "cache").string();
+  PluginSearch search = find_plugins(environment());
+  EXPECT_EQ(search.first("tpu").value(), tpu);
+  EXPECT_EQ(search.first("cuda").value(), cuda);
+  EXPECT_EQ(search.first("cpu").value(), cpu);
+}
+
 TEST_F(PluginSearchTest, TheCacheFolderFollowsTheEnvironment) {
   EXPECT_EQ(cache_folder(environment()), (root_ / "home/.cache/meshard").string());
   variables_["XDG_CACHE_HOME"] = "/xdg";

@@ -36,7 +36,7 @@ def main():
             raise lw.FetchError(f"MESHARD_PLUGIN={own}: no such file")
         print(own if sys.argv[1:] else f"plugin: {own} (MESHARD_PLUGIN), nothing fetched")
         return 0
-    entry = lw.read_lock(lw.ROOT / "third_party" / "plugins.lock")[NAME]
+    entry = lw.read_lock(lw.lock_path("plugins.lock"))[NAME]
     path = plugin_path(entry)
     if sys.argv[1:]:
         print(path)

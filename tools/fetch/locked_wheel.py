@@ -1,7 +1,8 @@
 """Downloads one wheel by name and hash and takes single files out of it; nothing is installed.
 
 A lock file is a pip requirement file. A comment `# unpack PATH sha256:HEX` under a requirement names a
-file of that wheel and the hash of its contents, so that what lies in the cache can be checked again.
+file of that wheel and the hash of its contents, so that what lies in the cache can be checked again;
+`# size BYTES` and `# licence TEXT` tell about the wheel.
 """
 
 import contextlib
@@ -17,7 +18,8 @@ import tempfile
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PLATFORM = "manylinux_2_27_x86_64"
+PLATFORMS = ["manylinux_2_31_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64",
+             "manylinux_2_12_x86_64", "manylinux2010_x86_64"]
 PYTHON = "311"
 
 
@@ -31,6 +33,7 @@ class LockEntry:
     def __init__(self, name, version, sha256):
         self.name, self.version, self.sha256 = name, version, sha256
         self.members = {}  # path inside the wheel -> sha256 of the contents
+        self.size, self.licence = 0, ""
 
     def requirement(self):
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
@@ -42,14 +45,23 @@ def read_lock(path):
     for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
         member = re.fullmatch(r"# unpack (\S+) sha256:([0-9a-f]{64})", line.strip())
         requirement = re.fullmatch(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line.strip())
+        about = re.fullmatch(r"# (size|licence) (.+)", line.strip())
         if member and last:
             last.members[member[1]] = member[2]
+        elif about and last:
+            setattr(last, about[1], int(about[2]) if about[1] == "size" else about[2])
         elif requirement:
             last = LockEntry(*requirement.groups())
             entries[last.name] = last
         elif line.strip() and not line.startswith("#"):
             raise FetchError(f"{path}:{number}: not `name==version --hash=sha256:...`: {line}")
     return entries
+
+
+def lock_path(name):
+    """A lock file: in the source tree, or beside this file where meshard is installed."""
+    in_tree = ROOT / "third_party" / name
+    return in_tree if in_tree.is_file() else pathlib.Path(__file__).resolve().parent / name
 
 
 def cache_root():
@@ -83,8 +95,9 @@ def download(entry, folder):
     requirement.write_text(entry.requirement() + "\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
                "--no-cache-dir", "--disable-pip-version-check", "--only-binary", ":all:",
-               "--platform", PLATFORM, "--python-version", PYTHON,
-               "-r", str(requirement), "-d", str(folder)]
+               "--python-version", PYTHON, "-r", str(requirement), "-d", str(folder)]
+    for platform in PLATFORMS:
+        command += ["--platform", platform]
     offline = os.environ.get("MESHARD_WHEEL_DIR")
     if offline:
         command += ["--no-index", "--find-links", offline]
@@ -106,7 +119,7 @@ def download(entry, folder):
     return wheels[0]
 
 
-def unpack(wheel, member, sha256, target, transform=None):
+def unpack(wheel, member, sha256, target, transform=None, mode=0o644):
     """Writes one file of a wheel to `target` in one step (a temporary file, then a rename)."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".part-")
@@ -125,7 +138,7 @@ def unpack(wheel, member, sha256, target, transform=None):
                         out.write(block)
         if digest.hexdigest() != sha256:
             raise FetchError(f"{member}: hash {digest.hexdigest()}, the lock file says {sha256}")
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         temporary.rename(target)
     except KeyError as error:
         raise FetchError(f"{wheel.name} holds no {member}") from error

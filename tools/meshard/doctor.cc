@@ -1,11 +1,14 @@
 // meshard doctor: which plugins are there, do they work, and what to do if not.
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "tools/meshard/child_process.h"
 #include "tools/meshard/subcommands.h"
+#include "tools/meshard/targets.h"
 
 namespace meshard::tool {
 namespace {
@@ -40,8 +43,7 @@ std::string how_to_mend(const Error& error, const std::string& platform) {
     return "install a plugin of a version that meshard can use";
   if (platform == "cuda")
     return "needs an NVIDIA GPU with its driver; without one, programs can be compiled for a "
-           "described "
-           "topology";
+           "described topology such as h100:8";
   if (platform == "tpu")
     return "needs a TPU; without one, programs can be compiled for a described topology such as "
            "v5e:2x2";
@@ -109,10 +111,11 @@ int run(const DoctorOptions& options) {
   if (options.plugins.empty()) print_places(search, options.all_places);
   if (search.found.empty())
     std::printf(
-        "\nNo plugin was found. The plugin for CPUs is the Python wheel xla-cpu-pjrt:\n"
-        "  python3 -m pip install --target %s xla-cpu-pjrt\n"
-        "or name a plugin file yourself: MESHARD_PLUGIN=/path/to/plugin.so\n",
-        pjrt::cache_folder().c_str());
+        "\nNo plugin was found. `meshard fetch cpu` gets the plugin for CPUs, or name a plugin "
+        "file "
+        "yourself:\nMESHARD_PLUGIN=/path/to/plugin.so\n");
+  if (options.plugins.empty())
+    print_targets(std::chrono::seconds(std::max<std::int64_t>(1, std::llround(options.timeout))));
   std::printf("\n%zu found, %d usable\n", search.found.size(), usable);
   return usable > 0 ? 0 : 1;
 }

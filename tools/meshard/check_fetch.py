@@ -1,0 +1,95 @@
+"""Runs `meshard fetch` against wheels made here: what it says, what it refuses, what it leaves."""
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+TOOL = pathlib.Path(sys.argv[1])
+FETCH = pathlib.Path(__file__).resolve().parents[1] / "fetch"
+
+
+def run(command, cache, wheels, **more):
+    env = {**os.environ, "MESHARD_CACHE": str(cache), "MESHARD_WHEEL_DIR": str(wheels), **more}
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=env,
+                          stdin=subprocess.DEVNULL, timeout=100)
+    return done.returncode, done.stdout + done.stderr
+
+
+def expect(outcome, code, *parts):
+    if outcome[0] != code:
+        sys.exit(f"exit code {outcome[0]}, expected {code}:\n{outcome[1]}")
+    for part in parts:
+        if part not in outcome[1]:
+            sys.exit(f"{part!r} is not in:\n{outcome[1]}")
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def make_wheel(folder, name, version, members):
+    """A wheel that pip accepts; returns its lock entry."""
+    info = f"{name.replace('-', '_')}-{version}.dist-info"
+    path = folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for member, contents in members.items():
+            wheel.writestr(member, contents)
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    lines = [f"{name}=={version} --hash=sha256:{sha256(path.read_bytes())}", "# size 3000000",
+             f"# licence the terms of {name}"]
+    return lines + [f"# unpack {member} sha256:{sha256(contents)}" for member, contents in members.items()]
+
+
+with tempfile.TemporaryDirectory() as root:
+    root = pathlib.Path(root)
+    cache, wheels, program = root / "cache", root / "wheels", root / "share"
+    for folder in (wheels, program):
+        folder.mkdir()
+    for name in ("fetch_targets.py", "locked_wheel.py"):
+        shutil.copy(FETCH / name, program)
+    lock = make_wheel(wheels, "libtpu", "1.2", {"libtpu/libtpu.so": b"tpu", "libtpu/LICENSE": b"terms"})
+    lock += make_wheel(wheels, "jax-cuda13-pjrt", "3.4", {"jax_plugins/xla_cuda13/xla_cuda_plugin.so": b"gpu"})
+    lock += make_wheel(wheels, "nvidia-nvvm", "5", {"nvidia/cu13/nvvm/libdevice/libdevice.10.bc": b"bc"})
+    lock += make_wheel(wheels, "nvidia-cuda-nvcc", "5", {"nvidia/cu13/bin/ptxas": b"#!/bin/sh\n"})
+    (program / "plugins.lock").write_text("\n".join(lock) + "\n")
+    fetch = [sys.executable, program / "fetch_targets.py"]
+
+    # Without a terminal nobody can agree; the licence has been said.
+    expect(run([*fetch, "tpu"], cache, wheels), 1, "libtpu 1.2, 3 MB", "licence: the terms of libtpu", "--yes")
+    if any(cache.rglob("*.so")):
+        sys.exit("something was fetched without a yes")
+    expect(run([*fetch, "tpu", "cuda", "--yes"], cache, wheels), 0, "the terms of nvidia-nvvm", "hash checked")
+    tpu = cache / "plugins/libtpu-1.2/libtpu.so"
+    gpu = cache / "plugins/xla_cuda13-3.4"
+    assert tpu.read_bytes() == b"tpu" and (tpu.parent / "LICENSE").read_bytes() == b"terms"
+    assert (gpu / "jax_plugins/xla_cuda13/xla_cuda_plugin.so").read_bytes() == b"gpu"
+    assert (gpu / "nvidia/cu13/nvvm/libdevice/libdevice.10.bc").is_file()
+    assert os.access(gpu / "nvidia/cu13/bin/ptxas", os.X_OK)
+    left = [path.name for path in cache.iterdir() if path.name not in ("plugins", "fetch.lock")]
+    assert not left, left
+    # What is there is not asked for again, also where the wheels are gone; damage is mended.
+    (root / "none").mkdir()
+    expect(run([*fetch, "tpu"], cache, root / "none"), 0, "hash checked")
+    tpu.write_bytes(b"changed")
+    expect(run([*fetch, "tpu"], cache, wheels), 1, "licence")
+    expect(run([*fetch, "tpu", "--yes"], cache, wheels), 0)
+    assert tpu.read_bytes() == b"tpu"
+    # A wheel with another hash is refused and leaves nothing.
+    (program / "plugins.lock").write_text("\n".join(lock).replace(lock[0][-10:], "0123456789") + "\n")
+    tpu.unlink()
+    expect(run([*fetch, "tpu", "--yes"], cache, wheels), 1, "pip could not get libtpu==1.2")
+    assert not tpu.exists()
+    expect(run([*fetch, "abacus"], cache, wheels), 2, "usage")
+
+    # The program itself: its own lock file, and no yes.
+    expect(run([TOOL, "fetch", "tpu"], root / "other", root / "none"), 1, "libtpu 0.0.51", "Google Cloud Platform")
+    expect(run([TOOL, "fetch", "cuda"], root / "other", root / "none"), 1, "nvidia-nvvm", "End User License")
+    code, _ = run([TOOL, "fetch", "abacus"], root / "other", root / "none")
+    assert code != 0
+print("ok")

@@ -1,0 +1,11 @@
+// For which hardware programs can be compiled on this machine.
+#pragma once
+#include <chrono>
+
+namespace meshard::tool {
+
+/// Compiles a small program for one target of each platform, and prints what works and how to get
+/// the rest. Returns how many platforms work.
+int print_targets(std::chrono::seconds time_limit);
+
+}  // namespace meshard::tool
