@@ -37,13 +37,15 @@ class OriginFinder {
   CollectiveOrigin find(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
                         CollectiveKind kind, const EnclosingInstruction& enclosing = {}) const;
 
+  /// The op that the instruction itself names; none if it names none.
+  std::optional<OriginPlace> named(const pjrt::HloInstruction& instruction) const;
+
   /// Who wanted a collective of this origin. Known only with a graph. A resharding that names an op
   /// whose result is marked may serve the op or the mark: not known.
   CollectiveCause cause(const CollectiveOrigin& origin, CollectiveKind kind) const;
 
  private:
   using Instructions = std::vector<const pjrt::HloInstruction*>;
-  std::optional<OriginPlace> named(const pjrt::HloInstruction& instruction) const;
   bool is_argument(const OriginPlace& place) const;
   std::optional<OriginPlace> neighbour(const InstructionIndex& index,
                                        const pjrt::HloInstruction& of) const;
