@@ -34,9 +34,10 @@ struct TargetSummary {
 struct ExplainOptions {
   /// Draws the mesh. @error see picture(Mesh): too many devices.
   bool mesh_picture = false;
-  /// Most lines for arguments, for results and for collectives; what is left out is counted. 0:
-  /// all.
-  std::size_t most_lines = 12;
+  /// Most lines for the collectives, for arguments and for results; of reshards, buffers and notes
+  /// half as many. What is left out is counted. More arguments or results are told by sharding. 0:
+  /// all, one by one.
+  std::size_t most_lines = 8;
 };
 
 /// A value: what the compiler made of a program.
@@ -92,8 +93,9 @@ class ProgramReport {
   /// Sum of Collective::bytes() over all, each as often as it runs.
   std::int64_t collective_bytes() const;
 
-  /// One screen: mesh, memory, arguments, results, and one line for collectives that are alike:
-  /// `1 all-reduce on axis "model", 64 KiB, from demo.cc:42 (exact), inserted`.
+  /// One screen: mesh and target, whether it fits, memory, the bounds of its time, a line for
+  /// collectives that are alike (`1 all-reduce on axis "model", 64 KiB, from demo.cc:42 (exact),
+  /// inserted`), reshards with their causes, arguments, results, the largest buffers, notes.
   std::string to_string(const ExplainOptions& options = {}) const;
 
  private:

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+
 namespace meshard {
 namespace {
 
@@ -109,7 +113,9 @@ TEST(ProgramReport, OneScreen) {
 TEST(ProgramReport, LeavesOutWhatDoesNotFitAndSaysSo) {
   std::string text = report().to_string({.most_lines = 1});
   EXPECT_THAT(text, HasSubstr("and 2 more lines of collectives"));
-  EXPECT_THAT(text, HasSubstr("and 1 more arguments"));
+  EXPECT_THAT(text, HasSubstr("arguments (2) by sharding, with the bytes on one device\n"
+                              "  1 x P(\"data\", none), 1 KiB, such as number 0 f32[16,32]\n"
+                              "  and 1 more shardings\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("all-gather")));
   EXPECT_THAT(report().to_string({.most_lines = 0}), HasSubstr("all-gather"));
 }
@@ -117,6 +123,99 @@ TEST(ProgramReport, LeavesOutWhatDoesNotFitAndSaysSo) {
 TEST(ProgramReport, MeshPictureWhenAsked) {
   EXPECT_THAT(report().to_string(), testing::Not(HasSubstr("┌")));
   EXPECT_THAT(report().to_string({.mesh_picture = true}), HasSubstr("┌"));
+}
+
+TEST(ProgramReport, TellsWhetherItFits) {
+  ProgramReport::Parts parts{.name = "f"};
+  parts.memory = MemoryUse{.arguments = 3 << 20, .temporaries = 1 << 20, .capacity = 5 << 20};
+  EXPECT_THAT(ProgramReport(parts).to_string(),
+              HasSubstr("\nfits: 4 MiB of 5 MiB, 1 MiB to spare\n"));
+  parts.memory->capacity = 1 << 20;
+  EXPECT_THAT(ProgramReport(parts).to_string(),
+              HasSubstr("\ndoes not fit: 4 MiB of 1 MiB, 3 MiB too much\n"));
+  parts.memory->capacity.reset();
+  EXPECT_THAT(ProgramReport(parts).to_string(), testing::Not(HasSubstr("fit")));
+}
+
+TEST(ProgramReport, TellsTargetAndTime) {
+  ProgramReport::Parts parts{.name = "f"};
+  parts.target = {.name = "v5e:4x4",
+                  .device_kind = "TPU v5 lite",
+                  .devices = 16,
+                  .compiler = "libtpu",
+                  .compile_seconds = 2.5};
+  parts.roofline = Roofline{.compute_seconds = 0.002,
+                            .memory_seconds = 0.004,
+                            .links = {{.axes = "\"data\"", .link = "ICI", .seconds = 0.003},
+                                      {.axes = "\"slice\"", .link = "DCN", .seconds = 0.0005}},
+                            .sources = {}};
+  EXPECT_THAT(ProgramReport(parts).to_string(),
+              HasSubstr("target v5e:4x4: 16 x TPU v5 lite; libtpu, compiled in 2.5 s\n"
+                        "at least 4 ms a run, bound by memory: compute 2 ms, memory 4 ms, "
+                        "communication 3.5 ms; 9.5 ms if nothing overlaps\n"
+                        "  ICI along \"data\" 3 ms, DCN along \"slice\" 500 us\n"));
+}
+
+TEST(ProgramReport, ManyArgumentsAreToldBySharding) {
+  ProgramReport::Parts parts{.name = "f", .mesh = kReportMesh};
+  for (int i = 0; i < 12; ++i) {
+    parts.arguments.push_back(placed("f32[1024,1024]", P("data", "model")));
+    parts.arguments.push_back(placed("f32[4]", P(none)));
+    parts.arguments.back().name = cat("bias", i);
+  }
+  // 4 MiB in 8 parts each; 16 B each.
+  EXPECT_THAT(ProgramReport(parts).to_string(),
+              HasSubstr("arguments (24) by sharding, with the bytes on one device\n"
+                        "  12 x P(\"data\", \"model\"), 6 MiB, such as number 0 "
+                        "f32[1024,1024]\n"
+                        "  12 x P(none), 192 B, such as bias0 f32[4]\n"));
+  EXPECT_THAT(ProgramReport(parts).to_string({.most_lines = 0}), HasSubstr("  23 bias11: f32[4]"));
+}
+
+TEST(ProgramReport, ReshardsLargestFirst) {
+  ProgramReport::Parts parts{.name = "f"};
+  parts.reshards = {{.type = "f32[8]", .bytes = 100},
+                    {.type = "f32[9]", .bytes = 60, .executions = 2, .cause = "because"},
+                    {.kind = ReshardKind::kFullRematerialize, .type = "f32[7]", .bytes = 7}};
+  std::string text = ProgramReport(parts).to_string();
+  EXPECT_THAT(text, HasSubstr("3 reshards, 1 through the whole value on every device\n"
+                              "  gather of f32[9]"));
+  EXPECT_LT(text.find("because\n  gather of f32[8]"), text.find("  full rematerialization"));
+}
+
+// A report with more of everything than a screen holds.
+TEST(ProgramReport, FitsOneScreen) {
+  ProgramReport::Parts parts{.name = "f", .mesh = kReportMesh};
+  parts.target = {.name = "cpu:8", .device_kind = "cpu", .compiler = "x"};
+  parts.memory = MemoryUse{.capacity = 1};
+  parts.roofline =
+      Roofline{.links = {{.axes = "", .link = "ICI"}, {.axes = "", .link = "DCN"}}, .sources = {}};
+  for (int i = 0; i < 40; ++i) {
+    ValuePlacement value = placed("f32[64,64]", P("data"));
+    if (i % 2 == 0) value = placed("f32[64,64]", P(AxisRef("model", 1, 2), "data"));
+    parts.arguments.push_back(value);
+    parts.results.push_back(value);
+    parts.intermediates.push_back(value);
+    parts.collectives.push_back(collective(CollectiveKind::kAllReduce, {"model"}, 8));
+    parts.collectives.back().executions = i + 1;
+    parts.reshards.push_back({.bytes = i});
+    parts.largest_buffers.push_back({.name = "b", .type = "f32[1]", .bytes = 4, .place = ""});
+    parts.timeline.push_back({.instruction = "i", .opcode = "add", .place = ""});
+    parts.notes.push_back("note");
+  }
+  std::string text = ProgramReport(parts).to_string();
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 50);
+  for (const char* left_out :
+       {"and 32 more lines of collectives", "and 36 more reshards", "and 36 more buffers",
+        "and 36 more notes", "not listed: 40 values inside, 40 steps of the timeline"})
+    EXPECT_THAT(text, HasSubstr(left_out));
+}
+
+TEST(ProgramReport, ALongListOfDevicesIsCounted) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t i = 0; i < 100; ++i) ids.push_back((i * 7) % 101);
+  ProgramReport report({.name = "f", .mesh = Mesh({{"x", 100}}, ids)});
+  EXPECT_THAT(report.to_string(), HasSubstr("program f on mesh<x=100> of 100 devices\n"));
 }
 
 TEST(ProgramReport, OnOneDevice) {

@@ -1,0 +1,198 @@
+// Tested in meshard/explain/report_test.cc.
+#include <algorithm>
+#include <utility>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/saturating.h"
+#include "meshard/explain/byte_text.h"
+#include "meshard/explain/report.h"
+#include "meshard/explain/time_text.h"
+#include "meshard/mesh/picture.h"
+
+namespace meshard {
+namespace {
+
+using Parts = ProgramReport::Parts;
+
+// Appends lines, the first `most` of them.
+template <class Range, class Print>
+void append_lines(std::string& out, const Range& range, std::size_t most, std::string_view what,
+                  const Print& print) {
+  std::size_t count = range.size();
+  std::size_t shown = most == 0 || count <= most ? count : most;
+  for (std::size_t i = 0; i < shown; ++i) append(out, cat("  ", print(i), "\n"));
+  if (shown < count) append(out, cat("  and ", count - shown, " more ", what, "\n"));
+}
+
+std::string counted(std::size_t count, std::string_view what) {
+  return cat(count, " ", what, count == 1 ? "" : "s");
+}
+
+// Of a mesh over a long list of devices only the axes.
+std::string mesh_text(const Mesh& mesh) {
+  constexpr std::size_t kLong = 100;
+  std::string text = mesh.to_string();
+  if (text.size() <= kLong) return text;
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh.axes()) axes.push_back(cat(axis.name, "=", axis.size));
+  return cat("mesh<", join(axes, ", "), "> of ", mesh.size(), " devices");
+}
+
+void append_target(std::string& out, const TargetSummary& target) {
+  if (target.name.empty()) return;
+  append(out, cat("target ", target.name, ": ", target.devices,
+                  target.device_kind.empty() ? " devices" : " x ", target.device_kind));
+  if (!target.compiler.empty()) append(out, cat("; ", target.compiler));
+  if (target.compile_seconds > 0)
+    append(out, cat(", compiled in ", time_text(target.compile_seconds)));
+  append(out, "\n");
+}
+
+void append_memory(std::string& out, const MemoryUse& memory) {
+  if (std::optional<std::int64_t> spare = memory.spare()) {
+    std::string_view verdict = *spare >= 0 ? "fits: " : "does not fit: ";
+    append(out, cat(verdict, byte_text(memory.total()), " of ", byte_text(*memory.capacity), ", ",
+                    byte_text(*spare >= 0 ? *spare : -*spare),
+                    *spare >= 0 ? " to spare\n" : " too much\n"));
+  }
+  append(out, cat(memory, "\n"));
+}
+
+void append_roofline(std::string& out, const Roofline& roofline, const ProgramCost& cost) {
+  append(out, cat("at least ", time_text(roofline.seconds()), " a run, bound by ",
+                  roofline.bound_by(), ": compute ", time_text(roofline.compute_seconds),
+                  ", memory ", time_text(roofline.memory_seconds), ", communication ",
+                  time_text(roofline.link_seconds()), "; ",
+                  time_text(roofline.seconds_in_sequence()), " if nothing overlaps",
+                  cost.loops_known ? "" : "; a loop of unknown length counts once", "\n"));
+  std::vector<std::string> links;
+  for (const LinkTime& link : roofline.links)
+    links.push_back(cat(link.link, link.axes.empty() ? "" : " along ", link.axes, " ",
+                        time_text(link.seconds)));
+  if (links.size() > 1) append(out, cat("  ", join(links, ", "), "\n"));
+}
+
+void append_collectives(std::string& out, const ProgramReport& report, std::size_t most) {
+  const std::vector<Collective>& collectives = report.collectives();
+  if (collectives.empty()) {
+    append(out, "no collectives\n");
+    return;
+  }
+  append(out, cat(counted(collectives.size(), "collective"), ", ",
+                  byte_text(report.collective_bytes()), " per device\n"));
+  append_lines(out, report.groups(), most, "lines of collectives",
+               [&](std::size_t i) { return report.groups()[i].to_string(); });
+}
+
+void append_reshards(std::string& out, std::vector<Reshard> reshards, std::size_t most) {
+  if (reshards.empty()) return;
+  auto moved = [](const Reshard& one) { return saturating_multiply(one.bytes, one.executions); };
+  std::stable_sort(reshards.begin(), reshards.end(),
+                   [&](const Reshard& a, const Reshard& b) { return moved(a) > moved(b); });
+  auto full = std::count_if(reshards.begin(), reshards.end(), [](const Reshard& one) {
+    return one.kind == ReshardKind::kFullRematerialize;
+  });
+  append(out, counted(reshards.size(), "reshard"));
+  if (full > 0) append(out, cat(", ", full, " through the whole value on every device"));
+  append(out, "\n");
+  append_lines(out, reshards, most, "reshards",
+               [&](std::size_t i) { return reshards[i].to_string(); });
+}
+
+// Values with one sharding.
+struct SameSharding {
+  std::string sharding;
+  const ValuePlacement* example = nullptr;
+  std::size_t example_number = 0;
+  std::size_t count = 0;
+  std::int64_t bytes = 0;  // on one device
+
+  std::string to_string() const {
+    std::string name = example->name.empty() ? cat("number ", example_number) : example->name;
+    return cat(count, " x ", sharding, ", ", byte_text(bytes), ", such as ", name, " ",
+               example->type);
+  }
+};
+
+// The largest first.
+std::vector<SameSharding> by_sharding(const std::vector<ValuePlacement>& values) {
+  std::vector<SameSharding> all;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ValuePlacement& value = values[i];
+    std::string text = "not sharded";
+    if (value.sharding) {
+      text = value.sharding->spec().to_string();
+      if (!value.sharding->unreduced_axes().empty())
+        append(text, cat(" unreduced ", to_string(value.sharding->unreduced_axes())));
+    }
+    auto found = std::find_if(all.begin(), all.end(),
+                              [&](const SameSharding& one) { return one.sharding == text; });
+    if (found == all.end()) {
+      all.push_back({.sharding = std::move(text), .example = &value, .example_number = i});
+      found = all.end() - 1;
+    }
+    ++found->count;
+    found->bytes = saturating_add(found->bytes, std::min(value.shard().bytes(), kMostCounted));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const SameSharding& a, const SameSharding& b) { return a.bytes > b.bytes; });
+  return all;
+}
+
+// Each value, or if there are more than `most` a line for each sharding.
+void append_values(std::string& out, const std::vector<ValuePlacement>& values,
+                   std::size_t captured, std::string_view what, std::size_t most) {
+  append(out, cat(what, " (", values.size(), ")"));
+  std::size_t own = values.size() - captured;
+  if (most == 0 || values.size() <= most) {
+    append(out, "\n");
+    append_lines(out, values, 0, what, [&](std::size_t i) {
+      return cat(i, i < own ? "" : " (captured)", values[i].name.empty() ? "" : " ", values[i].name,
+                 ": ", values[i]);
+    });
+    return;
+  }
+  std::vector<SameSharding> shardings = by_sharding(values);
+  append(out, " by sharding, with the bytes on one device\n");
+  append_lines(out, shardings, most, "shardings",
+               [&](std::size_t i) { return shardings[i].to_string(); });
+}
+
+void append_rest(std::string& out, const Parts& parts) {
+  std::vector<std::string> rest;
+  if (!parts.intermediates.empty())
+    rest.push_back(cat(counted(parts.intermediates.size(), "value"), " inside"));
+  if (!parts.timeline.empty())
+    rest.push_back(cat(counted(parts.timeline.size(), "step"), " of the timeline"));
+  if (!rest.empty()) append(out, cat("not listed: ", join(rest, ", "), "\n"));
+}
+
+}  // namespace
+
+std::string ProgramReport::to_string(const ExplainOptions& options) const {
+  std::size_t most = options.most_lines, half = most == 0 ? 0 : std::max<std::size_t>(1, most / 2);
+  std::string out = cat("program ", parts_.name);
+  append(out, parts_.mesh ? cat(" on ", mesh_text(*parts_.mesh), "\n")
+                          : std::string(" on one device\n"));
+  append_target(out, parts_.target);
+  if (options.mesh_picture && parts_.mesh) append(out, picture(*parts_.mesh));
+  if (parts_.memory) append_memory(out, *parts_.memory);
+  if (parts_.roofline) append_roofline(out, *parts_.roofline, parts_.cost);
+  append_collectives(out, *this, most);
+  append_reshards(out, parts_.reshards, half);
+  append_values(out, parts_.arguments, parts_.num_captured, "arguments", most);
+  append_values(out, parts_.results, 0, "results", most);
+  if (!parts_.largest_buffers.empty()) {
+    append(out, "largest buffers of a device\n");
+    append_lines(out, parts_.largest_buffers, half, "buffers",
+                 [&](std::size_t i) { return parts_.largest_buffers[i].to_string(); });
+  }
+  if (!parts_.notes.empty()) {
+    append(out, "notes\n");
+    append_lines(out, parts_.notes, half, "notes", [&](std::size_t i) { return parts_.notes[i]; });
+  }
+  append_rest(out, parts_);
+  return out;
+}
+
+}  // namespace meshard
