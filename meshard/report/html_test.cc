@@ -56,7 +56,7 @@ TEST(ReportPage, TellsAsTextWhatNeedsNoScript) {
   std::string page = to_html(ProgramReport(sample_parts()));
   EXPECT_EQ(count(page, "<pre"), 2u);
   EXPECT_THAT(page, HasSubstr("<noscript>"));
-  EXPECT_THAT(page, HasSubstr("bf16[4096,16384] P(&quot;data&quot;, &quot;model&quot;)"));
+  EXPECT_THAT(page, HasSubstr("12 x P(&quot;data&quot;, &quot;model&quot;), "));
 }
 
 }  // namespace
