@@ -33,7 +33,7 @@ function tiles() {
   const full = report.reshards.filter((one) => one.kind === 'full rematerialization').length;
   if (report.reshards.length) {
     all.push(tile(full ? 'warn' : '', '#reshards', 'reshards', countText(report.reshards.length),
-      full ? `${countText(full)} make the whole value on every device` : 'none makes the whole value on every device'));
+      full ? `${countText(full)} ${full === 1 ? 'makes' : 'make'} the whole value on every device` : 'none makes the whole value on every device'));
   }
   const padding = report.arguments.concat(report.results).reduce((sum, value) => sum + value.padding_bytes, 0);
   if (padding) all.push(tile('warn', '#values', 'padding', byteText(padding), 'wasted on all devices together'));
