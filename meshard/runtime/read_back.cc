@@ -57,9 +57,10 @@ Result<Sharding> from_named(const HloNamedSharding& named, const Mesh& mesh, std
   return Sharding(mesh, PartitionSpec(std::move(dimensions)), rank);
 }
 
-// Over the first of the program's meshes whose axes say it. What follows two meshes at once, or
-// parts of parts, gets a mesh of its own.
-Result<Sharding> to_sharding(const OpSharding& sharding, const LoweredModule& lowered,
+}  // namespace
+
+// What follows two meshes at once, or parts of parts, gets a mesh of its own.
+Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lowered,
                              std::size_t rank) {
   const Mesh& mesh = *lowered.mesh;
   if (sharding.named) return from_named(*sharding.named, mesh, rank);
@@ -74,6 +75,8 @@ Result<Sharding> to_sharding(const OpSharding& sharding, const LoweredModule& lo
   }
   return sharding_from_tiles(by_id, rank, mesh.size());
 }
+
+namespace {
 
 // The shard shape of the module rules: a difference would put data where the program does not look.
 Result<void> check_shard_shape(const LoweredValue& value, const Sharding& sharding,
@@ -100,7 +103,7 @@ Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue
     bool exact = value.is_exact();
     Sharding sharding = exact ? *value.sharding : Sharding::replicated(*lowered.mesh, rank);
     if (!exact && i < shardings.size() && shardings[i]) {
-      Result<Sharding> read = to_sharding(*shardings[i], lowered, rank);
+      Result<Sharding> read = sharding_of(*shardings[i], lowered, rank);
       if (!read.ok()) return read.error().with_note(cat("of ", role, " ", i, ", ", value.type));
       sharding = *std::move(read);
     }

@@ -23,4 +23,12 @@ struct ChosenShardings {
 Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
                                        const pjrt::HloModule& compiled);
 
+/// One sharding as a compiled module writes it, over the first of `program`'s meshes whose axes say
+/// it, or over a mesh made for it.
+/// @pre program.mesh
+/// @error invalid argument or unimplemented: it is no placement (manual, unknown); it names axes
+/// that the mesh lacks.
+Result<Sharding> sharding_of(const pjrt::OpSharding& sharding, const LoweredModule& program,
+                             std::size_t rank);
+
 }  // namespace meshard

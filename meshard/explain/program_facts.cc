@@ -1,0 +1,295 @@
+#include "meshard/explain/program_facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "meshard/base/cat.h"
+#include "meshard/mesh/shardy_text.h"
+#include "meshard/sharding/shardy_text.h"
+#include "meshard/topology/hybrid_mesh.h"
+
+namespace meshard {
+namespace {
+
+Error invalid(std::string message) { return Error(ErrorCode::kInvalidArgument, message); }
+
+std::int64_t size_of(const std::vector<MeshAxis>& axes) {
+  std::int64_t size = 1;
+  for (const MeshAxis& axis : axes) size *= axis.size;
+  return size;
+}
+
+std::string axes_text(const std::vector<MeshAxis>& axes) {
+  std::string text;
+  for (const MeshAxis& axis : axes)
+    append(text, cat(text.empty() ? "" : ", ", axis.name, "=", axis.size));
+  return text;
+}
+
+std::vector<std::int64_t> ids_in_order(const Topology& topology) {
+  std::vector<std::int64_t> ids;
+  for (const DeviceAttributes& device : topology.devices()) ids.push_back(device.id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+// How many slices each axis runs over: the first axes take what they can.
+std::optional<IntVector> outer_shape(const std::vector<MeshAxis>& axes, std::int64_t slices) {
+  IntVector outer;
+  for (const MeshAxis& axis : axes) {
+    std::int64_t taken = std::gcd(axis.size, slices);
+    outer.push_back(taken);
+    slices /= taken;
+  }
+  return slices == 1 ? std::optional(outer) : std::nullopt;
+}
+
+// The mesh along the torus, or none if there is no such order.
+std::optional<Mesh> torus_order(const std::vector<MeshAxis>& axes, const Topology& topology) {
+  std::int64_t slices =
+      static_cast<std::int64_t>(granules_of(topology, Granule::kSlice).size());
+  std::optional<IntVector> outer = outer_shape(axes, slices);
+  if (!outer || !topology.has_coords()) return std::nullopt;
+  IntVector inner;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    inner.push_back(axes[i].size / (*outer)[i]);
+    names.push_back(axes[i].name);
+  }
+  try {
+    return hybrid_mesh(topology, inner, *outer, names);
+  } catch (const Error&) {
+    return std::nullopt;  // a shape for which there is no such order: JAX refuses it too
+  }
+}
+
+// Elements that this library has no type for, as unsigned numbers of the same size.
+Result<DType> element_type(std::string_view text, std::string& replaced) {
+  Result<DType> known = parse_stablehlo_dtype(text);
+  if (known.ok()) return known;
+  replaced = text;
+  if (text == "complex<f32>") return DType::u64;
+  if (text == "i4" || text == "ui4" || text == "i2" || text == "ui2" || text == "f4E2M1FN" ||
+      text == "f6E2M3FN" || text == "f6E3M2FN")
+    return DType::u8;
+  return Error(ErrorCode::kUnimplemented, cat("elements of type ", text, " are not known"));
+}
+
+// `tensor<16x32xf32>`
+Result<TensorType> tensor_type(std::string_view text, std::string& replaced) {
+  constexpr std::string_view kBegin = "tensor<";
+  if (!text.starts_with(kBegin) || !text.ends_with(">"))
+    return Error(ErrorCode::kUnimplemented, cat("a value of type ", text, " is no tensor"));
+  std::string_view rest = text.substr(kBegin.size(), text.size() - kBegin.size() - 1);
+  rest = rest.substr(0, rest.find(','));  // an encoding
+  Dimensions sizes;
+  while (!rest.empty() && ((rest[0] >= '0' && rest[0] <= '9') || rest[0] == '?')) {
+    if (rest[0] == '?')
+      return invalid(cat("the size of a dimension of ", text,
+                         " is not known; export the module with fixed sizes"));
+    std::int64_t size = 0;
+    auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), size);
+    if (error != std::errc() || end == rest.data() + rest.size() || *end != 'x')
+      return invalid(cat("the type ", text, " cannot be read"));
+    sizes.push_back(size);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
+  }
+  MESHARD_ASSIGN_OR_RETURN(DType dtype, element_type(rest, replaced));
+  try {
+    TensorType type{dtype, Shape(std::move(sizes))};
+    if (type.shape.size() > (std::int64_t{1} << 52))
+      return invalid(cat("a value of type ", text, " has too many elements"));
+    return type;
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+// `p1` behind a dimension orders the propagation; it says nothing about the result.
+std::string without_priorities(std::string_view sharding) {
+  std::string out;
+  for (std::size_t i = 0; i < sharding.size(); ++i) {
+    out += sharding[i];
+    if (sharding[i] != '}') continue;
+    if (i + 1 < sharding.size() && sharding[i + 1] == 'p')
+      for (++i; i + 1 < sharding.size() && sharding[i + 1] >= '0' && sharding[i + 1] <= '9';) ++i;
+  }
+  return out;
+}
+
+// Devices that the tile assignments speak of, `{devices=[4,2]<=[8]}`; 0: none.
+std::int64_t devices_in_tiles(std::string_view sharding) {
+  constexpr std::string_view kBegin = "devices=[";
+  std::size_t begin = sharding.find(kBegin);
+  if (begin == std::string_view::npos) return 0;
+  std::int64_t devices = 1, size = 0;
+  const char* at = sharding.data() + begin + kBegin.size();
+  const char* end = sharding.data() + sharding.size();
+  while (true) {
+    auto [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 1 || size > (1 << 30) || devices > (1 << 30)) return 0;
+    devices *= size;
+    if (next == end || *next != ',') return devices;
+    at = next + 1;
+  }
+}
+
+class ModuleFactsReader {
+ public:
+  ModuleFactsReader(const stablehlo::ModuleFacts& module, const Target& target,
+                    const ModuleLayout& layout)
+      : module_(module), target_(target), layout_(layout) {}
+
+  Result<ProgramFacts> read() {
+    facts_.program.name = module_.name.empty() ? "main" : module_.name;
+    facts_.target = target_;
+    MESHARD_RETURN_IF_ERROR(find_mesh());
+    MESHARD_RETURN_IF_ERROR(add_values(module_.arguments, "argument", facts_.program.arguments,
+                                       facts_.argument_names));
+    MESHARD_RETURN_IF_ERROR(
+        add_values(module_.results, "result", facts_.program.results, facts_.result_names));
+    for (const stablehlo::ModuleValue& value : module_.arguments)
+      facts_.donated.push_back(value.donated);
+    return std::move(facts_);
+  }
+
+ private:
+  std::int64_t partitions() const {
+    if (layout_.partitions) return *layout_.partitions;
+    if (module_.num_partitions) return *module_.num_partitions;
+    std::int64_t most = 1;
+    for (const stablehlo::ModuleMesh& mesh : module_.meshes) most = std::max(most, mesh.size());
+    for (const auto* values : {&module_.arguments, &module_.results})
+      for (const stablehlo::ModuleValue& value : *values)
+        if (!value.sharding.starts_with("#sdy"))
+          most = std::max(most, devices_in_tiles(value.sharding));
+    if (!layout_.axes.empty() && most == 1) most = size_of(layout_.axes);
+    return most;
+  }
+
+  // The module's mesh over all partitions whose devices are in order, else any over all.
+  const stablehlo::ModuleMesh* own_mesh(std::int64_t partitions) const {
+    const stablehlo::ModuleMesh* found = nullptr;
+    for (const stablehlo::ModuleMesh& mesh : module_.meshes) {
+      if (mesh.size() != partitions || mesh.axes.empty()) continue;
+      if (mesh.device_ids.empty()) return &mesh;
+      if (!found) found = &mesh;
+    }
+    return found;
+  }
+
+  Result<void> find_mesh() {
+    std::int64_t count = partitions();
+    if (count < 1 || count > (1 << 24)) return invalid(cat("the module is for ", count, " devices"));
+    std::vector<MeshAxis> axes = layout_.axes;
+    const stablehlo::ModuleMesh* own = axes.empty() ? own_mesh(count) : nullptr;
+    if (own)
+      for (const auto& [name, size] : own->axes) axes.push_back({name, size});
+    if (axes.empty() && count > 1) {
+      axes.push_back({"devices", count});
+      facts_.notes.push_back(
+          cat("the module names no mesh over its ", count,
+              " devices: they are one axis, \"devices\" (--mesh gives them names and sizes)"));
+    }
+    if (size_of(axes) != count)
+      return invalid(cat("the module is for ", count, " devices, and the mesh ", axes_text(axes),
+                         " has ", size_of(axes)));
+    if (count != target_.size() && !layout_.part_of_target)
+      return invalid(cat("the module is for ", count, " devices, and ", target_.name(), " has ",
+                         target_.size(),
+                         count < target_.size()
+                             ? "; to use a part of them, ask for it (--devices)"
+                             : ""));
+    if (count == 1 && axes.empty()) return {};
+    MESHARD_ASSIGN_OR_RETURN(facts_.program.mesh,
+                             mesh_on_target(std::move(axes), target_, layout_.order, count));
+    facts_.program.meshes = {*facts_.program.mesh};
+    add_other_meshes(own);
+    return {};
+  }
+
+  // The module's other meshes number the same devices: position i is the main mesh's i.
+  void add_other_meshes(const stablehlo::ModuleMesh* own) {
+    const Mesh& mesh = *facts_.program.mesh;
+    for (const stablehlo::ModuleMesh& other : module_.meshes) {
+      if (&other == own || other.size() != mesh.size() || other.axes.empty()) continue;
+      std::vector<MeshAxis> axes;
+      std::vector<std::int64_t> ids;
+      for (const auto& [name, size] : other.axes) axes.push_back({name, size});
+      for (std::int64_t i = 0; i < mesh.size(); ++i) {
+        std::int64_t position =
+            other.device_ids.empty() ? i : other.device_ids[static_cast<std::size_t>(i)];
+        if (position < 0 || position >= mesh.size()) return;
+        ids.push_back(mesh.device_id(position));
+      }
+      try {
+        facts_.program.meshes.emplace_back(std::move(axes), std::move(ids));
+      } catch (const Error&) {
+        // Names that are none of ours: its shardings are told over the main mesh.
+      }
+    }
+  }
+
+  Result<void> add_values(const std::vector<stablehlo::ModuleValue>& values, std::string_view role,
+                          std::vector<LoweredValue>& to, std::vector<std::string>& names) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::string replaced;
+      Result<TensorType> type = tensor_type(values[i].type, replaced);
+      if (!type.ok())
+        return type.error().with_note(cat("of ", role, " ", i, " ", values[i].name));
+      if (!replaced.empty())
+        facts_.notes.push_back(
+            cat(role, " ", i, " has elements of type ", replaced, ", shown as ", type->dtype));
+      to.push_back({*type, *type, asked_sharding(values[i], *type)});
+      names.push_back(values[i].name);
+    }
+    return {};
+  }
+
+  std::optional<Sharding> asked_sharding(const stablehlo::ModuleValue& value,
+                                         const TensorType& type) const {
+    if (!facts_.program.mesh || !value.sharding.starts_with("#sdy")) return std::nullopt;
+    std::string text = without_priorities(value.sharding);
+    for (std::size_t i = 0; i < facts_.program.meshes.size(); ++i) {
+      Result<Sharding> read = parse_shardy_sharding(text, facts_.program.meshes[i]);
+      if (read.ok() && read->rank() == static_cast<std::size_t>(type.rank())) return *read;
+    }
+    return std::nullopt;
+  }
+
+  const stablehlo::ModuleFacts& module_;
+  const Target& target_;
+  const ModuleLayout& layout_;
+  ProgramFacts facts_;
+};
+
+}  // namespace
+
+Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, DeviceOrder order,
+                            std::optional<std::int64_t> devices) {
+  std::int64_t count = devices.value_or(target.size());
+  if (count > target.size())
+    return invalid(cat("[explain] ", count, " devices are wanted, and ", target.name(), " has ",
+                       target.size()));
+  try {
+    check_mesh_axes(axes, {});
+    if (size_of(axes) != count)
+      return invalid(cat("[explain] a mesh ", axes_text(axes), " has ", size_of(axes),
+                         " places, for ", count, " devices of ", target.name()));
+    if (order == DeviceOrder::kTorus && count == target.size())
+      if (std::optional<Mesh> mesh = torus_order(axes, target.topology())) return *std::move(mesh);
+    std::vector<std::int64_t> ids = ids_in_order(target.topology());
+    ids.resize(static_cast<std::size_t>(count));
+    return Mesh(std::move(axes), std::move(ids));
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+Result<ProgramFacts> facts_of_module(const stablehlo::ModuleFacts& module, const Target& target,
+                                     const ModuleLayout& layout) {
+  return ModuleFactsReader(module, target, layout).read();
+}
+
+}  // namespace meshard
