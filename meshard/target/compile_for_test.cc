@@ -326,6 +326,35 @@ TEST_F(CompileForReal, SeveralSlices) {
   EXPECT_TRUE(throws_error(compiling(sharded), ErrorCode::kInvalidArgument, {"no device 0"}));
 }
 
+// Rows over one axis become columns over the other: no exchange does that, so the partitioner
+// warns.
+TEST_F(CompileForReal, WarningsOfThePartitionerAreInTheLog) {
+  constexpr const char* kExchange = R"(module @exchange {
+  sdy.mesh @mesh = <["a"=2, "b"=4]>
+  func.func public @main(%x: tensor<768x768xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>})
+      -> (tensor<768x768xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}]>}) {
+    %0 = stablehlo.sine %x : tensor<768x768xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"b"}, {}]> : tensor<768x768xf32>
+    %2 = sdy.sharding_constraint %1 <@mesh, [{}, {"a"}]> : tensor<768x768xf32>
+    %3 = stablehlo.cosine %2 : tensor<768x768xf32>
+    return %3 : tensor<768x768xf32>
+  }
+}
+)";
+  int tried = 0;
+  for (const char* target : {"cpu:8", "h100:8", "v5e:2x4"}) {
+    CompileRequest exchange = request(target, kExchange);
+    exchange.num_partitions = 8;
+    auto compiled = compile_for(exchange, options_);
+    if (!compiled.ok() && compiled.error().code() == ErrorCode::kNotFound) continue;
+    ASSERT_TRUE(compiled.ok()) << target << ": " << compiled.error().what();
+    EXPECT_NE(compiled->log.find("Involuntary full rematerialization"), std::string::npos)
+        << target << ": " << compiled->log;
+    ++tried;
+  }
+  if (tried == 0) GTEST_SKIP() << "no plugin";
+}
+
 TEST_F(CompileForReal, HostileModules) {
   struct Case {
     const char* module;

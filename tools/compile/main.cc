@@ -34,6 +34,8 @@ void set_environment(const std::string& folder) {
   ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
   // Warnings tell of shardings that the partitioner could only meet by replicating.
   ::setenv("TF_CPP_MIN_LOG_LEVEL", "1", 1);
+  ::setenv("TPU_STDERR_LOG_LEVEL", "1", 1);
+  ::setenv("TPU_MIN_LOG_LEVEL", "1", 1);
   ::setenv("TMPDIR", folder.c_str(), 1);  // the GPU's assembler leaves files when it is stopped
   rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
