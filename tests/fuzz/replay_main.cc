@@ -21,18 +21,22 @@ void run(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
 }
 
-/// Changes, inserts, removes or repeats a piece; now and then takes one from another input.
+/// Changes, inserts, overwrites, removes or repeats a piece; now and then takes one from another
+/// input.
 std::string mutate(const std::vector<std::string>& corpus, std::mt19937_64& random) {
   const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
   static const std::string kUseful = "0123456789-,:()[]{}\"=?abxz_ \n";
   std::string text = corpus[below(corpus.size())];
   for (std::size_t step = below(4) + 1; step > 0; --step) {
     const std::size_t at = below(text.size() + 1);
-    switch (below(5)) {
+    switch (below(6)) {
       case 0: text.insert(at, 1, kUseful[below(kUseful.size())]); break;
       case 1: text.erase(at, below(3) + 1); break;
       case 2: text.insert(at, text.substr(at, below(8) + 1)); break;
       case 3: text.insert(at, 1, static_cast<char>(below(256))); break;
+      case 4:  // in place, so that the lengths inside a binary message stay right
+        if (at < text.size()) text[at] = static_cast<char>(below(256));
+        break;
       default: text.insert(at, corpus[below(corpus.size())].substr(0, below(8) + 1)); break;
     }
   }

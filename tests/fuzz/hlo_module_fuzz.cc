@@ -1,0 +1,41 @@
+// Reading a compiled module, and everything that is computed from it, on any bytes.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "meshard/explain/collectives.h"
+#include "meshard/explain/estimate.h"
+#include "meshard/explain/largest_buffers.h"
+
+namespace meshard {
+namespace {
+
+void explain_bytes(std::string_view bytes) {
+  static const Mesh kMesh({{"data", 2}, {"model", 4}});
+  (void)largest_buffers(bytes, nullptr).ok();
+  Result<pjrt::HloModule> module = pjrt::HloModule::from_bytes(bytes);
+  if (!module.ok()) return;
+  ModuleIndex index(*module);
+  Result<Executions> executions = Executions::of(index);
+  if (!executions.ok()) return;
+  ModuleCost cost(*executions);
+  ProgramCost told = program_cost(cost);
+  if (told.total_flops() < 0 || told.memory_bytes < 0) std::abort();
+  (void)estimated_buffers(*executions, nullptr);
+  Result<std::vector<Collective>> collectives = find_collectives(*executions, kMesh, nullptr);
+  if (!collectives.ok()) return;
+  HardwareFigures figures = hardware_figures("v5e").value_or(HardwareFigures());
+  LinkModel links(figures, kMesh, std::nullopt);
+  Roofline roofline = roofline_of(told, *collectives, links);
+  if (!(roofline.seconds() >= 0)) std::abort();
+  (void)timeline_of(*executions, cost, *collectives, &links, nullptr);
+  (void)group_collectives(*collectives);
+}
+
+}  // namespace
+}  // namespace meshard
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  meshard::explain_bytes({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
