@@ -4,6 +4,7 @@
 #include "meshard/autodiff/grad.h"
 #include "meshard/explain/check_sharded.h"
 #include "meshard/explain/explain.h"
+#include "meshard/explain/predict.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/structure.h"

@@ -33,40 +33,6 @@ bool is_prefix(const AxisList& shorter, const AxisList& longer) {
   return true;
 }
 
-// Deals the axes of one dimension out to its factors, most significant first. False if they do not
-// fall on the factors, or only in parts where that is not allowed.
-bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactors& factors,
-               const AxisList& axes, bool may_cut, std::vector<AxisList>& by_factor) {
-  auto of = [&](std::size_t i) -> AxisList& {
-    return by_factor[static_cast<std::size_t>(factors[i])];
-  };
-  auto size_of = [&](std::size_t i) {
-    return rule.factors()[static_cast<std::size_t>(factors[i])].size;
-  };
-  std::size_t at = 0;
-  std::int64_t left = size_of(0);  // what the axes so far leave of the current factor
-  for (const AxisRef& axis : axes) {
-    std::int64_t pre = axis.is_whole() ? 1 : axis.pre_size, size = mesh.axis_size(axis);
-    if (size == 1) {
-      of(at).push_back(axis);
-      continue;
-    }
-    while (size > 1) {
-      while (left == 1 && at + 1 < factors.size()) left = size_of(++at);
-      std::int64_t taken = size;
-      if (at + 1 < factors.size()) {  // the last factor takes what comes, even if uneven
-        taken = std::gcd(size, left);
-        if (taken != size && (taken != left || !may_cut)) return false;
-      }
-      push_axis(mesh, of(at), {axis.name, pre, taken});
-      pre *= taken;
-      size /= taken;
-      left = left % taken == 0 ? left / taken : 1;
-    }
-  }
-  return true;
-}
-
 class Propagator {
  public:
   Propagator(const ShardingRule& rule, std::span<const Sharding> operands, Propagating how)
@@ -217,6 +183,38 @@ class Propagator {
 };
 
 }  // namespace
+
+bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactors& factors,
+               const AxisList& axes, bool may_cut, std::vector<AxisList>& by_factor) {
+  auto of = [&](std::size_t i) -> AxisList& {
+    return by_factor[static_cast<std::size_t>(factors[i])];
+  };
+  auto size_of = [&](std::size_t i) {
+    return rule.factors()[static_cast<std::size_t>(factors[i])].size;
+  };
+  std::size_t at = 0;
+  std::int64_t left = size_of(0);  // what the axes so far leave of the current factor
+  for (const AxisRef& axis : axes) {
+    std::int64_t pre = axis.is_whole() ? 1 : axis.pre_size, size = mesh.axis_size(axis);
+    if (size == 1) {
+      of(at).push_back(axis);
+      continue;
+    }
+    while (size > 1) {
+      while (left == 1 && at + 1 < factors.size()) left = size_of(++at);
+      std::int64_t taken = size;
+      if (at + 1 < factors.size()) {  // the last factor takes what comes, even if uneven
+        taken = std::gcd(size, left);
+        if (taken != size && (taken != left || !may_cut)) return false;
+      }
+      push_axis(mesh, of(at), {axis.name, pre, taken});
+      pre *= taken;
+      size /= taken;
+      left = left % taken == 0 ? left / taken : 1;
+    }
+  }
+  return true;
+}
 
 Propagation propagate(const ShardingRule& rule, std::span<const Sharding> operands,
                       Propagating how) {

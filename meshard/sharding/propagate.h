@@ -37,6 +37,13 @@ struct Propagation {
   bool ok() const { return !conflict; }
 };
 
+/// Deals the axes of one dimension out to its factors, the most significant first: appends to
+/// by_factor, which has an entry for each factor of the rule.
+/// @param may_cut whether an axis may be cut into sub-axes for two factors
+/// @return false if they do not fall on the factors, or only in parts where that is not allowed
+bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactors& factors,
+               const AxisList& axes, bool may_cut, std::vector<AxisList>& by_factor);
+
 /// Shardings of the results of an op with this rule whose operands are sharded so, without any
 /// reshard.
 ///
