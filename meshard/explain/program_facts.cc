@@ -47,8 +47,7 @@ std::optional<IntVector> outer_shape(const std::vector<MeshAxis>& axes, std::int
 
 // The mesh along the torus, or none if there is no such order.
 std::optional<Mesh> torus_order(const std::vector<MeshAxis>& axes, const Topology& topology) {
-  std::int64_t slices =
-      static_cast<std::int64_t>(granules_of(topology, Granule::kSlice).size());
+  std::int64_t slices = static_cast<std::int64_t>(granules_of(topology, Granule::kSlice).size());
   std::optional<IntVector> outer = outer_shape(axes, slices);
   if (!outer || !topology.has_coords()) return std::nullopt;
   IntVector inner;
@@ -145,8 +144,8 @@ class ModuleFactsReader {
     facts_.program.name = module_.name.empty() ? "main" : module_.name;
     facts_.target = target_;
     MESHARD_RETURN_IF_ERROR(find_mesh());
-    MESHARD_RETURN_IF_ERROR(add_values(module_.arguments, "argument", facts_.program.arguments,
-                                       facts_.argument_names));
+    MESHARD_RETURN_IF_ERROR(
+        add_values(module_.arguments, "argument", facts_.program.arguments, facts_.argument_names));
     MESHARD_RETURN_IF_ERROR(
         add_values(module_.results, "result", facts_.program.results, facts_.result_names));
     for (const stablehlo::ModuleValue& value : module_.arguments)
@@ -181,7 +180,8 @@ class ModuleFactsReader {
 
   Result<void> find_mesh() {
     std::int64_t count = partitions();
-    if (count < 1 || count > (1 << 24)) return invalid(cat("the module is for ", count, " devices"));
+    if (count < 1 || count > (1 << 24))
+      return invalid(cat("the module is for ", count, " devices"));
     std::vector<MeshAxis> axes = layout_.axes;
     const stablehlo::ModuleMesh* own = axes.empty() ? own_mesh(count) : nullptr;
     if (own)
@@ -196,11 +196,9 @@ class ModuleFactsReader {
       return invalid(cat("the module is for ", count, " devices, and the mesh ", axes_text(axes),
                          " has ", size_of(axes)));
     if (count != target_.size() && !layout_.part_of_target)
-      return invalid(cat("the module is for ", count, " devices, and ", target_.name(), " has ",
-                         target_.size(),
-                         count < target_.size()
-                             ? "; to use a part of them, ask for it (--devices)"
-                             : ""));
+      return invalid(cat(
+          "the module is for ", count, " devices, and ", target_.name(), " has ", target_.size(),
+          count < target_.size() ? "; to use a part of them, ask for it (--devices)" : ""));
     if (count == 1 && axes.empty()) return {};
     MESHARD_ASSIGN_OR_RETURN(facts_.program.mesh,
                              mesh_on_target(std::move(axes), target_, layout_.order, count));
@@ -236,8 +234,7 @@ class ModuleFactsReader {
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::string replaced;
       Result<TensorType> type = tensor_type(values[i].type, replaced);
-      if (!type.ok())
-        return type.error().with_note(cat("of ", role, " ", i, " ", values[i].name));
+      if (!type.ok()) return type.error().with_note(cat("of ", role, " ", i, " ", values[i].name));
       if (!replaced.empty())
         facts_.notes.push_back(
             cat(role, " ", i, " has elements of type ", replaced, ", shown as ", type->dtype));
@@ -265,6 +262,16 @@ class ModuleFactsReader {
 };
 
 }  // namespace
+
+void describe_graph(const Graph& graph, const std::vector<std::string>& parameter_names,
+                    const std::vector<std::uint32_t>& donated, ProgramFacts& facts) {
+  facts.graph = graph;
+  facts.num_captured = graph.captured().size();
+  facts.argument_names = parameter_names;
+  facts.donated.assign(graph.parameters().size(), false);
+  for (std::uint32_t parameter : donated)
+    if (parameter < facts.donated.size()) facts.donated[parameter] = true;
+}
 
 Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, DeviceOrder order,
                             std::optional<std::int64_t> devices) {

@@ -30,6 +30,10 @@ struct ProgramFacts {
   std::vector<std::string> notes = {};
 };
 
+/// Enters a recorded program: its graph, the names of its parameters and which are donated.
+void describe_graph(const Graph& graph, const std::vector<std::string>& parameter_names,
+                    const std::vector<std::uint32_t>& donated, ProgramFacts& facts);
+
 /// The order in which a mesh's positions take a target's devices.
 enum class DeviceOrder {
   kTorus,  ///< as JAX 0.10 lays a mesh of this shape: along the torus, the first axes over slices

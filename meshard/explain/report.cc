@@ -11,6 +11,11 @@ namespace meshard {
 ProgramReport::ProgramReport(Parts parts)
     : parts_(std::move(parts)), groups_(group_collectives(parts_.collectives)) {}
 
+bool ProgramReport::fits() const {
+  if (!parts_.out_of_memory.empty()) return false;
+  return !parts_.memory || parts_.memory->spare().value_or(0) >= 0;
+}
+
 std::vector<Collective> ProgramReport::collectives(CollectiveKind kind) const {
   std::vector<Collective> found;
   std::copy_if(parts_.collectives.begin(), parts_.collectives.end(), std::back_inserter(found),

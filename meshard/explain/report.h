@@ -69,6 +69,9 @@ class ProgramReport {
     std::vector<TimelineEntry> timeline = {};
     /// What a reader must know to read the rest right: rewritings by the compiler, what is missing.
     std::vector<std::string> notes = {};
+    /// The compiler's words if it refused the program for lack of memory: then there is no compiled
+    /// program, and what is told of it is what it was given. Empty: it compiled.
+    std::string out_of_memory = {};
   };
   explicit ProgramReport(Parts parts);
 
@@ -79,6 +82,9 @@ class ProgramReport {
   std::size_t num_captured() const { return parts_.num_captured; }
   const std::vector<ValuePlacement>& results() const { return parts_.results; }
   const std::optional<MemoryUse>& memory() const { return parts_.memory; }
+  /// False if the compiler refused the program for lack of memory, or it needs more than the device
+  /// has.
+  bool fits() const;
   /// All of it.
   const Parts& parts() const { return parts_; }
 

@@ -18,7 +18,8 @@ namespace meshard {
 /// (StoragePtr); its contents never change, but a donation may end its life early.
 class Storage {
  public:
-  enum class Kind : std::uint8_t { kHost, kDevice };
+  /// kAbstract: nowhere, a value that has a type and a sharding only.
+  enum class Kind : std::uint8_t { kHost, kDevice, kAbstract };
 
   virtual ~Storage() = default;
   Storage(const Storage&) = delete;

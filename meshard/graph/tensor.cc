@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
@@ -65,6 +66,7 @@ std::string Tensor::to_string() const {
   if (!value_) return "tensor without a value";
   if (const ManualAxes* manual = manual_axes(value_)) return cat(value_.type(), " (", *manual, ")");
   if (!value_.storage() && value_->trace() != 0) return cat(value_.type(), " (traced)");
+  if (is_abstract(*this)) return cat(value_.type(), " (abstract)");
   return to_host().to_string();
 }
 

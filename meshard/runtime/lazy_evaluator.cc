@@ -59,7 +59,8 @@ class JitProgram final : public CompiledProgram {
   JitProgram(std::shared_ptr<const LoadedProgram> loaded, Program program)
       : program_(std::move(loaded)),
         graph_(std::move(program.graph)),
-        names_(std::move(program.parameter_names)) {
+        names_(std::move(program.parameter_names)),
+        donated_(std::move(program.donated)) {
     for (const Value& value : graph_.captured()) captured_.emplace_back(value);
   }
 
@@ -74,12 +75,13 @@ class JitProgram final : public CompiledProgram {
     const auto& sharding = program_->shardings().arguments[i];
     return sharding ? &*sharding : nullptr;
   }
-  ProgramView view() const { return {*program_, graph_}; }
+  ProgramView view() const { return {*program_, graph_, names_, donated_}; }
 
  private:
   std::shared_ptr<const LoadedProgram> program_;
   Graph graph_;
   std::vector<std::string> names_;
+  std::vector<std::uint32_t> donated_;
   std::vector<Tensor> captured_;
 };
 
@@ -161,7 +163,7 @@ Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, Source
   const Sharding* present = storage->sharding();
   if (present && *present == sharding)
     return is_unannotated(value) ? make_array(value.type(), storage, where) : Tensor(value);
-  if (storage->kind() == Storage::Kind::kHost) {
+  if (storage->kind() != Storage::Kind::kDevice) {  // an abstract value says that it has none
     HostArray array = storage->to_host(where);
     return make_array(value.type(), meshard::place(runtime_client(where), array, sharding, where),
                       where);

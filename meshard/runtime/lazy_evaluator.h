@@ -33,6 +33,9 @@ class LazyEvaluator final : public Evaluator {
 struct ProgramView {
   const LoadedProgram& program;
   const Graph& graph;
+  /// What messages call the parameters; as many as there are, or none.
+  const std::vector<std::string>& parameter_names;
+  const std::vector<std::uint32_t>& donated;
 };
 ProgramView view_of(const CompiledProgram& program);
 

@@ -42,7 +42,17 @@ std::optional<MemoryShortage> memory_shortage(std::string_view message) {
     auto available = read_amount(rest);
     if (available && rest.starts_with(" hbm")) return MemoryShortage{*needed, *available};
   }
-  return std::nullopt;
+  constexpr std::string_view kTemporaries = "memory required for HLO temporaries (";
+  constexpr std::string_view kAvailable = ") exceeds available HBM (";
+  std::size_t at = message.find(kTemporaries);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = message.substr(at + kTemporaries.size());
+  auto needed = read_amount(rest);
+  if (!needed || !rest.starts_with(kAvailable)) return std::nullopt;
+  rest.remove_prefix(kAvailable.size());
+  auto available = read_amount(rest);
+  if (!available || !rest.starts_with(")")) return std::nullopt;
+  return MemoryShortage{*needed, *available, /*temporaries_only=*/true};
 }
 
 }  // namespace meshard

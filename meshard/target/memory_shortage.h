@@ -10,6 +10,8 @@ namespace meshard {
 struct MemoryShortage {
   std::int64_t needed = 0;
   std::int64_t available = 0;
+  /// `needed` counts temporaries alone; arguments and results come on top.
+  bool temporaries_only = false;
   friend bool operator==(const MemoryShortage&, const MemoryShortage&) = default;
 };
 
@@ -17,7 +19,8 @@ struct MemoryShortage {
 bool says_out_of_memory(std::string_view message);
 
 /// The numbers in libtpu's message `Ran out of memory in memory space hbm. Used 17.39G of 15.75G
-/// hbm.`, which are rounded to two digits (K, M, G: 2^10, 2^20, 2^30). None: no such numbers.
+/// hbm.` or `the total memory required for HLO temporaries (16.23G) exceeds available HBM
+/// (15.75G)`, which are rounded to two digits (K, M, G: 2^10, 2^20, 2^30). None: no such numbers.
 std::optional<MemoryShortage> memory_shortage(std::string_view message);
 
 }  // namespace meshard

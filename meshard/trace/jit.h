@@ -49,6 +49,26 @@ Traced<T> replaced(const T& argument, std::span<const Tensor> parameters, std::s
 }
 
 template <class T>
+std::size_t count_leaves(const T& argument) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return 1;
+  else
+    return structure::tensors(argument).size();
+}
+
+/// The names of an argument's tensors: `argument 0.w`.
+template <class T>
+void append_paths(const T& argument, std::size_t position, std::vector<std::string>& paths) {
+  structure::for_each(
+      argument,
+      [&](const auto& leaf, const std::string& path) {
+        using Plain = std::remove_cvref_t<decltype(leaf)>;
+        if constexpr (structure::Leaf<Plain> || std::is_arithmetic_v<T>) paths.push_back(path);
+      },
+      cat("argument ", position));
+}
+
+template <class T>
 void append_static(std::string& out, const T& value) {
   if constexpr (std::is_arithmetic_v<T>)
     out.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -101,6 +121,7 @@ class Jit {
   }
 
   JitStats stats() const { return cache_->stats(); }
+  const JitOptions& options() const { return cache_->options(); }
   /// The compiled programs, oldest first: for explain().
   std::vector<std::shared_ptr<CompiledProgram>> programs() const { return cache_->programs(); }
 
@@ -162,33 +183,13 @@ class Jit {
           .evaluate(std::span<const Value>(pending.data(), pending.size()), cache_->where());
   }
 
-  template <class T>
-  static std::size_t count_leaves(const T& argument) {
-    if constexpr (std::is_arithmetic_v<T>)
-      return 1;
-    else
-      return structure::tensors(argument).size();
-  }
-
-  template <class T>
-  static void append_paths(const T& argument, std::size_t position,
-                           std::vector<std::string>& paths) {
-    structure::for_each(
-        argument,
-        [&](const auto& leaf, const std::string& path) {
-          using Plain = std::remove_cvref_t<decltype(leaf)>;
-          if constexpr (structure::Leaf<Plain> || std::is_arithmetic_v<T>) paths.push_back(path);
-        },
-        cat("argument ", position));
-  }
-
   template <class Result, class... Arguments>
   const internal::JitEntry& trace(const internal::JitCall& call,
                                   const Arguments&... arguments) const {
     auto path = [&](std::size_t i) {
       std::vector<std::string> paths;
       std::size_t position = 0;
-      (append_paths(arguments, position++, paths), ...);
+      (internal::append_paths(arguments, position++, paths), ...);
       return i < paths.size() ? paths[i] : cat("tensor ", i);
     };
     auto tracer = [&]([[maybe_unused]] std::span<const Tensor> parameters,
@@ -203,7 +204,7 @@ class Jit {
           structure::with_tensors(std::move(result), std::vector<Tensor>(tensors.size())));
       return tensors;
     };
-    return cache_->find_or_trace(call, {count_leaves(arguments)...}, path, tracer);
+    return cache_->find_or_trace(call, {internal::count_leaves(arguments)...}, path, tracer);
   }
 
   std::shared_ptr<const F> function_;

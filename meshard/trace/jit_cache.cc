@@ -43,6 +43,45 @@ const JitEntry* JitCache::find(const JitCall& call) {
   return find_locked(call);
 }
 
+Graph trace_function(
+    std::span<const Tensor* const> arguments,
+    const std::function<std::vector<Tensor>(std::span<const Tensor> parameters)>& tracer,
+    SourceLocation where) {
+  TraceScope scope;
+  std::vector<Tensor> parameters;
+  std::vector<Value> parameter_values, result_values;
+  for (const Tensor* argument : arguments) {
+    const Sharding* sharding = leaf_sharding(argument->value());
+    parameters.push_back(make_parameter(argument->value().type(),
+                                        sharding ? std::optional(*sharding) : std::nullopt,
+                                        argument->value()->where()));
+    parameter_values.push_back(parameters.back().value());
+  }
+  std::vector<Tensor> results = tracer(parameters);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].defined())
+      throw_invalid(where, "[jit] tensor ", i, " of the function's result has no value");
+    result_values.push_back(results[i].value());
+  }
+  return Graph::build(parameter_values, result_values, scope.trace());
+}
+
+std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& donate,
+                                              const std::vector<std::size_t>& leaves,
+                                              SourceLocation where) {
+  std::vector<std::uint32_t> donated;
+  for (std::size_t position : donate) {
+    if (position >= leaves.size())
+      throw_invalid(where, "[jit] argument ", position, " is to be donated, the function has ",
+                    leaves.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < position; ++i) first += leaves[i];
+    for (std::size_t i = 0; i < leaves[position]; ++i)
+      donated.push_back(static_cast<std::uint32_t>(first + i));
+  }
+  return donated;
+}
+
 const JitEntry& JitCache::find_or_trace(const JitCall& call, const std::vector<std::size_t>& leaves,
                                         const std::function<std::string(std::size_t)>& path,
                                         const Tracer& tracer) {
@@ -55,36 +94,16 @@ const JitEntry& JitCache::find_or_trace(const JitCall& call, const std::vector<s
   entry->statics = call.statics;
   Program program;
   program.name = options_.name;
-  {
-    TraceScope scope;
-    std::vector<Tensor> parameters;
-    std::vector<Value> parameter_values, result_values;
-    for (const Tensor* argument : call.tensors) {
-      const Sharding* sharding = leaf_sharding(argument->value());
-      entry->argument_types.push_back(argument->value().type());
-      entry->asked.push_back(sharding ? std::optional(*sharding) : std::nullopt);
-      parameters.push_back(make_parameter(entry->argument_types.back(), entry->asked.back(),
-                                          argument->value()->where()));
-      parameter_values.push_back(parameters.back().value());
-    }
-    std::vector<Tensor> results = tracer(parameters, *entry);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (!results[i].defined())
-        throw_invalid(where_, "[jit] tensor ", i, " of the function's result has no value");
-      result_values.push_back(results[i].value());
-    }
-    entry->num_results = results.size();
-    program.graph = Graph::build(parameter_values, result_values, scope.trace());
+  for (const Tensor* argument : call.tensors) {
+    const Sharding* sharding = leaf_sharding(argument->value());
+    entry->argument_types.push_back(argument->value().type());
+    entry->asked.push_back(sharding ? std::optional(*sharding) : std::nullopt);
   }
-  for (std::size_t position : options_.donate) {
-    if (position >= leaves.size())
-      throw_invalid(where_, "[jit] argument ", position, " is to be donated, the function has ",
-                    leaves.size());
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < position; ++i) first += leaves[i];
-    for (std::size_t i = 0; i < leaves[position]; ++i)
-      program.donated.push_back(static_cast<std::uint32_t>(first + i));
-  }
+  program.graph = trace_function(
+      std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
+      [&](std::span<const Tensor> parameters) { return tracer(parameters, *entry); }, where_);
+  entry->num_results = program.graph.results().size();
+  program.donated = donated_parameters(options_.donate, leaves, where_);
   for (std::size_t i = 0; i < call.tensors.size(); ++i) program.parameter_names.push_back(path(i));
   entry->graph = program.graph;
   entry->program = evaluator(where_).compile(std::move(program), where_);

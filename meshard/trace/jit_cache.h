@@ -60,6 +60,21 @@ class JitEntry {
   bool matches(const JitCall& call) const;
 };
 
+/// Records a function: fresh parameters with the types and shardings of `arguments`, and what
+/// `tracer` makes of them.
+/// @error a result has no value; what the function throws.
+Graph trace_function(
+    std::span<const Tensor* const> arguments,
+    const std::function<std::vector<Tensor>(std::span<const Tensor> parameters)>& tracer,
+    SourceLocation where);
+
+/// The numbers of the parameters that belong to the donated arguments; argument `i` owns
+/// `leaves[i]` of them.
+/// @error invalid argument: there is no such argument.
+std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& donate,
+                                              const std::vector<std::size_t>& leaves,
+                                              SourceLocation where);
+
 /// The programs of one jitted function. Locked; a signature is traced once even if two threads ask.
 class JitCache {
  public:
@@ -83,6 +98,7 @@ class JitCache {
   /// All programs, oldest first.
   std::vector<std::shared_ptr<CompiledProgram>> programs() const;
   SourceLocation where() const { return where_; }
+  const JitOptions& options() const { return options_; }
 
  private:
   const JitEntry* find_locked(const JitCall& call) const;

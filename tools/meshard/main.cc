@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = 0;
   meshard::tool::add_doctor(app, exit_code);
+  meshard::tool::add_explain(app, exit_code);
   meshard::tool::add_fetch(app, exit_code);
   meshard::tool::add_layout(app, exit_code);
   meshard::tool::add_mesh(app, exit_code);

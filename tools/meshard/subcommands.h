@@ -9,6 +9,7 @@ class App;
 namespace meshard::tool {
 
 void add_doctor(CLI::App& app, int& exit_code);
+void add_explain(CLI::App& app, int& exit_code);
 void add_fetch(CLI::App& app, int& exit_code);
 void add_layout(CLI::App& app, int& exit_code);
 void add_mesh(CLI::App& app, int& exit_code);

@@ -1,5 +1,6 @@
 #include "meshard/ops/composite/mark_sharding.h"
 
+#include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
 #include "meshard/mesh/global_mesh.h"
@@ -11,6 +12,7 @@ namespace {
 
 Tensor mark(const Tensor& x, const Sharding& sharding, SourceLocation where) {
   if (x.sharding() == sharding) return x;
+  if (!only_recording() && is_abstract(x)) return abstract_tensor(x.type(), sharding, where);
   if (!only_recording() && x.value().storage())
     return evaluator(where).place(x.value(), sharding, where);
   return sharding_constraint(In(x, where), sharding);

@@ -1,0 +1,68 @@
+#include "meshard/explain/explain_for.h"
+
+#include <unordered_set>
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/report_of.h"
+#include "meshard/lowering/lower.h"
+
+namespace meshard {
+namespace {
+
+// Compiles the text or bytes and reports; also a program that does not fit.
+Result<ProgramReport> explain_compiled(
+    std::string module, const Target& target, const ProgramFacts& facts, bool use_shardy,
+    const std::map<std::string, pjrt::CompileOptions::Override>& overrides,
+    const CompileForOptions& options) {
+  CompileRequest request{.module = std::move(module),
+                         .target = target,
+                         .num_partitions = static_cast<int>(facts.program.num_partitions()),
+                         .use_shardy = use_shardy,
+                         .overrides = overrides};
+  if (facts.program.mesh)
+    for (std::int64_t id : facts.program.mesh->device_ids())
+      request.device_ids.push_back(static_cast<int>(id));
+  Result<Compiled> compiled = compile_for(request, options);
+  if (!compiled.ok()) {
+    if (compiled.error().code() == ErrorCode::kResourceExhausted)
+      return report_of_refused(compiled.error(), facts);
+    return compiled.error();
+  }
+  return report_of(*compiled, facts);
+}
+
+void check_devices(const Mesh& mesh, const Target& target, SourceLocation where) {
+  std::unordered_set<std::int64_t> ids;
+  for (const DeviceAttributes& device : target.topology().devices()) ids.insert(device.id);
+  for (std::int64_t id : mesh.device_ids())
+    if (!ids.contains(id))
+      throw_invalid(where, "[explain] device ", id, " of ", mesh, " is none of ", target.name(),
+                    ": make the mesh with torus_mesh(target.topology(), ...) or over its ids");
+}
+
+}  // namespace
+
+Result<ProgramReport> explain_module(std::string_view module, const Target& target,
+                                     const ExplainModuleOptions& options) {
+  MESHARD_ASSIGN_OR_RETURN(stablehlo::ModuleFacts read, stablehlo::read_module(module));
+  MESHARD_ASSIGN_OR_RETURN(ProgramFacts facts, facts_of_module(read, target, options.layout));
+  bool use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings);
+  return explain_compiled(std::string(module), target, facts, use_shardy, options.overrides,
+                          options.compile);
+}
+
+ProgramReport internal::explain_traced(const Target& target, TracedProgram traced,
+                                       const ExplainForOptions& options) {
+  ProgramFacts facts;
+  facts.program = lower(traced.program);
+  facts.target = target;
+  describe_graph(traced.program.graph, traced.program.parameter_names, traced.program.donated,
+                 facts);
+  if (facts.program.mesh) check_devices(*facts.program.mesh, target, traced.where);
+  Result<ProgramReport> report = explain_compiled(
+      facts.program.text, target, facts, /*use_shardy=*/true, options.overrides, options.compile);
+  if (!report.ok()) throw report.error().at(traced.where);
+  return *std::move(report);
+}
+
+}  // namespace meshard

@@ -1,0 +1,286 @@
+#include "meshard/explain/report_of.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/byte_text.h"
+#include "meshard/explain/collectives.h"
+#include "meshard/explain/intermediates.h"
+#include "meshard/explain/reshards.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/pjrt/hlo_module.h"
+#include "meshard/target/memory_shortage.h"
+
+namespace meshard {
+namespace {
+
+bool gives_shards(const Sharding& sharding, const TensorType& padded, const pjrt::HloShape* shape) {
+  if (!shape) return true;
+  IntVector shard = sharding.shard_shape(padded.shape);
+  return std::equal(shard.begin(), shard.end(), shape->dimensions.begin(), shape->dimensions.end());
+}
+
+TensorType padded_by(const Sharding& sharding, const TensorType& type) {
+  Dimensions sizes;
+  for (std::int64_t size : sharding.padded_shape(type.shape)) sizes.push_back(size);
+  return {type.dtype, Shape(std::move(sizes))};
+}
+
+// One sharding for each value, from the module or from the plugin's extension.
+std::vector<std::optional<pjrt::OpSharding>> shardings_of_values(
+    const std::vector<pjrt::OpSharding>& in_module, const std::vector<std::string>& in_extension,
+    std::size_t count) {
+  std::vector<std::optional<pjrt::OpSharding>> found(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i < in_module.size()) {
+      found[i] = in_module[i];
+    } else if (i < in_extension.size()) {
+      Result<pjrt::OpSharding> read = pjrt::OpSharding::from_bytes(in_extension[i]);
+      if (read.ok()) found[i] = *std::move(read);
+    }
+  }
+  return found;
+}
+
+std::vector<pjrt::OpSharding> output_shardings(const pjrt::HloModule& module, std::size_t count) {
+  if (!module.output_sharding) return {};
+  const pjrt::OpSharding& output = *module.output_sharding;
+  if (output.kind == pjrt::OpSharding::Kind::kTuple && !output.named) return output.tuple;
+  std::vector<pjrt::OpSharding> all;
+  if (output.named && !output.named->tuple.empty()) {
+    for (const pjrt::HloNamedSharding& part : output.named->tuple) {
+      all.emplace_back();
+      all.back().named = part;
+    }
+    return all;
+  }
+  all.assign(count, output);
+  return all;
+}
+
+class ReportMaker {
+ public:
+  ReportMaker(const Compiled& compiled, const ProgramFacts& facts)
+      : compiled_(compiled), facts_(facts) {}
+
+  Result<ProgramReport> make(const ChosenShardings* chosen) {
+    MESHARD_ASSIGN_OR_RETURN(module_, pjrt::HloModule::from_bytes(compiled_.optimized_program));
+    parts_.name = module_.name.empty() ? facts_.program.name : module_.name;
+    describe_program(facts_, parts_);
+    parts_.target.compiler = compiled_.platform_version;
+    parts_.target.compile_seconds = compiled_.from_cache ? 0 : compiled_.compile_seconds;
+    place_boundary(chosen);
+    const std::optional<Graph>& graph = facts_.graph;
+    MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(module_, facts_.program.mesh,
+                                                                  graph ? &*graph : nullptr));
+    read_propagated();
+    read_memory();
+    add_notes();
+    return ProgramReport(std::move(parts_));
+  }
+
+  // What is known without a compiler.
+  static void describe_program(const ProgramFacts& facts, ProgramReport::Parts& parts) {
+    parts.mesh = facts.program.mesh;
+    parts.num_captured = facts.num_captured;
+    parts.notes = facts.notes;
+    if (facts.target) {
+      parts.target.name = facts.target->name();
+      parts.target.device_kind = facts.target->topology().kind();
+      parts.target.devices = facts.target->size();
+      parts.topology = facts.target->topology();
+    }
+  }
+
+  static std::string name_at(const std::vector<std::string>& names, std::size_t i) {
+    return i < names.size() ? names[i] : std::string();
+  }
+
+  static void add_places(const ProgramFacts& facts, ProgramReport::Parts& parts) {
+    for (std::size_t i = 0; i < parts.arguments.size(); ++i) {
+      parts.arguments[i].donated = i < facts.donated.size() && facts.donated[i];
+      if (facts.graph)
+        parts.arguments[i].place = facts.graph->source(static_cast<std::uint32_t>(i)).to_string();
+    }
+    if (!facts.graph) return;
+    for (std::size_t i = 0; i < parts.results.size() && i < facts.graph->results().size(); ++i)
+      parts.results[i].place = facts.graph->results()[i]->where().to_string();
+  }
+
+ private:
+  void place_boundary(const ChosenShardings* chosen) {
+    std::vector<const pjrt::HloShape*> arguments, results;
+    for (const pjrt::HloShape& shape : module_.parameters) arguments.push_back(&shape);
+    if (module_.result.is_tuple)
+      for (const pjrt::HloShape& shape : module_.result.tuple) results.push_back(&shape);
+    else
+      results.push_back(&module_.result);
+    place(facts_.program.arguments, arguments, module_.parameter_shardings,
+          compiled_.parameter_shardings, chosen ? &chosen->arguments : nullptr,
+          facts_.argument_names, parts_.arguments);
+    place(facts_.program.results, results, output_shardings(module_, results.size()),
+          compiled_.output_shardings, chosen ? &chosen->results : nullptr, facts_.result_names,
+          parts_.results);
+    add_places(facts_, parts_);
+    for (const pjrt::HloAlias& alias : module_.aliases)
+      if (alias.parameter >= 0 &&
+          alias.parameter < static_cast<std::int64_t>(parts_.arguments.size()))
+        parts_.arguments[static_cast<std::size_t>(alias.parameter)].donated = true;
+  }
+
+  void place(const std::vector<LoweredValue>& values,
+             const std::vector<const pjrt::HloShape*>& shapes,
+             const std::vector<pjrt::OpSharding>& in_module,
+             const std::vector<std::string>& in_extension,
+             const std::vector<std::optional<Sharding>>* chosen,
+             const std::vector<std::string>& names, std::vector<ValuePlacement>& to) {
+    auto shardings = shardings_of_values(in_module, in_extension, values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (chosen) {
+        to.push_back({.name = name_at(names, i),
+                      .type = values[i].type,
+                      .padded = values[i].padded,
+                      .sharding = (*chosen)[i],
+                      .chosen_by_compiler = (*chosen)[i].has_value() && !values[i].is_exact()});
+      } else {
+        to.push_back(placement_of(values[i], i < shapes.size() ? shapes[i] : nullptr,
+                                  shardings[i] ? &*shardings[i] : nullptr, facts_.program,
+                                  name_at(names, i), parts_.notes));
+      }
+    }
+  }
+
+  void read_propagated() {
+    std::optional<pjrt::HloModule> propagated;
+    if (!compiled_.propagated_program.empty()) {
+      Result<pjrt::HloModule> read = pjrt::HloModule::from_bytes(compiled_.propagated_program);
+      if (read.ok()) propagated = *std::move(read);
+    }
+    if (propagated) {
+      parts_.intermediates = find_intermediates(*propagated, facts_);
+    } else if (facts_.program.mesh && facts_.target) {
+      parts_.notes.push_back(
+          "the compiler wrote no module after sharding propagation: intermediate values are not "
+          "told");
+    }
+    parts_.reshards =
+        find_reshards(module_, parts_.collectives, propagated ? &*propagated : nullptr, facts_);
+    for (Reshard& remade : rematerializations_in_log(compiled_.log))
+      parts_.reshards.push_back(std::move(remade));
+  }
+
+  void read_memory() {
+    if (!compiled_.memory) {
+      parts_.notes.push_back("the compiler did not count the program's memory");
+      return;
+    }
+    const pjrt::CompiledMemoryStats& stats = *compiled_.memory;
+    parts_.memory = MemoryUse{.arguments = stats.arguments,
+                              .outputs = stats.outputs,
+                              .aliased = stats.aliases,
+                              .temporaries = stats.temporaries,
+                              .code = stats.generated_code,
+                              .peak = stats.peak};
+  }
+
+  void add_notes() {
+    std::size_t windowed = 0, across = 0;
+    for (const Collective& one : parts_.collectives) {
+      windowed += one.form == CollectiveForm::kWindowedEinsum;
+      across += one.form == CollectiveForm::kAcrossSlices;
+    }
+    if (windowed > 0)
+      parts_.notes.push_back(cat(windowed,
+                                 " permutations are steps of gathers or scatters that the compiler "
+                                 "overlaps with matrix products (windowed einsum)"));
+    if (across > 0)
+      parts_.notes.push_back(
+          cat(across, " sends and receives are parts of collectives that leave a slice"));
+  }
+
+  const Compiled& compiled_;
+  const ProgramFacts& facts_;
+  pjrt::HloModule module_;
+  ProgramReport::Parts parts_;
+};
+
+}  // namespace
+
+ValuePlacement placement_of(const LoweredValue& asked, const pjrt::HloShape* shape,
+                            const pjrt::OpSharding* compiled, const LoweredModule& program,
+                            std::string name, std::vector<std::string>& notes) {
+  ValuePlacement placed{.name = std::move(name),
+                        .type = asked.type,
+                        .padded = asked.padded,
+                        .sharding = std::nullopt};
+  if (!program.mesh) return placed;
+  std::size_t rank = static_cast<std::size_t>(asked.type.rank());
+  const auto use = [&](const Sharding& sharding) {
+    TensorType padded = padded_by(sharding, asked.type);
+    if (!gives_shards(sharding, padded, shape)) return false;
+    placed.padded = std::move(padded);
+    placed.sharding = sharding;
+    return true;
+  };
+  // What was asked for counts if the shards agree: the compiler may write it over other axes of the
+  // same sizes.
+  if (asked.is_exact() && use(*asked.sharding)) return placed;
+  placed.chosen_by_compiler = true;
+  if (compiled) {
+    Result<Sharding> read = sharding_of(*compiled, program, rank);
+    if (read.ok() && use(*read)) {
+      if (asked.is_exact())
+        notes.push_back(cat(placed.name.empty() ? "a value" : placed.name, " ", asked.type,
+                            ": the compiler does not keep the sharding ", asked.sharding->spec(),
+                            " that the module asks for, and uses ", placed.sharding->spec()));
+      return placed;
+    }
+  }
+  if (use(Sharding::replicated(*program.mesh, rank))) return placed;
+  notes.push_back(cat(placed.name.empty() ? "a value" : placed.name, " ", asked.type,
+                      ": its sharding is not known"));
+  return placed;
+}
+
+Result<ProgramReport> report_of(const Compiled& compiled, const ProgramFacts& facts,
+                                const ChosenShardings* chosen) {
+  try {
+    return ReportMaker(compiled, facts).make(chosen);
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+ProgramReport report_of_refused(const Error& error, const ProgramFacts& facts) {
+  ProgramReport::Parts parts;
+  parts.name = facts.program.name;
+  ReportMaker::describe_program(facts, parts);
+  MemoryUse memory;
+  const auto place = [&](const std::vector<LoweredValue>& values,
+                         const std::vector<std::string>& names, std::vector<ValuePlacement>& to,
+                         std::int64_t& bytes) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      to.push_back(placement_of(values[i], nullptr, nullptr, facts.program,
+                                ReportMaker::name_at(names, i), parts.notes));
+      bytes += to.back().shard().bytes();
+    }
+  };
+  place(facts.program.arguments, facts.argument_names, parts.arguments, memory.arguments);
+  place(facts.program.results, facts.result_names, parts.results, memory.outputs);
+  ReportMaker::add_places(facts, parts);
+  for (const ValuePlacement& argument : parts.arguments)
+    if (argument.donated) memory.aliased += argument.shard().bytes();
+  memory.aliased = std::min(memory.aliased, memory.outputs);
+  if (std::optional<MemoryShortage> shortage = memory_shortage(error.message())) {
+    memory.capacity = shortage->available;
+    std::int64_t boundary = memory.arguments + memory.outputs - memory.aliased;
+    memory.temporaries = shortage->temporaries_only
+                             ? shortage->needed
+                             : std::max<std::int64_t>(0, shortage->needed - boundary);
+  }
+  parts.memory = memory;
+  parts.out_of_memory = error.message();
+  return ProgramReport(std::move(parts));
+}
+
+}  // namespace meshard

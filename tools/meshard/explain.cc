@@ -1,0 +1,176 @@
+// meshard explain: what becomes of a StableHLO file on hardware that is not here.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "meshard/explain/explain_for.h"
+#include "meshard/report/expect.h"
+#include "meshard/report/json.h"
+#include "tools/meshard/mesh_steps.h"
+#include "tools/meshard/subcommands.h"
+#include "tools/meshard/write_file.h"
+
+namespace meshard::tool {
+namespace {
+
+// Exit codes: the program is not what was asked for; there is no report.
+constexpr int kNotMet = 1, kNoReport = 2;
+
+struct ExplainArguments {
+  std::string file, topology, mesh, order = "default", json, partitioner, plugin, cache;
+  std::vector<std::string> expect, options;
+  std::int64_t partitions = 0, time_limit = 0;
+  std::size_t lines = 12;
+  bool part = false, no_cache = false, must_fit = false, picture = false, quiet = false;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorCode::kNotFound, "cannot read " + path);
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) throw Error(ErrorCode::kUnavailable, "cannot read " + path);
+  return bytes;
+}
+
+// `name=value`: true, false, a whole number, or text.
+std::pair<std::string, pjrt::CompileOptions::Override> override_in(const std::string& text) {
+  std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw Error(ErrorCode::kInvalidArgument, "--option " + text + ": expected NAME=VALUE");
+  std::string name = text.substr(0, equals), value = text.substr(equals + 1);
+  if (value == "true" || value == "false") return {name, value == "true"};
+  std::size_t read = 0;
+  try {
+    std::int64_t number = std::stoll(value, &read);
+    if (read == value.size()) return {name, number};
+  } catch (const std::exception&) {
+    // Not a number.
+  }
+  return {name, value};
+}
+
+// One line of the terminal that is written over again.
+class Progress {
+ public:
+  explicit Progress(bool quiet) : shown_(!quiet && ::isatty(STDERR_FILENO) != 0) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(const std::string& step) {
+    if (!shown_) return;
+    std::fprintf(stderr, "\r\033[K%s", step.c_str());
+    std::fflush(stderr);
+    written_ = true;
+  }
+  void clear() {
+    if (written_) std::fprintf(stderr, "\r\033[K");
+    written_ = false;
+  }
+
+ private:
+  bool shown_, written_ = false;
+};
+
+ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& progress) {
+  ExplainModuleOptions options;
+  if (!arguments.mesh.empty()) {
+    Mesh mesh = read_mesh(arguments.mesh, "");
+    options.layout.axes.assign(mesh.axes().begin(), mesh.axes().end());
+  }
+  if (arguments.order == "ids") options.layout.order = DeviceOrder::kIds;
+  if (arguments.partitions > 0) options.layout.partitions = arguments.partitions;
+  options.layout.part_of_target = arguments.part;
+  if (!arguments.partitioner.empty()) options.use_shardy = arguments.partitioner == "shardy";
+  for (const std::string& text : arguments.options) options.overrides.insert(override_in(text));
+  options.compile.use_cache = !arguments.no_cache;
+  options.compile.cache = arguments.cache;
+  options.compile.plugin = arguments.plugin;
+  if (arguments.time_limit > 0)
+    options.compile.time_limit = std::chrono::seconds(arguments.time_limit);
+  options.compile.progress = [&progress](const std::string& step) { progress.show(step); };
+  return options;
+}
+
+// Prints what is not as expected. @return whether all is
+bool check(const ProgramReport& report, const ExplainArguments& arguments) {
+  bool met = report.parts().out_of_memory.empty();
+  if (arguments.must_fit && !report.fits()) met = false;
+  for (const std::string& text : arguments.expect) {
+    Expectations expected =
+        Expectations::parse(text.starts_with('@') ? read_file(text.substr(1)) : text).value();
+    ExpectationReport checked = check_expectations(report, expected);
+    std::fprintf(checked.ok() ? stdout : stderr, "%s\n", checked.to_string().c_str());
+    met = met && checked.ok();
+  }
+  return met;
+}
+
+int explain_file(const ExplainArguments& arguments) {
+  std::string module = read_file(arguments.file);
+  Target target = Target::parse(arguments.topology).value();
+  Progress progress(arguments.quiet);
+  Result<ProgramReport> report = explain_module(module, target, options_of(arguments, progress));
+  progress.clear();
+  if (!report.ok()) throw report.error();
+  if (!arguments.json.empty()) write_file(arguments.json, to_json(*report, 1) + "\n");
+  if (!arguments.quiet)
+    std::fputs(report->to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines})
+                   .c_str(),
+               stdout);
+  return check(*report, arguments) ? 0 : kNotMet;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  CLI::App* command = app.add_subcommand(
+      "explain", "Compile a StableHLO file for absent hardware and tell what became of it.");
+  command->footer(
+      "Exit codes: 0; 1 if the program does not fit, or is not as expected; 2 if there is no "
+      "report.\nExample: meshard explain step.mlir --topology v5e:4x4 --must-fit");
+  command->add_option("file", arguments->file, "StableHLO: text, MLIR bytecode, portable artifact")
+      ->required();
+  command->add_option("--topology", arguments->topology, "v5e:16x16, v5e:4x4*2, h100:4x8, cpu:8")
+      ->required();
+  command->add_option("--mesh", arguments->mesh,
+                      "names and sizes of the axes, data=4,model=4; default: the module's");
+  command
+      ->add_option("--device-order", arguments->order,
+                   "default (along the torus, as JAX), torus, ids")
+      ->check(CLI::IsMember({"default", "torus", "ids"}));
+  command->add_option("--partitions", arguments->partitions,
+                      "how many devices the module is for; default: what it says");
+  command->add_flag("--devices", arguments->part,
+                    "the module may use a part of the topology's devices, the first ones");
+  command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
+      ->check(CLI::IsMember({"shardy", "gspmd"}));
+  command->add_option("--option", arguments->options, "an option of the compiler: NAME=VALUE");
+  command->add_option("--json", arguments->json, "write the report as JSON into this file");
+  command->add_option("--lines", arguments->lines, "most lines for each part; 0: all");
+  command->add_flag("--text", "print the report as text (it always is, but for --quiet)");
+  command->add_flag("--picture", arguments->picture, "draw the mesh");
+  command->add_flag("--quiet", arguments->quiet, "print nothing but what is not as expected");
+  command->add_option("--expect", arguments->expect,
+                      "what must hold: `1 all-reduce over model; fits`, or @FILE");
+  command->add_flag("--must-fit", arguments->must_fit,
+                    "fail if it needs more memory than there is");
+  command->add_option("--time-limit", arguments->time_limit, "seconds for the compiler");
+  command->add_flag("--no-cache", arguments->no_cache, "compile even if it was compiled before");
+  command->add_option("--cache", arguments->cache, "the folder of finished compiles");
+  command->add_option("--plugin", arguments->plugin, "the plugin file");
+  command->callback([arguments, &exit_code] {
+    try {
+      exit_code = explain_file(*arguments);
+    } catch (const Error& error) {
+      std::fprintf(stderr, "meshard explain: %s\n", error.what());
+      exit_code = kNoReport;
+    }
+  });
+}
+
+}  // namespace meshard::tool
