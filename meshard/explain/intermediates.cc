@@ -34,7 +34,9 @@ struct Intermediate {
 
 class IntermediateFinder {
  public:
-  explicit IntermediateFinder(const ProgramFacts& facts) : facts_(facts) {}
+  // Copies of an argument carry its name.
+  explicit IntermediateFinder(const ProgramFacts& facts)
+      : facts_(facts), seen_(facts.argument_names.begin(), facts.argument_names.end()) {}
 
   void visit(const pjrt::HloInstruction& instruction) {
     if (!is_telling(instruction)) return;

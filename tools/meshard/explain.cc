@@ -24,7 +24,8 @@ struct ExplainArguments {
   std::vector<std::string> expect, options;
   std::int64_t partitions = 0, time_limit = 0;
   std::size_t lines = 12;
-  bool part = false, no_cache = false, must_fit = false, picture = false, quiet = false;
+  bool part = false, no_cache = false, must_fit = false, picture = false, text = false,
+       quiet = false;
 };
 
 std::string read_file(const std::string& path) {
@@ -117,7 +118,7 @@ int explain_file(const ExplainArguments& arguments) {
   progress.clear();
   if (!report.ok()) throw report.error();
   if (!arguments.json.empty()) write_file(arguments.json, to_json(*report, 1) + "\n");
-  if (!arguments.quiet)
+  if (!arguments.quiet && (arguments.text || arguments.json.empty()))
     std::fputs(report->to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines})
                    .c_str(),
                stdout);
@@ -152,7 +153,8 @@ void add_explain(CLI::App& app, int& exit_code) {
   command->add_option("--option", arguments->options, "an option of the compiler: NAME=VALUE");
   command->add_option("--json", arguments->json, "write the report as JSON into this file");
   command->add_option("--lines", arguments->lines, "most lines for each part; 0: all");
-  command->add_flag("--text", "print the report as text (it always is, but for --quiet)");
+  command->add_flag("--text", arguments->text,
+                    "print the report as text, also when it is written into a file");
   command->add_flag("--picture", arguments->picture, "draw the mesh");
   command->add_flag("--quiet", arguments->quiet, "print nothing but what is not as expected");
   command->add_option("--expect", arguments->expect,
