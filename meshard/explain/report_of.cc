@@ -5,10 +5,12 @@
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/collectives.h"
+#include "meshard/explain/estimate.h"
 #include "meshard/explain/intermediates.h"
 #include "meshard/explain/reshards.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/pjrt/hlo_module.h"
+#include "meshard/target/hardware.h"
 #include "meshard/target/memory_shortage.h"
 
 namespace meshard {
@@ -58,6 +60,19 @@ std::vector<pjrt::OpSharding> output_shardings(const pjrt::HloModule& module, st
   return all;
 }
 
+std::optional<std::int64_t> capacity_of(const ProgramFacts& facts) {
+  if (!facts.target) return std::nullopt;
+  std::optional<HardwareFigures> figures = hardware_figures(facts.target->topology());
+  if (!figures || figures->memory_bytes <= 0) return std::nullopt;
+  return figures->memory_bytes;
+}
+
+std::string one_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 class ReportMaker {
  public:
   ReportMaker(const Compiled& compiled, const ProgramFacts& facts)
@@ -67,12 +82,16 @@ class ReportMaker {
     MESHARD_ASSIGN_OR_RETURN(module_, pjrt::HloModule::from_bytes(compiled_.optimized_program));
     parts_.name = module_.name.empty() ? facts_.program.name : module_.name;
     describe_program(facts_, parts_);
-    parts_.target.compiler = compiled_.platform_version;
+    parts_.target.compiler = one_line(compiled_.platform_version);
     parts_.target.compile_seconds = compiled_.from_cache ? 0 : compiled_.compile_seconds;
     place_boundary(chosen);
     const std::optional<Graph>& graph = facts_.graph;
-    MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(module_, facts_.program.mesh,
-                                                                  graph ? &*graph : nullptr));
+    const Graph* nodes = graph ? &*graph : nullptr;
+    ModuleIndex index(module_);
+    MESHARD_ASSIGN_OR_RETURN(Executions executions, Executions::of(index));
+    MESHARD_ASSIGN_OR_RETURN(parts_.collectives,
+                             find_collectives(executions, facts_.program.mesh, nodes));
+    estimate(executions, nodes);
     read_propagated();
     read_memory();
     add_notes();
@@ -150,6 +169,21 @@ class ReportMaker {
     }
   }
 
+  // Operations, traffic and, where the hardware is known, the least time.
+  void estimate(const Executions& executions, const Graph* graph) {
+    ModuleCost cost(executions);
+    parts_.cost = program_cost(cost);
+    std::optional<LinkModel> links;
+    if (facts_.target)
+      if (std::optional<HardwareFigures> figures = hardware_figures(facts_.target->topology()))
+        links.emplace(*figures, facts_.program.mesh, facts_.target->topology());
+    if (links) {
+      parts_.roofline = roofline_of(parts_.cost, parts_.collectives, *links);
+    }
+    parts_.timeline =
+        timeline_of(executions, cost, parts_.collectives, links ? &*links : nullptr, graph);
+  }
+
   void read_propagated() {
     std::optional<pjrt::HloModule> propagated;
     if (!compiled_.propagated_program.empty()) {
@@ -180,7 +214,8 @@ class ReportMaker {
                               .aliased = stats.aliases,
                               .temporaries = stats.temporaries,
                               .code = stats.generated_code,
-                              .peak = stats.peak};
+                              .peak = stats.peak,
+                              .capacity = capacity_of(facts_)};
   }
 
   void add_notes() {
@@ -255,7 +290,7 @@ ProgramReport report_of_refused(const Error& error, const ProgramFacts& facts) {
   ProgramReport::Parts parts;
   parts.name = facts.program.name;
   ReportMaker::describe_program(facts, parts);
-  MemoryUse memory;
+  MemoryUse memory{.capacity = capacity_of(facts)};
   const auto place = [&](const std::vector<LoweredValue>& values,
                          const std::vector<std::string>& names, std::vector<ValuePlacement>& to,
                          std::int64_t& bytes) {

@@ -176,9 +176,11 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
                           : std::string(" on one device\n"));
   append_target(out, parts_.target);
   if (options.mesh_picture && parts_.mesh) append(out, picture(*parts_.mesh));
+  if (!parts_.out_of_memory.empty())
+    append(out, cat("the compiler refuses it: ", parts_.out_of_memory, "\n"));
   if (parts_.memory) append_memory(out, *parts_.memory);
   if (parts_.roofline) append_roofline(out, *parts_.roofline, parts_.cost);
-  append_collectives(out, *this, most);
+  if (parts_.out_of_memory.empty()) append_collectives(out, *this, most);
   append_reshards(out, parts_.reshards, half);
   append_values(out, parts_.arguments, parts_.num_captured, "arguments", most);
   append_values(out, parts_.results, 0, "results", most);

@@ -8,6 +8,7 @@
 
 #include "meshard/explain/explain_for.h"
 #include "meshard/report/expect.h"
+#include "meshard/report/html.h"
 #include "meshard/report/json.h"
 #include "tools/meshard/mesh_steps.h"
 #include "tools/meshard/subcommands.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr int kNotMet = 1, kNoReport = 2;
 
 struct ExplainArguments {
-  std::string file, topology, mesh, order = "default", json, partitioner, plugin, cache;
+  std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache;
   std::vector<std::string> expect, options;
   std::int64_t partitions = 0, time_limit = 0;
   std::size_t lines = 12;
@@ -118,7 +119,8 @@ int explain_file(const ExplainArguments& arguments) {
   progress.clear();
   if (!report.ok()) throw report.error();
   if (!arguments.json.empty()) write_file(arguments.json, to_json(*report, 1) + "\n");
-  if (!arguments.quiet && (arguments.text || arguments.json.empty()))
+  if (!arguments.html.empty()) write_file(arguments.html, to_html(*report));
+  if (!arguments.quiet && (arguments.text || (arguments.json.empty() && arguments.html.empty())))
     std::fputs(report->to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines})
                    .c_str(),
                stdout);
@@ -152,6 +154,7 @@ void add_explain(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"shardy", "gspmd"}));
   command->add_option("--option", arguments->options, "an option of the compiler: NAME=VALUE");
   command->add_option("--json", arguments->json, "write the report as JSON into this file");
+  command->add_option("--html", arguments->html, "write the report as a page into this file");
   command->add_option("--lines", arguments->lines, "most lines for each part; 0: all");
   command->add_flag("--text", arguments->text,
                     "print the report as text, also when it is written into a file");
