@@ -132,8 +132,10 @@ class Page:
 
     def place(self, selector):
         """The centre of an element, scrolled into view."""
-        return self.run(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
-                        " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()")
+        element = f"document.querySelector({json.dumps(selector)})"
+        self.run(f"{element}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        self.frame()  # what is under the pointer is looked up in the last frame
+        return self.run(f"(() => {{ const b = {element}.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()")
 
     def point_at(self, selector):
         x, y = self.place(selector)

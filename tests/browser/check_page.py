@@ -119,7 +119,7 @@ def check_timeline(checks, page, report):
     checks.true("up leaves it", "while.2" in page.text("#timeline-details"))
     page.point_at("#timeline-canvas")
     page.frame()
-    checks.true("pointing selects", "while.2" in page.text("#timeline-details") or "while.3" in page.text("#timeline-details"))
+    checks.true("pointing selects", any(name in page.text("#timeline-details") for name in ("while.2", "while.3", "fusion.7")), page.text("#timeline-details"))
     page.press("+")
     page.frame()
     colours = page.run("(() => { const c = document.querySelector('#timeline-canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"

@@ -92,7 +92,7 @@ function colour(lightness, chroma, hue) {
     `${channel(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * q)})`;
 }
 
-// A colour and the colour of text on it.
+// A colour and the colour of text on it: black has the higher contrast above a luminance of 0.179, which is this lightness.
 function shade(hue, lightness) {
-  return {fill: colour(lightness, 0.115, hue), text: lightness > 0.62 ? '#101215' : '#ffffff'};
+  return {fill: colour(lightness, 0.115, hue), text: lightness > 0.57 ? '#101215' : '#ffffff'};
 }

@@ -161,12 +161,12 @@ function drawBoard(board, cellsOf) {
     if (cell.device.position !== null) cellsOf.set(cell.device.position, entry);
     return entry;
   });
-  const ring = s('rect', {class: 'ring', visibility: 'hidden'});
-  for (const entry of drawn) entry.ring = ring;
+  const ring = s('rect', {class: 'ring', visibility: 'hidden'}), same = s('path', {class: 'same'});
+  for (const entry of drawn) Object.assign(entry, {ring, same});
   const picture = s('svg', {width: board.width + 2 * margin, height: board.height + 2 * margin,
     viewBox: `${-margin} ${-margin} ${board.width + 2 * margin} ${board.height + 2 * margin}`, 'aria-hidden': 'true'},
   drawn.map((entry) => entry.rect), drawn.map((entry) => entry.text), s('path', {class: 'host', d: hostLines(board)}),
-  s('path', {class: 'wrap', d: wrapLines(board)}), ring);
+  s('path', {class: 'wrap', d: wrapLines(board)}), same, ring);
   return {drawn, figure: h('div', {class: 'panel'}, board.title && h('div', {class: 'title'}, board.title), picture)};
 }
 
@@ -185,6 +185,17 @@ function paintDevices(drawn, by) {
 
 // Cells of devices by position, for other pictures that mark devices here.
 const deviceCells = new Map();
+
+// Dashes around the devices that hold the same part as the current one.
+function markSame(positions) {
+  const lines = new Map();
+  for (const entry of deviceCells.values()) lines.set(entry.same, '');
+  for (const position of positions) {
+    const entry = deviceCells.get(position);
+    if (entry) lines.set(entry.same, lines.get(entry.same) + `M${entry.cell.x + 2} ${entry.cell.y + 2}h${entry.cell.w - 4}v${entry.cell.h - 4}h${4 - entry.cell.w}z`);
+  }
+  for (const [path, line] of lines) path.setAttribute('d', line);
+}
 
 function devicesSection() {
   if (!mesh && !report.topology) return null;
@@ -219,7 +230,7 @@ function devicesSection() {
   const said = grid ? `x runs to the right, y down${grid.devices.some((device) => device.coords[2]) ? ', one board for each z' : ''}. ` +
     (closed === null ? '' : closed ? `The torus closes in ${closed} (stubs at the edges). ` : 'No direction closes to a ring. ') : '';
   const hosts = report.topology ? 'Lines divide hosts. ' : 'Devices in mesh order. ';
-  return section('devices', 'Devices', h('p', {class: 'hint'}, `${said}${hosts}Point at a device, or move with the arrow keys.`),
+  return section('devices', 'Devices', h('p', {class: 'hint'}, `${said}${hosts}Point at a device, or move with the arrow keys; dashes mark the devices that hold the same part of the value chosen below.`),
     h('div', {class: 'controls'}, h('label', {}, 'colour by', select)),
     h('div', {class: 'two'}, followDevices(h('div', {class: 'picture figure-row', id: 'device-map'}, figures), 'Map of the devices'), h('div', {class: 'sticky'}, details)),
     left > 0 && h('p', {class: 'muted'}, `${countText(left)} more devices are not drawn.`));

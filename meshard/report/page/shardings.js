@@ -75,7 +75,7 @@ function drawGrid(sharding, tiles, dimensions, at, places, limits) {
   // A long run of tiles is drawn in lines, as text is.
   const run = rows === 1 && columns > kRunLength ? 'across' : columns === 1 && rows > kRunLength ? 'down' : null;
   const total = rows * columns, perLine = run ? kRunLength : columns, lines = run ? Math.ceil(total / perLine) : rows;
-  const w = Math.max(9, Math.min(92, Math.floor(limits.width / perLine))), hgt = Math.max(9, Math.min(54, Math.floor(limits.height / lines)));
+  const w = Math.max(9, Math.min(Math.max(92, Math.floor(limits.width / 2 / perLine)), Math.floor(limits.width / perLine))), hgt = Math.max(9, Math.min(54, Math.floor(limits.height / lines)));
   const shapes = [], texts = [], edges = [];
   for (let i = 0; i < total; ++i) {
     const index = [...at];
@@ -83,14 +83,13 @@ function drawGrid(sharding, tiles, dimensions, at, places, limits) {
     if (across !== null) index[across] = run === 'down' ? 0 : i % columns;
     const holders = tiles.holders.get(index.join(',')) || [];
     const x = (i % perLine) * w, y = Math.floor(i / perLine) * hgt;
-    const most = Math.max(1, Math.min(8, Math.floor(w / 6))), stripes = Math.min(holders.length, most);
+    const most = Math.max(1, Math.min(32, Math.floor(w / 7))), stripes = Math.min(holders.length, most);
     for (let k = 0; k < stripes; ++k) {
       shapes.push(s('rect', {x: x + k * w / stripes, y, width: w / stripes, height: hgt, fill: deviceShade(holders[k]).fill, 'data-position': holders[k]}));
     }
     edges.push(`M${x} ${y}h${w}v${hgt}h${-w}z`);
     holders.forEach((position, k) => places.set(position, {x, y, w, h: hgt, stripe: k < stripes ? k : stripes - 1, stripes}));
-    const label = labelFor(holders.map((position) => tiles.ids[position]), w);
-    if (label && hgt >= 13) texts.push(s('text', {x: x + w / 2, y: y + hgt / 2 + 4, 'text-anchor': 'middle', fill: deviceShade(holders[0]).text}, label));
+    if (hgt >= 13) texts.push(labels(holders, tiles.ids, stripes, {x, y, w, h: hgt}));
   }
   const ring = s('rect', {class: 'ring', visibility: 'hidden'});
   for (const [position, place] of places) if (!place.ring) places.set(position, {...place, ring});
@@ -105,13 +104,16 @@ function drawGrid(sharding, tiles, dimensions, at, places, limits) {
     s('g', {transform: `translate(${left} ${top})`}, shapes, s('path', {class: 'edge', d: edges.join('')}), texts, ring));
 }
 
-function labelFor(ids, width) {
-  const fits = Math.floor((width - 4) / 6.7);
-  const all = ids.join(' ');
-  if (all.length <= fits) return all;
-  const some = ids.length > 1 ? `${ids[0]} +${ids.length - 1}` : '';
-  if (some && some.length <= fits) return some;
-  return '';
+// The ids of the devices that hold a tile: each in its stripe, or the first and how many more, or nothing.
+function labels(holders, ids, stripes, {x, y, w, h: height}) {
+  const text = (centre, content, attributes) => s('text', {x: centre, y: y + height / 2 + 4, 'text-anchor': 'middle', ...attributes}, content);
+  const width = w / stripes, longest = Math.max(...holders.map((position) => String(ids[position]).length), 1);
+  const small = longest * 6.7 > width - 3;
+  if (holders.length === stripes && longest * (small ? 5.4 : 6.7) <= width - 1) {
+    return holders.map((position, k) => text(x + (k + 0.5) * width, String(ids[position]), {fill: deviceShade(position).text, class: small ? 'small' : null}));
+  }
+  const some = holders.length > 1 ? `${ids[holders[0]]} +${holders.length - 1}` : '';
+  return some && some.length * 6.7 <= w - 4 ? text(x + w / 2, some, {class: 'halo'}) : null;
 }
 
 /** The picture of a sharding: a grid, or nested panels of grids. */
@@ -193,7 +195,7 @@ function valuesSection() {
     group.copies = copies(group);
   }
   const start = groups.reduce((best, group) => group.sharding && (!best || group.bytes > best.bytes) ? group : best, null) || groups[0];
-  let chosen = start, value = null, drawn = null, marked = [];
+  let chosen = start, value = null, drawn = null;
   const pictureBox = h('div', {class: 'picture', id: 'sharding-picture'}), details = h('div', {class: 'card', id: 'sharding-details', role: 'status'});
   const title = h('h3', {id: 'sharding-title'}), inside = h('div', {});
   followDevices(pictureBox, 'Picture of the sharding');
@@ -219,16 +221,16 @@ function valuesSection() {
   const filter = filterField('Filter the values', rowText, () => chosen.values, list.setRows);
 
   function show(position) {
-    if (!drawn) return;
-    for (const element of marked) element.classList.remove('same');
+    if (!drawn) {
+      markSame([]);
+      return;
+    }
     details.replaceChildren(...holdingText(value, drawn.tiles, position));
     const place = drawn.places.get(position);
     for (const other of new Set([...drawn.places.values()].map((each) => each.ring))) other.setAttribute('visibility', 'hidden');
     if (place) fill(place.ring, {x: place.x, y: place.y, width: place.w, height: place.h, visibility: 'visible'}, []);
     const index = drawn.tiles.tile(position);
-    marked = (index ? drawn.tiles.holders.get(index.join(',')) : []).filter((each) => each !== position)
-      .map((each) => deviceCells.get(each)).filter((entry) => entry).map((entry) => entry.rect);
-    for (const element of marked) element.classList.add('same');
+    markSame(index ? drawn.tiles.holders.get(index.join(',')).filter((each) => each !== position) : []);
   }
   function pick(next) {
     value = next;

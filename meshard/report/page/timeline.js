@@ -126,7 +126,7 @@ function timelineSection() {
     const entry = entries[i], line = (label, text) => text && h('p', {}, h('span', {class: 'muted'}, `${label} `), text);
     const times = entry.executions > 1 ? `${secondsText(entry.seconds)} × ${countText(entry.executions)} = ${secondsText(entry.seconds * entry.executions)}` : secondsText(entry.seconds);
     const work = [entry.flops ? `${shortText(entry.flops)}flop` : '', entry.memory_bytes ? `${byteText(entry.memory_bytes)} of memory` : '', entry.link_bytes ? `${byteText(entry.link_bytes)} over links` : ''].filter((t) => t).join(', ');
-    details.replaceChildren(h('p', {}, h('b', {}, entry.instruction), ` ${entry.opcode}, ${entry.kind}`, h('span', {class: 'muted'}, `, step ${countText(i + 1)} of ${countText(entries.length)}`)),
+    details.replaceChildren(h('p', {}, h('b', {}, entry.instruction), ` ${entry.kind}${entry.opcode === entry.kind ? '' : `, ${entry.opcode}`}`, h('span', {class: 'muted'}, `, step ${countText(i + 1)} of ${countText(entries.length)}`)),
       ...[places.timed && line('time', span(i) > 0 && entry.seconds === 0 ? `${secondsText(span(i))} in all` : times), line('each time', work), line('from', entry.place)].filter((child) => child));
     if (reveal && (places.start[i] < from || places.end[i] > to)) {
       const size = Math.max(to - from, span(i) * 1.2), centre = (places.start[i] + places.end[i]) / 2;
@@ -205,6 +205,7 @@ function timelineSection() {
       : 'The module in program order. Without figures of the hardware every step is equally long.'),
     h('div', {class: 'controls'}, button('+', 'Zoom in', () => zoom(0.5, middle())), button('−', 'Zoom out', () => zoom(2, middle())), button('All', 'Show all', () => view(0, total)),
       h('span', {class: 'hint'}, 'drag, Ctrl + wheel, double click; keys: arrows, +, −, 0')),
-    canvas, h('ul', {class: 'legend'}, kinds.map(([kind, sum]) => h('li', {}, h('i', {class: kindColours[kind]}), places.timed ? `${kind} ${secondsText(sum)}` : kind))), details,
+    canvas, h('ul', {class: 'legend'}, kinds.map(([kind, sum]) => h('li', {}, h('i', {class: kindColours[kind]}), places.timed ? `${kind} ${secondsText(sum)}` : kind)),
+      entries.some((entry) => entry.kind === 'loop') && !sums.loop && h('li', {}, h('i', {class: 'grey'}), 'loop')), details,
     h('div', {class: 'controls'}, filter.field, filter.count), table.element);
 }
