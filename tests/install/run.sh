@@ -35,8 +35,13 @@ losses=$(sed -n 's/^step .*: loss //p' "$folder/output")
 [[ $(echo "$losses" | wc -l) -ge 3 && $losses == "$(echo "$losses" | sort -gr)" ]] ||
   { echo "the loss does not go down"; exit 1; }
 
+# What compile_for() starts is installed with the library; it says its usage and exits with 2.
+compile=$folder/prefix/libexec/meshard/meshard-compile
+"$compile" >/dev/null 2>"$folder/log" && { echo "meshard-compile accepted no arguments"; exit 1; }
+grep -q 'usage: meshard-compile' "$folder/log" || { cat "$folder/log"; exit 1; }
+
 # Only the C and C++ run time; libdl and libpthread are parts of libc. The plugin is opened by name.
-for file in "$program" $(find "$folder/prefix" -name 'libmeshard.so*' -type f); do
+for file in "$program" "$compile" $(find "$folder/prefix" -name 'libmeshard.so*' -type f); do
   needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
   for library in $needed; do
     case $library in
