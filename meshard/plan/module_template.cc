@@ -7,6 +7,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/plan/internal/bracketed_text.h"
+#include "meshard/plan/internal/flow_ops.h"
 #include "meshard/report/name_pattern.h"
 #include "meshard/sharding/shardy_text.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 using internal::matching_end;
 using internal::split_list;
+using internal::tensor_type;
 using internal::unescaped;
 
 [[noreturn]] void fail_module(ErrorCode code, std::string message) {
@@ -31,22 +33,6 @@ std::size_t number_of(std::string_view digits) {
   std::size_t number = 0;
   for (char c : digits) number = number * 10 + static_cast<std::size_t>(c - '0');
   return number;
-}
-
-// `tensor<16x32xf32>`; none for anything else.
-std::optional<TensorType> tensor_type(std::string_view text) {
-  if (!text.starts_with("tensor<") || !text.ends_with(">")) return std::nullopt;
-  text = text.substr(7, text.size() - 8);
-  Dimensions sizes;
-  while (true) {
-    std::size_t end = text.find('x');
-    if (end == std::string_view::npos || !is_digits(text.substr(0, end))) break;
-    sizes.push_back(static_cast<std::int64_t>(number_of(text.substr(0, end))));
-    text.remove_prefix(end + 1);
-  }
-  Result<DType> dtype = parse_stablehlo_dtype(text);
-  if (!dtype.ok()) return std::nullopt;
-  return TensorType{*dtype, Shape(std::move(sizes))};
 }
 
 // The spec as long as the value's rank, so that every dimension can be told.

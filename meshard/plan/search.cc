@@ -298,6 +298,8 @@ PlanVerdict verdict_of(const ProgramReport& report, double margin) {
         static_cast<double>(verdict.memory) > static_cast<double>(verdict.capacity) * (1 - margin))
       verdict.outcome = PlanOutcome::kTooBig;
   }
+  if (!report.fits()) verdict.outcome = PlanOutcome::kTooBig;
+  verdict.problem = report.parts().out_of_memory;
   return verdict;
 }
 

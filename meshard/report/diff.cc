@@ -130,10 +130,17 @@ void add_text(std::string text, bool after, std::vector<TextChange>& out) {
   ++(after ? found->after : found->before);
 }
 
+// Axes alone: the order of the devices would fill the line.
+std::string axes_text_of(const Mesh& mesh) {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh.axes()) axes.push_back(cat(axis.name, "=", axis.size));
+  return cat(" on mesh<", join(axes, ", "), ">");
+}
+
 ReportDiff::Heading diff_heading(const ProgramReport& report) {
   ReportDiff::Heading out;
   const ProgramReport::Parts& parts = report.parts();
-  out.program = cat(report.name(), report.mesh() ? cat(" on ", *report.mesh()) : "",
+  out.program = cat(report.name(), report.mesh() ? axes_text_of(*report.mesh()) : "",
                     parts.target.name.empty() ? "" : cat(" for ", parts.target.name));
   out.collectives = std::ssize(report.collectives());
   for (const Collective& one : report.collectives())

@@ -92,7 +92,7 @@ struct ReportDiff {
 /// compared.
 ReportDiff diff(const ProgramReport& before, const ProgramReport& after);
 
-/// The diff as JSON: one object with `format` "meshard-diff", `version` 1 and the fields above.
+/// The diff as JSON: one object with `schema` "meshard.diff", `version` 1 and the fields above.
 std::string to_json(const ReportDiff& diff);
 
 /// One page, side by side, that needs nothing else: no script, no network.

@@ -157,7 +157,7 @@ void write_texts(JsonWriter& json, std::string_view name, const std::vector<Text
 
 std::string to_json(const ReportDiff& diff) {
   JsonWriter json;
-  json.begin_object().member("format", "meshard-diff").member("version", 1);
+  json.begin_object().member("schema", "meshard.diff").member("version", 1);
   json.member("same", diff.same());
   write_heading(json, "before", diff.before);
   write_heading(json, "after", diff.after);

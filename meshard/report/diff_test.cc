@@ -142,7 +142,7 @@ TEST(Diff, JsonAndPageEscapeNames) {
   EXPECT_THAT(page, Not(HasSubstr("http://")));
   EXPECT_THAT(page, Not(HasSubstr("https://")));
   std::string json = to_json(found);
-  EXPECT_THAT(json, HasSubstr(R"("format":"meshard-diff","version":1,"same":false)"));
+  EXPECT_THAT(json, HasSubstr(R"("schema":"meshard.diff","version":1,"same":false)"));
   EXPECT_THAT(json, HasSubstr(R"(</script>\" on mesh)"));
   EXPECT_THAT(json, HasSubstr(R"("after":{"count":1,"executions":12,"bytes":12288})"));
 }

@@ -151,6 +151,11 @@ void check_memory(double margin, const ProgramReport& report, ExpectationReport&
   if (!(margin >= 0 && margin < 1))
     throw_invalid({}, "[expect_fits] the margin is ", margin, ", not in [0, 1)");
   const std::optional<MemoryUse>& memory = report.memory();
+  if (!report.parts().out_of_memory.empty()) {
+    out.broken.push_back(cat("expected it to fit into a device's memory, but the compiler says: ",
+                             report.parts().out_of_memory));
+    return;
+  }
   if (!memory || !memory->capacity) {
     out.broken.push_back(cat(
         "expected it to fit into a device's memory, but ",

@@ -144,6 +144,10 @@ TEST(ExpectFits, AgainstTheDevicesMemory) {
                            {"fit into 1000 B less 200 B spare", "100 bytes too many"}));
   EXPECT_TRUE(throws_error([&] { expect_fits(ProgramReport(parts), 1.0); },
                            ErrorCode::kInvalidArgument, {"margin"}));
+  parts.out_of_memory = "Used 17.39G of 15.75G hbm";
+  EXPECT_TRUE(throws_error([&] { expect_fits(ProgramReport(parts)); },
+                           ErrorCode::kFailedPrecondition, {"the compiler says: Used 17.39G"}));
+  parts.out_of_memory.clear();
   parts.memory->capacity.reset();
   EXPECT_TRUE(throws_error([&] { expect_fits(ProgramReport(parts)); },
                            ErrorCode::kFailedPrecondition, {"memory is not known"}));

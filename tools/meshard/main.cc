@@ -16,7 +16,9 @@ int main(int argc, char** argv) {
   CLI::App app("SPMD programs over device meshes, on any PJRT plugin.", "meshard");
   app.require_subcommand(1);
   int exit_code = 0;
+  meshard::tool::add_diff(app, exit_code);
   meshard::tool::add_doctor(app, exit_code);
+  meshard::tool::add_expect(app, exit_code);
   meshard::tool::add_explain(app, exit_code);
   meshard::tool::add_fetch(app, exit_code);
   meshard::tool::add_layout(app, exit_code);

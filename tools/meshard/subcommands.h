@@ -8,7 +8,9 @@ class App;
 
 namespace meshard::tool {
 
+void add_diff(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
+void add_expect(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_fetch(CLI::App& app, int& exit_code);
 void add_layout(CLI::App& app, int& exit_code);

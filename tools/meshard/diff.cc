@@ -1,0 +1,52 @@
+// meshard diff: what changed between two programs.
+#include "meshard/report/diff.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "tools/meshard/load_report.h"
+#include "tools/meshard/subcommands.h"
+#include "tools/meshard/write_file.h"
+
+namespace meshard::tool {
+namespace {
+
+struct DiffOptions {
+  std::string before, after, json, html;
+  ReportSource source;
+  bool fail_on_change = false, all = false;
+};
+
+int run_diff(const DiffOptions& options) {
+  ReportDiff found = meshard::diff(load_report(options.before, options.source),
+                                   load_report(options.after, options.source));
+  if (!options.json.empty()) write_file(options.json, to_json(found) + "\n");
+  if (!options.html.empty()) write_file(options.html, to_html(found));
+  std::fputs(found.to_string(options.all ? 0 : 12).c_str(), stdout);
+  return options.fail_on_change && !found.same() ? 1 : 0;
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App* command =
+      app.add_subcommand("diff", "What changed between two programs: collectives, memory, time");
+  command->footer(
+      "A file is a report that `meshard explain --json` wrote, or a StableHLO module, which is\n"
+      "compiled for --topology. Ends with 0; with 1 if they differ and --fail-on-change is given;\n"
+      "with 2 for an error.");
+  command->add_option("before", options->before, "report (JSON) or module")->required();
+  command->add_option("after", options->after, "report (JSON) or module")->required();
+  options->source.add_options(*command);
+  command->add_option("--json", options->json, "write the difference as JSON");
+  command->add_option("--html", options->html, "write a page that shows both side by side");
+  command->add_flag("--fail-on-change", options->fail_on_change, "end with 1 if they differ");
+  command->add_flag("--all", options->all, "leave out no line");
+  command->callback([options, &exit_code] {
+    exit_code = run_with_exit_code([&] { return run_diff(*options); });
+  });
+}
+
+}  // namespace meshard::tool

@@ -1,0 +1,99 @@
+// meshard expect: does a program do what its author meant?
+#include "meshard/report/expect.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "tools/meshard/load_report.h"
+#include "tools/meshard/subcommands.h"
+
+namespace meshard::tool {
+namespace {
+
+struct ExpectOptions {
+  std::string file, collectives, above, fits, from;
+  std::vector<std::string> except;
+  bool no_full_replication = false, print = false;
+  ReportSource source;
+};
+
+// Options on the command line add to those of the file; the same expectation twice is an error.
+Expectations expectations_of(const ExpectOptions& options) {
+  Expectations all;
+  if (!options.from.empty()) all = Expectations::parse(read_file(options.from)).value();
+  auto once = [&](bool given, const char* what) {
+    if (given)
+      throw Error(ErrorCode::kInvalidArgument,
+                  cat("[expect] ", options.from, " and the command line both give ", what));
+  };
+  if (!options.collectives.empty()) {
+    once(all.collectives.has_value(), "collectives");
+    all.collectives = ExpectedCollectives::parse(options.collectives).value();
+  }
+  if (options.no_full_replication || !options.above.empty() || !options.except.empty()) {
+    once(all.no_full_replication.has_value(), "`no full replication`");
+    all.no_full_replication.emplace();
+    if (!options.above.empty())
+      all.no_full_replication->least_bytes = parse_bytes(options.above).value();
+    all.no_full_replication->except = options.except;
+  }
+  if (!options.fits.empty()) {
+    once(all.fits_margin.has_value(), "`fits`");
+    all.fits_margin = parse_margin(options.fits).value();
+  }
+  if (all.empty())
+    throw Error(ErrorCode::kInvalidArgument,
+                "[expect] nothing is expected: give --collectives, --no-full-replication, --fits "
+                "or --from");
+  return all;
+}
+
+int run_expect(const ExpectOptions& options) {
+  Expectations expected = expectations_of(options);
+  if (options.print) {
+    std::fputs(expected.to_string().c_str(), stdout);
+    return 0;
+  }
+  if (options.file.empty()) throw Error(ErrorCode::kInvalidArgument, "[expect] no file is given");
+  ExpectationReport found = check_expectations(load_report(options.file, options.source), expected);
+  for (const std::string& text : found.met) std::printf("ok: %s\n", text.c_str());
+  for (const std::string& text : found.broken) std::printf("FAILED: %s\n", text.c_str());
+  return found.ok() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_expect(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ExpectOptions>();
+  CLI::App* command = app.add_subcommand(
+      "expect", "Checks a program's collectives, replication and memory against a list");
+  command->footer(
+      "Expected collectives: \"1 all-reduce over model; 2 all-gathers over data, at most 64 "
+      "MiB\".\n"
+      "Numbers may be `at most 2`, `no` or `any`; what is not listed is refused unless there is\n"
+      "`others allowed`. A file (--from) has a line for each, and lines `no full replication "
+      "above\n"
+      "1 MiB except \"lnf*\"` and `fits with 10% spare`; # begins a comment.\n"
+      "Ends with 0 if all hold, with 1 if not, with 2 for an error.");
+  command->add_option("file", options->file, "report (JSON of `meshard explain`) or module");
+  options->source.add_options(*command);
+  command->add_option("--collectives", options->collectives, "exactly these, with ; between them");
+  command->add_flag("--no-full-replication", options->no_full_replication,
+                    "no value whole on every device that the mesh could split; no full remake");
+  command->add_option("--above", options->above,
+                      "smaller values may be replicated (1 MiB if not given)");
+  command->add_option("--except", options->except, "names that may be replicated; * is any text");
+  command
+      ->add_option("--fits", options->fits, "fits into a device's memory with so much spare: 10%")
+      ->expected(0, 1)
+      ->default_str("0%");
+  command->add_option("--from", options->from, "a file of expectations; - is the standard input");
+  command->add_flag("--print", options->print, "print the expectations as a file, check nothing");
+  command->callback([options, command, &exit_code] {
+    if (command->count("--fits") > 0 && options->fits.empty()) options->fits = "0%";
+    exit_code = run_with_exit_code([&] { return run_expect(*options); });
+  });
+}
+
+}  // namespace meshard::tool

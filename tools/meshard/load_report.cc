@@ -1,0 +1,80 @@
+#include "tools/meshard/load_report.h"
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "meshard/explain/explain_for.h"
+#include "tools/meshard/mesh_steps.h"
+
+#ifdef MESHARD_READS_REPORTS
+#include "tools/meshard/read_report.h"
+#endif
+
+namespace meshard::tool {
+namespace {
+
+// A module in MLIR text never begins with a brace.
+bool is_json(const std::string& bytes) {
+  std::size_t first = bytes.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && bytes[first] == '{';
+}
+
+ProgramReport report_in(const std::string& path, const std::string& bytes) {
+#ifdef MESHARD_READS_REPORTS
+  Result<ProgramReport> report = read_report(bytes);
+  if (!report.ok()) throw report.error().with_note("in " + path);
+  return *std::move(report);
+#else
+  (void)bytes;
+  throw Error(ErrorCode::kUnimplemented,
+              path + " is a report, and this meshard was built without nlohmann-json to read it");
+#endif
+}
+
+}  // namespace
+
+void ReportSource::add_options(CLI::App& command) {
+  command.add_option("--topology", topology,
+                     "what modules are compiled for: v6e:16x16, h100:4x8, cpu:8");
+  command.add_option("--mesh", mesh, "axes in place of a module's own: data=4,model=2");
+  command.add_option("--plugin", plugin, "the plugin's file; else it is searched for");
+  command.add_option("--compile-limit", time_limit, "seconds for one compile");
+  command.add_option("--cache", cache, "the folder of finished compiles");
+  command.add_flag("--no-cache", no_cache, "compile again what was compiled before");
+}
+
+std::string read_file(const std::string& path) {
+  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw Error(ErrorCode::kNotFound, "cannot read " + path);
+  return bytes;
+}
+
+ProgramReport load_report(const std::string& path, const ReportSource& source) {
+  std::string bytes = read_file(path);
+  if (is_json(bytes)) return report_in(path, bytes);
+  if (source.topology.empty())
+    throw Error(ErrorCode::kInvalidArgument,
+                path + " is no report, and to compile it as a module --topology is needed");
+  ExplainModuleOptions options;
+  if (!source.mesh.empty()) {
+    Mesh mesh = read_mesh(source.mesh, "");
+    options.layout.axes.assign(mesh.axes().begin(), mesh.axes().end());
+  }
+  options.compile = source.compile_options();
+  return explain_module(bytes, Target::parse(source.topology).value(), options).value();
+}
+
+CompileForOptions ReportSource::compile_options() const {
+  CompileForOptions options;
+  options.plugin = plugin;
+  options.use_cache = !no_cache;
+  options.cache = cache;
+  if (time_limit > 0) options.time_limit = std::chrono::seconds(time_limit);
+  return options;
+}
+
+}  // namespace meshard::tool

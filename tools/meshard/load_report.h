@@ -1,0 +1,50 @@
+// A report from a file: one that was written before, or of a module that is compiled for it now.
+#pragma once
+#include <cstdio>
+#include <string>
+
+#include "meshard/base/error.h"
+#include "meshard/explain/report.h"
+#include "meshard/target/compile_for.h"
+
+namespace CLI {
+class App;
+}
+
+namespace meshard::tool {
+
+/// How module files are compiled.
+struct ReportSource {
+  std::string topology;
+  /// `data=4,model=2`; empty: the module's own.
+  std::string mesh;
+  std::string plugin, cache;
+  std::int64_t time_limit = 0;
+  bool no_cache = false;
+
+  /// Adds `--topology`, `--mesh`, `--plugin`, `--compile-limit`, `--cache` and `--no-cache`.
+  void add_options(CLI::App& command);
+  CompileForOptions compile_options() const;
+};
+
+/// Reads `path`: JSON of `meshard explain --json`, or a StableHLO module, which is compiled for
+/// source.topology.
+/// @error the file cannot be read; it is a module and no topology is given; what compiling meets.
+/// All are thrown.
+ProgramReport load_report(const std::string& path, const ReportSource& source);
+
+/// The bytes of a file; `-` is the standard input. @error thrown: it cannot be read
+std::string read_file(const std::string& path);
+
+/// Runs a command's body. Errors are printed, and end the program with 2: 1 is for answers.
+template <class Body>
+int run_with_exit_code(const Body& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "meshard: %s\n", error.what());
+    return 2;
+  }
+}
+
+}  // namespace meshard::tool
