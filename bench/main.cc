@@ -23,6 +23,7 @@ const Group kGroups[] = {
     {"mesh", "meshes of up to 100 M ranks", mesh_rows},
     {"layout", "operations of the layout algebra", layout_rows},
     {"topology", "meshes on hardware", topology_rows},
+    {"explain", "reading compiled modules", explain_rows},
 };
 
 int usage(int status) {

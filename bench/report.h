@@ -61,6 +61,7 @@ void start_rows(Report& report);
 void mesh_rows(Report& report);
 void layout_rows(Report& report);
 void topology_rows(Report& report);
+void explain_rows(Report& report);
 
 /// One measurement of another project, for a row of ours.
 struct PeerFigure {
