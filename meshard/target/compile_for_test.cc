@@ -13,6 +13,7 @@
 
 #include "meshard/pjrt/hlo_module.h"
 #include "meshard/target/compile_program.h"
+#include "meshard/target/memory_shortage.h"
 #include "meshard/target/temporary_folder.h"
 #include "tests/support/matchers.h"
 
@@ -353,6 +354,22 @@ TEST_F(CompileForReal, WarningsOfThePartitionerAreInTheLog) {
     ++tried;
   }
   if (tried == 0) GTEST_SKIP() << "no plugin";
+}
+
+// 48 GiB on a device that has 15.75.
+TEST_F(CompileForReal, WhatDoesNotFitIsRefusedWithTheNumbers) {
+  constexpr const char* kLarge = R"(func.func public @main(%x: tensor<65536x65536xf32>,
+    %y: tensor<65536x65536xf32>) -> tensor<65536x65536xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<65536x65536xf32>, tensor<65536x65536xf32>) -> tensor<65536x65536xf32>
+  return %0 : tensor<65536x65536xf32>
+})";
+  auto compiled = compile_for(request("v5e:1x1", kLarge), options_);
+  ASSERT_FALSE(compiled.ok());
+  if (compiled.error().code() == ErrorCode::kNotFound) GTEST_SKIP() << "no TPU plugin";
+  EXPECT_EQ(compiled.error().code(), ErrorCode::kResourceExhausted) << compiled.error().what();
+  EXPECT_EQ(memory_shortage(compiled.error().message()),
+            (MemoryShortage{std::int64_t{48} << 30, (std::int64_t{63} << 30) / 4}))
+      << compiled.error().what();
 }
 
 TEST_F(CompileForReal, HostileModules) {

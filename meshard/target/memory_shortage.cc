@@ -33,26 +33,23 @@ bool says_out_of_memory(std::string_view message) {
 }
 
 std::optional<MemoryShortage> memory_shortage(std::string_view message) {
-  for (std::size_t at = message.find("Used "); at != std::string_view::npos;
-       at = message.find("Used ", at + 1)) {
-    std::string_view rest = message.substr(at + 5);
-    auto needed = read_amount(rest);
-    if (!needed || !rest.starts_with(" of ")) continue;
-    rest.remove_prefix(4);
-    auto available = read_amount(rest);
-    if (available && rest.starts_with(" hbm")) return MemoryShortage{*needed, *available};
-  }
-  constexpr std::string_view kTemporaries = "memory required for HLO temporaries (";
-  constexpr std::string_view kAvailable = ") exceeds available HBM (";
-  std::size_t at = message.find(kTemporaries);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::string_view rest = message.substr(at + kTemporaries.size());
-  auto needed = read_amount(rest);
-  if (!needed || !rest.starts_with(kAvailable)) return std::nullopt;
-  rest.remove_prefix(kAvailable.size());
-  auto available = read_amount(rest);
-  if (!available || !rest.starts_with(")")) return std::nullopt;
-  return MemoryShortage{*needed, *available, /*temporaries_only=*/true};
+  struct Wording {
+    std::string_view before, between, after;
+  };
+  constexpr Wording kWordings[] = {{"Used ", " of ", " hbm"},
+                                   {"(", ") exceeds available HBM (", ")"},
+                                   {"(", ") exceeds available hbm (", ")"}};
+  for (const Wording& wording : kWordings)
+    for (std::size_t at = message.find(wording.before); at != std::string_view::npos;
+         at = message.find(wording.before, at + 1)) {
+      std::string_view rest = message.substr(at + wording.before.size());
+      auto needed = read_amount(rest);
+      if (!needed || !rest.starts_with(wording.between)) continue;
+      rest.remove_prefix(wording.between.size());
+      auto available = read_amount(rest);
+      if (available && rest.starts_with(wording.after)) return MemoryShortage{*needed, *available};
+    }
+  return std::nullopt;
 }
 
 }  // namespace meshard

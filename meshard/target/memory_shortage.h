@@ -18,9 +18,9 @@ struct MemoryShortage {
 /// Whether a compiler's message says that the memory does not suffice.
 bool says_out_of_memory(std::string_view message);
 
-/// The numbers in libtpu's message `Ran out of memory in memory space hbm. Used 17.39G of 15.75G
-/// hbm.` or `the total memory required for HLO temporaries (16.23G) exceeds available HBM
-/// (15.75G)`, which are rounded to two digits (K, M, G: 2^10, 2^20, 2^30). None: no such numbers.
+/// The numbers in libtpu's messages `the total memory required for HLO temporaries (48.00G) exceeds
+/// available HBM (15.75G)` and `Used 17.39G of 15.75G hbm`, which are rounded to two digits (K, M,
+/// G: 2^10, 2^20, 2^30). None: no such numbers.
 std::optional<MemoryShortage> memory_shortage(std::string_view message);
 
 }  // namespace meshard

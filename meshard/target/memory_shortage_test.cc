@@ -12,6 +12,11 @@ TEST(MemoryShortage, ReadsTheTpusWords) {
   ASSERT_TRUE(shortage);
   EXPECT_EQ(shortage->needed, (std::int64_t{35} << 30) / 2);
   EXPECT_EQ(shortage->available, (std::int64_t{63} << 30) / 4);
+  EXPECT_EQ(
+      memory_shortage("[PJRT_Compile] E1000: CompileTimeHbmOom: Ran out of memory on HBM, the "
+                      "total memory required for HLO temporaries (48.00G) exceeds available "
+                      "HBM (15.75G). HLO module: oom."),
+      (MemoryShortage{std::int64_t{48} << 30, (std::int64_t{63} << 30) / 4}));
   EXPECT_EQ(memory_shortage("Used 512.0M of 1.0T hbm"),
             (MemoryShortage{std::int64_t{512} << 20, std::int64_t{1} << 40}));
   EXPECT_EQ(memory_shortage("Used 12 of 8K hbm"), (MemoryShortage{12, 8192}));

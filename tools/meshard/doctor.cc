@@ -114,10 +114,12 @@ int run(const DoctorOptions& options) {
         "\nNo plugin was found. `meshard fetch cpu` gets the plugin for CPUs, or name a plugin "
         "file "
         "yourself:\nMESHARD_PLUGIN=/path/to/plugin.so\n");
+  int targets = 0;
   if (options.plugins.empty())
-    print_targets(std::chrono::seconds(std::max<std::int64_t>(1, std::llround(options.timeout))));
+    targets = print_targets(
+        std::chrono::seconds(std::max<std::int64_t>(1, std::llround(options.timeout))));
   std::printf("\n%zu found, %d usable\n", search.found.size(), usable);
-  return usable > 0 ? 0 : 1;
+  return usable > 0 || targets > 0 ? 0 : 1;
 }
 
 }  // namespace
