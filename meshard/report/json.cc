@@ -258,6 +258,7 @@ std::string to_json(const ProgramReport& report, std::size_t indent) {
   write_list(json, "intermediates", parts.intermediates, meshes);
   write_list(json, "collectives", parts.collectives);
   write_list(json, "reshards", parts.reshards);
+  json.member("out_of_memory", parts.out_of_memory).member("fits", report.fits());
   write_maybe(json, "memory", parts.memory);
   write_list(json, "largest_buffers", parts.largest_buffers);
   json.key("cost");

