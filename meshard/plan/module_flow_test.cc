@@ -42,6 +42,13 @@ TEST(ModuleFlow, OneProduct) {
   EXPECT_EQ(flow_bytes(kProduct, {P("x"), P()}, {P("x", "y")}), 0);
 }
 
+TEST(ModuleFlow, AHeadOfSeveralLines) {
+  std::string text = kProduct;
+  text.insert(text.find("%arg1"), "\n      ");
+  text.insert(text.find("->"), "\n      ");
+  EXPECT_EQ(flow_bytes(text, {P("x", "y"), P("y", none)}), 8 * 64 * 4);
+}
+
 TEST(ModuleFlow, TheGenericForm) {
   constexpr const char* kGeneric =
       R"(  func.func @main(%arg0: tensor<4x16x32xf32>, %arg1: tensor<4x32x64xf32>) -> (tensor<4x16x64xf32>) {

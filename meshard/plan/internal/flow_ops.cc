@@ -97,21 +97,30 @@ class FlowReader {
     return static_cast<int>(function_.types.size()) - 1;
   }
 
+  // Its head may take several lines.
   void read_function() {
     function_ = {};
-    std::size_t name = line_.find('@'), bracket = line_.find('(', name);
+    auto begin = static_cast<std::size_t>(line_.data() - text_.data());
+    std::size_t name = text_.find('@', begin), bracket = text_.find('(', name);
     if (name == std::string_view::npos || bracket == std::string_view::npos) return;
-    std::string called(line_.substr(name + 1, bracket - name - 1));
-    std::size_t end = matching_end(line_, bracket);
+    std::string called(text_.substr(name + 1, bracket - name - 1));
+    std::size_t end = matching_end(text_, bracket);
     Names names;
-    for (const auto& [from, to] : split_list(line_, bracket + 1, end - 1)) {
-      std::size_t colon = line_.find(": ", from);
+    for (const auto& [from, to] : split_list(text_, bracket + 1, end - 1)) {
+      std::size_t colon = text_.find(": ", from);
       if (colon >= to) continue;
-      std::size_t stop = type_end(line_, colon + 2, to);
-      int value = new_value(tensor_type(line_.substr(colon + 2, stop - colon - 2)));
-      names.emplace(line_.substr(from, colon - from), value);
+      std::size_t stop = type_end(text_, colon + 2, to);
+      int value = new_value(tensor_type(text_.substr(colon + 2, stop - colon - 2)));
+      names.emplace(text_.substr(from, colon - from), value);
       function_.parameters.push_back(value);
     }
+    std::size_t arrow = skip_blanks(text_, end);
+    if (text_.substr(arrow, 2) == "->") {
+      std::size_t list = skip_blanks(text_, arrow + 2);
+      bool several = list < text_.size() && text_[list] == '(';
+      end = several ? matching_end(text_, list) : type_end(text_, list, text_.size());
+    }
+    at_ = std::min(text_.find('\n', end), text_.size() - 1) + 1;
     read_ops(names, function_.ops);
     functions_[called] = std::move(function_);
   }

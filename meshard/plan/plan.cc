@@ -1,0 +1,128 @@
+#include "meshard/plan/plan.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/fingerprint.h"
+#include "meshard/plan/module_flow.h"
+#include "meshard/target/hardware.h"
+
+namespace meshard {
+namespace {
+
+// What the problem's functions share.
+struct PlannedModule {
+  ModuleTemplate module;
+  FreeArguments free;
+  std::optional<ModuleFlow> flow;
+  Target target;
+  ExplainModuleOptions explain;
+};
+
+// The specs of all arguments and results for a candidate.
+struct AllSpecs {
+  std::vector<std::optional<PartitionSpec>> arguments, results;
+};
+
+AllSpecs specs_of(const PlannedModule& plan, const PlanCandidate& candidate) {
+  AllSpecs all;
+  for (const TemplateValue& value : plan.module.arguments()) all.arguments.push_back(value.spec);
+  for (const TemplateValue& value : plan.module.results()) all.results.push_back(value.spec);
+  for (std::size_t v = 0; v < plan.free.values.size(); ++v)
+    for (std::size_t i : plan.free.arguments[v]) {
+      all.arguments[i] = candidate.specs[v];
+      std::optional<std::size_t> result = plan.module.arguments()[i].aliased_result;
+      if (result && *result < all.results.size()) all.results[*result] = candidate.specs[v];
+    }
+  return all;
+}
+
+PlanEstimate estimate_module(const PlannedModule& plan, const PlanCandidate& candidate) {
+  AllSpecs all = specs_of(plan, candidate);
+  PlanEstimate estimate;
+  double devices = 1;
+  for (const MeshAxis& axis : candidate.axes) devices *= static_cast<double>(axis.size);
+  for (std::size_t i = 0; i < all.arguments.size(); ++i) {
+    const std::optional<TensorType>& type = plan.module.arguments()[i].type;
+    if (!type) continue;
+    // Where the compiler chooses, it may split over all devices.
+    estimate.least_memory += all.arguments[i]
+                                 ? shard_bytes(*all.arguments[i], *type, candidate.axes)
+                                 : static_cast<double>(type->bytes()) / devices;
+  }
+  if (plan.flow)
+    estimate.communication = plan.flow->communication(candidate.axes, all.arguments, all.results);
+  return estimate;
+}
+
+// The axes to search over: as named, and all that the module uses must be there.
+std::vector<std::string> axes_of(const ModuleTemplate& module, std::vector<std::string> named) {
+  if (named.empty())
+    for (const MeshAxis& axis : module.axes()) named.push_back(axis.name);
+  if (named.empty())
+    throw_invalid({}, "[plan] the module has no mesh: name the axes that it shall have");
+  for (const MeshAxis& axis : module.axes())
+    if (std::find(named.begin(), named.end(), axis.name) == named.end())
+      throw_invalid({}, "[plan] the module's mesh has axis `", axis.name, "`, which is not among ",
+                    join(named, ", "));
+  return named;
+}
+
+void pin_axes(const PlanModuleOptions& options, const ModuleTemplate& module,
+              PlanProblem& problem) {
+  problem.pinned = options.pinned;
+  for (const auto& [axis, size] : module.pinned()) {
+    auto [place, fresh] = problem.pinned.emplace(axis, size);
+    if (!fresh && place->second != size)
+      throw_invalid({}, "[plan] axis `", axis, "` cannot be of size ", place->second,
+                    ": the module's manual computations or device groups are made for ", size);
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> device_memory(const Target& target) {
+  std::optional<HardwareFigures> figures = hardware_figures(target.topology());
+  if (!figures || figures->memory_bytes <= 0) return std::nullopt;
+  return figures->memory_bytes;
+}
+
+Result<ModulePlan> plan_of_module(std::string text, const Target& target,
+                                  const PlanModuleOptions& options) {
+  std::string identity = cat(fingerprint(text), "\n", target.name(), "\n",
+                             options.explain.use_shardy.value_or(true) ? "shardy" : "gspmd");
+  for (const auto& [name, value] : options.explain.overrides) append(identity, cat("\n", name));
+  MESHARD_ASSIGN_OR_RETURN(ModuleTemplate module, ModuleTemplate::parse(text));
+  MESHARD_ASSIGN_OR_RETURN(FreeArguments free, module.free(options.free));
+  Result<ModuleFlow> flow = ModuleFlow::parse(text);
+  auto shared = std::make_shared<const PlannedModule>(
+      PlannedModule{module, free, flow.ok() ? std::optional(*std::move(flow)) : std::nullopt,
+                    target, options.explain});
+  ModulePlan made{{}, std::move(module), std::move(free)};
+  PlanProblem& problem = made.problem;
+  try {
+    problem.axes = axes_of(made.module, options.axes);
+    pin_axes(options, made.module, problem);
+  } catch (const Error& error) {
+    return error;
+  }
+  problem.identity = std::move(identity);
+  problem.devices = target.size();
+  problem.values = made.free.values;
+  problem.capacity = device_memory(target);
+  problem.suits = [shared](const std::vector<MeshAxis>& axes) {
+    return shared->module.suits(axes, shared->free);
+  };
+  problem.estimate = [shared](const PlanCandidate& candidate) {
+    return estimate_module(*shared, candidate);
+  };
+  problem.compile = [shared](const PlanCandidate& candidate) {
+    return explain_module(shared->module.with(candidate, shared->free), shared->target,
+                          shared->explain);
+  };
+  return made;
+}
+
+}  // namespace meshard

@@ -1,0 +1,95 @@
+#include "meshard/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+namespace {
+
+using testing::HasSubstr;
+
+// y = tanh(x v) w: x over "data", what v and w are split by is free.
+std::string mlp_text(std::string_view v_spec, std::string_view w_spec) {
+  return cat(
+      R"(module @mlp attributes {mhlo.num_partitions = 4 : i32} {
+  sdy.mesh @mesh = <["data"=2, "model"=2]>
+  func.func public @main(%arg0: tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>} loc("x"), %arg1: tensor<32x256xf32> {sdy.sharding = #sdy.sharding<@mesh, )",
+      v_spec,
+      R"(>} loc("p['v']"), %arg2: tensor<256x32xf32> {sdy.sharding = #sdy.sharding<@mesh, )",
+      w_spec,
+      R"(>} loc("p['w']")) -> (tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}) {
+    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<64x32xf32>, tensor<32x256xf32>) -> tensor<64x256xf32>
+    %1 = stablehlo.tanh %0 : tensor<64x256xf32>
+    %2 = stablehlo.dot_general %1, %arg2, contracting_dims = [1] x [0] : (tensor<64x256xf32>, tensor<256x32xf32>) -> tensor<64x32xf32>
+    return %2 : tensor<64x32xf32>
+  }
+}
+)");
+}
+
+TEST(PlanOfModule, TheOrderKnowsWhatMoves) {
+  Target target = Target::parse("cpu:8").value();
+  ModulePlan plan =
+      plan_of_module(mlp_text("[{}, {?}]", "[{?}, {}]"), target, {.pinned = {{"model", 4}}})
+          .value();
+  EXPECT_EQ(plan.problem.devices, 8);
+  EXPECT_THAT(plan.problem.axes, testing::ElementsAre("data", "model"));
+  EXPECT_EQ(plan.problem.capacity, std::nullopt);
+  bool complete = false;
+  std::vector<PlannedCandidate> all = plan_candidates(plan.problem, {}, complete);
+  // data=2, model=4; v and w by none, data, model or both.
+  ASSERT_EQ(all.size(), 16u);
+  EXPECT_EQ(all[0].candidate.to_string(), "data=2,model=4; P(none, none); P(none, none)");
+  EXPECT_EQ(all[0].estimate.communication, 0);
+  // x's rows, v, w: all of the weights' bytes.
+  EXPECT_EQ(all[0].estimate.least_memory, 32 * 32 * 4 + 2 * 32 * 256 * 4);
+  for (const PlannedCandidate& one : all)
+    if (one.candidate.specs[0] == P(none, "model") && one.candidate.specs[1] == P("model", none)) {
+      // Columns, then rows: one all-reduce of the result's 32 rows.
+      EXPECT_EQ(one.estimate.communication, 32 * 32 * 4);
+    }
+  std::string text = plan.module.with(all[0].candidate, plan.free);
+  EXPECT_THAT(text, HasSubstr("mhlo.num_partitions = 8"));
+}
+
+TEST(PlanOfModule, MemoryOfPublishedHardwareRulesOut) {
+  Target target = Target::parse("v5e:2x2").value();
+  ModulePlan plan = plan_of_module(mlp_text("[{}, {?}]", "[{?}, {}]"), target).value();
+  ASSERT_TRUE(plan.problem.capacity.has_value());
+  EXPECT_GT(*plan.problem.capacity, std::int64_t{15} << 30);
+  EXPECT_LT(*plan.problem.capacity, std::int64_t{17} << 30);
+}
+
+TEST(PlanOfModule, WhatIsRefused) {
+  Target target = Target::parse("cpu:8").value();
+  auto refusal = [&](const PlanModuleOptions& options) {
+    Result<ModulePlan> plan = plan_of_module(mlp_text("[{}, {}]", "[{}, {}]"), target, options);
+    return plan.ok() ? std::string("planned") : plan.error().message();
+  };
+  EXPECT_THAT(refusal({.axes = {"data", "tp"}}), HasSubstr("axis `model`, which is not among"));
+  EXPECT_THAT(refusal({.free = {"q"}}), HasSubstr("no argument is called `q`"));
+  EXPECT_EQ(refusal({.axes = {"data", "model", "more"}, .free = {"p*"}}), "planned");
+  EXPECT_THAT(plan_of_module("module {}", target).error().message(), HasSubstr("no function"));
+}
+
+// The C++ way, with a report made on the spot in place of a compiler's.
+TEST(Plan, ABuilderIsGivenMeshesAndSpecs) {
+  Target target = Target::parse("v5e:2x4").value();
+  std::vector<FreeValue> values = {{"w", {DType::f32, Shape{8, 8}}, P(open, none)}};
+  PlanResult found = plan(target, {"x", "y"}, values,
+                          [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
+                            EXPECT_EQ(mesh.size(), 8);
+                            Sharding sharding(mesh, specs.at(0), 2);
+                            ProgramReport::Parts parts{.name = "f"};
+                            parts.memory = MemoryUse{.arguments = 8 * 8 * 4 / sharding.num_tiles()};
+                            return ProgramReport(std::move(parts));
+                          });
+  // (1, 8) and (8, 1): split or not; (2, 4) and (4, 2): by none, one of the two, or both.
+  EXPECT_EQ(found.compiled, 2u + 4 + 4 + 2);
+  EXPECT_EQ(found.ranking.front().verdict.memory, 8 * 4);
+}
+
+}  // namespace
+}  // namespace meshard
