@@ -32,7 +32,8 @@ const HloShape& part_of(const HloShape& shape, const std::vector<std::int64_t>& 
 // Names and places of instructions.
 class Namer {
  public:
-  Namer(const ModuleIndex& module, const Graph* graph) : module_(module), places_(graph) {
+  Namer(const ModuleIndex& module, const Graph* graph, const std::vector<std::string>& arguments)
+      : module_(module), places_(graph), arguments_(arguments) {
     for (const auto& computation : module.module().computations)
       for (const HloInstruction& each : computation.instructions) by_id_.emplace(each.id, &each);
   }
@@ -48,14 +49,24 @@ class Namer {
     told.role = role;
     told.bytes = bytes;
     if (one == nullptr) return told;
-    bool argument = one->opcode == "parameter" && !one->metadata.op_name.empty();
-    told.name = argument ? one->metadata.op_name : one->name;
+    told.name = role == BufferRole::kArgument ? argument_name(*one) : one->name;
     told.type = part_of(one->shape, index).to_string();
     if (auto place = place_of(*one)) told.place = place->to_string();
     return told;
   }
 
  private:
+  std::string argument_name(const HloInstruction& parameter) const {
+    std::int64_t number = parameter.parameter_number;
+    if (number >= 0 && number < std::ssize(arguments_))
+      if (const std::string& name = arguments_[static_cast<std::size_t>(number)]; !name.empty())
+        return name;
+    // With a graph the module's names are numbers of its ops.
+    std::optional<OriginPlace> own = places_.named(parameter);
+    if (own && own->node) return cat("argument ", number);
+    return parameter.metadata.op_name.empty() ? parameter.name : parameter.metadata.op_name;
+  }
+
   std::optional<OriginPlace> place_of(const HloInstruction& one) const {
     if (auto own = places_.named(one)) return own;
     const InstructionIndex* inside = one.opcode == "fusion" ? module_.called(one) : nullptr;
@@ -64,6 +75,7 @@ class Namer {
   }
   const ModuleIndex& module_;
   OriginFinder places_;
+  const std::vector<std::string>& arguments_;
   std::unordered_map<std::int64_t, const HloInstruction*> by_id_;
 };
 
@@ -283,22 +295,23 @@ class AliveTogether {
 }  // namespace
 
 Result<LargestBuffers> largest_buffers(std::string_view hlo_proto, const Graph* graph,
+                                       const std::vector<std::string>& argument_names,
                                        std::size_t most) {
   MESHARD_ASSIGN_OR_RETURN(auto assignment, HloBufferAssignment::from_bytes(hlo_proto));
   if (!assignment)
     return Error(ErrorCode::kNotFound, "[explain] the compiler told no buffer assignment");
   MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule module, pjrt::HloModule::from_bytes(hlo_proto));
   ModuleIndex index(module);
-  Namer namer(index, graph);
+  Namer namer(index, graph, argument_names);
   LargestBuffers told{.buffers = AssignedBuffers(*assignment, namer).run()};
   keep_largest(told.buffers, most);
   return told;
 }
 
 LargestBuffers estimated_buffers(const Executions& executions, const Graph* graph,
-                                 std::size_t most) {
+                                 const std::vector<std::string>& argument_names, std::size_t most) {
   const InstructionIndex& entry = executions.module().entry();
-  Namer namer(executions.module(), graph);
+  Namer namer(executions.module(), graph, argument_names);
   LargestBuffers told{.buffers = {}, .estimated = true};
   auto add = [&](BufferRole role, const HloInstruction& one) {
     for (const std::vector<std::int64_t>& part : arrays_made(one))

@@ -1,5 +1,6 @@
 // What fills a device's memory when a compiled program needs the most of it.
 #pragma once
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,13 +24,16 @@ struct LargestBuffers {
 /// memory.
 /// @param hlo_proto the bytes of an HloProto with module and buffer assignment
 /// @param graph as in find_collectives
+/// @param argument_names by the arguments' numbers; where there is none, the module's own
 /// @param most how many are told
 /// @error data loss if the bytes are damaged; not found if they hold no buffer assignment
 Result<LargestBuffers> largest_buffers(std::string_view hlo_proto, const Graph* graph,
+                                       const std::vector<std::string>& argument_names = {},
                                        std::size_t most = 32);
 
 /// An estimate from a module alone, by the order in which it runs.
 LargestBuffers estimated_buffers(const Executions& executions, const Graph* graph,
+                                 const std::vector<std::string>& argument_names = {},
                                  std::size_t most = 32);
 
 }  // namespace meshard

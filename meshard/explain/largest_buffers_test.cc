@@ -114,8 +114,9 @@ TEST(LargestBuffers, ArgumentsOutputsAndWhatIsAliveAtThePeak) {
 }
 
 TEST(LargestBuffers, WithoutATraceTheLargestOfEachPlace) {
-  LargestBuffers told = largest_buffers(written_proto(false), nullptr, 3).value();
+  LargestBuffers told = largest_buffers(written_proto(false), nullptr, {"w"}, 3).value();
   ASSERT_EQ(told.buffers.size(), 3u);
+  EXPECT_EQ(told.buffers[0].name, "w");
   EXPECT_EQ(told.buffers[2].name, "exponential.4");
 }
 

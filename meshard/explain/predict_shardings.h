@@ -6,6 +6,7 @@
 #include "meshard/graph/graph.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/sharding/sharding.h"
+#include "meshard/sharding/sharding_rule.h"
 
 namespace meshard {
 

@@ -7,6 +7,7 @@
 #include "meshard/explain/collectives.h"
 #include "meshard/explain/estimate.h"
 #include "meshard/explain/intermediates.h"
+#include "meshard/explain/largest_buffers.h"
 #include "meshard/explain/reshards.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/pjrt/hlo_module.h"
@@ -94,6 +95,7 @@ class ReportMaker {
     estimate(executions, nodes);
     read_propagated();
     read_memory();
+    read_buffers(executions, nodes);
     add_notes();
     return ProgramReport(std::move(parts_));
   }
@@ -216,6 +218,20 @@ class ReportMaker {
                               .code = stats.generated_code,
                               .peak = stats.peak,
                               .capacity = capacity_of(facts_)};
+  }
+
+  void read_buffers(const Executions& executions, const Graph* graph) {
+    std::vector<std::string> names;
+    for (const ValuePlacement& each : parts_.arguments) names.push_back(each.name);
+    if (!compiled_.buffer_assignment.empty())
+      if (auto told = largest_buffers(compiled_.buffer_assignment, graph, names); told.ok()) {
+        parts_.largest_buffers = std::move(told->buffers);
+        return;
+      }
+    parts_.largest_buffers = estimated_buffers(executions, graph, names).buffers;
+    parts_.notes.push_back(
+        "the compiler told no buffer assignment: the largest buffers are estimated from the order "
+        "of the instructions, without what shares memory");
   }
 
   void add_notes() {
