@@ -23,6 +23,8 @@
 #include "meshard/ops/all.h"
 #include "meshard/report/diff.h"
 #include "meshard/report/expect.h"
+#include "meshard/report/html.h"
+#include "meshard/report/json.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_topology.h"
 #include "meshard/runtime/runtime.h"

@@ -120,6 +120,18 @@ TEST(ProgramReport, LeavesOutWhatDoesNotFitAndSaysSo) {
   EXPECT_THAT(report().to_string({.most_lines = 0}), HasSubstr("all-gather"));
 }
 
+TEST(ProgramReport, WhatIsLeftOutIsTheSmallest) {
+  ProgramReport::Parts parts{.name = "f"};
+  for (std::int64_t bytes : {5, 40, 30})
+    parts.collectives.push_back(collective(CollectiveKind::kAllReduce, {"model"}, bytes));
+  parts.collectives[1].executions = 2;  // 80 in all
+  parts.collectives[2].conditional = true;
+  std::string text = ProgramReport(parts).to_string({.most_lines = 2});
+  EXPECT_LT(text.find("40 B x 2"), text.find("30 B if"));
+  EXPECT_THAT(text, HasSubstr("and 1 more lines of collectives"));
+  EXPECT_THAT(text, testing::Not(HasSubstr(", 5 B")));
+}
+
 TEST(ProgramReport, MeshPictureWhenAsked) {
   EXPECT_THAT(report().to_string(), testing::Not(HasSubstr("┌")));
   EXPECT_THAT(report().to_string({.mesh_picture = true}), HasSubstr("┌"));

@@ -80,8 +80,14 @@ void append_collectives(std::string& out, const ProgramReport& report, std::size
   }
   append(out, cat(counted(collectives.size(), "collective"), ", ",
                   byte_text(report.collective_bytes()), " per device\n"));
-  append_lines(out, report.groups(), most, "lines of collectives",
-               [&](std::size_t i) { return report.groups()[i].to_string(); });
+  std::vector<CollectiveGroup> groups = report.groups();
+  if (most > 0 && groups.size() > most)  // then those that matter most are shown
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const CollectiveGroup& a, const CollectiveGroup& b) {
+                       return a.total_bytes > b.total_bytes;
+                     });
+  append_lines(out, groups, most, "lines of collectives",
+               [&](std::size_t i) { return groups[i].to_string(); });
 }
 
 void append_reshards(std::string& out, std::vector<Reshard> reshards, std::size_t most) {
