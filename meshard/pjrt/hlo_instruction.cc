@@ -1,3 +1,4 @@
+// Tested in meshard/pjrt/hlo_module_test.cc.
 #include "meshard/pjrt/hlo_instruction.h"
 
 #include <algorithm>

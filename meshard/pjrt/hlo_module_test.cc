@@ -172,5 +172,74 @@ TEST(HloModule, PrimitiveNumbersOfXla) {
   EXPECT_FALSE(is_collective_opcode("add"));
 }
 
+TEST(HloModule, WhatTellsSizesOrderAndPlaces) {
+  WireWriter dot = instruction("dot", 1), numbers, window, dimension, attribute, attributes;
+  numbers.add_packed(1, Numbers{1});
+  numbers.add_packed(2, Numbers{0});
+  dot.add_message(30, numbers);
+  dimension.add_varint(1, 3);
+  dimension.add_varint(2, 1);
+  dimension.add_varint(6, 2);
+  window.add_message(1, dimension);
+  dot.add_message(15, window);
+  attribute.add_bytes(1, "chain_id");
+  attribute.add_bytes(2, "5");
+  attributes.add_message(1, attribute);
+  dot.add_message(68, attributes);
+  WireWriter metadata;
+  metadata.add_varint(15, 2);
+  dot.add_message(7, metadata);
+  WireWriter constant = instruction("constant", 2), literal, scalar;
+  scalar.add_varint(2, 4);  // s32
+  literal.add_message(1, scalar);
+  literal.add_packed(4, Numbers{12});
+  constant.add_message(8, literal);
+  constant.add_bytes(43, "config");
+  constant.add_bytes(63, "LT");
+  constant.add_varint(13, 4);
+  WireWriter computation, sequence, entry, schedule, stacks, location, frame, module, whole;
+  computation.add_message(2, dot);
+  computation.add_message(2, constant);
+  computation.add_varint(5, 40);
+  sequence.add_packed(1, Numbers{2, 1});
+  entry.add_varint(1, 40);
+  entry.add_message(2, sequence);
+  schedule.add_message(1, entry);
+  stacks.add_bytes(1, "lib.py");
+  stacks.add_bytes(1, "user.py");
+  location.add_varint(1, 2);
+  location.add_varint(3, 98);
+  stacks.add_message(3, location);
+  frame.add_varint(1, 7);  // no such place
+  stacks.add_message(4, frame);
+  frame = WireWriter();
+  frame.add_varint(1, 1);
+  stacks.add_message(4, frame);
+  module.add_message(3, computation);
+  module.add_varint(6, 40);
+  module.add_message(7, schedule);
+  module.add_message(17, stacks);
+  whole.add_message(1, module);
+  HloModule read = HloModule::from_bytes(whole.bytes()).value();
+  EXPECT_EQ(read.entry().schedule, (Numbers{2, 1}));
+  const HloInstruction& product = read.entry().instructions[0];
+  ASSERT_TRUE(product.dot.has_value());
+  EXPECT_EQ(product.dot->lhs_contracting, Numbers{1});
+  EXPECT_EQ(product.dot->rhs_contracting, Numbers{0});
+  ASSERT_EQ(product.window.size(), 1u);
+  EXPECT_EQ(product.window[0].size, 3);
+  EXPECT_EQ(product.window[0].base_dilation, 2);
+  EXPECT_EQ(product.frontend_attribute("chain_id"), "5");
+  EXPECT_EQ(product.frontend_attribute("other"), "");
+  EXPECT_EQ(product.metadata.source_file, "user.py");
+  EXPECT_EQ(product.metadata.source_line, 98);
+  const HloInstruction& twelve = read.entry().instructions[1];
+  EXPECT_EQ(twelve.literal, 12);
+  EXPECT_EQ(twelve.backend_config, "config");
+  EXPECT_EQ(twelve.comparison_direction, "LT");
+  EXPECT_EQ(twelve.tuple_index, 4);
+  EXPECT_EQ(twelve.metadata.source_file, "");
+}
+
 }  // namespace
 }  // namespace meshard::pjrt
