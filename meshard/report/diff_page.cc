@@ -1,4 +1,5 @@
-// A diff as JSON and as a page. Tested in meshard/report/diff_test.cc.
+// A diff as JSON and as a page.
+// Tested in meshard/report/diff_test.cc.
 #include <string>
 
 #include "meshard/base/cat.h"

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   meshard::tool::add_layout(app, exit_code);
   meshard::tool::add_mesh(app, exit_code);
   meshard::tool::add_op(app, exit_code);
+  meshard::tool::add_plan(app, exit_code);
   meshard::tool::add_torus(app, exit_code);
   try {
     CLI11_PARSE(app, argc, argv);

@@ -1,0 +1,76 @@
+"""Runs `meshard plan` on a small program for 8 virtual CPU devices: its best mesh and specs are known; a search that was
+killed goes on where it was. Says so and passes if there is no CPU plugin."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from expectations import Checks
+
+MODULE = """module @mlp attributes {mhlo.num_partitions = 8 : i32} {
+  sdy.mesh @mesh = <["data"=2, "model"=4]>
+  func.func public @main(%arg0: tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>} loc("x"),
+      %arg1: tensor<32x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}]>} loc("v"),
+      %arg2: tensor<256x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}, {?}]>} loc("w"))
+      -> (tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}) {
+    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<64x32xf32>, tensor<32x256xf32>) -> tensor<64x256xf32>
+    %1 = stablehlo.tanh %0 : tensor<64x256xf32>
+    %2 = stablehlo.dot_general %1, %arg2, contracting_dims = [1] x [0] : (tensor<64x256xf32>, tensor<256x32xf32>) -> tensor<64x32xf32>
+    return %2 : tensor<64x32xf32>
+  }
+}
+"""
+
+checks = Checks("plan")
+doctor = subprocess.run([sys.argv[1], "doctor"], capture_output=True, text=True, timeout=120).stdout
+if "cpu" not in doctor:
+    print("skipped: no CPU plugin\n0 passed, 0 failed")
+    sys.exit(0)
+
+with tempfile.TemporaryDirectory() as folder:
+    module, journal = f"{folder}/mlp.mlir", f"{folder}/journal"
+    pathlib.Path(module).write_text(MODULE)
+    common = [module, "--topology", "cpu:8", "--pin", "model=4", "--journal", journal, "--cache", f"{folder}/cache", "--quiet"]
+    best = 'data=2,model=4; P("model", none)'
+
+    def ends(arguments, code, *parts):
+        found, out, err = checks.run(*arguments)
+        checks.check(f"{arguments} ends with {code}", found == code, out + err)
+        for part in parts:
+            checks.check(f"{arguments}: {part!r}", part in out + err, out + err)
+        return out
+
+    # w: each of data and model splits rows, columns or neither.
+    listed = ends([*common, "--list"], 0, best)
+    checks.check("9 candidates", len(listed.splitlines()) == 9, listed)
+
+    search = subprocess.Popen([sys.argv[1], "plan", *common], stdout=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 50
+    while time.monotonic() < deadline and search.poll() is None:
+        if pathlib.Path(journal).exists() and len(pathlib.Path(journal).read_text().splitlines()) >= 4:
+            break
+        time.sleep(0.01)
+    if search.poll() is None:
+        os.killpg(search.pid, signal.SIGKILL)
+    search.wait()
+    known = len([line for line in pathlib.Path(journal).read_text().splitlines()[1:] if line.endswith("\t.")])
+    checks.check("verdicts before the end", known >= 3, known)
+
+    # One all-reduce of 32 rows of 32 floats is the least there is while v stays as it is.
+    out = ends([*common, "--best", f"{folder}/best.mlir", "--json", f"{folder}/reports"], 0, f"{known} known from before",
+               f"1. {best}", "4 KiB in collectives")
+    checks.check("the rest is compiled", f"{9 - known} compiled" in out, out)
+    text = pathlib.Path(folder, "best.mlir").read_text()
+    checks.check("the best module", '[{"model"}, {}]>} loc("w")' in text, text)
+    checks.check("a report", pathlib.Path(folder, "reports/plan-1.json").exists())
+    ends(common, 0, "0 compiled, 9 known from before", f"1. {best}")
+
+    ends([module, "--topology", "cpu:8", "--free", "v", "--journal", journal], 2, "not of this search")
+    ends([module, "--topology", "cpu:8", "--free", "nobody"], 2, "no argument is called `nobody`")
+    ends([module, "--topology", "cpu:8", "--axes", "data"], 2, "axis `model`")
+    ends([f"{folder}/nowhere", "--topology", "cpu:8"], 2, "cannot read")
+    ends([module, "--topology", "v9:1"], 2)
+checks.end()
