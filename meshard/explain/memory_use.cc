@@ -1,3 +1,4 @@
+// Tested in meshard/explain/largest_buffers_test.cc.
 #include "meshard/explain/memory_use.h"
 
 #include "meshard/base/cat.h"

@@ -1,3 +1,4 @@
+// Tested in meshard/explain/estimate_test.cc.
 #include "meshard/explain/roofline.h"
 
 #include <algorithm>
