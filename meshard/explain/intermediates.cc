@@ -1,3 +1,4 @@
+// Tested in meshard/explain/explain_for_test.cc.
 #include "meshard/explain/intermediates.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested in meshard/explain/explain_for_test.cc.
 #include "meshard/explain/report_of.h"
 
 #include <algorithm>
@@ -93,6 +94,7 @@ class ReportMaker {
     MESHARD_ASSIGN_OR_RETURN(parts_.collectives,
                              find_collectives(executions, facts_.program.mesh, nodes));
     estimate(executions, nodes);
+    find_buffers(executions, nodes);
     read_propagated();
     read_memory();
     read_buffers(executions, nodes);
@@ -184,6 +186,17 @@ class ReportMaker {
     }
     parts_.timeline =
         timeline_of(executions, cost, parts_.collectives, links ? &*links : nullptr, graph);
+  }
+
+  void find_buffers(const Executions& executions, const Graph* graph) {
+    if (compiled_.buffer_assignment.empty() && !facts_.target) return;  // this process is not asked
+    Result<LargestBuffers> told = largest_buffers(compiled_.buffer_assignment, graph);
+    LargestBuffers largest = told.ok() ? *std::move(told) : estimated_buffers(executions, graph);
+    if (largest.estimated)
+      parts_.notes.push_back(
+          "the compiler wrote no buffer assignment: the largest buffers are estimated from the "
+          "order of the instructions");
+    parts_.largest_buffers = std::move(largest.buffers);
   }
 
   void read_propagated() {

@@ -98,13 +98,12 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
 }
 
 // Prints what is not as expected. @return whether all is
-bool check(const ProgramReport& report, const ExplainArguments& arguments) {
+bool check(const ProgramReport& report, const std::vector<Expectations>& expected,
+           const ExplainArguments& arguments) {
   bool met = report.parts().out_of_memory.empty();
   if (arguments.must_fit && !report.fits()) met = false;
-  for (const std::string& text : arguments.expect) {
-    Expectations expected =
-        Expectations::parse(text.starts_with('@') ? read_file(text.substr(1)) : text).value();
-    ExpectationReport checked = check_expectations(report, expected);
+  for (const Expectations& one : expected) {
+    ExpectationReport checked = check_expectations(report, one);
     std::fprintf(checked.ok() ? stdout : stderr, "%s\n", checked.to_string().c_str());
     met = met && checked.ok();
   }
@@ -114,6 +113,10 @@ bool check(const ProgramReport& report, const ExplainArguments& arguments) {
 int explain_file(const ExplainArguments& arguments) {
   std::string module = read_file(arguments.file);
   Target target = Target::parse(arguments.topology).value();
+  std::vector<Expectations> expected;  // read before the compiler works for nothing
+  for (const std::string& text : arguments.expect)
+    expected.push_back(
+        Expectations::parse(text.starts_with('@') ? read_file(text.substr(1)) : text).value());
   Progress progress(arguments.quiet);
   Result<ProgramReport> report = explain_module(module, target, options_of(arguments, progress));
   progress.clear();
@@ -124,7 +127,7 @@ int explain_file(const ExplainArguments& arguments) {
     std::fputs(report->to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines})
                    .c_str(),
                stdout);
-  return check(*report, arguments) ? 0 : kNotMet;
+  return check(*report, expected, arguments) ? 0 : kNotMet;
 }
 
 }  // namespace

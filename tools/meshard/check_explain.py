@@ -1,0 +1,75 @@
+"""Runs `meshard explain`: what it refuses, and, where the CPU plugin is, a report of a sharded product."""
+import json
+import os
+import tempfile
+
+from expectations import Checks
+
+MODULE = """module @product {
+  sdy.mesh @mesh = <["data"=2, "model"=2]>
+  func.func public @main(
+      %x: tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>} loc("x"),
+      %w: tensor<32x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>} loc("w"))
+      -> (tensor<64x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}) {
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+        : (tensor<64x32xf32>, tensor<32x16xf32>) -> tensor<64x16xf32> loc("product")
+    return %0 : tensor<64x16xf32>
+  }
+}
+"""
+SUM = 64 // 2 * 16 * 4  # bytes of one device's part of the result
+
+checks = Checks("explain")
+folder = tempfile.TemporaryDirectory()
+
+
+def file(name, text):
+    path = os.path.join(folder.name, name)
+    with open(path, "w") as out:
+        out.write(text)
+    return path
+
+
+def no_report(arguments, *parts):
+    """Ends with 2, says why, and prints no report."""
+    code, out, err = checks.run(*arguments)
+    checks.check(f"{arguments} has no report", code == 2 and out == "" and err.startswith("meshard explain: "),
+                 f"{code} {out} {err}")
+    for part in parts:
+        checks.check(f"{arguments}: {part!r}", part in err, err)
+
+
+module = file("product.mlir", MODULE)
+no_report([os.path.join(folder.name, "none.mlir"), "--topology", "cpu:4"], "cannot read")
+no_report([file("empty.mlir", ""), "--topology", "cpu:4"], "empty")
+no_report([file("cut.mlir", MODULE[:400]), "--topology", "cpu:4"], "data loss")
+no_report([file("words.mlir", "hello"), "--topology", "cpu:4"], "main")
+no_report([module, "--topology", "v9:4x4"], "v9:4x4")
+no_report([module, "--topology", "cpu:8"], "4 devices", "cpu:8 has 8", "--devices")
+no_report([module, "--topology", "cpu:4", "--mesh", "x=3"], "x=3")
+no_report([module, "--topology", "cpu:4", "--expect", "1 all-reduc"], "all-reduc")
+no_report([module, "--topology", "cpu:4", "--option", "no_value"], "NAME=VALUE")
+
+cache = ["--cache", os.path.join(folder.name, "cache")]
+report = os.path.join(folder.name, "report.json")
+page = os.path.join(folder.name, "report.html")
+code, out, err = checks.run(module, "--topology", "cpu:4", "--json", report, "--html", page, "--text", *cache)
+if code == 2 and "plugin" in err:
+    print(f"no CPU plugin, so nothing was compiled: {err.strip()}")
+else:
+    checks.check("the report", code == 0 and 'all-reduce on axis "model"' in out and "cpu:4" in out, out + err)
+    with open(report) as read:
+        written = json.load(read)
+    sums = [one for one in written["collectives"] if one["kind"] == "all-reduce"]
+    checks.check("one sum", len(sums) == 1 and sums[0]["bytes_out"] == SUM, str(sums))
+    with open(page) as read:
+        checks.check("the page", "<html" in read.read())
+    base = [module, "--topology", "cpu:4", *cache]
+    checks.prints([*base, "--mesh", "a=2,b=2"], "mesh<a=2, b=2>")
+    checks.prints([*base, "--expect", "1 all-reduce over model"], "holds")
+    code, _, err = checks.run(*base, "--quiet", "--expect", "no collectives")
+    checks.check("a broken expectation", code == 1 and "all-reduce" in err, err)
+    checks.check("nothing is left", sorted(os.listdir(folder.name)) == sorted(
+        ["cache", "cut.mlir", "empty.mlir", "product.mlir", "report.html", "report.json", "words.mlir"]),
+        str(os.listdir(folder.name)))
+checks.end()
