@@ -47,7 +47,9 @@ std::optional<MemoryShortage> memory_shortage(std::string_view message) {
       if (!needed || !rest.starts_with(wording.between)) continue;
       rest.remove_prefix(wording.between.size());
       auto available = read_amount(rest);
-      if (available && rest.starts_with(wording.after)) return MemoryShortage{*needed, *available};
+      if (available && rest.starts_with(wording.after))
+        return MemoryShortage{*needed, *available,
+                              message.substr(0, at).ends_with("HLO temporaries ")};
     }
   return std::nullopt;
 }

@@ -16,7 +16,8 @@ TEST(MemoryShortage, ReadsTheTpusWords) {
       memory_shortage("[PJRT_Compile] E1000: CompileTimeHbmOom: Ran out of memory on HBM, the "
                       "total memory required for HLO temporaries (48.00G) exceeds available "
                       "HBM (15.75G). HLO module: oom."),
-      (MemoryShortage{std::int64_t{48} << 30, (std::int64_t{63} << 30) / 4}));
+      (MemoryShortage{std::int64_t{48} << 30, (std::int64_t{63} << 30) / 4,
+                      /*temporaries_only=*/true}));
   EXPECT_EQ(memory_shortage("Used 512.0M of 1.0T hbm"),
             (MemoryShortage{std::int64_t{512} << 20, std::int64_t{1} << 40}));
   EXPECT_EQ(memory_shortage("Used 12 of 8K hbm"), (MemoryShortage{12, 8192}));
