@@ -66,7 +66,7 @@ else:
         checks.check("the page", "<html" in read.read())
     base = [module, "--topology", "cpu:4", *cache]
     checks.prints([*base, "--mesh", "a=2,b=2"], "mesh<a=2, b=2>")
-    checks.prints([*base, "--expect", "1 all-reduce over model"], "holds")
+    checks.prints([*base, "--expect", "1 all-reduce over model"], "expectations hold")
     code, _, err = checks.run(*base, "--quiet", "--expect", "no collectives")
     checks.check("a broken expectation", code == 1 and "all-reduce" in err, err)
     checks.check("nothing is left", sorted(os.listdir(folder.name)) == sorted(
