@@ -131,7 +131,7 @@ class Search {
                    .conditional = runs.conditional};
     MESHARD_RETURN_IF_ERROR(add_axes(instruction, kind, one));
     one.origin = origins_.find(index, instruction, kind, {reached.caller, reached.call});
-    one.cause = origins_.cause(one.origin, kind);
+    one.cause = origins_.cause(one.origin, kind, one.axes);
     if (runs.fused) one.form = CollectiveForm::kFused;
     if (is_windowed_einsum(instruction, kind, one)) one.form = CollectiveForm::kWindowedEinsum;
     if (is_host_transfer_between_slices(instruction)) one.form = CollectiveForm::kAcrossSlices;

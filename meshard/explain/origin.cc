@@ -6,6 +6,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/graph/sharding_mark.h"
 
 namespace meshard {
 namespace {
@@ -172,12 +173,29 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
   return origin;
 }
 
-CollectiveCause OriginFinder::cause(const CollectiveOrigin& origin, CollectiveKind kind) const {
+// Whether it is a mark that splits its value by one of these axes.
+bool OriginFinder::splits_by(std::uint32_t number, const AxisList& axes) const {
+  if (number < graph_->num_leaves() || number - graph_->num_leaves() >= graph_->nodes().size())
+    return false;
+  const Node* node = graph_->nodes()[number - graph_->num_leaves()];
+  std::optional<Sharding> mark = marked_sharding(Value(const_cast<Node*>(node)));
+  if (!mark) return false;
+  for (std::size_t d = 0; d < mark->rank(); ++d)
+    for (const AxisRef& own : mark->axes(d))
+      for (const AxisRef& axis : axes)
+        if (own.overlaps(axis)) return true;
+  return false;
+}
+
+CollectiveCause OriginFinder::cause(const CollectiveOrigin& origin, CollectiveKind kind,
+                                    const std::optional<AxisList>& axes) const {
   if (!graph_ || origin.places.empty()) return CollectiveCause::kUnknown;
   std::size_t asked = 0, inserted = 0;
   for (const OriginPlace& place : origin.places) {
     if (!place.node) continue;
-    if (is_mark(place.op) || is_collective(place.op))
+    if (kind == CollectiveKind::kAllGather && axes && splits_by(*place.node, *axes))
+      ++inserted;
+    else if (is_mark(place.op) || is_collective(place.op))
       ++asked;
     else if (is_reduction(kind) || !marked_[*place.node])
       ++inserted;

@@ -42,11 +42,15 @@ class OriginFinder {
 
   /// Who wanted a collective of this origin. Known only with a graph. A resharding that names an op
   /// whose result is marked may serve the op or the mark: not known.
-  CollectiveCause cause(const CollectiveOrigin& origin, CollectiveKind kind) const;
+  /// Nor does a mark ask for a gather over axes that it splits its own value by: what comes after
+  /// it needs that.
+  CollectiveCause cause(const CollectiveOrigin& origin, CollectiveKind kind,
+                        const std::optional<AxisList>& axes = std::nullopt) const;
 
  private:
   using Instructions = std::vector<const pjrt::HloInstruction*>;
   bool is_argument(const OriginPlace& place) const;
+  bool splits_by(std::uint32_t number, const AxisList& axes) const;
   std::optional<OriginPlace> neighbour(const InstructionIndex& index,
                                        const pjrt::HloInstruction& of) const;
   Instructions nearest(const InstructionIndex& index, const pjrt::HloInstruction& from,

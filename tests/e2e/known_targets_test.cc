@@ -1,0 +1,100 @@
+// The same programs for hardware that is not here: a node of 8 H100 and a slice of 8 TPU v5e. They
+// skip, and say so, where the plugin of the hardware is not installed.
+#include <gtest/gtest.h>
+
+#include "meshard/explain/explain_for.h"
+#include "meshard/explain/predict.h"
+#include "meshard/pjrt/plugin_search.h"
+#include "meshard/target/compile_program.h"
+#include "tests/e2e/known_programs.h"
+
+namespace meshard {
+namespace {
+
+using Kind = CollectiveKind;
+
+constexpr std::int64_t kF32 = 4;
+
+class KnownTargets : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    Result<std::string> plugin = pjrt::find_plugins().first(target.platform());
+    if (!plugin.ok()) GTEST_SKIP() << "no plugin for " << GetParam();
+    if (Result<std::string> program = find_compile_program(); !program.ok())
+      GTEST_SKIP() << program.error().message();
+  }
+  bool on_tpu() const { return target.platform() == "tpu"; }
+  Tensor tensor(Shape shape, const PartitionSpec& spec) const {
+    return abstract_tensor(std::move(shape), DType::f32, mesh, spec);
+  }
+  Target target = Target::parse(GetParam()).value();
+  Mesh mesh{{{"data", 2}, {"model", 4}}};
+};
+
+TEST_P(KnownTargets, ColumnThenRowParallelLayersSumOnce) {
+  ProgramReport report =
+      explain(target, known::mlp, tensor({256, 512}, P("data", none)),
+              tensor({512, 1024}, P(none, "model")), tensor({1024, 384}, P("model", none)));
+  std::vector<Collective> sums = report.collectives(Kind::kAllReduce, {"model"});
+  ASSERT_EQ(sums.size(), 1u) << report.to_string();
+  EXPECT_EQ(report.collectives().size(), 1u) << report.to_string();
+  EXPECT_EQ(sums[0].bytes(), 256 / 2 * 384 * kF32);
+  EXPECT_EQ(sums[0].executions, 1);
+  EXPECT_EQ(sums[0].origin.to_string(), known::place() + " (exact)");
+  EXPECT_EQ(report.parts().target.name, GetParam());
+}
+
+TEST_P(KnownTargets, AReductionIsToldAtItsLine) {
+  ProgramReport report = explain(target, known::total, tensor({256, 512}, P("data", "model")));
+  ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
+  EXPECT_EQ(report.collectives()[0].axes, AxisList({"data"}));
+  EXPECT_EQ(report.collectives()[0].bytes(), 512 / 4 * kF32);
+  EXPECT_EQ(report.collectives()[0].origin.to_string(), known::place() + " (exact)");
+}
+
+TEST_P(KnownTargets, ALoopRunsItsSumTwelveTimes) {
+  Result<ProgramReport> report = explain_module(known::kLoop, target);
+  ASSERT_TRUE(report.ok()) << report.error().what();
+  std::int64_t executions = 0;
+  for (const Collective& one : report->collectives()) {
+    EXPECT_EQ(one.axes, AxisList({"model"})) << one.to_string();
+    // A compiler may scatter the sum inside, and gather once behind the loop.
+    if (one.kind != Kind::kAllReduce && one.kind != Kind::kReduceScatter) continue;
+    EXPECT_TRUE(one.executions_known);
+    EXPECT_EQ(one.loop_depth, 1);
+    EXPECT_EQ(one.bytes(), 16 / 2 * 32 * kF32);
+    executions += one.executions;
+  }
+  EXPECT_EQ(executions, 12) << report->to_string();
+}
+
+TEST_P(KnownTargets, FullyShardedTrainingMovesEachWeightAndGradient) {
+  mesh = Mesh({{"data", 8}});
+  ProgramReport report =
+      explain(target, known::gradients, tensor({512, 1024}, P("data", none)),
+              tensor({1024, 256}, P("data", none)), tensor({4096, 512}, P("data", none)));
+  std::int64_t v = 512 * 1024 * kF32, w = 1024 * 256 * kF32;
+  for (const Collective& one : report.collectives()) {
+    if (one.kind == Kind::kSend || one.kind == Kind::kReceive) continue;
+    EXPECT_EQ(one.axes, AxisList({"data"})) << report.to_string();
+  }
+  if (!on_tpu()) {
+    // This compiler may put collectives together: the bytes stay.
+    EXPECT_EQ(known::sum(known::bytes_of(report, {Kind::kAllGather})), v + w) << report.to_string();
+    EXPECT_EQ(known::sum(known::bytes_of(report, known::kSums)), v + w) << report.to_string();
+    return;
+  }
+  // This compiler may overlap a gather or a scatter with the product, in steps around the ring: the
+  // report says of each permutation that it is such a step.
+  for (const Collective& one : report.collectives(Kind::kCollectivePermute))
+    EXPECT_EQ(one.form, CollectiveForm::kWindowedEinsum) << report.to_string();
+  EXPECT_FALSE(report.collectives().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, KnownTargets, testing::Values("h100:8", "v5e:2x4"),
+                         [](const auto& each) {
+                           return std::string(each.param).substr(0, 4) == "h100" ? "H100" : "V5e";
+                         });
+
+}  // namespace
+}  // namespace meshard
