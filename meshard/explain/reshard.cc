@@ -1,3 +1,4 @@
+// Tested in meshard/explain/report_test.cc.
 #include "meshard/explain/reshard.h"
 
 #include "meshard/base/cat.h"

@@ -1,3 +1,4 @@
+// Tested in meshard/explain/report_test.cc.
 #include "meshard/explain/value_placement.h"
 
 #include "meshard/base/cat.h"

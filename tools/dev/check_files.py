@@ -19,7 +19,7 @@ import sys
 MAX_LINES = 600
 MAX_BYTES = 1_000_000
 SOURCE = {".cc", ".h", ".py", ".inc", ".cmake"}
-BINARY = {".mlirbc", ".png", ".npy", ".npz", ".safetensors", ".bin", ".gz"}
+BINARY = {".portable", ".mlirbc", ".png", ".npy", ".npz", ".safetensors", ".bin", ".gz"}
 
 # Written in pieces, so that this file does not contain them.
 WORDS = [
