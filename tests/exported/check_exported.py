@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Explains the modules of tests/golden/exported and compares with what JAX read of them.
+
+usage: check_exported.py --meshard PROGRAM --data FOLDER [--all] [NAME...]
+
+For each case: bytes per device as the compiler counts them, and the number of collective instructions of each kind, are
+equal to JAX's; a program that does not fit is said not to, with the compiler's own numbers. --all also runs the
+cases that take minutes. Skips, out loud, if the TPU plugin is not here. The last line is `N passed, N failed`.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+BYTES = {"argument": "arguments", "output": "outputs", "alias": "aliased", "temp": "temporaries", "generated_code": "code",
+         "peak_memory": "peak"}
+
+
+def differences(case, report):
+    """What differs, in words."""
+    found = []
+    for theirs, ours in BYTES.items():
+        expected, answer = case["bytes_per_device"][theirs], (report["memory"] or {}).get(ours)
+        if expected != answer:
+            found.append(f"{ours}: {answer}, JAX read {expected}")
+    counts = {}
+    for collective in report["collectives"]:
+        counts[collective["kind"]] = counts.get(collective["kind"], 0) + 1
+    if counts != case["collectives"]:
+        found.append(f"collectives: {counts}, JAX read {case['collectives']}")
+    for collective in report["collectives"]:
+        if collective["axes"] is None and collective["kind"] not in ("send", "recv"):
+            found.append(f"{collective['instruction']}: no mesh axes")
+    return found
+
+
+def explain(program, case, data):
+    """Exit code, error stream and report (None if there is none)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "report.json"
+        done = subprocess.run([program, "explain", data / case["module"], "--topology", case["topology"], "--no-cache", "--must-fit",
+                               "--time-limit", "1500", "--json", path], capture_output=True, text=True, errors="replace")
+        report = json.loads(path.read_text()) if path.exists() else None
+        return done.returncode, done.stdout + done.stderr, report
+
+
+def check(program, case, data):
+    """What is wrong with a case, or an empty list."""
+    code, told, report = explain(program, case, data)
+    if "does_not_fit" in case:
+        wrong = [] if code == 1 else [f"exit code {code}, not 1"]
+        return wrong + [f"{number} is not told: {told}" for number in case["does_not_fit"].values() if number not in told]
+    if code != 0 or report is None:
+        return [f"exit code {code}: {told[-2000:]}"]
+    return differences(case, report)
+
+
+def has_plugin(program):
+    return subprocess.run([program, "doctor", "--target", "tpu"], capture_output=True).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--meshard", required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    cases = json.loads((arguments.data / "expected.json").read_text())["cases"]
+    chosen = [case for case in cases if case["name"] in arguments.names] if arguments.names else \
+        [case for case in cases if arguments.all or case["quick"]]
+    if not has_plugin(arguments.meshard):
+        print("SKIPPED: the TPU plugin is not here (meshard fetch tpu)")
+        print(f"0 passed, 0 failed, {len(chosen)} skipped")
+        return 0
+    failed = 0
+    for case in chosen:
+        begin = time.monotonic()
+        wrong = check(arguments.meshard, case, arguments.data)
+        failed += bool(wrong)
+        print(f"{'FAILED' if wrong else 'ok'} {case['name']}  {time.monotonic() - begin:.1f} s", flush=True)
+        for line in wrong:
+            print(f"  {line}")
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
