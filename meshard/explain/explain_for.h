@@ -10,6 +10,7 @@
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report.h"
 #include "meshard/graph/abstract_tensor.h"
+#include "meshard/lowering/lower.h"
 #include "meshard/target/compile_for.h"
 #include "meshard/trace/jit.h"
 
@@ -127,6 +128,16 @@ requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
   internal::TracedProgram traced =
       internal::trace_for(function, options, SourceLocation{}, arguments...);
   return internal::explain_traced(target, std::move(traced), options);
+}
+
+/// The StableHLO module that explain() compiles for a function and these arguments: to keep in a
+/// file, for `meshard explain` and `meshard plan`.
+/// @error what the function throws
+template <class F, class... Arguments>
+requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
+&... > std::string module_text(const F& function, const Arguments&... arguments) {
+  ExplainForOptions options;
+  return lower(internal::trace_for(function, options, SourceLocation{}, arguments...).program).text;
 }
 
 }  // namespace meshard
