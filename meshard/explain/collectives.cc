@@ -9,6 +9,7 @@
 #include "meshard/base/saturating.h"
 #include "meshard/explain/collective_axes.h"
 #include "meshard/explain/origin.h"
+#include "meshard/sharding/replica_groups.h"
 
 namespace meshard {
 namespace {
@@ -95,8 +96,9 @@ bool is_windowed_einsum(const HloInstruction& one, CollectiveKind kind, const Co
 
 class Search {
  public:
-  Search(const Executions& executions, const std::optional<Mesh>& mesh, const Graph* graph)
-      : executions_(executions), mesh_(mesh), origins_(graph) {}
+  Search(const Executions& executions, const std::optional<Mesh>& mesh, const Graph* graph,
+         const std::optional<SliceNumbering>& slices)
+      : executions_(executions), mesh_(mesh), slices_(slices), origins_(graph) {}
 
   Result<std::vector<Collective>> run() {
     MESHARD_RETURN_IF_ERROR(walk(executions_.module().entry()));
@@ -146,6 +148,7 @@ class Search {
 
   Result<void> add_axes(const HloInstruction& instruction, CollectiveKind kind, Collective& to) {
     if (!mesh_) return {};
+    if (slices_) return add_axes_in_slice(instruction, kind, to);
     if (is_permutation(kind)) {
       if (instruction.source_target_pairs.empty()) return {};
       PermutationAxes moved = axes_of_permutation(*mesh_, instruction.source_target_pairs);
@@ -160,6 +163,29 @@ class Search {
     return {};
   }
 
+  Result<void> add_axes_in_slice(const HloInstruction& instruction, CollectiveKind kind,
+                                 Collective& to) {
+    if (is_host_transfer_between_slices(instruction)) {
+      to.axes = axes_of_groups(*mesh_, slices_->across());
+      return {};
+    }
+    if (is_permutation(kind)) {
+      if (instruction.source_target_pairs.empty()) return {};
+      MESHARD_ASSIGN_OR_RETURN(auto pairs, slices_->positions(instruction.source_target_pairs));
+      PermutationAxes moved = axes_of_permutation(*mesh_, pairs);
+      to.axes = std::move(moved.axes);
+      to.shifts = std::move(moved.shifts);
+      return {};
+    }
+    MESHARD_ASSIGN_OR_RETURN(SliceNumbering::Groups groups, instruction.groups.expand());
+    std::erase_if(groups, [](const auto& group) { return group.empty(); });
+    MESHARD_ASSIGN_OR_RETURN(groups, slices_->positions(std::move(groups)));
+    to.axes = axes_of_groups(*mesh_, groups);
+    for (const auto& group : groups)
+      to.group_size = std::max(to.group_size, static_cast<std::int64_t>(group.size()));
+    return {};
+  }
+
   // The computation whose fusions the chain is spread over.
   static std::int64_t reached_from(const ReachedComputation& reached) {
     return (reached.caller ? reached.caller : reached.index)->computation().id;
@@ -167,6 +193,7 @@ class Search {
 
   const Executions& executions_;
   const std::optional<Mesh>& mesh_;
+  const std::optional<SliceNumbering>& slices_;
   OriginFinder origins_;
   std::unordered_set<std::int64_t> visited_;
   std::set<std::pair<std::int64_t, std::int64_t>> chains_;  // computation and channel
@@ -177,8 +204,9 @@ class Search {
 
 Result<std::vector<Collective>> find_collectives(const Executions& executions,
                                                  const std::optional<Mesh>& mesh,
-                                                 const Graph* graph) {
-  return Search(executions, mesh, graph).run();
+                                                 const Graph* graph,
+                                                 const std::optional<SliceNumbering>& slices) {
+  return Search(executions, mesh, graph, slices).run();
 }
 
 Result<std::vector<Collective>> find_collectives(const HloModule& module,

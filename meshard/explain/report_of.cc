@@ -91,8 +91,11 @@ class ReportMaker {
     const Graph* nodes = graph ? &*graph : nullptr;
     ModuleIndex index(module_);
     MESHARD_ASSIGN_OR_RETURN(Executions executions, Executions::of(index));
-    MESHARD_ASSIGN_OR_RETURN(parts_.collectives,
-                             find_collectives(executions, facts_.program.mesh, nodes));
+    const std::optional<Mesh>& mesh = facts_.program.mesh;
+    std::optional<SliceNumbering> slices;
+    if (mesh && facts_.target)
+      slices = SliceNumbering::of(module_, *mesh, facts_.target->topology());
+    MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(executions, mesh, nodes, slices));
     estimate(executions, nodes);
     find_buffers(executions, nodes);
     read_propagated();
