@@ -44,14 +44,6 @@ std::optional<AxisList> named_axes(const ReplicaGroups& groups, const Mesh& mesh
   return remaining_axes(mesh, remaining_axes(mesh, axes));  // in mesh order
 }
 
-// A compiler of several slices writes each slice's program with numbers of its own, 0 to the
-// slice's size, and the slices lie behind one another in the mesh. How many there are if `count`
-// groups of `size` are one slice's; else 1.
-std::int64_t slices_beside(std::int64_t count, std::int64_t size, const Mesh& mesh) {
-  if (count < 1 || size < 1 || count > mesh.size() / size) return 1;
-  return mesh.size() % (count * size) == 0 ? mesh.size() / (count * size) : 1;
-}
-
 std::optional<AxisList> iota_axes(const ReplicaGroups& groups, const Mesh& mesh) {
   IotaGroups iota{.count = groups.group_count,
                   .group_size = groups.group_size,
@@ -61,33 +53,7 @@ std::optional<AxisList> iota_axes(const ReplicaGroups& groups, const Mesh& mesh)
     iota.transpose_perm.resize(iota.reshape_dims.size());
     std::iota(iota.transpose_perm.begin(), iota.transpose_perm.end(), 0);
   }
-  std::optional<AxisList> axes = axes_of_groups(mesh, iota);
-  std::int64_t slices = slices_beside(groups.group_count, groups.group_size, mesh);
-  if (axes || slices < 2) return axes;
-  iota.count *= slices;
-  iota.reshape_dims.insert(iota.reshape_dims.begin(), slices);
-  for (std::int64_t& dimension : iota.transpose_perm) ++dimension;
-  iota.transpose_perm.insert(iota.transpose_perm.begin(), 0);
   return axes_of_groups(mesh, iota);
-}
-
-// Listed groups, with those of the other slices beside them if the lists are of one slice.
-std::optional<AxisList> listed_axes(std::vector<std::vector<std::int64_t>> groups,
-                                    const Mesh& mesh) {
-  if (auto axes = axes_of_groups(mesh, groups)) return axes;
-  std::size_t count = groups.size(), size = groups.empty() ? 0 : groups[0].size();
-  std::int64_t slices =
-      slices_beside(static_cast<std::int64_t>(count), static_cast<std::int64_t>(size), mesh);
-  for (std::int64_t slice = 1; slice < slices; ++slice)
-    for (std::size_t g = 0; g < count; ++g) {
-      std::vector<std::int64_t> moved = groups[g];
-      for (std::int64_t& device : moved) {
-        if (device < 0 || device >= mesh.size() / slices) return std::nullopt;
-        device += slice * (mesh.size() / slices);
-      }
-      groups.push_back(std::move(moved));
-    }
-  return slices < 2 ? std::nullopt : axes_of_groups(mesh, groups);
 }
 
 // True if the groups hold no number but 0.
@@ -142,7 +108,7 @@ Result<GroupAxes> axes_of_instruction(const HloInstruction& instruction, const M
   MESHARD_ASSIGN_OR_RETURN(std::vector<std::vector<std::int64_t>> listed, groups.expand());
   // XLA may write a list of one empty group for "all".
   std::erase_if(listed, [](const auto& group) { return group.empty(); });
-  axes = listed_axes(listed, mesh);
+  axes = axes_of_groups(mesh, listed);
   if (axes) return GroupAxes{axes, size_of(mesh, *axes)};
   std::size_t largest = 0;
   for (const auto& group : listed) largest = std::max(largest, group.size());

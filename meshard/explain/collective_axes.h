@@ -26,9 +26,7 @@ struct GroupAxes {
 /// positions in the program's mesh. Programs have one replica; what a group's numbers count then
 /// follows HLO's rules: with a channel and global ids, or in an all-to-all, devices; with a channel
 /// alone, replicas with all devices of each; without a channel, replicas
-/// (xla/service/collective_ops_utils.h, GetCollectiveOpGroupMode). Groups that name the devices of
-/// one slice only are taken to be the same in each slice, as compilers of several slices write
-/// them.
+/// (xla/service/collective_ops_utils.h, GetCollectiveOpGroupMode).
 /// @error data loss or unimplemented if the groups cannot be read.
 Result<GroupAxes> axes_of_instruction(const pjrt::HloInstruction& instruction, const Mesh& mesh);
 

@@ -26,26 +26,6 @@ GroupAxes axes_of(const HloInstruction& instruction) {
   return axes_of_instruction(instruction, kMesh).value();
 }
 
-// Two slices of 4: each slice's program numbers its own devices.
-TEST(CollectiveAxes, GroupsOfOneSliceAreThoseOfEach) {
-  EXPECT_EQ(axes_of(all_reduce(listed_groups({{0, 1, 2, 3}}))).axes, AxisList({"model"}));
-  EXPECT_EQ(axes_of(all_reduce(listed_groups({{0, 2}, {1, 3}}))).axes,
-            AxisList({AxisRef("model", 1, 2)}));
-  EXPECT_EQ(axes_of(all_reduce(listed_groups({{0, 2}, {1, 7}}))).axes, std::nullopt);
-  ReplicaGroups iota;
-  iota.form = ReplicaGroups::Form::kIota;
-  iota.group_count = 2;
-  iota.group_size = 2;
-  iota.iota.dimensions = {2, 2};
-  iota.iota.permutation = {1, 0};
-  EXPECT_EQ(axes_of(all_reduce(iota)).axes, AxisList({AxisRef("model", 1, 2)}));
-  iota.group_count = 1;
-  iota.group_size = 4;
-  iota.iota.dimensions = {4};
-  iota.iota.permutation = {};
-  EXPECT_EQ(axes_of(all_reduce(iota)).axes, AxisList({"model"}));
-}
-
 TEST(CollectiveAxes, ListedGroups) {
   GroupAxes data = axes_of(all_reduce(listed_groups({{0, 4}, {1, 5}, {2, 6}, {3, 7}})));
   EXPECT_EQ(data.axes, AxisList({"data"}));
