@@ -44,7 +44,7 @@ TEST(SliceNumbering, SlicesAlongTheSecondAxis) {
   EXPECT_EQ(slices.across(), (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
   EXPECT_EQ(axes_of_groups(mesh, slices.positions(Groups{{0, 2}, {1, 3}}).value()),
             AxisList{AxisRef("data")});
-  EXPECT_THAT(slices.positions({{0, 2}}).value(),
+  EXPECT_THAT(slices.positions(Groups{{0, 2}}).value(),
               ElementsAre(ElementsAre(0, 4), ElementsAre(2, 6)));
 }
 

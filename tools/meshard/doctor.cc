@@ -17,6 +17,7 @@ struct DoctorOptions {
   double timeout = 60;
   bool all_places = false;
   std::vector<std::string> plugins;
+  std::string target;
 };
 
 void line(std::string& out, std::string_view name, const std::string& value) {
@@ -48,6 +49,10 @@ std::string how_to_mend(const Error& error, const std::string& platform) {
     return "needs a TPU; without one, programs can be compiled for a described topology such as "
            "v5e:2x2";
   return "the file may be damaged or built for another system: install it again";
+}
+
+std::chrono::seconds seconds_of(const DoctorOptions& options) {
+  return std::chrono::seconds(std::max<std::int64_t>(1, std::llround(options.timeout)));
 }
 
 // Runs in a child. 0: usable.
@@ -115,11 +120,13 @@ int run(const DoctorOptions& options) {
         "file "
         "yourself:\nMESHARD_PLUGIN=/path/to/plugin.so\n");
   int targets = 0;
-  if (options.plugins.empty())
-    targets = print_targets(
-        std::chrono::seconds(std::max<std::int64_t>(1, std::llround(options.timeout))));
+  if (options.plugins.empty()) targets = print_targets(seconds_of(options));
   std::printf("\n%zu found, %d usable\n", search.found.size(), usable);
   return usable > 0 || targets > 0 ? 0 : 1;
+}
+
+int try_target(const DoctorOptions& options) {
+  return print_target(options.target, seconds_of(options)) ? 0 : 1;
 }
 
 }  // namespace
@@ -132,7 +139,13 @@ void add_doctor(CLI::App& app, int& exit_code) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_flag("--places", options->all_places, "list the missing places too");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command
+      ->add_option("--target", options->target,
+                   "only say whether programs can be compiled for tpu, cuda or cpu (exit code 0)")
+      ->check(CLI::IsMember({"tpu", "cuda", "cpu"}));
+  command->callback([options, &exit_code] {
+    exit_code = options->target.empty() ? run(*options) : try_target(*options);
+  });
 }
 
 }  // namespace meshard::tool

@@ -39,18 +39,26 @@ std::string try_platform(const Platform& platform, std::chrono::seconds time_lim
   return cat("does not work: ", compiled.error().message());
 }
 
+bool print_platform(const Platform& platform, std::chrono::seconds time_limit) {
+  std::string problem = try_platform(platform, time_limit);
+  std::printf("  %-13s %s\n", platform.hardware,
+              problem.empty() ? cat("works: ", platform.examples).c_str() : problem.c_str());
+  return problem.empty();
+}
+
 }  // namespace
 
 int print_targets(std::chrono::seconds time_limit) {
   int working = 0;
   std::printf("\nCompiling for hardware that need not be here (a small program was tried)\n");
-  for (const Platform& platform : kPlatforms) {
-    std::string problem = try_platform(platform, time_limit);
-    working += problem.empty();
-    std::printf("  %-13s %s\n", platform.hardware,
-                problem.empty() ? cat("works: ", platform.examples).c_str() : problem.c_str());
-  }
+  for (const Platform& platform : kPlatforms) working += print_platform(platform, time_limit);
   return working;
+}
+
+bool print_target(std::string_view name, std::chrono::seconds time_limit) {
+  for (const Platform& platform : kPlatforms)
+    if (platform.name == name) return print_platform(platform, time_limit);
+  return false;
 }
 
 }  // namespace meshard::tool

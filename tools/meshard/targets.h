@@ -1,11 +1,15 @@
 // For which hardware programs can be compiled on this machine.
 #pragma once
 #include <chrono>
+#include <string_view>
 
 namespace meshard::tool {
 
 /// Compiles a small program for one target of each platform, and prints what works and how to get
 /// the rest. Returns how many platforms work.
 int print_targets(std::chrono::seconds time_limit);
+
+/// The same for one of `tpu`, `cuda`, `cpu`. Returns whether it works.
+bool print_target(std::string_view platform, std::chrono::seconds time_limit);
 
 }  // namespace meshard::tool
