@@ -2,7 +2,6 @@
 // control.h.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -239,19 +238,6 @@ PJRT_Error* load(PJRT_Client* client, std::string_view module, std::string_view 
   }
   *out = loaded;
   return nullptr;
-}
-
-// MESHARD_FAKE_ON_COMPILE, for tests that start a program: `abort`, `hang`, or `8 words`, an error
-// of that code. What it prints is a compiler's log.
-PJRT_Error* fate_of_compile() {
-  const char* fate = getenv("MESHARD_FAKE_ON_COMPILE");
-  if (fate == nullptr) return nullptr;
-  fprintf(stderr, "fake compiler: %s\n", fate);
-  if (std::string_view(fate) == "abort") abort();
-  if (std::string_view(fate) == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
-  char* words = nullptr;
-  long code = strtol(fate, &words, 10);
-  return code > 0 ? fail(static_cast<int>(code), words + 1) : nullptr;
 }
 
 ENTRY(PJRT_Client_Compile) {

@@ -92,4 +92,15 @@ PJRT_Error* invalid(std::string message) {
   return fail(3, std::move(message));
 }
 
+PJRT_Error* fate_of_compile() {
+  const char* fate = getenv("MESHARD_FAKE_ON_COMPILE");
+  if (fate == nullptr) return nullptr;
+  fprintf(stderr, "fake compiler: %s\n", fate);
+  if (std::string_view(fate) == "abort") abort();
+  if (std::string_view(fate) == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+  char* words = nullptr;
+  long code = strtol(fate, &words, 10);
+  return code > 0 ? fail(static_cast<int>(code), words + 1) : nullptr;
+}
+
 }  // namespace fake

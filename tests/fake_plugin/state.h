@@ -156,4 +156,8 @@ PJRT_Error* topology_of_client(PJRT_Client_TopologyDescription_Args* args);
 PJRT_Error* topology_devices(PJRT_TopologyDescription_GetDeviceDescriptions_Args* args);
 PJRT_Error* topology_attributes(PJRT_TopologyDescription_Attributes_Args* args);
 
+// MESHARD_FAKE_ON_COMPILE, for tests that start a program: `abort`, `hang`, or `8 words`, an error
+// of that code. What it prints is a compiler's log.
+PJRT_Error* fate_of_compile();
+
 }  // namespace fake
