@@ -5,6 +5,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
+#include "meshard/explain/collective_tensors.h"
 #include "meshard/explain/collectives.h"
 #include "meshard/explain/estimate.h"
 #include "meshard/explain/intermediates.h"
@@ -97,10 +98,10 @@ class ReportMaker {
       slices = SliceNumbering::of(module_, *mesh, facts_.target->topology());
     MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(executions, mesh, nodes, slices));
     estimate(executions, nodes);
-    find_buffers(executions, nodes);
     read_propagated();
     read_memory();
     read_buffers(executions, nodes);
+    name_tensors(parts_.collectives, parts_.reshards, parts_.intermediates, nodes);
     add_notes();
     return ProgramReport(std::move(parts_));
   }
@@ -189,17 +190,6 @@ class ReportMaker {
     }
     parts_.timeline =
         timeline_of(executions, cost, parts_.collectives, links ? &*links : nullptr, graph);
-  }
-
-  void find_buffers(const Executions& executions, const Graph* graph) {
-    if (compiled_.buffer_assignment.empty() && !facts_.target) return;  // this process is not asked
-    Result<LargestBuffers> told = largest_buffers(compiled_.buffer_assignment, graph);
-    LargestBuffers largest = told.ok() ? *std::move(told) : estimated_buffers(executions, graph);
-    if (largest.estimated)
-      parts_.notes.push_back(
-          "the compiler wrote no buffer assignment: the largest buffers are estimated from the "
-          "order of the instructions");
-    parts_.largest_buffers = std::move(largest.buffers);
   }
 
   void read_propagated() {

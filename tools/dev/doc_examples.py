@@ -11,6 +11,7 @@ left out), or the text between @code and @endcode in a /// comment of a header u
   ```cpp no-run    compiled only (`@code no-run` in a header)
   ```cpp from PATH a piece of that file, which must stand in it word for word
   ```text output   right after an example: what it prints, line by line; a line `...` stands for any lines
+  ```sh run        a command of a page that run_page.py follows; its output is that program's to compare
 An example without a main sees `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
 top of the file, and its structs in front of the function. Compiler messages name the page and the line.
 """
@@ -19,6 +20,9 @@ import argparse
 import pathlib
 import re
 import sys
+
+
+FOLLOWED = object()  # a command that run_page.py types and whose output it compares
 
 
 class Example:
@@ -66,8 +70,12 @@ def page_examples(page, text, quotes=None):
                 raise ValueError(f"{page}:{line - 1}: `{info}`: cpp, cpp no-run or cpp from PATH")
             last = Example(page, line, body, run="no-run" not in words)
             found.append(last)
+        elif words[:2] == ["sh", "run"]:
+            last = FOLLOWED
+        elif words == ["text", "output"] and last is FOLLOWED and adjacent:
+            last = None
         elif words == ["text", "output"]:
-            if last is None or not adjacent:
+            if not isinstance(last, Example) or not adjacent:
                 raise ValueError(f"{page}:{line - 1}: an output without an example right before it")
             last.output = body
             last = None

@@ -55,6 +55,12 @@ struct Error : std::runtime_error {
 
 
 class DocExamples(unittest.TestCase):
+    def test_outputs_of_followed_commands_are_not_examples(self):
+        page = "```sh run\necho 1\n```\n```text output\n1\n```\n"
+        self.assertEqual(doc_examples.page_examples("p", page), [])
+        with self.assertRaisesRegex(ValueError, "without an example"):
+            doc_examples.page_examples("p", page.replace("sh run", "sh"))
+
     def test_page(self):
         first, second = doc_examples.page_examples(pathlib.Path("docs/a.md"), PAGE)
         self.assertEqual((first.line, first.text, first.run, first.output), (3, "int x = 1;", True, "...\n2"))
