@@ -12,7 +12,7 @@ namespace meshard {
 namespace {
 
 Collective from(OriginPlace place, std::string instruction = "all-reduce.1") {
-  Collective one{.kind = CollectiveKind::kAllReduce};
+  Collective one;
   one.instruction = std::move(instruction);
   one.origin = {OriginCertainty::kExact, {std::move(place)}};
   return one;
@@ -21,7 +21,7 @@ Collective from(OriginPlace place, std::string instruction = "all-reduce.1") {
 Graph product() {
   Tensor x = abstract_tensor({4, 8}, DType::f32), w = abstract_tensor({8, 2}, DType::f32);
   const Tensor* arguments[] = {&x, &w};
-  return trace_function(
+  return internal::trace_function(
       arguments,
       [](std::span<const Tensor> given) { return std::vector<Tensor>{matmul(given[0], given[1])}; },
       SourceLocation::current());
