@@ -368,7 +368,7 @@ TEST_F(CompileForReal, WhatDoesNotFitIsRefusedWithTheNumbers) {
   if (compiled.error().code() == ErrorCode::kNotFound) GTEST_SKIP() << "no TPU plugin";
   EXPECT_EQ(compiled.error().code(), ErrorCode::kResourceExhausted) << compiled.error().what();
   EXPECT_EQ(memory_shortage(compiled.error().message()),
-            (MemoryShortage{std::int64_t{48} << 30, (std::int64_t{63} << 30) / 4}))
+            (MemoryShortage{std::int64_t{48} << 30, (std::int64_t{63} << 30) / 4, true}))
       << compiled.error().what();
 }
 

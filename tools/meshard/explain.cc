@@ -100,7 +100,9 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
 // Prints what is not as expected. @return whether all is
 bool check(const ProgramReport& report, const std::vector<Expectations>& expected,
            const ExplainArguments& arguments) {
-  bool met = report.parts().out_of_memory.empty();
+  const std::string& refusal = report.parts().out_of_memory;
+  bool met = refusal.empty();
+  if (!met) std::fprintf(stderr, "meshard explain: does not fit: %s\n", refusal.c_str());
   if (arguments.must_fit && !report.fits()) met = false;
   for (const Expectations& one : expected) {
     ExpectationReport checked = check_expectations(report, one);
