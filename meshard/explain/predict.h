@@ -66,7 +66,7 @@ struct Prediction {
 ///
 /// The compiler may do better (it merges, hoists and drops collectives) and, where operands
 /// disagree, otherwise. Ops that exchange the borders of shards along a split dimension (slice,
-/// pad, concat, flip) are told as one permutation, an upper bound of its bytes.
+/// pad, concat, flip) are told as one permutation, whose bytes are a guess.
 Prediction predict(const Graph& graph);
 
 namespace internal {
