@@ -10,7 +10,7 @@
 
 #include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
-#include "meshard/trace/jit.h"
+#include "meshard/trace/argument_list.h"
 
 namespace meshard {
 
@@ -74,24 +74,10 @@ ShardedCheck check_sharded(std::span<const Tensor> arguments, const TensorFuncti
 template <class F, class... Arguments>
 ShardedCheck check_sharded(const CheckShardedOptions& options, const F& f,
                            const Arguments&... arguments) {
-  std::vector<Tensor> flat;
-  auto collect = [&](const auto& argument) {
-    using T = std::remove_cvref_t<decltype(argument)>;
-    if constexpr (std::is_arithmetic_v<T>) {
-      flat.push_back(internal::number_argument(argument, {}));
-    } else {
-      for (const Tensor& tensor : structure::tensors(argument)) flat.push_back(tensor);
-    }
-  };
-  (collect(arguments), ...);
   internal::TensorFunction traced = [&](std::span<const Tensor> parameters) {
-    [[maybe_unused]] std::size_t next = 0;
-    // Braces, so that parameters are handed out from the left.
-    std::tuple<internal::Traced<Arguments>...> given{
-        internal::replaced(arguments, parameters, next)...};
-    return structure::tensors(std::apply(f, given));
+    return internal::call_with(parameters, f, arguments...);
   };
-  return internal::check_sharded(flat, traced, options, {});
+  return internal::check_sharded(internal::tensors_of(arguments...), traced, options, {});
 }
 
 template <class F, class... Arguments>

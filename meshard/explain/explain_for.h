@@ -12,7 +12,7 @@
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/target/compile_for.h"
-#include "meshard/trace/jit.h"
+#include "meshard/trace/argument_list.h"
 
 namespace meshard {
 
@@ -56,21 +56,11 @@ inline constexpr bool kIsJit = false;
 template <class F>
 inline constexpr bool kIsJit<Jit<F>> = true;
 
-template <class T>
-void add_tensors(const T& argument, std::vector<Tensor>& tensors) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    tensors.push_back(number_argument(argument, {}));
-  } else {
-    for (const Tensor& tensor : structure::tensors(argument)) tensors.push_back(tensor);
-  }
-}
-
 template <class F, class... Arguments>
 TracedProgram trace_for(const F& function, ExplainForOptions& options, SourceLocation where,
                         const Arguments&... arguments) {
   if constexpr (kIsJit<F>) options.jit = function.options();
-  std::vector<Tensor> tensors;
-  (add_tensors(arguments, tensors), ...);
+  std::vector<Tensor> tensors = tensors_of(arguments...);
   std::vector<const Tensor*> pointers;
   for (const Tensor& tensor : tensors) {
     if (!tensor.defined())
@@ -82,10 +72,8 @@ TracedProgram trace_for(const F& function, ExplainForOptions& options, SourceLoc
   traced.program.name = options.jit.name;
   traced.program.graph = trace_function(
       pointers,
-      [&]([[maybe_unused]] std::span<const Tensor> parameters) {
-        [[maybe_unused]] std::size_t next = 0;
-        std::tuple<Traced<Arguments>...> given{replaced(arguments, parameters, next)...};
-        return structure::tensors(std::apply(function, given));
+      [&](std::span<const Tensor> parameters) {
+        return call_with(parameters, function, arguments...);
       },
       where);
   traced.program.donated =

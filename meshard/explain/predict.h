@@ -13,7 +13,7 @@
 #include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/sharding/sharding.h"
-#include "meshard/trace/jit.h"
+#include "meshard/trace/argument_list.h"
 
 namespace meshard {
 
@@ -91,23 +91,10 @@ Graph graph_for_prediction(
 /// @error what tracing f meets
 template <class F, class... Arguments>
 requires(!std::same_as<F, Graph>) Prediction predict(const F& f, const Arguments&... arguments) {
-  std::vector<Tensor> flat;
-  auto collect = [&](const auto& argument) {
-    using T = std::remove_cvref_t<decltype(argument)>;
-    if constexpr (std::is_arithmetic_v<T>) {
-      flat.push_back(internal::number_argument(argument, {}));
-    } else {
-      for (const Tensor& tensor : structure::tensors(argument)) flat.push_back(tensor);
-    }
-  };
-  (collect(arguments), ...);
-  return predict(internal::graph_for_prediction(flat, [&](std::span<const Tensor> parameters) {
-    [[maybe_unused]] std::size_t next = 0;
-    // Braces, so that parameters are handed out from the left.
-    std::tuple<internal::Traced<Arguments>...> given{
-        internal::replaced(arguments, parameters, next)...};
-    return structure::tensors(std::apply(f, given));
-  }));
+  return predict(internal::graph_for_prediction(
+      internal::tensors_of(arguments...), [&](std::span<const Tensor> parameters) {
+        return internal::call_with(parameters, f, arguments...);
+      }));
 }
 
 }  // namespace meshard

@@ -10,11 +10,9 @@
 namespace meshard::stablehlo {
 namespace {
 
-constexpr char kHex[] = "0123456789ABCDEF";
-
 void append_byte(std::string& out, unsigned byte) {
-  out.push_back(kHex[byte >> 4]);
-  out.push_back(kHex[byte & 15]);
+  out.push_back(kHexDigits[byte >> 4]);
+  out.push_back(kHexDigits[byte & 15]);
 }
 
 bool all_equal(const std::byte* data, std::size_t bytes, std::size_t width) {
@@ -67,8 +65,8 @@ void append_bytes(std::string& out, const std::byte* data, std::size_t bytes) {
   char* text = out.data() + start;
   for (std::size_t i = 0; i < bytes; ++i) {
     auto byte = static_cast<unsigned>(data[i]);
-    *text++ = kHex[byte >> 4];
-    *text++ = kHex[byte & 15];
+    *text++ = kHexDigits[byte >> 4];
+    *text++ = kHexDigits[byte & 15];
   }
 }
 

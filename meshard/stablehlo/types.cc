@@ -28,7 +28,6 @@ std::string type_text(const TensorType& type) {
 }
 
 void append_quoted(std::string& out, std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
   out.push_back('"');
   for (char c : text) {
     auto byte = static_cast<unsigned char>(c);
@@ -37,8 +36,8 @@ void append_quoted(std::string& out, std::string_view text) {
       out.push_back(c);
     } else if (byte < 0x20 || byte >= 0x7F) {
       out.push_back('\\');
-      out.push_back(kHex[byte >> 4]);
-      out.push_back(kHex[byte & 15]);
+      out.push_back(kHexDigits[byte >> 4]);
+      out.push_back(kHexDigits[byte & 15]);
     } else {
       out.push_back(c);
     }

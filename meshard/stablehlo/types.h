@@ -7,6 +7,9 @@
 
 namespace meshard::stablehlo {
 
+/// The digits of a byte in MLIR's texts, of escapes and of bytes of constants.
+inline constexpr char kHexDigits[] = "0123456789ABCDEF";
+
 /// Appends a number in decimal.
 void append_number(std::string& out, std::int64_t number);
 
