@@ -6,6 +6,7 @@
 // standard error. Standard input ends when the starter is gone: then FOLDER, which is the starter's
 // temporary folder, is removed, and this group of processes ends too.
 #include <signal.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "meshard/target/compile_job.h"
@@ -41,7 +43,35 @@ void set_environment(const std::string& folder) {
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
-// Returns only if standard input is no pipe of a starter.
+// Ends a group of processes, and then removes their folder: while one of them runs it may write
+// there what was removed already.
+void end_and_remove(pid_t group, const std::string& folder) {
+  ::kill(-group, SIGKILL);
+  // Who adopts them reaps them; a zombie writes nothing.
+  for (int turn = 0; turn < 200 && ::kill(-group, 0) == 0; ++turn) ::usleep(1000);
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+}
+
+// This program once more, in a group of its own, for end_and_remove().
+void start_remover(const std::string& folder) {
+  std::string group = std::to_string(::getpgrp());
+  std::string words[] = {"meshard-compile", "--end", group, folder};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  pid_t remover = 0;
+  int failed = ::posix_spawn(&remover, "/proc/self/exe", nullptr, &attributes, arguments, environ);
+  posix_spawnattr_destroy(&attributes);
+  if (failed == 0) return;
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  ::kill(0, SIGKILL);
+}
+
+// Returns only if standard input is no pipe of a starter, or when the end is near.
 void end_with_starter(const std::string& folder) {
   char byte;
   while (true) {
@@ -50,14 +80,16 @@ void end_with_starter(const std::string& folder) {
     if (count < 0 && errno != EINTR) return;
     if (count == 0) break;
   }
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  ::kill(0, SIGKILL);
+  start_remover(folder);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "--end") {
+    if (pid_t group = std::atoi(argv[2]); group > 1) end_and_remove(group, argv[3]);
+    return 0;
+  }
   if (argc != 4) {
     std::fprintf(
         stderr,
@@ -66,6 +98,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::string folder = argv[3];
+  ::signal(SIGPIPE,
+           SIG_IGN);  // a step that nobody reads any more must not end us before the folder is gone
   // A group of its own is what it may end.
   if (::getpgrp() == ::getpid()) std::thread([folder] { end_with_starter(folder); }).detach();
   set_environment(folder);

@@ -1,0 +1,61 @@
+"""Interrupts `meshard explain` while a compiler hangs: no process and no file of it may be left."""
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import sys
+
+from expectations import Checks
+
+FAKE = sys.argv[2]
+MODULE = """module @one {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}
+"""
+
+
+def processes_in(folder):
+    """The ids of the processes whose command line names the folder."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and folder.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue  # it ended meanwhile
+    return found
+
+
+def within(seconds, condition):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
+
+
+checks = Checks("explain")
+for fate in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = os.path.join(folder, "tmp")
+        os.mkdir(temporary)
+        module = os.path.join(folder, "one.mlir")
+        with open(module, "w", encoding="utf-8") as file:
+            file.write(MODULE)
+        running = subprocess.Popen(
+            [*checks.command, module, "--topology", "cpu:1", "--plugin", FAKE, "--no-cache"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": temporary, "MESHARD_FAKE_ON_COMPILE": "hang"})
+        checks.check(f"{fate.name}: the compiler runs", within(30, lambda: processes_in(temporary)))
+        running.send_signal(fate)
+        running.wait(30)
+        checks.check(f"{fate.name}: the command ended by it", running.returncode == -fate, str(running.returncode))
+        checks.check(f"{fate.name}: the compiler ended", within(30, lambda: not processes_in(temporary)))
+        checks.check(f"{fate.name}: no file is left", within(30, lambda: not os.listdir(temporary)),
+                     str(os.listdir(temporary)))
+checks.end()
