@@ -2,6 +2,7 @@
 #pragma once
 #include "meshard/autodiff/custom_vjp.h"
 #include "meshard/autodiff/grad.h"
+#include "meshard/batching/vmap.h"
 #include "meshard/explain/check_sharded.h"
 #include "meshard/explain/explain.h"
 #include "meshard/explain/explain_for.h"

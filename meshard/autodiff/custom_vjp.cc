@@ -1,6 +1,8 @@
 #include "meshard/autodiff/custom_vjp.h"
 
 #include "meshard/graph/op_def.h"
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/batched_program.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/optimization_barrier.h"
@@ -16,6 +18,9 @@ class CustomAttributes final : public Attributes {
       : num_results(results), num_arguments(arguments), pullback(std::move(function)) {}
 
   const std::type_info& type() const override { return typeid(CustomAttributes); }
+  std::unique_ptr<const Attributes> clone() const override {
+    return std::make_unique<CustomAttributes>(*this);
+  }
   void print(std::string& out) const override { append(out, cat("results=", num_results)); }
   void append_key(std::string& out) const override { append(out, cat(num_results, ';')); }
 
@@ -60,6 +65,27 @@ void custom_vjp_of(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
+// The values pass as they are; the derivative of all members is the user's, batched.
+void batch_custom_vjp(const BatchCall& call, std::span<Tensor> results) {
+  const CustomAttributes& custom = attributes_of(call.node.attributes());
+  auto pullback = [each = custom.pullback, size = call.size, axis = std::string(call.mesh_axis),
+                   where = call.node.where()](std::span<const Tensor> residuals,
+                                              std::span<const Tensor> cotangents) {
+    std::vector<Tensor> operands(residuals.begin(), residuals.end());
+    operands.insert(operands.end(), cotangents.begin(), cotangents.end());
+    InlineVector<bool, 4> batched(operands.size(), true);
+    auto of_member = [&](std::span<const Tensor> given) {
+      return each(given.first(residuals.size()), given.subspan(residuals.size()));
+    };
+    return batch_call(of_member, operands, std::span<const bool>(batched.data(), batched.size()),
+                      {.size = size, .mesh_axis = axis}, where);
+  };
+  record_batched(call,
+                 std::make_unique<CustomAttributes>(custom.num_results, custom.num_arguments,
+                                                    std::move(pullback)),
+                 batched_operands(call), results);
+}
+
 constinit const OpDef custom_vjp_op = {
     .name = "custom_vjp",
     .operands = "results, arguments, residuals...",
@@ -78,6 +104,7 @@ constinit const OpDef custom_vjp_op = {
                 .done();
         },
     .vjp = custom_vjp_of,
+    .batch = batch_custom_vjp,
 };
 
 }  // namespace

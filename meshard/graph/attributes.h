@@ -17,6 +17,8 @@ class Attributes {
  public:
   virtual ~Attributes() = default;
   virtual const std::type_info& type() const = 0;
+  /// A copy, for another node of the same meaning.
+  virtual std::unique_ptr<const Attributes> clone() const = 0;
   /// Appends `name=value, name=value`.
   virtual void print(std::string& out) const = 0;
   /// Appends bytes that are equal exactly when the attributes are.
@@ -31,6 +33,9 @@ class AttributesOf final : public Attributes {
 
   const T& value() const { return value_; }
   const std::type_info& type() const override { return typeid(T); }
+  std::unique_ptr<const Attributes> clone() const override {
+    return std::make_unique<const AttributesOf<T>>(value_);
+  }
   void print(std::string& out) const override {
     bool first = true;
     visit_fields(value_, [&](std::string_view name, const auto& field) {

@@ -79,7 +79,10 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
       continue;
     }
     if (&node->op() == &parameter_op)
-      throw_invalid(node->where(), "[jit] a parameter of this trace is not in its parameter list");
+      throw_invalid(node->where(),
+                    "[graph] a value is computed from one without elements, which stands for an "
+                    "argument of a function that is recorded; it was made here. Inside vmap only "
+                    "shapes and dtypes are known: return the value, and read the result");
     state->nodes.push_back(node);
     for (const Value& operand : node->operands()) stack.push_back(&operand);
   }

@@ -70,6 +70,27 @@ struct VjpCall {
   bool needs(std::size_t i) const { return needed[i]; }
 };
 
+/// What a batch rule sees: a call that was recorded for one member of a batch, and its operands for
+/// all of them. An operand i with batched[i] has the batch as an extra dimension 0, of `size`; the
+/// others are shared by all members, and are as recorded.
+struct BatchCall {
+  const Node& node;
+  std::span<const Tensor> operands;
+  /// At least one of them is.
+  std::span<const bool> batched;
+  std::int64_t size = 0;
+  /// The mesh axis that is to split the batch where the program says how values lie; empty: that is
+  /// left to the compiler.
+  std::string_view mesh_axis = {};
+
+  template <class T>
+  const T& as() const {
+    return node.attributes_as<T>();
+  }
+  /// The type of an operand of one member.
+  const TensorType& member(std::size_t i) const { return node.operands()[i].type(); }
+};
+
 /// One call that the conformance suites make of an op.
 struct OpSample {
   std::string name;
@@ -114,6 +135,9 @@ struct OpDef {
   /// Adds nodes that compute the operands' cotangents into `out` (one per operand; undefined means
   /// zero). nullptr, written kNotDifferentiable, for ops without a derivative.
   void (*vjp)(const VjpCall& call, std::span<Tensor> out) = nullptr;
+  /// Records the call for all members of a batch at once; every result has the batch as dimension
+  /// 0. nullptr: vmap of the op is an error that names it. Ops without operands are never asked.
+  void (*batch)(const BatchCall& call, std::span<Tensor> results) = nullptr;
   /// The calls that the conformance suites check.
   std::vector<OpSample> (*samples)(SampleSource& source) = nullptr;
   /// What the results of a call carry besides their types, for ops that change it: those that enter

@@ -29,11 +29,11 @@ HostArray Tensor::to_host(SourceLocation where) const {
                       "manual(), or bring it back with shard_to_full, and read the full value"),
                   where)
           .with_note(cat("it was recorded at ", value_->where().to_string()));
-    if (value_->trace() != 0)
+    if (value_->trace() != 0 || &value_->op() == &parameter_op)
       throw Error(
           ErrorCode::kFailedPrecondition,
-          "[tensor] a traced value has no elements to read: inside jit only shapes and dtypes "
-          "are known. Return it from the function and read the result",
+          "[tensor] a traced value has no elements to read: inside jit and vmap only shapes and "
+          "dtypes are known. Return it from the function and read the result",
           where)
           .with_note(cat("it was recorded at ", value_->where().to_string()));
     evaluator(where).evaluate(std::span(&value_, 1), where);
@@ -65,7 +65,8 @@ std::string Tensor::placement() const {
 std::string Tensor::to_string() const {
   if (!value_) return "tensor without a value";
   if (const ManualAxes* manual = manual_axes(value_)) return cat(value_.type(), " (", *manual, ")");
-  if (!value_.storage() && value_->trace() != 0) return cat(value_.type(), " (traced)");
+  if (!value_.storage() && (value_->trace() != 0 || &value_->op() == &parameter_op))
+    return cat(value_.type(), " (traced)");
   if (is_abstract(*this)) return cat(value_.type(), " (abstract)");
   return to_host().to_string();
 }

@@ -18,6 +18,7 @@ extern constinit const OpDef add_op = {
           out[0] = call.cotangents[0];
           out[1] = call.cotangents[0];
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::binary_samples(source, add); },
 };
 

@@ -2,6 +2,7 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/axis_index.h"
@@ -72,6 +73,7 @@ extern constinit const OpDef all_gather_op = {
                        ? own_part(call.cotangents[0], call.operands[0], attributes)
                        : reduce_scatter(call.cotangents[0], attributes.axes, attributes.dimension);
         },
+    .batch = batch_along<AllGatherAttributes, &AllGatherAttributes::dimension>,
     .samples =
         [](SampleSource& source) {
           std::vector<OpSample> all = collective::samples(

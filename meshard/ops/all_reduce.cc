@@ -4,6 +4,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/all_gather.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/axis_index.h"
@@ -104,6 +105,7 @@ extern constinit const OpDef all_reduce_op = {
               .done();
         },
     .vjp = all_reduce_vjp,
+    .batch = batch_unchanged,
     .samples =
         [](SampleSource& source) {
           std::vector<OpSample> all = collective::samples(source, over_x<ReduceKind::kSum>);

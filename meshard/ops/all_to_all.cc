@@ -1,6 +1,7 @@
 #include "meshard/ops/all_to_all.h"
 
 #include "meshard/graph/record.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
@@ -21,6 +22,13 @@ void infer_all_to_all(const OpCall& call, ResultTypes& results) {
   size /= attributes.size;
   sizes[static_cast<std::size_t>(attributes.concat)] *= attributes.size;
   results.push_back({operand.dtype, Shape(std::move(sizes))});
+}
+
+void batch_all_to_all(const BatchCall& call, std::span<Tensor> results) {
+  AllToAllAttributes attributes = call.as<AllToAllAttributes>();
+  ++attributes.split;
+  ++attributes.concat;
+  record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
 }
 
 }  // namespace
@@ -49,6 +57,7 @@ extern constinit const OpDef all_to_all_op = {
           out[0] =
               all_to_all(call.cotangents[0], attributes.axes, attributes.concat, attributes.split);
         },
+    .batch = batch_all_to_all,
     .samples =
         [](SampleSource& source) {
           std::vector<OpSample> all = collective::samples(

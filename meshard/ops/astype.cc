@@ -20,6 +20,7 @@ extern constinit const OpDef astype_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = astype(call.cotangents[0], call.operands[0].dtype());
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto to = [](DType dtype) {

@@ -24,6 +24,7 @@ extern constinit const OpDef atan2_op = {
           if (call.needs(0)) out[0] = multiply(scaled, b);
           if (call.needs(1)) out[1] = negative(multiply(scaled, a));
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::binary_samples(source, atan2, 0.25, 2); },
 };

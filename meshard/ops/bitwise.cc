@@ -38,6 +38,7 @@ constexpr OpDef bitwise(std::string_view name, std::string_view doc, std::string
       .sharding_rule = element_wise::rule,
       .emit = emit,
       .vjp = kNotDifferentiable,
+      .batch = element_wise::batch,
       .samples = bitwise_samples<op>,
   };
 }
@@ -77,6 +78,7 @@ extern constinit const OpDef bitwise_invert_op = {
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.not"); },
     .vjp = kNotDifferentiable,
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto call = [](std::span<const Tensor> x) { return bitwise_invert(x[0]); };

@@ -1,5 +1,6 @@
 #include "meshard/ops/broadcast_in_dim.h"
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/reduction.h"
@@ -54,6 +55,12 @@ void broadcast_in_dim_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = reshape(sum(call.cotangents[0], repeated), from);
 }
 
+void batch_broadcast_in_dim(const BatchCall& call, std::span<Tensor> results) {
+  const auto& [shape, dimensions] = call.as<BroadcastInDimAttributes>();
+  BroadcastInDimAttributes attributes{batched_shape(call.size, shape), with_batch(0, dimensions)};
+  record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
+}
+
 std::vector<OpSample> broadcast_in_dim_samples(SampleSource& source) {
   auto to = [](Shape shape, Dimensions dimensions) {
     return [=](std::span<const Tensor> x) { return broadcast_in_dim(x[0], shape, dimensions); };
@@ -89,6 +96,7 @@ extern constinit const OpDef broadcast_in_dim_op = {
               .done();
         },
     .vjp = broadcast_in_dim_vjp,
+    .batch = batch_broadcast_in_dim,
     .samples = broadcast_in_dim_samples,
     .parse_attributes = parse_attributes<BroadcastInDimAttributes>,
 };

@@ -22,6 +22,7 @@ extern constinit const OpDef cbrt_op = {
           Tensor squared = multiply(call.results[0], call.results[0]);
           out[0] = multiply(call.cotangents[0], divide(third, squared));
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, cbrt, 0.25, 3); },
 };

@@ -63,6 +63,7 @@ extern constinit const OpDef clip_op = {
               .done();
         },
     .vjp = clip_vjp,
+    .batch = element_wise::batch,
     .samples = clip_samples,
 };
 

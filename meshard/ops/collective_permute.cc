@@ -1,6 +1,7 @@
 #include "meshard/ops/collective_permute.h"
 
 #include "meshard/graph/record.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/emission.h"
 
@@ -63,6 +64,7 @@ extern constinit const OpDef collective_permute_op = {
             back.emplace_back(attributes.targets[i], attributes.sources[i]);
           out[0] = collective_permute(call.cotangents[0], attributes.axes, back);
         },
+    .batch = batch_unchanged,
     .samples =
         [](SampleSource& source) {
           std::vector<OpSample> all = collective::samples(

@@ -47,6 +47,7 @@ constexpr OpDef comparison(std::string_view name, std::string_view doc, std::str
       .sharding_rule = element_wise::rule,
       .emit = emit<direction>,
       .vjp = kNotDifferentiable,
+      .batch = element_wise::batch,
       .samples = comparison_samples<op>,
   };
 }

@@ -2,6 +2,7 @@
 
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/resized_dimension.h"
@@ -101,6 +102,7 @@ extern constinit const OpDef concat_op = {
               .done();
         },
     .vjp = concat_vjp,
+    .batch = batch_along<ConcatAttributes, &ConcatAttributes::dimension>,
     .samples = concat_samples,
     .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
         -> std::string { return unlike_operands(operands); },

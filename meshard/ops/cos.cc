@@ -20,6 +20,7 @@ extern constinit const OpDef cos_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = multiply(call.cotangents[0], negative(sin(call.operands[0])));
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, cos); },
 };
 

@@ -1,6 +1,7 @@
 #include "meshard/ops/cumulative_sum.h"
 
 #include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/flip.h"
 #include "meshard/ops/operand.h"
@@ -82,6 +83,7 @@ extern constinit const OpDef cumulative_sum_op = {
           std::int64_t dimension = call.as<CumulativeAttributes>().dimension;
           out[0] = flip(cumulative_sum(flip(call.cotangents[0], dimension), dimension), dimension);
         },
+    .batch = batch_along<CumulativeAttributes, &CumulativeAttributes::dimension>,
     .samples = cumulative_samples,
     .parse_attributes = parse_attributes<CumulativeAttributes>,
 };

@@ -21,6 +21,7 @@ extern constinit const OpDef divide_op = {
           out[0] = scaled;
           if (call.needs(1)) out[1] = negative(multiply(scaled, call.results[0]));
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::binary_samples(source, divide, 0.5, 2.5); },
 };

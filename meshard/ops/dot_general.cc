@@ -5,6 +5,7 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/dimension_list.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
@@ -195,6 +196,32 @@ void dot_general_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(1)) out[1] = operand_cotangent(call.cotangents[0], rhs, lhs);
 }
 
+// Batched operands get one more batch dimension, or, where the other is shared by all members, one
+// more free dimension, which the result has behind its batch dimensions or further back.
+void batch_dot_general(const BatchCall& call, std::span<Tensor> results) {
+  DotGeneralAttributes dims = call.as<DotGeneralAttributes>();
+  bool left = call.batched[0], right = call.batched[1];
+  std::size_t at = 0;  // where the result has the batch
+  if (!right) at = dims.lhs_batch.size();
+  if (!left) at = static_cast<std::size_t>(call.member(0).rank()) - dims.lhs_contracting.size();
+  if (left)
+    for (Dimensions* list : {&dims.lhs_batch, &dims.lhs_contracting}) *list = behind_batch(*list);
+  if (right)
+    for (Dimensions* list : {&dims.rhs_batch, &dims.rhs_contracting}) *list = behind_batch(*list);
+  if (left && right)
+    for (Dimensions* list : {&dims.lhs_batch, &dims.rhs_batch}) *list = with_entry(0, *list);
+  if (dims.result_sharding)
+    dims.result_sharding = with_batch_dimension(
+        *dims.result_sharding, explicit_batch(call.operands[left ? 0 : 1], *dims.result_sharding),
+        at);
+  record_batched(call, make_attributes(std::move(dims)), call.operands, results);
+  if (at == 0) return;
+  Dimensions order{static_cast<std::int64_t>(at)};
+  for (int d = 0; d < results[0].shape().rank(); ++d)
+    if (d != order[0]) order.push_back(d);
+  results[0] = permute_dims(results[0], std::move(order));
+}
+
 std::vector<OpSample> dot_general_samples(SampleSource& source) {
   auto by = [](DotDimensions dims, std::optional<DType> dtype = std::nullopt) {
     return [=](std::span<const Tensor> x) { return dot_general(x[0], x[1], dims, dtype); };
@@ -248,6 +275,7 @@ extern constinit const OpDef dot_general_op = {
               .done();
         },
     .vjp = dot_general_vjp,
+    .batch = batch_dot_general,
     .samples = dot_general_samples,
     .annotate = annotate_dot_general,
     .parse_attributes = parse_attributes<DotGeneralAttributes>,

@@ -1,7 +1,11 @@
 #include "meshard/ops/dynamic_slice.h"
 
+#include <algorithm>
+
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/dynamic_update_slice.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/gather.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/resized_dimension.h"
 #include "meshard/ops/start_indices.h"
@@ -35,6 +39,25 @@ void dynamic_slice_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (!call.needs(0)) return;
   std::vector<In> starts(call.operands.begin() + 1, call.operands.end());
   out[0] = dynamic_update_slice(filled(call.operands[0].type(), 0), call.cotangents[0], starts);
+}
+
+// Where the members begin at different places, it is a gather, which moves its slices inside too.
+void batch_dynamic_slice(const BatchCall& call, std::span<Tensor> results) {
+  const Dimensions& sizes = call.as<DynamicSliceAttributes>().sizes;
+  if (!starts_are_batched(call, 1)) {
+    results[0] =
+        dynamic_slice(call.operands[0], starts_behind_batch(call, 1), with_entry(call.size, sizes));
+    return;
+  }
+  GatherDimensions dims{.index_vector_dim = 1};
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    dims.offset_dims.push_back(static_cast<std::int64_t>(d) + 1);
+    dims.start_index_map.push_back(static_cast<std::int64_t>(d) + (call.batched[0] ? 1 : 0));
+  }
+  if (call.batched[0]) dims.operand_batching_dims = dims.start_indices_batching_dims = {0};
+  results[0] =
+      gather(call.operands[0], batched_starts(call, 1), std::move(dims),
+             call.batched[0] ? with_entry(std::min<std::int64_t>(call.size, 1), sizes) : sizes);
 }
 
 std::vector<OpSample> dynamic_slice_samples(SampleSource& source) {
@@ -79,6 +102,7 @@ extern constinit const OpDef dynamic_slice_op = {
               .done();
         },
     .vjp = dynamic_slice_vjp,
+    .batch = batch_dynamic_slice,
     .samples = dynamic_slice_samples,
     .parse_attributes = parse_attributes<DynamicSliceAttributes>,
 };

@@ -1,12 +1,18 @@
 #include "meshard/ops/dynamic_update_slice.h"
 
 #include "meshard/graph/explicit_sharding.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/comparison.h"
 #include "meshard/ops/dynamic_slice.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/index_dimensions.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/resized_dimension.h"
+#include "meshard/ops/scatter_add.h"
 #include "meshard/ops/start_indices.h"
+#include "meshard/ops/where.h"
 
 namespace meshard {
 namespace {
@@ -36,6 +42,38 @@ void dynamic_update_slice_vjp(const VjpCall& call, std::span<Tensor> out) {
   std::vector<In> starts(call.operands.begin() + 2, call.operands.end());
   if (call.needs(0)) out[0] = dynamic_update_slice(cotangent, filled(update, 0), starts);
   if (call.needs(1)) out[1] = dynamic_slice(cotangent, starts, update.shape.sizes());
+}
+
+// Each member's update at its own place. A scatter that adds to -0.0 leaves what it adds as it is,
+// -0.0 and NaN too.
+Tensor update_each_member(const BatchCall& call) {
+  Tensor x = batched_operand(call, 0), update = batched_operand(call, 1);
+  ScatterDimensions dims{
+      .input_batching_dims = {0}, .scatter_indices_batching_dims = {0}, .index_vector_dim = 1};
+  for (int d = 1; d < x.shape().rank(); ++d) {
+    dims.update_window_dims.push_back(d);
+    dims.scatter_dims_to_operand_dims.push_back(d);
+  }
+  Dimensions window = with_entry(1, call.member(1).shape.sizes()), dropped;
+  Tensor indices =
+      clamp_indices(batched_starts(call, 2),
+                    {dims.update_window_dims, dropped, dims.input_batching_dims,
+                     dims.scatter_indices_batching_dims, dims.scatter_dims_to_operand_dims, 1},
+                    x.shape(), window);
+  auto scattered = [&](const Tensor& values, double empty) {
+    return scatter_add(filled({values.dtype(), x.shape()}, empty), indices, values, dims);
+  };
+  Tensor is_update = greater(scattered(filled({DType::i32, update.shape()}, 1), 0), 0);
+  DType dtype = x.dtype() == DType::bool_ ? DType::i32 : x.dtype();
+  Tensor moved = scattered(astype(update, dtype), is_floating(dtype) ? -0.0 : 0.0);
+  return where(is_update, astype(moved, x.dtype()), x);
+}
+
+void batch_dynamic_update_slice(const BatchCall& call, std::span<Tensor> results) {
+  results[0] = starts_are_batched(call, 2)
+                   ? update_each_member(call)
+                   : dynamic_update_slice(batched_operand(call, 0), batched_operand(call, 1),
+                                          starts_behind_batch(call, 2));
 }
 
 std::vector<OpSample> dynamic_update_slice_samples(SampleSource& source) {
@@ -77,6 +115,7 @@ extern constinit const OpDef dynamic_update_slice_op = {
               .done();
         },
     .vjp = dynamic_update_slice_vjp,
+    .batch = batch_dynamic_update_slice,
     .samples = dynamic_update_slice_samples,
     .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
         -> std::string { return unlike_operands(operands.first(2)); },

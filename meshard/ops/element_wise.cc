@@ -8,6 +8,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/number_storage.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/constant.h"
@@ -205,6 +206,8 @@ ShardingRule rule(const OpCall& call) {
   for (std::size_t i = 0; i < call.results.size(); ++i) builder.result(dimensions);
   return builder.build();
 }
+
+void batch(const BatchCall& call, std::span<Tensor> results) { batch_unchanged(call, results); }
 
 std::vector<OpSample> unary_samples(SampleSource& source, Tensor (*op)(In), double low,
                                     double high) {

@@ -89,6 +89,9 @@ void chosen_vjp(const VjpCall& call, std::span<Tensor> out);
 /// Every dimension is a factor that passes through all operands and the result.
 ShardingRule rule(const OpCall& call);
 
+/// The batch rule: the same op on larger operands.
+void batch(const BatchCall& call, std::span<Tensor> results);
+
 /// Samples of an op of one or two operands: float dtypes, several ranks, broadcasting, weak
 /// numbers. Elements are uniform in [low, high).
 std::vector<OpSample> unary_samples(SampleSource& source, Tensor (*op)(In), double low = -2.0,

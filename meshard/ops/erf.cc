@@ -26,6 +26,7 @@ extern constinit const OpDef erf_op = {
           Tensor scale = element_wise::literal(2 * std::numbers::inv_sqrtpi, x);
           out[0] = multiply(call.cotangents[0], multiply(scale, bell));
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, erf); },
 };
 

@@ -24,6 +24,7 @@ extern constinit const OpDef erf_inv_op = {
           Tensor scale = element_wise::literal(0.5 / std::numbers::inv_sqrtpi, y);
           out[0] = multiply(call.cotangents[0], multiply(scale, exp(multiply(y, y))));
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           return element_wise::unary_samples(source, erf_inv, -0.75, 0.75);

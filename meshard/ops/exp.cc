@@ -16,6 +16,7 @@ extern constinit const OpDef exp_op = {
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.exponential"); },
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = multiply(call.cotangents[0], call.results[0]); },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, exp); },
 };
 

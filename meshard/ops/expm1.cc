@@ -20,6 +20,7 @@ extern constinit const OpDef expm1_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = multiply(call.cotangents[0], add(call.results[0], 1));
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, expm1); },
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 
@@ -66,6 +67,7 @@ extern constinit const OpDef flip_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = flip(call.cotangents[0], call.as<FlipAttributes>().dimensions);
         },
+    .batch = batch_along_all<FlipAttributes, &FlipAttributes::dimensions>,
     .samples = flip_samples,
     .parse_attributes = parse_attributes<FlipAttributes>,
 };

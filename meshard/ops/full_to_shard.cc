@@ -2,6 +2,7 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/composite/manual.h"
 #include "meshard/ops/emission.h"
@@ -29,6 +30,13 @@ AnnotationsPtr annotate_full_to_shard(const Node& node) {
                          splitting_axes(*sharding)});
 }
 
+// Every device holds its part of each member.
+void batch_full_to_shard(const BatchCall& call, std::span<Tensor> results) {
+  FullToShardAttributes attributes = call.as<FullToShardAttributes>();
+  attributes.sharding = with_batch_dimension(*attributes.sharding, none);
+  record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
+}
+
 }  // namespace
 
 extern constinit const OpDef full_to_shard_op = {
@@ -46,6 +54,7 @@ extern constinit const OpDef full_to_shard_op = {
           out[0] = shard_to_full(call.cotangents[0], *call.as<FullToShardAttributes>().sharding,
                                  call.operands[0].shape());
         },
+    .batch = batch_full_to_shard,
     .samples =
         [](SampleSource& source) {
           return collective::samples(source, [](const Tensor& local) { return local; });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/dimension_list.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/index_dimensions.h"
@@ -98,6 +99,32 @@ void gather_vjp(const VjpCall& call, std::span<Tensor> out) {
                        dims.indices_are_sorted);
 }
 
+// A batched operand is a larger window, batched indices are more indices; where both are, they walk
+// along together.
+void batch_gather(const BatchCall& call, std::span<Tensor> results) {
+  GatherAttributes dims = call.as<GatherAttributes>();
+  dims.offset_dims = behind_batch(dims.offset_dims);
+  if (call.batched[0]) {
+    for (Dimensions* list :
+         {&dims.collapsed_slice_dims, &dims.operand_batching_dims, &dims.start_index_map})
+      *list = behind_batch(*list);
+    dims.slice_sizes = with_entry(call.size, dims.slice_sizes);
+  }
+  if (call.batched[1]) {
+    dims.start_indices_batching_dims = behind_batch(dims.start_indices_batching_dims);
+    ++dims.index_vector_dim;
+    dims.indices_are_sorted = false;
+  } else {
+    dims.offset_dims = with_entry(0, dims.offset_dims);
+  }
+  if (call.batched[0] && call.batched[1]) {
+    dims.operand_batching_dims = with_entry(0, dims.operand_batching_dims);
+    dims.start_indices_batching_dims = with_entry(0, dims.start_indices_batching_dims);
+    dims.slice_sizes[0] = std::min<std::int64_t>(call.size, 1);
+  }
+  record_batched(call, make_attributes(std::move(dims)), call.operands, results);
+}
+
 std::vector<OpSample> gather_samples(SampleSource& source) {
   auto by = [](GatherDimensions dims, Dimensions slice_sizes, bool sorted = false) {
     return [=](std::span<const Tensor> x) { return gather(x[0], x[1], dims, slice_sizes, sorted); };
@@ -156,6 +183,7 @@ extern constinit const OpDef gather_op = {
     .sharding_rule = gather_rule,
     .emit = emit,
     .vjp = gather_vjp,
+    .batch = batch_gather,
     .samples = gather_samples,
     .sharding_conflict = gather_conflict,
     .parse_attributes = parse_attributes<GatherAttributes>,

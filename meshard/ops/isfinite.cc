@@ -14,6 +14,7 @@ extern constinit const OpDef isfinite_op = {
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.is_finite").done(); },
     .vjp = kNotDifferentiable,
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, isfinite); },
 };
 

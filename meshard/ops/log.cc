@@ -16,6 +16,7 @@ extern constinit const OpDef log_op = {
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.log"); },
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = divide(call.cotangents[0], call.operands[0]); },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, log, 0.25, 3); },
 };

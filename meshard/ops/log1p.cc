@@ -19,6 +19,7 @@ extern constinit const OpDef log1p_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = divide(call.cotangents[0], add(call.operands[0], 1));
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, log1p, -0.75, 3); },
 };

@@ -20,6 +20,7 @@ constexpr OpDef logical(std::string_view name, std::string_view doc, std::string
       .sharding_rule = element_wise::rule,
       .emit = emit,
       .vjp = kNotDifferentiable,
+      .batch = element_wise::batch,
       .samples =
           [](SampleSource& source) {
             return element_wise::binary_samples_of(source, DType::bool_, op, 0, 1);
@@ -50,6 +51,7 @@ extern constinit const OpDef logical_not_op = {
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.not"); },
     .vjp = kNotDifferentiable,
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto call = [](std::span<const Tensor> x) { return logical_not(x[0]); };

@@ -20,6 +20,7 @@ extern constinit const OpDef logistic_op = {
           Tensor slope = multiply(call.results[0], subtract(1, call.results[0]));
           out[0] = multiply(call.cotangents[0], slope);
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, logistic); },
 };
 

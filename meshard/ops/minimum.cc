@@ -14,6 +14,7 @@ extern constinit const OpDef minimum_op = {
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.minimum"); },
     .vjp = element_wise::chosen_vjp,
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::binary_samples(source, minimum); },
 };
 

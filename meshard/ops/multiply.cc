@@ -18,6 +18,7 @@ extern constinit const OpDef multiply_op = {
           if (call.needs(0)) out[0] = multiply(call.cotangents[0], call.operands[1]);
           if (call.needs(1)) out[1] = multiply(call.cotangents[0], call.operands[0]);
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::binary_samples(source, multiply); },
 };
 

@@ -15,6 +15,7 @@ extern constinit const OpDef negative_op = {
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.negate"); },
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = negative(call.cotangents[0]); },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, negative); },
 };
 

@@ -1,5 +1,6 @@
 #include "meshard/ops/optimization_barrier.h"
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 
@@ -42,6 +43,7 @@ extern constinit const OpDef optimization_barrier_op = {
     .sharding_rule = optimization_barrier_rule,
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.optimization_barrier").done(); },
     .vjp = optimization_barrier_vjp,
+    .batch = batch_unchanged,
     .samples =
         [](SampleSource& source) {
           auto call = [](std::span<const Tensor> x) { return optimization_barrier(x[0]); };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
@@ -10,6 +12,7 @@
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/resized_dimension.h"
 #include "meshard/ops/slice.h"
+#include "meshard/ops/where.h"
 
 namespace meshard {
 namespace {
@@ -114,6 +117,23 @@ void emit_pad(const OpCall& call, OpEmission& out) {
       .done();
 }
 
+// A value for each member cannot be the scalar that StableHLO pads with: it goes where a padding of
+// `true` shows.
+void batch_pad(const BatchCall& call, std::span<Tensor> results) {
+  const auto& [low, high, interior] = call.as<PadAttributes>();
+  Dimensions before = with_entry(0, low), after = with_entry(0, high),
+             between = with_entry(0, interior);
+  Tensor x = batched_operand(call, 0);
+  if (!call.batched[1]) {
+    results[0] = pad(x, call.operands[1], before, after, between);
+    return;
+  }
+  Tensor padded = pad(x, filled({x.dtype(), {}}, 0), before, after, between);
+  Tensor is_padding = pad(filled({DType::bool_, x.shape()}, 0), true, before, after, between);
+  Tensor values = broadcast_in_dim(call.operands[1], padded.shape(), {0});
+  results[0] = where(is_padding, values, padded);
+}
+
 std::vector<OpSample> pad_samples(SampleSource& source) {
   auto by = [](Dimensions low, Dimensions high, Dimensions interior) {
     return [=](std::span<const Tensor> x) { return pad(x[0], x[1], low, high, interior); };
@@ -148,6 +168,7 @@ extern constinit const OpDef pad_op = {
     .sharding_rule = pad_rule,
     .emit = emit_pad,
     .vjp = pad_vjp,
+    .batch = batch_pad,
     .samples = pad_samples,
     .parse_attributes = parse_attributes<PadAttributes>,
 };

@@ -1,5 +1,6 @@
 #include "meshard/ops/permute_dims.h"
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 
@@ -37,6 +38,11 @@ void permute_dims_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = permute_dims(call.cotangents[0], std::move(inverse));
 }
 
+void batch_permute_dims(const BatchCall& call, std::span<Tensor> results) {
+  PermuteDimsAttributes attributes{with_batch(0, call.as<PermuteDimsAttributes>().permutation)};
+  record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
+}
+
 std::vector<OpSample> permute_dims_samples(SampleSource& source) {
   auto by = [](Dimensions permutation) {
     return [=](std::span<const Tensor> x) { return permute_dims(x[0], permutation); };
@@ -69,6 +75,7 @@ extern constinit const OpDef permute_dims_op = {
               .done();
         },
     .vjp = permute_dims_vjp,
+    .batch = batch_permute_dims,
     .samples = permute_dims_samples,
     .parse_attributes = parse_attributes<PermuteDimsAttributes>,
 };

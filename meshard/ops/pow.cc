@@ -33,6 +33,7 @@ extern constinit const OpDef pow_op = {
             out[1] = multiply(call.cotangents[0], multiply(call.results[0], logarithm));
           }
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::binary_samples(source, pow, 0.5, 2); },
 };

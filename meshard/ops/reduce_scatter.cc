@@ -2,6 +2,7 @@
 
 #include "meshard/graph/record.h"
 #include "meshard/ops/all_gather.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
@@ -50,6 +51,7 @@ extern constinit const OpDef reduce_scatter_op = {
           const auto& attributes = call.as<ReduceScatterAttributes>();
           out[0] = all_gather(call.cotangents[0], attributes.axes, attributes.dimension);
         },
+    .batch = batch_along<ReduceScatterAttributes, &ReduceScatterAttributes::dimension>,
     .samples =
         [](SampleSource& source) {
           return collective::samples(

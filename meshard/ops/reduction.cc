@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/divide.h"
@@ -256,6 +257,7 @@ extern constinit const OpDef sum_op = {
         },
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = stretch(call.cotangents[0], call); },
+    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples =
         [](SampleSource& source) {
           auto samples = number_samples(source, sum);
@@ -278,6 +280,7 @@ extern constinit const OpDef prod_op = {
           emit(call, out, "stablehlo.multiply", HostArray::full({call.operand(0).dtype, {}}, 1));
         },
     .vjp = prod_vjp,
+    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples =
         [](SampleSource& source) {
           auto samples = number_samples(source, prod);
@@ -305,6 +308,7 @@ extern constinit const OpDef max_op = {
           emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
         },
     .vjp = extreme_vjp,
+    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return extreme_samples(source, max); },
     .parse_attributes = parse_attributes<ReductionAttributes>,
 };
@@ -321,6 +325,7 @@ extern constinit const OpDef min_op = {
           emit(call, out, "stablehlo.minimum", highest(call.operand(0).dtype));
         },
     .vjp = extreme_vjp,
+    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return extreme_samples(source, min); },
     .parse_attributes = parse_attributes<ReductionAttributes>,
 };
@@ -335,6 +340,7 @@ extern constinit const OpDef any_op = {
     .emit = [](const OpCall& call,
                OpEmission& out) { emit(call, out, "stablehlo.or", HostArray::scalar(false)); },
     .vjp = kNotDifferentiable,
+    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return bool_samples(source, any); },
     .parse_attributes = parse_attributes<ReductionAttributes>,
 };
@@ -349,6 +355,7 @@ extern constinit const OpDef all_op = {
     .emit = [](const OpCall& call,
                OpEmission& out) { emit(call, out, "stablehlo.and", HostArray::scalar(true)); },
     .vjp = kNotDifferentiable,
+    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return bool_samples(source, all); },
     .parse_attributes = parse_attributes<ReductionAttributes>,
 };

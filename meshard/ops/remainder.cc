@@ -79,6 +79,7 @@ extern constinit const OpDef remainder_op = {
             out[1] = negative(multiply(call.cotangents[0], quotient));
           }
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return remainder_samples(source); },
 };
 

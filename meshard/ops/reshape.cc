@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 
@@ -153,6 +154,11 @@ Shape complete(const NewShape& wanted, const Shape& from, SourceLocation where) 
   return Shape(std::move(sizes));
 }
 
+void batch_reshape(const BatchCall& call, std::span<Tensor> results) {
+  ReshapeAttributes attributes{batched_shape(call.size, call.as<ReshapeAttributes>().shape)};
+  record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
+}
+
 }  // namespace
 
 extern constinit const OpDef reshape_op = {
@@ -178,6 +184,7 @@ extern constinit const OpDef reshape_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = reshape(call.cotangents[0], call.operands[0].shape());
         },
+    .batch = batch_reshape,
     .samples =
         [](SampleSource& source) {
           auto to = [](Shape shape) {

@@ -57,6 +57,7 @@ constexpr OpDef rounding(std::string_view name, std::string_view doc, std::strin
       .sharding_rule = element_wise::rule,
       .emit = emit,
       .vjp = element_wise::zero_vjp,
+      .batch = element_wise::batch,
       .samples = [](SampleSource& source) { return samples_of(source, op); },
   };
 }

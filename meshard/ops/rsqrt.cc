@@ -22,6 +22,7 @@ extern constinit const OpDef rsqrt_op = {
           out[0] = multiply(call.cotangents[0],
                             multiply(half, divide(call.results[0], call.operands[0])));
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, rsqrt, 0.25, 3); },
 };

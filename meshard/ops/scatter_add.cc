@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/emission.h"
@@ -127,6 +128,26 @@ void scatter_add_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[2] = where(fits(call.operands[1], clamped, dims, updates), windows, 0);
 }
 
+// As in gather: larger windows where all members share the indices, else operand, indices and
+// updates walk along together.
+void batch_scatter_add(const BatchCall& call, std::span<Tensor> results) {
+  ScatterAddAttributes dims = call.as<ScatterAddAttributes>();
+  std::vector<Tensor> operands{batched_operand(call, 0), call.operands[1],
+                               batched_operand(call, 2)};
+  for (Dimensions* list : {&dims.update_window_dims, &dims.inserted_window_dims,
+                           &dims.input_batching_dims, &dims.scatter_dims_to_operand_dims})
+    *list = behind_batch(*list);
+  if (call.batched[1]) {
+    dims.input_batching_dims = with_entry(0, dims.input_batching_dims);
+    dims.scatter_indices_batching_dims = with_batch(0, dims.scatter_indices_batching_dims);
+    ++dims.index_vector_dim;
+    dims.indices_are_sorted = false;
+  } else {
+    dims.update_window_dims = with_entry(0, dims.update_window_dims);
+  }
+  record_batched(call, make_attributes(std::move(dims)), operands, results);
+}
+
 std::vector<OpSample> scatter_add_samples(SampleSource& source) {
   auto by = [](ScatterDimensions dims) {
     return [=](std::span<const Tensor> x) { return scatter_add(x[0], x[1], x[2], dims); };
@@ -180,6 +201,7 @@ extern constinit const OpDef scatter_add_op = {
     .sharding_rule = scatter_add_rule,
     .emit = emit,
     .vjp = scatter_add_vjp,
+    .batch = batch_scatter_add,
     .samples = scatter_add_samples,
     .parse_attributes = parse_attributes<ScatterAddAttributes>,
 };

@@ -3,6 +3,7 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/collective.h"
 #include "meshard/ops/composite/manual.h"
 #include "meshard/ops/emission.h"
@@ -48,6 +49,13 @@ AnnotationsPtr annotate_shard_to_full(const Node& node) {
   return annotations_of(*sharding, sharding->rank());
 }
 
+void batch_shard_to_full(const BatchCall& call, std::span<Tensor> results) {
+  ShardToFullAttributes attributes = call.as<ShardToFullAttributes>();
+  attributes.sharding = with_batch_dimension(*attributes.sharding, none);
+  attributes.shape = batched_shape(call.size, attributes.shape);
+  record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
+}
+
 }  // namespace
 
 extern constinit const OpDef shard_to_full_op = {
@@ -64,6 +72,7 @@ extern constinit const OpDef shard_to_full_op = {
           out[0] = full_to_shard(call.cotangents[0], *call.as<ShardToFullAttributes>().sharding,
                                  manual_axes(call.operands[0].value())->axes);
         },
+    .batch = batch_shard_to_full,
     .samples =
         [](SampleSource& source) {
           return collective::samples(source, [](const Tensor& local) { return local; });

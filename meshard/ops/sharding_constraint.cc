@@ -2,6 +2,7 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
@@ -47,6 +48,33 @@ AnnotationsPtr annotate_constraint(const Node& node) {
   return annotations_of(sharding, sharding.rank());
 }
 
+// How the batch lies: along the axis that vmap was told, or as it does over explicit axes; else it
+// is left to the compiler.
+DimensionSpec spec_of_batch(const BatchCall& call, const Sharding& member) {
+  const Mesh& mesh = member.mesh();
+  const ManualAxes* place = manual_axes(call.operands[0].value());
+  std::optional<std::size_t> axis;
+  if (!call.mesh_axis.empty()) axis = mesh.find_axis(call.mesh_axis);
+  if (axis && !(place && place->axes.contains(*axis))) {
+    AxisRef whole(call.mesh_axis);
+    for (std::size_t d = 0; d < member.rank(); ++d)
+      for (const AxisRef& other : member.axes(d))
+        if (other.overlaps(whole))
+          fail_at(call.node, "axis ", whole, " is to split the batch, and splits dimension ", d,
+                  " of each member in ", member);
+    return whole;
+  }
+  if (place || !mesh.has_explicit_axes()) return open;
+  DimensionSpec present = explicit_batch(call.operands[0], member);
+  return DimensionSpec(present.axes(), explicit_part(Sharding(mesh, P(open)))->is_open(0));
+}
+
+void batch_sharding_constraint(const BatchCall& call, std::span<Tensor> results) {
+  const Sharding& member = *call.as<ShardingMark>().sharding;
+  results[0] = sharding_constraint(call.operands[0],
+                                   with_batch_dimension(member, spec_of_batch(call, member)));
+}
+
 std::vector<OpSample> sharding_constraint_samples(SampleSource& source) {
   auto as = [](Sharding sharding) {
     return [sharding](std::span<const Tensor> x) { return sharding_constraint(x[0], sharding); };
@@ -83,6 +111,7 @@ extern constinit const OpDef sharding_constraint_op = {
                        ? call.cotangents[0]
                        : sharding_constraint(call.cotangents[0], sharding);
         },
+    .batch = batch_sharding_constraint,
     .samples = sharding_constraint_samples,
     .annotate = annotate_constraint,
     .parse_attributes = parse_attributes<ShardingMark>,

@@ -15,6 +15,7 @@ extern constinit const OpDef sign_op = {
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.sign"); },
     .vjp = element_wise::zero_vjp,
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, sign); },
 };
 

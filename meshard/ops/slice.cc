@@ -1,5 +1,6 @@
 #include "meshard/ops/slice.h"
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/pad.h"
@@ -47,6 +48,13 @@ void slice_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = pad(call.cotangents[0], 0, std::move(low), std::move(high), std::move(interior));
 }
 
+void batch_slice(const BatchCall& call, std::span<Tensor> results) {
+  const auto& [start, stop, stride] = call.as<SliceAttributes>();
+  SliceAttributes attributes{with_entry(0, start), with_entry(call.size, stop),
+                             with_entry(1, stride)};
+  record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
+}
+
 std::vector<OpSample> slice_samples(SampleSource& source) {
   auto take = [](Dimensions start, Dimensions stop, Dimensions stride) {
     return [=](std::span<const Tensor> x) { return slice(x[0], start, stop, stride); };
@@ -82,6 +90,7 @@ extern constinit const OpDef slice_op = {
               .done();
         },
     .vjp = slice_vjp,
+    .batch = batch_slice,
     .samples = slice_samples,
     .parse_attributes = parse_attributes<SliceAttributes>,
 };

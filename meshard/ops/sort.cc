@@ -1,5 +1,6 @@
 #include "meshard/ops/sort.h"
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/composite/take.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/iota.h"
@@ -133,6 +134,7 @@ extern constinit const OpDef sort_op = {
     .sharding_rule = sort_rule,
     .emit = emit_sort,
     .vjp = sort_vjp,
+    .batch = batch_along<SortAttributes, &SortAttributes::dimension>,
     .samples = sort_samples,
     .parse_attributes = parse_attributes<SortAttributes>,
 };

@@ -20,6 +20,7 @@ extern constinit const OpDef sqrt_op = {
           Tensor half = element_wise::literal(0.5, call.results[0]);
           out[0] = multiply(call.cotangents[0], divide(half, call.results[0]));
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, sqrt, 0.25, 3); },
 };

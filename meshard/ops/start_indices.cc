@@ -1,9 +1,14 @@
 // Tested in meshard/ops/dynamic_slice_test.cc.
 #include "meshard/ops/start_indices.h"
 
+#include <algorithm>
+
 #include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/concat.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/reshape.h"
 
 namespace meshard {
 
@@ -36,6 +41,25 @@ void check_starts(const OpCall& call, const TensorType& operand, std::size_t fir
     if (start.dtype != call.operand(first).dtype)
       call.fail("starts have one dtype, not ", call.operand(first), " and ", start);
   }
+}
+
+bool starts_are_batched(const BatchCall& call, std::size_t first) {
+  return std::any_of(call.batched.begin() + static_cast<std::ptrdiff_t>(first), call.batched.end(),
+                     [](bool batched) { return batched; });
+}
+
+std::vector<In> starts_behind_batch(const BatchCall& call, std::size_t first) {
+  std::vector<In> starts{In(0, call.node.where())};
+  for (const Tensor& start : call.operands.subspan(first))
+    starts.emplace_back(start, call.node.where());
+  return starts;
+}
+
+Tensor batched_starts(const BatchCall& call, std::size_t first) {
+  std::vector<Tensor> columns;
+  for (std::size_t i = first; i < call.operands.size(); ++i)
+    columns.push_back(reshape(batched_operand(call, i), {call.size, 1}));
+  return concat(columns, 1);
 }
 
 InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size_t first) {

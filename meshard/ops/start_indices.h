@@ -14,6 +14,13 @@ std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts
 /// @error through call.fail.
 void check_starts(const OpCall& call, const TensorType& operand, std::size_t first);
 
+/// For batch rules: true if the starts, the operands from `first` on, differ between the members.
+bool starts_are_batched(const BatchCall& call, std::size_t first);
+/// The starts that all members share, with 0 for the batch before them.
+std::vector<In> starts_behind_batch(const BatchCall& call, std::size_t first);
+/// One row of starts for each member: [size, rank].
+Tensor batched_starts(const BatchCall& call, std::size_t first);
+
 /// All operands; the starts, from `first` on, in a dtype that XLA takes (written_index_type).
 InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size_t first);
 

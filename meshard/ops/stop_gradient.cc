@@ -15,6 +15,7 @@ extern constinit const OpDef stop_gradient_op = {
     // A reshape to the same shape: the compiler drops it.
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp = element_wise::zero_vjp,
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           std::vector<OpSample> samples = element_wise::unary_samples(source, stop_gradient);

@@ -19,6 +19,7 @@ extern constinit const OpDef subtract_op = {
           out[0] = call.cotangents[0];
           if (call.needs(1)) out[1] = negative(call.cotangents[0]);
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::binary_samples(source, subtract); },
 };
 

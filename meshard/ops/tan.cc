@@ -20,6 +20,7 @@ extern constinit const OpDef tan_op = {
           Tensor slope = add(1, multiply(call.results[0], call.results[0]));
           out[0] = multiply(call.cotangents[0], slope);
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, tan, -1.25, 1.25); },
 };

@@ -20,6 +20,7 @@ extern constinit const OpDef tanh_op = {
           Tensor slope = subtract(1, multiply(call.results[0], call.results[0]));
           out[0] = multiply(call.cotangents[0], slope);
         },
+    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, tanh); },
 };
 

@@ -37,6 +37,7 @@ extern constinit const OpDef vary_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = call.cotangents[0];  // one on each device: who differentiates adds them up
         },
+    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto over = [](std::int64_t devices) {

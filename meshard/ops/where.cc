@@ -56,6 +56,7 @@ extern constinit const OpDef where_op = {
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.select").done(); },
     .vjp = where_vjp,
+    .batch = element_wise::batch,
     .samples = where_samples,
     .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
         -> std::string { return unlike_operands(operands, 1); },

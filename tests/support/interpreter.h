@@ -1,6 +1,6 @@
 // An oracle for tests of recorded programs: computes a graph with plain loops, one op after the
 // other, far from StableHLO and every compiler. Knows the element-wise ops, iota, constant,
-// reshape, broadcast_in_dim, slice, concat and sum.
+// reshape, broadcast_in_dim, permute_dims, slice, concat and sum.
 //
 // Floats are computed in double and rounded to the dtype after each op; integers wrap.
 #pragma once
@@ -19,6 +19,7 @@
 #include "meshard/ops/concat.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/iota.h"
+#include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/slice.h"
 
@@ -202,6 +203,16 @@ class Interpreter {
     }
   }
 
+  // Dimension i of the result is dimension permutation[i] of the operand.
+  static void permute(const Array& in, const Dimensions& permutation, Array& out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      std::vector<std::int64_t> index = index_of(out.type.shape, i), source(index.size());
+      for (std::size_t d = 0; d < index.size(); ++d)
+        source[static_cast<std::size_t>(permutation[d])] = index[d];
+      gather(in, out, {flat_of(in.type.shape, source)});
+    }
+  }
+
   static bool structural(const Node& node, const std::vector<const Array*>& in, Array& out) {
     std::string_view name = node.op().name;
     const Shape& shape = out.type.shape;
@@ -225,6 +236,8 @@ class Interpreter {
         from.push_back(flat_of(small, source));
       }
       gather(*in[0], out, from);
+    } else if (name == "permute_dims") {
+      permute(*in[0], node.attributes_as<PermuteDimsAttributes>().permutation, out);
     } else if (name == "slice") {
       const auto& [start, stop, stride] = node.attributes_as<SliceAttributes>();
       for (std::size_t i = 0; i < count; ++i) {

@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-PURE = ["base", "layout", "mesh", "sharding", "array", "stablehlo", "graph", "ops", "autodiff",
+PURE = ["base", "layout", "mesh", "sharding", "array", "stablehlo", "graph", "ops", "batching", "autodiff",
         "lowering", "trace"]
 ON_THE_PUBLIC_API = ["nn", "optim"]  # written as a user would: they may include meshard/meshard.h
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

@@ -1,0 +1,106 @@
+#include "meshard/batching/vmap.h"
+
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/batched_program.h"
+#include "meshard/ops/permute_dims.h"
+
+namespace meshard::internal {
+namespace {
+
+// Dimension `from` of x as dimension `to`; the others keep their order.
+Tensor with_dimension_moved(const Tensor& x, std::int64_t from, std::int64_t to) {
+  if (from == to) return x;
+  Dimensions order;
+  for (int d = 0; d < x.shape().rank(); ++d)
+    if (d != from) order.push_back(d);
+  order.insert(order.begin() + to, from);
+  return permute_dims(In(x, x.where()), std::move(order));
+}
+
+}  // namespace
+
+VmapCall::VmapCall(const VmapOptions& options, std::size_t arguments, std::size_t tensors,
+                   SourceLocation where)
+    : options_(options), arguments_(arguments), tensors_(tensors), where_(where) {
+  std::size_t axes = options.in_axes.size();
+  if (axes != 1 && axes != arguments && axes != tensors)
+    throw_invalid(where_, "[vmap] ", axes, " in_axes for ", arguments, " arguments with ", tensors,
+                  " tensors: give one for all, one for each argument, or one for each tensor");
+  if (options.axis_size) {
+    if (*options.axis_size < 0) throw_invalid(where_, "[vmap] axis_size is ", *options.axis_size);
+    size_ = options.axis_size;
+    sized_by_ = "axis_size";
+  }
+}
+
+const BatchAxis& VmapCall::in_axis(std::size_t argument) const {
+  const BatchAxes& axes = options_.in_axes;
+  if (axes.size() == 1) return axes[0];
+  return axes[axes.size() == arguments_ ? argument : next_];
+}
+
+Tensor VmapCall::enter(const Tensor& tensor, std::size_t argument, const std::string& path) {
+  if (!tensor.defined())
+    throw_invalid(where_, "[vmap] ", path, " has no value: it was default-made or moved from");
+  const BatchAxis& axis = in_axis(argument);
+  ++next_;
+  if (axis.is_none()) return tensor;
+  const TensorType& type = tensor.type();
+  std::int64_t at = axis.dimension() < 0 ? axis.dimension() + type.rank() : axis.dimension();
+  if (at < 0 || at >= type.rank())
+    throw_invalid(where_, "[vmap] ", path, " is ", type, " made at ", tensor.where(),
+                  ": it has no dimension ", axis.dimension(),
+                  " to hold the members. If all share it, its in_axes entry is none");
+  std::int64_t size = type.shape[at];
+  if (size_ && *size_ != size)
+    throw_invalid(where_, "[vmap] the number of members differs: ", sized_by_, " = ", *size_, ", ",
+                  path, " dimension ", at, " = ", size, " (", type, " made at ", tensor.where(),
+                  ")");
+  if (!size_) sized_by_ = cat(path, " dimension ", at);
+  size_ = size;
+  InheritSource line(where_);
+  batched_.push_back(with_dimension_moved(tensor, at, 0));
+  members_.push_back(batch_member(batched_.back(), tensor.where()));
+  return members_.back();
+}
+
+std::vector<Tensor> VmapCall::leave(const std::vector<Tensor>& results) const {
+  if (!size_)
+    throw_invalid(where_,
+                  "[vmap] no argument is mapped: axis_size is to say how many members "
+                  "there are");
+  std::size_t axes = options_.out_axes.size();
+  if (axes != 1 && axes != results.size())
+    throw_invalid(where_, "[vmap] ", axes, " out_axes for ", results.size(),
+                  " tensors of the result: give one for all, or one for each");
+  std::vector<Tensor> batched =
+      batch_program(results, members_, batched_, {*size_, options_.mesh_axis});
+  std::vector<Tensor> out;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    out.push_back(leave(results[i], batched[i], i, results.size()));
+  return out;
+}
+
+Tensor VmapCall::leave(const Tensor& result, const Tensor& batched, std::size_t i,
+                       std::size_t count) const {
+  if (!result.defined()) throw_invalid(where_, "[vmap] tensor ", i, " of the result has no value");
+  const BatchAxes& axes = options_.out_axes;
+  const BatchAxis& axis = axes.size() == 1 ? axes[0] : axes[i];
+  if (axis.is_none()) {
+    if (batched.defined())
+      throw_invalid(where_, "[vmap] tensor ", i, " of the ", count, " of the result, ",
+                    result.type(), " made at ", result.where(),
+                    ", differs between members: out_axes cannot be none");
+    return result;
+  }
+  int rank = result.shape().rank() + 1;
+  std::int64_t to = axis.dimension() < 0 ? axis.dimension() + rank : axis.dimension();
+  if (to < 0 || to >= rank)
+    throw_invalid(where_, "[vmap] out_axes asks for dimension ", axis.dimension(), " of tensor ", i,
+                  " of the result, which is ", result.type(), " for each member");
+  InheritSource line(result.where());
+  Tensor whole = batched.defined() ? batched : repeated_for_batch(result, *size_);
+  return with_dimension_moved(whole, 0, to);
+}
+
+}  // namespace meshard::internal
