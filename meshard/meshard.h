@@ -2,6 +2,8 @@
 #pragma once
 #include "meshard/autodiff/custom_vjp.h"
 #include "meshard/autodiff/grad.h"
+#include "meshard/autodiff/jacobian.h"
+#include "meshard/autodiff/jvp.h"
 #include "meshard/batching/vmap.h"
 #include "meshard/explain/check_sharded.h"
 #include "meshard/explain/explain.h"

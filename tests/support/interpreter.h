@@ -1,6 +1,7 @@
 // An oracle for tests of recorded programs: computes a graph with plain loops, one op after the
 // other, far from StableHLO and every compiler. Knows the element-wise ops, iota, constant,
-// reshape, broadcast_in_dim, permute_dims, slice, concat and sum.
+// reshape, broadcast_in_dim, slice, concat, permute_dims, flip, pad, sum, max, min, cumulative_sum,
+// dot_general of floats and gather.
 //
 // Floats are computed in double and rounded to the dtype after each op; integers wrap.
 #pragma once
@@ -18,7 +19,12 @@
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/concat.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/cumulative_sum.h"
+#include "meshard/ops/dot_general.h"
+#include "meshard/ops/flip.h"
+#include "meshard/ops/gather.h"
 #include "meshard/ops/iota.h"
+#include "meshard/ops/pad.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/slice.h"
@@ -256,20 +262,138 @@ class Interpreter {
           index[dimension] -= in[part++]->type.shape[static_cast<int>(dimension)];
         gather(*in[part], out, {flat_of(in[part]->type.shape, index)});
       }
-    } else if (name == "sum" && out.floating()) {
-      const Dimensions& gone = node.attributes_as<ReductionAttributes>().dimensions;
-      out.real.assign(count, 0);
-      for (std::size_t i = 0; i < in[0]->size(); ++i) {
-        std::vector<std::int64_t> index = index_of(in[0]->type.shape, i), kept;
-        for (std::size_t d = 0; d < index.size(); ++d)
-          if (std::find(gone.begin(), gone.end(), static_cast<std::int64_t>(d)) == gone.end())
-            kept.push_back(index[d]);
-        out.real[flat_of(shape, kept)] += in[0]->real[i];
-      }
+    } else if (name == "flip" || name == "pad") {
+      rearrange(node, *in[0], in.size() > 1 ? in[1] : nullptr, out);
+    } else if (name == "sum" || name == "max" || name == "min" || name == "cumulative_sum") {
+      reduce(node, *in[0], out);
+    } else if (name == "dot_general") {
+      dot(node.attributes_as<DotGeneralAttributes>(), *in[0], *in[1], out);
+    } else if (name == "gather") {
+      gather_slices(node.attributes_as<GatherAttributes>(), *in[0], *in[1], out);
     } else {
       return false;
     }
     return true;
+  }
+
+  static void rearrange(const Node& node, const Array& in, const Array* padding, Array& out) {
+    std::string_view name = node.op().name;
+    std::size_t count = out.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<std::int64_t> index = index_of(out.type.shape, i), source = index;
+      bool inside = true;
+      for (std::size_t d = 0; d < index.size(); ++d) {
+        auto at = static_cast<int>(d);
+        if (name == "flip") {
+          const Dimensions& turned = node.attributes_as<FlipAttributes>().dimensions;
+          if (std::find(turned.begin(), turned.end(), at) != turned.end())
+            source[d] = in.type.shape[at] - 1 - index[d];
+        } else {
+          const auto& pad = node.attributes_as<PadAttributes>();
+          std::int64_t step = 1 + (pad.interior.empty() ? 0 : pad.interior[d]);
+          std::int64_t moved = index[d] - pad.low[d];
+          source[d] = moved / step;
+          inside &= moved >= 0 && moved % step == 0 && source[d] < in.type.shape[at];
+        }
+      }
+      gather(inside ? in : *padding, out, {inside ? flat_of(in.type.shape, source) : 0});
+    }
+  }
+
+  // sum, max and min along dimensions; cumulative_sum, whose elements are sums of a part.
+  static void reduce(const Node& node, const Array& in, Array& out) {
+    std::string_view name = node.op().name;
+    bool running = name == "cumulative_sum";
+    Dimensions gone;
+    if (running)
+      gone = {node.attributes_as<CumulativeAttributes>().dimension};
+    else
+      gone = node.attributes_as<ReductionAttributes>().dimensions;
+    std::vector<bool> begun(out.size(), false);
+    out.real.assign(out.floating() ? out.size() : 0, 0);
+    out.whole.assign(out.floating() ? 0 : out.size(), 0);
+    auto add = [&](std::size_t to, std::size_t from) {
+      auto combine = [&](auto& all, const auto& each) {
+        if (!begun[to])
+          all[to] = each[from];
+        else if (name == "max" || name == "min")
+          all[to] = (name == "max") == (all[to] < each[from]) ? each[from] : all[to];
+        else
+          all[to] += each[from];
+      };
+      if (out.floating())
+        combine(out.real, in.real);
+      else
+        combine(out.whole, in.whole);
+      begun[to] = true;
+    };
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      std::vector<std::int64_t> index = index_of(in.type.shape, i), kept;
+      auto d = static_cast<std::size_t>(gone.empty() ? 0 : gone[0]);
+      for (; running && index[d] < in.type.shape[static_cast<int>(d)]; ++index[d])
+        add(flat_of(out.type.shape, index), i);
+      for (std::size_t k = 0; !running && k < index.size(); ++k)
+        if (std::find(gone.begin(), gone.end(), static_cast<std::int64_t>(k)) == gone.end())
+          kept.push_back(index[k]);
+      if (!running) add(flat_of(out.type.shape, kept), i);
+    }
+  }
+
+  // Every pair of elements that agree along the batch and contracting dimensions.
+  static void dot(const DotGeneralAttributes& dims, const Array& lhs, const Array& rhs,
+                  Array& out) {
+    out.real.assign(out.size(), 0);
+    for (std::size_t i = 0; i < lhs.size(); ++i)
+      for (std::size_t j = 0; j < rhs.size(); ++j) {
+        std::vector<std::int64_t> a = index_of(lhs.type.shape, i), b = index_of(rhs.type.shape, j);
+        std::vector<std::int64_t> at;
+        bool agree = true;
+        auto compare = [&](const Dimensions& left, const Dimensions& right, bool stays) {
+          for (std::size_t d = 0; d < left.size(); ++d) {
+            agree &= a[static_cast<std::size_t>(left[d])] == b[static_cast<std::size_t>(right[d])];
+            if (stays) at.push_back(a[static_cast<std::size_t>(left[d])]);
+          }
+        };
+        compare(dims.lhs_batch, dims.rhs_batch, true);
+        compare(dims.lhs_contracting, dims.rhs_contracting, false);
+        if (!agree) continue;
+        for (std::size_t d = 0; d < a.size(); ++d)
+          if (!holds(dims.lhs_batch, d) && !holds(dims.lhs_contracting, d)) at.push_back(a[d]);
+        for (std::size_t d = 0; d < b.size(); ++d)
+          if (!holds(dims.rhs_batch, d) && !holds(dims.rhs_contracting, d)) at.push_back(b[d]);
+        out.real[flat_of(out.type.shape, at)] += lhs.real[i] * rhs.real[j];
+      }
+  }
+  static bool holds(const Dimensions& list, std::size_t d) {
+    return std::find(list.begin(), list.end(), static_cast<std::int64_t>(d)) != list.end();
+  }
+
+  // As StableHLO's specification of gather says.
+  static void gather_slices(const GatherAttributes& dims, const Array& in, const Array& starts,
+                            Array& out) {
+    const Shape &from = in.type.shape, &places = starts.type.shape;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      std::vector<std::int64_t> index = index_of(out.type.shape, i), batch, offset;
+      for (std::size_t d = 0; d < index.size(); ++d)
+        (holds(dims.offset_dims, d) ? offset : batch).push_back(index[d]);
+      std::vector<std::int64_t> source(static_cast<std::size_t>(from.rank()), 0), place = batch;
+      auto vector_dim = static_cast<std::size_t>(dims.index_vector_dim);
+      bool is_vector = dims.index_vector_dim < places.rank();
+      if (is_vector) place.insert(place.begin() + dims.index_vector_dim, 0);
+      for (std::size_t k = 0; k < dims.start_index_map.size(); ++k) {
+        if (is_vector) place[vector_dim] = static_cast<std::int64_t>(k);
+        auto d = static_cast<std::size_t>(dims.start_index_map[k]);
+        std::int64_t last = from[static_cast<int>(d)] - dims.slice_sizes[d];
+        source[d] = std::clamp<std::int64_t>(starts.whole[flat_of(places, place)], 0, last);
+      }
+      for (std::size_t k = 0; k < dims.operand_batching_dims.size(); ++k)
+        source[static_cast<std::size_t>(dims.operand_batching_dims[k])] =
+            place[static_cast<std::size_t>(dims.start_indices_batching_dims[k])];
+      for (std::size_t d = 0, next = 0; d < source.size(); ++d)
+        if (!holds(dims.collapsed_slice_dims, d) && !holds(dims.operand_batching_dims, d))
+          source[d] += offset[next++];
+      gather(in, out, {flat_of(from, source)});
+    }
   }
 
   static double erf_inverse(double x) {

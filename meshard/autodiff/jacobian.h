@@ -1,0 +1,102 @@
+// jacrev, jacfwd and hessian: whole derivatives.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "meshard/autodiff/jvp.h"
+
+namespace meshard {
+
+namespace internal {
+
+/// A linear function of one tensor. Several of them, one for each argument of a derivative that is
+/// not zero there, are the derivative.
+using LinearMap = std::function<std::vector<Tensor>(std::size_t argument, const Tensor&)>;
+
+/// The matrix of a linear map in blocks: blocks[i][j] belongs to result i and argument j of the
+/// map. Its shape is that of the argument, then that of the result; the map is applied to every
+/// unit vector.
+std::vector<std::vector<Tensor>> matrix_of(const LinearMap& map, std::span<const Tensor> arguments,
+                                           SourceLocation where);
+
+/// The blocks of jacrev: the map is the pullback.
+std::vector<std::vector<Tensor>> reverse_blocks(std::span<const Tensor> outputs,
+                                                std::span<const Tensor> inputs,
+                                                SourceLocation where);
+/// The blocks of jacfwd: the map is the push forward.
+std::vector<std::vector<Tensor>> forward_blocks(std::span<const Tensor> outputs,
+                                                std::span<const Tensor> inputs,
+                                                SourceLocation where);
+
+/// blocks[i][j] of output i and input j, in the structure that jacrev and jacfwd give them.
+template <class Result, class Argument>
+auto jacobian_structure(const Result& result, const Argument& argument,
+                        const std::vector<std::vector<Tensor>>& blocks) {
+  if constexpr (structure::Leaf<Result>) {
+    return structure::with_tensors(argument, blocks.front());
+  } else if constexpr (structure::Leaf<Argument>) {
+    std::vector<Tensor> column;
+    for (const auto& row : blocks) column.push_back(row.front());
+    return structure::with_tensors(result, column);
+  } else {
+    std::vector<Argument> rows;
+    for (const auto& row : blocks) rows.push_back(structure::with_tensors(argument, row));
+    return rows;
+  }
+}
+
+/// What jacrev and jacfwd share; `blocks_of` is one of the two functions above.
+template <std::size_t Wanted, class F, class BlocksOf>
+auto jacobian(F f, BlocksOf blocks_of) {
+  return [f = std::move(f), blocks_of]<class... Arguments>(const Arguments&... arguments) {
+    static_assert(Wanted < sizeof...(Arguments), "no such argument");
+    SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
+    KeepOperandsScope keep;
+    std::vector<Tensor> inputs;
+    std::tuple<Arguments...> replaced(arguments...);
+    std::get<Wanted>(replaced) = make_inputs(std::get<Wanted>(replaced), Wanted, inputs, where);
+    auto result = std::apply(f, replaced);
+    std::vector<Tensor> outputs = structure::tensors(result);
+    if (!where.known() && !outputs.empty()) where = outputs.front().where();
+    return jacobian_structure(result, std::get<Wanted>(replaced),
+                              blocks_of(outputs, inputs, where));
+  };
+}
+
+}  // namespace internal
+
+/// A function of the same arguments that returns the Jacobian of f with respect to one argument,
+/// row by row in reverse mode: right for many inputs and few results.
+///
+/// For a tensor x and a result y it has the shape y.shape + x.shape. If the result is a tensor and
+/// the argument a structure, the Jacobian has the argument's structure; if the argument is a tensor
+/// and the result a structure, the result's; of two structures it is a std::vector with the
+/// argument's structure for each tensor of the result.
+///
+/// @error invalid argument unless all results are floating-point.
+template <std::size_t Wanted = 0, class F>
+auto jacrev(F f) {
+  return internal::jacobian<Wanted>(std::move(f), internal::reverse_blocks);
+}
+
+/// The same, column by column in forward mode: right for few inputs and many results.
+template <std::size_t Wanted = 0, class F>
+auto jacfwd(F f) {
+  return internal::jacobian<Wanted>(std::move(f), internal::forward_blocks);
+}
+
+/// A function of the same arguments that returns the matrix of second derivatives of f, a float of
+/// rank 0, with respect to one argument: forward over reverse. For a tensor x it has the shape
+/// x.shape + x.shape; for a structure it is a std::vector with the argument's structure for each of
+/// its tensors. To multiply by it, take hvp.
+template <std::size_t Wanted = 0, class F>
+auto hessian(F f) {
+  return jacfwd<Wanted>(jacrev<Wanted>(std::move(f)));
+}
+
+}  // namespace meshard

@@ -1,0 +1,109 @@
+// linearize, jvp and hvp: derivatives along directions.
+#pragma once
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "meshard/autodiff/grad.h"
+#include "meshard/autodiff/push_forward.h"
+
+namespace meshard {
+
+namespace internal {
+
+template <class T>
+struct IsTuple : std::false_type {};
+template <class... T>
+struct IsTuple<std::tuple<T...>> : std::true_type {};
+
+/// A tuple is several arguments; anything else is one.
+template <class T>
+auto as_arguments(const T& value) {
+  if constexpr (IsTuple<T>::value)
+    return value;
+  else
+    return std::tuple<T>(value);
+}
+
+/// The gradient with respect to all of `count` arguments, as a tuple.
+template <std::size_t count, class F>
+auto gradients_of_all(F f) {
+  return [f = std::move(f)](const auto&... arguments) {
+    auto pass = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      auto gradients = grad<I...>(f)(arguments...);
+      if constexpr (count == 1)
+        return std::tuple<decltype(gradients)>(std::move(gradients));
+      else
+        return gradients;
+    };
+    return pass(std::make_index_sequence<count>());
+  };
+}
+
+}  // namespace internal
+
+/// f's result at `arguments`, and its derivative there: a function from tangents (one for each
+/// argument, of its structure) to the tangent of the result, of the result's structure. It can be
+/// called for many tangents, which all use the one recording of f. All tensors of the arguments
+/// must be floating-point; results that are not have tangents of zeros. An undefined tangent is
+/// zero.
+///
+///     auto [y, push] = linearize(f, x);
+///     Tensor dy = push(dx);
+///
+/// @error unimplemented if a path passes an op without a derivative. When the tangents come:
+/// invalid argument unless they have the types of their primals.
+template <class F, class... Arguments>
+auto linearize(F f, const Arguments&... arguments) {
+  SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
+  KeepOperandsScope keep;
+  std::vector<Tensor> inputs;
+  auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    // Braces, so that inputs are made from the left.
+    return std::tuple<Arguments...>{internal::make_inputs(arguments, I, inputs, where)...};
+  }
+  (std::index_sequence_for<Arguments...>{});
+  auto result = std::apply(f, replaced);
+  std::vector<Tensor> outputs = structure::tensors(result);
+  if (!where.known() && !outputs.empty()) where = outputs.front().where();
+  PushForward derivative(outputs, inputs, where);
+  auto push = [derivative = std::move(derivative), result, where](const Arguments&... tangents) {
+    KeepOperandsScope keep_operands;
+    return structure::with_tensors(result,
+                                   derivative(structure::tensors(std::tie(tangents...)), where));
+  };
+  return std::pair(std::move(result), std::move(push));
+}
+
+/// f's result at `primals`, and its derivative there in the direction of `tangents`: forward mode.
+/// A std::tuple is one argument for each of its elements; anything else (a tensor, a structure) is
+/// the only argument.
+///
+///     auto [y, dy] = jvp(f, x, dx);
+///     auto [z, dz] = jvp(g, std::tuple(x, w), std::tuple(dx, dw));
+///
+/// @error as linearize
+template <class F, class Primals>
+auto jvp(F f, const Primals& primals, const Primals& tangents) {
+  auto both = std::apply([&](const auto&... each) { return linearize(f, each...); },
+                         internal::as_arguments(primals));
+  auto tangent = std::apply(both.second, internal::as_arguments(tangents));
+  return std::pair(std::move(both.first), std::move(tangent));
+}
+
+/// The Hessian of f at `primals` times the vector `tangents`, without the Hessian: the derivative
+/// of the gradient in that direction (forward over reverse; Pearlmutter: Fast Exact Multiplication
+/// by the Hessian, 1994). f returns a float of rank 0. A tuple stands for several arguments, as in
+/// jvp; the result has the structure of `primals`.
+template <class F, class Primals>
+Primals hvp(F f, const Primals& primals, const Primals& tangents) {
+  if constexpr (internal::IsTuple<Primals>::value)
+    return jvp(internal::gradients_of_all<std::tuple_size_v<Primals>>(std::move(f)), primals,
+               tangents)
+        .second;
+  else
+    return jvp(grad(std::move(f)), primals, tangents).second;
+}
+
+}  // namespace meshard
