@@ -112,12 +112,9 @@ const Programs& structural_programs() {
        })},
       {"rev", single([](Inputs x) { return flip(x[0]); })},
       {"tile", single([](Inputs x) {
-         Tensor rows = concat({x[0], x[0]}, 0);
-         return concat({rows, rows, rows}, 1);
+         return tile(x[0], {2, 3});
        })},
-      {"repeat", single([](Inputs x) {
-         return reshape(broadcast_in_dim(x[0], {2, 3, 2}, {0, 2}), {6, 2});
-       })},
+      {"repeat", single([](Inputs x) { return repeat(x[0], 3, 0); })},
       {"pad_edges", single([](Inputs x) {
          return pad(x[0], 1.5, {1, 0}, {2, 1});
        })},
@@ -158,13 +155,7 @@ const Programs& structural_programs() {
                              .scatter_dims_to_operand_dims = {0, 1},
                              .index_vector_dim = 1});
        })},
-      {"segment_sum", single([](Inputs x) {
-         return scatter_add(zeros({4, 2}), x[1], x[0],
-                            {.update_window_dims = {1},
-                             .inserted_window_dims = {0},
-                             .scatter_dims_to_operand_dims = {0},
-                             .index_vector_dim = 1});
-       })},
+      {"segment_sum", single([](Inputs x) { return segment_sum(x[0], x[1], 4); })},
       {"dynamic_slice", single([](Inputs x) {
          return dynamic_slice(x[0], starts_of(x[1]), {2, 2});
        })},
@@ -192,22 +183,16 @@ const Programs& structural_programs() {
       {"vmap_matvec", single([](Inputs x) {
          return einsum("bij,bj->bi", {x[0], x[1]});
        })},
+      {"jvp_dot", single([](Inputs x) {
+         Tensor w = x[1];
+         return jvp([w](Tensor t) { return matmul(t, w); }, x[0], x[2]).second;
+       })},
       {"dot_int8_int32", single([](Inputs x) {
          return dot_general(x[0], x[1], {.lhs_contracting = {1}, .rhs_contracting = {0}},
                             DType::i32);
        })},
   };
   return programs;
-}
-
-Tensor rms_norm(const Tensor& x, const Tensor& gain) {
-  return x * rsqrt(mean(square(x), -1, true) + 1e-6) * gain;
-}
-
-Tensor causal_attention(const Tensor& q, const Tensor& k, const Tensor& v) {
-  Tensor scores = einsum("bthd,bshd->bhts", {q, k}) / std::sqrt(static_cast<double>(q.dim(3)));
-  Tensor mask = tri(q.dim(1), k.dim(1), 0, DType::bool_);
-  return einsum("bhts,bshd->bthd", {softmax(where(mask, scores, -1e30)), v});
 }
 
 const Programs& network_programs() {
@@ -222,16 +207,16 @@ const Programs& network_programs() {
       {"nn_relu_zero", one(relu)},
       {"nn_silu", one(silu)},
       {"nn_softplus", one(softplus)},
-      {"nn_leaky_relu", single([](Inputs x) { return where(x[0] >= 0, x[0], 0.1 * x[0]); })},
-      {"nn_elu",
-       single([](Inputs x) { return where(x[0] > 0, x[0], expm1(where(x[0] > 0, 0.0, x[0]))); })},
-      {"nn_log_sigmoid", single([](Inputs x) { return -softplus(-x[0]); })},
-      {"nn_hard_tanh", single([](Inputs x) { return clip(x[0], -1, 1); })},
+      {"nn_leaky_relu", single([](Inputs x) { return leaky_relu(x[0], 0.1); })},
+      {"nn_elu", single([](Inputs x) { return elu(x[0]); })},
+      {"nn_log_sigmoid", one(log_sigmoid)},
+      {"nn_hard_tanh", one(hard_tanh)},
       {"nn_layernorm", single([](Inputs x) { return layer_norm(x[0], x[1], x[2]); })},
       {"nn_rmsnorm", single([](Inputs x) { return rms_norm(x[0], x[1]); })},
       {"nn_xent", single([](Inputs x) { return cross_entropy(x[0], x[1]); })},
       {"nn_mse", single([](Inputs x) { return mean(square(x[0] - x[1])); })},
-      {"nn_attention_causal", single([](Inputs x) { return causal_attention(x[0], x[1], x[2]); })},
+      {"nn_attention_causal",
+       single([](Inputs x) { return dot_product_attention(x[0], x[1], x[2], {.causal = true}); })},
   };
   return programs;
 }

@@ -1,7 +1,7 @@
 // An oracle for tests of recorded programs: computes a graph with plain loops, one op after the
 // other, far from StableHLO and every compiler. Knows the element-wise ops, iota, constant,
-// reshape, broadcast_in_dim, slice, concat, permute_dims, flip, pad, sum, max, min, cumulative_sum,
-// dot_general of floats and gather.
+// reshape, broadcast_in_dim, slice, concat, permute_dims, flip, pad, sum, max, min, any, all,
+// cumulative_sum, dot_general of floats and gather.
 //
 // Floats are computed in double and rounded to the dtype after each op; integers wrap.
 #pragma once
@@ -264,7 +264,8 @@ class Interpreter {
       }
     } else if (name == "flip" || name == "pad") {
       rearrange(node, *in[0], in.size() > 1 ? in[1] : nullptr, out);
-    } else if (name == "sum" || name == "max" || name == "min" || name == "cumulative_sum") {
+    } else if (name == "sum" || name == "max" || name == "min" || name == "any" || name == "all" ||
+               name == "cumulative_sum") {
       reduce(node, *in[0], out);
     } else if (name == "dot_general") {
       dot(node.attributes_as<DotGeneralAttributes>(), *in[0], *in[1], out);
@@ -300,10 +301,12 @@ class Interpreter {
     }
   }
 
-  // sum, max and min along dimensions; cumulative_sum, whose elements are sums of a part.
+  // sum, max and min along dimensions, any and all, which are max and min of bools; cumulative_sum,
+  // whose elements are sums of a part.
   static void reduce(const Node& node, const Array& in, Array& out) {
     std::string_view name = node.op().name;
-    bool running = name == "cumulative_sum";
+    bool running = name == "cumulative_sum", larger = name == "max" || name == "any";
+    bool chooses = larger || name == "min" || name == "all";
     Dimensions gone;
     if (running)
       gone = {node.attributes_as<CumulativeAttributes>().dimension};
@@ -316,8 +319,8 @@ class Interpreter {
       auto combine = [&](auto& all, const auto& each) {
         if (!begun[to])
           all[to] = each[from];
-        else if (name == "max" || name == "min")
-          all[to] = (name == "max") == (all[to] < each[from]) ? each[from] : all[to];
+        else if (chooses)
+          all[to] = larger == (all[to] < each[from]) ? each[from] : all[to];
         else
           all[to] += each[from];
       };

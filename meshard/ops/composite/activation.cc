@@ -3,19 +3,56 @@
 #include <numbers>
 
 #include "meshard/graph/record.h"
+#include "meshard/ops/abs.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/composite/logaddexp.h"
+#include "meshard/ops/composite/stack.h"
+#include "meshard/ops/divide.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/erf.h"
+#include "meshard/ops/expm1.h"
 #include "meshard/ops/logistic.h"
 #include "meshard/ops/multiply.h"
+#include "meshard/ops/negative.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/tanh.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+namespace {
+
+// The operand as floats.
+Tensor real_operand(std::string_view name, const In& argument) {
+  Tensor x = operand_tensor(name, argument);
+  return astype(x, float_result_dtype(x.dtype()));
+}
+
+// The product with a number of the formula.
+Tensor scaled(const Tensor& x, double by) {
+  return by == 1 ? x : multiply(x, element_wise::literal(by, x));
+}
+
+// x above zero, scale * (exp(x / width) - 1) elsewhere.
+Tensor exponential_below(const Tensor& x, double scale, double width) {
+  Tensor above = greater(x, 0);
+  // Where it is not taken the power could overflow, and its derivative be NaN.
+  Tensor below = where(above, 0, x);
+  if (width != 1) below = divide(below, element_wise::literal(width, x));
+  return where(above, x, scaled(expm1(below), scale));
+}
+
+// x between two numbers; the derivative is zero at both ends.
+Tensor between(const Tensor& x, double low, double high) {
+  Tensor lower =
+      where(less_equal(x, element_wise::literal(low, x)), element_wise::literal(low, x), x);
+  return where(greater_equal(lower, element_wise::literal(high, x)), element_wise::literal(high, x),
+               lower);
+}
+
+}  // namespace
 
 Tensor relu(In x) {
   SourceScope line(x.where);
@@ -23,19 +60,46 @@ Tensor relu(In x) {
   return where(less_equal(x, 0), 0, x);
 }
 
+Tensor relu6(In x) {
+  SourceScope line(x.where);
+  return between(real_operand("relu6", x), 0, 6);
+}
+
+Tensor leaky_relu(In argument, double negative_slope) {
+  SourceScope line(argument.where);
+  Tensor x = real_operand("leaky_relu", argument);
+  return where(greater_equal(x, 0), x, scaled(x, negative_slope));
+}
+
+Tensor elu(In x, double alpha) {
+  SourceScope line(x.where);
+  return exponential_below(real_operand("elu", x), alpha, 1);
+}
+
+Tensor celu(In x, double alpha) {
+  SourceScope line(x.where);
+  return exponential_below(real_operand("celu", x), alpha, alpha);
+}
+
+Tensor selu(In x) {
+  SourceScope line(x.where);
+  // Klambauer et al., appendix A1: the fixed point is mean 0 and variance 1.
+  constexpr double kAlpha = 1.6732632423543772848170429916717;
+  constexpr double kScale = 1.0507009873554804934193349852946;
+  return scaled(exponential_below(real_operand("selu", x), kAlpha, 1), kScale);
+}
+
 Tensor gelu(In argument, GeluForm form) {
   SourceScope line(argument.where);
-  Tensor x = operand_tensor("gelu", argument);
-  if (!is_floating(x.dtype())) x = astype(x, kDefaultFloat);
-  auto number = [&](double value) { return element_wise::literal(value, x); };
-  Tensor half = multiply(x, number(0.5));
+  Tensor x = real_operand("gelu", argument);
+  Tensor half = scaled(x, 0.5);
   if (form == GeluForm::kErf)
-    return multiply(half, add(erf(multiply(x, number(std::numbers::sqrt2 / 2))), 1));
+    return multiply(half, add(erf(scaled(x, std::numbers::sqrt2 / 2)), 1));
   Tensor cube = multiply(x, multiply(x, x));
-  Tensor inner = add(x, multiply(cube, number(0.044715)));
+  Tensor inner = add(x, scaled(cube, 0.044715));
   // sqrt(2 / pi)
-  Tensor scaled = multiply(inner, number(std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
-  return multiply(half, add(tanh(scaled), 1));
+  Tensor of_tanh = scaled(inner, std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
+  return multiply(half, add(tanh(of_tanh), 1));
 }
 
 Tensor silu(In x) {
@@ -43,6 +107,61 @@ Tensor silu(In x) {
   return multiply(x, logistic(x));
 }
 
+Tensor mish(In x) {
+  SourceScope line(x.where);
+  return multiply(x, tanh(softplus(x)));
+}
+
 Tensor softplus(In x) { return logaddexp(x, 0); }
+
+Tensor log_sigmoid(In x) {
+  SourceScope line(x.where);
+  return negative(softplus(negative(real_operand("log_sigmoid", x))));
+}
+
+Tensor soft_sign(In argument) {
+  SourceScope line(argument.where);
+  Tensor x = real_operand("soft_sign", argument);
+  return divide(x, add(abs(x), 1));
+}
+
+Tensor hard_tanh(In argument) {
+  SourceScope line(argument.where);
+  Tensor x = real_operand("hard_tanh", argument);
+  return where(greater(x, 1), 1, where(less(x, -1), -1, x));
+}
+
+Tensor hard_sigmoid(In argument) {
+  SourceScope line(argument.where);
+  Tensor x = real_operand("hard_sigmoid", argument);
+  return divide(between(add(x, 3), 0, 6), 6);
+}
+
+Tensor hard_silu(In x) {
+  SourceScope line(x.where);
+  return multiply(x, hard_sigmoid(x));
+}
+
+Tensor glu(In argument, std::int64_t dimension) {
+  SourceScope line(argument.where);
+  SourceLocation place = effective_source(argument.where);
+  Tensor x = real_operand("glu", argument);
+  int along = normalise_dimension(dimension, x.shape().rank(), "glu", place);
+  if (x.shape()[along] % 2 != 0)
+    throw_invalid(place, "[glu] dimension ", along, " = ", x.shape()[along], " of ", x.type(),
+                  " has no two halves");
+  std::vector<Tensor> halves = split(x, 2, along);
+  return multiply(halves[0], logistic(halves[1]));
+}
+
+Tensor swiglu(In gate, In x) {
+  SourceScope line(gate.where);
+  return multiply(silu(gate), x);
+}
+
+Tensor geglu(In gate, In x, GeluForm form) {
+  SourceScope line(gate.where);
+  return multiply(gelu(gate, form), x);
+}
 
 }  // namespace meshard

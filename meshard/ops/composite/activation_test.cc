@@ -6,8 +6,10 @@
 
 #include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/ops/multiply.h"
 #include "tests/support/check_vjp.h"
 #include "tests/support/interpreter.h"
+#include "tests/support/matchers.h"
 
 namespace meshard {
 namespace {
@@ -52,6 +54,51 @@ TEST(Activation, SiluAndSoftplus) {
   std::vector<double> far =
       interpret(softplus(from_host<double>({-1000, 1000}, {2}))).to_vector<double>();
   EXPECT_EQ(far, (std::vector<double>{0, 1000}));
+}
+
+TEST(Activation, PiecesAndPowers) {
+  auto power_below = [](double x) { return x > 0 ? x : std::exp(x) - 1; };
+  expect_near(elu(points()), power_below);
+  expect_near(elu(points(), 2), [](double x) { return x > 0 ? x : 2 * (std::exp(x) - 1); });
+  expect_near(celu(points()), power_below);
+  expect_near(celu(points(), 2), [](double x) { return x > 0 ? x : 2 * (std::exp(x / 2) - 1); });
+  expect_near(selu(points()), [](double x) {
+    return 1.0507009873554804934 * (x > 0 ? x : 1.6732632423543772848 * (std::exp(x) - 1));
+  });
+  expect_near(leaky_relu(points()), [](double x) { return x < 0 ? x / 100 : x; });
+  expect_near(leaky_relu(points(), 0.5), [](double x) { return x < 0 ? x / 2 : x; });
+  expect_near(hard_tanh(points()), [](double x) { return std::fmin(std::fmax(x, -1), 1); });
+  expect_near(hard_sigmoid(points()),
+              [](double x) { return std::fmin(std::fmax(x + 3, 0), 6) / 6; });
+  expect_near(hard_silu(points()),
+              [](double x) { return x * std::fmin(std::fmax(x + 3, 0), 6) / 6; });
+  expect_near(multiply(relu6(multiply(points(), 4)), 1),
+              [](double x) { return std::fmin(std::fmax(4 * x, 0), 6); });
+}
+
+TEST(Activation, Smooth) {
+  expect_near(log_sigmoid(points()), [](double x) { return -std::log(1 + std::exp(-x)); });
+  expect_near(mish(points()), [](double x) { return x * std::tanh(std::log(1 + std::exp(x))); });
+  expect_near(soft_sign(points()), [](double x) { return x / (1 + std::fabs(x)); });
+  std::vector<double> far =
+      interpret(log_sigmoid(from_host<double>({-1000, 1000}, {2}))).to_vector<double>();
+  EXPECT_EQ(far, (std::vector<double>{-1000, 0}));
+}
+
+TEST(Activation, Gates) {
+  Tensor x = from_host<double>({1, 2, 0, 3}, {1, 4}), gate = from_host<double>({1}, {1});
+  std::vector<double> gated = interpret(glu(x)).to_vector<double>();
+  EXPECT_DOUBLE_EQ(gated[0], 0.5);
+  EXPECT_DOUBLE_EQ(gated[1], 2 / (1 + std::exp(-3.0)));
+  EXPECT_DOUBLE_EQ(interpret(swiglu(gate, from_host<double>({7}, {1}))).item<double>(),
+                   7 / (1 + std::exp(-1.0)));
+  EXPECT_NEAR(interpret(geglu(gate, from_host<double>({7}, {1}), GeluForm::kErf)).item<double>(),
+              7 * 0.5 * std::erfc(-std::sqrt(0.5)), 1e-12);
+  EXPECT_TRUE(throws_error(
+      [] {
+        glu(from_host<float>({1, 2, 3}, {3}));
+      },
+      ErrorCode::kInvalidArgument, {"activation_test.cc:", "= 3", "f32[3]"}));
 }
 
 }  // namespace

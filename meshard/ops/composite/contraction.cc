@@ -2,6 +2,7 @@
 #include "meshard/ops/composite/contraction.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "meshard/base/error.h"
 #include "meshard/ops/composite/rearrange.h"
@@ -67,7 +68,132 @@ Sharding relabelled(std::string_view name, const Sharding& sharding, const Label
   return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)), where);
 }
 
+// Sets of operands as bits: what a product of some of them has left, and what it costs.
+class Orders {
+ public:
+  using Step = std::pair<std::size_t, std::size_t>;
+
+  Orders(const std::vector<Labels>& operands, const Labels& keep,
+         const std::map<int, std::int64_t>& sizes)
+      : operands_(operands), keep_(keep), sizes_(sizes) {}
+
+  // The cheapest tree over all operands, by the cheapest ones of all smaller sets.
+  std::vector<Step> best() {
+    std::size_t all = (std::size_t{1} << operands_.size()) - 1;
+    std::vector<double> cost(all + 1, 0);
+    std::vector<std::size_t> half(all + 1, 0);
+    for (std::size_t set = 1; set <= all; ++set) {
+      std::size_t first = set & (~set + 1);
+      if (set == first) continue;
+      cost[set] = std::numeric_limits<double>::infinity();
+      // Every way to split it; the part with its first operand stands for both.
+      for (std::size_t rest = (set - 1) & set; rest > 0; rest = (rest - 1) & set) {
+        if (!(rest & first)) continue;
+        double total = cost[rest] + cost[set ^ rest] + multiplications(rest, set ^ rest);
+        if (total < cost[set]) {
+          cost[set] = total;
+          half[set] = rest;
+        }
+      }
+    }
+    steps_.clear();
+    for (std::size_t i = 0; i < operands_.size(); ++i) present_.push_back(std::size_t{1} << i);
+    emit(half, all);
+    return steps_;
+  }
+
+  // The cheapest pair, again and again.
+  std::vector<Step> greedy() {
+    std::vector<Labels> left = operands_;
+    steps_.clear();
+    while (left.size() > 1) {
+      Step step{0, 1};
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t i = 0; i < left.size(); ++i)
+        for (std::size_t j = i + 1; j < left.size(); ++j)
+          if (double cost = product(joined(left[i], left[j])); cost < least) {
+            least = cost;
+            step = {i, j};
+          }
+      Labels both = joined(left[step.first], left[step.second]), stays;
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(step.second));
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(step.first));
+      for (int label : both) {
+        bool needed = holds(keep_, label);
+        for (const Labels& other : left) needed |= holds(other, label);
+        if (needed && !holds(stays, label)) stays.push_back(label);
+      }
+      left.push_back(stays);
+      steps_.push_back(step);
+    }
+    return steps_;
+  }
+
+ private:
+  // The product of the sizes of all labels in a list, each once.
+  double product(const Labels& labels) const {
+    double total = 1;
+    Labels seen;
+    for (int label : labels) {
+      if (holds(seen, label)) continue;
+      seen.push_back(label);
+      total *= static_cast<double>(sizes_.at(label));
+    }
+    return total;
+  }
+
+  // What is left of the product of a set: labels of the result and of operands outside.
+  Labels left_of(std::size_t set) const {
+    Labels labels;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      if (!(set >> i & 1)) continue;
+      for (int label : operands_[i]) {
+        bool needed = holds(keep_, label) || set == (std::size_t{1} << i);
+        for (std::size_t k = 0; k < operands_.size(); ++k)
+          needed |= !(set >> k & 1) && holds(operands_[k], label);
+        if (needed && !holds(labels, label)) labels.push_back(label);
+      }
+    }
+    return labels;
+  }
+
+  double multiplications(std::size_t a, std::size_t b) const {
+    return product(joined(left_of(a), left_of(b)));
+  }
+
+  // Appends the steps that make `set`, and puts it at the end of what is present.
+  void emit(const std::vector<std::size_t>& half, std::size_t set) {
+    if (half[set] == 0) return;
+    std::size_t parts[] = {half[set], set ^ half[set]};
+    for (std::size_t part : parts) emit(half, part);
+    std::size_t places[2];
+    for (std::size_t i = 0; i < 2; ++i)
+      places[i] = static_cast<std::size_t>(std::find(present_.begin(), present_.end(), parts[i]) -
+                                           present_.begin());
+    if (places[0] > places[1]) std::swap(places[0], places[1]);
+    present_.erase(present_.begin() + static_cast<std::ptrdiff_t>(places[1]));
+    present_.erase(present_.begin() + static_cast<std::ptrdiff_t>(places[0]));
+    present_.push_back(set);
+    steps_.emplace_back(places[0], places[1]);
+  }
+
+  const std::vector<Labels>& operands_;
+  const Labels& keep_;
+  const std::map<int, std::int64_t>& sizes_;
+  std::vector<std::size_t> present_;
+  std::vector<Step> steps_;
+};
+
 }  // namespace
+
+std::vector<std::pair<std::size_t, std::size_t>> contraction_order(
+    const std::vector<Labels>& operands, const Labels& keep,
+    const std::map<int, std::int64_t>& sizes) {
+  if (operands.size() < 2) return {};
+  if (operands.size() == 2) return {{0, 1}};
+  Orders orders(operands, keep, sizes);
+  return operands.size() <= 8 ? orders.best() : orders.greedy();
+}
 
 Labelled sum_out(Labelled x, const Labels& keep) {
   Dimensions gone;

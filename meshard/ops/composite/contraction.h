@@ -1,7 +1,11 @@
 // Products of labelled tensors: what matmul, tensordot and einsum are made of.
 #pragma once
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/source_location.h"
@@ -27,6 +31,14 @@ struct Labelled {
 /// begins with `[name]`.
 Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Labels& keep,
                   SourceLocation where, const std::optional<Sharding>& sharding = std::nullopt);
+
+/// In which order several operands are best multiplied: each step names two entries of a list,
+/// first the smaller; they are taken out, and their product is put at its end. The sum of
+/// multiplications over all steps is least for up to 8 operands (every way is tried); of more, each
+/// step is the cheapest one. `sizes`: of every label.
+std::vector<std::pair<std::size_t, std::size_t>> contraction_order(
+    const std::vector<Labels>& operands, const Labels& keep,
+    const std::map<int, std::int64_t>& sizes);
 
 /// The sum over the labels that are not in `keep`.
 Labelled sum_out(Labelled x, const Labels& keep);

@@ -1,13 +1,18 @@
 #include "meshard/ops/composite/cross_entropy.h"
 
+#include "meshard/ops/add.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/activation.h"
 #include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/softmax.h"
 #include "meshard/ops/composite/statistics.h"
+#include "meshard/ops/divide.h"
+#include "meshard/ops/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/log.h"
+#include "meshard/ops/maximum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/operand.h"
@@ -17,34 +22,90 @@
 #include "meshard/ops/where.h"
 
 namespace meshard {
+namespace {
 
-Tensor cross_entropy(In logits, In targets, std::int64_t dimension) {
-  SourceScope line(logits.where);
-  SourceLocation place = effective_source(logits.where);
-  Tensor x = for_computation(operand_tensor("cross_entropy", logits));
-  Tensor wanted = operand_tensor("cross_entropy", targets);
-  int along = normalise_dimension(dimension, x.shape().rank(), "cross_entropy", place);
-  if (is_floating(wanted.dtype())) {
-    if (wanted.shape() != x.shape())
-      throw_invalid(place, "[cross_entropy] probabilities ", wanted.type(),
-                    " have not the shape of logits ", x.type());
-    Tensor logs = log_softmax(x, along);
-    return negative(mean(sum(multiply(astype(wanted, x.dtype()), logs), along)));
-  }
+// Where each sample's class is, checked: true at one class of each sample.
+Tensor chosen_class(const Tensor& x, Tensor wanted, int along, SourceLocation place) {
   Dimensions samples = x.shape().sizes();
   samples.erase(samples.begin() + along);
   if (!is_integer(wanted.dtype()) || wanted.shape() != Shape(samples))
     throw_invalid(place, "[cross_entropy] targets ", wanted.type(),
                   " are not class numbers of shape ", Shape(samples), ", logits ", x.type(),
                   " without dimension ", along);
-  Tensor centred = subtract(x, stop_gradient(max(x, along, true)));
-  // A comparison and a sum in place of a gather: both run on shards of the classes as they are.
   // Narrow integers could not number all classes.
   if (size_in_bytes(wanted.dtype()) < 4) wanted = astype(wanted, DType::i32);
-  Tensor classes = iota(wanted.dtype(), x.shape(), along);
-  Tensor chosen = equal(classes, expand_dims(wanted, along));
-  Tensor at_target = sum(where(chosen, centred, 0), along);
-  return mean(subtract(log(sum(exp(centred), along)), at_target));
+  return equal(iota(wanted.dtype(), x.shape(), along), expand_dims(wanted, along));
+}
+
+// The loss of each sample.
+Tensor losses(const Tensor& x, const Tensor& wanted, int along, double smoothing,
+              SourceLocation place) {
+  auto number = [&](double value) { return element_wise::literal(value, x); };
+  if (is_floating(wanted.dtype())) {
+    if (wanted.shape() != x.shape())
+      throw_invalid(place, "[cross_entropy] probabilities ", wanted.type(),
+                    " have not the shape of logits ", x.type());
+    Tensor share = astype(wanted, x.dtype());
+    if (smoothing != 0)
+      share = add(multiply(share, number(1 - smoothing)),
+                  number(smoothing / static_cast<double>(x.shape()[along])));
+    return negative(sum(multiply(share, log_softmax(x, along)), along));
+  }
+  Tensor chosen = chosen_class(x, wanted, along, place);
+  Tensor centred = subtract(x, stop_gradient(max(x, along, true)));
+  // A comparison and a sum in place of a gather: both run on shards of the classes as they are.
+  Tensor target = sum(where(chosen, centred, 0), along);
+  if (smoothing != 0)
+    target = add(multiply(target, number(1 - smoothing)),
+                 multiply(mean(centred, along), number(smoothing)));
+  return subtract(log(sum(exp(centred), along)), target);
+}
+
+Tensor reduced(const Tensor& each, LossReduction reduction) {
+  switch (reduction) {
+    case LossReduction::kMean: return mean(each);
+    case LossReduction::kSum: return sum(each);
+    case LossReduction::kNone: break;
+  }
+  return each;
+}
+
+}  // namespace
+
+Tensor cross_entropy(In logits, In targets, std::int64_t dimension) {
+  return cross_entropy(logits, targets, CrossEntropyOptions{.dimension = dimension});
+}
+
+Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options) {
+  SourceScope line(logits.where);
+  SourceLocation place = effective_source(logits.where);
+  Tensor x = for_computation(operand_tensor("cross_entropy", logits));
+  Tensor wanted = operand_tensor("cross_entropy", targets);
+  int along = normalise_dimension(options.dimension, x.shape().rank(), "cross_entropy", place);
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
+    throw_invalid(place, "[cross_entropy] label_smoothing = ", options.label_smoothing,
+                  " is not in 0 to 1");
+  if (options.ignored && is_floating(wanted.dtype()))
+    throw_invalid(place, "[cross_entropy] class ", *options.ignored,
+                  " is to be ignored, and targets are probabilities: ", wanted.type());
+  Tensor each = losses(x, wanted, along, options.label_smoothing, place);
+  if (!options.ignored) return reduced(each, options.reduction);
+  Tensor counts = not_equal(wanted, *options.ignored);
+  each = where(counts, each, 0);
+  if (options.reduction != LossReduction::kMean) return reduced(each, options.reduction);
+  return divide(sum(each), maximum(sum(astype(counts, x.dtype())), 1));
+}
+
+Tensor binary_cross_entropy(In logits, In targets, LossReduction reduction) {
+  SourceScope line(logits.where);
+  SourceLocation place = effective_source(logits.where);
+  Tensor x = for_computation(operand_tensor("binary_cross_entropy", logits));
+  Tensor wanted = operand_tensor("binary_cross_entropy", targets);
+  if (wanted.shape() != x.shape())
+    throw_invalid(place, "[binary_cross_entropy] targets ", wanted.type(),
+                  " have not the shape of logits ", x.type());
+  // log(1 + exp(x)) - t x
+  return reduced(subtract(softplus(x), multiply(astype(wanted, x.dtype()), x)), reduction);
 }
 
 }  // namespace meshard

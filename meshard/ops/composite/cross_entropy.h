@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "meshard/graph/tensor.h"
 
@@ -13,5 +14,30 @@ namespace meshard {
 /// @pre class numbers are in range; one that is not counts as a class of logit max(logits).
 /// @error shapes that do not go together.
 Tensor cross_entropy(In logits, In targets, std::int64_t dimension = -1);
+
+/// What becomes of the losses of single samples.
+enum class LossReduction {
+  kMean,  ///< their mean, over those that count
+  kSum,
+  kNone,  ///< they stay: the result has the shape of logits without the classes
+};
+
+/// What cross_entropy may be told.
+struct CrossEntropyOptions {
+  std::int64_t dimension = -1;  ///< the classes'
+  /// The target gets 1 - label_smoothing, and all classes share the rest (Szegedy et al., 2016).
+  double label_smoothing = 0;
+  /// Samples with this class number do not count: their loss is 0.
+  std::optional<std::int64_t> ignored = std::nullopt;
+  LossReduction reduction = LossReduction::kMean;
+};
+/// The same with options. A mean over no sample is 0.
+/// @error as above; a label_smoothing that is not in 0 to 1; `ignored` beside probabilities.
+Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options);
+
+/// The mean of -(t log p + (1 - t) log(1 - p)) with p = logistic(logits), for targets t from 0 to 1
+/// (or bools) of the shape of logits: each element is a decision of its own.
+/// @error shapes that differ.
+Tensor binary_cross_entropy(In logits, In targets, LossReduction reduction = LossReduction::kMean);
 
 }  // namespace meshard

@@ -1,7 +1,9 @@
 #include "meshard/ops/composite/einsum.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "meshard/ops/astype.h"
 #include "meshard/ops/broadcast_in_dim.h"
@@ -131,7 +133,7 @@ class Spec {
 };
 
 // Where a label stands twice: the diagonal, as the sum of what is not masked.
-Labelled diagonal(const Spec& spec, Labelled x) {
+Labelled with_diagonals(const Spec& spec, Labelled x) {
   for (std::size_t first = 0; first < x.labels.size(); ++first)
     for (std::size_t second = first + 1; second < x.labels.size();) {
       if (x.labels[first] != x.labels[second]) {
@@ -150,6 +152,18 @@ Labelled diagonal(const Spec& spec, Labelled x) {
   return x;
 }
 
+// The size of each label; where some are 1 and stretch, the larger one.
+std::map<int, std::int64_t> sizes_of_labels(const std::vector<Labelled>& factors) {
+  std::map<int, std::int64_t> sizes;
+  for (const Labelled& factor : factors)
+    for (std::size_t d = 0; d < factor.labels.size(); ++d) {
+      std::int64_t size = factor.tensor.shape()[static_cast<int>(d)];
+      auto known = sizes.emplace(factor.labels[d], size).first;
+      if (known->second == 1) known->second = size;
+    }
+  return sizes;
+}
+
 }  // namespace
 
 Tensor einsum(std::string_view text, const std::vector<Tensor>& operands, SourceLocation where) {
@@ -164,16 +178,20 @@ Tensor einsum(std::string_view text, const std::vector<Tensor>& operands, Source
     dtype = promote(dtype, operand_tensor("einsum", In(operand, where)).dtype(), where);
   for (std::size_t i = 0; i < operands.size(); ++i)
     factors.push_back(
-        diagonal(spec, {astype(operands[i], dtype), spec.labels(i, operands[i].type())}));
+        with_diagonals(spec, {astype(operands[i], dtype), spec.labels(i, operands[i].type())}));
   Labels result = spec.result();
-  Labelled product = factors[0];
-  for (std::size_t i = 1; i < factors.size(); ++i) {
+  std::vector<Labels> remaining;
+  for (const Labelled& factor : factors) remaining.push_back(factor.labels);
+  for (const auto& step : contraction_order(remaining, result, sizes_of_labels(factors))) {
+    Labelled lhs = std::move(factors[step.first]), rhs = std::move(factors[step.second]);
+    factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(step.second));
+    factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(step.first));
     Labels keep = result;
-    for (std::size_t later = i + 1; later < factors.size(); ++later)
-      for (int label : factors[later].labels) keep.push_back(label);
-    product = contract("einsum", std::move(product), factors[i], keep, where);
+    for (const Labelled& later : factors)
+      for (int label : later.labels) keep.push_back(label);
+    factors.push_back(contract("einsum", std::move(lhs), std::move(rhs), keep, where));
   }
-  return ordered(sum_out(std::move(product), result), result);
+  return ordered(sum_out(std::move(factors.front()), result), result);
 }
 
 }  // namespace meshard

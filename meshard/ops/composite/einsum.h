@@ -11,7 +11,8 @@ namespace meshard {
 /// the diagonal.
 /// `...` stands for any number of leading or inner dimensions, which broadcast. Without `->` the
 /// result has the dimensions of `...`, then the letters that occur once, in alphabetical order.
-/// Spaces are free. Operands are multiplied from left to right; dtypes are promoted.
+/// Spaces are free. Several operands are multiplied in the order that takes the fewest
+/// multiplications; dtypes are promoted.
 /// @error a malformed spec; ranks or sizes that do not fit it.
 Tensor einsum(std::string_view spec, const std::vector<Tensor>& operands,
               SourceLocation where = SourceLocation::current());

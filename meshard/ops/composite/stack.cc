@@ -22,6 +22,17 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dimension, SourceL
   return concat(parts, dimension, where);
 }
 
+std::vector<Tensor> unstack(In x, std::int64_t dimension) {
+  SourceScope line(x.where);
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("unstack", x);
+  int along = normalise_dimension(dimension, operand.shape().rank(), "unstack", where);
+  Dimensions ones(static_cast<std::size_t>(operand.shape()[along]), 1);
+  std::vector<Tensor> slices = split_sizes(operand, std::move(ones), along);
+  for (Tensor& each : slices) each = squeeze(each, along);
+  return slices;
+}
+
 std::vector<Tensor> split_sizes(In x, Dimensions sizes, std::int64_t dimension) {
   SourceScope line(x.where);
   SourceLocation where = effective_source(x.where);

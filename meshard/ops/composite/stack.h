@@ -11,6 +11,9 @@ namespace meshard {
 Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dimension = 0,
              SourceLocation where = SourceLocation::current());
 
+/// The slices of `x` along a dimension, which is gone from each: stack undone.
+std::vector<Tensor> unstack(In x, std::int64_t dimension = 0);
+
 /// `x` cut into `count` equal parts along a dimension.
 /// @error the size is not a multiple of count.
 std::vector<Tensor> split(In x, std::int64_t count, std::int64_t dimension = 0);

@@ -31,6 +31,15 @@ TEST(Stack, SplitCutsIntoParts) {
   EXPECT_EQ(interpret(parts[2]), HostArray::from_vector<float>({1, 2, 3, 4, 5}));
 }
 
+TEST(Stack, UnstackUndoesIt) {
+  Tensor x = numbers({2, 3});
+  std::vector<Tensor> columns = unstack(x, 1);
+  ASSERT_EQ(columns.size(), 3u);
+  EXPECT_EQ(interpret(columns[2]), HostArray::from_vector<float>({2, 5}));
+  EXPECT_EQ(interpret(stack(unstack(x))), interpret(x));
+  EXPECT_TRUE(unstack(input({0, 3})).empty());
+}
+
 TEST(Stack, Errors) {
   EXPECT_TRUE(throws_error(
       [] {

@@ -1,0 +1,27 @@
+#include "meshard/ops/composite/dropout.h"
+
+#include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/random.h"
+#include "meshard/ops/divide.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/where.h"
+
+namespace meshard {
+
+Tensor dropout(In argument, double rate, In key) {
+  SourceScope line(argument.where);
+  SourceLocation place = effective_source(argument.where);
+  if (!(rate >= 0 && rate <= 1))
+    throw_invalid(place, "[dropout] rate = ", rate, " is not in 0 to 1");
+  Tensor operand = operand_tensor("dropout", argument);
+  Tensor x = astype(operand, float_result_dtype(operand.dtype()));
+  if (rate == 0) return x;
+  if (rate == 1) return zeros_like(x);
+  // Of f32 whatever x is: in a narrow type the probability would be rounded.
+  Tensor kept = random::bernoulli(key, element_wise::literal(1 - rate, zeros({})), x.shape());
+  return where(kept, divide(x, element_wise::literal(1 - rate, x)), zeros_like(x));
+}
+
+}  // namespace meshard

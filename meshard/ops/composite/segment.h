@@ -1,0 +1,18 @@
+// Sums over groups of rows.
+#pragma once
+#include <cstdint>
+
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// Row s of the result is the sum of the rows i of x (along dimension 0) with segments[i] == s, for
+/// s below `count`; of no rows: 0. A number outside 0 to count - 1 leaves its row out. `segments`
+/// are integers of shape [size of dimension 0], in any order.
+/// @error segments of another shape; a negative count.
+Tensor segment_sum(In x, In segments, std::int64_t count);
+
+/// The mean of these rows; of no rows: 0. Integers are computed in f32.
+Tensor segment_mean(In x, In segments, std::int64_t count);
+
+}  // namespace meshard

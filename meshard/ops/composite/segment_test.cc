@@ -1,0 +1,38 @@
+#include "meshard/ops/composite/segment.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/ops/op_testutil.h"
+#include "tests/support/interpreter.h"
+#include "tests/support/matchers.h"
+
+// Values are compared in tests/conformance/composites_test.cc.
+namespace meshard {
+namespace {
+
+TEST(Segment, Types) {
+  EXPECT_EQ(segment_sum(input({6, 2, 3}), input({6}, DType::i32), 4).type(),
+            (TensorType{DType::f32, {4, 2, 3}}));
+  EXPECT_EQ(segment_sum(input({6}, DType::bool_), input({6}, DType::u8), 4).type(),
+            (TensorType{DType::i32, {4}}));
+  EXPECT_EQ(segment_mean(input({6, 2}, DType::i32), input({6}, DType::i64), 4).type(),
+            (TensorType{DType::f32, {4, 2}}));
+}
+
+TEST(Segment, Errors) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        segment_sum(input({6, 2}), input({5}, DType::i32), 4);
+      },
+      ErrorCode::kInvalidArgument, {"segment_test.cc:", "i32[5]", "f32[6,2]"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        segment_sum(input({6, 2}), input({6}), 4);
+      },
+      ErrorCode::kInvalidArgument, {"f32[6]"}));
+  EXPECT_TRUE(throws_error([] { segment_mean(input({6}), input({6}, DType::i32), -1); },
+                           ErrorCode::kInvalidArgument, {"count = -1"}));
+}
+
+}  // namespace
+}  // namespace meshard
