@@ -91,6 +91,59 @@ TEST_P(KnownTargets, FullyShardedTrainingMovesEachWeightAndGradient) {
   EXPECT_FALSE(report.collectives().empty());
 }
 
+TEST_P(KnownTargets, SequenceParallelLayersGatherBeforeAndSumAfter) {
+  Sharding outside(mesh, P("model", none)), whole(mesh, P(none, none));
+  ProgramReport report = explain(
+      target,
+      [&](Tensor x, Tensor v, Tensor w) { return known::sequence_mlp(x, v, w, outside, whole); },
+      tensor({1024, 512}, P("model", none)), tensor({512, 1024}, P(none, "model")),
+      tensor({1024, 512}, P("model", none)));
+  std::int64_t activations = 1024 * 512 * kF32;
+  for (const Collective& one : report.collectives()) {
+    if (one.kind == Kind::kSend || one.kind == Kind::kReceive) continue;
+    EXPECT_EQ(one.axes, AxisList({"model"})) << report.to_string();
+  }
+  if (on_tpu() && report.collectives(Kind::kCollectivePermute).size() > 0) {
+    for (const Collective& one : report.collectives(Kind::kCollectivePermute))
+      EXPECT_EQ(one.form, CollectiveForm::kWindowedEinsum) << report.to_string();
+    return;
+  }
+  // A TPU multiplies f32 as bf16 unless more is asked for, and this compiler gathers them as such.
+  EXPECT_EQ(known::bytes_of(report, {Kind::kAllGather}),
+            std::vector{on_tpu() ? activations / 2 : activations})
+      << report.to_string();
+  EXPECT_EQ(known::bytes_of(report, known::kSums), std::vector{activations}) << report.to_string();
+}
+
+TEST_P(KnownTargets, ARingExchangePermutes) {
+  ProgramReport report = explain(
+      target,
+      [&](Tensor x) {
+        return manual(mesh, P("data", "model"), P("data", "model"),
+                      [](Tensor local) { return ring_shift(local, "model"); })(x);
+      },
+      tensor({16, 512}, P("data", "model")));
+  ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
+  const Collective& one = report.collectives()[0];
+  EXPECT_EQ(one.kind, Kind::kCollectivePermute);
+  EXPECT_EQ(one.axes, AxisList({"model"}));
+  EXPECT_EQ(one.bytes(), 16 / 2 * 512 / 4 * kF32);
+  EXPECT_EQ(one.cause, CollectiveCause::kAsked);
+  EXPECT_EQ(one.form, CollectiveForm::kPlain);
+}
+
+TEST_P(KnownTargets, AProgramOnASubmeshStaysInIt) {
+  Mesh all({{"stage", 2}, {"x", 4}});
+  mesh = *all.submesh({"x"}, 4);
+  ProgramReport report = explain(target, known::total, tensor({512, 256}, P("x", none)));
+  ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
+  EXPECT_EQ(report.collectives()[0].axes, AxisList({"x"}));
+  EXPECT_EQ(report.collectives()[0].group_size, 4);
+  EXPECT_EQ(report.collectives()[0].bytes(), 256 * kF32);
+  EXPECT_EQ(report.mesh()->size(), 4);
+  EXPECT_EQ(report.mesh()->device_id(0), 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, KnownTargets, testing::Values("h100:8", "v5e:2x4"),
                          [](const auto& each) {
                            return std::string(each.param).substr(0, 4) == "h100" ? "H100" : "V5e";
