@@ -1,12 +1,10 @@
 #include "meshard/autodiff/jacobian.h"
 
-#include <algorithm>
-
+#include "meshard/batching/vmap.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/stack.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/slice.h"
 
 namespace meshard::internal {
 namespace {
@@ -26,6 +24,34 @@ Tensor rotated(const Tensor& x, int count) {
   return permute_dims(x, std::move(order));
 }
 
+// What `map` gives for every unit vector of argument j, along a new dimension 0.
+std::vector<Tensor> all_rows(const LinearMap& map, std::size_t j, const TensorType& type,
+                             SourceLocation where) {
+  std::int64_t size = type.shape.size();
+  if (size == 0) {  // only the shapes of the results count
+    std::vector<Tensor> rows;
+    for (const Tensor& result : map(j, zeros(type.shape, type.dtype)))
+      rows.push_back(zeros(joined_shape(Shape{0}, result.shape()), result.dtype()));
+    return rows;
+  }
+  Tensor basis = reshape(eye(size, size, 0, type.dtype), joined_shape(Shape{size}, type.shape));
+  auto row = [&](const Tensor& unit) { return map(j, unit); };
+  try {
+    return vmap(row, {}, where)(basis);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnimplemented) throw;
+  }
+  std::vector<std::vector<Tensor>> each;  // of each result, its rows
+  for (const Tensor& unit : unstack(basis)) {
+    std::vector<Tensor> results = row(unit);
+    each.resize(results.size());
+    for (std::size_t k = 0; k < results.size(); ++k) each[k].push_back(results[k]);
+  }
+  std::vector<Tensor> rows;
+  for (const std::vector<Tensor>& parts : each) rows.push_back(stack(parts));
+  return rows;
+}
+
 }  // namespace
 
 std::vector<std::vector<Tensor>> matrix_of(const LinearMap& map, std::span<const Tensor> arguments,
@@ -34,22 +60,12 @@ std::vector<std::vector<Tensor>> matrix_of(const LinearMap& map, std::span<const
   std::vector<std::vector<Tensor>> blocks;
   for (std::size_t j = 0; j < arguments.size(); ++j) {
     const TensorType type = arguments[j].type();
-    std::int64_t size = type.shape.size();
-    Tensor basis = eye(size, size, 0, type.dtype);
-    std::vector<std::vector<Tensor>> rows;  // of each result
-    for (std::int64_t i = 0; i < std::max<std::int64_t>(size, 1); ++i) {
-      // Of an argument without elements only the shapes of the results count.
-      Tensor unit = size == 0 ? zeros(type.shape, type.dtype)
-                              : reshape(slice(basis, {i, 0}, {i + 1, size}), type.shape);
-      std::vector<Tensor> results = map(j, unit);
-      rows.resize(results.size());
-      for (std::size_t k = 0; k < results.size(); ++k) rows[k].push_back(results[k]);
-    }
+    std::vector<Tensor> rows = all_rows(map, j, type, where);
     blocks.resize(rows.size());
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      Shape shape = joined_shape(type.shape, rows[k].front().shape());
-      blocks[k].push_back(size == 0 ? zeros(shape, rows[k].front().dtype())
-                                    : reshape(stack(rows[k]), shape));
+      Dimensions own = rows[k].shape().sizes();
+      own.erase(own.begin());
+      blocks[k].push_back(reshape(rows[k], joined_shape(type.shape, Shape(std::move(own)))));
     }
   }
   return blocks;

@@ -19,8 +19,8 @@ namespace internal {
 using LinearMap = std::function<std::vector<Tensor>(std::size_t argument, const Tensor&)>;
 
 /// The matrix of a linear map in blocks: blocks[i][j] belongs to result i and argument j of the
-/// map. Its shape is that of the argument, then that of the result; the map is applied to every
-/// unit vector.
+/// map. Its shape is that of the argument, then that of the result; the map is applied to all unit
+/// vectors at once (vmap), or to one after the other where an op on the way has no batch rule.
 std::vector<std::vector<Tensor>> matrix_of(const LinearMap& map, std::span<const Tensor> arguments,
                                            SourceLocation where);
 
@@ -71,7 +71,7 @@ auto jacobian(F f, BlocksOf blocks_of) {
 }  // namespace internal
 
 /// A function of the same arguments that returns the Jacobian of f with respect to one argument,
-/// row by row in reverse mode: right for many inputs and few results.
+/// all rows at once in reverse mode: right for many inputs and few results.
 ///
 /// For a tensor x and a result y it has the shape y.shape + x.shape. If the result is a tensor and
 /// the argument a structure, the Jacobian has the argument's structure; if the argument is a tensor
@@ -84,7 +84,7 @@ auto jacrev(F f) {
   return internal::jacobian<Wanted>(std::move(f), internal::reverse_blocks);
 }
 
-/// The same, column by column in forward mode: right for few inputs and many results.
+/// The same, all columns at once in forward mode: right for few inputs and many results.
 template <std::size_t Wanted = 0, class F>
 auto jacfwd(F f) {
   return internal::jacobian<Wanted>(std::move(f), internal::forward_blocks);

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
@@ -73,6 +75,19 @@ TEST(Jacobian, OfStructures) {
     EXPECT_THAT(numbers_in(rows[0].b), ElementsAre(2));
     EXPECT_THAT(numbers_in(rows[1].a), ElementsAre(5));
     EXPECT_THAT(numbers_in(rows[1].b), ElementsAre(2));
+  }
+}
+
+TEST(Jacobian, AllRowsAreOnePass) {
+  TraceScope scope;
+  Tensor x = make_parameter({DType::f64, {5}}, std::nullopt, {});
+  for (bool forward : {false, true}) {
+    auto f = [](Tensor t) { return sin(t); };
+    Tensor matrix = forward ? jacfwd(f)(x) : jacrev(f)(x);
+    Graph graph = Graph::build(std::vector{x.value()}, std::vector{matrix.value()}, scope.trace());
+    int products = 0;
+    for (const Node* node : graph.nodes()) products += node->op().name == "multiply";
+    EXPECT_EQ(products, 1) << "of the cosines and all unit vectors";
   }
 }
 
