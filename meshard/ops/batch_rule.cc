@@ -1,4 +1,4 @@
-// Tested in meshard/batching/vmap_test.cc.
+// Tested in tests/conformance/batch_test.cc.
 #include "meshard/ops/batch_rule.h"
 
 #include <algorithm>
