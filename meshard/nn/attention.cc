@@ -1,0 +1,115 @@
+#include "meshard/nn/attention.h"
+
+#include "meshard/base/error.h"
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/all.h"
+
+namespace meshard::nn {
+namespace {
+
+Tensor projected(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  Tensor y = einsum("btd,dhk->bthk", {x, astype(weight, x.dtype())});
+  return bias ? y + astype(*bias, x.dtype()) : y;
+}
+
+Tensor joined_heads(const Attention& params, const Tensor& heads) {
+  Tensor y = einsum("bthk,hkd->btd", {heads, astype(params.out, heads.dtype())});
+  return params.out_bias ? y + astype(*params.out_bias, heads.dtype()) : y;
+}
+
+struct Heads {
+  Tensor query, key, value;
+};
+
+Heads heads_of(const Attention& params, const Tensor& x, const Tensor& positions,
+               const Attending& how) {
+  Heads heads{projected(x, params.query, params.query_bias),
+              projected(x, params.key, params.key_bias),
+              projected(x, params.value, params.value_bias)};
+  if (how.rotary) {
+    heads.query = rotated(*how.rotary, heads.query, positions);
+    heads.key = rotated(*how.rotary, heads.key, positions);
+  }
+  return heads;
+}
+
+// The cache with row b of `fresh` at start[b], start[b] + 1, ...
+Tensor written(const Tensor& cache, const Tensor& fresh, const Tensor& offset) {
+  // offset [batch, length]: which of the new positions each place of the cache takes.
+  std::int64_t time = fresh.dim(1);
+  auto wide = [](const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); };
+  Tensor inside = logical_and(offset >= 0, offset < time);
+  Tensor taken = time == 1 ? fresh : take_along_axis(fresh, wide(clip(offset, 0, time - 1)), 1);
+  return where(wide(inside), astype(taken, cache.dtype()), cache);
+}
+
+}  // namespace
+
+Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& options) {
+  std::int64_t heads = options.heads, key_heads = options.key_heads ? options.key_heads : heads;
+  if (heads < 1 || (options.size == 0 && width % heads != 0))
+    throw_invalid(SourceLocation{}, "[nn.make_attention] a width of ", width, " has no ", heads,
+                  " equal heads: say their size");
+  if (key_heads < 1 || heads % key_heads != 0)
+    throw_invalid(SourceLocation{}, "[nn.make_attention] ", heads, " heads cannot share ",
+                  key_heads, " key heads evenly");
+  std::int64_t size = options.size ? options.size : width / heads;
+  auto weight = [&](std::int64_t count, const char* name) {
+    return make({width, count, size}, P("embed", name, "head"), options.weight,
+                {width, count * size});
+  };
+  Attention params;
+  params.query = weight(heads, "heads");
+  params.key = weight(key_heads, "key_heads");
+  params.value = weight(key_heads, "key_heads");
+  params.out =
+      make({heads, size, width}, P("heads", "head", "embed"), options.out, {heads * size, width});
+  if (!options.bias) return params;
+  params.query_bias = make({heads, size}, P("heads", "head"), init::zeros());
+  params.key_bias = make({key_heads, size}, P("key_heads", "head"), init::zeros());
+  params.value_bias = make({key_heads, size}, P("key_heads", "head"), init::zeros());
+  params.out_bias = make({width}, P("embed"), init::zeros());
+  return params;
+}
+
+Tensor attention(const Attention& params, const Tensor& x, const Attending& how) {
+  std::int64_t time = x.dim(1);
+  Heads heads = heads_of(params, x, arange(time), how);
+  return joined_heads(
+      params, dot_product_attention(heads.query, heads.key, heads.value, {.causal = how.causal}));
+}
+
+KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::int64_t batch,
+                         std::int64_t length) {
+  auto empty = [&] {
+    Tensor zero = zeros({batch, length, params.key.dim(1), params.key.dim(2)}, params.key.dtype());
+    return rules.mark(zero, P("batch", none, "key_heads", "head"));
+  };
+  KeyValueCache cache{empty(), empty()};
+  if (!only_recording()) sync({cache.key, cache.value});
+  return cache;
+}
+
+std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor& x,
+                                           const KeyValueCache& cache, const Tensor& start,
+                                           const Attending& how) {
+  std::int64_t batch = x.dim(0), time = x.dim(1), length = cache.key.dim(1);
+  if (start.rank() != 1 || start.dim(0) != batch || !is_integer(start.dtype()))
+    throw_invalid(start.where(), "[nn.attention] start is ", start.type(),
+                  ", not an integer for each of the ", batch, " rows of x");
+  Tensor column = reshape(start, {batch, 1});
+  Tensor positions = column + reshape(arange(time), {1, time});  // [batch, time]
+  Heads heads = heads_of(params, x, positions, how);
+  Tensor places = iota(start.dtype(), {batch, length}, 1);
+  KeyValueCache next{written(cache.key, heads.key, places - column),
+                     written(cache.value, heads.value, places - column)};
+  Tensor last = how.causal ? positions : column + (time - 1);
+  Tensor seen = expand_dims(places, 1) <= expand_dims(last, 2);  // [batch, time, length]
+  Tensor result =
+      dot_product_attention(heads.query, astype(next.key, x.dtype()), astype(next.value, x.dtype()),
+                            {.mask = expand_dims(seen, 1)});
+  return {joined_heads(params, result), next};
+}
+
+}  // namespace meshard::nn

@@ -1,0 +1,174 @@
+#include "meshard/nn/attention.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "meshard/autodiff/grad.h"
+#include "meshard/nn/nn_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard::nn {
+namespace {
+
+using Attentions = OnPlugin;
+
+Attention varied_attention(int width, int heads, int key_heads, int size) {
+  Attention params;
+  params.query = varied({width, heads, size}, 0.7);
+  params.key = varied({width, key_heads, size}, 0.7, 1);
+  params.value = varied({width, key_heads, size}, 0.7, 2);
+  params.out = varied({heads, size, width}, 0.7, 3);
+  return params;
+}
+
+// One weight applied to one position: the numbers of one head.
+std::vector<double> head_at(const Numbers& x, const Numbers& w, int b, int t, int head, int width,
+                            int size) {
+  std::vector<double> out(static_cast<std::size_t>(size));
+  for (int k = 0; k < size; ++k)
+    for (int d = 0; d < width; ++d)
+      out[static_cast<std::size_t>(k)] += x({b, t, d}) * w({d, head, k});
+  return out;
+}
+
+double dot_of(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// By the definition, loop by loop.
+std::vector<double> by_definition(const Attention& p, const Tensor& x_, int heads, int key_heads,
+                                  bool causal) {
+  Numbers x(x_), q(p.query), k(p.key), v(p.value), o(p.out);
+  int batch = int(x_.dim(0)), time = int(x_.dim(1)), width = int(x_.dim(2)),
+      size = int(p.query.dim(2));
+  std::vector<double> out(static_cast<std::size_t>(batch * time * width));
+  for (int b = 0; b < batch; ++b)
+    for (int t = 0; t < time; ++t)
+      for (int h = 0; h < heads; ++h) {
+        int group = h / (heads / key_heads), last = causal ? t : time - 1;
+        std::vector<double> query = head_at(x, q, b, t, h, width, size), weights,
+                            read(query.size());
+        double total = 0;
+        for (int s = 0; s <= last; ++s) {
+          double score = dot_of(query, head_at(x, k, b, s, group, width, size));
+          weights.push_back(std::exp(score / std::sqrt(size)));
+          total += weights.back();
+        }
+        for (int s = 0; s <= last; ++s) {
+          std::vector<double> value = head_at(x, v, b, s, group, width, size);
+          for (std::size_t i = 0; i < read.size(); ++i)
+            read[i] += weights[static_cast<std::size_t>(s)] / total * value[i];
+        }
+        for (int d = 0; d < width; ++d)
+          for (int i = 0; i < size; ++i)
+            out[static_cast<std::size_t>((b * time + t) * width + d)] +=
+                read[static_cast<std::size_t>(i)] * o({h, i, d});
+      }
+  return out;
+}
+
+TEST_F(Attentions, AreTheirDefinition) {
+  Tensor x = varied({2, 5, 6}, 1, 4);
+  for (int key_heads : {4, 2, 1}) {
+    Attention params = varied_attention(6, 4, key_heads, 3);
+    expect_near(attention(params, x), by_definition(params, x, 4, key_heads, true), 2e-5);
+    expect_near(attention(params, x, {.causal = false}),
+                by_definition(params, x, 4, key_heads, false), 2e-5);
+  }
+}
+
+TEST_F(Attentions, BiasesAreAdded) {
+  Attention params = varied_attention(4, 2, 2, 2);
+  Tensor x = varied({1, 3, 4});
+  Tensor without = attention(params, x);
+  params.out_bias = varied({4}, 1, 6);
+  expect_same(attention(params, x), without + *params.out_bias, 1e-5);
+  // A bias of all values is read whatever the weights are.
+  params.out_bias.reset();
+  params.value_bias = full({2, 2}, 1.0);
+  expect_same(attention(params, x), without + sum(params.out, {0, 1}), 1e-5);
+}
+
+TEST_F(Attentions, WithACacheAreThoseWithout) {
+  for (std::optional<Rotary> rotary : {std::optional<Rotary>(), std::optional<Rotary>(Rotary{})}) {
+    Attending how{.rotary = rotary};
+    Attention params = varied_attention(6, 4, 2, 4);
+    Tensor x = varied({2, 7, 6});
+    Tensor expected = attention(params, x, how);
+    KeyValueCache cache = make_cache({}, params, 2, 9);
+    auto step = jit([&](const Tensor& part, const KeyValueCache& c, const Tensor& start) {
+      return attention(params, part, c, start, how);
+    });
+    // Four positions at once, then one after the other.
+    std::vector<Tensor> parts;
+    for (std::int64_t at = 0; at < 7; at = at == 0 ? 4 : at + 1) {
+      Tensor part = index(x, {whole, range(at, at == 0 ? 4 : at + 1)});
+      Tensor start = full({2}, at, DType::i32);
+      auto [out, next] = step(part, cache, start);
+      parts.push_back(out);
+      cache = next;
+    }
+    expect_same(concat(parts, 1), expected, 2e-5);
+  }
+}
+
+TEST_F(Attentions, RowsMayStandAtDifferentPositions) {
+  Attention params = varied_attention(4, 2, 2, 2);
+  Tensor x = varied({2, 4, 4});
+  Tensor expected = attention(params, x);
+  // Row 0 has seen three positions, row 1 two; both get their next one.
+  auto seen = [&](std::int64_t row, std::int64_t count) {
+    Tensor alone = index(x, {range(row, row + 1), range(0, count)});
+    return attention(params, alone, make_cache({}, params, 1, 5), full({1}, 0)).second;
+  };
+  KeyValueCache first = seen(0, 3), second = seen(1, 2);
+  KeyValueCache cache{concat({first.key, second.key}, 0), concat({first.value, second.value}, 0)};
+  Tensor next =
+      concat({index(x, {range(0, 1), range(3, 4)}), index(x, {range(1, 2), range(2, 3)})}, 0);
+  Tensor out =
+      attention(params, next, cache, from_host(std::vector<std::int32_t>{3, 2}, {2})).first;
+  expect_same(index(out, {0, 0}), index(expected, {0, 3}), 2e-5);
+  expect_same(index(out, {1, 0}), index(expected, {1, 2}), 2e-5);
+}
+
+TEST_F(Attentions, ShardedAreTheSame) {
+  AxisRules rules(Mesh({{"data", 2}, {"model", 2}}),
+                  {{"heads", "model"}, {"key_heads", "model"}, {"batch", "data"}});
+  auto made = [](Maker& make) {
+    return make_attention(make, 8, {.heads = 4, .key_heads = 2, .bias = true});
+  };
+  Attention one = create({}, 3, made), four = create(rules, 3, made);
+  EXPECT_EQ(four.key.sharding()->spec(), P(none, "model", none));
+  EXPECT_EQ(four.out_bias->sharding()->spec(), P(none));
+  Tensor x = varied({2, 4, 8});
+  auto loss = [&](const Attention& p, const Tensor& in) { return sum(square(attention(p, in))); };
+  auto both = jit(value_and_grad<0, 1>(loss));
+  auto [loss_one, gradients_one] = both(one, x);
+  auto [loss_four, gradients_four] = both(four, rules.mark(x, P("batch", none, none)));
+  EXPECT_NEAR(loss_one.item<float>(), loss_four.item<float>(), 1e-4);
+  expect_same(std::get<0>(gradients_four).query, std::get<0>(gradients_one).query, 1e-4);
+  expect_same(std::get<1>(gradients_four), std::get<1>(gradients_one), 1e-4);
+  KeyValueCache cache = make_cache(rules, four, 2, 6);
+  EXPECT_EQ(cache.key.sharding()->spec(), P("data", none, "model", none));
+}
+
+TEST_F(Attentions, RefuseHeadsThatDoNotFit) {
+  Maker make{AxisRules()};
+  EXPECT_TRUE(throws_error([&] { make_attention(make, 8, {.heads = 3}); },
+                           ErrorCode::kInvalidArgument, {"a width of 8", "3 equal heads"}));
+  EXPECT_TRUE(throws_error([&] { make_attention(make, 8, {.heads = 4, .key_heads = 3}); },
+                           ErrorCode::kInvalidArgument, {"4 heads", "3 key heads"}));
+  Attention params = varied_attention(4, 2, 2, 2);
+  EXPECT_TRUE(throws_error(
+      [&] {
+        attention(params, ones({2, 1, 4}), make_cache({}, params, 2, 4), full({}, 0));
+      },
+      ErrorCode::kInvalidArgument, {"start is i32[]", "2 rows"}));
+}
+
+}  // namespace
+}  // namespace meshard::nn

@@ -1,0 +1,73 @@
+#include "meshard/nn/initialiser.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "meshard/ops/all.h"
+
+namespace meshard::nn::init {
+namespace {
+
+// A normal number between -2 and 2: the inverse of the normal distribution at a uniform number
+// between its values there, erf(-2 / sqrt(2)) to erf(2 / sqrt(2)).
+Tensor cut_normal(const Tensor& key, const Shape& shape, DType dtype) {
+  double end = std::erf(std::numbers::sqrt2);
+  Tensor x = random::uniform(key, shape, DType::f32, -end, end);
+  return astype(clip(erf_inv(x) * std::numbers::sqrt2, -2, 2), dtype);
+}
+
+// Variance `scale / fan`. A uniform number in [-1, 1) has the variance 1/3.
+Initialiser uniform_of(double (*variance)(const Fans&)) {
+  return [variance](const Tensor& key, const Shape& shape, const Fans& fans, DType dtype) {
+    double limit = std::sqrt(3 * variance(fans));
+    return random::uniform(key, shape, dtype, -limit, limit);
+  };
+}
+
+Initialiser normal_of(double (*variance)(const Fans&)) {
+  return [variance](const Tensor& key, const Shape& shape, const Fans& fans, DType dtype) {
+    return random::normal(key, shape, dtype) * std::sqrt(variance(fans));
+  };
+}
+
+double glorot(const Fans& fans) { return 2.0 / static_cast<double>(fans.in + fans.out); }
+double he(const Fans& fans) { return 2.0 / static_cast<double>(fans.in); }
+double lecun(const Fans& fans) { return 1.0 / static_cast<double>(fans.in); }
+
+}  // namespace
+
+Initialiser constant(double value) {
+  return [value](const Tensor&, const Shape& shape, const Fans&, DType dtype) {
+    return full(shape, value, dtype);
+  };
+}
+
+Initialiser zeros() { return constant(0); }
+Initialiser ones() { return constant(1); }
+
+Initialiser normal(double deviation) {
+  return [deviation](const Tensor& key, const Shape& shape, const Fans&, DType dtype) {
+    return random::normal(key, shape, dtype) * deviation;
+  };
+}
+
+Initialiser uniform(double limit) {
+  return [limit](const Tensor& key, const Shape& shape, const Fans&, DType dtype) {
+    return random::uniform(key, shape, dtype, -limit, limit);
+  };
+}
+
+Initialiser truncated_normal(double deviation) {
+  return [deviation](const Tensor& key, const Shape& shape, const Fans&, DType dtype) {
+    return cut_normal(key, shape, dtype) * deviation;
+  };
+}
+
+Initialiser glorot_uniform() { return uniform_of(glorot); }
+Initialiser glorot_normal() { return normal_of(glorot); }
+Initialiser he_uniform() { return uniform_of(he); }
+Initialiser he_normal() { return normal_of(he); }
+Initialiser lecun_uniform() { return uniform_of(lecun); }
+Initialiser lecun_normal() { return normal_of(lecun); }
+
+}  // namespace meshard::nn::init

@@ -1,0 +1,47 @@
+// The values that parameters begin with.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+#include "meshard/graph/tensor.h"
+
+namespace meshard::nn {
+
+/// How many inputs an output of a weight sums over, and how many outputs an input reaches. A layer
+/// knows them; a shape alone does not: a weight [width, heads, size] has heads * size outputs.
+struct Fans {
+  std::int64_t in = 1, out = 1;
+};
+
+/// A parameter of this shape and dtype: `initialiser(key, shape, fans, dtype)`. The key is as in
+/// ops/composite/random.h; the values do not depend on the mesh.
+using Initialiser =
+    std::function<Tensor(const Tensor& key, const Shape& shape, const Fans& fans, DType dtype)>;
+
+namespace init {
+
+Initialiser zeros();
+Initialiser ones();
+Initialiser constant(double value);
+/// Normal with mean 0.
+Initialiser normal(double deviation);
+/// Uniform in [-limit, limit).
+Initialiser uniform(double limit);
+/// Normal with mean 0, without what is beyond two deviations; `deviation` is that of the normal
+/// before it is cut.
+Initialiser truncated_normal(double deviation);
+
+/// Uniform with variance 2 / (in + out), and normal (Glorot and Bengio: Understanding the
+/// Difficulty of Training Deep Feedforward Neural Networks, 2010; also called xavier).
+Initialiser glorot_uniform();
+Initialiser glorot_normal();
+/// With variance 2 / in, for relu (He et al.: Delving Deep into Rectifiers, 2015; also called
+/// kaiming).
+Initialiser he_uniform();
+Initialiser he_normal();
+/// With variance 1 / in (LeCun, Bottou, Orr and Müller: Efficient BackProp, 1998).
+Initialiser lecun_uniform();
+Initialiser lecun_normal();
+
+}  // namespace init
+}  // namespace meshard::nn

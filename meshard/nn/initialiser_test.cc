@@ -1,0 +1,71 @@
+#include "meshard/nn/initialiser.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "meshard/nn/nn_testutil.h"
+
+namespace meshard::nn {
+namespace {
+
+using Initialisers = OnPlugin;
+
+struct Moments {
+  double mean = 0, deviation = 0, largest = 0;
+};
+
+// Of 40,000 elements: the deviation of their mean is 0.5 % of theirs.
+Moments moments_of(const Initialiser& initialiser, const Fans& fans) {
+  Moments out;
+  std::vector<float> numbers =
+      initialiser(random::key(3), {200, 200}, fans, DType::f32).to_vector<float>();
+  for (float x : numbers) out.mean += x / double(numbers.size());
+  for (float x : numbers) out.deviation += (x - out.mean) * (x - out.mean) / double(numbers.size());
+  out.deviation = std::sqrt(out.deviation);
+  for (float x : numbers) out.largest = std::max(out.largest, double(std::abs(x)));
+  return out;
+}
+
+void expect_moments(const Initialiser& initialiser, const Fans& fans, double deviation) {
+  Moments found = moments_of(initialiser, fans);
+  EXPECT_NEAR(found.mean, 0, 0.02 * deviation);
+  EXPECT_NEAR(found.deviation, deviation, 0.02 * deviation);
+}
+
+TEST_F(Initialisers, HaveTheVarianceOfTheirPaper) {
+  Fans fans{50, 150};
+  expect_moments(init::glorot_uniform(), fans, 0.1);  // 2 / 200 = 0.1^2
+  expect_moments(init::glorot_normal(), fans, 0.1);
+  expect_moments(init::he_uniform(), fans, 0.2);  // 2 / 50 = 0.2^2
+  expect_moments(init::he_normal(), fans, 0.2);
+  expect_moments(init::lecun_uniform(), {100, 1}, 0.1);
+  expect_moments(init::lecun_normal(), {100, 1}, 0.1);
+  expect_moments(init::normal(3), fans, 3);
+}
+
+TEST_F(Initialisers, UniformOnesStayWithinTheirLimit) {
+  EXPECT_NEAR(moments_of(init::uniform(0.5), {}).largest, 0.5, 1e-3);
+  // Variance 2 / 200 is that of a limit sqrt(6 / 200).
+  EXPECT_NEAR(moments_of(init::glorot_uniform(), {50, 150}).largest, std::sqrt(0.03), 1e-3);
+}
+
+TEST_F(Initialisers, TheCutNormalEndsAtTwoDeviations) {
+  Moments found = moments_of(init::truncated_normal(0.5), {});
+  EXPECT_LE(found.largest, 1);
+  EXPECT_GT(found.largest, 0.99);
+  // A normal cut at 2 has the deviation 0.87962566 (1 - 2 * 2 phi(2) / (2 Phi(2) - 1), the root).
+  EXPECT_NEAR(found.deviation, 0.5 * 0.87962566, 0.01);
+}
+
+TEST_F(Initialisers, ConstantsAreConstant) {
+  EXPECT_THAT(init::ones()(random::key(0), {3}, {}, DType::f32).to_vector<float>(),
+              testing::Each(1));
+  EXPECT_THAT(init::zeros()(random::key(0), {3}, {}, DType::f32).to_vector<float>(),
+              testing::Each(0));
+  EXPECT_EQ(init::constant(2.5)(random::key(0), {3}, {}, DType::bf16).dtype(), DType::bf16);
+}
+
+}  // namespace
+}  // namespace meshard::nn

@@ -1,0 +1,31 @@
+#include "meshard/nn/linear.h"
+
+#include "meshard/ops/all.h"
+
+namespace meshard::nn {
+
+Linear make_linear(Maker& make, std::int64_t in, std::int64_t out, const LinearOptions& options) {
+  Linear params{make({in, out}, P(options.in, options.out), options.weight, {in, out}), {}};
+  if (options.bias) params.bias = make({out}, P(options.out), init::zeros());
+  return params;
+}
+
+Tensor linear(const Linear& params, const Tensor& x) {
+  Tensor y = matmul(x, astype(params.weight, x.dtype()));
+  return params.bias ? y + astype(*params.bias, x.dtype()) : y;
+}
+
+Embedding make_embedding(Maker& make, std::int64_t words, std::int64_t width,
+                         const Initialiser& table) {
+  return {make({words, width}, P("vocabulary", "embed"), table, {words, width})};
+}
+
+Tensor embedding(const Embedding& params, const Tensor& tokens) {
+  return take(params.table, tokens, 0);
+}
+
+Tensor unembed(const Embedding& params, const Tensor& x) {
+  return tensordot(x, astype(params.table, x.dtype()), {x.rank() - 1}, {1});
+}
+
+}  // namespace meshard::nn

@@ -1,0 +1,47 @@
+// Linear layers and embeddings.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "meshard/nn/maker.h"
+
+namespace meshard::nn {
+
+/// weight [in, out], bias [out] or none.
+struct Linear {
+  Tensor weight;
+  std::optional<Tensor> bias;
+  MESHARD_FIELDS(weight, bias)
+};
+
+struct LinearOptions {
+  /// Names of the dimensions, for AxisRules.
+  std::string in = "embed", out = "hidden";
+  bool bias = true;
+  Initialiser weight = init::lecun_normal();
+};
+Linear make_linear(Maker& make, std::int64_t in, std::int64_t out,
+                   const LinearOptions& options = {});
+
+/// x weight + bias over the last dimension: [..., in] to [..., out], in the dtype of x.
+Tensor linear(const Linear& params, const Tensor& x);
+
+/// table [words, width]
+struct Embedding {
+  Tensor table;
+  MESHARD_FIELDS(table)
+};
+
+/// Dimensions "vocabulary" and "embed".
+Embedding make_embedding(Maker& make, std::int64_t words, std::int64_t width,
+                         const Initialiser& table = init::normal(0.02));
+
+/// The rows of the table: integers [...] to [..., width].
+Tensor embedding(const Embedding& params, const Tensor& tokens);
+
+/// The products of x with every row: [..., width] to [..., words]. The head of a model that shares
+/// its weights with the embedding (Press and Wolf, 2017).
+Tensor unembed(const Embedding& params, const Tensor& x);
+
+}  // namespace meshard::nn

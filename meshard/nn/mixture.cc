@@ -1,0 +1,71 @@
+#include "meshard/nn/mixture.h"
+
+#include <cmath>
+
+#include "meshard/base/error.h"
+#include "meshard/ops/all.h"
+
+namespace meshard::nn {
+namespace {
+
+// Where tokens go: `combine` f32 [batch, time, experts, places], the weight with which a token uses
+// what lies at a place of an expert, and the balance loss.
+struct Routes {
+  Tensor combine, balance_loss;
+};
+
+Routes routes_of(const Tensor& router, const Tensor& x, std::int64_t used, std::int64_t places) {
+  std::int64_t experts = router.dim(1);
+  Tensor chances = softmax(matmul(astype(x, DType::f32), astype(router, DType::f32)), -1);
+  TopK best = top_k(chances, used, -1);
+  Tensor weights = best.values / sum(best.values, {-1}, true);
+  Routes out;
+  Tensor taken = zeros({x.dim(0), 1, experts});  // places of each expert that are taken already
+  for (std::int64_t choice = 0; choice < used; ++choice) {
+    Tensor expert = one_hot(index(best.indices, {ellipsis, choice}), experts);  // [b, t, e]
+    Tensor place = cumulative_sum(expert, 1) - expert + taken;
+    taken = taken + sum(expert, {1}, true);
+    if (choice == 0) out.balance_loss = sum(mean(expert, {0, 1}) * mean(chances, {0, 1})) * experts;
+    // A place beyond the last one is no class of one_hot: the token passes by.
+    Tensor at = one_hot(astype(place, DType::i32), places) * expand_dims(expert, -1);
+    Tensor weight = reshape(index(weights, {ellipsis, choice}), {x.dim(0), x.dim(1), 1, 1});
+    out.combine = choice == 0 ? at * weight : out.combine + at * weight;
+  }
+  return out;
+}
+
+}  // namespace
+
+Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::int64_t experts,
+                     const Initialiser& weight) {
+  Mixture params;
+  params.router = make({width, experts}, P("embed", none), weight, {width, experts});
+  params.up =
+      make({experts, width, hidden}, P("expert", "embed", "hidden"), weight, {width, hidden});
+  params.down =
+      make({experts, hidden, width}, P("expert", "hidden", "embed"), weight, {hidden, width});
+  return params;
+}
+
+MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptions& options) {
+  std::int64_t experts = params.router.dim(1);
+  if (options.used < 1 || options.used > experts)
+    throw_invalid(x.where(), "[nn.mixture] a token cannot use ", options.used, " of ", experts,
+                  " experts");
+  double even = static_cast<double>(x.dim(1) * options.used) / static_cast<double>(experts);
+  auto places = static_cast<std::int64_t>(std::ceil(options.capacity * even));
+  Routes routes = routes_of(params.router, x, options.used, places);
+  Tensor combine = astype(routes.combine, x.dtype());
+  Tensor dispatch = astype(routes.combine > 0, x.dtype());
+  // Rows that lie on the experts' axis move to their experts' devices here, and back below.
+  auto at_experts = [&](const Tensor& tokens) {
+    return options.rules.mark(tokens, P("expert", "batch", none, none));
+  };
+  Tensor given = at_experts(einsum("btec,btd->ebcd", {dispatch, x}));
+  Tensor hidden =
+      options.activation(einsum("ebcd,edh->ebch", {given, astype(params.up, x.dtype())}));
+  Tensor answers = at_experts(einsum("ebch,ehd->ebcd", {hidden, astype(params.down, x.dtype())}));
+  return {einsum("btec,ebcd->btd", {combine, answers}), routes.balance_loss};
+}
+
+}  // namespace meshard::nn

@@ -1,0 +1,43 @@
+// Perceptrons of two layers: the feed-forward part of a transformer.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+#include "meshard/nn/linear.h"
+
+namespace meshard::nn {
+
+/// An element-wise function.
+using Activation = std::function<Tensor(const Tensor&)>;
+namespace activation {
+Tensor gelu(const Tensor& x);  ///< the tanh form
+Tensor silu(const Tensor& x);
+Tensor relu(const Tensor& x);
+}  // namespace activation
+
+/// down(activation(up(x)))
+struct Mlp {
+  Linear up, down;
+  MESHARD_FIELDS(up, down)
+};
+struct MlpOptions {
+  bool bias = true;
+  Initialiser up = init::lecun_normal(), down = init::lecun_normal();
+};
+/// Dimensions "embed" and "hidden": with a rule for "hidden" the first weight is split by columns,
+/// the second by rows, and one sum joins the parts.
+Mlp make_mlp(Maker& make, std::int64_t width, std::int64_t hidden, const MlpOptions& options = {});
+Tensor mlp(const Mlp& params, const Tensor& x, const Activation& activation = activation::gelu);
+
+/// down(activation(gate(x)) * up(x)) (Shazeer: GLU Variants Improve Transformer, 2020)
+struct GatedMlp {
+  Linear gate, up, down;
+  MESHARD_FIELDS(gate, up, down)
+};
+/// Dimensions as make_mlp's; without biases unless asked for.
+GatedMlp make_gated_mlp(Maker& make, std::int64_t width, std::int64_t hidden,
+                        const MlpOptions& options = {.bias = false});
+Tensor gated_mlp(const GatedMlp& params, const Tensor& x,
+                 const Activation& activation = activation::silu);
+
+}  // namespace meshard::nn

@@ -1,0 +1,13 @@
+// All layers. A layer is a struct of its parameters, a `make_` function that makes them, and a
+// function of them and of its input.
+#pragma once
+#include "meshard/nn/attention.h"
+#include "meshard/nn/axis_rules.h"
+#include "meshard/nn/dropout.h"
+#include "meshard/nn/initialiser.h"
+#include "meshard/nn/linear.h"
+#include "meshard/nn/maker.h"
+#include "meshard/nn/mixture.h"
+#include "meshard/nn/mlp.h"
+#include "meshard/nn/norm.h"
+#include "meshard/nn/rotary.h"

@@ -1,0 +1,24 @@
+#include "meshard/nn/norm.h"
+
+#include "meshard/ops/all.h"
+
+namespace meshard::nn {
+
+LayerNorm make_layer_norm(Maker& make, std::int64_t width) {
+  Tensor scale = make({width}, P("embed"), init::ones());
+  return {scale, make({width}, P("embed"), init::zeros())};
+}
+
+Tensor layer_norm(const LayerNorm& params, const Tensor& x, double epsilon) {
+  return meshard::layer_norm(x, params.scale, params.bias, epsilon);
+}
+
+RmsNorm make_rms_norm(Maker& make, std::int64_t width) {
+  return {make({width}, P("embed"), init::ones())};
+}
+
+Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon) {
+  return meshard::rms_norm(x, params.scale, epsilon);
+}
+
+}  // namespace meshard::nn

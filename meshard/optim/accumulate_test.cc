@@ -1,0 +1,44 @@
+#include "meshard/optim/accumulate.h"
+
+#include <gmock/gmock.h>
+
+#include "meshard/autodiff/grad.h"
+#include "meshard/optim/optim_testutil.h"
+#include "meshard/trace/jit.h"
+#include "tests/support/matchers.h"
+
+namespace meshard::optim {
+namespace {
+
+using Accumulation = OnPlugin;
+
+Tensor squares_of_products(const Tensor& w, const std::pair<Tensor, Tensor>& batch) {
+  return mean(square(matmul(batch.first, w) - batch.second));
+}
+
+TEST_F(Accumulation, OfPartsIsTheGradientOfTheWhole) {
+  Tensor w = reshape(astype(arange(6), DType::f32), {3, 2}) / 8;
+  Tensor x = reshape(astype(arange(24), DType::f32), {8, 3}) / 16;
+  Tensor y = reshape(astype(arange(16), DType::f32), {8, 2}) / 4;
+  std::pair batch{mark_sharding(x, Mesh({{"data", 2}}), P("data")), y};
+  auto [loss, gradient] = value_and_grad(squares_of_products)(w, batch);
+  for (std::int64_t parts : {1, 2, 4, 8}) {
+    auto in_parts = jit(accumulated(value_and_grad(squares_of_products), parts));
+    auto [total, sums] = in_parts(w, batch);
+    EXPECT_NEAR(total.item<float>(), loss.item<float>(), 1e-6);
+    EXPECT_THAT(sums.to_vector<float>(),
+                testing::Pointwise(testing::FloatNear(1e-6f), gradient.to_vector<float>()));
+  }
+}
+
+TEST_F(Accumulation, RefusesABatchThatCannotBeCut) {
+  auto in_parts = accumulated(value_and_grad(squares_of_products), 3);
+  EXPECT_TRUE(throws_error(
+      [&] {
+        in_parts(ones({3, 2}), std::pair(ones({8, 3}), ones({8, 2})));
+      },
+      ErrorCode::kInvalidArgument, {"cannot be cut into 3 parts"}));
+}
+
+}  // namespace
+}  // namespace meshard::optim

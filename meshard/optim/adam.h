@@ -1,0 +1,101 @@
+// Adam and AdamW.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "meshard/graph/structure.h"
+#include "meshard/optim/parameter_step.h"
+#include "meshard/optim/schedule.h"
+
+namespace meshard::optim {
+
+/// Where Adam's epsilon stands. With m and v the running means, corrected for their start at zero
+/// where a hat says so:
+enum class AdamForm : std::uint8_t {
+  kCorrected,  ///< rate * m^ / (sqrt(v^) + epsilon): Algorithm 1 of the paper, as in most programs
+  kEfficient,  ///< rate * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon): end of section 2
+};
+
+/// Adam (Kingma and Ba: Adam, a Method for Stochastic Optimization, 2015).
+struct Adam {
+  Schedule rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  AdamForm form = AdamForm::kCorrected;
+};
+
+/// Adam with decoupled weight decay: each step also takes rate * weight_decay of the parameter away
+/// (Loshchilov and Hutter: Decoupled Weight Decay Regularization, 2019).
+struct AdamW {
+  Schedule rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 1e-2;
+  /// Parameters with fewer dimensions do not decay: 2 spares biases and the scales of norms.
+  std::int64_t decay_rank = 0;
+  AdamForm form = AdamForm::kCorrected;
+};
+
+/// Adam's running means of the gradients and of their squares, in the structure of the parameters.
+template <class Params>
+struct AdamState {
+  Params mean, square;
+  Tensor steps;  ///< taken so far, i32
+  MESHARD_FIELDS(mean, square, steps)
+};
+
+namespace internal {
+struct AdamParts {
+  std::vector<Tensor> parameters, means, squares;
+  Tensor steps;
+};
+/// One step. @error invalid argument if the lists do not go together.
+AdamParts adam_step(const AdamW& options, AdamParts parts, std::span<const Tensor> gradients);
+
+AdamW with_decay(const Adam& adam);
+inline const AdamW& with_decay(const AdamW& adam) { return adam; }
+
+template <class T>
+inline constexpr bool kIsAdam = std::is_same_v<T, Adam> || std::is_same_v<T, AdamW>;
+}  // namespace internal
+
+/// The state before the first step: zeros, made on the devices, each lying as the tensor of
+/// `layout` in its place (see zero_layout). Means of 16-bit parameters are f32.
+template <class Optimiser, class Params>
+requires internal::kIsAdam<Optimiser> AdamState<Params> init(const Optimiser&, const Params& params,
+                                                             const Params& layout) {
+  std::vector<Tensor> tensors = structure::tensors(params), places = structure::tensors(layout);
+  internal::check_gradients("init", tensors, places);
+  std::vector<Tensor> means, squares;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    means.push_back(internal::zeros_for(tensors[i], places[i]));
+    squares.push_back(internal::zeros_for(tensors[i], places[i]));
+  }
+  return {structure::with_tensors(params, means), structure::with_tensors(params, squares),
+          internal::no_steps(tensors)};
+}
+/// Lying as the parameters do.
+template <class Optimiser, class Params>
+requires internal::kIsAdam<Optimiser> AdamState<Params> init(const Optimiser& optimiser,
+                                                             const Params& params) {
+  return init(optimiser, params, params);
+}
+
+/// One step: the new parameters and the new state. A new tensor lies as the old one does; the step
+/// of a parameter is computed where its state lies. Call it inside jit.
+/// @error invalid argument: gradients of another structure or shapes.
+template <class Optimiser, class Params>
+requires internal::kIsAdam<Optimiser> std::pair<Params, AdamState<Params>> update(
+    const Optimiser& optimiser, const Params& params, const Params& gradients,
+    const AdamState<Params>& state) {
+  internal::AdamParts next =
+      internal::adam_step(internal::with_decay(optimiser),
+                          {structure::tensors(params), structure::tensors(state.mean),
+                           structure::tensors(state.square), state.steps},
+                          structure::tensors(gradients));
+  return {structure::with_tensors(params, next.parameters),
+          {structure::with_tensors(state.mean, next.means),
+           structure::with_tensors(state.square, next.squares), next.steps}};
+}
+
+}  // namespace meshard::optim

@@ -1,0 +1,32 @@
+// The size of gradients, and limits for it.
+#pragma once
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "meshard/graph/structure.h"
+
+namespace meshard::optim {
+
+namespace internal {
+Tensor norm_of(std::span<const Tensor> tensors);
+std::vector<Tensor> scaled_to(std::span<const Tensor> tensors, const Tensor& norm, double limit);
+}  // namespace internal
+
+/// The square root of the sum of the squares of all elements of all tensors: f32 of rank 0.
+template <class T>
+Tensor global_norm(const T& tensors) {
+  return internal::norm_of(structure::tensors(tensors));
+}
+
+/// The gradients, all multiplied by limit / norm if their global norm is above the limit, and the
+/// norm before (Pascanu, Mikolov and Bengio, 2013).
+/// @error invalid argument unless the limit is above 0.
+template <class T>
+std::pair<T, Tensor> clip_by_global_norm(const T& gradients, double limit) {
+  std::vector<Tensor> tensors = structure::tensors(gradients);
+  Tensor norm = internal::norm_of(tensors);
+  return {structure::with_tensors(gradients, internal::scaled_to(tensors, norm, limit)), norm};
+}
+
+}  // namespace meshard::optim

@@ -1,0 +1,37 @@
+#include "meshard/optim/clip.h"
+
+#include <gmock/gmock.h>
+
+#include "meshard/optim/optim_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard::optim {
+namespace {
+
+using Clipping = OnPlugin;
+
+TEST_F(Clipping, NormIsOverAllTensors) {
+  // 4 times 2^2 and one 3^2: 25
+  std::vector<Tensor> gradients{full({2, 2}, -2.0), full({1}, 3.0)};
+  EXPECT_EQ(global_norm(gradients).item<float>(), 5);
+  auto [clipped, norm] = clip_by_global_norm(gradients, 2.5);
+  EXPECT_EQ(norm.item<float>(), 5);
+  EXPECT_THAT(clipped[0].to_vector<float>(), testing::Each(-1));
+  EXPECT_EQ(clipped[1].item<float>(), 1.5f);
+}
+
+TEST_F(Clipping, WhatIsWithinTheLimitStaysToTheBit) {
+  TwoTensors gradients = gradients_of(1);
+  auto [same, norm] = clip_by_global_norm(gradients, 1e3);
+  EXPECT_EQ(numbers_of(same), numbers_of(gradients));
+  EXPECT_EQ(clip_by_global_norm(full({3}, 0.0), 1).first.to_vector<float>(),
+            std::vector<float>(3, 0));
+}
+
+TEST_F(Clipping, LimitIsAboveZero) {
+  EXPECT_TRUE(throws_error([] { clip_by_global_norm(ones({2}), 0); }, ErrorCode::kInvalidArgument,
+                           {"limit is 0"}));
+}
+
+}  // namespace
+}  // namespace meshard::optim

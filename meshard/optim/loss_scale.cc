@@ -1,0 +1,40 @@
+#include "meshard/optim/loss_scale.h"
+
+#include "meshard/graph/leaf.h"
+#include "meshard/ops/all.h"
+
+namespace meshard::optim {
+
+LossScale init(const LossScaling& scaling) {
+  return {from_host(HostArray::scalar(static_cast<float>(scaling.first))),
+          from_host(HostArray::scalar(std::int32_t{0}))};
+}
+
+LossScale update(const LossScaling& scaling, const LossScale& state, const Tensor& finite) {
+  Tensor held = where(finite, state.held + 1, 0);
+  Tensor grows = held >= scaling.interval;
+  Tensor smaller = maximum(state.scale * scaling.backoff, scaling.least);
+  Tensor scale = where(finite, where(grows, state.scale * scaling.growth, state.scale), smaller);
+  return {scale, where(grows, 0, held)};
+}
+
+Tensor scaled(const LossScale& state, const Tensor& loss) {
+  return astype(loss, DType::f32) * state.scale;
+}
+
+namespace internal {
+
+Tensor all_finite(std::span<const Tensor> tensors) {
+  Tensor finite = full({}, true);
+  for (const Tensor& tensor : tensors) finite = logical_and(finite, all(isfinite(tensor)));
+  return finite;
+}
+
+std::vector<Tensor> divided(std::span<const Tensor> tensors, const Tensor& scale) {
+  std::vector<Tensor> out;
+  for (const Tensor& tensor : tensors) out.push_back(astype(tensor, DType::f32) / scale);
+  return out;
+}
+
+}  // namespace internal
+}  // namespace meshard::optim

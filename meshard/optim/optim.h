@@ -1,0 +1,9 @@
+// All optimisers, and what belongs to a training step.
+#pragma once
+#include "meshard/optim/accumulate.h"
+#include "meshard/optim/adam.h"
+#include "meshard/optim/clip.h"
+#include "meshard/optim/loss_scale.h"
+#include "meshard/optim/schedule.h"
+#include "meshard/optim/sgd.h"
+#include "meshard/optim/zero_layout.h"

@@ -1,0 +1,74 @@
+// Tested in meshard/optim/adam_test.cc.
+#include "meshard/optim/parameter_step.h"
+
+#include "meshard/base/error.h"
+#include "meshard/graph/abstract_tensor.h"
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/all.h"
+
+namespace meshard::optim::internal {
+namespace {
+
+DType state_dtype(const Tensor& parameter) {
+  if (!is_floating(parameter.dtype()))
+    throw_invalid(parameter.where(), "[optim] a parameter is ", parameter.type(),
+                  ", and only floats can be trained");
+  return size_in_bytes(parameter.dtype()) < size_in_bytes(DType::f32) ? DType::f32
+                                                                      : parameter.dtype();
+}
+
+bool lies_alike(const Tensor& a, const Tensor& b) {
+  std::optional<Sharding> first = a.sharding(), second = b.sharding();
+  return first && second && *first == *second;
+}
+
+}  // namespace
+
+Tensor zeros_for(const Tensor& parameter, const Tensor& layout) {
+  if (parameter.shape() != layout.shape())
+    throw_invalid(layout.where(), "[optim] the layout of a state is ", layout.type(),
+                  ", its parameter ", parameter.type());
+  Tensor made = laid_out(zeros(parameter.shape(), state_dtype(parameter)), layout);
+  if (!only_recording() && !is_abstract(parameter)) sync({made});
+  return is_abstract(parameter) ? abstract_tensor(made.type(), layout.sharding()) : made;
+}
+
+Tensor no_steps(std::span<const Tensor> parameters) {
+  Tensor steps = from_host(HostArray::scalar(std::int32_t{0}));
+  for (const Tensor& parameter : parameters) {
+    std::optional<Sharding> sharding = parameter.sharding();
+    if (!sharding) continue;
+    Sharding whole = Sharding::replicated(sharding->mesh(), 0);
+    if (is_abstract(parameter)) return abstract_tensor(steps.type(), whole);
+    return mark_sharding(steps, whole);
+  }
+  return steps;
+}
+
+Tensor laid_out(const Tensor& value, const Tensor& layout) {
+  std::optional<Sharding> sharding = layout.sharding();
+  return sharding ? mark_sharding(value, *sharding) : value;
+}
+
+Prepared prepared(const Tensor& parameter, const Tensor& gradient, const Tensor& state) {
+  Prepared out{astype(parameter, state.dtype()), astype(gradient, state.dtype())};
+  // A gradient lies as its parameter does; a state that is split further takes a part of both.
+  if (!lies_alike(parameter, state))
+    out = {laid_out(out.parameter, state), laid_out(out.gradient, state)};
+  return out;
+}
+
+void check_gradients(const char* place, std::span<const Tensor> parameters,
+                     std::span<const Tensor> gradients) {
+  if (parameters.size() != gradients.size())
+    throw_invalid(SourceLocation{}, "[optim.", place, "] there are ", parameters.size(),
+                  " parameters and ", gradients.size(), " gradients");
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].shape() != gradients[i].shape())
+      throw_invalid(gradients[i].where(), "[optim.", place, "] parameter ", i, " is ",
+                    parameters[i].type(), ", its gradient ", gradients[i].type());
+}
+
+}  // namespace meshard::optim::internal

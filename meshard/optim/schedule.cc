@@ -1,0 +1,72 @@
+#include "meshard/optim/schedule.h"
+
+#include <numbers>
+
+#include "meshard/base/error.h"
+#include "meshard/ops/all.h"
+
+namespace meshard::optim {
+namespace {
+
+void check_steps(const char* place, std::int64_t steps) {
+  if (steps < 1)
+    throw_invalid(SourceLocation{}, "[optim.", place, "] a schedule takes 1 step or more, not ",
+                  steps);
+}
+
+// How much of `steps` has passed, 0 to 1.
+Tensor fraction(const Tensor& step, std::int64_t steps) { return minimum(step / steps, 1); }
+
+}  // namespace
+
+Schedule::Schedule(double rate)
+    : rate_([rate](const Tensor&) { return full({}, rate, DType::f32); }) {}
+
+Tensor Schedule::operator()(const Tensor& step) const {
+  if (step.rank() != 0)
+    throw_invalid(step.where(), "[optim.Schedule] the step is a number, not ", step.type());
+  return rate_(astype(step, DType::f32));
+}
+
+Schedule linear(double first, double last, std::int64_t steps) {
+  check_steps("linear", steps);
+  return Schedule(
+      [=](const Tensor& step) { return first + (last - first) * fraction(step, steps); });
+}
+
+Schedule cosine(double first, std::int64_t steps, double last) {
+  check_steps("cosine", steps);
+  return Schedule([=](const Tensor& step) {
+    return last + (first - last) / 2 * (1 + cos(std::numbers::pi * fraction(step, steps)));
+  });
+}
+
+Schedule warm_up(double peak, std::int64_t steps, Schedule then) {
+  check_steps("warm_up", steps);
+  auto rising = [=](const Tensor& step) { return peak * ((step + 1) / steps); };
+  return joined(Schedule(rising), steps, std::move(then));
+}
+
+Schedule joined(Schedule first, std::int64_t steps, Schedule second) {
+  check_steps("joined", steps);
+  return Schedule(
+      [=](const Tensor& step) { return where(step < steps, first(step), second(step - steps)); });
+}
+
+Schedule piecewise(const std::vector<std::pair<std::int64_t, double>>& rates) {
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    std::int64_t least = i == 0 ? 0 : rates[i - 1].first + 1;
+    if (i == 0 ? rates[i].first != 0 : rates[i].first < least)
+      throw_invalid(SourceLocation{}, "[optim.piecewise] step ", i, " is ", rates[i].first,
+                    i == 0 ? ", not 0" : cat(", which does not follow ", least - 1));
+  }
+  if (rates.empty()) throw_invalid(SourceLocation{}, "[optim.piecewise] there are no rates");
+  return Schedule([rates](const Tensor& step) {
+    Tensor rate = full({}, rates[0].second, DType::f32);
+    for (std::size_t i = 1; i < rates.size(); ++i)
+      rate = where(step >= rates[i].first, rates[i].second, rate);
+    return rate;
+  });
+}
+
+}  // namespace meshard::optim

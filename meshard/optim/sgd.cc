@@ -1,0 +1,34 @@
+#include "meshard/optim/sgd.h"
+
+#include "meshard/base/error.h"
+#include "meshard/ops/all.h"
+
+namespace meshard::optim::internal {
+
+SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gradients) {
+  check_gradients("update", parts.parameters, gradients);
+  bool moving = options.momentum != 0;
+  if (moving != !parts.velocities.empty() && !gradients.empty())
+    throw_invalid(SourceLocation{}, "[optim.update] the momentum is ", options.momentum,
+                  " and the state has ", parts.velocities.size(),
+                  " velocities: make it with init() of the same optimiser");
+  Tensor rate = options.rate(parts.steps);
+  parts.steps = laid_out(parts.steps + 1, parts.steps);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    Tensor& whole = parts.parameters[i];
+    auto [parameter, gradient] =
+        prepared(whole, gradients[i], moving ? parts.velocities[i] : whole);
+    if (decays(whole, options.weight_decay, options.decay_rank))
+      gradient = gradient + options.weight_decay * parameter;
+    Tensor change = gradient;
+    if (moving) {
+      Tensor velocity = options.momentum * parts.velocities[i] + gradient;
+      change = options.nesterov ? gradient + options.momentum * velocity : velocity;
+      parts.velocities[i] = laid_out(velocity, parts.velocities[i]);
+    }
+    whole = laid_out(astype(parameter - rate * change, whole.dtype()), whole);
+  }
+  return parts;
+}
+
+}  // namespace meshard::optim::internal

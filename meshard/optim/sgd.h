@@ -1,0 +1,77 @@
+// Stochastic gradient descent.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "meshard/graph/structure.h"
+#include "meshard/optim/parameter_step.h"
+#include "meshard/optim/schedule.h"
+
+namespace meshard::optim {
+
+/// Gradient descent. With g the gradient plus weight_decay times the parameter, the velocity v
+/// becomes momentum * v + g, and the parameter changes by -rate * v; with `nesterov` by -rate * (g
+/// + momentum * v) (Sutskever et al., 2013).
+struct Sgd {
+  Schedule rate = 1e-2;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  /// Parameters with fewer dimensions do not decay.
+  std::int64_t decay_rank = 0;
+};
+
+/// The velocities, in the structure of the parameters; none without momentum.
+template <class Params>
+struct SgdState {
+  std::optional<Params> velocity;
+  Tensor steps;  ///< taken so far, i32
+  MESHARD_FIELDS(velocity, steps)
+};
+
+namespace internal {
+struct SgdParts {
+  std::vector<Tensor> parameters, velocities;  // none without momentum
+  Tensor steps;
+};
+/// One step. @error invalid argument if the lists do not go together.
+SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gradients);
+}  // namespace internal
+
+/// The state before the first step; velocities lie as the tensors of `layout` do.
+template <class Params>
+SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout) {
+  std::vector<Tensor> tensors = structure::tensors(params), places = structure::tensors(layout);
+  internal::check_gradients("init", tensors, places);
+  SgdState<Params> state{std::nullopt, internal::no_steps(tensors)};
+  if (sgd.momentum == 0) return state;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    places[i] = internal::zeros_for(tensors[i], places[i]);
+  state.velocity = structure::with_tensors(params, places);
+  return state;
+}
+/// Lying as the parameters do.
+template <class Params>
+SgdState<Params> init(const Sgd& sgd, const Params& params) {
+  return init(sgd, params, params);
+}
+
+/// One step: the new parameters and the new state. Call it inside jit.
+/// @error invalid argument: gradients of another structure or shapes; a state that was made for
+/// another momentum.
+template <class Params>
+std::pair<Params, SgdState<Params>> update(const Sgd& sgd, const Params& params,
+                                           const Params& gradients, const SgdState<Params>& state) {
+  std::vector<Tensor> velocities;
+  if (state.velocity) velocities = structure::tensors(*state.velocity);
+  internal::SgdParts next = internal::sgd_step(
+      sgd, {structure::tensors(params), velocities, state.steps}, structure::tensors(gradients));
+  SgdState<Params> after{state.velocity, next.steps};
+  if (after.velocity) after.velocity = structure::with_tensors(*state.velocity, next.velocities);
+  return {structure::with_tensors(params, next.parameters), after};
+}
+
+}  // namespace meshard::optim

@@ -1,0 +1,30 @@
+#include "meshard/optim/zero_layout.h"
+
+#include "meshard/base/error.h"
+#include "meshard/graph/abstract_tensor.h"
+
+namespace meshard::optim::internal {
+
+Tensor split_further(const Tensor& parameter, const std::string& axis) {
+  std::optional<Sharding> sharding = parameter.sharding();
+  if (!sharding)
+    throw_invalid(parameter.where(), "[optim.zero_layout] a parameter, ", parameter.type(),
+                  ", has no sharding to split further");
+  Sharding along(sharding->mesh(), P(axis));  // an axis that the mesh lacks is refused here
+  std::int64_t count = along.num_tiles();
+  std::vector<DimensionSpec> dimensions =
+      sharding->with_rank(parameter.shape().rank()).spec().dimensions();
+  bool used = false;
+  for (const DimensionSpec& dimension : dimensions)
+    for (const AxisRef& each : dimension.axes()) used = used || each.name == axis;
+  for (std::size_t d = 0; d < dimensions.size() && !used; ++d) {
+    std::int64_t size = parameter.dim(static_cast<std::int64_t>(d));
+    if (!dimensions[d].axes().empty() || size == 0 || size % count != 0) continue;
+    dimensions[d] = axis;
+    used = true;
+  }
+  return abstract_tensor(parameter.type(),
+                         Sharding(sharding->mesh(), PartitionSpec(std::move(dimensions))));
+}
+
+}  // namespace meshard::optim::internal

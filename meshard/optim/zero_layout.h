@@ -1,0 +1,29 @@
+// Optimiser states that are split over the devices that hold copies of the parameters.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "meshard/graph/structure.h"
+
+namespace meshard::optim {
+
+namespace internal {
+Tensor split_further(const Tensor& parameter, const std::string& axis);
+}  // namespace internal
+
+/// Where the state of `params` lies if it is split over one mesh axis more, usually "data":
+/// abstract tensors, for the last argument of init(). Each lies as its parameter does, and its
+/// first dimension that is not split and is a multiple of the axis's size is split over `axis`; if
+/// there is none, or the parameter uses the axis already, it lies as the parameter does.
+///
+/// A step then sums gradients into parts (a reduce-scatter), computes each part where its state is,
+/// and gathers the new parameters: stage 1 of ZeRO (Rajbhandari et al., 2020).
+/// @error invalid argument: a parameter without a sharding; not found: a mesh without the axis.
+template <class Params>
+Params zero_layout(const Params& params, const std::string& axis = "data") {
+  std::vector<Tensor> tensors = structure::tensors(params);
+  for (Tensor& tensor : tensors) tensor = internal::split_further(tensor, axis);
+  return structure::with_tensors(params, tensors);
+}
+
+}  // namespace meshard::optim
