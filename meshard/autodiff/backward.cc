@@ -73,8 +73,14 @@ class Backward {
       entered.visited = true;
       stack.emplace_back(node, 0);
     };
-    for (const Tensor& output : outputs) enter(output.value().node());
-    while (!stack.empty()) {
+    // One output after the other: a node that is entered and not done says nothing yet, and outputs
+    // may depend on one another.
+    std::size_t next_output = 0;
+    while (!stack.empty() || next_output < outputs.size()) {
+      if (stack.empty()) {
+        enter(outputs[next_output++].value().node());
+        continue;
+      }
       auto& [node, next] = stack.back();
       if (next < node->operands().size()) {
         const Value& operand = node->operands()[next++];

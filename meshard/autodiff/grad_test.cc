@@ -158,6 +158,25 @@ TEST(Vjp, PullsCotangentsBack) {
   EXPECT_THAT(elements(da2), ElementsAre(3, 5)) << "a pullback can be used again";
 }
 
+TEST(Vjp, ResultsMayDependOnOneAnother) {
+  auto f = [](Tensor x) {
+    Tensor square = x * x, cube = square * x;
+    return std::array{square, cube, square + cube};
+  };
+  Tensor x = scalar(2);
+  // 4 + 12 and twice that for the sum: each result counts, in any order.
+  auto pulled = vjp(f, x).second(std::array{scalar(1), scalar(10), scalar(100)});
+  EXPECT_EQ(number(std::get<0>(pulled)), 4 + 120 + 1600);
+  auto reversed = vjp(
+      [&](Tensor t) {
+        auto r = f(t);
+        return std::array{r[2], r[1], r[0]};
+      },
+      x);
+  EXPECT_EQ(number(std::get<0>(reversed.second(std::array{scalar(100), scalar(10), scalar(1)}))),
+            4 + 120 + 1600);
+}
+
 TEST(Vjp, RefusesCotangentsOfAnotherForm) {
   auto [result, pullback] = vjp([](Tensor x) { return x * 2; }, vector_of({1, 2}));
   EXPECT_TRUE(throws_error(

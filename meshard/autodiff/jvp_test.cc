@@ -39,6 +39,14 @@ TEST(Jvp, ClosedForms) {
               1e-12);
 }
 
+TEST(Jvp, OfAQuotient) {
+  // Of its two cotangents one is computed from the other.
+  auto f = [](Tensor x, Tensor y) { return x / y; };
+  Tensor tangent =
+      jvp(f, std::tuple(f64_of(3), f64_of(2)), std::tuple(f64_of(1), f64_of(10))).second;
+  EXPECT_EQ(real_of(tangent), 0.5 - 10 * 3 / 4.0);
+}
+
 TEST(Jvp, OfSeveralArgumentsAndResults) {
   auto f = [](Tensor x, Tensor y) { return std::array{x * y, x + x, sum(y)}; };
   auto [result, tangent] =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "meshard/graph/leaf.h"
 
@@ -75,7 +76,8 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
         throw_invalid(node->where(),
                       "[jit] a traced value is used outside its trace; it was an argument here. "
                       "Return it from the function instead of keeping it");
-      state->captured.push_back(Value(node));
+      // All results of a computed node: each is a leaf of its own.
+      for (std::uint32_t i = 0; i < node->num_outputs(); ++i) state->captured.emplace_back(node, i);
       continue;
     }
     if (&node->op() == &parameter_op)
@@ -88,8 +90,9 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
   }
   std::sort(state->nodes.begin(), state->nodes.end(),
             [](const Node* a, const Node* b) { return a->id() < b->id(); });
-  std::sort(state->captured.begin(), state->captured.end(),
-            [](const Value& a, const Value& b) { return a->id() < b->id(); });
+  std::sort(state->captured.begin(), state->captured.end(), [](const Value& a, const Value& b) {
+    return std::pair(a->id(), a.index()) < std::pair(b->id(), b.index());
+  });
 
   std::size_t total = state->parameters.size() + state->captured.size() + state->nodes.size();
   state->numbers.assign(std::bit_ceil(2 * total + 2), {nullptr, 0});
@@ -100,7 +103,12 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
     state->numbers[at] = {node, number++};
   };
   for (const Value& leaf : state->parameters) add(leaf.node());
-  for (const Value& leaf : state->captured) add(leaf.node());
+  for (const Value& leaf : state->captured) {
+    if (leaf.index() == 0)
+      add(leaf.node());
+    else
+      ++number;  // counts from its node's
+  }
   for (const Node* node : state->nodes) add(node);
 
   Graph graph;

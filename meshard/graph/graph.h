@@ -34,8 +34,8 @@ class Graph {
   /// The op nodes, without leaves, in order of recording.
   std::span<const Node* const> nodes() const { return state_->nodes; }
 
-  /// The number of a node: leaves first (parameters, captured), then nodes(). This is the number
-  /// that prints as `%n`, and `n<number>` names the op in a compiled module.
+  /// The number of a node: leaves first (parameters; captured, by its first result), then nodes().
+  /// This prints as `%n`, and `n<number>` names the op in a compiled module.
   std::uint32_t number(const Node* node) const;
   /// True if it is a node or a leaf of this graph.
   bool contains(const Node* node) const;

@@ -28,8 +28,10 @@ class Printer {
 
  private:
   void name(const Value& value) {
-    append(out_, cat("%", graph_.number(value.node())));
-    if (value->num_outputs() > 1) append(out_, cat("#", value.index()));
+    std::uint32_t number = graph_.number(value.node());
+    bool is_leaf = number < graph_.num_leaves();
+    append(out_, cat("%", is_leaf ? number + value.index() : number));
+    if (value->num_outputs() > 1 && !is_leaf) append(out_, cat("#", value.index()));
   }
   void list(std::span<const Value> values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -41,7 +43,8 @@ class Printer {
     out_ += "(";
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (i) out_ += ", ";
-      append(out_, cat("%", graph_.number(values[i].node()), ": ", values[i].type()));
+      name(values[i]);
+      append(out_, cat(": ", values[i].type()));
       if (const Sharding* sharding = leaf_sharding(values[i])) append(out_, cat(" @ ", *sharding));
     }
     out_ += ")";

@@ -52,7 +52,7 @@ NodeWriter::SsaValue NodeWriter::value_of(const Value& value) const {
   if (auto known = entered_.find({value.node(), value.index()}); known != entered_.end())
     return known->second;
   std::uint32_t number = graph_.number(value.node());
-  if (number < leaves_.size()) return leaves_[number];
+  if (number < leaves_.size()) return leaves_[number + value.index()];
   SsaValue first = first_result_[number - leaves_.size()];
   first.number += static_cast<std::int32_t>(value.index());
   return first;

@@ -48,7 +48,7 @@ class Following {
   void add_leaf(const Value& leaf) {
     const Sharding* sharding = leaf_sharding(leaf);
     if (!sharding) return;
-    known_[graph_.number(leaf.node())] = *sharding;
+    known_[graph_.number(leaf.node()) + leaf.index()] = *sharding;
     any_uneven_ = any_uneven_ || is_uneven(*sharding, leaf.type());
   }
 

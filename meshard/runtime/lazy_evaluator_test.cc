@@ -6,6 +6,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -39,6 +40,18 @@ TEST_F(Evaluating, HandlesOnTheWayAreKeptAndOthersNot) {
   (void)y.to_host();
   EXPECT_NE(node->storage(), nullptr);
   EXPECT_TRUE(y.value()->operands().empty()) << "what led to a computed value is released";
+}
+
+TEST_F(Evaluating, EachResultOfAComputedNodeIsALeafOfItsOwn) {
+  std::vector<Tensor> sorted = sort({vector_of({3, 1, 2}), vector_of({30, 10, 20})});
+  Tensor later = sorted[1] - sorted[0];  // recorded before they are computed
+  EXPECT_THAT((sorted[0] + 1).to_vector<float>(), ElementsAre(2, 3, 4));
+  ASSERT_NE(sorted[1].value().storage(), nullptr);
+  EXPECT_THAT((sorted[1] + 1).to_vector<float>(), ElementsAre(11, 21, 31));
+  EXPECT_THAT(later.to_vector<float>(), ElementsAre(9, 18, 27));
+  Tensor x = vector_of({1, 1, 1});
+  EXPECT_THAT(jit([&](Tensor t) { return t * sorted[1] - sorted[0]; })(x).to_vector<float>(),
+              ElementsAre(9, 18, 27));
 }
 
 TEST_F(Evaluating, OperandsStayForADerivative) {

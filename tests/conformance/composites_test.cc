@@ -1,0 +1,151 @@
+// Composites whose values need a compiler, and that give the same on shards as on one device.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "meshard/meshard.h"
+#include "tests/conformance/conformance.h"
+#include "tests/support/random.h"
+
+namespace meshard::conformance {
+namespace {
+
+using Composites = OnDevices;
+using Integers = std::vector<std::int32_t>;
+
+TEST_F(Composites, UniqueFindsTheDistinctElements) {
+  Tensor x = from_host<float>({3, 1, 3, 2, 1, 3}, {2, 3});
+  Unique all = unique_all(x, 3);
+  EXPECT_EQ(all.values.to_vector<float>(), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(all.indices.to_vector<std::int32_t>(), (Integers{1, 3, 0}));
+  EXPECT_EQ(all.inverse_indices.to_vector<std::int32_t>(), (Integers{2, 0, 2, 1, 0, 2}));
+  EXPECT_EQ(all.counts.to_vector<std::int32_t>(), (Integers{2, 1, 3}));
+  EXPECT_EQ(all.number.item<std::int32_t>(), 3);
+  // More places than values, and fewer.
+  UniqueCounts more = unique_counts(x, 5);
+  EXPECT_EQ(more.values.to_vector<float>(), (std::vector<float>{1, 2, 3, 3, 3}));
+  EXPECT_EQ(more.counts.to_vector<std::int32_t>(), (Integers{2, 1, 3, 0, 0}));
+  Unique fewer = unique_all(x, 2);
+  EXPECT_EQ(fewer.values.to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(fewer.counts.to_vector<std::int32_t>(), (Integers{2, 1}));
+  EXPECT_EQ(fewer.number.item<std::int32_t>(), 3);
+  EXPECT_EQ(unique_inverse(x, 2).inverse_indices.to_vector<std::int32_t>()[0], 2);
+  // NaN is equal to nothing.
+  Unique odd = unique_all(from_host<float>({NAN, 1, NAN}, {3}), 3);
+  EXPECT_EQ(odd.number.item<std::int32_t>(), 3);
+  EXPECT_EQ(odd.counts.to_vector<std::int32_t>(), (Integers{1, 1, 1}));
+}
+
+TEST_F(Composites, SegmentsAreSummed) {
+  Tensor x = from_host<float>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {5, 2});
+  Tensor segments = from_host<std::int32_t>({2, 0, 2, 9, -1}, {5});
+  EXPECT_EQ(segment_sum(x, segments, 3).to_vector<float>(),
+            (std::vector<float>{3, 4, 0, 0, 1 + 5, 2 + 6}));
+  EXPECT_EQ(segment_mean(x, segments, 3).to_vector<float>(),
+            (std::vector<float>{3, 4, 0, 0, 3, 4}));
+}
+
+// What JAX gives where the pieces of a function meet.
+TEST_F(Composites, DerivativesOfActivationsAtKinks) {
+  using Slopes = std::vector<double>;
+  auto slopes = [](auto f, Slopes at) {
+    auto size = static_cast<std::int64_t>(at.size());
+    Tensor x = from_host(std::move(at), {size});
+    return grad([&](Tensor t) { return sum(f(t)); })(x).template to_vector<double>();
+  };
+  EXPECT_EQ(slopes([](Tensor x) { return hard_tanh(x); }, {-2, -1, 0, 1, 2}),
+            (Slopes{0, 1, 1, 1, 0}));
+  EXPECT_EQ(slopes([](Tensor x) { return relu6(x); }, {-1, 0, 3, 6, 7}), (Slopes{0, 0, 1, 0, 0}));
+  EXPECT_EQ(slopes([](Tensor x) { return leaky_relu(x, 0.25); }, {-1, 0, 1}), (Slopes{0.25, 1, 1}));
+  // A power that is not taken overflows, and is not in the derivative.
+  EXPECT_EQ(slopes([](Tensor x) { return elu(x); }, {0, 1000}), (Slopes{1, 1}));
+  EXPECT_EQ(slopes([](Tensor x) { return log_sigmoid(x); }, {-1000, 0, 1000}), (Slopes{1, 0.5, 0}));
+}
+
+TEST_F(Composites, EinsumHasTheDerivativesOfItsProducts) {
+  // A spec with a diagonal, a sum over a lone index and three operands, along one direction.
+  SampleSource source(test_seed());
+  auto f = [](Tensor a, Tensor b, Tensor c) {
+    return sum(square(einsum("iij,jk,kl->ik", {a, b, c})));
+  };
+  auto arrays = std::tuple(from_host(source.uniform(DType::f64, {3, 3, 2})),
+                           from_host(source.uniform(DType::f64, {2, 4})),
+                           from_host(source.uniform(DType::f64, {4, 2})));
+  auto along = std::tuple(from_host(source.uniform(DType::f64, {3, 3, 2})),
+                          from_host(source.uniform(DType::f64, {2, 4})),
+                          from_host(source.uniform(DType::f64, {4, 2})));
+  auto moved = [&](double by) {
+    auto step = [&](const Tensor& x, const Tensor& v) { return x + v * by; };
+    return f(step(std::get<0>(arrays), std::get<0>(along)),
+             step(std::get<1>(arrays), std::get<1>(along)),
+             step(std::get<2>(arrays), std::get<2>(along)))
+        .item<double>();
+  };
+  double expected = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+  EXPECT_NEAR(jvp(f, arrays, along).second.item<double>(), expected,
+              1e-6 * (1 + std::abs(expected)));
+}
+
+// Attention, its gradients and the norms on 2x4 devices, as on one.
+TEST_F(Composites, GiveTheSameOnShards) {
+  Mesh mesh({{"data", 2}, {"model", 4}});
+  SampleSource source(test_seed());
+  HostArray q = source.uniform(DType::f32, {2, 8, 8, 4}),
+            k = source.uniform(DType::f32, {2, 8, 4, 4});
+  HostArray scale = source.uniform(DType::f32, {4});
+  auto f = [](Tensor query, Tensor key, Tensor gain) {
+    Tensor positions = arange(8);
+    Tensor turned = rotary_embedding(rms_norm(query, gain), positions);
+    Tensor mixed = dot_product_attention(turned, rotary_embedding(key, positions), key,
+                                         {.causal = true, .left_window = 3});
+    return sum(square(group_norm(mixed, gain, gain, 2)));
+  };
+  auto both = jit(value_and_grad<0, 1, 2>(f));
+  auto whole = both(from_host(q), from_host(k), from_host(scale));
+  auto marked = [&](const HostArray& x) {
+    return mark_sharding(from_host(x), mesh, P("data", none, "model", none));
+  };
+  auto sharded = both(marked(q), marked(k), from_host(scale));
+  EXPECT_NEAR(whole.first.item<float>(), sharded.first.item<float>(),
+              1e-4 * std::abs(whole.first.item<float>()));
+  auto compare = [](const Tensor& a, const Tensor& b) {
+    std::vector<float> x = a.to_vector<float>(), y = b.to_vector<float>();
+    float largest = 0;
+    for (float value : x) largest = std::max(largest, std::abs(value));
+    EXPECT_GT(largest, 0);
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-5 * largest) << i;
+  };
+  compare(std::get<0>(whole.second), std::get<0>(sharded.second));
+  compare(std::get<1>(whole.second), std::get<1>(sharded.second));
+  compare(std::get<2>(whole.second), std::get<2>(sharded.second));
+}
+
+// Attention whose heads are split is no collective's business.
+TEST_F(Composites, AttentionOverSplitHeadsMovesNothing) {
+  Mesh mesh({{"data", 2}, {"model", 4}});
+  Sharding heads(mesh, P("data", none, "model", none));
+  SampleSource source(test_seed());
+  for (std::int64_t key_heads : {8, 4}) {
+    std::vector<HostArray> inputs{source.uniform(DType::f32, {2, 8, 8, 4}),
+                                  source.uniform(DType::f32, {2, 8, key_heads, 4}),
+                                  source.uniform(DType::f32, {2, 8, key_heads, 4})};
+    Graph graph = trace(
+        inputs,
+        [](std::span<const Tensor> x) {
+          return std::vector{dot_product_attention(x[0], x[1], x[2], {.causal = true})};
+        },
+        std::vector(3, heads));
+    EXPECT_TRUE(collectives(*compile(graph)).empty()) << key_heads << " key heads";
+  }
+}
+
+TEST_F(Composites, DropoutIsTheSameOnEveryMesh) {
+  Mesh mesh({{"x", 8}});
+  Tensor key = random::key(5), x = ones({16, 8});
+  std::vector<float> once = dropout(x, 0.5, key).to_vector<float>();
+  Tensor rows = mark_sharding(ones({16, 8}), mesh, P("x", none));
+  EXPECT_EQ(dropout(rows, 0.5, key).to_vector<float>(), once);
+}
+
+}  // namespace
+}  // namespace meshard::conformance
