@@ -38,6 +38,18 @@ Tensor compute(const Json& test, const Tensor& key, const std::string& what) {
   if (what == "standard normal float32") return random::normal(key, shape_of(params));
   if (what.starts_with("bernoulli"))
     return random::bernoulli(key, params.at("p").get<double>(), shape_of(params));
+  if (what.starts_with("truncated normal"))
+    return random::truncated_normal(key, params.at("lower"), params.at("upper"), shape_of(params));
+  if (what == "gumbel") return random::gumbel(key, shape_of(params));
+  if (what == "exponential") return random::exponential(key, shape_of(params));
+  if (what.starts_with("integers"))
+    return random::randint(key, shape_of(params), params.at("minval"), params.at("maxval"));
+  if (what.starts_with("permutation"))
+    return random::permutation(key, params.at("n").get<std::int64_t>());
+  if (what.starts_with("categorical")) {
+    HostArray logits = HostArray::from_vector(params.at("logits").get<std::vector<float>>());
+    return random::categorical(key, constant(std::move(logits)), -1, shape_of(params));
+  }
   return {};
 }
 
@@ -51,7 +63,8 @@ HostArray key_of(const Json& test) {
 // Rounding errors that the last operations may differ by; integers, bools and plain uniforms are
 // exact.
 double allowed_ulps(const Json& test, const std::string& what) {
-  if (what == "standard normal float32") return 4;
+  if (what == "standard normal float32" || what.starts_with("truncated normal")) return 4;
+  if (what == "gumbel" || what == "exponential") return 4;
   return test.at("params").contains("minval") ? 1 : 0;
 }
 

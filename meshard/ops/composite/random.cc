@@ -1,7 +1,6 @@
 #include "meshard/ops/composite/random.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -15,11 +14,11 @@
 #include "meshard/ops/bitwise.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/random_uniform.h"
 #include "meshard/ops/concat.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/erf_inv.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/maximum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
@@ -32,12 +31,7 @@ Tensor word(std::uint32_t value) { return constant(HostArray::scalar(value)); }
 
 // The two words of a key, each of rank 0.
 std::pair<Tensor, Tensor> words(std::string_view place, const In& key) {
-  if (!key.tensor || !key.tensor->defined() ||
-      key.tensor->type() != TensorType{DType::u32, Shape{2}})
-    throw_invalid(effective_source(key.where), "[random.", place, "] a key is u32[2], not ",
-                  !key.tensor              ? "a number: use random::key"
-                  : !key.tensor->defined() ? "a tensor without a value"
-                                           : key.tensor->type().to_string());
+  check_key(place, key);
   auto at = [&](std::int64_t i) {
     return reshape(slice(In(*key.tensor, key.where), Dimensions{i}, Dimensions{i + 1}), Shape{});
   };
@@ -108,24 +102,16 @@ std::pair<Tensor, Tensor> words_at(std::string_view place, const In& key, const 
                  astype(position, DType::u32));
 }
 
-// Bits of the stored mantissa of a float.
-int mantissa_bits(DType dtype) {
-  switch (dtype) {
-    case DType::f16: return 10;
-    case DType::bf16: return 7;
-    case DType::f32: return 23;
-    case DType::f64: return 52;
-    default: return 0;
-  }
-}
-
-void check_float(std::string_view place, DType dtype, SourceLocation where) {
-  if (mantissa_bits(dtype) == 0)
-    throw_invalid(effective_source(where), "[random.", place, "] takes f16, bf16, f32 or f64, not ",
-                  dtype);
-}
-
 }  // namespace
+
+void check_key(std::string_view place, const In& key) {
+  if (!key.tensor || !key.tensor->defined() ||
+      key.tensor->type() != TensorType{DType::u32, Shape{2}})
+    throw_invalid(effective_source(key.where), "[random.", place, "] a key is u32[2], not ",
+                  !key.tensor              ? "a number: use random::key"
+                  : !key.tensor->defined() ? "a tensor without a value"
+                                           : key.tensor->type().to_string());
+}
 
 Tensor key(std::int64_t seed, SourceLocation where) {
   bool narrow = seed >= std::numeric_limits<std::int32_t>::min() &&
@@ -136,12 +122,20 @@ Tensor key(std::int64_t seed, SourceLocation where) {
   return from_host(HostArray::from_vector<std::uint32_t>({high, low}), where);
 }
 
+Tensor split_into(In key, Shape shape) {
+  SourceScope line(key.where);
+  auto [first, second] = words_at("split", key, shape);
+  Dimensions pair = shape.sizes();
+  pair.push_back(1);
+  return concat({reshape(first, Shape(pair)), reshape(second, Shape(pair))},
+                static_cast<std::int64_t>(pair.size()) - 1);
+}
+
 std::vector<Tensor> split(In key, std::int64_t count) {
   SourceScope line(key.where);
   if (count < 0)
     throw_invalid(effective_source(key.where), "[random.split] count = ", count, " is negative");
-  auto [first, second] = words_at("split", key, Shape{count});
-  Tensor all = concat({reshape(first, {count, 1}), reshape(second, {count, 1})}, 1);
+  Tensor all = split_into(key, Shape{count});
   std::vector<Tensor> keys;
   for (std::int64_t i = 0; i < count; ++i)
     keys.push_back(reshape(slice(all, {i, 0}, {i + 1, 2}), {2}));
@@ -193,24 +187,7 @@ Tensor bits(In key, Shape shape, DType dtype) {
 Tensor uniform(In key, Shape shape, DType dtype, double low, double high) {
   SourceScope line(key.where);
   check_float("uniform", dtype, key.where);
-  constexpr DType kBitsOf[] = {DType::u8, DType::u16, DType::u32, DType::u64};
-  // bf16 is filled from 8 bits, as in JAX.
-  int mantissa = mantissa_bits(dtype), width = 8 * static_cast<int>(size_in_bytes(dtype));
-  if (mantissa < 8) width = 8;
-  Tensor random = bits(key, shape, kBitsOf[std::bit_width(static_cast<unsigned>(width)) - 4]);
-  // The highest bits as a whole number below 2^mantissa, scaled into [0, 1): exact, and the same as
-  // filling the mantissa of a number in [1, 2) and subtracting 1.
-  Tensor whole = astype(bitwise_right_shift(random, width - mantissa), dtype);
-  auto number = [&](double value) {
-    return constant(HostArray::full(TensorType{dtype, Shape{}}, value));
-  };
-  auto rounded = [&](double value) {
-    return HostArray::full(TensorType{dtype, Shape{}}, value).item<double>();
-  };
-  Tensor unit = multiply(whole, number(std::ldexp(1.0, -mantissa)));
-  double range = rounded(high) - rounded(low);
-  // Rounding could go below the lower bound.
-  return maximum(add(multiply(unit, number(range)), number(low)), number(low));
+  return uniform_between(key, shape, dtype, low, high);
 }
 
 Tensor normal(In key, Shape shape, DType dtype) {
@@ -218,9 +195,8 @@ Tensor normal(In key, Shape shape, DType dtype) {
   check_float("normal", dtype, key.where);
   // From just above -1, where erf_inv is finite.
   double lowest = -1 + std::ldexp(1.0, -mantissa_bits(dtype) - 1);
-  Tensor even = uniform(key, std::move(shape), dtype, lowest, 1);
-  return multiply(erf_inv(even),
-                  constant(HostArray::full(TensorType{dtype, Shape{}}, std::numbers::sqrt2)));
+  Tensor even = uniform_between(key, shape, dtype, lowest, 1);
+  return multiply(float_constant(dtype, std::numbers::sqrt2), erf_inv(even));
 }
 
 Tensor bernoulli(In key, In probability, Shape shape) {

@@ -3,7 +3,9 @@
 // The generator is Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw: Parallel Random
 // Numbers: As Easy as 1, 2, 3, SC 2011). An element's counter is its row-major position in the
 // whole tensor, as in JAX's partitionable scheme, and the bits are equal to JAX's. So a value never
-// depends on the mesh, and every device makes its own part alone.
+// depends on the mesh, and every device makes its own part alone. (What takes a logarithm or the
+// like, as normal(), can differ in its last digit where a compiler computes it otherwise for
+// another shape of the parts.)
 //
 // A key is a tensor u32[2]. Use each key once: make new ones with split or fold_in.
 //
@@ -26,6 +28,10 @@ Tensor key(std::int64_t seed, SourceLocation where = SourceLocation::current());
 
 /// `count` new keys. @error invalid argument if count is negative, or `key` is not a key.
 std::vector<Tensor> split(In key, std::int64_t count = 2);
+
+/// As many new keys as `shape` has places, as one tensor u32[shape..., 2]: the same keys as `split`
+/// gives, in row-major order.
+Tensor split_into(In key, Shape shape);
 
 /// The key of this key and a number: of a step, a layer, a rank. The number may be a tensor of rank
 /// 0; its low 32 bits count. @error invalid argument if it is not a whole number.
