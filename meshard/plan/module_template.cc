@@ -8,7 +8,7 @@
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/plan/internal/bracketed_text.h"
 #include "meshard/plan/internal/flow_ops.h"
-#include "meshard/report/name_pattern.h"
+#include "meshard/base/name_pattern.h"
 #include "meshard/sharding/shardy_text.h"
 
 namespace meshard {

@@ -4,7 +4,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
-#include "meshard/report/name_pattern.h"
+#include "meshard/base/name_pattern.h"
 
 namespace meshard {
 namespace {

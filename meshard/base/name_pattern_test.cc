@@ -1,4 +1,4 @@
-#include "meshard/report/name_pattern.h"
+#include "meshard/base/name_pattern.h"
 
 #include <gtest/gtest.h>
 

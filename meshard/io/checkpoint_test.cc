@@ -1,0 +1,103 @@
+#include "meshard/io/checkpoint.h"
+
+#include "meshard/graph/abstract_tensor.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/io/io_testutil.h"
+#include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/runtime/plugin_testutil.h"
+
+namespace meshard::io {
+namespace {
+
+struct Layer {
+  Tensor w, b;
+  MESHARD_FIELDS(w, b)
+};
+struct State {
+  std::vector<Layer> layers;
+  std::map<std::string, Tensor> extra;
+  std::int64_t step = 0;
+  double rate = 0;
+  bool done = false;
+  Static<int> size{3};
+  MESHARD_FIELDS(layers, extra, step, rate, done, size)
+};
+
+Tensor vector_of(std::vector<float> values) {
+  auto size = static_cast<std::int64_t>(values.size());
+  return from_host(std::move(values), {size});
+}
+
+State some_state() {
+  State state;
+  for (float i : {0.f, 10.f})
+    state.layers.push_back(
+        {from_host(std::vector<float>{i, i + 1, i + 2, i + 3}, {2, 2}), vector_of({i, -i})});
+  state.extra["m"] = vector_of({1, 2, 3});
+  state.step = 12345678901;
+  state.rate = 0.1;
+  state.done = true;
+  return state;
+}
+
+class CheckpointOnDevices : public OnPlugin {
+ protected:
+  std::string path_ = testing::TempDir() + "/meshard_checkpoint.safetensors";
+  ~CheckpointOnDevices() override { std::filesystem::remove(path_); }
+};
+
+TEST(Checkpoint, NamesArePathsWithDots) {
+  EXPECT_EQ(checkpoint_name(".blocks[12].w"), "blocks.12.w");
+  EXPECT_EQ(checkpoint_name(".extra[\"a.b[0]\"][1]"), "extra.a.b[0].1");
+  EXPECT_EQ(checkpoint_name("[0]"), "0");
+  EXPECT_EQ(checkpoint_name(""), "value");
+}
+
+TEST_F(CheckpointOnDevices, EveryMemberComesBackWhereItIsToGo) {
+  save(path_, some_state()).value();
+  EXPECT_EQ(Weights::open(path_).value().names(),
+            (std::vector<std::string>{"done", "extra.m", "layers.0.b", "layers.0.w", "layers.1.b",
+                                      "layers.1.w", "rate", "step"}));
+  Mesh mesh({{"x", 2}}, {3, 5});
+  State like;
+  like.layers = {{abstract_tensor({2, 2}, DType::f32, mesh, P(none, "x")), Tensor()},
+                 {mark_sharding(from_host(std::vector<float>(4), {2, 2}), mesh, P("x")),
+                  abstract_tensor({2}, DType::f32)}};
+  like.extra["m"] = Tensor();
+  State back = restore(path_, like).value();
+  State expected = some_state();
+  EXPECT_EQ(back.step, expected.step);
+  EXPECT_EQ(back.rate, expected.rate);
+  EXPECT_EQ(back.done, expected.done);
+  std::vector<Tensor> got = structure::tensors(back), wanted = structure::tensors(expected);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(got[i].to_host(), wanted[i].to_host()) << i;
+  EXPECT_EQ(back.layers[0].w.sharding(), Sharding(mesh, P(none, "x"), 2));
+  EXPECT_EQ(back.layers[1].w.sharding(), Sharding(mesh, P("x"), 2));
+  EXPECT_EQ(back.layers[1].b.placement(), "host");
+}
+
+TEST_F(CheckpointOnDevices, OneTensorIsAStructure) {
+  save(path_, vector_of({1, 2})).value();
+  EXPECT_EQ(restore(path_, Tensor()).value().to_vector<float>(), (std::vector<float>{1, 2}));
+}
+
+TEST_F(CheckpointOnDevices, WhatDoesNotFitIsNamed) {
+  save(path_, some_state()).value();
+  auto refusal = [&](const State& like) { return restore(path_, like).error(); };
+  State more = some_state(), other = some_state();
+  more.extra["n"] = Tensor();
+  EXPECT_EQ(refusal(more).code(), ErrorCode::kNotFound);
+  EXPECT_NE(refusal(more).message().find("extra.n"), std::string::npos);
+  other.layers[1].b = abstract_tensor({3}, DType::f32);
+  EXPECT_EQ(refusal(other).message(),
+            "[io] \"layers.1.b\" is f32[2] in the checkpoint, and f32[3] where it is to go");
+  EXPECT_EQ(restore(path_ + ".none", Tensor()).error().code(), ErrorCode::kNotFound);
+  std::map<std::string, std::map<std::string, Tensor>> twice;
+  twice["a"]["b.c"] = twice["a.b"]["c"] = vector_of({1});
+  EXPECT_NE(save(path_, twice).error().message().find("\"a.b.c\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace meshard::io

@@ -1,0 +1,49 @@
+// What the tests of files share.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace meshard::io {
+
+/// A fixture with a folder of its own, which is removed afterwards.
+class InFolder : public testing::Test {
+ protected:
+  InFolder() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              (std::string("meshard_io_") + test->test_suite_name() + "_" + test->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~InFolder() override { std::filesystem::remove_all(folder_); }
+
+  std::string in_folder(std::string_view name) const { return (folder_ / name).string(); }
+  std::string written(std::string_view name, std::string_view bytes) const {
+    std::ofstream(in_folder(name), std::ios::binary) << bytes;
+    return in_folder(name);
+  }
+  static std::string contents(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  int files() const {
+    return static_cast<int>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+  std::filesystem::path folder_;
+};
+
+/// A file that NumPy or safetensors wrote: tests/golden/io.
+inline std::string golden_file(std::string_view name) {
+  std::string path = __FILE__;
+  path.resize(path.rfind("meshard/io/"));
+  return path + "tests/golden/io/" + std::string(name);
+}
+
+}  // namespace meshard::io

@@ -1,0 +1,231 @@
+#include "meshard/io/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "meshard/base/cat.h"
+#include "meshard/io/mapped_file.h"
+#include "meshard/io/new_file.h"
+
+namespace meshard::io {
+namespace {
+
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+
+// What the header says.
+struct NpyHeader {
+  std::string descr;
+  bool fortran_order = false;
+  Dimensions shape;
+};
+
+// The literal of a Python dict with the keys descr, fortran_order and shape, in any order.
+class NpyHeaderText {
+ public:
+  explicit NpyHeaderText(std::string_view text) : text_(text) {}
+
+  std::optional<NpyHeader> read() {
+    NpyHeader header;
+    bool descr = false, order = false, shape = false;
+    if (!take("{")) return std::nullopt;
+    while (!take("}")) {
+      std::string key;
+      if (!read_string(key) || !take(":")) return std::nullopt;
+      bool* seen = key == "descr"           ? &descr
+                   : key == "fortran_order" ? &order
+                   : key == "shape"         ? &shape
+                                            : nullptr;
+      if (!seen || *seen) return std::nullopt;
+      *seen = true;
+      bool good = seen == &descr   ? read_string(header.descr)
+                  : seen == &order ? read_bool(header.fortran_order)
+                                   : read_shape(header.shape);
+      if (!good) return std::nullopt;
+      if (!take(",") && peek() != '}') return std::nullopt;
+    }
+    skip_space();
+    if (at_ != text_.size() || !descr || !order || !shape) return std::nullopt;
+    return header;
+  }
+
+ private:
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+  }
+  char peek() {
+    skip_space();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(std::string_view word) {
+    skip_space();
+    if (text_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+  bool read_string(std::string& out) {
+    char quote = peek();
+    if (quote != '\'' && quote != '"') return false;
+    std::size_t end = text_.find(quote, ++at_);
+    if (end == std::string_view::npos) return false;
+    out = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    return out.find('\\') == std::string::npos;
+  }
+  bool read_bool(bool& out) {
+    out = take("True");
+    return out || take("False");
+  }
+  bool read_shape(Dimensions& out) {
+    if (!take("(")) return false;
+    while (!take(")")) {
+      std::int64_t size = 0;
+      skip_space();
+      const char *first = text_.data() + at_, *end = text_.data() + text_.size();
+      auto [last, wrong] = std::from_chars(first, end, size);
+      if (wrong != std::errc() || size < 0) return false;
+      at_ += static_cast<std::size_t>(last - first);
+      out.push_back(size);
+      if (!take(",") && peek() != ')') return false;
+    }
+    return true;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+struct NpyName {
+  std::string_view kind_and_size;
+  DType dtype;
+};
+constexpr NpyName kNpyNames[] = {{"b1", DType::bool_}, {"i1", DType::i8},  {"i2", DType::i16},
+                                 {"i4", DType::i32},   {"i8", DType::i64}, {"u1", DType::u8},
+                                 {"u2", DType::u16},   {"u4", DType::u32}, {"u8", DType::u64},
+                                 {"f2", DType::f16},   {"f4", DType::f32}, {"f8", DType::f64}};
+
+Error bad_npy(const std::string& path, std::string_view what) {
+  return Error(ErrorCode::kInvalidArgument, cat("[npy] ", path, ": ", what));
+}
+
+// The number of elements times their size; none if it does not fit.
+std::optional<std::uint64_t> dense_bytes(const Dimensions& shape, std::size_t element) {
+  std::uint64_t bytes = element;
+  for (std::int64_t size : shape)
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) return {};
+  if (bytes > std::uint64_t{1} << 62) return {};
+  // A product that is 0 can hide sizes that do not fit.
+  std::int64_t other = 1;
+  for (std::int64_t size : shape)
+    if (size != 0 && __builtin_mul_overflow(other, size, &other)) return {};
+  return bytes;
+}
+
+// The elements in row-major order, of bytes whose first dimension runs fastest.
+HostArray row_major(const HostArray& columns, const Shape& shape) {
+  HostArray out = HostArray::uninitialized({columns.dtype(), shape});
+  std::size_t element = size_in_bytes(columns.dtype());
+  std::byte* to = out.mutable_bytes();
+  Dimensions index(static_cast<std::size_t>(shape.rank()), 0), strides = index;
+  std::int64_t stride = 1, from = 0;
+  for (int d = 0; d < shape.rank(); ++d) {
+    strides[static_cast<std::size_t>(d)] = stride;
+    stride *= shape[d];
+  }
+  for (std::int64_t i = 0; i < shape.size(); ++i, to += element) {
+    std::memcpy(to, columns.bytes() + static_cast<std::size_t>(from) * element, element);
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+      auto at = static_cast<std::size_t>(d);
+      from += strides[at];
+      if (++index[at] < shape[d]) break;
+      from -= index[at] * strides[at];
+      index[at] = 0;
+    }
+  }
+  return out;
+}
+
+HostArray swapped_bytes(const HostArray& array) {
+  HostArray out = HostArray::copy_of(array.type(), array.bytes());
+  std::byte* data = out.mutable_bytes();
+  std::size_t element = size_in_bytes(array.dtype());
+  for (std::int64_t i = 0; i < array.size(); ++i, data += element)
+    std::reverse(data, data + element);
+  return out;
+}
+
+// Where the header's text lies: its length has 2 bytes in version 1 and 4 in later ones.
+std::optional<std::string_view> npy_header_text(std::string_view bytes) {
+  if (!bytes.starts_with(kNpyMagic) || bytes.size() < 10) return {};
+  auto byte = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(bytes[i])}; };
+  std::size_t version = byte(6), begin = version == 1 ? 10 : 12;
+  if (version < 1 || version > 3 || bytes.size() < begin) return {};
+  std::size_t length = byte(8) | byte(9) << 8;
+  if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
+  if (length > bytes.size() - begin) return {};
+  return bytes.substr(begin, length);
+}
+
+}  // namespace
+
+Result<HostArray> load_npy(const std::string& path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file) return file.error();
+  std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  std::optional<std::string_view> text = npy_header_text(bytes);
+  if (!text) return bad_npy(path, "no .npy file");
+  std::optional<NpyHeader> header = NpyHeaderText(*text).read();
+  if (!header) return bad_npy(path, "the header cannot be read");
+  char order = header->descr.empty() ? '\0' : header->descr[0];
+  const auto* name = std::find_if(
+      std::begin(kNpyNames), std::end(kNpyNames),
+      [&](const NpyName& each) { return std::string_view(header->descr).substr(order != '\0') == each.kind_and_size; });
+  if (std::string_view("<>|=").find(order) == std::string_view::npos || name == std::end(kNpyNames))
+    return Error(ErrorCode::kUnimplemented,
+                 cat("[npy] ", path, ": meshard has no dtype for '", header->descr, "'"));
+  auto offset = static_cast<std::size_t>(text->data() + text->size() - bytes.data());
+  std::optional<std::uint64_t> needed = dense_bytes(header->shape, size_in_bytes(name->dtype));
+  if (!needed || *needed != bytes.size() - offset)
+    return bad_npy(path, cat("the header is followed by ", bytes.size() - offset,
+                             " bytes, which are not those of its shape ", Shape(header->shape)));
+  Dimensions stored = header->shape;
+  if (header->fortran_order) std::reverse(stored.begin(), stored.end());
+  Result<HostArray> array = file->array({name->dtype, Shape(stored)}, offset);
+  if (!array) return array.error();
+  if (order == '>') array = swapped_bytes(*array);
+  if (header->fortran_order && stored.size() > 1) return row_major(*array, Shape(header->shape));
+  return array;
+}
+
+Result<void> save_npy(const std::string& path, const HostArray& array) {
+  const auto* name = std::find_if(std::begin(kNpyNames), std::end(kNpyNames),
+                                  [&](const NpyName& each) { return each.dtype == array.dtype(); });
+  if (name == std::end(kNpyNames))
+    return Error(ErrorCode::kUnimplemented, cat("[npy] NumPy has no name for ", array.dtype(),
+                                                ": convert ", path, " or write safetensors"));
+  std::string shape;
+  for (std::int64_t size : array.shape()) shape += cat(size, ", ");
+  if (array.rank() > 1) shape.resize(shape.size() - 2);
+  std::string header = cat("{'descr': '", size_in_bytes(array.dtype()) == 1 ? "|" : "<",
+                           name->kind_and_size, "', 'fortran_order': False, 'shape': (",
+                           array.rank() == 1 ? shape.substr(0, shape.size() - 1) : shape, "), }");
+  // The data begins at a multiple of 64, after a line break.
+  std::size_t length = header.size() + 1;
+  length += (64 - (length + 10) % 64) % 64;
+  if (length > 0xFFFF)
+    return Error(ErrorCode::kUnimplemented, cat("[npy] too many dimensions: ", array.type()));
+  header.resize(length - 1, ' ');
+  header += '\n';
+  std::string begin = cat(kNpyMagic, std::string{'\1', '\0'}, static_cast<char>(length & 0xFF),
+                          static_cast<char>(length >> 8), header);
+  auto data = static_cast<std::size_t>(array.size_in_bytes());
+  Result<NewFile> file = NewFile::create(path, begin.size() + data);
+  if (!file) return file.error();
+  std::memcpy(file->data(), begin.data(), begin.size());
+  if (data > 0) std::memcpy(file->data() + begin.size(), array.bytes(), data);
+  return file->commit();
+}
+
+}  // namespace meshard::io

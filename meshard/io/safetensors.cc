@@ -1,0 +1,220 @@
+#include "meshard/io/safetensors.h"
+
+#include <sys/stat.h>
+
+#include <cstring>
+
+#include "meshard/array/slice.h"
+#include "meshard/base/cat.h"
+#include "meshard/base/json_reader.h"
+#include "meshard/base/name_pattern.h"
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/io/new_file.h"
+#include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/runtime/shards.h"
+
+namespace meshard::io {
+namespace {
+
+constexpr std::string_view kIndexEnding = ".index.json";
+constexpr const char* kIndexOfFolder = "/model.safetensors.index.json";
+constexpr const char* kFileOfFolder = "/model.safetensors";
+
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+bool is_folder(const std::string& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+bool exists(const std::string& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0;
+}
+
+Error no_tensor(std::string_view name, std::string_view path, std::size_t count) {
+  return Error(ErrorCode::kNotFound,
+               cat("[io] no tensor \"", name, "\" in ", path, ", which has ", count));
+}
+
+// The files of an index by tensor name: `{"weight_map": {"w":
+// "model-00001-of-00002.safetensors"}}`.
+Result<std::map<std::string, std::string>> read_index(const std::string& path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file) return file.error();
+  Result<JsonValue> json = read_json(text_of(*file), path);
+  if (!json) return json.error();
+  auto bad = [&](std::string_view what) {
+    return Error(ErrorCode::kInvalidArgument, cat("[", path, "] ", what));
+  };
+  const JsonValue* map = json->find("weight_map");
+  if (!map || !map->is(JsonValue::Kind::kObject)) return bad("no index: it has no weight_map");
+  std::map<std::string, std::string> files;
+  for (const auto& [name, value] : map->members) {
+    // A file name alone, so that an index reads nothing but what is beside it.
+    if (!value.is(JsonValue::Kind::kString) || value.text.empty() || value.text == ".." ||
+        value.text.find('/') != std::string::npos || value.text.find('\0') != std::string::npos)
+      return bad(cat("tensor \"", name, "\" is in no file beside the index: \"", value.text, "\""));
+    files[name] = value.text;
+  }
+  return files;
+}
+
+// Writes one part of a tensor to its places.
+void write_part(const HostArray& part, const Box& box, const TensorType& type, std::byte* data) {
+  if (part.size() == 0) return;
+  plan_scatter(part.bytes(), data, type.shape, box, size_in_bytes(type.dtype)).run();
+}
+
+void write_tensor(const Tensor& tensor, std::byte* data, SourceLocation where) {
+  const TensorType& type = tensor.type();
+  std::vector<Shard> shards = local_shards(tensor, where);
+  if (shards.empty()) return write_part(tensor.to_host(where), whole_box(type.shape), type, data);
+  for (const Shard& shard : shards)
+    if (shard.replica_id() == 0) write_part(shard.data(where), shard.box(), type, data);
+}
+
+Result<void> save_or_throw(const std::string& path, const std::map<std::string, Tensor>& tensors,
+                           const std::map<std::string, std::string>& metadata,
+                           SourceLocation where) {
+  std::vector<SafetensorsEntry> entries;
+  std::vector<Tensor> values;
+  for (const auto& [name, tensor] : tensors) {
+    entries.push_back({name, tensor.type(where), 0, 0});
+    values.push_back(tensor);
+  }
+  Result<std::string> header = write_safetensors_header(entries, metadata);
+  if (!header) return header.error();
+  sync(values, where);
+  std::uint64_t bytes = header->size() + (entries.empty() ? 0 : entries.back().end);
+  Result<NewFile> file = NewFile::create(path, bytes);
+  if (!file) return file.error();
+  std::memcpy(file->data(), header->data(), header->size());
+  for (const SafetensorsEntry& entry : entries)
+    write_tensor(tensors.at(entry.name), file->data() + header->size() + entry.begin, where);
+  return file->commit();
+}
+
+}  // namespace
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
+  Result<MappedFile> mapped = MappedFile::open(path);
+  if (!mapped) return mapped.error();
+  Result<SafetensorsHeader> header = read_safetensors_header(text_of(*mapped), path);
+  if (!header) return header.error();
+  SafetensorsFile file(*std::move(mapped));
+  file.header_ = std::make_shared<const SafetensorsHeader>(*std::move(header));
+  std::map<std::string_view, std::size_t> by_name;
+  for (std::size_t i = 0; i < file.entries().size(); ++i) by_name[file.entries()[i].name] = i;
+  file.by_name_ =
+      std::make_shared<const std::map<std::string_view, std::size_t>>(std::move(by_name));
+  return file;
+}
+
+const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
+  auto found = by_name_->find(name);
+  return found == by_name_->end() ? nullptr : &entries()[found->second];
+}
+
+Result<HostArray> SafetensorsFile::array(std::string_view name) const {
+  const SafetensorsEntry* entry = find(name);
+  if (!entry) return no_tensor(name, path(), entries().size());
+  return file_.array(entry->type, header_->data_begin + entry->begin);
+}
+
+Result<Tensor> SafetensorsFile::tensor(std::string_view name, SourceLocation where) const {
+  Result<HostArray> found = array(name);
+  if (!found) return found.error().at(where);
+  return from_host(*std::move(found), where);
+}
+
+Result<Weights> Weights::open(const std::string& path) {
+  Weights weights;
+  if (is_folder(path))
+    return open(path + (exists(path + kIndexOfFolder) ? kIndexOfFolder : kFileOfFolder));
+  if (!path.ends_with(kIndexEnding)) {
+    Result<SafetensorsFile> file = SafetensorsFile::open(path);
+    if (!file) return file.error();
+    for (const SafetensorsEntry& entry : file->entries()) weights.files_.emplace(entry.name, *file);
+    return weights;
+  }
+  Result<std::map<std::string, std::string>> index = read_index(path);
+  if (!index) return index.error();
+  std::size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  std::map<std::string, SafetensorsFile> files;
+  for (const auto& [name, file_name] : *index) {
+    auto found = files.find(file_name);
+    if (found == files.end()) {
+      Result<SafetensorsFile> file = SafetensorsFile::open(folder + file_name);
+      if (!file) return file.error().with_note(cat("named by ", path));
+      found = files.emplace(file_name, *std::move(file)).first;
+    }
+    if (!found->second.find(name))
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[", path, "] tensor \"", name, "\" is not in ", file_name));
+    weights.files_.emplace(name, found->second);
+  }
+  return weights;
+}
+
+std::vector<std::string> Weights::names() const {
+  std::vector<std::string> out;
+  for (const auto& each : files_) out.push_back(each.first);
+  return out;
+}
+
+Result<TensorType> Weights::type(std::string_view name) const {
+  auto found = files_.find(name);
+  if (found == files_.end()) return no_tensor(name, "these weights", files_.size());
+  return found->second.find(name)->type;
+}
+
+Result<Tensor> Weights::tensor(std::string_view name, SourceLocation where) const {
+  auto found = files_.find(name);
+  if (found == files_.end()) return no_tensor(name, "these weights", files_.size()).at(where);
+  return found->second.tensor(name, where);
+}
+
+Result<std::map<std::string, Tensor>> Weights::load(const std::vector<NamedSharding>& shardings,
+                                                    SourceLocation where) const {
+  std::map<std::string, Tensor> out;
+  for (const auto& [name, file] : files_) {
+    Result<Tensor> loaded = file.tensor(name, where);
+    if (!loaded) return loaded.error();
+    Tensor tensor = *std::move(loaded);
+    for (const NamedSharding& sharding : shardings) {
+      if (!matches_name(sharding.names, name)) continue;
+      try {
+        tensor = mark_sharding(In(tensor, where), sharding.mesh, sharding.spec);
+      } catch (const Error& error) {
+        return error.with_note(cat("while placing \"", name, "\" of ", file.path()));
+      }
+      break;
+    }
+    out.emplace(name, std::move(tensor));
+  }
+  return out;
+}
+
+Result<std::map<std::string, Tensor>> load(const std::string& path,
+                                           const std::vector<NamedSharding>& shardings,
+                                           SourceLocation where) {
+  Result<Weights> weights = Weights::open(path);
+  if (!weights) return weights.error().at(where);
+  return weights->load(shardings, where);
+}
+
+Result<void> save(const std::string& path, const std::map<std::string, Tensor>& tensors,
+                  const std::map<std::string, std::string>& metadata, SourceLocation where) {
+  try {
+    return save_or_throw(path, tensors, metadata, where);
+  } catch (const Error& error) {
+    return error.at(where);
+  }
+}
+
+}  // namespace meshard::io

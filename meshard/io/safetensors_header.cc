@@ -1,0 +1,200 @@
+#include "meshard/io/safetensors_header.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <tuple>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/json_reader.h"
+#include "meshard/base/json_writer.h"
+
+namespace meshard::io {
+namespace {
+
+// A longer header is refused by the format's own reader, too.
+constexpr std::uint64_t kLongestHeader = 100'000'000;
+constexpr std::size_t kDataAlignment = 64;
+
+struct SafetensorsName {
+  std::string_view name;
+  DType dtype;
+};
+constexpr SafetensorsName kSafetensorsNames[] = {{"BOOL", DType::bool_},
+                                                 {"I8", DType::i8},
+                                                 {"I16", DType::i16},
+                                                 {"I32", DType::i32},
+                                                 {"I64", DType::i64},
+                                                 {"U8", DType::u8},
+                                                 {"U16", DType::u16},
+                                                 {"U32", DType::u32},
+                                                 {"U64", DType::u64},
+                                                 {"F16", DType::f16},
+                                                 {"BF16", DType::bf16},
+                                                 {"F32", DType::f32},
+                                                 {"F64", DType::f64},
+                                                 {"F8_E4M3", DType::f8e4m3fn},
+                                                 {"F8_E5M2", DType::f8e5m2},
+                                                 {"F8_E8M0", DType::f8e8m0fnu},
+                                                 {"F8_E4M3FNUZ", DType::f8e4m3fnuz},
+                                                 {"F8_E5M2FNUZ", DType::f8e5m2fnuz}};
+
+// Bytes of a dense array; none if they do not fit.
+std::optional<std::uint64_t> bytes_of(const Dimensions& shape, DType dtype) {
+  std::uint64_t bytes = size_in_bytes(dtype), others = 1;
+  for (std::int64_t size : shape) {
+    auto count = static_cast<std::uint64_t>(size);
+    if (__builtin_mul_overflow(bytes, count, &bytes)) return {};
+    // A size of 0 can hide others that do not fit.
+    if (count != 0 && (__builtin_mul_overflow(others, count, &others) || others >> 62 != 0))
+      return {};
+  }
+  if (bytes >> 62 != 0) return {};
+  return bytes;
+}
+
+class HeaderReader {
+ public:
+  explicit HeaderReader(std::string_view place) : place_(place) {}
+
+  Result<SafetensorsHeader> read(std::string_view file) {
+    std::uint64_t length = 0;
+    if (file.size() < 8) return bad("no safetensors file: it has ", file.size(), " bytes");
+    for (int i = 7; i >= 0; --i)
+      length = length << 8 | static_cast<unsigned char>(file[static_cast<std::size_t>(i)]);
+    if (length > kLongestHeader || length > file.size() - 8)
+      return bad("no safetensors file: a header of ", length, " bytes in a file of ", file.size());
+    std::string_view text = file.substr(8, length);
+    if (!text.starts_with('{')) return bad("no safetensors file: the header is no JSON object");
+    Result<JsonValue> json = read_json(text, place_);
+    if (!json) return json.error();
+    SafetensorsHeader header;
+    header.data_begin = 8 + length;
+    for (const auto& [name, value] : json->members) {
+      Result<void> done = name == "__metadata__" ? read_metadata(value, header.metadata)
+                                                 : read_entry(name, value, header.tensors);
+      if (!done) return done.error();
+    }
+    if (Result<void> tiled = check_places(header.tensors, file.size() - header.data_begin); !tiled)
+      return tiled.error();
+    return header;
+  }
+
+ private:
+  template <class... Parts>
+  Error bad(const Parts&... parts) const {
+    return Error(ErrorCode::kInvalidArgument, cat("[", place_, "] ", parts...));
+  }
+
+  Result<void> read_metadata(const JsonValue& value, std::map<std::string, std::string>& out) {
+    if (!value.is(JsonValue::Kind::kObject)) return bad("__metadata__ is no object");
+    for (const auto& [key, text] : value.members) {
+      if (!text.is(JsonValue::Kind::kString)) return bad("__metadata__ \"", key, "\" is no string");
+      out[key] = text.text;
+    }
+    return {};
+  }
+
+  Result<void> read_entry(const std::string& name, const JsonValue& value,
+                          std::vector<SafetensorsEntry>& out) {
+    const JsonValue *dtype = value.find("dtype"), *shape = value.find("shape"),
+                    *offsets = value.find("data_offsets");
+    if (!dtype || !shape || !offsets || value.members.size() != 3 ||
+        !dtype->is(JsonValue::Kind::kString) || !shape->is(JsonValue::Kind::kArray) ||
+        !offsets->is(JsonValue::Kind::kArray) || offsets->elements.size() != 2)
+      return bad("tensor \"", name, "\" is not given by dtype, shape and two data_offsets");
+    const auto* known =
+        std::find_if(std::begin(kSafetensorsNames), std::end(kSafetensorsNames),
+                     [&](const SafetensorsName& each) { return each.name == dtype->text; });
+    if (known == std::end(kSafetensorsNames))
+      return Error(ErrorCode::kUnimplemented,
+                   cat("[", place_, "] tensor \"", name, "\": meshard has no dtype ", dtype->text));
+    Dimensions sizes;
+    for (const JsonValue& size : shape->elements) {
+      std::optional<std::uint64_t> number = size.whole_number();
+      if (!number || *number >> 62 != 0) return bad("tensor \"", name, "\" has a size ", size.text);
+      sizes.push_back(static_cast<std::int64_t>(*number));
+    }
+    std::optional<std::uint64_t> begin = offsets->elements[0].whole_number(),
+                                 end = offsets->elements[1].whole_number(),
+                                 needed = bytes_of(sizes, known->dtype);
+    if (!begin || !end || *end < *begin || !needed || *end - *begin != *needed)
+      return bad("tensor \"", name, "\" of ", dtype->text, Shape(sizes), " does not fill bytes ",
+                 offsets->elements[0].text, " to ", offsets->elements[1].text);
+    out.push_back({name, {known->dtype, Shape(sizes)}, *begin, *end});
+    return {};
+  }
+
+  // Sorts the tensors by place. Empty ones come before what begins at their place.
+  Result<void> check_places(std::vector<SafetensorsEntry>& tensors, std::uint64_t bytes) {
+    std::sort(tensors.begin(), tensors.end(),
+              [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+                return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
+              });
+    std::uint64_t at = 0;
+    for (const SafetensorsEntry& tensor : tensors) {
+      if (tensor.begin != at)
+        return bad("tensor \"", tensor.name, "\" begins at byte ", tensor.begin, " of the data, ",
+                   tensor.begin < at ? "inside the one before it, which ends at "
+                                     : "behind a gap that begins at ",
+                   at);
+      at = tensor.end;
+    }
+    if (at != bytes)
+      return bad("the tensors have ", at, " bytes, and the file has ", bytes, " bytes of data");
+    return {};
+  }
+
+  std::string_view place_;
+};
+
+}  // namespace
+
+Result<SafetensorsHeader> read_safetensors_header(std::string_view file, std::string_view place) {
+  return HeaderReader(place).read(file);
+}
+
+Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tensors,
+                                             const std::map<std::string, std::string>& metadata) {
+  std::sort(tensors.begin(), tensors.end(),
+            [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+              std::size_t x = size_in_bytes(a.type.dtype), y = size_in_bytes(b.type.dtype);
+              return x != y ? x > y : a.name < b.name;
+            });
+  JsonWriter json;
+  json.begin_object();
+  if (!metadata.empty()) {
+    json.key("__metadata__").begin_object();
+    for (const auto& [key, value] : metadata) json.member(key, value);
+    json.end_object();
+  }
+  std::uint64_t at = 0;
+  std::map<std::string_view, bool> seen{{"__metadata__", true}};
+  for (SafetensorsEntry& tensor : tensors) {
+    const auto* known =
+        std::find_if(std::begin(kSafetensorsNames), std::end(kSafetensorsNames),
+                     [&](const SafetensorsName& each) { return each.dtype == tensor.type.dtype; });
+    if (known == std::end(kSafetensorsNames))
+      return Error(ErrorCode::kUnimplemented,
+                   cat("[safetensors] tensor \"", tensor.name, "\": the format has no name for ",
+                       tensor.type.dtype));
+    if (!seen.emplace(tensor.name, true).second)
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[safetensors] two tensors are called \"", tensor.name, "\""));
+    tensor.begin = at;
+    tensor.end = at += static_cast<std::uint64_t>(tensor.type.bytes());
+    json.key(tensor.name).begin_object().member("dtype", known->name).key("shape").begin_array();
+    for (std::int64_t size : tensor.type.shape) json.value(size);
+    json.end_array().key("data_offsets").begin_array().value(tensor.begin).value(tensor.end);
+    json.end_array().end_object();
+  }
+  json.end_object();
+  std::string text = std::move(json).text(), begin(8, '\0');
+  text.resize(text.size() + (kDataAlignment - (text.size() + 8) % kDataAlignment) % kDataAlignment,
+              ' ');
+  for (std::size_t i = 0; i < 8; ++i)
+    begin[i] = static_cast<char>(static_cast<std::uint64_t>(text.size()) >> (8 * i) & 0xFF);
+  return begin + text;
+}
+
+}  // namespace meshard::io

@@ -1,0 +1,113 @@
+#include "meshard/io/safetensors_header.h"
+
+#include <gtest/gtest.h>
+
+namespace meshard::io {
+namespace {
+
+// A file of this header and so many zero bytes.
+std::string file_of(const std::string& json, std::size_t bytes) {
+  std::string file(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) file[i] = static_cast<char>(json.size() >> (8 * i) & 0xFF);
+  return file + json + std::string(bytes, '\0');
+}
+
+std::string refusal(const std::string& json, std::size_t bytes) {
+  Result<SafetensorsHeader> header = read_safetensors_header(file_of(json, bytes), "w");
+  return header ? "accepted" : header.error().message();
+}
+
+TEST(SafetensorsHeader, ReadsPlacesAndMetadata) {
+  SafetensorsHeader header =
+      read_safetensors_header(file_of(R"({"b":{"dtype":"F32","shape":[2,1],"data_offsets":[2,10]},
+                      "__metadata__":{"k":"v"},
+                      "e":{"dtype":"I64","shape":[3,0],"data_offsets":[2,2]},
+                      "a":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}}   )",
+                                      10),
+                              "w")
+          .value();
+  ASSERT_EQ(header.tensors.size(), 3u);
+  EXPECT_EQ(header.tensors[0], (SafetensorsEntry{"a", {DType::bf16, {}}, 0, 2}));
+  EXPECT_EQ(header.tensors[1], (SafetensorsEntry{"e", {DType::i64, {3, 0}}, 2, 2}));
+  EXPECT_EQ(header.tensors[2], (SafetensorsEntry{"b", {DType::f32, {2, 1}}, 2, 10}));
+  EXPECT_EQ(header.metadata.at("k"), "v");
+}
+
+TEST(SafetensorsHeader, RefusesPlacesThatDoNotTileTheData) {
+  auto two = [](const char* first, const char* second, std::size_t bytes) {
+    return refusal(std::string(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)") + first +
+                       R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + second + "}}",
+                   bytes);
+  };
+  EXPECT_EQ(two("[0,4]", "[4,8]", 8), "accepted");
+  EXPECT_EQ(
+      two("[0,4]", "[3,7]", 8),
+      "[w] tensor \"b\" begins at byte 3 of the data, inside the one before it, which ends at 4");
+  EXPECT_EQ(two("[0,4]", "[5,9]", 9),
+            "[w] tensor \"b\" begins at byte 5 of the data, behind a gap that begins at 4");
+  EXPECT_EQ(two("[0,4]", "[4,8]", 9),
+            "[w] the tensors have 8 bytes, and the file has 9 bytes of data");
+  EXPECT_EQ(two("[0,4]", "[4,8]", 7),
+            "[w] the tensors have 8 bytes, and the file has 7 bytes of data");
+  EXPECT_NE(two("[0,4]", "[4,9]", 9), "accepted") << "one byte too many";
+  EXPECT_NE(two("[0,4]", "[8,4]", 8), "accepted") << "backwards";
+  EXPECT_NE(two("[0,4]", "[18446744073709551612,18446744073709551616]", 8), "accepted");
+  EXPECT_NE(two("[0,4]", "[0,4]", 4), "accepted") << "the same bytes";
+}
+
+TEST(SafetensorsHeader, RefusesEntriesItDoesNotKnow) {
+  auto one = [](const std::string& entry) { return refusal("{\"a\":" + entry + "}", 0); };
+  EXPECT_EQ(one(R"({"dtype":"F32","shape":[0],"data_offsets":[0,0]})"), "accepted");
+  for (
+      const char* entry :
+      {R"({"dtype":"F31","shape":[0],"data_offsets":[0,0]})", R"({"dtype":"F32","shape":[0]})",
+       R"({"dtype":"F32","shape":0,"data_offsets":[0,0]})",
+       R"({"dtype":3,"shape":[0],"data_offsets":[0,0]})",
+       R"({"dtype":"F32","shape":[0],"data_offsets":[0]})",
+       R"({"dtype":"F32","shape":[0],"data_offsets":[0,0],"x":1})",
+       R"({"dtype":"F32","shape":[-1],"data_offsets":[0,0]})",
+       R"({"dtype":"F32","shape":[0.0],"data_offsets":[0,0]})",
+       R"({"dtype":"F32","shape":[0,9223372036854775807],"data_offsets":[0,0]})",
+       R"({"dtype":"F32","shape":[0,4611686018427387903,4611686018427387903],"data_offsets":[0,0]})",
+       "[]", "null"})
+    EXPECT_NE(one(entry), "accepted") << entry;
+  EXPECT_NE(refusal(R"({"__metadata__":{"a":1}})", 0), "accepted");
+  EXPECT_NE(
+      refusal(
+          R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})",
+          0),
+      "accepted");
+}
+
+TEST(SafetensorsHeader, RefusesWhatIsNoSuchFile) {
+  for (const std::string& file :
+       {std::string(), std::string("1234567"), std::string(8, '\xFF'), std::string(8, '\0'),
+        file_of("[]", 0), file_of(" {}", 0), file_of("{", 0), file_of("{}", 1)})
+    EXPECT_FALSE(read_safetensors_header(file, "w").ok());
+  EXPECT_TRUE(read_safetensors_header(file_of("{}", 0), "w").ok());
+}
+
+TEST(SafetensorsHeader, WritesWhatItReads) {
+  std::vector<SafetensorsEntry> entries{{"z", {DType::f32, {2, 3}}, 0, 0},
+                                        {"odd \"\n\\", {DType::u8, {5}}, 0, 0},
+                                        {"a", {DType::f8e4m3fn, {3}}, 0, 0},
+                                        {"d", {DType::f64, {}}, 0, 0}};
+  std::string text = write_safetensors_header(entries, {{"format", "x"}}).value();
+  EXPECT_EQ(text.size() % 64, 0u);
+  EXPECT_EQ(entries[0].name, "d") << "wide elements first";
+  SafetensorsHeader header = read_safetensors_header(text + std::string(40, '\0'), "w").value();
+  EXPECT_EQ(header.tensors, entries);
+  EXPECT_EQ(header.data_begin, text.size());
+  EXPECT_EQ(header.metadata.at("format"), "x");
+}
+
+TEST(SafetensorsHeader, DoesNotWriteWhatCannotBeRead) {
+  std::vector<SafetensorsEntry> twice{{"a", {}, 0, 0}, {"a", {}, 0, 0}},
+      reserved{{"__metadata__", {}, 0, 0}}, unnamed{{"a", {DType::f8e3m4, {1}}, 0, 0}};
+  EXPECT_EQ(write_safetensors_header(twice, {}).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(write_safetensors_header(reserved, {}).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(write_safetensors_header(unnamed, {}).error().code(), ErrorCode::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace meshard::io
