@@ -1,5 +1,6 @@
 // All of meshard's public face.
 #pragma once
+#include "meshard/autodiff/checkpoint.h"
 #include "meshard/autodiff/custom_vjp.h"
 #include "meshard/autodiff/grad.h"
 #include "meshard/autodiff/jacobian.h"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "meshard/autodiff/differentiate_body.h"
 #include "meshard/autodiff/manual_cotangent.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
@@ -134,7 +135,8 @@ class Backward {
             .operands = operands,
             .results = results,
             .cotangents = std::span<const Tensor>(cotangents.data(), cotangents.size()),
-            .needed = std::span<const bool>(needed.data(), needed.size())},
+            .needed = std::span<const bool>(needed.data(), needed.size()),
+            .bodies = &body_differentiator()},
            gradients);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!needed[i] || !gradients[i].defined()) continue;

@@ -17,6 +17,8 @@
 
 namespace meshard {
 
+class Body;
+
 /// Specialise for an enum used as an attribute: `static constexpr std::array kNames{std::pair{E::a,
 /// "a"}}`.
 template <class E>
@@ -53,6 +55,7 @@ void print(std::string& out, const Shape& value);
 void print(std::string& out, const HostArray& value);
 void print(std::string& out, const Sharding& value);
 void print(std::string& out, const AxisList& value);
+void print(std::string& out, const std::vector<Body>& value);  // body.cc
 void print_list(std::string& out, const std::int64_t* values, std::size_t count);
 template <IntegerList T>
 requires(!std::same_as<T, Shape>) void print(std::string& out, const T& list) {
@@ -78,6 +81,7 @@ void append_key(std::string& out, const TensorType& value);
 void append_key(std::string& out, const HostArray& value);
 void append_key(std::string& out, const Sharding& value);
 void append_key(std::string& out, const AxisList& value);
+void append_key(std::string& out, const std::vector<Body>& value);  // body.cc
 template <class T>
 requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void append_key(std::string& out,
                                                                        const T& value) {

@@ -5,12 +5,15 @@
 #include <string>
 #include <string_view>
 #include <typeinfo>
+#include <vector>
 
 #include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/graph/attribute_text.h"
 
 namespace meshard {
+
+class Body;
 
 /// The attributes of one node. Immutable.
 class Attributes {
@@ -23,9 +26,17 @@ class Attributes {
   virtual void print(std::string& out) const = 0;
   /// Appends bytes that are equal exactly when the attributes are.
   virtual void append_key(std::string& out) const = 0;
+  /// A copy, for a node that does the same elsewhere.
+  virtual std::unique_ptr<const Attributes> clone() const = 0;
+  /// The programs that the node runs (body.h); nullptr: none.
+  virtual const std::vector<Body>* bodies() const { return nullptr; }
+  /// The fingerprint of the attributes of another node, of the same op on the same operands, whose
+  /// results are the first of this one's (superseded.h); empty: none.
+  virtual std::string_view extends() const { return {}; }
 };
 
-/// Attributes of struct type T.
+/// Attributes of struct type T. A field `bodies` holds the programs that the node runs,
+/// a field `extends` what extends() says.
 template <HasFields T>
 class AttributesOf final : public Attributes {
  public:
@@ -45,6 +56,21 @@ class AttributesOf final : public Attributes {
       out.push_back('=');
       attribute_text::print(out, field);
     });
+  }
+  std::unique_ptr<const Attributes> clone() const override {
+    return std::make_unique<const AttributesOf>(value_);
+  }
+  const std::vector<Body>* bodies() const override {
+    if constexpr (requires(const T& value) { value.bodies; })
+      return &value_.bodies;
+    else
+      return nullptr;
+  }
+  std::string_view extends() const override {
+    if constexpr (requires(const T& value) { value.extends; })
+      return value_.extends;
+    else
+      return {};
   }
   void append_key(std::string& out) const override {
     visit_fields(value_, [&](std::string_view, const auto& field) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <utility>
 
+#include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 
 namespace meshard {
@@ -52,6 +54,10 @@ void append_leaf_key(std::string& out, const Value& leaf) {
     attribute_text::append_key(out, *sharding);
   else
     out.push_back('-');
+  // Of a body's parameter.
+  if (const ManualAxes* manual = manual_axes(leaf))
+    attribute_text::append_key(
+        out, cat(*manual, " varying", manual->varying.to_string(manual->mesh)));
 }
 
 }  // namespace
@@ -151,9 +157,33 @@ SourceLocation Graph::source(std::uint32_t number) const {
   return n < state_->nodes.size() ? state_->nodes[n]->where() : SourceLocation{};
 }
 
+const Node* Graph::find(std::string_view path) const {
+  std::uint32_t at = 0;
+  auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), at);
+  if (error != std::errc() || at < num_leaves() || at - num_leaves() >= nodes().size())
+    return nullptr;
+  const Node* node = nodes()[at - num_leaves()];
+  path.remove_prefix(static_cast<std::size_t>(end - path.data()));
+  if (path.empty()) return node;
+  if (path.front() != '.') return nullptr;
+  path.remove_prefix(1);
+  std::size_t body = 0;
+  auto [after, failed] = std::from_chars(path.data(), path.data() + path.size(), body);
+  std::span<const Body> bodies = bodies_of(*node);
+  if (failed != std::errc() || body >= bodies.size()) return nullptr;
+  path.remove_prefix(static_cast<std::size_t>(after - path.data()));
+  if (path.empty() || path.front() != '.') return nullptr;
+  return bodies[body].graph().find(path.substr(1));
+}
+
 Fingerprint Graph::fingerprint() const {
   std::string key;
-  key.reserve(32 * state_->nodes.size() + 256);
+  append_key(key);
+  return meshard::fingerprint(key);
+}
+
+void Graph::append_key(std::string& key) const {
+  key.reserve(key.size() + 32 * state_->nodes.size() + 256);
   append_number(key, state_->parameters.size());
   for (const Value& leaf : state_->parameters) append_leaf_key(key, leaf);
   append_number(key, state_->captured.size());
@@ -170,7 +200,6 @@ Fingerprint Graph::fingerprint() const {
   }
   append_number(key, state_->results.size());
   for (const Value& result : state_->results) append_value(result);
-  return meshard::fingerprint(key);
 }
 
 }  // namespace meshard

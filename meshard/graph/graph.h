@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "meshard/base/fingerprint.h"
@@ -44,10 +46,15 @@ class Graph {
   }
   /// The source line of the node with this number. Unknown for numbers out of range.
   SourceLocation source(std::uint32_t number) const;
+  /// The node that `path` names as a compiled module does: `7`, or `7.0.3` for number 3 of the
+  /// first program inside of node 7. nullptr: none, or a leaf.
+  const Node* find(std::string_view path) const;
 
   /// Equal for programs that compute the same from the same types and shardings; source lines do
   /// not count.
   Fingerprint fingerprint() const;
+  /// Appends the bytes that the fingerprint is made of: equal exactly for such programs.
+  void append_key(std::string& out) const;
 
  private:
   class Numbers;

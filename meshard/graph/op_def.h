@@ -17,6 +17,7 @@
 namespace meshard {
 
 struct Annotations;
+class BodyDifferentiator;  // body_vjp.h
 struct OpEmission;  // ops/emission.h: graph/ knows no StableHLO
 
 /// What an op's functions see of one call: attributes, operand types, and, after inference, result
@@ -62,6 +63,8 @@ struct VjpCall {
   std::span<const Tensor> cotangents;
   /// Which operands' cotangents are wanted.
   std::span<const bool> needed;
+  /// Of an op with control flow: differentiates its bodies.
+  const BodyDifferentiator* bodies = nullptr;
 
   template <class T>
   const T& as() const {

@@ -1,9 +1,10 @@
 #include "meshard/graph/parse.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
-#include "meshard/graph/annotation.h"
+#include "meshard/graph/annotate.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
@@ -49,10 +50,7 @@ class Parser {
   Result<Graph> parse(std::string_view text) {
     bool returned = false;
     while (!text.empty()) {
-      std::size_t end = text.find('\n');
-      std::string_view line = text.substr(0, end);
-      text = end == text.npos ? std::string_view() : text.substr(end + 1);
-      ++line_;
+      std::string_view line = take_line(text);
       if (std::size_t comment = line.find("  // "); comment != line.npos)
         line = line.substr(0, comment);
       if (line.empty()) continue;
@@ -75,6 +73,25 @@ class Parser {
   }
 
  private:
+  // The next line, and further ones while a bracket is open: a node with programs inside. Not of
+  // the header, which opens the program.
+  std::string_view take_line(std::string_view& text) {
+    int depth = 0;
+    bool quoted = false;
+    std::size_t end = 0;
+    for (; end < text.size(); ++end) {
+      char c = text[end];
+      if (c == '\n' && (depth <= 0 || line_ == 0)) break;
+      if (c == '"' && text[end - (end > 0)] != '\\') quoted = !quoted;
+      if (quoted) continue;
+      depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    }
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), end + 1));
+    ++line_;
+    return line;
+  }
+
   Result<void> header(std::string_view line) {
     if (!take(line, "graph")) return syntax(line_, "expected 'graph('");
     MESHARD_RETURN_IF_ERROR(leaves(line));
@@ -91,6 +108,8 @@ class Parser {
       if (colon == leaf.npos) return syntax(line_, "expected '%0: type'");
       std::string_view name = leaf.substr(0, colon);
       std::string_view type_text = leaf.substr(colon + 2);
+      std::optional<ManualAxes> manual;
+      MESHARD_RETURN_IF_ERROR(take_manual(type_text, manual));
       std::optional<Sharding> sharding;
       if (std::size_t at = type_text.find(" @ "); at != type_text.npos) {
         MESHARD_ASSIGN_OR_RETURN(sharding, Sharding::parse(type_text.substr(at + 3)));
@@ -98,9 +117,25 @@ class Parser {
       }
       MESHARD_ASSIGN_OR_RETURN(TensorType type, TensorType::parse(type_text));
       Tensor parameter = make_parameter(std::move(type), std::move(sharding), {});
+      if (manual) parameter.value().node()->annotate(annotations_of(std::move(*manual)));
       parameters_.push_back(parameter.value());
       values_[std::string(name)] = parameter.value();
     }
+    return {};
+  }
+
+  // f32[4] manual{"x"} varying{"x"} of mesh<x=2, y=4>
+  Result<void> take_manual(std::string_view& text, std::optional<ManualAxes>& manual) {
+    std::size_t at = text.find(" manual{"), varying = text.find(" varying{"), of = text.find(" of ");
+    if (at == text.npos) return {};
+    if (varying == text.npos || of == text.npos || varying < at || of < varying)
+      return syntax(line_, "expected 'manual{...} varying{...} of mesh<...>'");
+    AxisList axes, some;
+    MESHARD_RETURN_IF_ERROR(attribute_text::parse(text.substr(at + 7, varying - at - 7), axes));
+    MESHARD_RETURN_IF_ERROR(attribute_text::parse(text.substr(varying + 8, of - varying - 8), some));
+    MESHARD_ASSIGN_OR_RETURN(Mesh mesh, Mesh::parse(text.substr(of + 4)));
+    manual = ManualAxes{mesh, AxisSet(mesh, axes), AxisSet(mesh, some)};
+    text = text.substr(0, at);
     return {};
   }
 

@@ -46,6 +46,9 @@ class Printer {
       name(values[i]);
       append(out_, cat(": ", values[i].type()));
       if (const Sharding* sharding = leaf_sharding(values[i])) append(out_, cat(" @ ", *sharding));
+      if (const ManualAxes* manual = manual_axes(values[i]))
+        append(out_, cat(" manual", manual->axes.to_string(manual->mesh), " varying",
+                         manual->varying.to_string(manual->mesh), " of ", manual->mesh));
     }
     out_ += ")";
   }

@@ -18,7 +18,8 @@ struct PrintOptions {
 /// }
 /// ```
 ///
-/// What a result carries besides its type stands behind it: `f32[4] manual{"x"} varying{"x"}`.
+/// What a result carries besides its type stands behind it: `f32[4] manual{"x"} varying{"x"}`. The
+/// programs of a node with control flow are printed inside its attributes.
 std::string to_string(const Graph& graph, PrintOptions options = {});
 
 }  // namespace meshard

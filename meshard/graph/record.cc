@@ -3,16 +3,25 @@
 #include <atomic>
 
 #include "meshard/graph/annotate.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
 
 namespace meshard {
 namespace {
-std::atomic<std::uint64_t> next_trace{1};
+std::atomic<std::uint64_t> next_trace_number{1};
 
 // True if one of them carries more than a type.
 template <class Operands>
 bool add_operands(Node* node, const Operands& operands) {
   bool annotated = false;
+  if (BodyScope* body = recorder().body) [[unlikely]] {
+    for (const Tensor* operand : operands) {
+      Value inner = body->inside(operand->value());
+      annotated |= inner->annotations() != nullptr;
+      node->add_operand(inner);
+    }
+    return annotated;
+  }
   for (const Tensor* operand : operands) {
     annotated |= operand->value()->annotations() != nullptr;
     node->add_operand(operand->value());
@@ -22,8 +31,9 @@ bool add_operands(Node* node, const Operands& operands) {
 
 }  // namespace
 
-TraceScope::TraceScope()
-    : before_(recorder()), trace_(next_trace.fetch_add(1, std::memory_order_relaxed)) {
+std::uint64_t next_trace() { return next_trace_number.fetch_add(1, std::memory_order_relaxed); }
+
+TraceScope::TraceScope() : before_(recorder()), trace_(next_trace()) {
   recorder() = Recorder{.trace = trace_};
 }
 

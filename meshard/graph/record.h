@@ -13,6 +13,7 @@ namespace meshard {
 
 struct ManualAxes;
 struct OpDef;
+class BodyScope;
 
 /// What the ops of this thread record into.
 struct Recorder {
@@ -24,6 +25,8 @@ struct Recorder {
   const SourceLocation* outer = nullptr;
   /// The manual axes of the function that is being recorded; nullptr outside.
   const ManualAxes* manual = nullptr;
+  /// The body that is being recorded (body.h); nullptr outside of one.
+  BodyScope* body = nullptr;
 };
 
 namespace internal {
@@ -87,6 +90,9 @@ class ManualScope {
  private:
   const ManualAxes* before_;
 };
+
+/// A number for a trace that no other has.
+std::uint64_t next_trace();
 
 /// While alive, this thread records into a new trace.
 class TraceScope {

@@ -1,6 +1,7 @@
 #include "meshard/graph/verify.h"
 
 #include "meshard/graph/annotate.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
 
 namespace meshard {
@@ -42,6 +43,9 @@ Result<void> verify(const Graph& graph) {
     const Annotations nothing, &recorded = node->annotations() ? *node->annotations() : nothing;
     if (!(recorded == (annotations ? *annotations : nothing)))
       return contradiction(graph, *node, "its annotations are not those of its operands");
+    for (const Body& body : bodies_of(*node))
+      if (Result<void> inside = verify(body.graph()); !inside.ok())
+        return inside.error().with_note(cat("in a body of %", graph.number(node)));
   }
   return {};
 }

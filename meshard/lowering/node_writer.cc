@@ -1,13 +1,12 @@
 // Tested in meshard/lowering/lower_test.cc.
 #include "meshard/lowering/node_writer.h"
 
-#include <charconv>
-
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/graph/superseded.h"
 #include "meshard/lowering/scattered_updates.h"
-#include "meshard/ops/emission.h"
 
 namespace meshard {
 namespace {
@@ -23,13 +22,51 @@ struct Pin {
 
 }  // namespace
 
+// The bodies of one node.
+class NodeWriter::Bodies final : public BodyWriter {
+ public:
+  Bodies(const NodeWriter& around, const Node& node, std::string location)
+      : around_(around), node_(node), location_(std::move(location)) {}
+
+  std::vector<SsaValue> write(std::size_t which, std::span<const SsaValue> arguments) override {
+    const Graph& graph = bodies_of(node_)[which].graph();
+    bool local = around_.in_region_ || (node_.annotations() && node_.annotations()->manual);
+    NodeWriter inner(graph, around_, cat(location_, ".", which, "."), local);
+    for (std::uint32_t i = 0; i < arguments.size(); ++i) inner.name_leaf(i, arguments[i]);
+    inner.write_nodes();
+    std::vector<SsaValue> results;
+    for (const Value& result : graph.results()) results.push_back(inner.value_of(result));
+    return results;
+  }
+
+ private:
+  const NodeWriter& around_;
+  const Node& node_;
+  std::string location_;
+};
+
 NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
                        stablehlo::ModuleWriter& writer)
     : graph_(graph),
       meshes_(meshes),
       writer_(writer),
+      own_counters_{0, std::int64_t{graph.num_leaves()} + std::ssize(graph.nodes()) + 1},
+      counters_(own_counters_),
       leaves_(graph.num_leaves()),
-      first_result_(graph.nodes().size()) {}
+      first_result_(graph.nodes().size()),
+      superseded_(superseded_nodes(graph)) {}
+
+NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix,
+                       bool in_region)
+    : graph_(graph),
+      meshes_(around.meshes_),
+      writer_(around.writer_),
+      prefix_(std::move(prefix)),
+      in_region_(in_region),
+      counters_(around.counters_),
+      leaves_(graph.num_leaves()),
+      first_result_(graph.nodes().size()),
+      superseded_(superseded_nodes(graph)) {}
 
 void NodeWriter::write_nodes() {
   // On one device a region has nothing to say.
@@ -41,6 +78,10 @@ void NodeWriter::write_nodes() {
                       ": what each of several devices does has no form without shardings");
       write(*node);
     }
+    return;
+  }
+  if (in_region_) {
+    for (const Node* node : graph_.nodes()) write(*node);
     return;
   }
   ProgramOrder order(graph_);
@@ -59,7 +100,17 @@ NodeWriter::SsaValue NodeWriter::value_of(const Value& value) const {
 }
 
 void NodeWriter::write(const Node& node) {
+  if (auto better = superseded_.find(&node); better != superseded_.end()) {
+    // It stands here: what it takes is what this one takes.
+    const Node& more = *better->second;
+    write(more);
+    first_result_[graph_.number(&node) - leaves_.size()] = value_of(Value(const_cast<Node*>(&more)));
+    return;
+  }
   const OpDef& op = node.op();
+  if (node.attributes() && !node.attributes()->extends().empty() &&
+      !written_.emplace(&node, true).second)
+    return;
   if (!op.emit)
     throw Error(ErrorCode::kUnimplemented, cat("[", op.name, "] cannot be written as StableHLO"),
                 node.where());
@@ -75,19 +126,18 @@ void NodeWriter::write(const Node& node) {
     operands.push_back(Typed(scattered(node, i, value_of(operand)), operand.type()));
   }
   std::uint32_t number = graph_.number(&node);
-  first_result_[number - leaves_.size()] = SsaValue::result(next_result_);
+  first_result_[number - leaves_.size()] = SsaValue::result(counters_.next_result);
   std::vector<Pin> pins;
   for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
     call.results.push_back(&node.type(i));
-    SsaValue result = SsaValue::result(next_result_++);
+    SsaValue result = SsaValue::result(counters_.next_result++);
     if (std::string text = pin_text(node, i); !text.empty()) {
       pins.push_back({result, writer_.temporary(), node.type(i), std::move(text)});
       result = pins.back().computed;
     }
     results.push_back(Typed(result, node.type(i)));
   }
-  char location[16] = "n";
-  auto end = std::to_chars(location + 1, location + sizeof location, number).ptr;
+  const std::string location = location_of(number);
   bool mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
   std::string sharding;
   if (mark) sharding = meshes_.sharding_text(*node.attributes_as<ShardingMark>().sharding);
@@ -102,13 +152,16 @@ void NodeWriter::write(const Node& node) {
   OpEmission emission{.writer = writer_,
                       .operands = std::span<const Typed>(operands.data(), operands.size()),
                       .results = std::span<const Typed>(results.data(), results.size()),
-                      .location = std::string_view(location, end),
+                      .location = location,
                       .sharding = sharding};
   if (node.annotations() && node.annotations()->manual) {
     emission.mesh = &node.annotations()->manual->mesh;
     emission.numbering = &*meshes_.numbering();
-    emission.channel = std::int64_t{number} + 1;
+    emission.channel =
+        &counters_ == &own_counters_ ? std::int64_t{number} + 1 : ++counters_.next_channel;
   }
+  std::optional<Bodies> bodies;
+  if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
   op.emit(call, emission);
   for (const Pin& pin : pins)
     writer_.sharding_constraint(pin.result, pin.computed, pin.type, pin.sharding,
@@ -133,12 +186,12 @@ std::string NodeWriter::pin_text(const Node& node, std::uint32_t result) const {
 }
 
 NodeWriter::SsaValue NodeWriter::cut(SsaValue padded, const TensorType& from, const TensorType& to,
-                                     std::uint32_t location) {
+                                     std::uint32_t number) {
   if (from == to) return padded;
   SsaValue whole = writer_.temporary();
   Dimensions zeros(static_cast<std::size_t>(to.rank()), 0);
   Dimensions ones(static_cast<std::size_t>(to.rank()), 1);
-  writer_.op("stablehlo.slice", {{whole, to}}, {{padded, from}}, cat("n", location))
+  writer_.op("stablehlo.slice", {{whole, to}}, {{padded, from}}, location_of(number))
       .i64_array("start_indices", zeros)
       .i64_array("limit_indices", to.shape)
       .i64_array("strides", ones)
@@ -147,7 +200,7 @@ NodeWriter::SsaValue NodeWriter::cut(SsaValue padded, const TensorType& from, co
 }
 
 NodeWriter::SsaValue NodeWriter::pad(SsaValue value, const TensorType& from, const TensorType& to,
-                                     std::uint32_t location) {
+                                     std::uint32_t number) {
   if (from == to) return value;
   SsaValue padded = writer_.temporary();
   SsaValue zero = writer_.scalar(from.dtype, 0);
@@ -155,7 +208,7 @@ NodeWriter::SsaValue NodeWriter::pad(SsaValue value, const TensorType& from, con
   Dimensions none_low(static_cast<std::size_t>(from.rank()), 0);
   Dimensions high;
   for (int d = 0; d < from.rank(); ++d) high.push_back(to.shape[d] - from.shape[d]);
-  writer_.op("stablehlo.pad", {{padded, to}}, {{value, from}, {zero, scalar}}, cat("n", location))
+  writer_.op("stablehlo.pad", {{padded, to}}, {{value, from}, {zero, scalar}}, location_of(number))
       .i64_array("edge_padding_low", none_low)
       .i64_array("edge_padding_high", high)
       .i64_array("interior_padding", none_low)

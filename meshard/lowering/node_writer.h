@@ -4,17 +4,21 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "meshard/graph/graph.h"
 #include "meshard/lowering/manual_regions.h"
 #include "meshard/lowering/program_mesh.h"
+#include "meshard/ops/emission.h"
 #include "meshard/stablehlo/module_writer.h"
 
 namespace meshard {
 
-/// Knows what each value of a graph is called in the module's text. Refers to its arguments.
+/// Knows what each value of a graph is called in the module's text. Refers to its arguments. The
+/// programs inside of nodes are written by writers of their own.
 class NodeWriter {
  public:
   using SsaValue = stablehlo::Value;
@@ -32,11 +36,19 @@ class NodeWriter {
   /// Writes the slice that cuts the padding off, or the zeros that make it; gives back the value if
   /// there is none.
   SsaValue cut(SsaValue padded, const TensorType& from, const TensorType& to,
-               std::uint32_t location);
-  SsaValue pad(SsaValue value, const TensorType& from, const TensorType& to,
-               std::uint32_t location);
+               std::uint32_t number);
+  SsaValue pad(SsaValue value, const TensorType& from, const TensorType& to, std::uint32_t number);
 
  private:
+  // What the writers of one module count on.
+  struct Counters {
+    std::int32_t next_result = 0;
+    std::int64_t next_channel = 0;  // of collectives in bodies
+  };
+  class Bodies;
+  // Of a body: the numbers go on, and its nodes are called `n7.0.3`.
+  NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix, bool in_region);
+
   void write(const Node& node);
   void write(const ManualRegion& region);
   // An operand as a scatter can bear it: `value`, or that with a constraint.
@@ -47,12 +59,19 @@ class NodeWriter {
   std::string shardings_text(const ManualRegion& region,
                              const std::vector<RegionCrossing>& crossings) const;
 
+  std::string location_of(std::uint32_t number) const { return prefix_ + std::to_string(number); }
+
   const Graph& graph_;
   const ProgramMeshes& meshes_;
   stablehlo::ModuleWriter& writer_;
+  std::string prefix_ = "n";
+  bool in_region_ = false;  // of a body: inside the manual region of its node
+  Counters own_counters_;
+  Counters& counters_;
   std::vector<SsaValue> leaves_;
   std::vector<SsaValue> first_result_;  // by node, without leaves
-  std::int32_t next_result_ = 0;
+  std::unordered_map<const Node*, const Node*> superseded_;
+  std::unordered_map<const Node*, bool> written_;  // of those that supersede others
   // Inside a region: what came in. Between regions: local values on their way from one to another.
   std::map<std::pair<const Node*, std::uint32_t>, SsaValue> entered_, carried_;
 };

@@ -1,6 +1,7 @@
 #include "meshard/lowering/program_mesh.h"
 
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/mesh/shardy_text.h"
@@ -16,7 +17,9 @@ std::string described(const Mesh& mesh, SourceLocation where) {
 
 }  // namespace
 
-ProgramMeshes::ProgramMeshes(const Graph& graph) {
+ProgramMeshes::ProgramMeshes(const Graph& graph) { collect(graph); }
+
+void ProgramMeshes::collect(const Graph& graph) {
   for (const Value& leaf : graph.parameters())
     if (const Sharding* sharding = leaf_sharding(leaf)) add(sharding->mesh(), leaf->where());
   for (const Value& leaf : graph.captured())
@@ -26,6 +29,7 @@ ProgramMeshes::ProgramMeshes(const Graph& graph) {
       add(node->attributes_as<ShardingMark>().sharding->mesh(), node->where());
     if (node->annotations() && node->annotations()->manual)
       add(node->annotations()->manual->mesh, node->where());
+    for (const Body& body : bodies_of(*node)) collect(body.graph());
   }
 }
 

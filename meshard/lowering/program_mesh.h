@@ -17,7 +17,8 @@ class ProgramMeshes {
  public:
   /// No mesh: the program is for one device.
   ProgramMeshes() = default;
-  /// Collects the meshes of all leaves, marks and manual axes of a graph.
+  /// Collects the meshes of all leaves, marks and manual axes of a graph and of the programs inside
+  /// of its nodes.
   /// @error invalid argument if two meshes have different devices, naming both and where they came
   /// from.
   explicit ProgramMeshes(const Graph& graph);
@@ -33,6 +34,7 @@ class ProgramMeshes {
 
  private:
   void add(const Mesh& mesh, SourceLocation where);
+  void collect(const Graph& graph);
   struct Named {
     Mesh mesh;
     std::string name;

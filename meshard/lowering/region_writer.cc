@@ -111,7 +111,7 @@ void NodeWriter::write(const ManualRegion& region) {
     SsaValue whole = cut(made[i], made_types[i], output.full.type(), number);
     if (std::string text = pin_text(*output.full.node(), 0); !text.empty()) {
       SsaValue computed = std::exchange(whole, writer_.temporary());
-      writer_.sharding_constraint(whole, computed, output.full.type(), text, cat("n", number));
+      writer_.sharding_constraint(whole, computed, output.full.type(), text, location_of(number));
     }
     first_result_[number - leaves_.size()] = whole;
   }

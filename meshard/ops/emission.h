@@ -9,6 +9,17 @@
 
 namespace meshard {
 
+/// Writes the programs inside of one node.
+class BodyWriter {
+ public:
+  virtual ~BodyWriter() = default;
+  /// Writes the ops of body number `which` here, with `arguments` for its parameters; what its
+  /// results are called.
+  /// @pre in the text as it stands the arguments are known
+  virtual std::vector<stablehlo::Value> write(std::size_t which,
+                                              std::span<const stablehlo::Value> arguments) = 0;
+};
+
 /// One call being written. lowering/ makes it and passes it to OpDef::emit.
 struct OpEmission {
   using Typed = stablehlo::Typed;
@@ -26,6 +37,8 @@ struct OpEmission {
   const Mesh* numbering = nullptr;
   /// Of a collective: its own number, from 1.
   std::int64_t channel = 0;
+  /// Of an op with control flow: writes its bodies.
+  BodyWriter* bodies = nullptr;
 
   /// `%2 = stablehlo.add %0, %1 : type`, for ops of which all operands and the result have one
   /// type.

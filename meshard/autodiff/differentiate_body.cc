@@ -1,0 +1,238 @@
+#include "meshard/autodiff/differentiate_body.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "meshard/autodiff/backward.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/ops/checkpoint_name.h"
+
+namespace meshard {
+namespace {
+
+using Keep = ResidualPolicy::Keep;
+
+// Ops whose result costs no more than to move it.
+bool is_cheap(const Node& node) {
+  constexpr std::string_view kNames[] = {"astype",       "broadcast_in_dim",    "constant",
+                                         "iota",         "permute_dims",        "reshape",
+                                         "stop_gradient", "sharding_constraint", "custom_vjp",
+                                         "vary",         "checkpoint_name"};
+  return std::find(std::begin(kNames), std::end(kNames), node.op().name) != std::end(kNames);
+}
+
+bool is_product(const Node& node) {
+  return node.op().name == "dot_general" || node.op().name == "convolution";
+}
+
+// A value of the joint program, in the order of recording.
+struct ValueOrder {
+  bool operator()(const Value& a, const Value& b) const {
+    return a->id() != b->id() ? a->id() < b->id() : a.index() < b.index();
+  }
+};
+using ValueSet = std::set<Value, ValueOrder>;
+
+// A body and its derivative in one trace, and where to cut.
+class Joint {
+ public:
+  Joint(const Body& body, const std::vector<bool>& has_cotangent, const std::vector<bool>& wanted,
+        std::span<const OnTheWayBack> back, const ResidualPolicy& policy,
+        const std::optional<ManualAxes>& place, SourceLocation where)
+      : scope_(place), policy_(policy) {
+    for (const Value& parameter : body.graph().parameters()) {
+      Tensor like(parameter);
+      parameters_.push_back(scope_.parameter(body_input(like)));
+      at_hand_[parameters_.back().value().node()] = back[parameters_.size() - 1];
+    }
+    results_ = inlined(body, parameters_);
+    record_way_back(has_cotangent, wanted, where);
+    border_ = needed_of_way_back();
+    choose();
+  }
+
+  BodyVjp cut(const std::optional<ManualAxes>& place, SourceLocation where) {
+    BodyVjp vjp;
+    vjp.forward = way_forward(vjp);
+    std::vector<BodyInput> inputs;
+    for (const Tensor& cotangent : cotangents_) inputs.push_back(body_input(cotangent));
+    for (const Value& residual : residuals_) inputs.push_back(body_input(Tensor(residual)));
+    std::uint64_t trace = scope_.trace();
+    TracedBody back = trace_body(
+        inputs,
+        [&](std::span<const Tensor> given) {
+          Replay replay(trace);
+          std::size_t next = 0;
+          for (const Tensor& cotangent : cotangents_) replay.set(cotangent.value(), given[next++]);
+          for (const Value& residual : residuals_) replay.set(residual, given[next++]);
+          for (std::size_t i = 0; i < scope_.captured().size(); ++i)
+            replay.set(scope_.captured_parameters()[i].value(), scope_.captured()[i]);
+          std::vector<Value> wanted;
+          for (const Tensor& gradient : gradients_) wanted.push_back(gradient.value());
+          return replay.run(wanted);
+        },
+        place, where);
+    vjp.backward = std::move(back.body);
+    vjp.captured = std::move(back.captured);
+    return vjp;
+  }
+
+ private:
+  void record_way_back(const std::vector<bool>& has_cotangent, const std::vector<bool>& wanted,
+                       SourceLocation where) {
+    std::vector<Tensor> outputs, inputs;
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      if (!has_cotangent[i]) continue;
+      outputs.push_back(results_[i]);
+      cotangents_.push_back(scope_.parameter(body_input(results_[i])));
+    }
+    // Everything recorded from here on belongs to the way back.
+    border_id_ = scope_.parameter({TensorType{DType::bool_, {}}}).value()->id();
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (wanted[i]) inputs.push_back(parameters_[i]);
+    // Cotangents came into being before the border, as leaves: they are known.
+    for (const Tensor& cotangent : cotangents_) leaves_.insert(cotangent.value());
+    if (!inputs.empty()) gradients_ = backward(outputs, cotangents_, inputs, where);
+  }
+
+  // A loop that was recorded again, with what its own way back needs, is of the way forward.
+  bool is_of_way_back(const Value& value) const {
+    bool is_loop_again = value->attributes() && !value->attributes()->extends().empty();
+    return value->id() > border_id_ && !is_loop_again;
+  }
+  bool is_outside(const Value& value) const {
+    if (value.storage() || value->trace() != scope_.trace() || leaves_.contains(value)) return true;
+    for (const Tensor& captured : scope_.captured_parameters())
+      if (captured.value() == value) return true;
+    return false;
+  }
+  const OnTheWayBack* at_hand(const Value& value) const {
+    auto found = at_hand_.find(value.node());
+    return found == at_hand_.end() ? nullptr : &found->second;
+  }
+
+  // Values of the way forward that the way back uses.
+  ValueSet needed_of_way_back() const {
+    ValueSet border;
+    std::set<const Node*> seen;
+    std::vector<Value> waiting;
+    for (const Tensor& gradient : gradients_) waiting.push_back(gradient.value());
+    while (!waiting.empty()) {
+      Value value = std::move(waiting.back());
+      waiting.pop_back();
+      if (is_outside(value)) continue;
+      if (!is_of_way_back(value)) {
+        border.insert(value);
+        continue;
+      }
+      if (!seen.insert(value.node()).second) continue;
+      waiting.insert(waiting.end(), value->operands().begin(), value->operands().end());
+    }
+    return border;
+  }
+
+  // True if it depends on nothing but invariant parameters.
+  bool is_invariant(const Value& value) {
+    if (is_outside(value)) return true;
+    if (const OnTheWayBack* hand = at_hand(value)) return *hand == OnTheWayBack::kInvariant;
+    auto [entry, is_new] = invariant_.try_emplace(value.node(), true);
+    if (!is_new) return entry->second;
+    bool all = true;
+    for (const Value& operand : value->operands()) all = all && is_invariant(operand);
+    return invariant_[value.node()] = all;
+  }
+
+  // Decides for each value on the border whether it is kept, from the last to the first: one that
+  // is computed again needs its operands.
+  void choose() {
+    ValueSet open = border_;
+    while (!open.empty()) {
+      Value value = *std::prev(open.end());
+      open.erase(std::prev(open.end()));
+      if (is_outside(value)) continue;
+      if (const OnTheWayBack* hand = at_hand(value)) {
+        residuals_.insert(value);
+        continue;
+      }
+      if (keeps(value, open)) {
+        residuals_.insert(value);
+        continue;
+      }
+      open.insert(value->operands().begin(), value->operands().end());
+    }
+  }
+
+  bool keeps(const Value& value, const ValueSet& open) {
+    if (is_invariant(value)) return false;
+    switch (policy_.keep) {
+      case Keep::kEverything: return true;
+      case Keep::kNothing: return false;
+      case Keep::kDots: return is_product(*value.node());
+      case Keep::kNamed: {
+        const std::string* name = checkpoint_name_of(*value.node());
+        return name && std::find(policy_.names.begin(), policy_.names.end(), *name) !=
+                           policy_.names.end();
+      }
+      case Keep::kNeeded: break;
+    }
+    if (!is_cheap(*value.node())) return true;
+    // What it is made of would have to be kept instead.
+    std::int64_t instead = 0;
+    for (const Value& operand : value->operands()) {
+      const OnTheWayBack* hand = at_hand(operand);
+      bool there = is_outside(operand) || open.contains(operand) || is_invariant(operand) ||
+                   (hand && *hand != OnTheWayBack::kGone);
+      if (!there) instead += operand.type().bytes();
+    }
+    return instead > value.type().bytes();
+  }
+
+  // The body with the kept values as further results; says which residual is where.
+  Body way_forward(BodyVjp& vjp) const {
+    std::vector<Value> parameters, results;
+    for (const Tensor& parameter : parameters_) parameters.push_back(parameter.value());
+    for (const Tensor& result : results_) results.push_back(result.value());
+    for (const Value& residual : residuals_) {
+      const OnTheWayBack* hand = at_hand(residual);
+      if (hand && *hand != OnTheWayBack::kGone) {
+        auto at = std::find(parameters.begin(), parameters.end(), residual);
+        vjp.residuals.push_back({false, static_cast<std::size_t>(at - parameters.begin())});
+      } else {
+        vjp.residuals.push_back({true, results.size()});
+        results.push_back(residual);
+      }
+    }
+    return Body(Graph::build(parameters, results, scope_.trace()));
+  }
+
+  BodyScope scope_;
+  const ResidualPolicy& policy_;
+  std::vector<Tensor> parameters_, results_, cotangents_, gradients_;
+  std::unordered_map<const Node*, OnTheWayBack> at_hand_;
+  ValueSet leaves_, border_, residuals_;
+  std::unordered_map<const Node*, bool> invariant_;
+  std::uint64_t border_id_ = 0;
+};
+
+class Differentiator final : public BodyDifferentiator {
+ public:
+  BodyVjp differentiate(const Body& body, const std::vector<bool>& has_cotangent,
+                        const std::vector<bool>& wanted, std::span<const OnTheWayBack> back,
+                        const ResidualPolicy& policy, SourceLocation where) const override {
+    std::optional<ManualAxes> place;
+    for (const Value& parameter : body.graph().parameters())
+      if (const ManualAxes* manual = manual_axes(parameter)) place = *manual;
+    Joint joint(body, has_cotangent, wanted, back, policy, place, where);
+    return joint.cut(place, where);
+  }
+};
+
+}  // namespace
+
+const BodyDifferentiator& body_differentiator() {
+  static const Differentiator differentiator;
+  return differentiator;
+}
+
+}  // namespace meshard

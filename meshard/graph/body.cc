@@ -1,0 +1,233 @@
+#include "meshard/graph/body.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "meshard/graph/annotate.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/print.h"
+
+namespace meshard {
+namespace {
+
+bool is_leaf(const Node& node) {
+  return &node.op() == &parameter_op || &node.op() == &array_op ||
+         &node.op() == &unannotated_array_op;
+}
+
+// Made of nothing: cheaper to make again than to carry in.
+bool is_constant(const Node& node) {
+  return node.operands().empty() && !is_leaf(node) && !node.annotations() &&
+         node.num_outputs() == 1;
+}
+
+// A splat: a constant, broadcast.
+bool is_splat(const Node& node) {
+  return node.op().name == "broadcast_in_dim" && !node.annotations() &&
+         node.operands().size() == 1 && is_constant(*node.operands()[0].node());
+}
+
+Tensor recorded_again(const Node& node, std::span<const Tensor> operands) {
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& operand : operands) pointers.push_back(&operand);
+  InheritSource line(node.where());
+  return record(node.op(), node.attributes() ? node.attributes()->clone() : nullptr,
+                std::span<const Tensor* const>(pointers), node.where());
+}
+
+}  // namespace
+
+Body::Body(Graph graph) {
+  internal_check(graph.captured().empty(), "[graph] a body captures values");
+  std::string key;
+  graph.append_key(key);
+  state_ = std::make_shared<const State>(State{std::move(graph), std::move(key)});
+}
+
+std::span<const Body> bodies_of(const Node& node) {
+  const std::vector<Body>* bodies = node.attributes() ? node.attributes()->bodies() : nullptr;
+  return bodies ? std::span<const Body>(*bodies) : std::span<const Body>();
+}
+
+// ---- As an attribute.
+
+void attribute_text::print(std::string& out, const std::vector<Body>& bodies) {
+  out.push_back('[');
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    if (i) out.append(", ");
+    std::string text = to_string(bodies[i].graph());
+    text.pop_back();  // the last line's end
+    for (char c : text) {
+      out.push_back(c);
+      if (c == '\n') out.append("  ");
+    }
+  }
+  out.push_back(']');
+}
+
+void attribute_text::append_key(std::string& out, const std::vector<Body>& bodies) {
+  append_key(out, bodies.size());
+  for (const Body& body : bodies) append_key(out, body.key());
+}
+
+Result<std::vector<Body>> parse_bodies(std::string_view text, FindOp find_op) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']')
+    return Error(ErrorCode::kInvalidArgument, "[graph] expected a list of programs");
+  std::vector<Body> bodies;
+  for (std::string_view piece :
+       attribute_text::split_outside_brackets(text.substr(1, text.size() - 2), ',')) {
+    std::string lines;
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      lines.push_back(piece[i]);
+      if (piece[i] == '\n' && piece.substr(i + 1).starts_with("  ")) i += 2;
+    }
+    MESHARD_ASSIGN_OR_RETURN(Graph graph, parse_graph(lines, find_op));
+    bodies.emplace_back(std::move(graph));
+  }
+  return bodies;
+}
+
+// ---- Tracing.
+
+BodyInput body_input(const Tensor& argument) {
+  return {argument.type(), argument.sharding(), argument.where()};
+}
+
+BodyScope::BodyScope(const std::optional<ManualAxes>& place)
+    : before_(recorder()), trace_(next_trace()), place_(place) {
+  recorder() = Recorder{.trace = trace_,
+                        .outer = before_.outer,
+                        .manual = place_ ? &*place_ : nullptr,
+                        .body = this};
+}
+
+bool BodyScope::is_recording(std::uint64_t trace) const {
+  for (const Recorder* around = &before_;; around = &around->body->before_) {
+    if (around->trace == trace) return true;
+    if (!around->body) return false;
+  }
+}
+
+Tensor BodyScope::annotated_parameter(const BodyInput& input, const Value* outer) {
+  Tensor parameter = make_parameter(input.type, place_ ? std::nullopt : input.sharding, input.where);
+  Node* node = parameter.value().node();
+  if (place_) {
+    node->annotate(annotations_of(*place_));
+  } else if (outer) {
+    // What is part of the value, and not how its bytes lie.
+    const Sharding* part = explicit_sharding(*outer);
+    node->annotate(part ? annotations_of(*part, part->rank()) : nullptr);
+  }
+  return parameter;
+}
+
+Tensor BodyScope::parameter(const BodyInput& input) { return annotated_parameter(input, nullptr); }
+
+Value BodyScope::inside(const Value& value) {
+  if (value->trace() == trace_ && !value.storage()) return value;
+  auto [entry, is_new] = known_.try_emplace({value.node(), value.index()});
+  if (!is_new) return entry->second;
+  Value& inner = entry->second;
+  const Node& node = *value.node();
+  if (!value.storage() && is_constant(node)) return inner = recorded_again(node, {}).value();
+  if (!value.storage() && is_splat(node)) {
+    Tensor element(inside(node.operands()[0]));
+    return known_[{value.node(), value.index()}] = recorded_again(node, {&element, 1}).value();
+  }
+  if (!value.storage() && node.trace() != 0 && !is_recording(node.trace()))
+    throw Error(ErrorCode::kInvalidArgument,
+                "[graph] a traced value is used outside its trace. Return it from the function "
+                "instead of keeping it",
+                recorder().outer ? *recorder().outer : SourceLocation{})
+        .with_note(cat("it was recorded at ", node.where()));
+  if (place_ && !manual_axes(value) && !is_free(value))
+    throw Error(ErrorCode::kInvalidArgument,
+                "[graph] a value inside manual axes meets a full value: pass the full value to "
+                "manual() as an argument",
+                recorder().outer ? *recorder().outer : SourceLocation{})
+        .with_note(cat("the full value, ", value.type(), ", was made at ", node.where()));
+  Tensor outer(value);
+  captured_.push_back(outer);
+  captured_parameters_.push_back(annotated_parameter(body_input(outer), &value));
+  return known_[{value.node(), value.index()}] = captured_parameters_.back().value();
+}
+
+TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& function,
+                      const std::optional<ManualAxes>& place, SourceLocation where) {
+  BodyScope scope(place);
+  TracedBody traced;
+  std::vector<Tensor> parameters;
+  for (const BodyInput& input : inputs) parameters.push_back(scope.parameter(input));
+  std::vector<Tensor> results = function(parameters);
+  std::vector<Value> result_values, parameter_values;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].defined())
+      throw_invalid(where, "[graph] tensor ", i, " of the function's result has no value");
+    result_values.push_back(scope.inside(results[i].value()));
+    if (const ManualAxes* manual = manual_axes(result_values.back()))
+      traced.varying = traced.varying | manual->varying;
+  }
+  for (const Tensor& parameter : parameters) parameter_values.push_back(parameter.value());
+  for (const Tensor& parameter : scope.captured_parameters())
+    parameter_values.push_back(parameter.value());
+  traced.captured = scope.captured();
+  for (const Tensor& outer : traced.captured)
+    if (const ManualAxes* manual = manual_axes(outer.value()))
+      traced.varying = traced.varying | manual->varying;
+  traced.body = Body(Graph::build(parameter_values, result_values, scope.trace()));
+  return traced;
+}
+
+// ---- Recording again.
+
+Tensor Replay::find(const Value& value) const {
+  if (auto found = known_.find({value.node(), value.index()}); found != known_.end())
+    return found->second;
+  internal_check(value->trace() != trace_ || value.storage(),
+                 "[graph] a value of a program that is recorded again is missing");
+  return Tensor(value);
+}
+
+void Replay::again(const Node& node) {
+  internal_check(&node.op() != &parameter_op, "[graph] a parameter without an argument");
+  std::vector<Tensor> operands;
+  for (const Value& operand : node.operands()) operands.push_back(find(operand));
+  Node* copy = recorded_again(node, operands).value().node();
+  Tensor keep{Value(copy)};
+  for (std::uint32_t i = 0; i < node.num_outputs(); ++i)
+    known_.try_emplace({&node, i}, Tensor(Value(copy, i)));
+}
+
+std::vector<Tensor> Replay::run(std::span<const Value> wanted) {
+  std::vector<const Node*> needed;
+  std::unordered_set<const Node*> seen;
+  std::vector<Value> waiting(wanted.begin(), wanted.end());
+  while (!waiting.empty()) {
+    Value value = std::move(waiting.back());
+    waiting.pop_back();
+    if (knows(value) || value.storage() || value->trace() != trace_) continue;
+    if (!seen.insert(value.node()).second) continue;
+    needed.push_back(value.node());
+    waiting.insert(waiting.end(), value->operands().begin(), value->operands().end());
+  }
+  std::sort(needed.begin(), needed.end(),
+            [](const Node* a, const Node* b) { return a->id() < b->id(); });
+  for (const Node* node : needed) again(*node);
+  std::vector<Tensor> results;
+  for (const Value& value : wanted) results.push_back(find(value));
+  return results;
+}
+
+std::vector<Tensor> inlined(const Body& body, std::span<const Tensor> arguments) {
+  std::span<const Value> parameters = body.graph().parameters();
+  internal_check(parameters.size() == arguments.size(), "[graph] arguments of a body");
+  if (body.num_results() == 0) return {};
+  // All nodes of a body are of one trace; a result that is a parameter is known.
+  std::uint64_t trace = body.graph().nodes().empty() ? 0 : body.graph().nodes()[0]->trace();
+  Replay replay(trace);
+  for (std::size_t i = 0; i < parameters.size(); ++i) replay.set(parameters[i], arguments[i]);
+  return replay.run(body.graph().results());
+}
+
+}  // namespace meshard

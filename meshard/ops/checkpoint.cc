@@ -1,0 +1,126 @@
+#include "meshard/ops/checkpoint.h"
+
+#include "meshard/graph/superseded.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/optimization_barrier.h"
+#include "meshard/ops/sin.h"
+
+namespace meshard {
+namespace {
+
+void infer_checkpoint(const OpCall& call, ResultTypes& results) {
+  const auto& attributes = call.as<CheckpointAttributes>();
+  if (attributes.bodies.size() != 1) call.fail("has one body, not ", attributes.bodies.size());
+  if (Result<ResidualPolicy> policy = ResidualPolicy::parse(attributes.policy); !policy.ok())
+    call.fail(policy.error().message());
+  const Body& body = attributes.bodies[0];
+  check_parameters(call, body, "the body", 0, 0, body.num_parameters());
+  if (call.operands.size() != body.num_parameters())
+    call.fail("has ", call.operands.size(), " operands for ", body.num_parameters(),
+              " parameters");
+  for (std::size_t i = 0; i < body.num_results(); ++i) results.push_back(body.result(i));
+  if (results.empty()) call.fail("the body gives nothing");
+}
+
+// The way back computes again behind a barrier: else the compiler would see that it did so before,
+// and keep it.
+void checkpoint_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& attributes = call.as<CheckpointAttributes>();
+  const Body& body = attributes.bodies[0];
+  SourceLocation where = call.node.where();
+  std::vector<bool> has_cotangent, wanted(call.needed.begin(), call.needed.end());
+  for (const Tensor& cotangent : call.cotangents) has_cotangent.push_back(cotangent.defined());
+  std::vector<OnTheWayBack> back(wanted.size(), OnTheWayBack::kThere);
+  BodyVjp vjp =
+      call.bodies->differentiate(body, has_cotangent, wanted, back,
+                                 ResidualPolicy::parse(attributes.policy).value(), where);
+  std::vector<Tensor> kept, given;
+  if (vjp.forward.num_results() > body.num_results()) {
+    CheckpointAttributes more = attributes;
+    more.bodies = {vjp.forward};
+    more.extends = extension_key(*call.node.attributes());
+    kept = record_call(call.node.op(), make_attributes(std::move(more)), call.operands, where);
+  }
+  for (const Tensor& cotangent : call.cotangents)
+    if (cotangent.defined()) given.push_back(cotangent);
+  for (const BodyVjp::Residual& residual : vjp.residuals)
+    given.push_back(residual.saved ? kept[residual.index] : call.operands[residual.index]);
+  given = optimization_barrier(given, where);
+  given.insert(given.end(), vjp.captured.begin(), vjp.captured.end());
+  std::vector<Tensor> cotangents = inlined(vjp.backward, given);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (wanted[i]) out[i] = cotangents[next++];
+}
+
+std::vector<OpSample> checkpoint_samples(SampleSource& source) {
+  auto run = [](ResidualPolicy::Keep keep) {
+    return [keep](std::span<const Tensor> x) {
+      Tensor w = x[1];
+      return checkpoint_tensors(
+          {x[0]},
+          [w](std::span<const Tensor> given) {
+            return std::vector<Tensor>{sin(multiply(sin(given[0]), w))};
+          },
+          {keep})[0];
+    };
+  };
+  auto inputs = [&](DType dtype) {
+    return std::vector<HostArray>{source.uniform(dtype, {4, 8}), source.uniform(dtype, {8})};
+  };
+  using Keep = ResidualPolicy::Keep;
+  return {
+      {"nothing", inputs(DType::f64), run(Keep::kNothing)},
+      {"everything", inputs(DType::f64), run(Keep::kEverything)},
+      {"dots", inputs(DType::f64), run(Keep::kDots)},
+      {"f32", inputs(DType::f32), run(Keep::kNothing)},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef checkpoint_op = {
+    .name = "checkpoint",
+    .operands = "arguments, captured...",
+    .doc =
+        "What a function gives; its derivative computes again what its policy does not keep.",
+    .example = "checkpoint([](Tensor t) { return exp(t); })(x)",
+    .infer = infer_checkpoint,
+    .sharding_rule = [](const OpCall& call) { return pass_through_rule(call, {}); },
+    .emit =
+        [](const OpCall&, OpEmission& out) {
+          std::vector<stablehlo::Value> arguments;
+          for (const stablehlo::Typed& operand : out.operands) arguments.push_back(operand.value);
+          std::vector<stablehlo::Value> results = out.bodies->write(0, arguments);
+          // Reshapes to the same shape give them their names; the compiler drops them.
+          for (std::size_t i = 0; i < results.size(); ++i)
+            out.writer
+                .op("stablehlo.reshape", {out.results[i]}, {{results[i], *out.results[i].type}},
+                    out.location)
+                .done();
+        },
+    .vjp = checkpoint_vjp,
+    .samples = checkpoint_samples,
+    .annotate =
+        [](const Node& node) {
+          const Body& body = node.attributes_as<CheckpointAttributes>().bodies[0];
+          return annotate_by_body(node, body, body.num_results());
+        },
+    .parse_attributes = parse_attributes<CheckpointAttributes>,
+};
+
+std::vector<Tensor> checkpoint_tensors(const std::vector<Tensor>& arguments,
+                                       const BodyFunction& body, const ResidualPolicy& policy,
+                                       SourceLocation where) {
+  where = effective_source(where);
+  BodyToTrace to_trace{{}, body};
+  for (const Tensor& argument : arguments) to_trace.inputs.push_back(body_input(argument));
+  TracedBodies traced = trace_bodies(arguments, {&to_trace, 1}, where);
+  return record_call(checkpoint_op,
+                     make_attributes(CheckpointAttributes{std::move(traced.bodies),
+                                                          policy.to_string(), {}}),
+                     traced.operands, where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,160 @@
+#include "meshard/ops/composite/control_flow.h"
+
+#include "meshard/graph/annotation.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/index.h"
+#include "meshard/ops/composite/stack.h"
+#include "meshard/ops/constant.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/sharding_constraint.h"
+
+namespace meshard::internal {
+namespace {
+
+// What a carry keeps: how its first value lies, if that is said. A sharding with explicit axes is
+// part of the value anyway, and a local value has none.
+std::optional<Sharding> kept_sharding(const Tensor& carry) {
+  if (explicit_sharding(carry.value())) return std::nullopt;
+  return carry.sharding();
+}
+
+Tensor kept(const Tensor& like, const Tensor& value) {
+  std::optional<Sharding> sharding = kept_sharding(like);
+  return sharding ? sharding_constraint(In(value, value.where()), *sharding) : value;
+}
+
+std::string described(const Tensor& tensor) {
+  const Sharding* part = explicit_sharding(tensor.value());
+  return part ? cat(tensor.type(), " @ ", *part) : cat(tensor.type());
+}
+
+bool same_part(const Tensor& a, const Tensor& b) {
+  const Sharding *first = explicit_sharding(a.value()), *second = explicit_sharding(b.value());
+  return first && second ? *first == *second : first == second;
+}
+
+}  // namespace
+
+Tensor number_state(In number) { return operand_tensor("loop", number); }
+
+void CarryForm::check_form(const std::vector<std::uint64_t>& now) const {
+  if (now != form)
+    throw_invalid(where, "[", op,
+                  "] the carry comes out of the body with other lengths or keys than it went in "
+                  "with");
+}
+
+BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carries,
+                             BodyFunction body) {
+  return [&form, carries, body = std::move(body)](std::span<const Tensor> parameters) {
+    std::vector<Tensor> given(parameters.begin(), parameters.end());
+    for (std::size_t i = 0; i < carries.size(); ++i) given[i] = kept(carries[i], given[i]);
+    std::vector<Tensor> results = body(given);
+    for (std::size_t i = 0; i < carries.size(); ++i) {
+      if (!results[i].defined())
+        throw_invalid(form.where, "[", form.op, "] ", form.paths[i],
+                      " comes out of the body without a value");
+      if (results[i].type() == given[i].type() && same_part(results[i], given[i])) continue;
+      throw Error(ErrorCode::kInvalidArgument,
+                  cat("[", form.op, "] ", form.paths[i], " goes into the body as ",
+                      described(given[i]), " and comes out as ", described(results[i])),
+                  form.where)
+          .with_note(cat("it comes out at ", results[i].where()));
+    }
+    return results;
+  };
+}
+
+std::vector<Tensor> kept_results(std::span<const Tensor> carries, std::vector<Tensor> results) {
+  for (std::size_t i = 0; i < carries.size(); ++i) results[i] = kept(carries[i], results[i]);
+  return results;
+}
+
+std::int64_t scan_length(const std::vector<Tensor>& sliced, const std::vector<std::string>& paths,
+                         std::optional<std::int64_t> length, SourceLocation where) {
+  for (std::size_t i = 0; i < sliced.size(); ++i) {
+    const TensorType& type = sliced[i].type(where);
+    if (type.shape.rank() == 0)
+      throw_invalid(where, "[scan] ", paths[i], " is ", type, ": it has no dimension to slice");
+    if (length && type.shape[0] != *length)
+      throw_invalid(where, "[scan] ", paths[i], ", ", type, ", has ", type.shape[0], " slices, ",
+                    i == 0 ? std::string("length") : paths[0], " says ", *length);
+    length = type.shape[0];
+  }
+  if (!length)
+    throw_invalid(where, "[scan] without xs ScanOptions::length says how often the body runs");
+  if (*length < 0) throw_invalid(where, "[scan] length = ", *length, " is negative");
+  return *length;
+}
+
+void BranchForm::check(const std::vector<std::string>& now_paths, const std::vector<Tensor>& now,
+                       const std::vector<std::uint64_t>& now_form) {
+  if (known && (now_form != form || now.size() != types.size()))
+    throw_invalid(where, "[", op, "] the functions give structures of other lengths or keys");
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (!now[i].defined())
+      throw_invalid(where, "[", op, "] ", now_paths[i], " of a function has no value");
+    if (known && now[i].type() != types[i])
+      throw Error(ErrorCode::kInvalidArgument,
+                  cat("[", op, "] ", now_paths[i], " is ", types[i], " in one function and ",
+                      now[i].type(), " in another"),
+                  where)
+          .with_note(cat("the latter is made at ", now[i].where()));
+    if (!known) types.push_back(now[i].type());
+  }
+  form = now_form;
+  known = true;
+}
+
+Tensor index_state(std::int64_t number) {
+  return constant(HostArray::scalar(static_cast<std::int32_t>(number)));
+}
+
+Tensor next_index(const Tensor& index) { return add(index, 1); }
+
+Tensor index_is_less(const Tensor& index, const Tensor& end) { return less(index, end); }
+
+Tensor bound(const In& number) {
+  Tensor tensor = operand_tensor("fori_loop", number);
+  if (is_floating(tensor.dtype()) || tensor.dtype() == DType::bool_ || tensor.rank() != 0)
+    throw_invalid(effective_source(number.where),
+                  "[fori_loop] a bound is an integer of rank 0, not ", tensor.type());
+  return astype(In(tensor, number.where), DType::i32);
+}
+
+Tensor case_of(const In& predicate) {
+  Tensor tensor = operand_tensor("cond", predicate);
+  if (tensor.dtype() != DType::bool_ || tensor.rank() != 0)
+    throw_invalid(effective_source(predicate.where),
+                  "[cond] the predicate is a bool of rank 0, not ", tensor.type());
+  return astype(In(tensor, predicate.where), DType::i32);
+}
+
+std::vector<Tensor> stack_each(const std::vector<std::vector<Tensor>>& structures,
+                               SourceLocation where) {
+  if (structures.empty()) throw_invalid(where, "[stack_structures] takes at least one structure");
+  std::vector<Tensor> stacked;
+  for (std::size_t i = 0; i < structures[0].size(); ++i) {
+    std::vector<Tensor> row;
+    for (const std::vector<Tensor>& each : structures) {
+      if (each.size() != structures[0].size())
+        throw_invalid(where, "[stack_structures] one structure has ", structures[0].size(),
+                      " tensors, another ", each.size());
+      row.push_back(each[i]);
+    }
+    stacked.push_back(stack(row, 0, where));
+  }
+  return stacked;
+}
+
+std::vector<Tensor> slice_each(const std::vector<Tensor>& stacked, std::int64_t i,
+                               SourceLocation where) {
+  SourceScope line(where);
+  std::vector<Tensor> slices;
+  for (const Tensor& tensor : stacked) slices.push_back(index(tensor, {i}));
+  return slices;
+}
+
+}  // namespace meshard::internal

@@ -1,0 +1,372 @@
+// Loops and branches inside programs, over nested structures of tensors.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "meshard/graph/body.h"
+#include "meshard/graph/structure.h"
+#include "meshard/ops/scan.h"
+#include "meshard/ops/switch_case.h"
+#include "meshard/ops/while_loop.h"
+
+namespace meshard {
+
+/// What scan() may be told besides.
+struct ScanOptions {
+  /// From the last slice to the first.
+  bool reverse = false;
+  /// How many steps; needed where nothing is sliced.
+  std::optional<std::int64_t> length = std::nullopt;
+};
+
+namespace internal {
+
+/// A number as a value that goes through a loop is a tensor.
+template <class T>
+using LoopState = std::conditional_t<std::is_arithmetic_v<T>, Tensor, T>;
+Tensor number_state(In number);
+template <class T>
+LoopState<T> loop_state(const T& value, SourceLocation where) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return number_state(In(value, where));
+  else
+    return value;
+}
+
+/// The structure of a loop's carry, for checks and messages.
+struct CarryForm {
+  std::string_view op;
+  std::vector<std::string> paths;
+  std::vector<std::uint64_t> form;
+  SourceLocation where;
+
+  /// @error invalid argument: another number of tensors than before.
+  void check_form(const std::vector<std::uint64_t>& now) const;
+};
+template <class T>
+CarryForm carry_form(std::string_view op, const T& value, SourceLocation where) {
+  CarryForm carry{op, {}, {}, where};
+  structure::for_each(
+      value,
+      [&](const auto& leaf, const std::string& path) {
+        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+          carry.paths.push_back(path);
+      },
+      "carry");
+  structure::append_form(value, carry.form);
+  return carry;
+}
+
+/// The body of a loop whose first values are its carries: where one has a sharding, the carry keeps
+/// it in every step.
+/// @error of the body, when it runs: a carry that has another type, or over explicit axes another
+/// sharding, than before, naming its path and both.
+BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carries,
+                             BodyFunction body);
+/// The loop's results: those of carries with a sharding keep it.
+std::vector<Tensor> kept_results(std::span<const Tensor> carries, std::vector<Tensor> results);
+
+/// The number of slices of all tensors along their first dimension.
+/// @error they differ, or there is neither a tensor nor `length`.
+std::int64_t scan_length(const std::vector<Tensor>& sliced, const std::vector<std::string>& paths,
+                         std::optional<std::int64_t> length, SourceLocation where);
+
+/// What the branches of a case give, of one structure.
+/// @error invalid argument: a branch that gives other types than the first, naming path and both.
+struct BranchForm {
+  std::string_view op;
+  SourceLocation where;
+  std::vector<std::string> paths = {};
+  std::vector<TensorType> types = {};
+  std::vector<std::uint64_t> form = {};
+  bool known = false;
+
+  void check(const std::vector<std::string>& now_paths, const std::vector<Tensor>& now,
+             const std::vector<std::uint64_t>& now_form);
+};
+
+template <class T>
+std::vector<std::string> paths_of(const T& value, const std::string& name) {
+  std::vector<std::string> paths;
+  structure::for_each(
+      value,
+      [&](const auto& leaf, const std::string& path) {
+        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>) paths.push_back(path);
+      },
+      name);
+  return paths;
+}
+
+template <class T>
+std::vector<std::uint64_t> form_of(const T& value) {
+  std::vector<std::uint64_t> form;
+  structure::append_form(value, form);
+  return form;
+}
+
+/// One branch as a function of tensors; what it gives becomes the prototype.
+template <class Result, class F, class Arguments>
+BodyFunction branch_function(const F& f, const Arguments& arguments, std::optional<Result>& result,
+                             BranchForm& form) {
+  return [&f, &arguments, &result, &form](std::span<const Tensor> given) {
+    Result now = std::apply(f, structure::with_tensors(arguments, given));
+    std::vector<Tensor> tensors = structure::tensors(now);
+    form.check(paths_of(now, "result"), tensors, form_of(now));
+    result = std::move(now);
+    return tensors;
+  };
+}
+
+template <class Result, class Arguments, class... F>
+Result run_branches(std::string_view op, const In& index, const Arguments& arguments,
+                    const F&... f) {
+  std::optional<Result> result;
+  BranchForm form{.op = op, .where = effective_source(index.where)};
+  std::vector<BodyFunction> branches{branch_function(f, arguments, result, form)...};
+  std::vector<Tensor> tensors =
+      switch_tensors(index, branches, structure::tensors(arguments), index.where);
+  return structure::with_tensors(std::move(*result), tensors);
+}
+
+/// A loop's counter: an i32 of rank 0.
+Tensor index_state(std::int64_t number);
+Tensor next_index(const Tensor& index);
+Tensor index_is_less(const Tensor& index, const Tensor& end);
+/// A loop's bound as an i32. @error not an integer of rank 0
+Tensor bound(const In& number);
+/// 1 for true, 0 for false. @error not a bool of rank 0
+Tensor case_of(const In& predicate);
+
+/// Tensor i of the result is all the tensors number i, stacked.
+std::vector<Tensor> stack_each(const std::vector<std::vector<Tensor>>& structures,
+                               SourceLocation where);
+std::vector<Tensor> slice_each(const std::vector<Tensor>& stacked, std::int64_t i,
+                               SourceLocation where);
+
+}  // namespace internal
+
+/// Runs `f(carry, slice)` once for each slice of `xs` along the first dimension, in order; f gives
+/// `std::pair(carry, y)`. Gives the last carry, and the y of all steps stacked along a new first
+/// dimension. `init`, `xs` and y are tensors or structures of them; `std::tuple<>()` stands for
+/// nothing, and ScanOptions::length says how often f runs where there are no xs. f is recorded
+/// once, however many slices there are.
+///
+/// @code no-run
+/// auto [total, sums] = scan([](Tensor c, Tensor x) { Tensor next = add(c, x);
+///                                                    return std::pair(next, next); },
+///                           zeros({}), x);        // sums: the cumulative sum
+/// @endcode
+///
+/// Tensors that f captures are the same in every step. A carry whose first value has a sharding
+/// keeps it. The derivative keeps what it needs of every step; checkpoint(f) makes that less.
+/// @error a carry that comes out of f with another type, or another structure, than it went in;
+/// xs with unlike numbers of slices.
+template <class F, class Carry, class Xs = std::tuple<>>
+auto scan(const F& f, const Carry& init, const Xs& xs = {}, ScanOptions options = {},
+          SourceLocation where = SourceLocation::current()) {
+  using State = internal::LoopState<Carry>;
+  where = effective_source(where);
+  const State first = internal::loop_state(init, where);
+  using Step = std::remove_cvref_t<std::invoke_result_t<const F&, State, Xs>>;
+  using Y = std::remove_cvref_t<typename Step::second_type>;
+  static_assert(std::is_convertible_v<typename Step::first_type, State>,
+                "the function given to scan returns std::pair(carry, y), the carry as it came in");
+  std::vector<Tensor> carries = structure::tensors(first), sliced = structure::tensors(xs);
+  std::int64_t length =
+      internal::scan_length(sliced, internal::paths_of(xs, "xs"), options.length, where);
+  internal::CarryForm form = internal::carry_form("scan", first, where);
+  std::optional<Y> prototype;
+  BodyFunction body = [&](std::span<const Tensor> given) {
+    Step step = f(structure::with_tensors(first, given.first(carries.size())),
+                  structure::with_tensors(xs, given.subspan(carries.size())));
+    State next = std::move(step.first);
+    form.check_form(internal::form_of(next));
+    std::vector<Tensor> results = structure::tensors(next), ys = structure::tensors(step.second);
+    results.insert(results.end(), ys.begin(), ys.end());
+    prototype = std::move(step.second);
+    return results;
+  };
+  std::vector<Tensor> results = internal::kept_results(
+      carries, scan_tensors({carries, sliced, length, options.reverse},
+                            internal::keeping_carries(form, carries, body), where));
+  std::span<const Tensor> all(results);
+  return std::pair<State, Y>(
+      structure::with_tensors(first, all.first(carries.size())),
+      structure::with_tensors(std::move(*prototype), all.subspan(carries.size())));
+}
+
+/// `f` of each slice of `xs` along the first dimension, one after the other; what it gives,
+/// stacked. For all slices at once: vmap.
+template <class F, class Xs>
+auto map(const F& f, const Xs& xs, SourceLocation where = SourceLocation::current()) {
+  auto step = [&f](const std::tuple<>&, const Xs& slice) {
+    return std::pair(std::tuple<>(), f(slice));
+  };
+  return scan(step, std::tuple<>(), xs, {}, where).second;
+}
+
+/// Runs `body`, from carry to carry, while `condition(carry)`, a bool of rank 0, is true. The carry
+/// is a tensor or a structure of tensors. It has no derivative: how often the body runs is not
+/// known before; use scan, or fori_loop with bounds that are numbers.
+/// @error a carry that comes out with another type or structure than it went in.
+template <class Condition, class F, class Carry>
+internal::LoopState<Carry> while_loop(const Condition& condition, const F& body, const Carry& init,
+                                      SourceLocation where = SourceLocation::current()) {
+  using State = internal::LoopState<Carry>;
+  where = effective_source(where);
+  const State first = internal::loop_state(init, where);
+  std::vector<Tensor> carries = structure::tensors(first);
+  internal::CarryForm form = internal::carry_form("while_loop", first, where);
+  BodyFunction test = [&](std::span<const Tensor> given) {
+    return std::vector<Tensor>{condition(structure::with_tensors(first, given))};
+  };
+  BodyFunction step = [&](std::span<const Tensor> given) {
+    State next = body(structure::with_tensors(first, given));
+    form.check_form(internal::form_of(next));
+    return structure::tensors(next);
+  };
+  std::vector<Tensor> results =
+      while_tensors(test, internal::keeping_carries(form, carries, step), carries, where);
+  return structure::with_tensors(first, internal::kept_results(carries, std::move(results)));
+}
+
+/// `carry = body(i, carry)` for i = low, ..., high - 1, an i32 of rank 0. With bounds that are
+/// numbers it is a scan, and has a derivative.
+template <class F, class Carry>
+internal::LoopState<Carry> fori_loop(std::int64_t low, std::int64_t high, const F& body,
+                                     const Carry& init,
+                                     SourceLocation where = SourceLocation::current()) {
+  using State = internal::LoopState<Carry>;
+  auto step = [&body](const std::pair<Tensor, State>& carry, const std::tuple<>&) {
+    State next = body(carry.first, carry.second);
+    return std::pair(std::pair(internal::next_index(carry.first), std::move(next)), std::tuple<>());
+  };
+  std::pair<Tensor, State> first(internal::index_state(low),
+                                 internal::loop_state(init, effective_source(where)));
+  return scan(step, first, std::tuple<>(), {.length = std::max<std::int64_t>(high - low, 0)}, where)
+      .first.second;
+}
+
+/// The same with bounds that are tensors: a while_loop, without derivative.
+/// @error a bound that is not an integer of rank 0.
+template <class F, class Carry>
+internal::LoopState<Carry> fori_loop(In low, In high, const F& body, const Carry& init) {
+  using State = internal::LoopState<Carry>;
+  auto test = [](const std::tuple<Tensor, Tensor, State>& carry) {
+    return internal::index_is_less(std::get<0>(carry), std::get<1>(carry));
+  };
+  auto step = [&body](const std::tuple<Tensor, Tensor, State>& carry) {
+    const auto& [i, end, state] = carry;
+    State next = body(i, state);
+    return std::tuple<Tensor, Tensor, State>(internal::next_index(i), end, std::move(next));
+  };
+  std::tuple<Tensor, Tensor, State> first(
+      internal::bound(low), internal::bound(high),
+      internal::loop_state(init, effective_source(low.where)));
+  return std::get<2>(while_loop(test, step, first, low.where));
+}
+
+/// What `when_true` gives for the arguments if `predicate`, a bool of rank 0, is true, else what
+/// `when_false` gives. Only one runs. Both give tensors, or structures, of the same types; tensors
+/// may be arguments, or captured.
+/// @error results of unlike types or structures.
+template <class F, class G, class... Arguments>
+auto cond(In predicate, const F& when_true, const G& when_false, const Arguments&... arguments) {
+  using Result = std::remove_cvref_t<std::invoke_result_t<const F&, const Arguments&...>>;
+  Tensor index = internal::case_of(predicate);
+  return internal::run_branches<Result>("cond", In(index, predicate.where),
+                                        std::tuple<Arguments...>(arguments...), when_false,
+                                        when_true);
+}
+
+/// What function number `index` gives for the arguments; an index outside is the first or the last.
+/// Only that one runs. All give tensors, or structures, of the same types.
+/// @error an index that is not an integer of rank 0; results of unlike types or structures.
+template <class... F, class... Arguments>
+requires(sizeof...(F) > 0) auto switch_case(In index, const std::tuple<F...>& functions,
+                                            const Arguments&... arguments) {
+  using Result = std::remove_cvref_t<
+      std::invoke_result_t<const std::tuple_element_t<0, std::tuple<F...>>&, const Arguments&...>>;
+  return std::apply(
+      [&](const auto&... f) {
+        return internal::run_branches<Result>("switch_case", index,
+                                              std::tuple<Arguments...>(arguments...), f...);
+      },
+      functions);
+}
+
+/// The same for functions that give a tensor: `switch_case(i, {f, g, h}, x)`.
+template <class... Arguments>
+Tensor switch_case(
+    In index,
+    const std::type_identity_t<std::vector<std::function<Tensor(const Arguments&...)>>>& functions,
+    const Arguments&... arguments) {
+  std::optional<Tensor> result;
+  internal::BranchForm form{.op = "switch_case", .where = effective_source(index.where)};
+  std::vector<BodyFunction> branches;
+  std::tuple<Arguments...> all(arguments...);
+  for (const auto& f : functions)
+    branches.push_back(internal::branch_function(f, all, result, form));
+  return switch_tensors(index, branches, structure::tensors(all), index.where)[0];
+}
+
+/// Layers in a row, written once: `x = f(params_i, x)` for each slice `params_i` of
+/// `stacked_params`, any structure whose tensors have the layers along their first dimension
+/// (stack_structures makes one). What compiles is one layer, whatever their number.
+///
+/// @code no-run
+/// Tensor y = repeat(layers, x, [](const Layer& layer, Tensor h) {
+///   return add(h, gelu(linear(h, layer.w, layer.b)));
+/// });
+/// @endcode
+/// @error as scan.
+template <class Params, class State, class F>
+requires(std::is_invocable_v<const F&, const Params&, const State&> &&
+         !std::is_arithmetic_v<Params>) State
+    repeat(const Params& stacked_params, const State& x, const F& f,
+           SourceLocation where = SourceLocation::current()) {
+  auto step = [&f](const State& state, const Params& params) {
+    return std::pair<State, std::tuple<>>(f(params, state), {});
+  };
+  return scan(step, x, stacked_params, {}, where).first;
+}
+
+/// `x = f(x)`, `count` times.
+template <class State, class F>
+requires std::is_invocable_v<const F&, const State&> State
+repeat(std::int64_t count, const State& x, const F& f,
+       SourceLocation where = SourceLocation::current()) {
+  auto step = [&f](const State& state, const std::tuple<>&) {
+    return std::pair<State, std::tuple<>>(f(state), {});
+  };
+  return scan(step, x, std::tuple<>(), {.length = count}, where).first;
+}
+
+/// One structure of which each tensor has those of all `structures` along a new first dimension.
+/// @error no structure, or structures whose tensors differ in number or type.
+template <class T>
+T stack_structures(const std::vector<T>& structures,
+                   SourceLocation where = SourceLocation::current()) {
+  std::vector<std::vector<Tensor>> all;
+  for (const T& each : structures) all.push_back(structure::tensors(each));
+  std::vector<Tensor> stacked = internal::stack_each(all, effective_source(where));
+  return structure::with_tensors(structures.front(), stacked);
+}
+
+/// Structure number `i` of those that stack_structures stacked.
+template <class T>
+T slice_structure(const T& stacked, std::int64_t i,
+                  SourceLocation where = SourceLocation::current()) {
+  return structure::with_tensors(
+      stacked, internal::slice_each(structure::tensors(stacked), i, effective_source(where)));
+}
+
+}  // namespace meshard

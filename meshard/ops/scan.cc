@@ -1,0 +1,402 @@
+#include "meshard/ops/scan.h"
+
+#include "meshard/graph/body_vjp.h"
+#include "meshard/graph/superseded.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/composite/control_flow.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/sin.h"
+
+namespace meshard {
+namespace {
+
+using stablehlo::Typed;
+using SsaValue = stablehlo::Value;
+
+std::size_t size_of(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+TensorType stacked_type(const TensorType& slice, std::int64_t length) {
+  Dimensions sizes{length};
+  for (std::int64_t size : slice.shape) sizes.push_back(size);
+  return {slice.dtype, Shape(std::move(sizes))};
+}
+
+TensorType slice_type(const TensorType& stacked) {
+  Dimensions sizes;
+  for (int d = 1; d < stacked.shape.rank(); ++d) sizes.push_back(stacked.shape[d]);
+  return {stacked.dtype, Shape(std::move(sizes))};
+}
+
+void infer_scan(const OpCall& call, ResultTypes& results) {
+  const auto& scan = call.as<ScanAttributes>();
+  if (scan.bodies.size() != 1) call.fail("has one body, not ", scan.bodies.size());
+  if (scan.length < 0) call.fail("length = ", scan.length, " is negative");
+  const Body& body = scan.bodies[0];
+  std::size_t carries = size_of(scan.num_carries), sliced = size_of(scan.num_sliced);
+  if (body.num_results() < carries)
+    call.fail("the body gives ", body.num_results(), " values for ", carries, " carries");
+  check_parameters(call, body, "the body", 0, 0, carries);
+  std::size_t first = carries + sliced;
+  if (call.operands.size() != body.num_parameters() || first > call.operands.size())
+    call.fail("the body has ", body.num_parameters(), " parameters, the call ",
+              call.operands.size(), " operands");
+  for (std::size_t i = carries; i < first; ++i)
+    if (call.operand(i) != stacked_type(body.parameter(i), scan.length))
+      call.fail("operand ", i, " is ", call.operand(i), "; ", scan.length, " slices of ",
+                body.parameter(i), " are ", stacked_type(body.parameter(i), scan.length));
+  check_parameters(call, body, "the body", first, first, call.operands.size() - first);
+  for (std::size_t i = 0; i < body.num_results(); ++i) {
+    if (i < carries && body.result(i) != body.parameter(i))
+      call.fail("carry ", i, " goes in as ", body.parameter(i), " and comes out as ",
+                body.result(i));
+    results.push_back(i < carries ? body.result(i) : stacked_type(body.result(i), scan.length));
+  }
+  if (results.empty()) call.fail("the body gives nothing");
+}
+
+ShardingRule scan_rule(const OpCall& call) {
+  std::vector<std::pair<std::size_t, std::size_t>> together;
+  for (std::size_t i = 0; i < size_of(call.as<ScanAttributes>().num_carries); ++i)
+    together.emplace_back(i, i);
+  return pass_through_rule(call, together);
+}
+
+// Writes a scan as a while loop over: the step's number, the operands, the stacked results.
+class ScanWriter {
+ public:
+  ScanWriter(const OpCall& call, OpEmission& out)
+      : out_(out),
+        writer_(out.writer),
+        scan_(call.as<ScanAttributes>()),
+        carries_(size_of(scan_.num_carries)),
+        sliced_(size_of(scan_.num_sliced)) {}
+
+  void write() {
+    std::vector<Typed> given, made;
+    add_given_and_made(given, made);
+    std::vector<Typed> tested = block_arguments(given), repeated = block_arguments(given);
+    writer_.op("stablehlo.while", made, given, out_.location)
+        .region(tested, [&] { write_condition(tested[0].value); })
+        .region(repeated, [&] { write_body(repeated); })
+        .done();
+  }
+
+  // No slice could be taken.
+  void write_nothing() {
+    for (std::size_t i = 0; i < out_.results.size(); ++i) {
+      const Typed& result = out_.results[i];
+      if (i < carries_)
+        writer_.op("stablehlo.reshape", {result}, {out_.operands[i]}, out_.location).done();
+      else
+        writer_.splat(result.value, *result.type, 0, out_.location);
+    }
+  }
+
+ private:
+  static inline const TensorType kIndex{DType::i32, {}};
+  static inline const TensorType kBool{DType::bool_, {}};
+
+  // What is neither a carry nor a result has no name behind the loop.
+  void add_given_and_made(std::vector<Typed>& given, std::vector<Typed>& made) {
+    given.emplace_back(writer_.scalar(DType::i32, 0), kIndex);
+    made.emplace_back(writer_.temporary(), kIndex);
+    for (std::size_t i = 0; i < out_.operands.size(); ++i) {
+      given.push_back(out_.operands[i]);
+      made.push_back(i < carries_ ? out_.results[i]
+                                  : Typed(writer_.temporary(), *out_.operands[i].type));
+    }
+    for (std::size_t i = carries_; i < out_.results.size(); ++i) {
+      SsaValue zeros = writer_.temporary();
+      writer_.splat(zeros, *out_.results[i].type, 0, out_.location);
+      given.emplace_back(zeros, *out_.results[i].type);
+      made.push_back(out_.results[i]);
+    }
+  }
+
+  std::vector<Typed> block_arguments(const std::vector<Typed>& like) {
+    std::vector<Typed> arguments;
+    for (const Typed& each : like) arguments.emplace_back(writer_.block_argument(), *each.type);
+    return arguments;
+  }
+
+  void write_condition(SsaValue step) {
+    SsaValue length = writer_.scalar(DType::i32, static_cast<double>(scan_.length));
+    SsaValue goes_on = writer_.temporary();
+    writer_.op("stablehlo.compare", {{goes_on, kBool}}, {{step, kIndex}, {length, kIndex}},
+               out_.location)
+        .enumeration("comparison_direction", "comparison_direction", "LT")
+        .done();
+    writer_.terminate({{goes_on, kBool}});
+  }
+
+  SsaValue binary(std::string_view mnemonic, SsaValue a, SsaValue b) {
+    SsaValue result = writer_.temporary();
+    writer_.elementwise(mnemonic, result, {a, b}, kIndex, out_.location);
+    return result;
+  }
+
+  void write_body(const std::vector<Typed>& arguments) {
+    SsaValue step = arguments[0].value, at = step;
+    if (scan_.reverse)
+      at = binary("stablehlo.subtract",
+                  writer_.scalar(DType::i32, static_cast<double>(scan_.length - 1)), step);
+    SsaValue zero = writer_.scalar(DType::i32, 0);
+    std::vector<SsaValue> values;
+    for (std::size_t i = 0; i < out_.operands.size(); ++i) {
+      const Typed& argument = arguments[i + 1];
+      bool is_sliced = i >= carries_ && i < carries_ + sliced_;
+      values.push_back(is_sliced ? slice(argument, at, zero) : argument.value);
+    }
+    std::vector<SsaValue> results = out_.bodies->write(0, values);
+    std::vector<Typed> next{
+        {binary("stablehlo.add", step, writer_.scalar(DType::i32, 1)), kIndex}};
+    for (std::size_t i = 0; i < out_.operands.size(); ++i)
+      next.emplace_back(i < carries_ ? results[i] : arguments[i + 1].value,
+                        *out_.operands[i].type);
+    for (std::size_t i = carries_; i < results.size(); ++i) {
+      const Typed& stack = arguments[1 + out_.operands.size() + i - carries_];
+      next.emplace_back(updated(stack, results[i], at, zero), *stack.type);
+    }
+    writer_.terminate(next);
+  }
+
+  std::vector<Typed> starts(const TensorType& type, SsaValue at, SsaValue zero) {
+    std::vector<Typed> all;
+    for (int d = 0; d < type.shape.rank(); ++d) all.emplace_back(d == 0 ? at : zero, kIndex);
+    return all;
+  }
+
+  static TensorType row_type(const TensorType& stacked) {
+    TensorType row = stacked;
+    Dimensions sizes = stacked.shape.sizes();
+    sizes[0] = 1;
+    row.shape = Shape(std::move(sizes));
+    return row;
+  }
+
+  SsaValue slice(const Typed& stacked, SsaValue at, SsaValue zero) {
+    TensorType row = row_type(*stacked.type), type = slice_type(*stacked.type);
+    SsaValue cut = writer_.temporary(), value = writer_.temporary();
+    std::vector<Typed> operands{stacked};
+    for (const Typed& start : starts(*stacked.type, at, zero)) operands.push_back(start);
+    writer_.op("stablehlo.dynamic_slice", {{cut, row}}, operands, out_.location)
+        .i64_array("slice_sizes", row.shape)
+        .done();
+    writer_.op("stablehlo.reshape", {{value, type}}, {{cut, row}}, out_.location).done();
+    return value;
+  }
+
+  SsaValue updated(const Typed& stack, SsaValue value, SsaValue at, SsaValue zero) {
+    TensorType row = row_type(*stack.type), type = slice_type(*stack.type);
+    SsaValue reshaped = writer_.temporary(), result = writer_.temporary();
+    writer_.op("stablehlo.reshape", {{reshaped, row}}, {{value, type}}, out_.location).done();
+    std::vector<Typed> operands{stack, {reshaped, row}};
+    for (const Typed& start : starts(*stack.type, at, zero)) operands.push_back(start);
+    writer_.op("stablehlo.dynamic_update_slice", {{result, *stack.type}}, operands, out_.location)
+        .done();
+    return result;
+  }
+
+  OpEmission& out_;
+  stablehlo::ModuleWriter& writer_;
+  const ScanAttributes& scan_;
+  std::size_t carries_, sliced_;
+};
+
+// The derivative of a scan: the loop once more, with what the way back needs as further results,
+// and a loop in the other direction that carries the cotangents of the carries and the sums of those
+// of captured values.
+class ScanVjp {
+ public:
+  explicit ScanVjp(const VjpCall& call)
+      : call_(call),
+        scan_(call.as<ScanAttributes>()),
+        body_(scan_.bodies[0]),
+        carries_(size_of(scan_.num_carries)),
+        captures_(carries_ + size_of(scan_.num_sliced)) {}
+
+  void run(std::span<Tensor> out) {
+    differentiate();
+    keep();
+    ScanCall back{{}, {}, scan_.length, !scan_.reverse};
+    for (std::size_t i : carried_) {
+      const Tensor& cotangent = call_.cotangents[i];
+      back.carries.push_back(cotangent.defined() ? cotangent : zero_cotangent(call_.results[i]));
+    }
+    for (std::size_t i : summed_) back.carries.push_back(zero_cotangent(call_.operands[i]));
+    for (std::size_t i = carries_; i < has_cotangent_.size(); ++i)
+      if (has_cotangent_[i]) back.sliced.push_back(call_.cotangents[i]);
+    num_cotangents_ = back.sliced.size();
+    for (const BodyVjp::Residual& residual : vjp_.residuals)
+      if (residual.saved)
+        back.sliced.push_back(kept_[residual.index]);
+      else if (residual.index < captures_)
+        back.sliced.push_back(call_.operands[residual.index]);
+    std::vector<Tensor> results = scan_tensors(
+        back, [&](std::span<const Tensor> given) { return step(given); }, call_.node.where());
+    for (std::size_t i = 0; i < carried_.size(); ++i) out[carried_[i]] = results[i];
+    std::size_t next = carried_.size();
+    for (std::size_t i : summed_) out[i] = results[next++];
+    for (std::size_t i : stacked_) out[i] = results[next++];
+  }
+
+ private:
+  void differentiate() {
+    std::vector<bool> wanted;
+    std::vector<OnTheWayBack> back;
+    for (std::size_t i = 0; i < body_.num_parameters(); ++i) {
+      bool carry = i < carries_;
+      wanted.push_back(is_floating(body_.parameter(i).dtype) && (carry || call_.needs(i)));
+      if (wanted.back()) (carry ? carried_ : i < captures_ ? stacked_ : summed_).push_back(i);
+      back.push_back(carry           ? OnTheWayBack::kGone
+                     : i < captures_ ? OnTheWayBack::kThere
+                                     : OnTheWayBack::kInvariant);
+    }
+    for (std::size_t i = 0; i < body_.num_results(); ++i)
+      has_cotangent_.push_back(i < carries_ ? is_floating(body_.result(i).dtype)
+                                            : call_.cotangents[i].defined());
+    vjp_ = call_.bodies->differentiate(body_, has_cotangent_, wanted, back, {}, call_.node.where());
+  }
+
+  // Records the loop with the further results.
+  void keep() {
+    if (vjp_.forward.num_results() == body_.num_results()) return;
+    ScanAttributes more = scan_;
+    more.bodies = {vjp_.forward};
+    more.extends = extension_key(*call_.node.attributes());
+    kept_ = record_call(call_.node.op(), make_attributes(std::move(more)), call_.operands,
+                        call_.node.where());
+  }
+
+  // One step back, from: the cotangents of the carries, sums, cotangents of slices, residuals.
+  std::vector<Tensor> step(std::span<const Tensor> given) {
+    std::span<const Tensor> sums = given.subspan(carried_.size(), summed_.size());
+    std::span<const Tensor> rest = given.subspan(carried_.size() + summed_.size());
+    std::vector<Tensor> arguments(given.begin(),
+                                  given.begin() + static_cast<std::ptrdiff_t>(carried_.size()));
+    std::size_t next = 0;
+    while (next < num_cotangents_) arguments.push_back(rest[next++]);
+    for (const BodyVjp::Residual& residual : vjp_.residuals)
+      arguments.push_back(residual.saved || residual.index < captures_
+                              ? rest[next++]
+                              : call_.operands[residual.index]);
+    arguments.insert(arguments.end(), vjp_.captured.begin(), vjp_.captured.end());
+    // In the order of the parameters: carries, slices, captured values.
+    std::vector<Tensor> cotangents = inlined(vjp_.backward, arguments), results;
+    std::size_t slices = carried_.size() + stacked_.size();
+    for (std::size_t i = 0; i < carried_.size(); ++i) results.push_back(cotangents[i]);
+    for (std::size_t i = 0; i < summed_.size(); ++i)
+      results.push_back(add(sums[i], cotangents[slices + i]));
+    for (std::size_t i = 0; i < stacked_.size(); ++i)
+      results.push_back(cotangents[carried_.size() + i]);
+    return results;
+  }
+
+  const VjpCall& call_;
+  const ScanAttributes& scan_;
+  const Body& body_;
+  std::size_t carries_, captures_;                     // first operand behind carries, slices
+  std::vector<std::size_t> carried_, summed_, stacked_;  // operands with a cotangent
+  std::vector<bool> has_cotangent_;
+  std::size_t num_cotangents_ = 0;  // of stacked results
+  BodyVjp vjp_;
+  std::vector<Tensor> kept_;
+};
+
+std::vector<OpSample> scan_samples(SampleSource& source) {
+  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
+  // The carry turns, and depends on all that there is.
+  auto run = [](bool reverse, std::size_t result) {
+    return [reverse, result](std::span<const Tensor> x) {
+      Tensor w = x[2];
+      ScanCall call{{x[0]}, {x[1]}, x[1].dim(0), reverse};
+      return scan_tensors(call, [w](std::span<const Tensor> given) {
+        Tensor next = sin(add(multiply(given[0], w), given[1]));
+        return std::vector<Tensor>{next, multiply(next, given[1])};
+      })[result];
+    };
+  };
+  auto inputs = [&](DType dtype, std::int64_t length) {
+    return std::vector<HostArray>{source.uniform(dtype, {4, 8}),
+                                  source.uniform(dtype, {length, 4, 8}),
+                                  source.uniform(dtype, {8})};
+  };
+  auto counted = [](std::span<const Tensor> x) {
+    return scan_tensors({{x[0]}, {}, 5, false}, [](std::span<const Tensor> given) {
+      return std::vector<Tensor>{add(given[0], given[0])};
+    })[0];
+  };
+  auto stacked = [](std::span<const Tensor> x) {
+    return scan_tensors({{}, {x[0]}, x[0].dim(0), false}, [](std::span<const Tensor> given) {
+      return std::vector<Tensor>{sin(given[0])};
+    })[0];
+  };
+  return {
+      {"last carry", inputs(f64, 4), run(false, 0)},
+      {"stacked results", inputs(f64, 4), run(false, 1)},
+      {"reverse, carry", inputs(f64, 3), run(true, 0)},
+      {"reverse, results", inputs(f64, 3), run(true, 1)},
+      {"f32", inputs(f32, 4), run(false, 1)},
+      {"one step", inputs(f64, 1), run(false, 0)},
+      {"no step", inputs(f64, 0), run(false, 0)},
+      {"integers", {source.uniform(i32, {8}, -9, 9)}, counted},
+      {"no carry", {source.uniform(f64, {4, 8})}, stacked},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef scan_op = {
+    .name = "scan",
+    .operands = "carries, sliced, captured...",
+    .doc =
+        "Runs a body once for each slice of arrays, from carried values to carried values: the "
+        "last of them, and the body's other results stacked.",
+    .example =
+        "scan([](Tensor c, Tensor row) { return std::pair(add(c, row), c); }, zeros({3}), x).first",
+    .infer = infer_scan,
+    .sharding_rule = scan_rule,
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          ScanWriter writer(call, out);
+          call.as<ScanAttributes>().length == 0 ? writer.write_nothing() : writer.write();
+        },
+    .vjp = [](const VjpCall& call, std::span<Tensor> out) { ScanVjp(call).run(out); },
+    .samples = scan_samples,
+    .annotate =
+        [](const Node& node) {
+          const auto& scan = node.attributes_as<ScanAttributes>();
+          return annotate_by_body(node, scan.bodies[0], size_of(scan.num_carries));
+        },
+    .parse_attributes = parse_attributes<ScanAttributes>,
+};
+
+std::vector<Tensor> scan_tensors(const ScanCall& call, const BodyFunction& body,
+                                 SourceLocation where) {
+  where = effective_source(where);
+  std::vector<Tensor> given = call.carries;
+  BodyToTrace to_trace{{}, body};
+  for (const Tensor& carry : call.carries) to_trace.inputs.push_back(body_input(carry));
+  for (const Tensor& sliced : call.sliced) {
+    const TensorType& type = sliced.type(where);
+    if (type.shape.rank() == 0 || type.shape[0] != call.length)
+      throw_invalid(where, "[scan] ", type, " made at ", sliced.where(), " has no ", call.length,
+                    " slices along its first dimension");
+    BodyInput input{slice_type(type), std::nullopt, sliced.where()};
+    if (std::optional<Sharding> sharding = sliced.sharding())
+      input.sharding = slice_sharding(*sharding);
+    to_trace.inputs.push_back(std::move(input));
+    given.push_back(sliced);
+  }
+  TracedBodies traced = trace_bodies(given, {&to_trace, 1}, where);
+  ScanAttributes attributes{.bodies = std::move(traced.bodies),
+                            .length = call.length,
+                            .num_carries = std::ssize(call.carries),
+                            .num_sliced = std::ssize(call.sliced),
+                            .reverse = call.reverse,
+                            .extends = {}};
+  return record_call(scan_op, make_attributes(std::move(attributes)), traced.operands, where);
+}
+
+}  // namespace meshard

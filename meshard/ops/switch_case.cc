@@ -1,0 +1,274 @@
+#include "meshard/ops/switch_case.h"
+
+#include "meshard/graph/body_vjp.h"
+#include "meshard/graph/superseded.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/clip.h"
+#include "meshard/ops/composite/control_flow.h"
+#include "meshard/ops/composite/create.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/sin.h"
+#include "meshard/ops/tanh.h"
+
+namespace meshard {
+
+extern const OpDef switch_case_op;
+
+namespace {
+
+using stablehlo::Typed;
+using SsaValue = stablehlo::Value;
+
+void infer_switch(const OpCall& call, ResultTypes& results) {
+  const auto& attributes = call.as<SwitchAttributes>();
+  const std::vector<Body>& bodies = attributes.bodies;
+  if (bodies.empty()) call.fail("has no branch");
+  if (call.operands.empty() || call.operand(0) != TensorType{DType::i32, {}})
+    call.fail("the index is of i32[], not ",
+              call.operands.empty() ? std::string("missing") : cat(call.operand(0)));
+  std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
+  std::size_t next = 1 + arguments;
+  for (std::size_t b = 0; b < bodies.size(); ++b) {
+    std::string which = cat("branch ", b);
+    check_parameters(call, bodies[b], which, 0, 1, arguments);
+    std::size_t captured = bodies[b].num_parameters() - arguments;
+    check_parameters(call, bodies[b], which, arguments, next, captured);
+    next += captured;
+    if (bodies[b].num_results() != bodies[0].num_results())
+      call.fail("branch 0 gives ", bodies[0].num_results(), " values, ", which, " gives ",
+                bodies[b].num_results());
+    for (std::size_t i = 0; i < bodies[b].num_results(); ++i)
+      if (bodies[b].result(i) != bodies[0].result(i))
+        call.fail("result ", i, " of branch 0 is ", bodies[0].result(i), ", of ", which, " ",
+                  bodies[b].result(i));
+  }
+  if (next != call.operands.size())
+    call.fail("has ", call.operands.size(), " operands for ", next);
+  for (std::size_t i = 0; i < bodies[0].num_results(); ++i) results.push_back(bodies[0].result(i));
+  if (results.empty()) call.fail("the branches give nothing");
+}
+
+// The names of the arguments are known inside of the branches.
+void emit_switch(const OpCall& call, OpEmission& out) {
+  const auto& attributes = call.as<SwitchAttributes>();
+  std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
+  std::vector<SsaValue> values;
+  for (std::size_t i = 0; i < arguments; ++i) values.push_back(out.operands[1 + i].value);
+  std::size_t next = 1 + arguments;
+  auto op = out.writer.op("stablehlo.case", out.results, {out.operands[0]}, out.location);
+  for (std::size_t b = 0; b < attributes.bodies.size(); ++b) {
+    std::vector<SsaValue> given = values;
+    while (given.size() < attributes.bodies[b].num_parameters())
+      given.push_back(out.operands[next++].value);
+    op.region({}, [&] {
+      std::vector<SsaValue> results = out.bodies->write(b, given);
+      std::vector<Typed> returned;
+      for (std::size_t i = 0; i < results.size(); ++i)
+        returned.emplace_back(results[i], *out.results[i].type);
+      out.writer.terminate(returned);
+    });
+  }
+  op.done();
+}
+
+// The derivative of a branch belongs to the same case.
+class SwitchVjp {
+ public:
+  explicit SwitchVjp(const VjpCall& call)
+      : call_(call),
+        attributes_(call.as<SwitchAttributes>()),
+        arguments_(static_cast<std::size_t>(attributes_.num_arguments)) {
+    std::size_t next = 1 + arguments_;
+    for (const Body& body : attributes_.bodies) {
+      std::vector<std::size_t> operands;
+      for (std::size_t i = 0; i < body.num_parameters(); ++i)
+        operands.push_back(i < arguments_ ? 1 + i : next++);
+      operands_.push_back(std::move(operands));
+    }
+  }
+
+  void run(std::span<Tensor> out) {
+    differentiate();
+    keep();
+    std::vector<std::size_t> wanted;
+    for (std::size_t i = 1; i < call_.operands.size(); ++i)
+      if (call_.needs(i)) wanted.push_back(i);
+    std::vector<BodyFunction> branches;
+    for (std::size_t b = 0; b < vjps_.size(); ++b)
+      branches.push_back([this, b, &wanted](std::span<const Tensor>) { return back(b, wanted); });
+    std::vector<Tensor> results =
+        switch_tensors(In(call_.operands[0], call_.node.where()), branches, {}, call_.node.where());
+    for (std::size_t i = 0; i < wanted.size(); ++i) out[wanted[i]] = results[i];
+  }
+
+ private:
+  void differentiate() {
+    std::vector<bool> has_cotangent;
+    for (const Tensor& cotangent : call_.cotangents) has_cotangent.push_back(cotangent.defined());
+    for (std::size_t b = 0; b < operands_.size(); ++b) {
+      std::vector<bool> wanted;
+      for (std::size_t operand : operands_[b]) wanted.push_back(call_.needs(operand));
+      std::vector<OnTheWayBack> back(wanted.size(), OnTheWayBack::kThere);
+      vjps_.push_back(call_.bodies->differentiate(attributes_.bodies[b], has_cotangent, wanted,
+                                                  back, {}, call_.node.where()));
+    }
+  }
+
+  std::size_t num_results() const { return call_.results.size(); }
+
+  // Records the switch with what the way back of each branch needs as further results; the other
+  // branches give zeros there.
+  void keep() {
+    std::vector<TensorType> extra;
+    for (std::size_t b = 0; b < vjps_.size(); ++b) {
+      first_kept_.push_back(num_results() + extra.size());
+      const Body& forward = vjps_[b].forward;
+      for (std::size_t i = num_results(); i < forward.num_results(); ++i)
+        extra.push_back(forward.result(i));
+    }
+    if (extra.empty()) return;
+    SwitchAttributes more = attributes_;
+    more.extends = extension_key(*call_.node.attributes());
+    for (std::size_t b = 0; b < vjps_.size(); ++b) more.bodies[b] = with_zeros(b, extra);
+    kept_ = record_call(call_.node.op(), make_attributes(std::move(more)), call_.operands,
+                        call_.node.where());
+  }
+
+  Body with_zeros(std::size_t b, const std::vector<TensorType>& extra) const {
+    const Body& forward = vjps_[b].forward;
+    std::vector<BodyInput> inputs;
+    for (std::size_t operand : operands_[b]) inputs.push_back(body_input(call_.operands[operand]));
+    std::optional<ManualAxes> place = place_of(call_.node);
+    TracedBody traced = trace_body(
+        inputs,
+        [&](std::span<const Tensor> given) {
+          std::vector<Tensor> results = inlined(forward, given);
+          std::vector<Tensor> all(results.begin(),
+                                  results.begin() + static_cast<std::ptrdiff_t>(num_results()));
+          std::size_t first = first_kept_[b] - num_results();
+          for (std::size_t i = 0; i < extra.size(); ++i) {
+            bool own = i >= first && i - first + num_results() < results.size();
+            all.push_back(own ? results[num_results() + i - first]
+                              : zeros(extra[i].shape, extra[i].dtype));
+          }
+          return all;
+        },
+        place, call_.node.where());
+    return std::move(traced.body);
+  }
+
+  // The cotangents of the wanted operands where branch b was taken.
+  std::vector<Tensor> back(std::size_t b, const std::vector<std::size_t>& wanted) const {
+    const BodyVjp& vjp = vjps_[b];
+    std::vector<Tensor> given;
+    for (const Tensor& cotangent : call_.cotangents)
+      if (cotangent.defined()) given.push_back(cotangent);
+    for (const BodyVjp::Residual& residual : vjp.residuals)
+      given.push_back(residual.saved ? kept_[first_kept_[b] + residual.index - num_results()]
+                                     : call_.operands[operands_[b][residual.index]]);
+    given.insert(given.end(), vjp.captured.begin(), vjp.captured.end());
+    std::vector<Tensor> cotangents = inlined(vjp.backward, given), results;
+    for (std::size_t operand : wanted) {
+      std::size_t next = 0, found = cotangents.size();
+      for (std::size_t own : operands_[b]) {
+        if (!call_.needs(own)) continue;
+        if (own == operand) found = next;
+        ++next;
+      }
+      results.push_back(found < cotangents.size() ? cotangents[found]
+                                                  : zero_cotangent(call_.operands[operand]));
+    }
+    return results;
+  }
+
+  const VjpCall& call_;
+  const SwitchAttributes& attributes_;
+  std::size_t arguments_;
+  std::vector<std::vector<std::size_t>> operands_;  // of the node, by branch and parameter
+  std::vector<BodyVjp> vjps_;
+  std::vector<std::size_t> first_kept_;  // result of the larger switch, by branch
+  std::vector<Tensor> kept_;
+};
+
+std::vector<OpSample> switch_samples(SampleSource& source) {
+  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
+  auto choose = [](std::int64_t result) {
+    return [result](std::span<const Tensor> x) {
+      Tensor w = x[2];
+      std::vector<BodyFunction> branches{
+          [](std::span<const Tensor> g) {
+            return std::vector<Tensor>{sin(g[0]), add(g[0], g[0])};
+          },
+          [w](std::span<const Tensor> g) {
+            return std::vector<Tensor>{multiply(tanh(g[0]), w), g[0]};
+          },
+          [w](std::span<const Tensor> g) {
+            return std::vector<Tensor>{w, multiply(g[0], multiply(g[0], w))};
+          }};
+      return switch_tensors(x[0], branches, {x[1]})[static_cast<std::size_t>(result)];
+    };
+  };
+  auto inputs = [&](DType dtype, double index) {
+    return std::vector<HostArray>{source.uniform(i32, {}, index, index),
+                                  source.uniform(dtype, {4, 8}), source.uniform(dtype, {4, 8})};
+  };
+  return {
+      {"first", inputs(f64, 0), choose(0)},       {"second", inputs(f64, 1), choose(0)},
+      {"third", inputs(f64, 2), choose(1)},       {"f32", inputs(f32, 1), choose(1)},
+      {"index above", inputs(f64, 7), choose(1)}, {"index below", inputs(f64, -3), choose(1)},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef switch_case_op = {
+    .name = "switch_case",
+    .operands = "index, arguments, captured...",
+    .doc = "What one of several functions gives, chosen by an index; only that one runs.",
+    .example =
+        "switch_case(1, {[](Tensor t) { return exp(t); }, [](Tensor t) { return negative(t); }}, "
+        "x)",
+    .infer = infer_switch,
+    .sharding_rule = [](const OpCall& call) { return pass_through_rule(call, {}); },
+    .emit = emit_switch,
+    .vjp = [](const VjpCall& call, std::span<Tensor> out) { SwitchVjp(call).run(out); },
+    .samples = switch_samples,
+    .annotate =
+        [](const Node& node) {
+          const Body& body = node.attributes_as<SwitchAttributes>().bodies[0];
+          return annotate_by_body(node, body, body.num_results());
+        },
+    .parse_attributes = parse_attributes<SwitchAttributes>,
+};
+
+std::vector<Tensor> switch_tensors(In index, std::span<const BodyFunction> branches,
+                                   const std::vector<Tensor>& arguments, SourceLocation where) {
+  where = effective_source(where);
+  Tensor chosen = operand_tensor(switch_case_op, index);
+  if (is_floating(chosen.dtype()) || chosen.rank() != 0)
+    throw_invalid(where, "[switch_case] the index is an integer of rank 0, not ", chosen.type());
+  if (branches.empty()) throw_invalid(where, "[switch_case] has no branch");
+  {
+    SourceScope line(where);
+    if (chosen.dtype() == DType::bool_) chosen = astype(chosen, DType::i32);
+    chosen = astype(clip(chosen, 0, std::ssize(branches) - 1), DType::i32);
+  }
+  std::vector<BodyToTrace> to_trace;
+  for (const BodyFunction& branch : branches) {
+    to_trace.push_back({{}, branch});
+    for (const Tensor& argument : arguments)
+      to_trace.back().inputs.push_back(body_input(argument));
+  }
+  std::vector<Tensor> given{chosen};
+  given.insert(given.end(), arguments.begin(), arguments.end());
+  TracedBodies traced = trace_bodies(given, to_trace, where);
+  return record_call(
+      switch_case_op,
+      make_attributes(SwitchAttributes{std::move(traced.bodies), std::ssize(arguments), {}}),
+      traced.operands, where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,169 @@
+#include "meshard/ops/while_loop.h"
+
+#include "meshard/ops/add.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/control_flow.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/reduction.h"
+
+namespace meshard {
+namespace {
+
+using stablehlo::Typed;
+using SsaValue = stablehlo::Value;
+
+constexpr std::size_t kCondition = 0, kBody = 1;
+
+std::size_t carries_of(const OpCall& call) {
+  return static_cast<std::size_t>(call.as<WhileAttributes>().num_carries);
+}
+
+void infer_while(const OpCall& call, ResultTypes& results) {
+  const std::vector<Body>& bodies = call.as<WhileAttributes>().bodies;
+  if (bodies.size() != 2) call.fail("has a condition and a body, not ", bodies.size(), " bodies");
+  const Body &condition = bodies[kCondition], &body = bodies[kBody];
+  std::size_t carries = carries_of(call);
+  if (carries == 0) call.fail("takes at least one carry");
+  check_parameters(call, condition, "the condition", 0, 0, carries);
+  check_parameters(call, body, "the body", 0, 0, carries);
+  std::size_t captured = condition.num_parameters() - carries;
+  check_parameters(call, condition, "the condition", carries, carries, captured);
+  check_parameters(call, body, "the body", carries, carries + captured,
+                   body.num_parameters() - carries);
+  if (call.operands.size() != captured + body.num_parameters())
+    call.fail("has ", call.operands.size(), " operands for ", captured + body.num_parameters(),
+              " parameters");
+  const TensorType truth{DType::bool_, {}};
+  if (condition.num_results() != 1 || condition.result(0) != truth)
+    call.fail("the condition gives ",
+              condition.num_results() ? cat(condition.result(0)) : std::string("nothing"),
+              ", not one bool of rank 0");
+  if (body.num_results() != carries)
+    call.fail("the body gives ", body.num_results(), " values for ", carries, " carries");
+  for (std::size_t i = 0; i < carries; ++i) {
+    if (body.result(i) != body.parameter(i))
+      call.fail("carry ", i, " goes in as ", body.parameter(i), " and comes out as ",
+                body.result(i));
+    results.push_back(body.result(i));
+  }
+}
+
+ShardingRule while_rule(const OpCall& call) {
+  std::vector<std::pair<std::size_t, std::size_t>> together;
+  for (std::size_t i = 0; i < carries_of(call); ++i) together.emplace_back(i, i);
+  return pass_through_rule(call, together);
+}
+
+// Captured values are carried and come out as they went in.
+void emit_while(const OpCall& call, OpEmission& out) {
+  std::size_t carries = carries_of(call), all = out.operands.size();
+  std::size_t tests = call.as<WhileAttributes>().bodies[kCondition].num_parameters();
+  std::vector<Typed> made, tested, repeated;
+  for (std::size_t i = 0; i < all; ++i) {
+    const TensorType& type = *out.operands[i].type;
+    made.push_back(i < carries ? out.results[i] : Typed(out.writer.temporary(), type));
+    tested.emplace_back(out.writer.block_argument(), type);
+    repeated.emplace_back(out.writer.block_argument(), type);
+  }
+  auto values = [&](const std::vector<Typed>& arguments, std::size_t from, std::size_t to) {
+    std::vector<SsaValue> chosen;
+    for (std::size_t i = 0; i < carries; ++i) chosen.push_back(arguments[i].value);
+    for (std::size_t i = from; i < to; ++i) chosen.push_back(arguments[i].value);
+    return chosen;
+  };
+  const TensorType truth{DType::bool_, {}};
+  out.writer.op("stablehlo.while", made, out.operands, out.location)
+      .region(tested,
+              [&] {
+                SsaValue goes_on =
+                    out.bodies->write(kCondition, values(tested, carries, tests))[0];
+                out.writer.terminate({{goes_on, truth}});
+              })
+      .region(repeated,
+              [&] {
+                std::vector<SsaValue> next =
+                    out.bodies->write(kBody, values(repeated, tests, all));
+                std::vector<Typed> returned;
+                for (std::size_t i = 0; i < all; ++i)
+                  returned.emplace_back(i < carries ? next[i] : repeated[i].value,
+                                        *out.operands[i].type);
+                out.writer.terminate(returned);
+              })
+      .done();
+}
+
+std::vector<OpSample> while_samples(SampleSource& source) {
+  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
+  // Doubled until the sum of squares is large.
+  auto doubled = [](std::span<const Tensor> x) {
+    Tensor limit = x[1];
+    return while_tensors(
+        [limit](std::span<const Tensor> c) {
+          return std::vector<Tensor>{less(sum(multiply(c[0], c[0])), limit)};
+        },
+        [](std::span<const Tensor> c) { return std::vector<Tensor>{add(c[0], c[0])}; }, {x[0]})[0];
+  };
+  auto counted = [](std::span<const Tensor> x) {
+    Tensor step = x[1];
+    return while_tensors(
+        [](std::span<const Tensor> c) { return std::vector<Tensor>{less(c[0], 100)}; },
+        [step](std::span<const Tensor> c) {
+          return std::vector<Tensor>{add(c[0], step), add(c[1], c[0])};
+        },
+        {x[0], x[2]})[1];
+  };
+  std::vector<OpSample> samples{
+      {"vector", {source.uniform(f32, {8}), source.uniform(f32, {}, 50, 90)}, doubled},
+      {"matrix", {source.uniform(f64, {4, 8}), source.uniform(f64, {}, 500, 900)}, doubled},
+      {"two carries",
+       {source.uniform(i32, {}, 0, 9), source.uniform(i32, {}, 3, 9), source.uniform(i32, {4, 2})},
+       counted},
+  };
+  for (OpSample& sample : samples) sample.check_vjp = false;
+  return samples;
+}
+
+}  // namespace
+
+extern constinit const OpDef while_loop_op = {
+    .name = "while_loop",
+    .operands = "carries, captured...",
+    .doc =
+        "Runs a body, from carried values to carried values, while a condition of them is true.",
+    .example =
+        "while_loop([](Tensor c) { return less(sum(c), 100); }, [](Tensor c) { return add(c, 1); "
+        "}, x)",
+    .infer = infer_while,
+    .sharding_rule = while_rule,
+    .emit = emit_while,
+    // How often the body runs is not known, so neither is what the way back needs.
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor>) {
+          throw Error(ErrorCode::kUnimplemented,
+                      "[grad] while_loop has no derivative, and the result depends on an input "
+                      "through it: use scan, or fori_loop with bounds that are numbers",
+                      call.node.where());
+        },
+    .samples = while_samples,
+    .annotate =
+        [](const Node& node) {
+          const Body& body = node.attributes_as<WhileAttributes>().bodies[kBody];
+          return annotate_by_body(node, body, body.num_results());
+        },
+    .parse_attributes = parse_attributes<WhileAttributes>,
+};
+
+std::vector<Tensor> while_tensors(const BodyFunction& condition, const BodyFunction& body,
+                                  const std::vector<Tensor>& carries, SourceLocation where) {
+  where = effective_source(where);
+  BodyToTrace to_trace[2] = {{{}, condition}, {{}, body}};
+  for (const Tensor& carry : carries)
+    for (BodyToTrace& each : to_trace) each.inputs.push_back(body_input(carry));
+  TracedBodies traced = trace_bodies(carries, to_trace, where);
+  return record_call(while_loop_op,
+                     make_attributes(WhileAttributes{std::move(traced.bodies), std::ssize(carries)}),
+                     traced.operands, where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,320 @@
+// Loops, branches and checkpoints on real devices: values against formulas, derivatives against
+// formulas and differences, shardings inside bodies.
+#include <cmath>
+#include <map>
+
+#include "meshard/meshard.h"
+#include "tests/support/devices.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using ControlFlow = OnDevices;
+
+Tensor vector_of(std::vector<float> values) {
+  std::int64_t size = std::ssize(values);
+  return from_host(std::move(values), {size});
+}
+
+void expect_near(const Tensor& got, const std::vector<double>& expected, double allowed) {
+  std::vector<float> values = got.to_vector<float>();
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    EXPECT_NEAR(values[i], expected[i], allowed) << "element " << i;
+}
+
+// Central differences of a function of one vector, element by element, in f64.
+std::vector<double> differences(const std::function<Tensor(const Tensor&)>& f,
+                                const std::vector<double>& at) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    auto moved = [&](double by) {
+      std::vector<double> values = at;
+      values[i] += by;
+      return f(from_host(values, {std::ssize(at)})).item<double>();
+    };
+    out.push_back((moved(1e-5) - moved(-1e-5)) / 2e-5);
+  }
+  return out;
+}
+
+void expect_derivative(const std::function<Tensor(const Tensor&)>& f,
+                       const std::vector<double>& at) {
+  std::vector<double> expected = differences(f, at);
+  std::vector<double> got = jit(grad(f))(from_host(at, {std::ssize(at)})).to_vector<double>();
+  for (std::size_t i = 0; i < at.size(); ++i)
+    EXPECT_NEAR(got[i], expected[i], 1e-7 * (1 + std::abs(expected[i]))) << "element " << i;
+}
+
+TEST_F(ControlFlow, ScanSumsUp) {
+  Tensor x = from_host(std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2});
+  auto sums = [](const Tensor& rows, bool reverse) {
+    return scan([](Tensor c, Tensor row) { return std::pair(c + row, c * 10); }, zeros({2}), rows,
+                {.reverse = reverse});
+  };
+  auto [total, before] = jit([&](Tensor rows) { return sums(rows, false); })(x);
+  EXPECT_EQ(total.to_vector<float>(), (std::vector<float>{9, 12}));
+  EXPECT_EQ(before.to_vector<float>(), (std::vector<float>{0, 0, 10, 20, 40, 60}));
+  // Lazily, and backwards.
+  auto [again, after] = sums(x, true);
+  EXPECT_EQ(again.to_vector<float>(), (std::vector<float>{9, 12}));
+  EXPECT_EQ(after.to_vector<float>(), (std::vector<float>{80, 100, 50, 60, 0, 0}));
+}
+
+struct Layer {
+  Tensor w, b;
+  MESHARD_FIELDS(w, b)
+};
+
+TEST_F(ControlFlow, RepeatIsThePlainLoop) {
+  std::vector<Layer> layers;
+  for (int i = 0; i < 3; ++i)
+    layers.push_back({vector_of({0.5f + static_cast<float>(i), -1, 2}), vector_of({1, 2, 3})});
+  Tensor x = vector_of({0.1f, 0.2f, 0.3f});
+  auto f = [](const Layer& layer, const Tensor& h) { return tanh(h * layer.w + layer.b); };
+  auto plain = jit([&](std::vector<Layer> all, Tensor h) {
+    for (const Layer& layer : all) h = f(layer, h);
+    return h;
+  });
+  auto rolled = jit([&](Layer all, Tensor h) { return repeat(all, h, f); });
+  Layer stacked = stack_structures(layers);
+  EXPECT_EQ(stacked.w.shape(), (Shape{3, 3}));
+  EXPECT_EQ(slice_structure(stacked, 2).w.to_vector<float>(), layers[2].w.to_vector<float>());
+  std::vector<float> expected = plain(layers, x).to_vector<float>();
+  std::vector<float> got = rolled(stacked, x).to_vector<float>();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], expected[i], 1e-6);
+
+  auto loss = [&](const Layer& all) { return sum(repeat(all, x, f)); };
+  auto plain_loss = [&](const std::vector<Layer>& all) {
+    Tensor h = x;
+    for (const Layer& layer : all) h = f(layer, h);
+    return sum(h);
+  };
+  Layer gradient = jit(grad(loss))(stacked);
+  std::vector<Layer> wanted = jit(grad(plain_loss))(layers);
+  for (std::size_t i = 0; i < 3; ++i) {
+    Layer one = slice_structure(gradient, static_cast<std::int64_t>(i));
+    std::vector<float> a = one.w.to_vector<float>(), b = wanted[i].w.to_vector<float>();
+    for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(a[k], b[k], 1e-6);
+  }
+}
+
+TEST_F(ControlFlow, WhileLoopUntil) {
+  // Newton's square root.
+  auto root = jit([](Tensor x) {
+    return while_loop([x](Tensor y) { return greater(abs(y * y - x), 1e-4); },
+                      [x](Tensor y) { return (y + x / y) * 0.5; }, x);
+  });
+  EXPECT_NEAR(root(from_host(HostArray::scalar(7.0f))).item<float>(), std::sqrt(7.0), 1e-5);
+  // A structure as carry, numbers and lazy values.
+  auto [i, total] = while_loop(
+      [](const std::pair<Tensor, Tensor>& c) { return less(c.first, 5); },
+      [](const std::pair<Tensor, Tensor>& c) {
+        return std::pair(c.first + 1, c.second + c.first);
+      },
+      std::pair(constant(HostArray::scalar(0)), constant(HostArray::scalar(0))));
+  EXPECT_EQ(total.item<int>(), 10);
+  EXPECT_EQ(i.item<int>(), 5);
+}
+
+TEST_F(ControlFlow, ForiLoop) {
+  Tensor x = vector_of({1, 2});
+  auto f = [](Tensor i, Tensor c) { return c * 2 + astype(i, DType::f32); };
+  EXPECT_EQ(fori_loop(1, 4, f, x).to_vector<float>(), (std::vector<float>{8 + 11, 16 + 11}));
+  EXPECT_EQ(fori_loop(4, 1, f, x).to_vector<float>(), (std::vector<float>{1, 2}));
+  auto traced = jit([&](Tensor end, Tensor c) { return fori_loop(1, end, f, c); });
+  EXPECT_EQ(traced(4, x).to_vector<float>(), (std::vector<float>{19, 27}));
+  EXPECT_EQ(fori_loop(0, 3, [](Tensor, Tensor c) { return c * 2; }, 1.5).item<float>(), 12);
+}
+
+TEST_F(ControlFlow, Branches) {
+  Tensor x = vector_of({1, 4});
+  auto chosen = jit([](Tensor p, Tensor v) {
+    return cond(greater(p, 0), [](Tensor t) { return sqrt(t); }, [](Tensor t) { return -t; }, v);
+  });
+  EXPECT_EQ(chosen(1, x).to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(chosen(-1, x).to_vector<float>(), (std::vector<float>{-1, -4}));
+  auto several = jit([](Tensor i, Tensor v) {
+    return switch_case(i, {[](Tensor t) { return t; }, [](Tensor t) { return t + t; },
+                           [v](Tensor t) { return t * v; }},
+                       v);
+  });
+  EXPECT_EQ(several(-5, x).to_vector<float>(), (std::vector<float>{1, 4}));
+  EXPECT_EQ(several(1, x).to_vector<float>(), (std::vector<float>{2, 8}));
+  EXPECT_EQ(several(9, x).to_vector<float>(), (std::vector<float>{1, 16}));
+}
+
+TEST_F(ControlFlow, MapTakesEachSlice) {
+  Tensor x = from_host(std::vector<float>{1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(map([](Tensor row) { return sum(row); }, x).to_vector<float>(),
+            (std::vector<float>{3, 7}));
+}
+
+// ---- Derivatives.
+
+const std::vector<double> kPoint{0.3, -0.7, 1.1};
+
+Tensor powers(const Tensor& x) {
+  // x^4 by a loop: its derivatives are known.
+  return sum(fori_loop(0, 3, [x](Tensor, Tensor c) { return c * x; }, x));
+}
+
+TEST_F(ControlFlow, DerivativesOfALoopOfEveryOrder) {
+  Tensor x = from_host(kPoint, {3});
+  auto first = grad(powers);
+  auto second = grad([&](const Tensor& t) { return sum(first(t)); });
+  auto third = grad([&](const Tensor& t) { return sum(second(t)); });
+  std::vector<double> d1 = jit(first)(x).to_vector<double>();
+  std::vector<double> d2 = jit(second)(x).to_vector<double>();
+  std::vector<double> d3 = jit(third)(x).to_vector<double>();
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(d1[i], 4 * std::pow(kPoint[i], 3), 1e-12);
+    EXPECT_NEAR(d2[i], 12 * std::pow(kPoint[i], 2), 1e-12);
+    EXPECT_NEAR(d3[i], 24 * kPoint[i], 1e-12);
+  }
+  // Lazily too.
+  EXPECT_NEAR(second(x).to_vector<double>()[1], 12 * 0.49, 1e-12);
+}
+
+Tensor all_kinds(const Tensor& x) {
+  auto step = [x](Tensor c, Tensor slice) {
+    Tensor h = cond(greater(sum(c), 0), [](Tensor t) { return sin(t); },
+                    [x](Tensor t) { return t * exp(x); }, c);
+    Tensor inner = fori_loop(
+        0, 2, [slice](Tensor i, Tensor t) { return tanh(t * slice + astype(i, DType::f64)); }, h);
+    return std::pair(inner, inner * slice);
+  };
+  Tensor slices = stack({x, x * x, x + 1});
+  auto [last, ys] = scan(step, x, slices);
+  return sum(last) + sum(ys * ys);
+}
+
+TEST_F(ControlFlow, DerivativesThroughNestedControlFlow) {
+  expect_derivative(all_kinds, kPoint);
+  expect_derivative([](const Tensor& x) { return sum(square(grad(all_kinds)(x))); }, kPoint);
+}
+
+TEST_F(ControlFlow, DerivativesThroughCheckpoints) {
+  const CheckpointPolicy policies[] = {CheckpointPolicy::nothing(), CheckpointPolicy::dots(),
+                                       CheckpointPolicy::named({"h"}),
+                                       CheckpointPolicy::everything()};
+  for (const CheckpointPolicy& policy : policies) {
+    auto f = [&](const Tensor& x) {
+      Tensor w = stack({x, sin(x), x * 2});
+      auto layer = checkpoint(
+          [&](const Tensor& h) { return tanh(checkpoint_name(matmul(w, sin(h)), "h")); }, policy);
+      return sum(layer(layer(x)));
+    };
+    auto scanned = [&](const Tensor& x) {
+      Tensor w = stack({x, sin(x), x * 2});
+      auto layer = checkpoint(
+          [](const Tensor& h, const Tensor& m) {
+            return tanh(checkpoint_name(matmul(m, sin(h)), "h"));
+          },
+          policy);
+      return sum(repeat(4, x, [&](const Tensor& h) { return layer(h, w); }));
+    };
+    SCOPED_TRACE(policy.residuals().to_string());
+    expect_derivative(f, kPoint);
+    expect_derivative(scanned, kPoint);
+    expect_derivative([&](const Tensor& x) { return sum(square(grad(scanned)(x))); }, kPoint);
+  }
+}
+
+TEST_F(ControlFlow, AWhileLoopHasNoDerivative) {
+  auto f = [](const Tensor& x) {
+    return sum(while_loop([](Tensor c) { return less(sum(c), 9); }, [](Tensor c) { return c + c; },
+                          x));
+  };
+  try {
+    grad(f)(vector_of({1, 2}));
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), testing::HasSubstr("use scan, or fori_loop with bounds that are"));
+  }
+}
+
+// ---- Shardings.
+
+TEST_F(ControlFlow, ShardedLoopsGiveTheSame) {
+  Mesh mesh({{"data", 2}, {"model", 4}});
+  auto loss = [](const Tensor& w, const Tensor& x) {
+    auto f = [](const Tensor& layer, const Tensor& h) { return tanh(matmul(h, layer)); };
+    return sum(square(repeat(w, x, f)));
+  };
+  std::vector<float> values(3 * 8 * 8), rows(4 * 8);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 0.3f * static_cast<float>(std::sin(double(i)));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(std::cos(double(i)));
+  Tensor w = from_host(values, {3, 8, 8}), x = from_host(rows, {4, 8});
+  auto step = jit(value_and_grad<0, 1>(loss));
+  auto [value, gradients] = step(w, x);
+  Tensor sharded_w = mark_sharding(w, mesh, P(none, none, "model"));
+  Tensor sharded_x = mark_sharding(x, mesh, P("data"));
+  auto [again, sharded] = step(sharded_w, sharded_x);
+  EXPECT_NEAR(again.item<float>(), value.item<float>(), 1e-4);
+  EXPECT_EQ(std::get<0>(sharded).sharding(), sharded_w.sharding());
+  std::vector<float> a = std::get<0>(sharded).to_vector<float>();
+  std::vector<float> b = std::get<0>(gradients).to_vector<float>();
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5);
+}
+
+TEST_F(ControlFlow, ACarryKeepsItsSharding) {
+  Mesh mesh({{"x", 8}});
+  auto f = jit([&](Tensor t) {
+    Tensor start = mark_sharding(t * 0, mesh, P("x"));
+    return scan([&](Tensor c, Tensor) { return std::pair(c + 1, std::tuple<>()); }, start,
+                zeros({3})).first;
+  });
+  Tensor y = f(zeros({16}));
+  EXPECT_EQ(y.sharding(), Sharding(mesh, P("x"), 1));
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(16, 3.0f));
+}
+
+TEST_F(ControlFlow, UnevenSizesInsideBodies) {
+  Mesh mesh({{"x", 4}});
+  auto f = jit([&](Tensor t) {
+    return fori_loop(0, 3, [&](Tensor, Tensor c) { return mark_sharding(c + 1, mesh, P("x")); },
+                     mark_sharding(t, mesh, P("x")));
+  });
+  EXPECT_EQ(f(counting({7})).to_vector<float>(),
+            (std::vector<float>{3, 4, 5, 6, 7, 8, 9}));
+}
+
+// A loop inside a manual region, and a manual region inside a loop.
+TEST_F(ControlFlow, ManualRegions) {
+  Mesh mesh({{"x", 4}});
+  std::vector<float> values{1, 2, 3, 4, 5, 6, 7, 8};
+  Tensor x = from_host(values, {8});
+  auto shift = [](const Tensor& t) {
+    return collective_permute(t, "x", {{0, 1}, {1, 2}, {2, 3}, {3, 0}});
+  };
+  auto inside = manual(mesh, P("x"), P("x"), [&](const Tensor& local) {
+    return fori_loop(0, 3, [&](Tensor, Tensor c) { return shift(c) + local; }, local * 0);
+  });
+  auto step = manual(mesh, {P("x"), P("x")}, P("x"), [&](const Tensor& c, const Tensor& local) {
+    return shift(c) + local;
+  });
+  auto outside = [&](const Tensor& t) {
+    return fori_loop(0, 3, [&](Tensor, Tensor c) { return step(c, t); }, t * 0);
+  };
+  // Three shifted copies, added.
+  std::vector<float> expected;
+  for (std::size_t i = 0; i < 8; ++i)
+    expected.push_back(values[i] + values[(i + 6) % 8] + values[(i + 4) % 8]);
+  EXPECT_EQ(jit(inside)(x).to_vector<float>(), expected);
+  EXPECT_EQ(jit(outside)(x).to_vector<float>(), expected);
+  // The derivative of a weighted sum: each element arrives three times.
+  Tensor weights = from_host(std::vector<float>{1, 0, 0, 0, 2, 0, 0, 0}, {8});
+  auto loss = [&](auto f) { return [=](const Tensor& t) { return sum(f(t) * weights); }; };
+  std::vector<float> wanted{3, 0, 2, 0, 3, 0, 1, 0};
+  wanted = {1, 0, 0, 0, 0, 0, 0, 0};
+  std::vector<float> w{1, 0, 0, 0, 2, 0, 0, 0};
+  for (std::size_t i = 0; i < 8; ++i) wanted[i] = w[i] + w[(i + 2) % 8] + w[(i + 4) % 8];
+  EXPECT_EQ(jit(grad(loss(inside)))(x).to_vector<float>(), wanted);
+  EXPECT_EQ(jit(grad(loss(outside)))(x).to_vector<float>(), wanted);
+}
+
+}  // namespace
+}  // namespace meshard
