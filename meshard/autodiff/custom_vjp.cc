@@ -23,9 +23,6 @@ class CustomAttributes final : public Attributes {
   }
   void print(std::string& out) const override { append(out, cat("results=", num_results)); }
   void append_key(std::string& out) const override { append(out, cat(num_results, ';')); }
-  std::unique_ptr<const Attributes> clone() const override {
-    return std::make_unique<const CustomAttributes>(num_results, num_arguments, pullback);
-  }
 
   std::size_t num_results, num_arguments;
   internal::Pullback pullback;

@@ -151,11 +151,7 @@ class Joint {
       Value value = *std::prev(open.end());
       open.erase(std::prev(open.end()));
       if (is_outside(value)) continue;
-      if (const OnTheWayBack* hand = at_hand(value)) {
-        residuals_.insert(value);
-        continue;
-      }
-      if (keeps(value, open)) {
+      if (at_hand(value) || keeps(value, open)) {
         residuals_.insert(value);
         continue;
       }

@@ -26,8 +26,6 @@ class Attributes {
   virtual void print(std::string& out) const = 0;
   /// Appends bytes that are equal exactly when the attributes are.
   virtual void append_key(std::string& out) const = 0;
-  /// A copy, for a node that does the same elsewhere.
-  virtual std::unique_ptr<const Attributes> clone() const = 0;
   /// The programs that the node runs (body.h); nullptr: none.
   virtual const std::vector<Body>* bodies() const { return nullptr; }
   /// The fingerprint of the attributes of another node, of the same op on the same operands, whose
@@ -56,9 +54,6 @@ class AttributesOf final : public Attributes {
       out.push_back('=');
       attribute_text::print(out, field);
     });
-  }
-  std::unique_ptr<const Attributes> clone() const override {
-    return std::make_unique<const AttributesOf>(value_);
   }
   const std::vector<Body>* bodies() const override {
     if constexpr (requires(const T& value) { value.bodies; })

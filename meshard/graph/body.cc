@@ -193,10 +193,9 @@ void Replay::again(const Node& node) {
   internal_check(&node.op() != &parameter_op, "[graph] a parameter without an argument");
   std::vector<Tensor> operands;
   for (const Value& operand : node.operands()) operands.push_back(find(operand));
-  Node* copy = recorded_again(node, operands).value().node();
-  Tensor keep{Value(copy)};
+  Tensor copy = recorded_again(node, operands);
   for (std::uint32_t i = 0; i < node.num_outputs(); ++i)
-    known_.try_emplace({&node, i}, Tensor(Value(copy, i)));
+    known_.try_emplace({&node, i}, Tensor(Value(copy.value().node(), i)));
 }
 
 std::vector<Tensor> Replay::run(std::span<const Value> wanted) {

@@ -1,5 +1,6 @@
 #include "meshard/ops/checkpoint_name.h"
 
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/operand.h"
@@ -22,6 +23,7 @@ extern constinit const OpDef checkpoint_name_op = {
     // A reshape to the same shape: the compiler drops it.
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp = [](const VjpCall& call, std::span<Tensor> out) { out[0] = call.cotangents[0]; },
+    .batch = batch_unchanged,
     .samples =
         [](SampleSource& source) {
           return element_wise::unary_samples(source,

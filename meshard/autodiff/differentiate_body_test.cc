@@ -1,0 +1,85 @@
+#include "meshard/autodiff/differentiate_body.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "meshard/autodiff/checkpoint.h"
+#include "meshard/autodiff/grad.h"
+#include "meshard/graph/superseded.h"
+#include "meshard/graph/verify.h"
+#include "meshard/ops/all.h"
+
+namespace meshard {
+namespace {
+
+using Keep = ResidualPolicy::Keep;
+
+// tanh(x w) (x + 1), of a carry x and a captured w.
+Body body() {
+  std::vector<BodyInput> inputs{{{DType::f32, {4, 4}}}, {{DType::f32, {4, 4}}}};
+  return trace_body(
+             inputs,
+             [](std::span<const Tensor> p) {
+               Tensor h = checkpoint_name(tanh(matmul(p[0], p[1])), "h");
+               return std::vector<Tensor>{h * (p[0] + 1)};
+             },
+             std::nullopt, {})
+      .body;
+}
+
+BodyVjp differentiated(const ResidualPolicy& policy, OnTheWayBack carry = OnTheWayBack::kGone) {
+  const OnTheWayBack back[] = {carry, OnTheWayBack::kInvariant};
+  return body_differentiator().differentiate(body(), {true}, {true, true}, back, policy, {});
+}
+
+// The ops that made what is kept.
+std::multiset<std::string> kept(const BodyVjp& vjp) {
+  std::multiset<std::string> names;
+  for (std::size_t i = 1; i < vjp.forward.num_results(); ++i)
+    names.emplace(vjp.forward.graph().results()[i]->op().name);
+  return names;
+}
+
+TEST(DifferentiateBody, KeepsWhatThePolicySays) {
+  using Names = std::multiset<std::string>;
+  // The carry is a value like any other; tanh is needed twice, the name costs nothing.
+  EXPECT_EQ(kept(differentiated({Keep::kNothing})), (Names{"parameter"}));
+  EXPECT_EQ(kept(differentiated({Keep::kDots})), (Names{"parameter", "dot_general"}));
+  EXPECT_EQ(kept(differentiated({Keep::kNamed, {"h"}})), (Names{"parameter", "checkpoint_name"}));
+  EXPECT_EQ(kept(differentiated({Keep::kNamed, {"other"}})), (Names{"parameter"}));
+  EXPECT_EQ(kept(differentiated({Keep::kNeeded})).count("tanh"), 1u);
+  EXPECT_EQ(kept(differentiated({Keep::kNothing}, OnTheWayBack::kThere)), Names{});
+}
+
+TEST(DifferentiateBody, BothHalvesAreSound) {
+  for (Keep keep : {Keep::kNeeded, Keep::kNothing, Keep::kDots, Keep::kEverything}) {
+    BodyVjp vjp = differentiated({keep});
+    EXPECT_TRUE(verify(vjp.forward.graph()).ok());
+    EXPECT_TRUE(verify(vjp.backward.graph()).ok());
+    EXPECT_EQ(vjp.backward.num_parameters(), 1 + vjp.residuals.size() + vjp.captured.size());
+    EXPECT_EQ(vjp.backward.num_results(), 2u);
+    EXPECT_EQ(vjp.forward.result(0), body().result(0));
+  }
+}
+
+// The loop as it was recorded, and the one that keeps more, run once.
+TEST(DifferentiateBody, TheWayForwardRunsOnce) {
+  TraceScope scope;
+  Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
+  auto loss = [](const Tensor& t) {
+    return sum(fori_loop(0, 3, [](Tensor, Tensor c) { return sin(c); }, t));
+  };
+  auto [value, gradient] = value_and_grad(loss)(x);
+  Graph graph = Graph::build(std::vector<Value>{x.value()},
+                             std::vector<Value>{value.value(), gradient.value()}, scope.trace());
+  EXPECT_TRUE(verify(graph).ok());
+  int scans = 0;
+  for (const Node* node : graph.nodes()) scans += node->op().name == "scan";
+  EXPECT_EQ(scans, 3);
+  EXPECT_EQ(superseded_nodes(graph).size(), 1u);
+}
+
+}  // namespace
+}  // namespace meshard

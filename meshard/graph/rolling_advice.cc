@@ -1,0 +1,167 @@
+#include "meshard/graph/rolling_advice.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "meshard/base/cat.h"
+#include "meshard/graph/op_def.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::size_t kLeastLayers = 3;
+// As many nodes in a row find a distance between equal groups. Short ones meet by chance.
+constexpr std::size_t kWindow = 4;
+
+// Nodes first .. first + (groups - 1) * period + period - 1.
+struct Run {
+  std::size_t first = 0, period = 0, groups = 0;
+  std::size_t saved() const { return (groups - 1) * period; }
+};
+
+class Rows {
+ public:
+  explicit Rows(const Graph& graph) : graph_(graph), nodes_(graph.nodes()) {
+    std::string key;
+    for (const Node* node : nodes_) {
+      key.assign(node->op().name);
+      if (node->attributes()) node->attributes()->append_key(key);
+      for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
+        attribute_text::append_key(key, node->type(i));
+      hashes_.push_back(std::hash<std::string>()(key));
+    }
+  }
+
+  // Rows of equal groups that do not overlap, the largest first.
+  std::vector<Run> runs() const {
+    std::vector<Run> found;
+    for (std::size_t period : periods()) add_runs(period, found);
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Run& a, const Run& b) { return a.saved() > b.saved(); });
+    std::vector<Run> apart;
+    for (const Run& run : found) {
+      auto overlaps = [&](const Run& other) {
+        return run.first < other.first + other.groups * other.period &&
+               other.first < run.first + run.groups * run.period;
+      };
+      if (std::none_of(apart.begin(), apart.end(), overlaps)) apart.push_back(run);
+    }
+    return apart;
+  }
+
+  // The tensors that a group has for itself; empty if the groups are not wired alike, or do not
+  // follow one another.
+  std::optional<std::size_t> own_tensors(const Run& run) const {
+    bool chained = false;
+    std::set<std::pair<const Node*, std::uint32_t>> own;
+    for (std::size_t i = run.first; i < run.first + run.saved(); ++i) {
+      std::span<const Value> a = nodes_[i]->operands(), b = nodes_[i + run.period]->operands();
+      if (a.size() != b.size()) return std::nullopt;
+      for (std::size_t k = 0; k < a.size(); ++k) {
+        if (a[k] == b[k]) continue;
+        std::size_t from = number(a[k]), to = number(b[k]);
+        if (a[k].type() != b[k].type() || a[k].index() != b[k].index()) return std::nullopt;
+        bool leaves = from < graph_.num_leaves() && to < graph_.num_leaves();
+        bool inside = to >= graph_.num_leaves() + run.first;
+        // The first group takes what was before the loop.
+        bool enters = i < run.first + run.period && inside;
+        if (leaves) {
+          if (i < run.first + run.period) own.emplace(a[k].node(), a[k].index());
+          continue;
+        }
+        if (to != from + run.period && !enters) {
+          return std::nullopt;
+        }
+        // What it takes was made one group before.
+        std::size_t user = graph_.num_leaves() + i + run.period;
+        if (inside && (user - graph_.num_leaves() - run.first) / run.period >
+                          (to - graph_.num_leaves() - run.first) / run.period)
+          chained = true;
+      }
+    }
+    if (!chained || own.empty()) return std::nullopt;
+    return own.size();
+  }
+
+ private:
+  std::size_t number(const Value& value) const { return graph_.number(value.node()); }
+
+  // Distances at which equal windows follow one another often enough to be a row.
+  std::vector<std::size_t> periods() const {
+    std::unordered_map<std::size_t, std::size_t> last;
+    std::map<std::size_t, std::size_t> votes;
+    for (std::size_t i = 0; i + kWindow <= hashes_.size(); ++i) {
+      std::size_t window = 0;
+      for (std::size_t k = 0; k < kWindow; ++k) window = hash_combine(window, hashes_[i + k]) + 1;
+      auto [entry, is_new] = last.try_emplace(window, i);
+      if (!is_new) ++votes[i - std::exchange(entry->second, i)];
+    }
+    std::vector<std::size_t> chosen;
+    for (const auto& [distance, count] : votes)
+      if (count * 2 >= distance) chosen.push_back(distance);
+    std::stable_sort(chosen.begin(), chosen.end(),
+                     [&](std::size_t a, std::size_t b) { return votes[a] > votes[b]; });
+    // What repeats inside of a layer repeats at a short distance; the layers' own is among the most
+    // frequent ones.
+    if (chosen.size() > 8) chosen.resize(8);
+    return chosen;
+  }
+
+  void add_runs(std::size_t period, std::vector<Run>& found) const {
+    std::size_t length = 0;
+    for (std::size_t i = 0; i + period <= hashes_.size(); ++i) {
+      bool equal = i + period < hashes_.size() && hashes_[i] == hashes_[i + period];
+      if (equal) {
+        ++length;
+        continue;
+      }
+      std::size_t groups = length / period + 1;
+      if (groups >= kLeastLayers) found.push_back({i - length, period, groups});
+      length = 0;
+    }
+  }
+
+  const Graph& graph_;
+  std::span<const Node* const> nodes_;
+  std::vector<std::size_t> hashes_;
+};
+
+}  // namespace
+
+std::string RollingAdvice::to_string() const {
+  return cat(where, ": ", layers, " equal layers in a row, ", nodes_per_layer,
+             " nodes each; repeat() records one: ", nodes_before, " nodes become ", nodes_after);
+}
+
+std::optional<RollingAdvice> rolling_advice(const Graph& graph) {
+  if (graph.nodes().size() < kLeastLayers * kWindow) return std::nullopt;
+  Rows rows(graph);
+  std::vector<Run> runs = rows.runs();
+  const Run* forward = nullptr;
+  std::size_t own = 0;
+  for (const Run& run : runs) {
+    std::optional<std::size_t> tensors = rows.own_tensors(run);
+    // The way forward comes before the way back, which has a row of its own.
+    if (!tensors || (forward && forward->first < run.first)) continue;
+    if (forward && run.saved() * 4 < forward->saved()) continue;
+    forward = &run;
+    own = *tensors;
+  }
+  if (!forward) return std::nullopt;
+  std::size_t saved = 0;
+  for (const Run& run : runs)
+    if (run.groups + 1 >= forward->groups && run.groups <= forward->groups + 1)
+      saved += run.saved();
+  const Node& first = *graph.nodes()[forward->first];
+  return RollingAdvice{.layers = forward->groups,
+                       .nodes_per_layer = forward->period,
+                       .parameters_per_layer = own,
+                       .nodes_before = graph.nodes().size(),
+                       .nodes_after = graph.nodes().size() - saved,
+                       .where = first.where()};
+}
+
+}  // namespace meshard

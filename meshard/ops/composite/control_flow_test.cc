@@ -1,0 +1,106 @@
+#include "meshard/ops/composite/control_flow.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "meshard/ops/all.h"
+#include "meshard/ops/op_testutil.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+struct State {
+  Tensor w;
+  std::vector<Tensor> rest;
+  MESHARD_FIELDS(w, rest)
+};
+constexpr ErrorCode kInvalid = ErrorCode::kInvalidArgument;
+
+TEST(ControlFlow, StructuresGoThroughLoops) {
+  State first{input({4}), {input({}), input({2})}};
+  std::map<std::string, Tensor> xs{{"a", input({3, 4})}, {"b", input({3})}};
+  auto [last, ys] = scan(
+      [](State s, std::map<std::string, Tensor> x) {
+        s.w = add(s.w, x["a"]);
+        return std::pair(s, std::pair(x["b"], s.w));
+      },
+      first, xs);
+  EXPECT_EQ(last.rest[1].shape(), (Shape{2}));
+  EXPECT_EQ(ys.first.shape(), (Shape{3}));
+  EXPECT_EQ(ys.second.shape(), (Shape{3, 4}));
+}
+
+TEST(ControlFlow, ACarryOfAnotherTypeIsNamed) {
+  State first{input({4}), {input({}), input({2})}};
+  EXPECT_TRUE(throws_error(
+      [&] {
+        scan(
+            [](State s, std::tuple<>) {
+              s.rest[1] = astype(s.rest[1], DType::f64);
+              return std::pair(s, std::tuple<>());
+            },
+            first, std::tuple<>(), {.length = 3});
+      },
+      kInvalid,
+      {"control_flow_test.cc:", "[scan] carry.rest[1]", "f32[2]", "f64[2]"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        while_loop([](State s) { return less(sum(s.w), 3); },
+                   [](State s) {
+                     s.rest.pop_back();
+                     return s;
+                   },
+                   first);
+      },
+      kInvalid, {"[while_loop]", "other lengths"}));
+}
+
+TEST(ControlFlow, LengthsMustAgree) {
+  auto f = [](Tensor c, std::pair<Tensor, Tensor>) { return std::pair(c, c); };
+  EXPECT_TRUE(throws_error(
+      [&] { scan(f, input({}), std::pair(input({3}), input({4, 2}))); }, kInvalid,
+      {"[scan] xs[1], f32[4,2], has 4 slices, xs[0] says 3"}));
+  EXPECT_TRUE(throws_error([&] { scan(f, input({}), std::pair(input({}), input({}))); }, kInvalid,
+                           {"no dimension to slice"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        scan([](Tensor c, std::tuple<>) { return std::pair(c, c); }, input({}));
+      },
+      kInvalid, {"ScanOptions::length"}));
+}
+
+TEST(ControlFlow, BranchesMustGiveTheSame) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        cond(equal(input({}), 0), [](Tensor t) { return std::pair(t, sum(t)); },
+             [](Tensor t) { return std::pair(t, t); }, input({4}));
+      },
+      kInvalid, {"[cond] result[1]", "f32[4] in one function", "f32[] in another"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        cond(input({}), [](Tensor t) { return t; }, [](Tensor t) { return t; }, input({4}));
+      },
+      kInvalid, {"[cond] the predicate", "f32[]"}));
+}
+
+TEST(ControlFlow, BoundsAreIntegers) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        fori_loop(input({}), 3, [](Tensor, Tensor c) { return c; }, input({4}));
+      },
+      kInvalid, {"[fori_loop]", "f32[]"}));
+}
+
+TEST(ControlFlow, StackedStructures) {
+  std::vector<State> two(2, State{input({4}), {input({2})}});
+  State stacked = stack_structures(two);
+  EXPECT_EQ(stacked.w.shape(), (Shape{2, 4}));
+  EXPECT_EQ(slice_structure(stacked, 1).rest[0].shape(), (Shape{2}));
+  EXPECT_TRUE(throws_error([] { stack_structures(std::vector<State>{}); }, kInvalid,
+                           {"at least one"}));
+}
+
+}  // namespace
+}  // namespace meshard
