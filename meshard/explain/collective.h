@@ -60,10 +60,15 @@ struct OriginPlace {
   std::string op;
   /// `demo.cc:42`; empty if not known.
   std::string place;
+  /// The node, as Graph::find takes it: `7`, or `7.0.3` for one in a body of node 7.
+  std::string path = {};
 
   /// The place, else the op.
   std::string to_string() const { return place.empty() ? op : place; }
-  friend bool operator==(const OriginPlace&, const OriginPlace&) = default;
+  /// The path is another way to write the node.
+  friend bool operator==(const OriginPlace& a, const OriginPlace& b) {
+    return a.node == b.node && a.op == b.op && a.place == b.place;
+  }
 };
 
 /// A value: the ops that a collective comes from.

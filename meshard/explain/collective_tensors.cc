@@ -14,9 +14,8 @@ std::string in_graph(const OriginPlace& place, const Graph& graph) {
   if (!place.node) return "";
   std::uint32_t number = *place.node, leaves = graph.num_leaves();
   if (number >= leaves) {
-    if (number - leaves >= graph.nodes().size()) return "";
-    const Node& node = *graph.nodes()[number - leaves];
-    return cat(node.op().name, " ", node.type());
+    const Node* node = graph.find(place.path.empty() ? std::to_string(number) : place.path);
+    return node ? cat(node->op().name, " ", node->type()) : std::string();
   }
   std::size_t parameters = graph.parameters().size();
   const Value& leaf =

@@ -58,8 +58,8 @@ class IntermediateFinder {
     placed.padded.shape = Shape(std::move(padded));
     placed.sharding = *std::move(sharding);
     found.marked = name.ends_with("sharding_constraint");
-    if (std::optional<std::uint32_t> node = node_in_op_name(name); node && facts_.graph) {
-      if (!describe_node(*node, placed, found.marked)) return;
+    if (std::string_view path = node_path_in_op_name(name); !path.empty() && facts_.graph) {
+      if (!describe_node(path, placed, found.marked)) return;
     }
     placed.chosen_by_compiler = !found.marked;
     found_.push_back(std::move(found));
@@ -76,14 +76,11 @@ class IntermediateFinder {
   }
 
  private:
-  bool describe_node(std::uint32_t number, ValuePlacement& placed, bool& marked) const {
-    const Graph& graph = *facts_.graph;
-    if (number < graph.num_leaves()) return false;
-    std::size_t i = number - graph.num_leaves();
-    if (i >= graph.nodes().size()) return false;
-    const Node& node = *graph.nodes()[i];
-    placed.name = node.op().name;
-    placed.place = node.where().to_string();
+  bool describe_node(std::string_view path, ValuePlacement& placed, bool& marked) const {
+    const Node* node = facts_.graph->find(path);
+    if (!node) return false;
+    placed.name = node->op().name;
+    placed.place = node->where().to_string();
     marked = placed.name == "sharding_constraint";
     return true;
   }

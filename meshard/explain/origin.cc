@@ -44,13 +44,21 @@ void add_once(CollectiveOrigin& origin, OriginPlace place) {
 
 }  // namespace
 
-std::optional<std::uint32_t> node_in_op_name(std::string_view op_name) {
+std::string_view node_path_in_op_name(std::string_view op_name) {
   std::size_t begin = op_name.rfind('/');
   std::string_view last = begin == std::string_view::npos ? op_name : op_name.substr(begin + 1);
-  if (last.size() < 2 || last[0] != 'n') return std::nullopt;
+  if (last.size() < 2 || last[0] != 'n' || last[1] == '.' || last.back() == '.') return {};
+  last.remove_prefix(1);
+  bool is_path = last.find_first_not_of("0123456789.") == std::string_view::npos;
+  return is_path ? last : std::string_view();
+}
+
+std::optional<std::uint32_t> node_in_op_name(std::string_view op_name) {
+  std::string_view path = node_path_in_op_name(op_name);
+  std::string_view first = path.substr(0, path.find('.'));
   std::uint32_t number = 0;
-  auto [end, error] = std::from_chars(last.data() + 1, last.data() + last.size(), number);
-  if (error != std::errc() || end != last.data() + last.size()) return std::nullopt;
+  auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), number);
+  if (error != std::errc() || end != first.data() + first.size()) return std::nullopt;
   return number;
 }
 
@@ -76,10 +84,13 @@ std::optional<OriginPlace> OriginFinder::named(const HloInstruction& instruction
   }
   std::optional<std::uint32_t> number = node_in_op_name(metadata.op_name);
   if (!number || *number >= marked_.size()) return std::nullopt;
-  std::uint32_t leaves = graph_->num_leaves();
-  std::string op = *number < leaves ? cat("argument ", *number)
-                                    : std::string(graph_->nodes()[*number - leaves]->op().name);
-  return OriginPlace{number, std::move(op), graph_->source(*number).to_string()};
+  std::string path(node_path_in_op_name(metadata.op_name));
+  const Node* node = graph_->find(path);
+  if (!node)
+    return OriginPlace{number, cat("argument ", *number), graph_->source(*number).to_string(),
+                       std::move(path)};
+  return OriginPlace{number, std::string(node->op().name), node->where().to_string(),
+                     std::move(path)};
 }
 
 bool OriginFinder::is_argument(const OriginPlace& place) const {

@@ -12,8 +12,11 @@
 
 namespace meshard {
 
-/// The node that an op_name names. Lowering locates op number 17 of the graph as `n17`; compilers
-/// put the names of enclosing calls before it: `call.1/n17`, `jit_main/n17`.
+/// The node that an op_name names, as Graph::find takes it. Lowering locates op number 17 of the
+/// graph as `n17`, op number 3 of its first body as `n17.0.3`; compilers put the names of enclosing
+/// calls before it: `call.1/n17`, `jit_main/n17`. Empty: none.
+std::string_view node_path_in_op_name(std::string_view op_name);
+/// Its number in the graph; of an op in a body, that of the op around it.
 std::optional<std::uint32_t> node_in_op_name(std::string_view op_name);
 
 /// The instruction whose body is being looked at (a loop, an async-start), where it stands.

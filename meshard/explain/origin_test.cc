@@ -20,6 +20,8 @@ TEST(NodeInOpName, TheLastPartCounts) {
   EXPECT_EQ(node_in_op_name("n17"), 17u);
   EXPECT_EQ(node_in_op_name("jit_main/n17"), 17u);
   EXPECT_EQ(node_in_op_name("call.1/while/n0"), 0u);
+  EXPECT_EQ(node_in_op_name("jit_main/while/n17.0.3"), 17u);
+  EXPECT_EQ(node_path_in_op_name("jit_main/while/n17.0.3"), "17.0.3");
 }
 
 TEST(NodeInOpName, OtherNamesAreNone) {

@@ -12,6 +12,7 @@
 #include "meshard/explain/largest_buffers.h"
 #include "meshard/explain/reshards.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/graph/rolling_advice.h"
 #include "meshard/pjrt/hlo_module.h"
 #include "meshard/target/hardware.h"
 #include "meshard/target/memory_shortage.h"
@@ -253,6 +254,9 @@ class ReportMaker {
     if (across > 0)
       parts_.notes.push_back(
           cat(across, " sends and receives are parts of collectives that leave a slice"));
+    if (!facts_.graph) return;
+    if (std::optional<RollingAdvice> advice = rolling_advice(*facts_.graph))
+      parts_.notes.push_back(advice->to_string());
   }
 
   const Compiled& compiled_;

@@ -2,6 +2,7 @@
 #include "meshard/ops/bodies.h"
 
 #include "meshard/graph/annotate.h"
+#include "meshard/ops/batched_program.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/op_table.h"
 #include "meshard/ops/sharding_constraint.h"
@@ -141,6 +142,16 @@ Sharding slice_sharding(const Sharding& stacked) {
   for (std::size_t d = 1; d < stacked.rank(); ++d)
     dimensions.emplace_back(stacked.axes(d), stacked.is_open(d));
   return Sharding(stacked.mesh(), PartitionSpec(std::move(dimensions)), SourceLocation{});
+}
+
+std::vector<Tensor> batched_body(const BatchCall& call, const Body& body,
+                                 std::span<const Tensor> operands,
+                                 const std::vector<bool>& batched) {
+  InlineVector<bool, 8> flags;
+  for (bool each : batched) flags.push_back(each);
+  return batch_call([&](std::span<const Tensor> members) { return inlined(body, members); },
+                    operands, std::span<const bool>(flags.data(), flags.size()),
+                    {call.size, call.mesh_axis}, call.node.where());
 }
 
 Tensor zero_cotangent(const Tensor& primal) {

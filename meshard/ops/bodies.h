@@ -58,6 +58,12 @@ ShardingRule pass_through_rule(const OpCall& call,
 Sharding stacked_sharding(const Sharding& slice);
 Sharding slice_sharding(const Sharding& stacked);
 
+/// What body `body` gives for all members of a batch, recorded here: `operands[i]` has the batch as
+/// dimension 0 if batched[i]. So has every result.
+std::vector<Tensor> batched_body(const BatchCall& call, const Body& body,
+                                 std::span<const Tensor> operands,
+                                 const std::vector<bool>& batched);
+
 /// Zeros as `primal` is, over explicit axes too.
 Tensor zero_cotangent(const Tensor& primal);
 

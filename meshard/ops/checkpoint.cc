@@ -1,5 +1,7 @@
 #include "meshard/ops/checkpoint.h"
 
+#include <algorithm>
+
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
@@ -54,6 +56,18 @@ void checkpoint_vjp(const VjpCall& call, std::span<Tensor> out) {
     if (wanted[i]) out[i] = cotangents[next++];
 }
 
+void checkpoint_batch(const BatchCall& call, std::span<Tensor> results) {
+  const auto& attributes = call.as<CheckpointAttributes>();
+  std::vector<bool> batched(call.batched.begin(), call.batched.end());
+  std::vector<Tensor> made = checkpoint_tensors(
+      std::vector<Tensor>(call.operands.begin(), call.operands.end()),
+      [&](std::span<const Tensor> given) {
+        return batched_body(call, attributes.bodies[0], given, batched);
+      },
+      ResidualPolicy::parse(attributes.policy).value(), call.node.where());
+  std::copy(made.begin(), made.end(), results.begin());
+}
+
 std::vector<OpSample> checkpoint_samples(SampleSource& source) {
   auto run = [](ResidualPolicy::Keep keep) {
     return [keep](std::span<const Tensor> x) {
@@ -85,7 +99,8 @@ extern constinit const OpDef checkpoint_op = {
     .operands = "arguments, captured...",
     .doc =
         "What a function gives; its derivative computes again what its policy does not keep.",
-    .example = "checkpoint([](Tensor t) { return exp(t); })(x)",
+    .example = "checkpoint_tensors({x}, [](std::span<const Tensor> t) { return std::vector{exp(t[0])}; }, "
+        "{})",
     .infer = infer_checkpoint,
     .sharding_rule = [](const OpCall& call) { return pass_through_rule(call, {}); },
     .emit =
@@ -101,6 +116,7 @@ extern constinit const OpDef checkpoint_op = {
                 .done();
         },
     .vjp = checkpoint_vjp,
+    .batch = checkpoint_batch,
     .samples = checkpoint_samples,
     .annotate =
         [](const Node& node) {

@@ -3,9 +3,11 @@
 #include "meshard/graph/body_vjp.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/add.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
+#include "meshard/ops/permute_dims.h"
 #include "meshard/ops/sin.h"
 
 namespace meshard {
@@ -304,6 +306,40 @@ class ScanVjp {
   std::vector<Tensor> kept_;
 };
 
+// The batch goes behind the slices' dimension, and back.
+Tensor with_first_two_exchanged(const Tensor& x) {
+  Dimensions order{1, 0};
+  for (std::int64_t d = 2; d < x.rank(); ++d) order.push_back(d);
+  return permute_dims(x, order);
+}
+
+// All carries of all members, whatever each of them depends on.
+void scan_batch(const BatchCall& call, std::span<Tensor> results) {
+  const auto& scan = call.as<ScanAttributes>();
+  std::size_t carries = size_of(scan.num_carries), first = carries + size_of(scan.num_sliced);
+  ScanCall all{{}, {}, scan.length, scan.reverse};
+  std::vector<bool> batched;
+  for (std::size_t i = 0; i < call.operands.size(); ++i) {
+    batched.push_back(i < carries || call.batched[i]);
+    if (i < carries)
+      all.carries.push_back(batched_operand(call, i));
+    else if (i < first)
+      all.sliced.push_back(call.batched[i] ? with_first_two_exchanged(call.operands[i])
+                                           : call.operands[i]);
+  }
+  std::vector<Tensor> made = scan_tensors(
+      all,
+      [&](std::span<const Tensor> given) {
+        std::vector<Tensor> operands(given.begin(), given.end());
+        for (std::size_t i = first; i < call.operands.size(); ++i)
+          operands.push_back(call.operands[i]);
+        return batched_body(call, scan.bodies[0], operands, batched);
+      },
+      call.node.where());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i] = i < carries ? made[i] : with_first_two_exchanged(made[i]);
+}
+
 std::vector<OpSample> scan_samples(SampleSource& source) {
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
   // The carry turns, and depends on all that there is.
@@ -363,6 +399,7 @@ extern constinit const OpDef scan_op = {
           call.as<ScanAttributes>().length == 0 ? writer.write_nothing() : writer.write();
         },
     .vjp = [](const VjpCall& call, std::span<Tensor> out) { ScanVjp(call).run(out); },
+    .batch = scan_batch,
     .samples = scan_samples,
     .annotate =
         [](const Node& node) {

@@ -1,10 +1,14 @@
 #include "meshard/ops/switch_case.h"
 
+#include <algorithm>
+
 #include "meshard/graph/body_vjp.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/clip.h"
+#include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/emission.h"
@@ -12,6 +16,7 @@
 #include "meshard/ops/operand.h"
 #include "meshard/ops/sin.h"
 #include "meshard/ops/tanh.h"
+#include "meshard/ops/where.h"
 
 namespace meshard {
 
@@ -193,6 +198,41 @@ class SwitchVjp {
   std::vector<Tensor> kept_;
 };
 
+// Members that choose alike run one branch; else all run, and each member takes its own.
+void switch_batch(const BatchCall& call, std::span<Tensor> results) {
+  const auto& attributes = call.as<SwitchAttributes>();
+  std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
+  std::vector<BodyFunction> branches;
+  std::size_t next = 1 + arguments;
+  for (const Body& body : attributes.bodies) {
+    branches.push_back([&call, &body, arguments, next](std::span<const Tensor>) {
+      std::vector<Tensor> operands;
+      std::vector<bool> batched;
+      for (std::size_t i = 0; i < body.num_parameters(); ++i) {
+        std::size_t at = i < arguments ? 1 + i : next + i - arguments;
+        operands.push_back(call.operands[at]);
+        batched.push_back(call.batched[at]);
+      }
+      return batched_body(call, body, operands, batched);
+    });
+    next += body.num_parameters() - arguments;
+  }
+  const Tensor& index = call.operands[0];
+  std::vector<Tensor> made;
+  if (!call.batched[0]) {
+    made = switch_tensors(In(index, call.node.where()), branches, {}, call.node.where());
+  } else {
+    for (std::size_t b = 0; b < branches.size(); ++b) {
+      std::vector<Tensor> taken = branches[b]({});
+      if (b == 0) made = taken;
+      Tensor is_own = equal(index, static_cast<std::int64_t>(b));
+      for (std::size_t i = 0; i < made.size(); ++i)
+        made[i] = where(broadcast_in_dim(is_own, made[i].shape(), {0}), taken[i], made[i]);
+    }
+  }
+  std::copy(made.begin(), made.end(), results.begin());
+}
+
 std::vector<OpSample> switch_samples(SampleSource& source) {
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
   auto choose = [](std::int64_t result) {
@@ -235,6 +275,7 @@ extern constinit const OpDef switch_case_op = {
     .sharding_rule = [](const OpCall& call) { return pass_through_rule(call, {}); },
     .emit = emit_switch,
     .vjp = [](const VjpCall& call, std::span<Tensor> out) { SwitchVjp(call).run(out); },
+    .batch = switch_batch,
     .samples = switch_samples,
     .annotate =
         [](const Node& node) {

@@ -1,11 +1,16 @@
 #include "meshard/ops/while_loop.h"
 
+#include <algorithm>
+
 #include "meshard/ops/add.h"
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/reduction.h"
+#include "meshard/ops/where.h"
 
 namespace meshard {
 namespace {
@@ -93,6 +98,39 @@ void emit_while(const OpCall& call, OpEmission& out) {
       .done();
 }
 
+// Runs until the last member is done; the others keep their carries.
+void while_batch(const BatchCall& call, std::span<Tensor> results) {
+  const auto& loop = call.as<WhileAttributes>();
+  std::size_t carries = static_cast<std::size_t>(loop.num_carries);
+  std::size_t tests = loop.bodies[kCondition].num_parameters();
+  auto run = [&](std::size_t which, std::span<const Tensor> given) {
+    std::vector<Tensor> operands(given.begin(), given.end());
+    std::vector<bool> batched(carries, true);
+    std::size_t from = which == kCondition ? carries : tests;
+    std::size_t to = which == kCondition ? tests : call.operands.size();
+    for (std::size_t i = from; i < to; ++i) {
+      operands.push_back(call.operands[i]);
+      batched.push_back(call.batched[i]);
+    }
+    return batched_body(call, loop.bodies[which], operands, batched);
+  };
+  std::vector<Tensor> first;
+  for (std::size_t i = 0; i < carries; ++i) first.push_back(batched_operand(call, i));
+  std::vector<Tensor> made = while_tensors(
+      [&](std::span<const Tensor> given) {
+        return std::vector<Tensor>{any(run(kCondition, given)[0])};
+      },
+      [&](std::span<const Tensor> given) {
+        Tensor goes_on = run(kCondition, given)[0];
+        std::vector<Tensor> next = run(kBody, given);
+        for (std::size_t i = 0; i < carries; ++i)
+          next[i] = where(broadcast_in_dim(goes_on, given[i].shape(), {0}), next[i], given[i]);
+        return next;
+      },
+      first, call.node.where());
+  std::copy(made.begin(), made.end(), results.begin());
+}
+
 std::vector<OpSample> while_samples(SampleSource& source) {
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
   // Doubled until the sum of squares is large.
@@ -145,6 +183,7 @@ extern constinit const OpDef while_loop_op = {
                       "through it: use scan, or fori_loop with bounds that are numbers",
                       call.node.where());
         },
+    .batch = while_batch,
     .samples = while_samples,
     .annotate =
         [](const Node& node) {

@@ -137,6 +137,9 @@ std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
 
 JitStats JitCache::stats() const {
   std::lock_guard lock(mutex_);
+  for (; advised_ < entries_.size(); ++advised_)
+    if (std::optional<RollingAdvice> advice = rolling_advice(entries_[advised_]->graph))
+      stats_.rolling.push_back(std::move(*advice));
   return stats_;
 }
 

@@ -10,6 +10,7 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/graph.h"
+#include "meshard/graph/rolling_advice.h"
 #include "meshard/graph/tensor.h"
 
 namespace meshard {
@@ -27,6 +28,9 @@ struct JitStats {
   std::uint64_t traces = 0;
   /// Why each trace after the first was needed: `argument 0.w is f32[8,4], was f32[8,8]`.
   std::vector<std::string> reasons;
+  /// Of the programs: equal layers in a row, which repeat() would record, and the compiler would
+  /// see, once.
+  std::vector<RollingAdvice> rolling;
 };
 
 namespace internal {
@@ -109,7 +113,8 @@ class JitCache {
   SourceLocation where_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<const JitEntry>> entries_;
-  JitStats stats_;
+  mutable JitStats stats_;
+  mutable std::size_t advised_ = 0;  // entries that stats_.rolling was made from
 };
 
 }  // namespace internal
