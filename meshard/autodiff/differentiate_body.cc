@@ -15,10 +15,9 @@ using Keep = ResidualPolicy::Keep;
 
 // Ops whose result costs no more than to move it.
 bool is_cheap(const Node& node) {
-  constexpr std::string_view kNames[] = {"astype",       "broadcast_in_dim",    "constant",
-                                         "iota",         "permute_dims",        "reshape",
-                                         "stop_gradient", "sharding_constraint", "custom_vjp",
-                                         "vary",         "checkpoint_name"};
+  constexpr std::string_view kNames[] = {
+      "astype",        "broadcast_in_dim",    "constant",   "iota", "permute_dims",   "reshape",
+      "stop_gradient", "sharding_constraint", "custom_vjp", "vary", "checkpoint_name"};
   return std::find(std::begin(kNames), std::end(kNames), node.op().name) != std::end(kNames);
 }
 
@@ -167,8 +166,8 @@ class Joint {
       case Keep::kDots: return is_product(*value.node());
       case Keep::kNamed: {
         const std::string* name = checkpoint_name_of(*value.node());
-        return name && std::find(policy_.names.begin(), policy_.names.end(), *name) !=
-                           policy_.names.end();
+        return name &&
+               std::find(policy_.names.begin(), policy_.names.end(), *name) != policy_.names.end();
       }
       case Keep::kNeeded: break;
     }

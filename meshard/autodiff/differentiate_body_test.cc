@@ -19,13 +19,12 @@ using Keep = ResidualPolicy::Keep;
 // tanh(x w) (x + 1), of a carry x and a captured w.
 Body body() {
   std::vector<BodyInput> inputs{{{DType::f32, {4, 4}}}, {{DType::f32, {4, 4}}}};
-  return trace_body(
-             inputs,
-             [](std::span<const Tensor> p) {
-               Tensor h = checkpoint_name(tanh(matmul(p[0], p[1])), "h");
-               return std::vector<Tensor>{h * (p[0] + 1)};
-             },
-             std::nullopt, {})
+  return trace_body(inputs,
+                    [](std::span<const Tensor> p) {
+                      Tensor h = checkpoint_name(tanh(matmul(p[0], p[1])), "h");
+                      return std::vector<Tensor>{h * (p[0] + 1)};
+                    },
+                    std::nullopt, {})
       .body;
 }
 
@@ -69,7 +68,8 @@ TEST(DifferentiateBody, TheWayForwardRunsOnce) {
   TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
   auto loss = [](const Tensor& t) {
-    return sum(fori_loop(0, 3, [](Tensor, Tensor c) { return sin(c); }, t));
+    return sum(fori_loop(
+        0, 3, [](Tensor, Tensor c) { return sin(c); }, t));
   };
   auto [value, gradient] = value_and_grad(loss)(x);
   Graph graph = Graph::build(std::vector<Value>{x.value()},

@@ -96,10 +96,8 @@ BodyInput body_input(const Tensor& argument) {
 
 BodyScope::BodyScope(const std::optional<ManualAxes>& place)
     : before_(recorder()), trace_(next_trace()), place_(place) {
-  recorder() = Recorder{.trace = trace_,
-                        .outer = before_.outer,
-                        .manual = place_ ? &*place_ : nullptr,
-                        .body = this};
+  recorder() = Recorder{
+      .trace = trace_, .outer = before_.outer, .manual = place_ ? &*place_ : nullptr, .body = this};
 }
 
 bool BodyScope::is_recording(std::uint64_t trace) const {
@@ -110,7 +108,8 @@ bool BodyScope::is_recording(std::uint64_t trace) const {
 }
 
 Tensor BodyScope::annotated_parameter(const BodyInput& input, const Value* outer) {
-  Tensor parameter = make_parameter(input.type, place_ ? std::nullopt : input.sharding, input.where);
+  Tensor parameter =
+      make_parameter(input.type, place_ ? std::nullopt : input.sharding, input.where);
   Node* node = parameter.value().node();
   if (place_) {
     node->annotate(annotations_of(*place_));

@@ -24,7 +24,8 @@ TEST(Body, CapturesWhatIsRecordedOutside) {
   TraceScope outer;
   Tensor a = make_parameter(kPair, std::nullopt, {}), b = scale(a, 3);
   TracedBody body = traced([&](std::span<const Tensor> x) {
-    return std::vector<Tensor>{plus(plus(x[0], b), plus(b, a)), b};
+    Tensor first = plus(x[0], b), second = plus(b, a);
+    return std::vector<Tensor>{plus(first, second), b};
   });
   ASSERT_EQ(body.captured.size(), 2u);
   EXPECT_EQ(body.captured[0].value(), b.value());
@@ -56,10 +57,13 @@ TEST(Body, StoredAndLazyValuesAreCapturedConstantsRepeated) {
   Tensor stored = from_host(std::vector<float>{1, 2}, {2});
   Tensor lazy = scale(stored, 2), constant = test::one();
   TracedBody body = traced([&](std::span<const Tensor> x) {
-    return std::vector<Tensor>{plus(plus(x[0], constant), plus(stored, lazy))};
+    Tensor first = plus(x[0], constant);
+    return std::vector<Tensor>{plus(first, plus(stored, lazy))};
   });
   EXPECT_EQ(body.captured.size(), 2u);
+  // Before its user.
   EXPECT_EQ(body.body.graph().nodes()[0]->op().name, "one");
+  EXPECT_TRUE(verify(body.body.graph()).ok());
 }
 
 TEST(Body, AValueOfAnEndedTraceIsALeak) {
@@ -77,9 +81,9 @@ TEST(Body, AValueOfAnEndedTraceIsALeak) {
 
 TEST(Body, EqualIfTheyComputeTheSame) {
   auto with = [](double factor) {
-    return traced([=](std::span<const Tensor> x) {
-             return std::vector<Tensor>{scale(x[0], factor)};
-           }).body;
+    return traced(
+               [=](std::span<const Tensor> x) { return std::vector<Tensor>{scale(x[0], factor)}; })
+        .body;
   };
   EXPECT_EQ(with(2), with(2));
   EXPECT_FALSE(with(2) == with(3));
@@ -103,11 +107,11 @@ TEST(Body, ParametersOfManualPlacesKeepThem) {
   Mesh mesh({{"x", 2}, {"y", 2}});
   ManualAxes place{mesh, AxisSet::all(mesh), AxisSet(mesh, {AxisRef("x")})};
   std::vector<BodyInput> inputs{{kPair}};
-  Body body = trace_body(
-                  inputs,
-                  [](std::span<const Tensor> x) { return std::vector<Tensor>{scale(x[0], 2)}; },
-                  place, {})
-                  .body;
+  Body body =
+      trace_body(inputs,
+                 [](std::span<const Tensor> x) { return std::vector<Tensor>{scale(x[0], 2)}; },
+                 place, {})
+          .body;
   EXPECT_EQ(*manual_axes(body.graph().results()[0]), place);
   std::string text;
   attribute_text::print(text, {body});

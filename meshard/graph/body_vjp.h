@@ -63,9 +63,8 @@ class BodyDifferentiator {
   /// for each parameter. `place` is that of the body's parameters.
   /// @error what differentiating the body meets.
   virtual BodyVjp differentiate(const Body& body, const std::vector<bool>& has_cotangent,
-                                const std::vector<bool>& wanted,
-                                std::span<const OnTheWayBack> back, const ResidualPolicy& policy,
-                                SourceLocation where) const = 0;
+                                const std::vector<bool>& wanted, std::span<const OnTheWayBack> back,
+                                const ResidualPolicy& policy, SourceLocation where) const = 0;
 };
 
 }  // namespace meshard

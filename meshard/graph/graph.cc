@@ -56,8 +56,8 @@ void append_leaf_key(std::string& out, const Value& leaf) {
     out.push_back('-');
   // Of a body's parameter.
   if (const ManualAxes* manual = manual_axes(leaf))
-    attribute_text::append_key(
-        out, cat(*manual, " varying", manual->varying.to_string(manual->mesh)));
+    attribute_text::append_key(out,
+                               cat(*manual, " varying", manual->varying.to_string(manual->mesh)));
 }
 
 }  // namespace

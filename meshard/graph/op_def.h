@@ -18,7 +18,7 @@ namespace meshard {
 
 struct Annotations;
 class BodyDifferentiator;  // body_vjp.h
-struct OpEmission;  // ops/emission.h: graph/ knows no StableHLO
+struct OpEmission;         // ops/emission.h: graph/ knows no StableHLO
 
 /// What an op's functions see of one call: attributes, operand types, and, after inference, result
 /// types.

@@ -126,13 +126,15 @@ class Parser {
 
   // f32[4] manual{"x"} varying{"x"} of mesh<x=2, y=4>
   Result<void> take_manual(std::string_view& text, std::optional<ManualAxes>& manual) {
-    std::size_t at = text.find(" manual{"), varying = text.find(" varying{"), of = text.find(" of ");
+    std::size_t at = text.find(" manual{"), varying = text.find(" varying{"),
+                of = text.find(" of ");
     if (at == text.npos) return {};
     if (varying == text.npos || of == text.npos || varying < at || of < varying)
       return syntax(line_, "expected 'manual{...} varying{...} of mesh<...>'");
     AxisList axes, some;
     MESHARD_RETURN_IF_ERROR(attribute_text::parse(text.substr(at + 7, varying - at - 7), axes));
-    MESHARD_RETURN_IF_ERROR(attribute_text::parse(text.substr(varying + 8, of - varying - 8), some));
+    MESHARD_RETURN_IF_ERROR(
+        attribute_text::parse(text.substr(varying + 8, of - varying - 8), some));
     MESHARD_ASSIGN_OR_RETURN(Mesh mesh, Mesh::parse(text.substr(of + 4)));
     manual = ManualAxes{mesh, AxisSet(mesh, axes), AxisSet(mesh, some)};
     text = text.substr(0, at);

@@ -1,6 +1,8 @@
 #include "meshard/graph/record.h"
 
 #include <atomic>
+#include <optional>
+#include <vector>
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/body.h"
@@ -14,20 +16,28 @@ std::atomic<std::uint64_t> next_trace_number{1};
 template <class Operands>
 bool add_operands(Node* node, const Operands& operands) {
   bool annotated = false;
-  if (BodyScope* body = recorder().body) [[unlikely]] {
-    for (const Tensor* operand : operands) {
-      Value inner = body->inside(operand->value());
-      annotated |= inner->annotations() != nullptr;
-      node->add_operand(inner);
-    }
-    return annotated;
-  }
   for (const Tensor* operand : operands) {
     annotated |= operand->value()->annotations() != nullptr;
     node->add_operand(operand->value());
   }
   return annotated;
 }
+
+// The operands as the body that is being recorded calls them. Made before their user: what is
+// recorded for them comes before it.
+class InnerOperands {
+ public:
+  template <class Operands>
+  InnerOperands(BodyScope& body, const Operands& operands) {
+    for (const Tensor* operand : operands) inner_.emplace_back(body.inside(operand->value()));
+    for (const Tensor& each : inner_) pointers_.push_back(&each);
+  }
+  std::span<const Tensor* const> pointers() const { return pointers_; }
+
+ private:
+  std::vector<Tensor> inner_;
+  std::vector<const Tensor*> pointers_;
+};
 
 }  // namespace
 
@@ -48,6 +58,8 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
   }
   ResultTypes results;
   op.infer(call, results);
+  std::optional<InnerOperands> inner;
+  if (recorder().body) operands = inner.emplace(*recorder().body, operands).pointers();
   Node* node = Node::make(op, std::move(attributes), recorder().trace, where);
   Value value(node);
   bool annotated = add_operands(node, operands);
@@ -59,9 +71,12 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
 Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::initializer_list<const Tensor*> operands, const TensorType& type,
                     SourceLocation where) {
+  std::optional<InnerOperands> inner;
+  if (recorder().body) [[unlikely]]
+    inner.emplace(*recorder().body, operands);
   Node* node = Node::make(op, std::move(attributes), recorder().trace, effective_source(where));
   Value value(node);
-  bool annotated = add_operands(node, operands);
+  bool annotated = inner ? add_operands(node, inner->pointers()) : add_operands(node, operands);
   node->add_output(type);
   if (annotated) [[unlikely]]
     node->annotate(annotate_results(*node));

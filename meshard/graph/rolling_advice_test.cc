@@ -19,7 +19,8 @@ Tensor layer(const Tensor& x, const Tensor& w, double factor = 2) {
   return plus(d, a);
 }
 
-std::optional<RollingAdvice> advice(const std::function<Tensor(const Tensor&, std::span<const Tensor>)>& f) {
+std::optional<RollingAdvice> advice(
+    const std::function<Tensor(const Tensor&, std::span<const Tensor>)>& f) {
   TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> values;

@@ -22,12 +22,11 @@ constinit const OpDef call_op = {
 
 Tensor call_of_body(const Tensor& x, std::size_t results, std::string extends = {}) {
   std::vector<BodyInput> inputs{body_input(x)};
-  Body body = trace_body(
-                  inputs,
-                  [&](std::span<const Tensor> given) {
-                    return std::vector<Tensor>(results, given[0]);
-                  },
-                  std::nullopt, {})
+  Body body = trace_body(inputs,
+                         [&](std::span<const Tensor> given) {
+                           return std::vector<Tensor>(results, given[0]);
+                         },
+                         std::nullopt, {})
                   .body;
   return record(call_op, make_attributes(CallAttributes{{body}, std::move(extends)}), {&x}, {});
 }

@@ -104,7 +104,8 @@ void NodeWriter::write(const Node& node) {
     // It stands here: what it takes is what this one takes.
     const Node& more = *better->second;
     write(more);
-    first_result_[graph_.number(&node) - leaves_.size()] = value_of(Value(const_cast<Node*>(&more)));
+    first_result_[graph_.number(&node) - leaves_.size()] =
+        value_of(Value(const_cast<Node*>(&more)));
     return;
   }
   const OpDef& op = node.op();

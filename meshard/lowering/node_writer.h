@@ -35,8 +35,7 @@ class NodeWriter {
 
   /// Writes the slice that cuts the padding off, or the zeros that make it; gives back the value if
   /// there is none.
-  SsaValue cut(SsaValue padded, const TensorType& from, const TensorType& to,
-               std::uint32_t number);
+  SsaValue cut(SsaValue padded, const TensorType& from, const TensorType& to, std::uint32_t number);
   SsaValue pad(SsaValue value, const TensorType& from, const TensorType& to, std::uint32_t number);
 
  private:

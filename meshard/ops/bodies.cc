@@ -49,8 +49,8 @@ TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToT
     AxisSet varying = place ? place->varying : AxisSet();
     for (const BodyToTrace& each : to_trace) {
       // What the function gives is made alike only once it is known what varies.
-      TracedBody body = trace_body(each.inputs, place ? widening(each.function, *place) : each.function,
-                                   place, where);
+      TracedBody body = trace_body(
+          each.inputs, place ? widening(each.function, *place) : each.function, place, where);
       traced.operands.insert(traced.operands.end(), body.captured.begin(), body.captured.end());
       traced.bodies.push_back(std::move(body.body));
       varying = varying | body.varying;
@@ -72,8 +72,7 @@ std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attribute
                                 std::span<const Tensor> operands, SourceLocation where) {
   std::vector<const Tensor*> pointers;
   for (const Tensor& operand : operands) pointers.push_back(&operand);
-  Tensor first =
-      record(op, std::move(attributes), std::span<const Tensor* const>(pointers), where);
+  Tensor first = record(op, std::move(attributes), std::span<const Tensor* const>(pointers), where);
   std::vector<Tensor> results;
   for (std::uint32_t i = 0; i < first.value()->num_outputs(); ++i)
     results.emplace_back(Value(first.value().node(), i));
@@ -83,8 +82,8 @@ std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attribute
 void check_parameters(const OpCall& call, const Body& body, std::string_view which,
                       std::size_t from, std::size_t first, std::size_t count) {
   if (body.num_parameters() < from + count || call.operands.size() < first + count)
-    call.fail(which, " has ", body.num_parameters(), " parameters, the call ",
-              call.operands.size(), " operands");
+    call.fail(which, " has ", body.num_parameters(), " parameters, the call ", call.operands.size(),
+              " operands");
   for (std::size_t i = 0; i < count; ++i)
     if (body.parameter(from + i) != call.operand(first + i))
       call.fail("operand ", first + i, " is ", call.operand(first + i), ", parameter ", from + i,

@@ -19,8 +19,7 @@ void infer_checkpoint(const OpCall& call, ResultTypes& results) {
   const Body& body = attributes.bodies[0];
   check_parameters(call, body, "the body", 0, 0, body.num_parameters());
   if (call.operands.size() != body.num_parameters())
-    call.fail("has ", call.operands.size(), " operands for ", body.num_parameters(),
-              " parameters");
+    call.fail("has ", call.operands.size(), " operands for ", body.num_parameters(), " parameters");
   for (std::size_t i = 0; i < body.num_results(); ++i) results.push_back(body.result(i));
   if (results.empty()) call.fail("the body gives nothing");
 }
@@ -34,9 +33,8 @@ void checkpoint_vjp(const VjpCall& call, std::span<Tensor> out) {
   std::vector<bool> has_cotangent, wanted(call.needed.begin(), call.needed.end());
   for (const Tensor& cotangent : call.cotangents) has_cotangent.push_back(cotangent.defined());
   std::vector<OnTheWayBack> back(wanted.size(), OnTheWayBack::kThere);
-  BodyVjp vjp =
-      call.bodies->differentiate(body, has_cotangent, wanted, back,
-                                 ResidualPolicy::parse(attributes.policy).value(), where);
+  BodyVjp vjp = call.bodies->differentiate(body, has_cotangent, wanted, back,
+                                           ResidualPolicy::parse(attributes.policy).value(), where);
   std::vector<Tensor> kept, given;
   if (vjp.forward.num_results() > body.num_results()) {
     CheckpointAttributes more = attributes;
@@ -72,12 +70,11 @@ std::vector<OpSample> checkpoint_samples(SampleSource& source) {
   auto run = [](ResidualPolicy::Keep keep) {
     return [keep](std::span<const Tensor> x) {
       Tensor w = x[1];
-      return checkpoint_tensors(
-          {x[0]},
-          [w](std::span<const Tensor> given) {
-            return std::vector<Tensor>{sin(multiply(sin(given[0]), w))};
-          },
-          {keep})[0];
+      return checkpoint_tensors({x[0]},
+                                [w](std::span<const Tensor> given) {
+                                  return std::vector<Tensor>{sin(multiply(sin(given[0]), w))};
+                                },
+                                {keep})[0];
     };
   };
   auto inputs = [&](DType dtype) {
@@ -97,9 +94,9 @@ std::vector<OpSample> checkpoint_samples(SampleSource& source) {
 extern constinit const OpDef checkpoint_op = {
     .name = "checkpoint",
     .operands = "arguments, captured...",
-    .doc =
-        "What a function gives; its derivative computes again what its policy does not keep.",
-    .example = "checkpoint_tensors({x}, [](std::span<const Tensor> t) { return std::vector{exp(t[0])}; }, "
+    .doc = "What a function gives; its derivative computes again what its policy does not keep.",
+    .example =
+        "checkpoint_tensors({x}, [](std::span<const Tensor> t) { return std::vector{exp(t[0])}; }, "
         "{})",
     .infer = infer_checkpoint,
     .sharding_rule = [](const OpCall& call) { return pass_through_rule(call, {}); },
@@ -133,10 +130,10 @@ std::vector<Tensor> checkpoint_tensors(const std::vector<Tensor>& arguments,
   BodyToTrace to_trace{{}, body};
   for (const Tensor& argument : arguments) to_trace.inputs.push_back(body_input(argument));
   TracedBodies traced = trace_bodies(arguments, {&to_trace, 1}, where);
-  return record_call(checkpoint_op,
-                     make_attributes(CheckpointAttributes{std::move(traced.bodies),
-                                                          policy.to_string(), {}}),
-                     traced.operands, where);
+  return record_call(
+      checkpoint_op,
+      make_attributes(CheckpointAttributes{std::move(traced.bodies), policy.to_string(), {}}),
+      traced.operands, where);
 }
 
 }  // namespace meshard

@@ -11,19 +11,18 @@ namespace {
 
 TEST(Checkpoint, ResultsAreTheBodys) {
   Tensor w = input({4});
-  std::vector<Tensor> results = checkpoint_tensors(
-      {input({4})},
-      [&](std::span<const Tensor> x) {
-        return std::vector<Tensor>{add(x[0], w), x[0]};
-      },
-      {ResidualPolicy::Keep::kDots});
+  std::vector<Tensor> results = checkpoint_tensors({input({4})},
+                                                   [&](std::span<const Tensor> x) {
+                                                     return std::vector<Tensor>{add(x[0], w), x[0]};
+                                                   },
+                                                   {ResidualPolicy::Keep::kDots});
   ASSERT_EQ(results.size(), 2u);
   const Node& node = *results[0].value().node();
   EXPECT_EQ(node.operands()[1], w.value());
   EXPECT_EQ(node.attributes_as<CheckpointAttributes>().policy, "dots");
-  EXPECT_TRUE(throws_error(
-      [&] { checkpoint_tensors({w}, [](auto) { return std::vector<Tensor>{}; }, {}); },
-      ErrorCode::kInvalidArgument, {"checkpoint_test.cc:", "gives nothing"}));
+  EXPECT_TRUE(
+      throws_error([&] { checkpoint_tensors({w}, [](auto) { return std::vector<Tensor>{}; }, {}); },
+                   ErrorCode::kInvalidArgument, {"checkpoint_test.cc:", "gives nothing"}));
 }
 
 }  // namespace

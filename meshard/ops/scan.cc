@@ -125,8 +125,9 @@ class ScanWriter {
   void write_condition(SsaValue step) {
     SsaValue length = writer_.scalar(DType::i32, static_cast<double>(scan_.length));
     SsaValue goes_on = writer_.temporary();
-    writer_.op("stablehlo.compare", {{goes_on, kBool}}, {{step, kIndex}, {length, kIndex}},
-               out_.location)
+    writer_
+        .op("stablehlo.compare", {{goes_on, kBool}}, {{step, kIndex}, {length, kIndex}},
+            out_.location)
         .enumeration("comparison_direction", "comparison_direction", "LT")
         .done();
     writer_.terminate({{goes_on, kBool}});
@@ -151,11 +152,9 @@ class ScanWriter {
       values.push_back(is_sliced ? slice(argument, at, zero) : argument.value);
     }
     std::vector<SsaValue> results = out_.bodies->write(0, values);
-    std::vector<Typed> next{
-        {binary("stablehlo.add", step, writer_.scalar(DType::i32, 1)), kIndex}};
+    std::vector<Typed> next{{binary("stablehlo.add", step, writer_.scalar(DType::i32, 1)), kIndex}};
     for (std::size_t i = 0; i < out_.operands.size(); ++i)
-      next.emplace_back(i < carries_ ? results[i] : arguments[i + 1].value,
-                        *out_.operands[i].type);
+      next.emplace_back(i < carries_ ? results[i] : arguments[i + 1].value, *out_.operands[i].type);
     for (std::size_t i = carries_; i < results.size(); ++i) {
       const Typed& stack = arguments[1 + out_.operands.size() + i - carries_];
       next.emplace_back(updated(stack, results[i], at, zero), *stack.type);
@@ -207,8 +206,8 @@ class ScanWriter {
 };
 
 // The derivative of a scan: the loop once more, with what the way back needs as further results,
-// and a loop in the other direction that carries the cotangents of the carries and the sums of those
-// of captured values.
+// and a loop in the other direction that carries the cotangents of the carries and the sums of
+// those of captured values.
 class ScanVjp {
  public:
   explicit ScanVjp(const VjpCall& call)
@@ -298,7 +297,7 @@ class ScanVjp {
   const VjpCall& call_;
   const ScanAttributes& scan_;
   const Body& body_;
-  std::size_t carries_, captures_;                     // first operand behind carries, slices
+  std::size_t carries_, captures_;                       // first operand behind carries, slices
   std::vector<std::size_t> carried_, summed_, stacked_;  // operands with a cotangent
   std::vector<bool> has_cotangent_;
   std::size_t num_cotangents_ = 0;  // of stacked results

@@ -39,8 +39,11 @@ TEST(Scan, TheCarryPassesThrough) {
 
 TEST(Scan, Errors) {
   auto invalid = ErrorCode::kInvalidArgument;
-  EXPECT_TRUE(throws_error([] { sums(input({4}), input({5, 4}), 6); }, invalid,
-                           {"scan_test.cc:", "[scan]", "f32[5,4]", "6 slices"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        sums(input({4}), input({5, 4}), 6);
+      },
+      invalid, {"scan_test.cc:", "[scan]", "f32[5,4]", "6 slices"}));
   EXPECT_TRUE(throws_error([] { sums(input({4}), input({}), 6); }, invalid, {"f32[]", "6 slices"}));
   EXPECT_TRUE(throws_error(
       [] {

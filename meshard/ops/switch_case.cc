@@ -50,8 +50,7 @@ void infer_switch(const OpCall& call, ResultTypes& results) {
         call.fail("result ", i, " of branch 0 is ", bodies[0].result(i), ", of ", which, " ",
                   bodies[b].result(i));
   }
-  if (next != call.operands.size())
-    call.fail("has ", call.operands.size(), " operands for ", next);
+  if (next != call.operands.size()) call.fail("has ", call.operands.size(), " operands for ", next);
   for (std::size_t i = 0; i < bodies[0].num_results(); ++i) results.push_back(bodies[0].result(i));
   if (results.empty()) call.fail("the branches give nothing");
 }
@@ -300,8 +299,7 @@ std::vector<Tensor> switch_tensors(In index, std::span<const BodyFunction> branc
   std::vector<BodyToTrace> to_trace;
   for (const BodyFunction& branch : branches) {
     to_trace.push_back({{}, branch});
-    for (const Tensor& argument : arguments)
-      to_trace.back().inputs.push_back(body_input(argument));
+    for (const Tensor& argument : arguments) to_trace.back().inputs.push_back(body_input(argument));
   }
   std::vector<Tensor> given{chosen};
   given.insert(given.end(), arguments.begin(), arguments.end());

@@ -81,14 +81,12 @@ void emit_while(const OpCall& call, OpEmission& out) {
   out.writer.op("stablehlo.while", made, out.operands, out.location)
       .region(tested,
               [&] {
-                SsaValue goes_on =
-                    out.bodies->write(kCondition, values(tested, carries, tests))[0];
+                SsaValue goes_on = out.bodies->write(kCondition, values(tested, carries, tests))[0];
                 out.writer.terminate({{goes_on, truth}});
               })
       .region(repeated,
               [&] {
-                std::vector<SsaValue> next =
-                    out.bodies->write(kBody, values(repeated, tests, all));
+                std::vector<SsaValue> next = out.bodies->write(kBody, values(repeated, tests, all));
                 std::vector<Typed> returned;
                 for (std::size_t i = 0; i < all; ++i)
                   returned.emplace_back(i < carries ? next[i] : repeated[i].value,
@@ -167,8 +165,7 @@ std::vector<OpSample> while_samples(SampleSource& source) {
 extern constinit const OpDef while_loop_op = {
     .name = "while_loop",
     .operands = "carries, captured...",
-    .doc =
-        "Runs a body, from carried values to carried values, while a condition of them is true.",
+    .doc = "Runs a body, from carried values to carried values, while a condition of them is true.",
     .example =
         "while_loop([](Tensor c) { return less(sum(c), 100); }, [](Tensor c) { return add(c, 1); "
         "}, x)",
@@ -200,9 +197,10 @@ std::vector<Tensor> while_tensors(const BodyFunction& condition, const BodyFunct
   for (const Tensor& carry : carries)
     for (BodyToTrace& each : to_trace) each.inputs.push_back(body_input(carry));
   TracedBodies traced = trace_bodies(carries, to_trace, where);
-  return record_call(while_loop_op,
-                     make_attributes(WhileAttributes{std::move(traced.bodies), std::ssize(carries)}),
-                     traced.operands, where);
+  return record_call(
+      while_loop_op,
+      make_attributes(WhileAttributes{std::move(traced.bodies), std::ssize(carries)}),
+      traced.operands, where);
 }
 
 }  // namespace meshard

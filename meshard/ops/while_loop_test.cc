@@ -34,9 +34,7 @@ TEST(WhileLoop, Errors) {
       [&] {
         while_tensors(
             [](std::span<const Tensor> c) { return std::vector<Tensor>{less(sum(c[0]), 3)}; },
-            [](std::span<const Tensor> c) {
-              return std::vector<Tensor>{astype(c[0], DType::f64)};
-            },
+            [](std::span<const Tensor> c) { return std::vector<Tensor>{astype(c[0], DType::f64)}; },
             {input({4})});
       },
       invalid, {"carry 0", "f32[4]", "f64[4]"}));

@@ -22,6 +22,7 @@ const std::map<std::string_view, std::string_view>& without_vjp() {
 const std::map<std::string_view, std::string_view>& by_definition() {
   static const std::map<std::string_view, std::string_view> reasons{
       {"astype", "between f64 and narrower floats small differences vanish; see below"},
+      {"while_loop", "how often it runs is not known, so it has none, as in JAX; it says so"},
       {"stop_gradient", "it lets no cotangent through, although it is the identity"},
   };
   return reasons;

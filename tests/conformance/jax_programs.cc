@@ -221,6 +221,34 @@ const Programs& network_programs() {
   return programs;
 }
 
+const Programs& control_programs() {
+  static const Programs programs{
+      {"while", single([](Inputs x) {
+         return while_loop([x](Tensor y) { return greater_equal(abs(y * y - x[0]), 1e-4); },
+                           [x](Tensor y) { return (y + x[0] / y) * 0.5; }, x[0]);
+       })},
+      {"fori", single([](Inputs x) {
+         auto step = [x](Tensor i, Tensor c) { return c * x[1] + astype(i, c.dtype()); };
+         return fori_loop(0, 5, step, x[0]);
+       })},
+      {"cond_false", single([](Inputs x) {
+         return cond(
+             x[0] > 0, [](Tensor t) { return sin(t); }, [](Tensor t) { return cos(t); }, x[1]);
+       })},
+      {"switch", single([](Inputs x) {
+         return switch_case(x[0],
+                            {[](Tensor t) { return sin(t); }, [](Tensor t) { return cos(t); },
+                             [](Tensor t) { return tanh(t); }},
+                            x[1]);
+       })},
+      {"scan_remat", single([](Inputs x) {
+         auto layer = checkpoint([](Tensor w, Tensor h) { return tanh(matmul(h, w)); });
+         return repeat(x[1], x[0], layer);
+       })},
+  };
+  return programs;
+}
+
 DimensionList dimensions_of(const Json& axes) {
   if (axes.is_null()) return {};
   Dimensions list;
@@ -273,7 +301,7 @@ std::optional<Body> reduction_program(const std::string& id, const Json& test) {
 std::optional<Body> jax_program(const Json& test) {
   const std::string id = test.at("id");
   for (const Programs* programs :
-       {&element_wise_programs(), &structural_programs(), &network_programs()})
+       {&element_wise_programs(), &structural_programs(), &network_programs(), &control_programs()})
     if (auto found = programs->find(id); found != programs->end()) return found->second;
   if (id.starts_with("red_")) return reduction_program(id, test);
   const Json& params = test.at("params");

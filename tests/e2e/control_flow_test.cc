@@ -17,13 +17,6 @@ Tensor vector_of(std::vector<float> values) {
   return from_host(std::move(values), {size});
 }
 
-void expect_near(const Tensor& got, const std::vector<double>& expected, double allowed) {
-  std::vector<float> values = got.to_vector<float>();
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    EXPECT_NEAR(values[i], expected[i], allowed) << "element " << i;
-}
-
 // Central differences of a function of one vector, element by element, in f64.
 std::vector<double> differences(const std::function<Tensor(const Tensor&)>& f,
                                 const std::vector<double>& at) {
@@ -110,9 +103,7 @@ TEST_F(ControlFlow, WhileLoopUntil) {
   // A structure as carry, numbers and lazy values.
   auto [i, total] = while_loop(
       [](const std::pair<Tensor, Tensor>& c) { return less(c.first, 5); },
-      [](const std::pair<Tensor, Tensor>& c) {
-        return std::pair(c.first + 1, c.second + c.first);
-      },
+      [](const std::pair<Tensor, Tensor>& c) { return std::pair(c.first + 1, c.second + c.first); },
       std::pair(constant(HostArray::scalar(0)), constant(HostArray::scalar(0))));
   EXPECT_EQ(total.item<int>(), 10);
   EXPECT_EQ(i.item<int>(), 5);
@@ -125,19 +116,24 @@ TEST_F(ControlFlow, ForiLoop) {
   EXPECT_EQ(fori_loop(4, 1, f, x).to_vector<float>(), (std::vector<float>{1, 2}));
   auto traced = jit([&](Tensor end, Tensor c) { return fori_loop(1, end, f, c); });
   EXPECT_EQ(traced(4, x).to_vector<float>(), (std::vector<float>{19, 27}));
-  EXPECT_EQ(fori_loop(0, 3, [](Tensor, Tensor c) { return c * 2; }, 1.5).item<float>(), 12);
+  EXPECT_EQ(fori_loop(
+                0, 3, [](Tensor, Tensor c) { return c * 2; }, 1.5)
+                .item<float>(),
+            12);
 }
 
 TEST_F(ControlFlow, Branches) {
   Tensor x = vector_of({1, 4});
   auto chosen = jit([](Tensor p, Tensor v) {
-    return cond(greater(p, 0), [](Tensor t) { return sqrt(t); }, [](Tensor t) { return -t; }, v);
+    return cond(
+        greater(p, 0), [](Tensor t) { return sqrt(t); }, [](Tensor t) { return -t; }, v);
   });
   EXPECT_EQ(chosen(1, x).to_vector<float>(), (std::vector<float>{1, 2}));
   EXPECT_EQ(chosen(-1, x).to_vector<float>(), (std::vector<float>{-1, -4}));
   auto several = jit([](Tensor i, Tensor v) {
-    return switch_case(i, {[](Tensor t) { return t; }, [](Tensor t) { return t + t; },
-                           [v](Tensor t) { return t * v; }},
+    return switch_case(i,
+                       {[](Tensor t) { return t; }, [](Tensor t) { return t + t; },
+                        [v](Tensor t) { return t * v; }},
                        v);
   });
   EXPECT_EQ(several(-5, x).to_vector<float>(), (std::vector<float>{1, 4}));
@@ -157,7 +153,8 @@ const std::vector<double> kPoint{0.3, -0.7, 1.1};
 
 Tensor powers(const Tensor& x) {
   // x^4 by a loop: its derivatives are known.
-  return sum(fori_loop(0, 3, [x](Tensor, Tensor c) { return c * x; }, x));
+  return sum(fori_loop(
+      0, 3, [x](Tensor, Tensor c) { return c * x; }, x));
 }
 
 TEST_F(ControlFlow, DerivativesOfALoopOfEveryOrder) {
@@ -179,8 +176,9 @@ TEST_F(ControlFlow, DerivativesOfALoopOfEveryOrder) {
 
 Tensor all_kinds(const Tensor& x) {
   auto step = [x](Tensor c, Tensor slice) {
-    Tensor h = cond(greater(sum(c), 0), [](Tensor t) { return sin(t); },
-                    [x](Tensor t) { return t * exp(x); }, c);
+    Tensor h = cond(
+        greater(sum(c), 0), [](Tensor t) { return sin(t); }, [x](Tensor t) { return t * exp(x); },
+        c);
     Tensor inner = fori_loop(
         0, 2, [slice](Tensor i, Tensor t) { return tanh(t * slice + astype(i, DType::f64)); }, h);
     return std::pair(inner, inner * slice);
@@ -208,11 +206,10 @@ TEST_F(ControlFlow, DerivativesThroughCheckpoints) {
     };
     auto scanned = [&](const Tensor& x) {
       Tensor w = stack({x, sin(x), x * 2});
-      auto layer = checkpoint(
-          [](const Tensor& h, const Tensor& m) {
-            return tanh(checkpoint_name(matmul(m, sin(h)), "h"));
-          },
-          policy);
+      auto layer =
+          checkpoint([](const Tensor& h,
+                        const Tensor& m) { return tanh(checkpoint_name(matmul(m, sin(h)), "h")); },
+                     policy);
       return sum(repeat(4, x, [&](const Tensor& h) { return layer(h, w); }));
     };
     SCOPED_TRACE(policy.residuals().to_string());
@@ -224,8 +221,8 @@ TEST_F(ControlFlow, DerivativesThroughCheckpoints) {
 
 TEST_F(ControlFlow, AWhileLoopHasNoDerivative) {
   auto f = [](const Tensor& x) {
-    return sum(while_loop([](Tensor c) { return less(sum(c), 9); }, [](Tensor c) { return c + c; },
-                          x));
+    return sum(
+        while_loop([](Tensor c) { return less(sum(c), 9); }, [](Tensor c) { return c + c; }, x));
   };
   try {
     grad(f)(vector_of({1, 2}));
@@ -265,7 +262,8 @@ TEST_F(ControlFlow, ACarryKeepsItsSharding) {
   auto f = jit([&](Tensor t) {
     Tensor start = mark_sharding(t * 0, mesh, P("x"));
     return scan([&](Tensor c, Tensor) { return std::pair(c + 1, std::tuple<>()); }, start,
-                zeros({3})).first;
+                zeros({3}))
+        .first;
   });
   Tensor y = f(zeros({16}));
   EXPECT_EQ(y.sharding(), Sharding(mesh, P("x"), 1));
@@ -275,11 +273,11 @@ TEST_F(ControlFlow, ACarryKeepsItsSharding) {
 TEST_F(ControlFlow, UnevenSizesInsideBodies) {
   Mesh mesh({{"x", 4}});
   auto f = jit([&](Tensor t) {
-    return fori_loop(0, 3, [&](Tensor, Tensor c) { return mark_sharding(c + 1, mesh, P("x")); },
-                     mark_sharding(t, mesh, P("x")));
+    return fori_loop(
+        0, 3, [&](Tensor, Tensor c) { return mark_sharding(c + 1, mesh, P("x")); },
+        mark_sharding(t, mesh, P("x")));
   });
-  EXPECT_EQ(f(counting({7})).to_vector<float>(),
-            (std::vector<float>{3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(f(counting({7})).to_vector<float>(), (std::vector<float>{3, 4, 5, 6, 7, 8, 9}));
 }
 
 // A loop inside a manual region, and a manual region inside a loop.
@@ -291,13 +289,14 @@ TEST_F(ControlFlow, ManualRegions) {
     return collective_permute(t, "x", {{0, 1}, {1, 2}, {2, 3}, {3, 0}});
   };
   auto inside = manual(mesh, P("x"), P("x"), [&](const Tensor& local) {
-    return fori_loop(0, 3, [&](Tensor, Tensor c) { return shift(c) + local; }, local * 0);
+    return fori_loop(
+        0, 3, [&](Tensor, Tensor c) { return shift(c) + local; }, local * 0);
   });
-  auto step = manual(mesh, {P("x"), P("x")}, P("x"), [&](const Tensor& c, const Tensor& local) {
-    return shift(c) + local;
-  });
+  auto step = manual(mesh, {P("x"), P("x")}, P("x"),
+                     [&](const Tensor& c, const Tensor& local) { return shift(c) + local; });
   auto outside = [&](const Tensor& t) {
-    return fori_loop(0, 3, [&](Tensor, Tensor c) { return step(c, t); }, t * 0);
+    return fori_loop(
+        0, 3, [&](Tensor, Tensor c) { return step(c, t); }, t * 0);
   };
   // Three shifted copies, added.
   std::vector<float> expected;

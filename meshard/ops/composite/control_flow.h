@@ -268,9 +268,8 @@ internal::LoopState<Carry> fori_loop(In low, In high, const F& body, const Carry
     State next = body(i, state);
     return std::tuple<Tensor, Tensor, State>(internal::next_index(i), end, std::move(next));
   };
-  std::tuple<Tensor, Tensor, State> first(
-      internal::bound(low), internal::bound(high),
-      internal::loop_state(init, effective_source(low.where)));
+  std::tuple<Tensor, Tensor, State> first(internal::bound(low), internal::bound(high),
+                                          internal::loop_state(init, effective_source(low.where)));
   return std::get<2>(while_loop(test, step, first, low.where));
 }
 

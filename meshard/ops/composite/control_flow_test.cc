@@ -43,8 +43,7 @@ TEST(ControlFlow, ACarryOfAnotherTypeIsNamed) {
             },
             first, std::tuple<>(), {.length = 3});
       },
-      kInvalid,
-      {"control_flow_test.cc:", "[scan] carry.rest[1]", "f32[2]", "f64[2]"}));
+      kInvalid, {"control_flow_test.cc:", "[scan] carry.rest[1]", "f32[2]", "f64[2]"}));
   EXPECT_TRUE(throws_error(
       [&] {
         while_loop([](State s) { return less(sum(s.w), 3); },
@@ -60,27 +59,29 @@ TEST(ControlFlow, ACarryOfAnotherTypeIsNamed) {
 TEST(ControlFlow, LengthsMustAgree) {
   auto f = [](Tensor c, std::pair<Tensor, Tensor>) { return std::pair(c, c); };
   EXPECT_TRUE(throws_error(
-      [&] { scan(f, input({}), std::pair(input({3}), input({4, 2}))); }, kInvalid,
-      {"[scan] xs[1], f32[4,2], has 4 slices, xs[0] says 3"}));
+      [&] {
+        scan(f, input({}), std::pair(input({3}), input({4, 2})));
+      },
+      kInvalid, {"[scan] xs[1], f32[4,2], has 4 slices, xs[0] says 3"}));
   EXPECT_TRUE(throws_error([&] { scan(f, input({}), std::pair(input({}), input({}))); }, kInvalid,
                            {"no dimension to slice"}));
-  EXPECT_TRUE(throws_error(
-      [&] {
-        scan([](Tensor c, std::tuple<>) { return std::pair(c, c); }, input({}));
-      },
-      kInvalid, {"ScanOptions::length"}));
+  EXPECT_TRUE(
+      throws_error([&] { scan([](Tensor c, std::tuple<>) { return std::pair(c, c); }, input({})); },
+                   kInvalid, {"ScanOptions::length"}));
 }
 
 TEST(ControlFlow, BranchesMustGiveTheSame) {
   EXPECT_TRUE(throws_error(
       [] {
-        cond(equal(input({}), 0), [](Tensor t) { return std::pair(t, sum(t)); },
-             [](Tensor t) { return std::pair(t, t); }, input({4}));
+        cond(
+            equal(input({}), 0), [](Tensor t) { return std::pair(t, sum(t)); },
+            [](Tensor t) { return std::pair(t, t); }, input({4}));
       },
       kInvalid, {"[cond] result[1]", "f32[4] in one function", "f32[] in another"}));
   EXPECT_TRUE(throws_error(
       [] {
-        cond(input({}), [](Tensor t) { return t; }, [](Tensor t) { return t; }, input({4}));
+        cond(
+            input({}), [](Tensor t) { return t; }, [](Tensor t) { return t; }, input({4}));
       },
       kInvalid, {"[cond] the predicate", "f32[]"}));
 }
@@ -88,7 +89,8 @@ TEST(ControlFlow, BranchesMustGiveTheSame) {
 TEST(ControlFlow, BoundsAreIntegers) {
   EXPECT_TRUE(throws_error(
       [] {
-        fori_loop(input({}), 3, [](Tensor, Tensor c) { return c; }, input({4}));
+        fori_loop(
+            input({}), 3, [](Tensor, Tensor c) { return c; }, input({4}));
       },
       kInvalid, {"[fori_loop]", "f32[]"}));
 }
@@ -98,8 +100,8 @@ TEST(ControlFlow, StackedStructures) {
   State stacked = stack_structures(two);
   EXPECT_EQ(stacked.w.shape(), (Shape{2, 4}));
   EXPECT_EQ(slice_structure(stacked, 1).rest[0].shape(), (Shape{2}));
-  EXPECT_TRUE(throws_error([] { stack_structures(std::vector<State>{}); }, kInvalid,
-                           {"at least one"}));
+  EXPECT_TRUE(
+      throws_error([] { stack_structures(std::vector<State>{}); }, kInvalid, {"at least one"}));
 }
 
 }  // namespace
