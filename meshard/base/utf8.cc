@@ -1,4 +1,4 @@
-// Tested in json_writer_test.cc.
+// Tested in meshard/base/json_writer_test.cc.
 #include "meshard/base/utf8.h"
 
 namespace meshard {

@@ -1,4 +1,4 @@
-// Tested in mapped_file_test.cc.
+// Tested in meshard/io/mapped_file_test.cc.
 #include "meshard/io/system_error.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Tested in random_test.cc.
+// Tested in meshard/ops/composite/random_test.cc.
 #include "meshard/ops/composite/random_uniform.h"
 
 #include <bit>
