@@ -1,0 +1,82 @@
+// Trains a byte-level GPT over a mesh of devices, and lets it write.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <string>
+
+#include "examples/gpt/options.h"
+#include "examples/gpt/report.h"
+#include "examples/gpt/sample.h"
+#include "examples/gpt/text.h"
+#include "examples/gpt/train.h"
+#include "meshard/meshard.h"
+
+namespace gpt {
+namespace {
+
+using namespace meshard;
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  if (!(file << text).flush()) throw Error(ErrorCode::kUnavailable, "cannot write " + path);
+  std::printf("wrote %s\n", path.c_str());
+}
+
+void print_sharding(const char* name, const Tensor& weight) {
+  std::printf("  %s %s lies %s\n", name, weight.type().to_string().c_str(),
+              weight.sharding()->spec().to_string().c_str());
+}
+
+int run(const Options& options) {
+  Mesh mesh = options.mesh();
+  configure_runtime({.cpu_devices = static_cast<int>(mesh.size())}).value();
+  Text text = (options.data.empty() ? licence_text() : text_of_file(options.data)).value();
+  std::printf("%s\n%zu bytes to learn from, %zu held back\n", text.about.c_str(), text.train.size(),
+              text.held_back.size());
+
+  Trainer trainer(options, std::move(text));
+  const Gpt& model = trainer.state().model;
+  std::printf("%lld parameters on %s:\n", static_cast<long long>(count_parameters(model)),
+              mesh.to_string().c_str());
+  print_sharding("a query weight", model.blocks[0].attention.query);
+  print_sharding("a second weight of a perceptron", model.blocks[0].mlp.down.weight);
+  if (!options.module.empty()) {
+    write_file(options.module, trainer.module());
+    return 0;
+  }
+  std::printf("compiling the step ...\n");
+  std::fflush(stdout);
+  std::vector<double> losses = trainer.run(Progress(options.steps));
+  std::printf("loss on the held-back text: %.4f nats per byte\n", trainer.held_back_loss());
+  if (!options.losses.empty()) write_file(options.losses, join(losses, "\n") + "\n");
+  if (options.sample > 0) {
+    std::printf("\n%s", options.prompt.c_str());
+    Sampling sampling{
+        .count = options.sample, .temperature = options.temperature, .seed = options.seed};
+    sample(trainer.state().model, trainer.rules(), options.prompt, sampling, [](char c) {
+      std::putchar(c);
+      std::fflush(stdout);
+    });
+    std::printf("\n");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace gpt
+
+int main(int count, char** arguments) {
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", /*overwrite=*/0);  // the CPU plugin tells of each compile
+  try {
+    gpt::Options options = gpt::parse_options(count, arguments).value();
+    if (options.help) {
+      std::fputs(gpt::usage(), stdout);
+      return 0;
+    }
+    return gpt::run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpt: %s\n", error.what());
+    return 1;
+  }
+}

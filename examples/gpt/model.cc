@@ -1,0 +1,79 @@
+#include "examples/gpt/model.h"
+
+#include <cmath>
+
+namespace gpt {
+
+using namespace meshard;
+
+namespace {
+const nn::Attending kAttending{.causal = true, .rotary = nn::Rotary{}};
+}  // namespace
+
+Gpt make_gpt(nn::Maker& make, const Sizes& sizes) {
+  // What joins the residual stream begins smaller the more layers there are (Radford et al., 2019).
+  auto into_stream = [&](std::int64_t inputs) {
+    return nn::init::normal(1 / std::sqrt(static_cast<double>(2 * sizes.layers * inputs)));
+  };
+  Gpt model;
+  model.bytes = nn::make_embedding(make, kBytes, sizes.width, nn::init::normal(0.5));
+  for (std::int64_t i = 0; i < sizes.layers; ++i) {
+    Block block;
+    block.attention_norm = nn::make_rms_norm(make, sizes.width);
+    block.attention = nn::make_attention(make, sizes.width,
+                                         {.heads = sizes.heads, .out = into_stream(sizes.width)});
+    block.mlp_norm = nn::make_rms_norm(make, sizes.width);
+    block.mlp = nn::make_gated_mlp(make, sizes.width, sizes.hidden,
+                                   {.bias = false, .down = into_stream(sizes.hidden)});
+    model.blocks.push_back(block);
+  }
+  model.norm = nn::make_rms_norm(make, sizes.width);
+  model.head = nn::make_linear(
+      make, sizes.width, kBytes,
+      {.in = "embed", .out = "vocabulary", .bias = false, .weight = nn::init::normal(0.02)});
+  return model;
+}
+
+nn::AxisRules rules_for(const Mesh& mesh, bool sequence) {
+  std::vector<nn::AxisRules::Rule> rules{
+      {"batch", "data"}, {"heads", "model"}, {"key_heads", "model"}, {"hidden", "model"}};
+  if (sequence) rules.push_back({"time", "model"});
+  return nn::AxisRules(mesh, std::move(rules));
+}
+
+Tensor loss_of(const Gpt& model, const Tensor& windows, const nn::AxisRules& rules) {
+  auto spread = [&](const Tensor& x) { return rules.mark(x, P("batch", "time", none)); };
+  Tensor inputs = index(windows, {whole, range(0, -1)});
+  Tensor targets = index(windows, {whole, range(1, none)});
+  Tensor x = spread(nn::embedding(model.bytes, inputs));
+  for (const Block& block : model.blocks) {
+    x = spread(x +
+               nn::attention(block.attention, nn::rms_norm(block.attention_norm, x), kAttending));
+    x = spread(x + nn::gated_mlp(block.mlp, nn::rms_norm(block.mlp_norm, x)));
+  }
+  return cross_entropy(nn::linear(model.head, nn::rms_norm(model.norm, x)), targets);
+}
+
+std::pair<Tensor, Caches> next_byte(const Gpt& model, const Tensor& bytes, const Caches& caches,
+                                    const Tensor& start) {
+  Tensor x = nn::embedding(model.bytes, bytes);
+  Caches next;
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    const Block& block = model.blocks[i];
+    auto [read, cache] = nn::attention(block.attention, nn::rms_norm(block.attention_norm, x),
+                                       caches.at(i), start, kAttending);
+    next.push_back(cache);
+    x = x + read;
+    x = x + nn::gated_mlp(block.mlp, nn::rms_norm(block.mlp_norm, x));
+  }
+  Tensor last = index(x, {whole, -1});
+  return {nn::linear(model.head, nn::rms_norm(model.norm, last)), next};
+}
+
+std::int64_t count_parameters(const Gpt& model) {
+  std::int64_t count = 0;
+  for (const Tensor& tensor : structure::tensors(model)) count += tensor.size();
+  return count;
+}
+
+}  // namespace gpt

@@ -1,0 +1,56 @@
+// A decoder-only transformer over bytes, made of the layers of meshard::nn.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "meshard/meshard.h"
+
+namespace gpt {
+
+struct Sizes {
+  std::int64_t layers = 4, width = 128, heads = 4, hidden = 352;
+};
+inline constexpr std::int64_t kBytes = 256;
+
+struct Block {
+  meshard::nn::RmsNorm attention_norm;
+  meshard::nn::Attention attention;
+  meshard::nn::RmsNorm mlp_norm;
+  meshard::nn::GatedMlp mlp;
+  MESHARD_FIELDS(attention_norm, attention, mlp_norm, mlp)
+};
+
+struct Gpt {
+  meshard::nn::Embedding bytes;
+  std::vector<Block> blocks;
+  meshard::nn::RmsNorm norm;
+  meshard::nn::Linear head;
+  MESHARD_FIELDS(bytes, blocks, norm, head)
+};
+
+/// What there is to learn. See meshard::nn::create().
+Gpt make_gpt(meshard::nn::Maker& make, const Sizes& sizes);
+
+/// How the model and its activations are spread: the batch over "data"; heads and hidden values
+/// over "model" (tensor parallelism). With `sequence`, what is between the layers is split over
+/// "model" by time (sequence parallelism: Korthikanti et al., 2022).
+meshard::nn::AxisRules rules_for(const meshard::Mesh& mesh, bool sequence);
+
+/// The mean cross-entropy, in nats per byte, of each byte given those before it: windows i32
+/// [batch, time + 1].
+meshard::Tensor loss_of(const Gpt& model, const meshard::Tensor& windows,
+                        const meshard::nn::AxisRules& rules);
+
+/// A cache for each block.
+using Caches = std::vector<meshard::nn::KeyValueCache>;
+
+/// What each row's next byte may be, f32 [batch, 256], after the new bytes i32 [batch, time] that
+/// stand at start[b], start[b] + 1, ...; and the caches with them.
+std::pair<meshard::Tensor, Caches> next_byte(const Gpt& model, const meshard::Tensor& bytes,
+                                             const Caches& caches, const meshard::Tensor& start);
+
+/// How many numbers there are to learn.
+std::int64_t count_parameters(const Gpt& model);
+
+}  // namespace gpt

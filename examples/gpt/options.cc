@@ -1,0 +1,114 @@
+#include "examples/gpt/options.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace gpt {
+namespace {
+
+using meshard::cat;
+
+meshard::Error wrong(std::string text) {
+  return meshard::Error(meshard::ErrorCode::kInvalidArgument, "[gpt] " + std::move(text));
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& out) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// data=2,model=4: either may be missing.
+bool read_mesh(std::string_view text, Options& out) {
+  out.data_devices = out.model_devices = 1;
+  while (true) {
+    std::string_view part = text.substr(0, text.find(','));
+    std::int64_t* size = part.starts_with("data=")    ? &out.data_devices
+                         : part.starts_with("model=") ? &out.model_devices
+                                                      : nullptr;
+    if (!size || !read_number(part.substr(part.find('=') + 1), *size) || *size < 1 || *size > 512)
+      return false;
+    if (part.size() == text.size()) return true;
+    text.remove_prefix(part.size() + 1);
+  }
+}
+
+bool read_positive(std::string_view text, std::int64_t& out) {
+  return read_number(text, out) && out > 0;
+}
+
+bool read_option(std::string_view name, std::string_view value, Options& out) {
+  if (name == "--mesh") return read_mesh(value, out);
+  if (name == "--steps") return read_positive(value, out.steps);
+  if (name == "--batch") return read_positive(value, out.batch);
+  if (name == "--context") return read_positive(value, out.context);
+  if (name == "--layers") return read_positive(value, out.sizes.layers);
+  if (name == "--width") return read_positive(value, out.sizes.width);
+  if (name == "--heads") return read_positive(value, out.sizes.heads);
+  if (name == "--hidden") return read_positive(value, out.sizes.hidden);
+  if (name == "--rate") return read_number(value, out.rate) && out.rate > 0;
+  if (name == "--seed") return read_number(value, out.seed);
+  if (name == "--sample") return read_number(value, out.sample) && out.sample >= 0;
+  if (name == "--temperature") return read_number(value, out.temperature) && out.temperature >= 0;
+  std::string* text = name == "--data"     ? &out.data
+                      : name == "--losses" ? &out.losses
+                      : name == "--export" ? &out.module
+                      : name == "--prompt" ? &out.prompt
+                                           : nullptr;
+  if (text) *text = value;
+  return text && !value.empty();
+}
+
+meshard::Result<void> check(const Options& options) {
+  if (options.batch % options.data_devices != 0)
+    return wrong(cat("a batch of ", options.batch, " cannot be split over ", options.data_devices,
+                     " devices"));
+  if (options.sizes.width % (2 * options.sizes.heads) != 0)
+    return wrong(cat("a width of ", options.sizes.width, " has no ", options.sizes.heads,
+                     " heads of an even size"));
+  return {};
+}
+
+}  // namespace
+
+const char* usage() {
+  return R"(usage: gpt [options]
+
+Trains a transformer on bytes of text over a mesh of devices, and lets it write.
+
+  --mesh data=2,model=4   devices along "data" (the batch) and "model" (heads and hidden values); default one
+  --sequence              what is between the layers is split over "model" by time
+  --steps N  --batch N  --context N  --rate X  --seed N         default 600, 8, 256, 0.001, 1
+  --layers N  --width N  --heads N  --hidden N                  default 4, 128, 4, 352
+  --data FILE             text to learn from; default the licences of this system
+  --sample N  --prompt TEXT  --temperature X                    what it writes at the end: default 300 bytes
+  --losses FILE           writes the loss of every step, one in a line
+  --export FILE           writes the step's StableHLO module for `meshard explain`, and trains nothing
+)";
+}
+
+meshard::Result<Options> parse_options(int count, const char* const* arguments) {
+  Options options;
+  for (int i = 1; i < count; ++i) {
+    std::string_view name = arguments[i];
+    if (name == "--help" || name == "-h") {
+      options.help = true;
+      return options;
+    }
+    if (name == "--sequence") {
+      options.sequence = true;
+      continue;
+    }
+    if (i + 1 == count) return wrong(cat(name, " is no option, or its value is missing"));
+    std::string_view value = arguments[++i];
+    if (!read_option(name, value, options)) return wrong(cat("cannot use: ", name, " ", value));
+  }
+  MESHARD_RETURN_IF_ERROR(check(options));
+  return options;
+}
+
+meshard::Mesh Options::mesh() const {
+  return meshard::Mesh({{"data", data_devices}, {"model", model_devices}});
+}
+
+}  // namespace gpt

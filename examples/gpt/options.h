@@ -1,0 +1,34 @@
+// What the command line of the program says.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "examples/gpt/model.h"
+#include "meshard/meshard.h"
+
+namespace gpt {
+
+struct Options {
+  std::int64_t data_devices = 1, model_devices = 1;
+  bool sequence = false;
+  Sizes sizes;
+  std::int64_t steps = 600, batch = 8, context = 256;
+  double rate = 1e-3;
+  std::uint64_t seed = 1;
+  std::string data;            // a file; empty: the licences
+  std::string losses, module;  // files to write; empty: none
+  std::int64_t sample = 300;   // bytes
+  std::string prompt = "You may ";
+  double temperature = 0.7;
+  bool help = false;
+
+  meshard::Mesh mesh() const;
+};
+
+/// The text of --help.
+const char* usage();
+
+/// @error invalid argument, naming the argument that is wrong.
+meshard::Result<Options> parse_options(int count, const char* const* arguments);
+
+}  // namespace gpt

@@ -1,0 +1,91 @@
+#include "examples/gpt/train.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gpt {
+
+using namespace meshard;
+
+namespace {
+
+constexpr double kLimit = 1.0;  // of the gradient's norm
+
+optim::AdamW optimiser_of(const Options& options) {
+  std::int64_t warm = std::min<std::int64_t>(20, options.steps);
+  std::int64_t rest = std::max<std::int64_t>(options.steps - warm, 1);
+  return {.rate = optim::warm_up(options.rate, warm,
+                                 optim::cosine(options.rate, rest, options.rate / 20)),
+          .beta2 = 0.98,
+          .weight_decay = 0.1,
+          .decay_rank = 2};
+}
+
+}  // namespace
+
+Trainer::Trainer(const Options& options, Text text)
+    : options_(options),
+      text_(std::move(text)),
+      rules_(rules_for(options.mesh(), options.sequence)),
+      step_(jit(Step([adam = optimiser_of(options), rules = rules_](const Training& state,
+                                                                    const Tensor& windows) {
+                  auto loss_at = [&](const Gpt& model) { return loss_of(model, windows, rules); };
+                  auto [loss, raw] = value_and_grad(loss_at)(state.model);
+                  auto [gradients, norm] = optim::clip_by_global_norm(raw, kLimit);
+                  auto [model, next] = optim::update(adam, state.model, gradients, state.adam);
+                  return std::pair(Training{model, next}, Told{loss, norm});
+                }),
+                {.name = "train_step", .donate = {0}})),
+      loss_(jit(std::function<Tensor(const Gpt&, const Tensor&)>(
+                    [rules = rules_](const Gpt& model, const Tensor& windows) {
+                      return loss_of(model, windows, rules);
+                    }),
+                {.name = "loss"})) {
+  state_.model = nn::create(rules_, static_cast<std::int64_t>(options.seed),
+                            [&](nn::Maker& make) { return make_gpt(make, options.sizes); });
+  state_.adam = optim::init(optimiser_of(options), state_.model);
+}
+
+Tensor Trainer::windows(std::vector<std::int32_t> bytes) const {
+  std::int64_t length = options_.context + 1;
+  auto rows = static_cast<std::int64_t>(bytes.size()) / length;
+  return rules_.mark(from_host(std::move(bytes), {rows, length}), P("batch", none));
+}
+
+std::vector<double> Trainer::run(const Progress& progress) {
+  std::vector<double> losses;
+  while (steps_ < options_.steps) {
+    Tensor batch = windows(
+        windows_of_step(text_.train, options_.batch, options_.context, options_.seed, steps_));
+    auto [next, told] = step_(state_, batch);
+    state_ = std::move(next);
+    losses.push_back(told.loss.item<float>());
+    ++steps_;
+    if (progress) progress(steps_, losses.back());
+  }
+  return losses;
+}
+
+double Trainer::held_back_loss(std::int64_t batches) const {
+  std::int64_t rows = static_cast<std::int64_t>(text_.held_back.size()) / options_.context;
+  std::int64_t all = std::max<std::int64_t>(rows / options_.batch, 1);
+  if (batches == 0 || batches > all) batches = all;
+  double total = 0;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    // Spread over the whole text.
+    std::int64_t first = i * all / batches * options_.batch;
+    total +=
+        loss_(state_.model,
+              windows(windows_in_order(text_.held_back, options_.batch, options_.context, first)))
+            .item<float>();
+  }
+  return total / static_cast<double>(batches);
+}
+
+std::string Trainer::module() const {
+  Tensor batch = windows(
+      std::vector<std::int32_t>(static_cast<std::size_t>(options_.batch * (options_.context + 1))));
+  return module_text(step_, state_, batch);
+}
+
+}  // namespace gpt

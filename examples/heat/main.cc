@@ -1,0 +1,157 @@
+// Heat on a plate that is spread over devices: forwards in two ways that agree, and backwards: from
+// what was observed later to where the heat was at first.
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "examples/heat/heat.h"
+#include "meshard/meshard.h"
+
+namespace {
+
+using namespace meshard;
+
+constexpr const char* kUsage = R"(usage: heat [options]
+
+Lets heat spread on a plate over a mesh of devices, and finds from the end where it was at first.
+
+  --mesh 2x4      devices along "rows" and "columns"
+  --size N        points along each side (default 64)
+  --steps N       time steps (default 20)
+  --export FILE   writes the StableHLO module of the gradient for `meshard explain`, and runs nothing
+)";
+
+struct Options {
+  std::int64_t rows = 2, columns = 4, size = 64, steps = 20;
+  std::string module;
+};
+
+bool read_number(std::string_view text, std::int64_t& out) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size() && out > 0;
+}
+
+bool read_option(std::string_view name, std::string_view value, Options& out) {
+  if (name == "--size") return read_number(value, out.size);
+  if (name == "--steps") return read_number(value, out.steps);
+  if (name == "--export") return !(out.module = value).empty();
+  std::size_t cross = value.find('x');
+  return name == "--mesh" && cross != value.npos && read_number(value.substr(0, cross), out.rows) &&
+         read_number(value.substr(cross + 1), out.columns);
+}
+
+Options read_options(int count, char** arguments) {
+  Options options;
+  for (int i = 1; i < count; i += 2)
+    if (i + 1 == count || !read_option(arguments[i], arguments[i + 1], options))
+      throw Error(ErrorCode::kInvalidArgument, cat("cannot use ", arguments[i], "\n", kUsage));
+  if (options.size % options.rows != 0 || options.size % options.columns != 0)
+    throw Error(ErrorCode::kInvalidArgument, cat(options.size, " points do not divide over ",
+                                                 options.rows, "x", options.columns, " devices"));
+  return options;
+}
+
+// The plate in the terminal: darker is warmer.
+void draw(const char* title, const Tensor& plate) {
+  constexpr std::string_view kShades = " .:-=+*#%@";
+  std::vector<double> points = plate.to_vector<double>();
+  std::int64_t size = plate.dim(0), lines = std::min<std::int64_t>(size, 16);
+  std::printf("%s\n", title);
+  for (std::int64_t i = 0; i < lines; ++i) {
+    for (std::int64_t j = 0; j < 2 * lines; ++j) {
+      double u = points[static_cast<std::size_t>(i * size / lines * size + j * size / lines / 2)];
+      std::printf(
+          "%c", kShades[static_cast<std::size_t>(std::lround(std::fmin(std::fmax(u, 0), 1) * 9))]);
+    }
+    std::printf("\n");
+  }
+}
+
+void print_collectives(const char* title, const ProgramReport& report) {
+  std::printf("%s\n", title);
+  for (const CollectiveGroup& group : report.groups()) std::printf("  %s\n", cat(group).c_str());
+  if (report.groups().empty()) std::printf("  none\n");
+}
+
+void run_forwards(const Options& options, const Mesh& mesh, const Tensor& start) {
+  auto shifts = jit([&](const Tensor& u) { return heat::by_shifts(u, options.steps); });
+  auto exchange = jit([&](const Tensor& u) { return heat::by_exchange(mesh, u, options.steps); });
+  Tensor end = shifts(start), other = exchange(start);
+  draw("at first:", start);
+  draw(cat("after ", options.steps, " steps:").c_str(), end);
+  std::printf("shifted slices and exchanges by hand differ by at most %.1e\n",
+              max(abs(end - other)).item<double>());
+  print_collectives("what the compiler made of the shifts:", explain(shifts));
+  print_collectives("what was written by hand:", explain(exchange));
+}
+
+// The gradient in one direction beside a difference quotient.
+void check_gradient(const Options& options, const Tensor& start, const Tensor& observed,
+                    const Tensor& gradient) {
+  Tensor direction = random::normal(random::key(1), start.shape(), DType::f64);
+  auto loss_at = jit(
+      [&](const Tensor& u, const Tensor& seen) { return heat::misfit(u, seen, options.steps); });
+  constexpr double kDistance = 1e-4;
+  double quotient = (loss_at(start + kDistance * direction, observed).item<double>() -
+                     loss_at(start - kDistance * direction, observed).item<double>()) /
+                    (2 * kDistance);
+  double product = sum(gradient * direction).item<double>();
+  std::printf("derivative in a random direction: %.9e by the gradient, %.9e by differences\n",
+              product, quotient);
+  if (!(std::abs(product - quotient) <= 1e-6 * std::abs(quotient)))
+    throw Error(ErrorCode::kInternal, "the gradient is not the derivative");
+}
+
+void run_backwards(const Options& options, const Mesh& mesh, const Tensor& truth) {
+  Tensor observed = jit([&](const Tensor& u) { return heat::by_shifts(u, options.steps); })(truth);
+  // Of a mean of n squares; the rate takes the n back.
+  double rate = 0.5 * static_cast<double>(truth.size());
+  auto step = jit([&](const Tensor& u, const Tensor& seen) {
+    auto [loss, gradient] =
+        value_and_grad([&](const Tensor& at) { return heat::misfit(at, seen, options.steps); })(u);
+    return std::tuple(u - rate * gradient, loss, gradient);
+  });
+  Tensor guess = mark_sharding(zeros(truth.shape(), DType::f64), mesh, P("rows", "columns"));
+  if (!options.module.empty()) {
+    std::ofstream file(options.module, std::ios::binary);
+    if (!(file << module_text(step, guess, observed)).flush())
+      throw Error(ErrorCode::kUnavailable, "cannot write " + options.module);
+    return;
+  }
+  for (int i = 0; i <= 100; ++i) {
+    auto [next, loss, gradient] = step(guess, observed);
+    if (i == 0) check_gradient(options, guess, observed, gradient);
+    if (i % 25 == 0)
+      std::printf("after %3d corrections of the first state: misfit %.3e\n", i,
+                  loss.item<double>());
+    guess = next;
+  }
+  draw("where the heat was, found from the end:", guess);
+  print_collectives("one correction, there and back:", explain(step));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", /*overwrite=*/0);  // the CPU plugin tells of each compile
+  if (count == 2 && std::string_view(arguments[1]) == "--help") {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  try {
+    Options options = read_options(count, arguments);
+    Mesh mesh({{"rows", options.rows}, {"columns", options.columns}});
+    configure_runtime({.cpu_devices = static_cast<int>(mesh.size())}).value();
+    Tensor start = heat::warm_disc(mesh, options.size);
+    if (options.module.empty()) run_forwards(options, mesh, start);
+    run_backwards(options, mesh, start);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "heat: %s\n", error.what());
+    return 1;
+  }
+}
