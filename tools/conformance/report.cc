@@ -53,8 +53,9 @@ Verdict judge(const Suite& suite, const Json& test, const GoldenFile& file, Work
               Json& answer) {
   try {
     const Json& input = test.contains("input") ? test.at("input") : test;
-    answer = suite.devices ? workers.ask(suite.devices(input), file.path.string(), input)
-                           : suite.answer(input, file);
+    answer = suite.devices
+                 ? workers.ask(suite.devices(input), file.path.string(), input, suite.seconds)
+                 : suite.answer(input, file);
     if (answer.is_null()) return {Verdict::Kind::kUnknown, {}, {}};
     if (answer.contains("skipped"))
       return {Verdict::Kind::kSkipped, {}, answer.at("skipped").get<std::string>()};
@@ -130,7 +131,8 @@ class FileRun {
       for (Rule rule : verdict.rules) ++report_.rule_counts[rule];
     }
     if (options_.observe)
-      run_.observed[suite.file].push_back({{field, name}, {"answer", std::move(answer)}});
+      run_.observed[file.path.filename().string()].push_back(
+          {{field, name}, {"answer", std::move(answer)}});
   }
 
   void fail(const std::string& name, const std::string& difference) {

@@ -2,6 +2,18 @@
 
 namespace meshard::conformance {
 
+namespace {
+
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t star = pattern.find('*');
+  if (star == pattern.npos) return pattern == name;
+  std::string_view before = pattern.substr(0, star), after = pattern.substr(star + 1);
+  return name.size() >= before.size() + after.size() && name.starts_with(before) &&
+         name.ends_with(after);
+}
+
+}  // namespace
+
 const Suite* find_suite(std::string_view file) {
   static const Suite suites[] = {
 #define SUITE(name) name##_suite(),
@@ -9,7 +21,7 @@ const Suite* find_suite(std::string_view file) {
 #undef SUITE
   };
   for (const Suite& suite : suites)
-    if (suite.file == file) return &suite;
+    if (matches(suite.file, file)) return &suite;
   return nullptr;
 }
 

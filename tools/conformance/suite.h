@@ -40,6 +40,7 @@ struct GoldenFile {
 /// `expect_error` instead of or beside `expect`; or one flat object with an `id`, in which inputs
 /// and recorded answers lie side by side; or an entry of an object of these, whose key is the `id`.
 struct Suite {
+  /// A name, or a pattern in which one `*` stands for any text.
   std::string_view file;
   /// Our raw answer, before any rule, in the file's own schema: `{"expect": ...}`,
   /// `{"expect_error": ...}` or both; of a flat case, the fields that are answers. Null if the
@@ -52,6 +53,9 @@ struct Suite {
   /// How many virtual devices `answer` needs for this input. If set, it is called in another
   /// process, which has that many (worker.h); the file's meta is null there.
   std::function<int(const Json& input)> devices = {};
+  /// How long that process may take for an answer: compiling takes well under a second, but a
+  /// machine may be busy.
+  int seconds = 120;
 };
 
 /// The suite for a file of this name; none if nobody knows it.

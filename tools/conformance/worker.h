@@ -17,10 +17,12 @@ class Workers {
   /// Ends them.
   ~Workers();
 
-  /// The answer of the suite for `file`, a golden file's path, on `devices` virtual devices;
+  /// The answer of the suite for `file`, a golden file's path, on `devices` virtual devices, within
+  /// `seconds`;
   /// `{"skipped": why}` if there is no plugin.
   /// @error std::runtime_error if the process dies, does not answer in time, or the suite fails.
-  nlohmann::json ask(int devices, const std::string& file, const nlohmann::json& input);
+  nlohmann::json ask(int devices, const std::string& file, const nlohmann::json& input,
+                     int seconds);
 
  private:
   struct Process {

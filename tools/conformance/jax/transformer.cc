@@ -1,0 +1,88 @@
+#include "tools/conformance/jax/transformer.h"
+
+namespace meshard::conformance {
+namespace {
+
+template <class Optimiser>
+std::vector<double> losses_of(Transformer& model, const Tensor& tokens, const Tensor& targets,
+                              const nn::AxisRules& rules, const Optimiser& optimiser, int steps,
+                              bool with_last) {
+  auto loss_of = [&](const Transformer& m) { return transformer_loss(m, tokens, targets, rules); };
+  auto state = optim::init(optimiser, model);
+  auto step = jit(
+      [&](const Transformer& m, const decltype(state)& s) {
+        auto [loss, gradients] = value_and_grad(loss_of)(m);
+        return std::tuple_cat(std::tuple(loss), optim::update(optimiser, m, gradients, s));
+      },
+      {.name = "train_step", .donate = {}});
+  std::vector<double> losses;
+  for (int i = 0; i < steps; ++i) {
+    auto [loss, next, after] = step(model, state);
+    losses.push_back(loss.template item<float>());
+    model = next;
+    state = after;
+  }
+  if (with_last) losses.push_back(jit(loss_of)(model).template item<float>());
+  return losses;
+}
+
+}  // namespace
+
+Transformer empty_transformer(std::size_t layers) {
+  Transformer model;
+  model.blocks.resize(layers);
+  for (TransformerBlock& block : model.blocks) block.mlp = {{{}, Tensor()}, {{}, Tensor()}};
+  return model;
+}
+
+std::map<std::string, Tensor*> tensors_by_name(Transformer& model) {
+  std::map<std::string, Tensor*> names{{"tok", &model.words.table},
+                                       {"pos", &model.positions},
+                                       {"lnf_g", &model.norm.scale},
+                                       {"lnf_b", &model.norm.bias},
+                                       {"head", &model.head.weight}};
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    TransformerBlock& b = model.blocks[i];
+    auto add_name = [&](const char* name, Tensor& tensor) {
+      names[cat("blocks.", i, ".", name)] = &tensor;
+    };
+    add_name("ln1_g", b.norm1.scale);
+    add_name("ln1_b", b.norm1.bias);
+    add_name("wq", b.attention.query);
+    add_name("wk", b.attention.key);
+    add_name("wv", b.attention.value);
+    add_name("wo", b.attention.out);
+    add_name("ln2_g", b.norm2.scale);
+    add_name("ln2_b", b.norm2.bias);
+    add_name("w1", b.mlp.up.weight);
+    add_name("b1", *b.mlp.up.bias);
+    add_name("w2", b.mlp.down.weight);
+    add_name("b2", *b.mlp.down.bias);
+  }
+  return names;
+}
+
+Tensor transformer_loss(const Transformer& model, const Tensor& tokens, const Tensor& targets,
+                        const nn::AxisRules& rules) {
+  auto spread = [&](const Tensor& x) { return rules.mark(x, P("dp", none, none)); };
+  Tensor x = spread(nn::embedding(model.words, tokens) + model.positions);
+  for (const TransformerBlock& block : model.blocks) {
+    x = spread(x + nn::attention(block.attention, nn::layer_norm(block.norm1, x)));
+    x = spread(x + nn::mlp(block.mlp, nn::layer_norm(block.norm2, x)));
+  }
+  return cross_entropy(nn::linear(model.head, nn::layer_norm(model.norm, x)), targets);
+}
+
+std::vector<double> train_transformer(Transformer& model, const Tensor& tokens,
+                                      const Tensor& targets, const nn::AxisRules& rules,
+                                      const optim::Adam& adam, int steps, bool with_last) {
+  return losses_of(model, tokens, targets, rules, adam, steps, with_last);
+}
+
+std::vector<double> train_transformer(Transformer& model, const Tensor& tokens,
+                                      const Tensor& targets, const nn::AxisRules& rules,
+                                      const optim::Sgd& sgd, int steps, bool with_last) {
+  return losses_of(model, tokens, targets, rules, sgd, steps, with_last);
+}
+
+}  // namespace meshard::conformance
