@@ -147,5 +147,36 @@ TEST_F(Composites, DropoutIsTheSameOnEveryMesh) {
   EXPECT_EQ(dropout(rows, 0.5, key).to_vector<float>(), once);
 }
 
+TEST_F(Composites, ForwardModeGoesThroughManualFunctions) {
+  Mesh mesh({{"x", 4}});
+  auto f = [](Tensor t) { return sin(t) * sum(t); };
+  auto inside = manual(mesh, P("x"), P("x"), [](const Tensor& part) {
+    auto of_part = [](Tensor t) { return sin(t) * all_reduce(sum(t), "x"); };
+    return jvp(of_part, part, part).second;
+  });
+  auto around = manual(mesh, P("x"), P("x"),
+                       [](const Tensor& part) { return sin(part) * all_reduce(sum(part), "x"); });
+  Tensor x = from_host<float>({1, 2, 3, 4, 5, 6, 7, 8}, {8});
+  std::vector<float> expected = jvp(f, x, x).second.to_vector<float>();
+  std::vector<float> within = inside(x).to_vector<float>();
+  std::vector<float> whole = jvp(around, x, x).second.to_vector<float>();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    float at = static_cast<float>(i + 1), slope = at * (36 * std::cos(at)) + 36 * std::sin(at);
+    EXPECT_NEAR(expected[i], slope, 1e-3);
+    EXPECT_NEAR(within[i], slope, 1e-3);
+    EXPECT_NEAR(whole[i], slope, 1e-3);
+  }
+}
+
+TEST_F(Composites, TangentsOverExplicitAxesLieAsTheirResults) {
+  Mesh mesh({{"data", 2, AxisKind::kExplicit}, {"model", 4, AxisKind::kExplicit}});
+  Tensor x = mark_sharding(ones({8, 16}), mesh, P("data", none));
+  Tensor w = mark_sharding(ones({16, 32}), mesh, P(none, "model"));
+  auto f = [](Tensor a, Tensor b) { return tanh(matmul(a, b)); };
+  auto forward =
+      jit([&](Tensor a, Tensor b) { return jvp(f, std::tuple(a, b), std::tuple(a, b)).second; });
+  EXPECT_EQ(forward(x, w).sharding(), Sharding(mesh, P("data", "model")));
+}
+
 }  // namespace
 }  // namespace meshard::conformance
