@@ -16,7 +16,7 @@ namespace {
 using stablehlo::Typed;
 using SsaValue = stablehlo::Value;
 
-std::size_t size_of(std::int64_t number) { return static_cast<std::size_t>(number); }
+std::size_t count_of(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 TensorType stacked_type(const TensorType& slice, std::int64_t length) {
   Dimensions sizes{length};
@@ -35,7 +35,7 @@ void infer_scan(const OpCall& call, ResultTypes& results) {
   if (scan.bodies.size() != 1) call.fail("has one body, not ", scan.bodies.size());
   if (scan.length < 0) call.fail("length = ", scan.length, " is negative");
   const Body& body = scan.bodies[0];
-  std::size_t carries = size_of(scan.num_carries), sliced = size_of(scan.num_sliced);
+  std::size_t carries = count_of(scan.num_carries), sliced = count_of(scan.num_sliced);
   if (body.num_results() < carries)
     call.fail("the body gives ", body.num_results(), " values for ", carries, " carries");
   check_parameters(call, body, "the body", 0, 0, carries);
@@ -59,7 +59,7 @@ void infer_scan(const OpCall& call, ResultTypes& results) {
 
 ShardingRule scan_rule(const OpCall& call) {
   std::vector<std::pair<std::size_t, std::size_t>> together;
-  for (std::size_t i = 0; i < size_of(call.as<ScanAttributes>().num_carries); ++i)
+  for (std::size_t i = 0; i < count_of(call.as<ScanAttributes>().num_carries); ++i)
     together.emplace_back(i, i);
   return pass_through_rule(call, together);
 }
@@ -71,8 +71,8 @@ class ScanWriter {
       : out_(out),
         writer_(out.writer),
         scan_(call.as<ScanAttributes>()),
-        carries_(size_of(scan_.num_carries)),
-        sliced_(size_of(scan_.num_sliced)) {}
+        carries_(count_of(scan_.num_carries)),
+        sliced_(count_of(scan_.num_sliced)) {}
 
   void write() {
     std::vector<Typed> given, made;
@@ -214,8 +214,8 @@ class ScanVjp {
       : call_(call),
         scan_(call.as<ScanAttributes>()),
         body_(scan_.bodies[0]),
-        carries_(size_of(scan_.num_carries)),
-        captures_(carries_ + size_of(scan_.num_sliced)) {}
+        carries_(count_of(scan_.num_carries)),
+        captures_(carries_ + count_of(scan_.num_sliced)) {}
 
   void run(std::span<Tensor> out) {
     differentiate();
@@ -315,7 +315,7 @@ Tensor with_first_two_exchanged(const Tensor& x) {
 // All carries of all members, whatever each of them depends on.
 void scan_batch(const BatchCall& call, std::span<Tensor> results) {
   const auto& scan = call.as<ScanAttributes>();
-  std::size_t carries = size_of(scan.num_carries), first = carries + size_of(scan.num_sliced);
+  std::size_t carries = count_of(scan.num_carries), first = carries + count_of(scan.num_sliced);
   ScanCall all{{}, {}, scan.length, scan.reverse};
   std::vector<bool> batched;
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
@@ -403,7 +403,7 @@ extern constinit const OpDef scan_op = {
     .annotate =
         [](const Node& node) {
           const auto& scan = node.attributes_as<ScanAttributes>();
-          return annotate_by_body(node, scan.bodies[0], size_of(scan.num_carries));
+          return annotate_by_body(node, scan.bodies[0], count_of(scan.num_carries));
         },
     .parse_attributes = parse_attributes<ScanAttributes>,
 };
