@@ -52,7 +52,7 @@ def without_body(text):
 
 def classify(text):
     """Name, kind and printed text of a declaration."""
-    if match := TYPE.match(text):
+    if match := TYPE.match(re.sub(r"^template <[^>]*>\s*", "", text)):
         # A class says in its comment what it takes; its body is for the header's reader.
         shown = f"class {match[1]};" if text.startswith("class") else text
         return match[1], "kType", shown

@@ -27,7 +27,9 @@ struct ScanOptions {
   std::optional<std::int64_t> length = std::nullopt;
 };
 
-namespace internal {
+}  // namespace meshard
+
+namespace meshard::internal {
 
 /// A number as a value that goes through a loop is a tensor.
 template <class T>
@@ -151,7 +153,9 @@ std::vector<Tensor> stack_each(const std::vector<std::vector<Tensor>>& structure
 std::vector<Tensor> slice_each(const std::vector<Tensor>& stacked, std::int64_t i,
                                SourceLocation where);
 
-}  // namespace internal
+}  // namespace meshard::internal
+
+namespace meshard {
 
 /// Runs `f(carry, slice)` once for each slice of `xs` along the first dimension, in order; f gives
 /// `std::pair(carry, y)`. Gives the last carry, and the y of all steps stacked along a new first
@@ -290,8 +294,8 @@ auto cond(In predicate, const F& when_true, const G& when_false, const Arguments
 /// Only that one runs. All give tensors, or structures, of the same types.
 /// @error an index that is not an integer of rank 0; results of unlike types or structures.
 template <class... F, class... Arguments>
-requires(sizeof...(F) > 0) auto switch_case(In index, const std::tuple<F...>& functions,
-                                            const Arguments&... arguments) {
+auto switch_case(In index, const std::tuple<F...>& functions,
+                 const Arguments&... arguments) requires(sizeof...(F) > 0) {
   using Result = std::remove_cvref_t<
       std::invoke_result_t<const std::tuple_element_t<0, std::tuple<F...>>&, const Arguments&...>>;
   return std::apply(
@@ -328,10 +332,11 @@ Tensor switch_case(
 /// @endcode
 /// @error as scan.
 template <class Params, class State, class F>
-requires(std::is_invocable_v<const F&, const Params&, const State&> &&
-         !std::is_arithmetic_v<Params>) State
-    repeat(const Params& stacked_params, const State& x, const F& f,
-           SourceLocation where = SourceLocation::current()) {
+State repeat(const Params& stacked_params, const State& x, const F& f,
+             SourceLocation where =
+                 SourceLocation::current()) requires(std::is_invocable_v<const F&, const Params&,
+                                                                         const State&> &&
+                                                     !std::is_arithmetic_v<Params>) {
   auto step = [&f](const State& state, const Params& params) {
     return std::pair<State, std::tuple<>>(f(params, state), {});
   };
@@ -340,9 +345,9 @@ requires(std::is_invocable_v<const F&, const Params&, const State&> &&
 
 /// `x = f(x)`, `count` times.
 template <class State, class F>
-requires std::is_invocable_v<const F&, const State&> State
-repeat(std::int64_t count, const State& x, const F& f,
-       SourceLocation where = SourceLocation::current()) {
+State repeat(std::int64_t count, const State& x, const F& f,
+             SourceLocation where =
+                 SourceLocation::current()) requires std::is_invocable_v<const F&, const State&> {
   auto step = [&f](const State& state, const std::tuple<>&) {
     return std::pair<State, std::tuple<>>(f(state), {});
   };
