@@ -40,8 +40,10 @@ class CheckpointPolicy {
 /// of them. In the body of scan() it makes what every step keeps less. JAX calls this
 /// jax.checkpoint.
 ///
-/// @code no-run
-/// auto layer = checkpoint([&](Tensor h) { return gelu(matmul(h, w)); });
+/// @code
+/// Tensor w = ones({4, 4});
+/// auto layer = checkpoint([&](Tensor h) { return tanh(matmul(h, w)); });
+/// grad([&](Tensor h) { return sum(layer(h)); })(ones({2, 4}));
 /// @endcode
 template <class F>
 auto checkpoint(F f, CheckpointPolicy policy = CheckpointPolicy::nothing(),

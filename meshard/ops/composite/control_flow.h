@@ -163,10 +163,9 @@ namespace meshard {
 /// nothing, and ScanOptions::length says how often f runs where there are no xs. f is recorded
 /// once, however many slices there are.
 ///
-/// @code no-run
-/// auto [total, sums] = scan([](Tensor c, Tensor x) { Tensor next = add(c, x);
-///                                                    return std::pair(next, next); },
-///                           zeros({}), x);        // sums: the cumulative sum
+/// @code
+/// auto step = [](Tensor c, Tensor x) { return std::pair(c + x, c + x); };
+/// scan(step, zeros({}), arange(5.0)).second;    // 0, 1, 3, 6, 10
 /// @endcode
 ///
 /// Tensors that f captures are the same in every step. A carry whose first value has a sharding
@@ -325,10 +324,9 @@ Tensor switch_case(
 /// `stacked_params`, any structure whose tensors have the layers along their first dimension
 /// (stack_structures makes one). What compiles is one layer, whatever their number.
 ///
-/// @code no-run
-/// Tensor y = repeat(layers, x, [](const Layer& layer, Tensor h) {
-///   return add(h, gelu(linear(h, layer.w, layer.b)));
-/// });
+/// @code
+/// Tensor weights = ones({12, 4, 4}), x = ones({2, 4});
+/// repeat(weights, x, [](Tensor w, Tensor h) { return tanh(matmul(h, w)); });
 /// @endcode
 /// @error as scan.
 template <class Params, class State, class F>
