@@ -11,9 +11,6 @@ namespace gpt {
 
 using namespace meshard;
 
-namespace {
-
-// A byte drawn with probability proportional to exp(logit / temperature).
 std::int32_t drawn(std::span<const float> logits, double temperature, std::uint64_t& random) {
   auto likeliest = std::max_element(logits.begin(), logits.end());
   if (temperature <= 0) return static_cast<std::int32_t>(likeliest - logits.begin());
@@ -24,8 +21,6 @@ std::int32_t drawn(std::span<const float> logits, double temperature, std::uint6
   auto chosen = std::upper_bound(sums.begin(), sums.end() - 1, at);
   return static_cast<std::int32_t>(chosen - sums.begin());
 }
-
-}  // namespace
 
 std::string sample(const Gpt& model, const nn::AxisRules& rules, const std::string& prompt,
                    const Sampling& sampling, const std::function<void(char)>& told) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "examples/gpt/model.h"
@@ -14,6 +15,10 @@ struct Sampling {
   double temperature = 0.7;  ///< 0: always the likeliest byte
   std::uint64_t seed = 1;
 };
+
+/// A byte drawn with probability proportional to exp(logit / temperature), or the likeliest one at
+/// temperature 0. `random` is a state of next_random().
+std::int32_t drawn(std::span<const float> logits, double temperature, std::uint64_t& random);
 
 /// Adds bytes to the prompt, one after the other, each drawn from what the model says; keys and
 /// values of what was read stay in a cache, so that each byte costs one position. `told` gets each
