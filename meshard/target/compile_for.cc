@@ -78,6 +78,7 @@ Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions
     return Error(ErrorCode::kNotFound, cat("[compile] there is no plugin file ", job.plugin));
   job.module = request.module;
   job.on_client = request.target.platform() == "cpu";
+  job.on_tpu = request.target.platform() == "tpu";
   job.topology_name = request.target.plugin_name();
   job.plugin_options = request.target.plugin_options();
   job.num_partitions = request.num_partitions;

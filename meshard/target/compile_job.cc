@@ -30,6 +30,7 @@ enum JobField {
   kUseShardy,
   kOverride,
   kDumpFolder,
+  kOnTpu,
 };
 
 Error damaged_job() { return Error(ErrorCode::kDataLoss, "[compile] the request is damaged"); }
@@ -83,6 +84,7 @@ bool read_job_field(const pjrt::WireField& field, CompileJob& to) {
     case kUseShardy: to.use_shardy = field.as_bool(); return true;
     case kOverride: return read_override(field.bytes, to);
     case kDumpFolder: to.dump_folder = field.bytes; return true;
+    case kOnTpu: to.on_tpu = field.as_bool(); return true;
     default: return false;
   }
 }
@@ -106,6 +108,23 @@ Result<void> read_executable(const pjrt::Executable& executable, Compiled& to) {
   if (auto shardings = executable.output_shardings(); shardings.ok() && *shardings)
     to.output_shardings = **shardings;
   return {};
+}
+
+// An option given by name changes more than itself in libtpu (0.0.51): this flag, which is off in a
+// compile without options, goes on, and large modules are then partitioned otherwise. Whoever asks
+// for an account of a compile wants that of the plain one.
+constexpr const char* kShardingFlag = "xla_enable_hlo_sharding_v3";
+
+Result<pjrt::Executable> compile_as_plain(const pjrt::Topology& topology, const CompileJob& job) {
+  CompileOptions options = options_of(job);
+  bool keeps_flag = job.on_tpu && !options.overrides.empty() &&
+                    options.overrides.try_emplace(kShardingFlag, false).second;
+  auto made = topology.compile(job.module, options);
+  if (made.ok() || !keeps_flag || made.error().code() != ErrorCode::kInvalidArgument ||
+      made.error().message().find(kShardingFlag) == std::string_view::npos)
+    return made;
+  options.overrides.erase(kShardingFlag);  // an older plugin, which has no such flag
+  return topology.compile(job.module, options);
 }
 
 // Compiles with `compile` and reads what came of it.
@@ -140,7 +159,7 @@ Result<Compiled> compile_on_topology(const pjrt::Plugin& plugin, const CompileJo
                                      const Step& step) {
   MESHARD_ASSIGN_OR_RETURN(auto topology,
                            pjrt::Topology::create(plugin, job.topology_name, job.plugin_options));
-  auto compile = [&] { return topology.compile(job.module, options_of(job)); };
+  auto compile = [&] { return compile_as_plain(topology, job); };
   MESHARD_ASSIGN_OR_RETURN(Compiled compiled, timed_compile(step, compile));
   if (auto version = topology.platform_version(); version.ok())
     compiled.platform_version = *version;
@@ -163,6 +182,7 @@ std::string CompileJob::serialize() const {
   for (const auto& entry : overrides)
     out.add_message(kOverride, write_override(entry.first, entry.second));
   out.add_bytes(kDumpFolder, dump_folder);
+  out.add_varint(kOnTpu, on_tpu);
   return out.take();
 }
 
@@ -172,7 +192,7 @@ Result<CompileJob> CompileJob::deserialize(std::string_view bytes) {
   bool complete = false;
   while (auto field = reader.next()) {
     if (!read_job_field(*field, job)) return damaged_job();
-    complete = field->number == kDumpFolder;  // it is written last
+    complete = field->number == kOnTpu;  // it is written last
   }
   if (!reader.ok() || !complete) return damaged_job();
   return job;

@@ -20,6 +20,8 @@ struct CompileJob {
   std::string plugin;
   /// True: the devices are those of a client (the CPU plugin). False: of a described topology.
   bool on_client = false;
+  /// The plugin is that of TPUs.
+  bool on_tpu = false;
   /// What the topology or the client is made with.
   std::string topology_name;
   std::vector<pjrt::NamedValue> plugin_options;

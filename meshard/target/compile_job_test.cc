@@ -13,6 +13,7 @@ CompileJob full_job() {
   job.module = std::string("module\0", 7);
   job.plugin = "/a/plugin.so";
   job.on_client = true;
+  job.on_tpu = true;
   job.topology_name = "v5e:4x4";
   job.plugin_options = {{"num_slices", std::int64_t{2}}, {"topology", std::string("1x2x4")}};
   job.num_partitions = 3;
