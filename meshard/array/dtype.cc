@@ -9,15 +9,17 @@ namespace meshard {
 namespace {
 
 constexpr std::string_view kNames[kDTypeCount] = {
-    "bool",     "i8",     "i16",        "i32",        "i64",
-    "u8",       "u16",    "u32",        "u64",        "f16",
-    "bf16",     "f32",    "f64",        "f8e4m3fn",   "f8e5m2",
-    "f8e4m3",   "f8e3m4", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz",
-    "f8e8m0fnu"};
+    "bool",      "i8",     "i16",        "i32",        "i64",
+    "u8",        "u16",    "u32",        "u64",        "f16",
+    "bf16",      "f32",    "f64",        "f8e4m3fn",   "f8e5m2",
+    "f8e4m3",    "f8e3m4", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz",
+    "f8e8m0fnu", "c64",    "c128"};
 constexpr std::string_view kStablehloNames[kDTypeCount] = {
-    "i1",     "i8",     "i16",    "i32",        "i64",        "ui8",           "ui16",
-    "ui32",   "ui64",   "f16",    "bf16",       "f32",        "f64",           "f8E4M3FN",
-    "f8E5M2", "f8E4M3", "f8E3M4", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3B11FNUZ", "f8E8M0FNU"};
+    "i1",        "i8",           "i16",         "i32",        "i64",
+    "ui8",       "ui16",         "ui32",        "ui64",       "f16",
+    "bf16",      "f32",          "f64",         "f8E4M3FN",   "f8E5M2",
+    "f8E4M3",    "f8E3M4",       "f8E4M3FNUZ",  "f8E5M2FNUZ", "f8E4M3B11FNUZ",
+    "f8E8M0FNU", "complex<f32>", "complex<f64>"};
 
 Result<DType> find_name(std::string_view text, const std::string_view (&names)[kDTypeCount]) {
   for (int i = 0; i < kDTypeCount; ++i)
@@ -45,6 +47,14 @@ DType promote_floats(DType a, DType b, SourceLocation where) {
   return a == DType::f16 && b == DType::bf16 ? DType::f32 : b;
 }
 
+// The parts meet as floats do.
+DType promote_complex(DType a, DType b, SourceLocation where) {
+  DType left = real_dtype(a), right = real_dtype(b);
+  if (is_integer(left)) return b;
+  if (is_integer(right)) return a;
+  return complex_dtype(promote_floats(left, right, where));
+}
+
 template <class T>
 FloatLimits limits_of_small() {
   FloatLimits limits{};
@@ -68,18 +78,19 @@ Result<DType> parse_stablehlo_dtype(std::string_view text) {
 DType promote(DType a, DType b, SourceLocation where) {
   if (a == b || b == DType::bool_) return a;
   if (a == DType::bool_) return b;
+  if (is_complex(a) || is_complex(b)) return promote_complex(a, b, where);
   if (is_floating(a) != is_floating(b)) return is_floating(a) ? a : b;
   return is_floating(a) ? promote_floats(a, b, where) : promote_integers(a, b);
 }
 
 DType promote_scalar(DType array, ScalarKind scalar) {
-  if (scalar == ScalarKind::kFloat && !is_floating(array)) return kDefaultFloat;
+  if (scalar == ScalarKind::kFloat && !is_inexact(array)) return kDefaultFloat;
   if (scalar == ScalarKind::kInteger && array == DType::bool_) return kDefaultInteger;
   return array;
 }
 
 IntegerLimits integer_limits(DType d) {
-  internal_check(!is_floating(d), "integer_limits of a floating type");
+  internal_check(!is_inexact(d), "integer_limits of a floating type");
   if (d == DType::bool_) return {0, 1};
   unsigned bits = static_cast<unsigned>(size_in_bytes(d) * 8);
   if (is_unsigned_integer(d)) return {0, ~std::uint64_t{0} >> (64 - bits)};
@@ -96,7 +107,8 @@ FloatLimits float_limits(DType d) {
     } else if constexpr (std::is_floating_point_v<T>) {
       using Limits = std::numeric_limits<T>;
       return {Limits::lowest(), Limits::max(), Limits::epsilon(), Limits::min(), true};
-    } else if constexpr (std::is_integral_v<T>) {
+    } else if constexpr (std::is_integral_v<T> || std::is_same_v<T, Complex64> ||
+                         std::is_same_v<T, Complex128>) {
       return {};
     } else {
       return limits_of_small<T>();

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "meshard/array/complex.h"
 #include "meshard/array/small_float.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
@@ -35,8 +36,10 @@ enum class DType : std::uint8_t {
   f8e5m2fnuz,
   f8e4m3b11fnuz,
   f8e8m0fnu,
+  c64,   ///< two f32: the array API's complex64
+  c128,  ///< two f64: complex128
 };
-inline constexpr int kDTypeCount = 21;
+inline constexpr int kDTypeCount = 23;
 
 /// `using namespace meshard::dtypes;` for short spellings: `zeros({2, 3}, f32)`.
 namespace dtypes {
@@ -61,6 +64,8 @@ inline constexpr DType f8e4m3fnuz = DType::f8e4m3fnuz;
 inline constexpr DType f8e5m2fnuz = DType::f8e5m2fnuz;
 inline constexpr DType f8e4m3b11fnuz = DType::f8e4m3b11fnuz;
 inline constexpr DType f8e8m0fnu = DType::f8e8m0fnu;
+inline constexpr DType c64 = DType::c64;
+inline constexpr DType c128 = DType::c128;
 }  // namespace dtypes
 
 /// The dtype of an integer (float) of which only the kind is known, as in JAX without 64-bit mode.
@@ -71,17 +76,29 @@ constexpr bool is_signed_integer(DType d) { return d >= DType::i8 && d <= DType:
 constexpr bool is_unsigned_integer(DType d) { return d >= DType::u8 && d <= DType::u64; }
 /// Signed or unsigned; bool is not an integer (array API kinds).
 constexpr bool is_integer(DType d) { return d >= DType::i8 && d <= DType::u64; }
-constexpr bool is_floating(DType d) { return d >= DType::f16; }
-constexpr bool is_float8(DType d) { return d >= DType::f8e4m3fn; }
+/// A real floating-point type.
+constexpr bool is_floating(DType d) { return d >= DType::f16 && d <= DType::f8e8m0fnu; }
+constexpr bool is_float8(DType d) { return d >= DType::f8e4m3fn && d <= DType::f8e8m0fnu; }
+constexpr bool is_complex(DType d) { return d >= DType::c64; }
+/// Floating-point or complex: what has derivatives.
+constexpr bool is_inexact(DType d) { return d >= DType::f16; }
+/// The dtype of the parts of a complex number; other dtypes as they are.
+constexpr DType real_dtype(DType d) {
+  return d == DType::c64 ? DType::f32 : d == DType::c128 ? DType::f64 : d;
+}
+/// The complex dtype of which the parts can hold a real dtype: c128 for f64, else c64.
+constexpr DType complex_dtype(DType d) {
+  return d == DType::f64 || d == DType::c128 ? DType::c128 : DType::c64;
+}
 /// True if the type has negative values.
 constexpr bool is_signed(DType d) {
-  return is_signed_integer(d) || (is_floating(d) && d != DType::f8e8m0fnu);
+  return is_signed_integer(d) || (is_inexact(d) && d != DType::f8e8m0fnu);
 }
 
 /// Bytes of one element.
 constexpr std::size_t size_in_bytes(DType d) {
-  constexpr std::uint8_t kSizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2,
-                                                4, 8, 1, 1, 1, 1, 1, 1, 1, 1};
+  constexpr std::uint8_t kSizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4,
+                                                8, 1, 1, 1, 1, 1, 1, 1, 1, 8, 16};
   return kSizes[static_cast<int>(d)];
 }
 
@@ -117,6 +134,8 @@ constexpr int dtype_index_of() {
   if constexpr (std::is_same_v<T, Float8E5M2FNUZ>) return static_cast<int>(DType::f8e5m2fnuz);
   if constexpr (std::is_same_v<T, Float8E4M3B11FNUZ>) return static_cast<int>(DType::f8e4m3b11fnuz);
   if constexpr (std::is_same_v<T, Float8E8M0FNU>) return static_cast<int>(DType::f8e8m0fnu);
+  if constexpr (std::is_same_v<T, Complex64>) return static_cast<int>(DType::c64);
+  if constexpr (std::is_same_v<T, Complex128>) return static_cast<int>(DType::c128);
   return -1;
 }
 }  // namespace internal
@@ -157,9 +176,11 @@ decltype(auto) visit_dtype(DType d, F&& f) {
     case DType::f8e4m3fnuz: return f.template operator()<Float8E4M3FNUZ>();
     case DType::f8e5m2fnuz: return f.template operator()<Float8E5M2FNUZ>();
     case DType::f8e4m3b11fnuz: return f.template operator()<Float8E4M3B11FNUZ>();
-    case DType::f8e8m0fnu: break;
+    case DType::f8e8m0fnu: return f.template operator()<Float8E8M0FNU>();
+    case DType::c64: return f.template operator()<Complex64>();
+    case DType::c128: break;
   }
-  return f.template operator()<Float8E8M0FNU>();
+  return f.template operator()<Complex128>();
 }
 
 /// The dtype of an operation on two arrays. Commutative. With equal kinds it is the array API
@@ -180,6 +201,8 @@ decltype(auto) visit_dtype(DType d, F&& f) {
 /// | bool           | any                   | the other                           | JAX       |
 /// | integer        | float                 | the float                           | JAX       |
 /// | 8-bit float    | any other float       | an error: convert one yourself      | JAX       |
+/// | c64            | c128, f64             | c128                                | array API |
+/// | complex        | any other             | the complex one                     | JAX       |
 ///
 /// @error invalid argument naming both types.
 DType promote(DType a, DType b, SourceLocation where = SourceLocation::current());
@@ -193,6 +216,8 @@ enum class ScalarKind : std::uint8_t { kBool, kInteger, kFloat };
 /// | bool    | bool       | the array's   | the array's |
 /// | integer | i32        | the array's   | the array's |
 /// | float   | f32        | f32           | the array's |
+///
+/// A complex array keeps its dtype.
 DType promote_scalar(DType array, ScalarKind scalar);
 
 /// Smallest and largest value of bool (0, 1) or an integer type.

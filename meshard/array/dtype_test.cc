@@ -55,6 +55,19 @@ void check_table(const std::string& text) {
 TEST(Promote, IntegerTable) { check_table(kIntegers); }
 TEST(Promote, FloatTable) { check_table(kFloats); }
 
+// The array API standard's table of complex and floating-point types, and JAX's integers.
+const char kComplex[] =
+    "     c64  c128 f32  f64  bf16 i64 u8\n"
+    "c64  c64  c128 c64  c128 c64  c64 c64\n"
+    "c128 c128 c128 c128 c128 c128 c128 c128\n";
+TEST(Promote, ComplexTable) {
+  check_table(kComplex);
+  EXPECT_EQ(real_dtype(DType::c128), DType::f64);
+  EXPECT_EQ(real_dtype(DType::bf16), DType::bf16);
+  EXPECT_EQ(complex_dtype(DType::f64), DType::c128);
+  EXPECT_EQ(complex_dtype(DType::i8), DType::c64);
+}
+
 TEST(Promote, BoolGivesWayToAll) {
   for (int i = 0; i < kDTypeCount; ++i) {
     EXPECT_EQ(promote(DType::bool_, all(i)), all(i));
@@ -90,7 +103,7 @@ TEST(PromoteScalar, Table) {
     DType d = all(i);
     EXPECT_EQ(promote_scalar(d, kBool), d);
     EXPECT_EQ(promote_scalar(d, kInteger), d == DType::bool_ ? DType::i32 : d);
-    EXPECT_EQ(promote_scalar(d, kFloat), is_floating(d) ? d : DType::f32);
+    EXPECT_EQ(promote_scalar(d, kFloat), is_inexact(d) ? d : DType::f32);
   }
 }
 
@@ -126,7 +139,8 @@ TEST(DType, CppTypesHaveTheirSize) {
 TEST(DType, KindsPartitionTheTypes) {
   for (int i = 0; i < kDTypeCount; ++i) {
     DType d = all(i);
-    EXPECT_EQ(is_integer(d) + is_floating(d) + (d == DType::bool_), 1);
+    EXPECT_EQ(is_integer(d) + is_floating(d) + is_complex(d) + (d == DType::bool_), 1);
+    EXPECT_EQ(is_inexact(d), is_floating(d) || is_complex(d));
     EXPECT_EQ(is_integer(d), is_signed_integer(d) || is_unsigned_integer(d));
   }
   EXPECT_TRUE(is_signed(DType::i8) && is_signed(DType::f16) && is_signed(DType::f8e4m3fnuz));

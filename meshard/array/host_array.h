@@ -155,7 +155,8 @@ class HostArray {
   ///
   /// To bool: unlike zero (NaN is true). To an integer: truncated towards zero, clamped to the
   /// type's range, NaN becomes 0 (as XLA converts); integers wrap around to narrower integers. To a
-  /// float: rounded to nearest even.
+  /// float: rounded to nearest even. Of a complex number the real part counts (to bool: both
+  /// parts).
   HostArray astype(DType dtype) const;
 
   /// The values as nested lists with the type: `[[1, 2], [3, 4]] i32[2,2]`. More than 1,000

@@ -13,6 +13,11 @@ concept Small = requires(T value) {
   value.bits();
 };
 
+template <class T>
+concept Parts = requires(T value) {
+  value.imag;
+};
+
 /// An integer as a double that rounds to any small float as the integer itself would: bits that a
 /// double cannot hold are folded into the last one it can (round to odd).
 template <class T>
@@ -43,7 +48,16 @@ To clamp_to_integer(double value) {
 
 template <class To, class From>
 To convert(From value) {
-  if constexpr (std::is_same_v<To, bool>) {
+  if constexpr (Parts<From> && Parts<To>) {
+    return To(static_cast<decltype(To::real)>(value.real),
+              static_cast<decltype(To::imag)>(value.imag));
+  } else if constexpr (Parts<To>) {
+    return To(convert<decltype(To::real)>(value));
+  } else if constexpr (Parts<From> && std::is_same_v<To, bool>) {
+    return value.real != 0 || value.imag != 0;
+  } else if constexpr (Parts<From>) {
+    return convert<To>(value.real);
+  } else if constexpr (std::is_same_v<To, bool>) {
     if constexpr (Small<From>)
       return static_cast<double>(value) != 0;
     else

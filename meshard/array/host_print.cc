@@ -13,7 +13,12 @@ constexpr std::int64_t kEdge = 3;
 
 template <class T>
 void append_element(std::string& out, T value) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (requires { value.imag; }) {
+    append_element(out, value.real);
+    if (std::isnan(value.imag) || !std::signbit(value.imag)) out.push_back('+');
+    append_element(out, value.imag);
+    out.push_back('j');
+  } else if constexpr (std::is_integral_v<T>) {
     append(out, value);
   } else {
     // A small float prints the shortest text that a float reads back, not its exact digits.

@@ -58,8 +58,9 @@ class Backward {
   };
   State& state(Node* node) { return states_[node]; }
 
-  // Only floating-point values carry cotangents: a path through an integer or bool ends there.
-  static bool carries(const Value& value) { return is_floating(value.type().dtype); }
+  // Only floating-point and complex values carry cotangents: a path through an integer or bool ends
+  // there.
+  static bool carries(const Value& value) { return is_inexact(value.type().dtype); }
 
   // Depth-first without recursion; a node reaches an input if one of its operands does.
   std::vector<Node*> find_paths(std::span<const Tensor> outputs) {

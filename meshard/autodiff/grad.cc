@@ -17,7 +17,7 @@ namespace meshard::internal {
 Tensor differentiation_input(const Tensor& argument, const std::string& path,
                              SourceLocation where) {
   const TensorType& type = argument.type(where);
-  if (!is_floating(type.dtype))
+  if (!is_inexact(type.dtype))
     throw_invalid(where.known() ? where : argument.where(), "[grad] ", path, " is ", type,
                   ": only floating-point tensors have gradients. Pass it as another argument");
   // Another leaf on the same storage; for a recorded value, a reshape to its own shape, which the

@@ -27,7 +27,7 @@ PushForward::PushForward(std::span<const Tensor> outputs, std::span<const Tensor
   std::vector<Tensor> floating;
   for (const Tensor& input : inputs) types_.push_back(input.type(where));
   for (const Tensor& output : outputs)
-    if (is_floating(output.dtype(where))) {
+    if (is_inexact(output.dtype(where))) {
       floating.push_back(output);
       seeds_.push_back(seed_of(output, where));
     }
@@ -52,7 +52,7 @@ std::vector<Tensor> PushForward::operator()(std::span<const Tensor> tangents,
   std::vector<Tensor> pushed = backward(used, along, seeds_, where), all;
   auto next = pushed.begin();
   for (const Tensor& output : outputs_)
-    all.push_back(is_floating(output.dtype()) ? *next++ : zeros(output.shape(), output.dtype()));
+    all.push_back(is_inexact(output.dtype()) ? *next++ : zeros(output.shape(), output.dtype()));
   return all;
 }
 

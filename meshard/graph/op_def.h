@@ -107,7 +107,8 @@ struct OpSample {
 class SampleSource {
  public:
   explicit SampleSource(std::uint64_t seed) : state_(seed) {}
-  /// Uniform in [low, high), rounded to `dtype`; integers are in [low, high].
+  /// Uniform in [low, high), rounded to `dtype`; integers are in [low, high], both parts of complex
+  /// numbers uniform.
   HostArray uniform(DType dtype, Shape shape, double low = -2.0, double high = 2.0);
   /// Values at least `gap` away from one another, in random order: no ties in max, no kinks near.
   HostArray distinct(DType dtype, Shape shape, double gap = 0.25);

@@ -23,6 +23,13 @@ HostArray SampleSource::uniform(DType dtype, Shape shape, double low, double hig
       value = low + (high - low) * (static_cast<double>(next() >> 11) * 0x1p-53);
     return HostArray::from_vector(std::move(values), std::move(shape)).astype(dtype);
   }
+  if (is_complex(dtype)) {
+    std::vector<Complex128> values(count);
+    for (Complex128& value : values)
+      for (double* part : {&value.real, &value.imag})
+        *part = low + (high - low) * (static_cast<double>(next() >> 11) * 0x1p-53);
+    return HostArray::from_vector(std::move(values), std::move(shape)).astype(dtype);
+  }
   auto [least, most] = integer_limits(dtype);
   double first = std::max(std::ceil(low), static_cast<double>(least));
   double last = std::min(std::floor(high), static_cast<double>(most));
@@ -35,7 +42,7 @@ HostArray SampleSource::uniform(DType dtype, Shape shape, double low, double hig
 
 HostArray SampleSource::distinct(DType dtype, Shape shape, double gap) {
   auto count = static_cast<std::size_t>(shape.size());
-  bool whole = !is_floating(dtype);
+  bool whole = !is_inexact(dtype);
   if (whole) gap = std::max(1.0, std::ceil(gap));
   // Multiples of the gap, off zero by half a gap (integers: from zero up where there are no
   // negative numbers).

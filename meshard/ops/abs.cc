@@ -1,9 +1,13 @@
 #include "meshard/ops/abs.h"
 
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/complex.h"
+#include "meshard/ops/divide.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/sign.h"
+#include "meshard/ops/where.h"
 
 namespace meshard {
 
@@ -12,19 +16,50 @@ extern constinit const OpDef abs_op = {
     .operands = "x",
     .doc = "The magnitude of each element.",
     .example = "abs(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kSigned>,
+    .infer =
+        [](const OpCall& call, ResultTypes& results) {
+          element_wise::infer_same<element_wise::Domain::kSignedOrComplex>(call, results);
+          results[0].dtype = real_dtype(results[0].dtype);
+        },
     .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.abs"); },
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          if (is_complex(call.operand(0).dtype))
+            out.op("stablehlo.abs").done();
+          else
+            out.element_wise("stablehlo.abs");
+        },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
-          out[0] = multiply(call.cotangents[0], sign(call.operands[0]));
+          const Tensor& x = call.operands[0];
+          if (!is_complex(x.dtype())) {
+            out[0] = multiply(call.cotangents[0], sign(x));
+            return;
+          }
+          // d|z| = Re(conj(z) / |z| dz); zero at 0.
+          const Tensor& size = call.results[0];
+          Tensor divisor = where(equal(size, 0), 1, size);
+          out[0] = multiply(conj(x), divide(call.cotangents[0], divisor));
         },
     .batch = element_wise::batch,
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, abs); },
+    .samples =
+        [](SampleSource& source) {
+          auto samples = element_wise::unary_samples(source, abs);
+          samples.push_back({"complex",
+                             {source.uniform(DType::f64, {8}), source.uniform(DType::f64, {8})},
+                             [](std::span<const Tensor> x) { return abs(complex(x[0], x[1])); },
+                             false});
+          samples.push_back({"c64",
+                             {source.uniform(DType::c64, {4, 8})},
+                             [](std::span<const Tensor> x) { return abs(x[0]); }});
+          return samples;
+        },
 };
 
 Tensor abs(In x) {
   if (is_unsigned_integer(element_wise::dtype_of_operand(abs_op, x))) return *x.tensor;
+  if (x.tensor && is_complex(x.tensor->dtype()))
+    return record(abs_op, nullptr, {x.tensor}, x.where);
   return element_wise::unary(abs_op, element_wise::Domain::kSigned, x);
 }
 

@@ -10,7 +10,7 @@ extern constinit const OpDef add_op = {
     .operands = "a, b",
     .doc = "The sum of each pair of elements.",
     .example = "add(x, y)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .infer = element_wise::infer_same<element_wise::Domain::kNumberOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.add"); },
     .vjp =
@@ -22,6 +22,8 @@ extern constinit const OpDef add_op = {
     .samples = [](SampleSource& source) { return element_wise::binary_samples(source, add); },
 };
 
-Tensor add(In a, In b) { return element_wise::binary(add_op, element_wise::Domain::kNumber, a, b); }
+Tensor add(In a, In b) {
+  return element_wise::binary(add_op, element_wise::Domain::kNumberOrComplex, a, b);
+}
 
 }  // namespace meshard

@@ -1,7 +1,9 @@
 #include "meshard/ops/astype.h"
 
+#include "meshard/ops/comparison.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/real.h"
 
 namespace meshard {
 
@@ -12,7 +14,10 @@ extern constinit const OpDef astype_op = {
     .example = "astype(x, DType::i32)",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
-          results.push_back({call.as<AstypeAttributes>().dtype, call.operand(0).shape});
+          DType dtype = call.as<AstypeAttributes>().dtype;
+          if (is_complex(call.operand(0).dtype) && !is_complex(dtype))
+            call.fail("complex numbers become ", dtype, " by their real part only: use real");
+          results.push_back({dtype, call.operand(0).shape});
         },
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.convert").done(); },
@@ -34,6 +39,8 @@ extern constinit const OpDef astype_op = {
               {"i32 to f32", {source.uniform(DType::i32, {4, 8}, -50, 50)}, to(DType::f32), false},
               {"i32 to bool", {source.uniform(DType::i32, {4, 8}, -1, 1)}, to(DType::bool_), false},
               {"bool to f32", {source.uniform(DType::bool_, {4, 8}, 0, 1)}, to(DType::f32), false},
+              {"f64 to c64", {source.uniform(DType::f64, {4, 8})}, to(DType::c64), false},
+              {"c64 to c128", {source.uniform(DType::c64, {4, 8})}, to(DType::c128), false},
               {"f64 to f32 and back",
                {source.uniform(DType::f64, {4})},
                [](std::span<const Tensor> x) {
@@ -47,7 +54,13 @@ extern constinit const OpDef astype_op = {
 
 Tensor astype(In x, DType dtype) {
   if (!x.tensor) return element_wise::to_tensor(x, dtype);
-  if (x.tensor->type(effective_source(x.where)).dtype == dtype) return *x.tensor;
+  DType from = x.tensor->type(effective_source(x.where)).dtype;
+  if (from == dtype) return *x.tensor;
+  if (is_complex(from) && dtype == DType::bool_) return not_equal(x, 0);
+  if (is_complex(from) && !is_complex(dtype)) {
+    SourceScope line(x.where);
+    return astype(real(x), dtype);
+  }
   return record(astype_op, make_attributes(AstypeAttributes{dtype}), {x.tensor}, x.where);
 }
 

@@ -10,6 +10,12 @@ namespace {
 enum class Direction { kEq, kNe, kLt, kLe, kGt, kGe };
 constexpr std::string_view kDirections[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
 
+// Complex numbers have no order.
+template <Direction direction>
+constexpr element_wise::Domain kCompared =
+    direction == Direction::kEq || direction == Direction::kNe ? element_wise::Domain::kAny
+                                                               : element_wise::Domain::kOrdered;
+
 template <Direction direction>
 void emit(const OpCall&, OpEmission& out) {
   out.op("stablehlo.compare")
@@ -43,7 +49,7 @@ constexpr OpDef comparison(std::string_view name, std::string_view doc, std::str
       .operands = "a, b",
       .doc = doc,
       .example = example,
-      .infer = element_wise::infer_bool<>,
+      .infer = element_wise::infer_bool<kCompared<direction>>,
       .sharding_rule = element_wise::rule,
       .emit = emit<direction>,
       .vjp = kNotDifferentiable,
@@ -52,8 +58,9 @@ constexpr OpDef comparison(std::string_view name, std::string_view doc, std::str
   };
 }
 
+template <Direction direction>
 Tensor compare(const OpDef& op, const In& a, const In& b) {
-  return element_wise::binary(op, element_wise::Domain::kAny, a, b, element_wise::Gives::kBool);
+  return element_wise::binary(op, kCompared<direction>, a, b, element_wise::Gives::kBool);
 }
 
 }  // namespace
@@ -72,11 +79,11 @@ extern constinit const OpDef greater_equal_op = comparison<Direction::kGe, great
     "greater_equal", "True where the first element is not below the second.",
     "greater_equal(x, y)");
 
-Tensor equal(In a, In b) { return compare(equal_op, a, b); }
-Tensor not_equal(In a, In b) { return compare(not_equal_op, a, b); }
-Tensor less(In a, In b) { return compare(less_op, a, b); }
-Tensor less_equal(In a, In b) { return compare(less_equal_op, a, b); }
-Tensor greater(In a, In b) { return compare(greater_op, a, b); }
-Tensor greater_equal(In a, In b) { return compare(greater_equal_op, a, b); }
+Tensor equal(In a, In b) { return compare<Direction::kEq>(equal_op, a, b); }
+Tensor not_equal(In a, In b) { return compare<Direction::kNe>(not_equal_op, a, b); }
+Tensor less(In a, In b) { return compare<Direction::kLt>(less_op, a, b); }
+Tensor less_equal(In a, In b) { return compare<Direction::kLe>(less_equal_op, a, b); }
+Tensor greater(In a, In b) { return compare<Direction::kGt>(greater_op, a, b); }
+Tensor greater_equal(In a, In b) { return compare<Direction::kGe>(greater_equal_op, a, b); }
 
 }  // namespace meshard

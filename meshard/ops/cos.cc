@@ -13,7 +13,7 @@ extern constinit const OpDef cos_op = {
     .operands = "x",
     .doc = "The cosine of each element, in radians.",
     .example = "cos(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.cosine"); },
     .vjp =
@@ -24,6 +24,6 @@ extern constinit const OpDef cos_op = {
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, cos); },
 };
 
-Tensor cos(In x) { return element_wise::unary(cos_op, element_wise::Domain::kFloat, x); }
+Tensor cos(In x) { return element_wise::unary(cos_op, element_wise::Domain::kFloatOrComplex, x); }
 
 }  // namespace meshard

@@ -12,7 +12,7 @@ extern constinit const OpDef divide_op = {
     .operands = "a, b",
     .doc = "The quotient of each pair of elements, in floating point.",
     .example = "divide(x, y)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.divide"); },
     .vjp =
@@ -27,7 +27,7 @@ extern constinit const OpDef divide_op = {
 };
 
 Tensor divide(In a, In b) {
-  return element_wise::binary(divide_op, element_wise::Domain::kFloat, a, b);
+  return element_wise::binary(divide_op, element_wise::Domain::kFloatOrComplex, a, b);
 }
 
 }  // namespace meshard

@@ -54,8 +54,9 @@ void infer_dot_general(const OpCall& call, ResultTypes& results) {
   const auto& dims = call.as<DotGeneralAttributes>();
   const TensorType &lhs = call.operand(0), &rhs = call.operand(1);
   if (lhs.dtype != rhs.dtype) call.fail("operand dtypes differ: ", lhs, " and ", rhs);
-  if (lhs.dtype == DType::bool_) call.fail("takes integers or floats, not ", lhs);
-  if (is_floating(dims.result_dtype) != is_floating(lhs.dtype) || dims.result_dtype == DType::bool_)
+  if (lhs.dtype == DType::bool_) call.fail("takes numbers, not ", lhs);
+  if (is_floating(dims.result_dtype) != is_floating(lhs.dtype) ||
+      is_complex(dims.result_dtype) != is_complex(lhs.dtype) || dims.result_dtype == DType::bool_)
     call.fail("the result of ", lhs.dtype, " operands cannot be ", dims.result_dtype);
   check_side(call, "lhs", dims.lhs_batch, dims.lhs_contracting, lhs);
   check_side(call, "rhs", dims.rhs_batch, dims.rhs_contracting, rhs);
@@ -247,6 +248,7 @@ std::vector<OpSample> dot_general_samples(SampleSource& source) {
            .rhs_batch = {0, 3}})},
       {"two contracted, crossed", pair(f64, {4, 2, 8}, {8, 3, 4}),
        by({.lhs_contracting = {0, 2}, .rhs_contracting = {2, 0}})},
+      {"complex", pair(DType::c64, {8, 4}, {4, 8}), by(matrices)},
       {"vectors", pair(f64, {8}, {8}), by({.lhs_contracting = {0}, .rhs_contracting = {0}})},
       {"outer", pair(f64, {4}, {8}), by({})},
       {"only batch", pair(f32, {4, 8}, {4, 8}), by({.lhs_batch = {0, 1}, .rhs_batch = {0, 1}})},

@@ -21,9 +21,13 @@ namespace {
 std::string_view domain_name(Domain domain) {
   switch (domain) {
     case Domain::kAny: return "any dtype";
+    case Domain::kOrdered: return "real numbers or bools";
     case Domain::kNumber: return "integers or floats";
     case Domain::kSigned: return "signed integers or floats";
     case Domain::kFloat: return "floats";
+    case Domain::kNumberOrComplex: return "integers, floats or complex numbers";
+    case Domain::kSignedOrComplex: return "signed integers, floats or complex numbers";
+    case Domain::kFloatOrComplex: return "floats or complex numbers";
     case Domain::kIntegerOrBool: return "integers or bools";
     case Domain::kInteger: return "integers";
     case Domain::kBool: return "bools";
@@ -75,9 +79,13 @@ TensorType result_type(const TensorType& operand, Gives gives) {
 bool accepts(Domain domain, DType dtype) {
   switch (domain) {
     case Domain::kAny: return true;
+    case Domain::kOrdered: return !is_complex(dtype);
     case Domain::kNumber: return is_integer(dtype) || is_floating(dtype);
     case Domain::kSigned: return is_signed_integer(dtype) || is_floating(dtype);
     case Domain::kFloat: return is_floating(dtype);
+    case Domain::kNumberOrComplex: return is_integer(dtype) || is_inexact(dtype);
+    case Domain::kSignedOrComplex: return is_signed_integer(dtype) || is_inexact(dtype);
+    case Domain::kFloatOrComplex: return is_inexact(dtype);
     case Domain::kIntegerOrBool: return is_integer(dtype) || dtype == DType::bool_;
     case Domain::kInteger: return is_integer(dtype);
     case Domain::kBool: return dtype == DType::bool_;
@@ -86,7 +94,8 @@ bool accepts(Domain domain, DType dtype) {
 }
 
 DType enter_domain(const OpDef& op, Domain domain, DType dtype, SourceLocation where) {
-  if (domain == Domain::kFloat && !is_floating(dtype)) return kDefaultFloat;
+  bool converts = domain == Domain::kFloat || domain == Domain::kFloatOrComplex;
+  if (converts && !is_inexact(dtype)) return kDefaultFloat;
   if (!accepts(domain, dtype))
     throw_invalid(where, "[", op.name, "] takes ", domain_name(domain), ", not ", dtype,
                   advice(domain, dtype));

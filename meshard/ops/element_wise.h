@@ -12,10 +12,14 @@ namespace meshard::element_wise {
 /// Which dtypes an op accepts.
 enum class Domain : std::uint8_t {
   kAny,
-  kNumber,         ///< integers and floats
-  kSigned,         ///< signed integers and floats
-  kFloat,          ///< floats; the public functions convert integers and bools to f32 first
-  kIntegerOrBool,  ///< bitwise ops
+  kOrdered,  ///< all but complex numbers
+  kNumber,   ///< integers and floats
+  kSigned,   ///< signed integers and floats
+  kFloat,    ///< floats; the public functions convert integers and bools to f32 first
+  kNumberOrComplex,
+  kSignedOrComplex,
+  kFloatOrComplex,  ///< integers and bools are converted as for kFloat
+  kIntegerOrBool,   ///< bitwise ops
   kInteger,
   kBool,
 };

@@ -11,7 +11,7 @@ extern constinit const OpDef exp_op = {
     .operands = "x",
     .doc = "e to the power of each element.",
     .example = "exp(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.exponential"); },
     .vjp = [](const VjpCall& call,
@@ -20,6 +20,6 @@ extern constinit const OpDef exp_op = {
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, exp); },
 };
 
-Tensor exp(In x) { return element_wise::unary(exp_op, element_wise::Domain::kFloat, x); }
+Tensor exp(In x) { return element_wise::unary(exp_op, element_wise::Domain::kFloatOrComplex, x); }
 
 }  // namespace meshard

@@ -12,7 +12,7 @@ extern constinit const OpDef expm1_op = {
     .operands = "x",
     .doc = "exp(x) - 1, exact for small elements too.",
     .example = "expm1(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&,
                OpEmission& out) { out.element_wise("stablehlo.exponential_minus_one"); },
@@ -24,6 +24,8 @@ extern constinit const OpDef expm1_op = {
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, expm1); },
 };
 
-Tensor expm1(In x) { return element_wise::unary(expm1_op, element_wise::Domain::kFloat, x); }
+Tensor expm1(In x) {
+  return element_wise::unary(expm1_op, element_wise::Domain::kFloatOrComplex, x);
+}
 
 }  // namespace meshard

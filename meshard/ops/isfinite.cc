@@ -2,6 +2,9 @@
 
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/imag.h"
+#include "meshard/ops/logical.h"
+#include "meshard/ops/real.h"
 
 namespace meshard {
 
@@ -19,6 +22,10 @@ extern constinit const OpDef isfinite_op = {
 };
 
 Tensor isfinite(In x) {
+  if (x.tensor && is_complex(element_wise::dtype_of_operand(isfinite_op, x))) {
+    SourceScope line(x.where);
+    return logical_and(isfinite(real(x)), isfinite(imag(x)));
+  }
   return element_wise::unary(isfinite_op, element_wise::Domain::kFloat, x,
                              element_wise::Gives::kBool);
 }

@@ -11,7 +11,7 @@ extern constinit const OpDef log_op = {
     .operands = "x",
     .doc = "The natural logarithm of each element.",
     .example = "log(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.log"); },
     .vjp = [](const VjpCall& call,
@@ -21,6 +21,6 @@ extern constinit const OpDef log_op = {
         [](SampleSource& source) { return element_wise::unary_samples(source, log, 0.25, 3); },
 };
 
-Tensor log(In x) { return element_wise::unary(log_op, element_wise::Domain::kFloat, x); }
+Tensor log(In x) { return element_wise::unary(log_op, element_wise::Domain::kFloatOrComplex, x); }
 
 }  // namespace meshard

@@ -12,7 +12,7 @@ extern constinit const OpDef log1p_op = {
     .operands = "x",
     .doc = "log(1 + x), exact for small elements too.",
     .example = "log1p(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.log_plus_one"); },
     .vjp =
@@ -24,6 +24,8 @@ extern constinit const OpDef log1p_op = {
         [](SampleSource& source) { return element_wise::unary_samples(source, log1p, -0.75, 3); },
 };
 
-Tensor log1p(In x) { return element_wise::unary(log1p_op, element_wise::Domain::kFloat, x); }
+Tensor log1p(In x) {
+  return element_wise::unary(log1p_op, element_wise::Domain::kFloatOrComplex, x);
+}
 
 }  // namespace meshard

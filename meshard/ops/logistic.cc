@@ -12,7 +12,7 @@ extern constinit const OpDef logistic_op = {
     .operands = "x",
     .doc = "1 / (1 + exp(-x)) of each element, also known as sigmoid.",
     .example = "logistic(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.logistic"); },
     .vjp =
@@ -24,6 +24,8 @@ extern constinit const OpDef logistic_op = {
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, logistic); },
 };
 
-Tensor logistic(In x) { return element_wise::unary(logistic_op, element_wise::Domain::kFloat, x); }
+Tensor logistic(In x) {
+  return element_wise::unary(logistic_op, element_wise::Domain::kFloatOrComplex, x);
+}
 
 }  // namespace meshard

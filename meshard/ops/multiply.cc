@@ -10,7 +10,7 @@ extern constinit const OpDef multiply_op = {
     .operands = "a, b",
     .doc = "The product of each pair of elements.",
     .example = "multiply(x, y)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .infer = element_wise::infer_same<element_wise::Domain::kNumberOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.multiply"); },
     .vjp =
@@ -23,7 +23,7 @@ extern constinit const OpDef multiply_op = {
 };
 
 Tensor multiply(In a, In b) {
-  return element_wise::binary(multiply_op, element_wise::Domain::kNumber, a, b);
+  return element_wise::binary(multiply_op, element_wise::Domain::kNumberOrComplex, a, b);
 }
 
 }  // namespace meshard

@@ -10,7 +10,7 @@ extern constinit const OpDef negative_op = {
     .operands = "x",
     .doc = "The elements with their sign changed.",
     .example = "negative(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .infer = element_wise::infer_same<element_wise::Domain::kNumberOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.negate"); },
     .vjp = [](const VjpCall& call,
@@ -19,6 +19,8 @@ extern constinit const OpDef negative_op = {
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, negative); },
 };
 
-Tensor negative(In x) { return element_wise::unary(negative_op, element_wise::Domain::kNumber, x); }
+Tensor negative(In x) {
+  return element_wise::unary(negative_op, element_wise::Domain::kNumberOrComplex, x);
+}
 
 }  // namespace meshard

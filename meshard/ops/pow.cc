@@ -15,7 +15,7 @@ extern constinit const OpDef pow_op = {
     .operands = "a, b",
     .doc = "The first element to the power of the second.",
     .example = "pow(x, y)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .infer = element_wise::infer_same<element_wise::Domain::kNumberOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.power"); },
     .vjp =
@@ -38,6 +38,8 @@ extern constinit const OpDef pow_op = {
         [](SampleSource& source) { return element_wise::binary_samples(source, pow, 0.5, 2); },
 };
 
-Tensor pow(In a, In b) { return element_wise::binary(pow_op, element_wise::Domain::kNumber, a, b); }
+Tensor pow(In a, In b) {
+  return element_wise::binary(pow_op, element_wise::Domain::kNumberOrComplex, a, b);
+}
 
 }  // namespace meshard

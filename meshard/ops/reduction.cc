@@ -57,6 +57,8 @@ void infer_number(const OpCall& call, ResultTypes& results) {
 }
 
 void infer_extreme(const OpCall& call, ResultTypes& results) {
+  if (is_complex(call.operand(0).dtype))
+    call.fail("complex numbers have no order: ", call.operand(0));
   infer_number(call, results);
   for (std::int64_t d : call.as<ReductionAttributes>().dimensions)
     if (call.operand(0).shape[d] == 0)

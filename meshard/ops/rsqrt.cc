@@ -12,7 +12,7 @@ extern constinit const OpDef rsqrt_op = {
     .operands = "x",
     .doc = "One over the square root of each element.",
     .example = "rsqrt(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.rsqrt"); },
     .vjp =
@@ -27,6 +27,8 @@ extern constinit const OpDef rsqrt_op = {
         [](SampleSource& source) { return element_wise::unary_samples(source, rsqrt, 0.25, 3); },
 };
 
-Tensor rsqrt(In x) { return element_wise::unary(rsqrt_op, element_wise::Domain::kFloat, x); }
+Tensor rsqrt(In x) {
+  return element_wise::unary(rsqrt_op, element_wise::Domain::kFloatOrComplex, x);
+}
 
 }  // namespace meshard

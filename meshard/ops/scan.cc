@@ -248,14 +248,14 @@ class ScanVjp {
     std::vector<OnTheWayBack> back;
     for (std::size_t i = 0; i < body_.num_parameters(); ++i) {
       bool carry = i < carries_;
-      wanted.push_back(is_floating(body_.parameter(i).dtype) && (carry || call_.needs(i)));
+      wanted.push_back(is_inexact(body_.parameter(i).dtype) && (carry || call_.needs(i)));
       if (wanted.back()) (carry ? carried_ : i < captures_ ? stacked_ : summed_).push_back(i);
       back.push_back(carry           ? OnTheWayBack::kGone
                      : i < captures_ ? OnTheWayBack::kThere
                                      : OnTheWayBack::kInvariant);
     }
     for (std::size_t i = 0; i < body_.num_results(); ++i)
-      has_cotangent_.push_back(i < carries_ ? is_floating(body_.result(i).dtype)
+      has_cotangent_.push_back(i < carries_ ? is_inexact(body_.result(i).dtype)
                                             : call_.cotangents[i].defined());
     vjp_ = call_.bodies->differentiate(body_, has_cotangent_, wanted, back, {}, call_.node.where());
   }

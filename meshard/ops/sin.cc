@@ -12,7 +12,7 @@ extern constinit const OpDef sin_op = {
     .operands = "x",
     .doc = "The sine of each element, in radians.",
     .example = "sin(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.sine"); },
     .vjp =
@@ -23,6 +23,6 @@ extern constinit const OpDef sin_op = {
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, sin); },
 };
 
-Tensor sin(In x) { return element_wise::unary(sin_op, element_wise::Domain::kFloat, x); }
+Tensor sin(In x) { return element_wise::unary(sin_op, element_wise::Domain::kFloatOrComplex, x); }
 
 }  // namespace meshard

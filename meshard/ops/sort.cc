@@ -16,6 +16,7 @@ void infer_sort(const OpCall& call, ResultTypes& results) {
   if (call.operands.empty()) call.fail("takes at least one tensor");
   const TensorType& keys = call.operand(0);
   check_dimension(call, "dimension", call.as<SortAttributes>().dimension);
+  if (is_complex(keys.dtype)) call.fail("complex numbers have no order: the keys are ", keys);
   for (const TensorType* type : call.operands) {
     if (type->shape != keys.shape)
       call.fail("shapes differ: the keys are ", keys, ", another tensor is ", *type);

@@ -12,7 +12,7 @@ extern constinit const OpDef sqrt_op = {
     .operands = "x",
     .doc = "The square root of each element.",
     .example = "sqrt(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.sqrt"); },
     .vjp =
@@ -25,6 +25,6 @@ extern constinit const OpDef sqrt_op = {
         [](SampleSource& source) { return element_wise::unary_samples(source, sqrt, 0.25, 3); },
 };
 
-Tensor sqrt(In x) { return element_wise::unary(sqrt_op, element_wise::Domain::kFloat, x); }
+Tensor sqrt(In x) { return element_wise::unary(sqrt_op, element_wise::Domain::kFloatOrComplex, x); }
 
 }  // namespace meshard

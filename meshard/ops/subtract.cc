@@ -11,7 +11,7 @@ extern constinit const OpDef subtract_op = {
     .operands = "a, b",
     .doc = "The difference of each pair of elements.",
     .example = "subtract(x, y)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .infer = element_wise::infer_same<element_wise::Domain::kNumberOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.subtract"); },
     .vjp =
@@ -24,7 +24,7 @@ extern constinit const OpDef subtract_op = {
 };
 
 Tensor subtract(In a, In b) {
-  return element_wise::binary(subtract_op, element_wise::Domain::kNumber, a, b);
+  return element_wise::binary(subtract_op, element_wise::Domain::kNumberOrComplex, a, b);
 }
 
 }  // namespace meshard

@@ -288,7 +288,7 @@ std::vector<Tensor> switch_tensors(In index, std::span<const BodyFunction> branc
                                    const std::vector<Tensor>& arguments, SourceLocation where) {
   where = effective_source(where);
   Tensor chosen = operand_tensor(switch_case_op, index);
-  if (is_floating(chosen.dtype()) || chosen.rank() != 0)
+  if (is_inexact(chosen.dtype()) || chosen.rank() != 0)
     throw_invalid(where, "[switch_case] the index is an integer of rank 0, not ", chosen.type());
   if (branches.empty()) throw_invalid(where, "[switch_case] has no branch");
   {

@@ -12,7 +12,7 @@ extern constinit const OpDef tan_op = {
     .operands = "x",
     .doc = "The tangent of each element, in radians.",
     .example = "tan(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.tan"); },
     .vjp =
@@ -25,6 +25,6 @@ extern constinit const OpDef tan_op = {
         [](SampleSource& source) { return element_wise::unary_samples(source, tan, -1.25, 1.25); },
 };
 
-Tensor tan(In x) { return element_wise::unary(tan_op, element_wise::Domain::kFloat, x); }
+Tensor tan(In x) { return element_wise::unary(tan_op, element_wise::Domain::kFloatOrComplex, x); }
 
 }  // namespace meshard

@@ -12,7 +12,7 @@ extern constinit const OpDef tanh_op = {
     .operands = "x",
     .doc = "The hyperbolic tangent of each element.",
     .example = "tanh(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
+    .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,
     .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.tanh"); },
     .vjp =
@@ -24,6 +24,6 @@ extern constinit const OpDef tanh_op = {
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, tanh); },
 };
 
-Tensor tanh(In x) { return element_wise::unary(tanh_op, element_wise::Domain::kFloat, x); }
+Tensor tanh(In x) { return element_wise::unary(tanh_op, element_wise::Domain::kFloatOrComplex, x); }
 
 }  // namespace meshard

@@ -35,6 +35,8 @@ constexpr std::array<std::pair<DType, ElementType>, kDTypeCount> kElementTypes =
     {DType::f8e5m2fnuz, ElementType::kF8E5M2Fnuz},
     {DType::f8e4m3b11fnuz, ElementType::kF8E4M3B11Fnuz},
     {DType::f8e8m0fnu, ElementType::kF8E8M0Fnu},
+    {DType::c64, ElementType::kC64},
+    {DType::c128, ElementType::kC128},
 }};
 
 Shape padded_shape_of(const pjrt::Buffer& buffer) { return Shape(buffer.dimensions()); }

@@ -46,6 +46,15 @@ bool append_decimal(std::string& out, double value) {
 }
 
 void append_literal(std::string& out, DType dtype, const std::byte* element) {
+  if (is_complex(dtype)) {  // (1.0, 2.5)
+    DType part = real_dtype(dtype);
+    out.push_back('(');
+    append_literal(out, part, element);
+    out.append(", ");
+    append_literal(out, part, element + size_in_bytes(part));
+    out.push_back(')');
+    return;
+  }
   visit_dtype(dtype, [&]<class T>() {
     T value;
     std::memcpy(&value, element, sizeof(T));
@@ -53,6 +62,8 @@ void append_literal(std::string& out, DType dtype, const std::byte* element) {
       out.append(value ? "true" : "false");
     } else if constexpr (std::is_integral_v<T>) {
       append(out, value);
+    } else if constexpr (requires { value.imag; }) {
+      return;  // above
     } else if (!append_decimal(out, static_cast<double>(value))) {
       append_hex_literal(out, element, sizeof(T));
     }

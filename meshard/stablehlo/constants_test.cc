@@ -48,5 +48,13 @@ TEST(Dense, BoolsArePacked) {
             "dense<\"0x8D01\"> : tensor<9xi1>");
 }
 
+TEST(Constants, ComplexNumbersArePairs) {
+  EXPECT_EQ(dense_text(HostArray::full<Complex64>({2}, {1, -2.5f})),
+            "dense<(1.0, -2.5)> : tensor<2xcomplex<f32>>");
+  EXPECT_EQ(splat_text({DType::c128, {}}, 3), "dense<(3.0, 0.0)> : tensor<complex<f64>>");
+  EXPECT_EQ(dense_text(HostArray::from_vector<Complex64>({{1, 0}, {0, 1}})),
+            "dense<\"0x0000803F00000000000000000000803F\"> : tensor<2xcomplex<f32>>");
+}
+
 }  // namespace
 }  // namespace meshard::stablehlo

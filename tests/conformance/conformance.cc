@@ -115,6 +115,15 @@ std::vector<CollectiveKind> collectives(const CompiledProgram& program) {
 testing::AssertionResult close(const HostArray& got, const HostArray& expected, double ulps) {
   if (got.type() != expected.type())
     return testing::AssertionFailure() << cat(got.type(), " instead of ", expected.type());
+  if (is_complex(got.dtype())) {  // as pairs of real numbers
+    auto parts = [](const HostArray& array) {
+      Dimensions sizes = array.shape().sizes();
+      sizes.push_back(2);
+      return HostArray::copy_of({real_dtype(array.dtype()), Shape(std::move(sizes))},
+                                array.bytes());
+    };
+    return close(parts(got), parts(expected), ulps);
+  }
   if (!is_floating(got.dtype())) {
     if (got == expected) return testing::AssertionSuccess();
     return testing::AssertionFailure() << got.to_string() << "\ninstead of\n"

@@ -31,7 +31,7 @@ const std::map<std::string_view, std::string_view>& by_definition() {
 bool all_f64(const OpSample& sample) {
   bool any = false;
   for (const HostArray& input : sample.inputs) {
-    if (is_floating(input.dtype()) && input.dtype() != DType::f64) return false;
+    if (is_inexact(input.dtype()) && input.dtype() != DType::f64) return false;
     any |= input.dtype() == DType::f64;
   }
   return any;

@@ -69,8 +69,12 @@ class Interpreter {
   }
 
   static double rounded(DType dtype, double value) {
-    return visit_dtype(dtype,
-                       [&]<class T>() { return static_cast<double>(static_cast<T>(value)); });
+    return visit_dtype(dtype, [&]<class T>() {
+      if constexpr (requires(T z) { z.imag; })
+        return static_cast<double>(T(static_cast<decltype(T::real)>(value)).real);
+      else
+        return static_cast<double>(static_cast<T>(value));
+    });
   }
   static std::int64_t wrapped(DType dtype, std::int64_t value) {
     if (dtype == DType::bool_) return value & 1;

@@ -53,6 +53,7 @@ def declared():
     names = {page.stem for page in (ROOT / "docs/reference").glob("*.md")}
     texts = [page.read_text() for page in (ROOT / "docs/reference").glob("*.md")]
     texts += [(ROOT / header).read_text() for header in HEADERS]
+    texts += [header.read_text() for header in sorted((ROOT / "meshard/ops").glob("*.h"))]
     for text in texts:
         names |= set(re.findall(r"^(?:inline |constexpr |template <.*> )*[\w:<>,& ]+?\b(\w+)\(", text, re.M))
     return names

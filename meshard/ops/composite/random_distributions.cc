@@ -36,7 +36,7 @@ namespace {
 double neighbour(DType dtype, double value, bool above) {
   HostArray scalar = HostArray::full(TensorType{dtype, Shape{}}, value);
   return visit_dtype(dtype, [&]<class T>() -> double {
-    if constexpr (sizeof(T) == 1 || std::is_integral_v<T>) {
+    if constexpr (sizeof(T) == 1 || std::is_integral_v<T> || is_complex(dtype_of<T>())) {
       return value;  // not a dtype of these functions
     } else {
       using Bits =

@@ -1,0 +1,77 @@
+#include "meshard/ops/complex.h"
+
+#include <array>
+
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/imag.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/negative.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/real.h"
+#include "meshard/ops/subtract.h"
+
+namespace meshard {
+
+extern constinit const OpDef complex_op = {
+    .name = "complex",
+    .operands = "real, imag",
+    .doc = "Complex numbers of their real and imaginary parts.",
+    .example = "complex(x, y)",
+    .infer =
+        [](const OpCall& call, ResultTypes& results) {
+          const TensorType& part = call.operand(0);
+          if (call.operand(1) != part)
+            call.fail("operand types differ: ", part, " and ", call.operand(1));
+          if (part.dtype != DType::f32 && part.dtype != DType::f64)
+            call.fail("takes f32 or f64, not ", part);
+          results.push_back({complex_dtype(part.dtype), part.shape});
+        },
+    .sharding_rule = element_wise::rule,
+    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.complex").done(); },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          if (call.needs(0)) out[0] = real(call.cotangents[0]);
+          if (call.needs(1)) out[1] = negative(imag(call.cotangents[0]));
+        },
+    .batch = element_wise::batch,
+    .samples =
+        [](SampleSource& source) {
+          // What a cotangent of the result does to both parts.
+          auto weighted = [](std::span<const Tensor> x) {
+            Tensor z = complex(x[0], x[1]);
+            return subtract(multiply(real(z), 3), multiply(imag(z), imag(z)));
+          };
+          auto plain = [](std::span<const Tensor> x) { return complex(x[0], x[1]); };
+          DType f32 = DType::f32, f64 = DType::f64;
+          return std::vector<OpSample>{
+              {"f64", {source.uniform(f64, {4, 8}), source.uniform(f64, {4, 8})}, weighted},
+              {"f32", {source.uniform(f32, {8}), source.uniform(f32, {8})}, plain},
+              {"broadcast", {source.uniform(f32, {4, 1}), source.uniform(f32, {4, 4})}, plain},
+              {"rank 3",
+               {source.uniform(f64, {4, 2, 3}), source.uniform(f64, {4, 2, 3})},
+               plain,
+               false},
+          };
+        },
+};
+
+Tensor complex(In real, In imag) {
+  SourceScope line(real.where);
+  SourceLocation where = effective_source(real.where);
+  DType dtype = element_wise::common_dtype(complex_op, real, imag);
+  if (is_complex(dtype)) throw_invalid(where, "[complex] the parts are real numbers, not ", dtype);
+  dtype = dtype == DType::f64 ? DType::f64 : DType::f32;
+  std::array parts{element_wise::to_tensor(real, dtype), element_wise::to_tensor(imag, dtype)};
+  element_wise::broadcast_together(complex_op, parts, where);
+  return record(complex_op, nullptr, {&parts[0], &parts[1]}, where);
+}
+
+Tensor conj(In x) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor("conj", x);
+  if (!is_complex(operand.dtype())) return operand;
+  return complex(real(operand), negative(imag(operand)));
+}
+
+}  // namespace meshard

@@ -1,0 +1,240 @@
+#include "meshard/ops/composite/linalg.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "meshard/ops/abs.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/complex.h"
+#include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/matmul.h"
+#include "meshard/ops/composite/operators.h"
+#include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/composite/stack.h"
+#include "meshard/ops/concat.h"
+#include "meshard/ops/eigh.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/imag.h"
+#include "meshard/ops/log.h"
+#include "meshard/ops/matrix_operand.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/pow.h"
+#include "meshard/ops/qr.h"
+#include "meshard/ops/real.h"
+#include "meshard/ops/reduction.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/sign.h"
+#include "meshard/ops/slice.h"
+#include "meshard/ops/sqrt.h"
+#include "meshard/ops/triangular_solve.h"
+#include "meshard/ops/where.h"
+
+namespace meshard {
+namespace {
+
+// The operand, of square matrices.
+Tensor square_matrices(std::string_view name, const In& x) {
+  Tensor operand = operand_tensor(name, x);
+  const Shape& shape = operand.shape();
+  if (shape.rank() < 2 || shape[-1] != shape[-2])
+    throw_invalid(effective_source(x.where), "[", name,
+                  "] takes square matrices, the last two dimensions; not ", operand.type());
+  return operand;
+}
+
+// f32 for integers and narrow floats.
+Tensor for_factors(const Tensor& x) {
+  bool wide = is_complex(x.dtype()) || x.dtype() == DType::f64;
+  return wide ? x : astype(x, kDefaultFloat);
+}
+
+// [[re, -im], [im, re]]: complex matrices as real ones of twice the size.
+Tensor as_real(const Tensor& x) {
+  Tensor re = real(x), im = imag(x);
+  return concat({concat({re, -im}, -1), concat({im, re}, -1)}, -2);
+}
+
+Tensor solve_matrices(const Tensor& a, const Tensor& b) {
+  if (is_complex(a.dtype())) {
+    Tensor both = solve_matrices(as_real(a), concat({real(b), imag(b)}, -2));
+    std::vector<Tensor> parts = split(both, 2, -2);
+    return complex(parts[0], parts[1]);
+  }
+  auto [q, r] = qr(a);
+  return triangular_solve(r, matmul(transposed(q), b), {.lower = false});
+}
+
+// x with `batch` before its last `own` dimensions.
+Tensor with_batch_shape(const Tensor& x, const Shape& batch, int own) {
+  Dimensions sizes = batch.sizes();
+  for (int d = x.shape().rank() - own; d < x.shape().rank(); ++d) sizes.push_back(x.shape()[d]);
+  return broadcast_to(x, Shape(std::move(sizes)));
+}
+
+Shape batch_of(const Tensor& x) {
+  return Shape(Dimensions(x.shape().begin(), x.shape().end() - 2));
+}
+
+}  // namespace
+
+Tensor solve(In a, In b) {
+  SourceScope line(a.where);
+  SourceLocation where = effective_source(a.where);
+  Tensor matrix = square_matrices("solve", a), side = operand_tensor("solve", b);
+  DType dtype = promote(matrix.dtype(), side.dtype(), where);
+  bool is_vector = side.shape().rank() == 1;
+  if (side.shape().rank() == 0 || side.shape()[is_vector ? -1 : -2] != matrix.shape()[-1])
+    throw_invalid(where, "[solve] matrices of size ", matrix.shape()[-1], " (", matrix.type(),
+                  ") do not go with ", side.type());
+  matrix = for_factors(astype(matrix, dtype));
+  side = for_factors(astype(side, dtype));
+  if (is_vector) side = expand_dims(side, -1);
+  // What broadcasting the batches gives, without elements of the matrices.
+  Tensor left = zeros(batch_of(matrix), DType::bool_), right = zeros(batch_of(side), DType::bool_);
+  Shape batch = equal(left, right).shape();
+  Tensor x = solve_matrices(with_batch_shape(matrix, batch, 2), with_batch_shape(side, batch, 2));
+  if (is_vector) x = squeeze(x, -1);
+  return is_floating(dtype) ? astype(x, dtype) : x;
+}
+
+Tensor inv(In x) {
+  SourceScope line(x.where);
+  Tensor operand = square_matrices("inv", x);
+  return solve(operand, eye(operand.shape()[-1], std::nullopt, 0, for_factors(operand).dtype()));
+}
+
+SignedLog slogdet(In x) {
+  SourceScope line(x.where);
+  Tensor operand = square_matrices("slogdet", x);
+  auto [q, r, q_sign] = signed_qr(operand);
+  Tensor scale = diagonal(r);
+  return {q_sign * prod(sign(scale), -1), sum(log(abs(scale)), -1)};
+}
+
+Tensor det(In x) {
+  SourceScope line(x.where);
+  Tensor operand = square_matrices("det", x);
+  auto [q, r, q_sign] = signed_qr(operand);
+  return q_sign * prod(diagonal(r), -1);
+}
+
+Tensor matrix_power(In x, std::int64_t n) {
+  SourceScope line(x.where);
+  Tensor base = square_matrices("matrix_power", x);
+  if (n < 0) base = inv(base);
+  auto left = static_cast<std::uint64_t>(n < 0 ? -n : n);
+  Tensor power;
+  for (; left != 0; left >>= 1) {
+    if (left & 1) power = power.defined() ? matmul(power, base) : base;
+    if (left > 1) base = matmul(base, base);
+  }
+  if (power.defined()) return power;
+  Tensor unit = eye(base.shape()[-1], std::nullopt, 0, base.dtype());
+  return broadcast_to(unit, base.shape());
+}
+
+Tensor matrix_transpose(In x) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor("matrix_transpose", x);
+  if (operand.shape().rank() < 2)
+    throw_invalid(effective_source(x.where), "[matrix_transpose] takes matrices, not ",
+                  operand.type());
+  return transposed(operand);
+}
+
+Tensor diagonal(In x, std::int64_t offset) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor("diagonal", x);
+  if (operand.shape().rank() < 2)
+    throw_invalid(effective_source(x.where), "[diagonal] takes matrices, not ", operand.type());
+  std::int64_t rows = operand.shape()[-2], columns = operand.shape()[-1];
+  std::int64_t row = std::max<std::int64_t>(-offset, 0), column = std::max<std::int64_t>(offset, 0);
+  std::int64_t count = std::max<std::int64_t>(std::min(rows - row, columns - column), 0);
+  // In a line of all elements they are columns + 1 apart.
+  Dimensions sizes(operand.shape().begin(), operand.shape().end() - 2);
+  sizes.push_back(rows * columns);
+  Tensor flat = reshape(operand, sizes);
+  Dimensions start(sizes.size(), 0), stop = sizes, stride(sizes.size(), 1);
+  start.back() = count == 0 ? 0 : row * columns + column;
+  stop.back() = count == 0 ? 0 : start.back() + (count - 1) * (columns + 1) + 1;
+  stride.back() = columns + 1;
+  return slice(flat, std::move(start), std::move(stop), std::move(stride));
+}
+
+Tensor trace(In x, std::int64_t offset) {
+  SourceScope line(x.where);
+  return sum(diagonal(x, offset), -1);
+}
+
+Tensor cross(In a, In b, std::int64_t dimension) {
+  SourceScope line(a.where);
+  SourceLocation where = effective_source(a.where);
+  Tensor left = operand_tensor("cross", a), right = operand_tensor("cross", b);
+  for (const Tensor* operand : {&left, &right}) {
+    int rank = operand->shape().rank();
+    std::int64_t d = normalise_dimension(dimension, rank, "cross", where);
+    if (operand->shape()[static_cast<int>(d)] != 3)
+      throw_invalid(where, "[cross] dimension ", dimension, " of ", operand->type(), " is not 3");
+  }
+  // Counted from the last, so that it is the same one in both.
+  std::int64_t from_last = dimension < 0 ? dimension : dimension - left.shape().rank();
+  std::vector<Tensor> u = split(left, 3, from_last), v = split(right, 3, from_last);
+  return concat({u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]},
+                from_last);
+}
+
+Tensor vecdot(In a, In b, std::int64_t dimension) {
+  SourceScope line(a.where);
+  Tensor left = operand_tensor("vecdot", a), right = operand_tensor("vecdot", b);
+  std::int64_t from_last = dimension < 0 ? dimension : dimension - left.shape().rank();
+  return sum(multiply(conj(left), right), from_last);
+}
+
+Tensor vector_norm(In x, DimensionList dimensions, bool keepdims, double order) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor("vector_norm", x);
+  if (!is_inexact(operand.dtype())) operand = astype(operand, kDefaultFloat);
+  DType dtype = real_dtype(operand.dtype());
+  Tensor size = for_computation(abs(operand));
+  auto done = [&](const Tensor& norm) { return astype(norm, dtype); };
+  if (std::isinf(order))
+    return done(order > 0 ? max(size, dimensions, keepdims) : min(size, dimensions, keepdims));
+  if (order == 0) return done(sum(astype(not_equal(size, 0), size.dtype()), dimensions, keepdims));
+  if (order == 1) return done(sum(size, dimensions, keepdims));
+  if (order != 2) {
+    Tensor power = element_wise::literal(order, size);
+    Tensor total = sum(pow(size, power), dimensions, keepdims);
+    return done(pow(total, element_wise::literal(1 / order, total)));
+  }
+  // Without the square root's infinite slope at zero.
+  if (!is_complex(operand.dtype())) size = for_computation(operand);
+  Tensor squares = sum(size * size, dimensions, keepdims);
+  Tensor zero = equal(squares, 0);
+  return done(where(zero, 0, sqrt(where(zero, 1, squares))));
+}
+
+Tensor matrix_norm(In x, bool keepdims, MatrixNorm norm) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor("matrix_norm", x);
+  if (operand.shape().rank() < 2)
+    throw_invalid(effective_source(x.where), "[matrix_norm] takes matrices, not ", operand.type());
+  if (norm == MatrixNorm::kFrobenius) return vector_norm(operand, {-2, -1}, keepdims);
+  Tensor result;
+  if (norm == MatrixNorm::kSpectral) {
+    Tensor gram = matmul(transposed(operand), operand);
+    result = sqrt(max(eigvalsh(gram), -1, true));
+    return keepdims ? expand_dims(result, -1) : squeeze(result, -1);
+  }
+  bool columns = norm == MatrixNorm::kLargestColumnSum || norm == MatrixNorm::kSmallestColumnSum;
+  bool largest = norm == MatrixNorm::kLargestColumnSum || norm == MatrixNorm::kLargestRowSum;
+  Tensor sums = sum(abs(operand), columns ? -2 : -1, true);
+  result = largest ? max(sums, {-2, -1}, true) : min(sums, {-2, -1}, true);
+  return keepdims ? result : squeeze(result, {-2, -1});
+}
+
+}  // namespace meshard

@@ -1,0 +1,427 @@
+#include "meshard/ops/convolution.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/flip.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/window.h"
+
+namespace meshard {
+namespace {
+
+// Places in ConvolutionAttributes' lists of dimensions.
+constexpr std::size_t kBatch = 0, kFeature = 1, kOut = 0, kIn = 1, kSpatial = 2;
+
+Windows kernel_windows(const ConvolutionAttributes& a, const Shape& kernel) {
+  Windows windows{.size = {},
+                  .stride = a.strides,
+                  .low = a.low,
+                  .high = a.high,
+                  .dilation = a.kernel_dilation,
+                  .base_dilation = a.input_dilation};
+  for (std::size_t d = kSpatial; d < a.kernel.size(); ++d)
+    windows.size.push_back(kernel[a.kernel[d]]);
+  return windows;
+}
+
+// The sizes of the spatial dimensions.
+Dimensions spatial_sizes(const Shape& shape, const Dimensions& layout) {
+  Dimensions sizes;
+  for (std::size_t d = kSpatial; d < layout.size(); ++d) sizes.push_back(shape[layout[d]]);
+  return sizes;
+}
+
+void check_layout(const OpCall& call, std::string_view what, const Dimensions& layout, int rank) {
+  Dimensions sorted = layout;
+  std::sort(sorted.begin(), sorted.end());
+  bool whole = layout.size() == static_cast<std::size_t>(rank);
+  for (std::size_t d = 0; d < sorted.size(); ++d)
+    whole = whole && sorted[d] == static_cast<std::int64_t>(d);
+  if (!whole)
+    call.fail("the layout of the ", what, " [", join(layout, ", "), "] does not name each of its ",
+              rank, " dimensions once");
+}
+
+void check_groups(const OpCall& call, const ConvolutionAttributes& a) {
+  const Shape &input = call.operand(0).shape, &kernel = call.operand(1).shape;
+  if (a.feature_groups < 1 || a.batch_groups < 1 || (a.feature_groups > 1 && a.batch_groups > 1))
+    call.fail("groups: ", a.feature_groups, " of features and ", a.batch_groups,
+              " of the batch; one of them is 1, the other 1 or more");
+  std::int64_t features = input[a.input[kFeature]], taken = kernel[a.kernel[kIn]];
+  if (features != taken * a.feature_groups)
+    call.fail("the input ", call.operand(0), " has ", features, " features, the kernel ",
+              call.operand(1), " takes ", taken, " in each of ", a.feature_groups, " groups");
+  std::int64_t out = kernel[a.kernel[kOut]], groups = std::max(a.feature_groups, a.batch_groups);
+  if (out % groups != 0)
+    call.fail("the kernel's ", out, " output features are not a multiple of ", groups, " groups");
+  if (input[a.input[kBatch]] % a.batch_groups != 0)
+    call.fail("the batch of ", input[a.input[kBatch]], " is not a multiple of ", a.batch_groups,
+              " groups");
+}
+
+void infer_convolution(const OpCall& call, ResultTypes& results) {
+  const auto& a = call.as<ConvolutionAttributes>();
+  const TensorType &input = call.operand(0), &kernel = call.operand(1);
+  if (input.dtype != kernel.dtype) call.fail("operand dtypes differ: ", input, " and ", kernel);
+  if (input.dtype == DType::bool_) call.fail("takes numbers, not ", input);
+  if (input.rank() != kernel.rank() || input.rank() < 2)
+    call.fail("the input ", input, " and the kernel ", kernel,
+              " have one rank: a batch, features and spatial dimensions");
+  check_layout(call, "input", a.input, input.rank());
+  check_layout(call, "kernel", a.kernel, input.rank());
+  check_layout(call, "result", a.result, input.rank());
+  Windows windows = kernel_windows(a, kernel.shape);
+  for (std::size_t d = 0; d < windows.rank(); ++d)
+    if (windows.size[d] < 1)
+      call.fail("the kernel ", kernel, " has no element along dimension ", a.kernel[d + kSpatial]);
+  Dimensions spatial = spatial_sizes(input.shape, a.input);
+  check_windows(call, windows, spatial);
+  check_groups(call, a);
+  Dimensions sizes(a.result.size());
+  auto at = [&](std::size_t place) -> std::int64_t& {
+    return sizes[static_cast<std::size_t>(a.result[place])];
+  };
+  at(kBatch) = input.shape[a.input[kBatch]] / a.batch_groups;
+  at(kFeature) = kernel.shape[a.kernel[kOut]];
+  for (std::size_t d = 0; d < windows.rank(); ++d) at(d + kSpatial) = windows.count(d, spatial[d]);
+  results.push_back({input.dtype, Shape(std::move(sizes))});
+}
+
+ShardingRule convolution_rule(const OpCall& call) {
+  const auto& a = call.as<ConvolutionAttributes>();
+  const Shape &input = call.operand(0).shape, &kernel = call.operand(1).shape;
+  const Shape& result = call.result().shape;
+  Windows windows = kernel_windows(a, kernel);
+  ShardingRuleBuilder builder;
+  TensorFactors in(a.input.size()), weights(a.input.size()), out(a.input.size());
+  auto at = [](TensorFactors& tensor, std::int64_t d) -> DimensionFactors& {
+    return tensor[static_cast<std::size_t>(d)];
+  };
+  // Groups are the most significant part of the dimensions that they cut.
+  std::int64_t groups = std::max(a.feature_groups, a.batch_groups);
+  DimensionFactors group;
+  // Groups of features that are not single ones are gathered by the partitioner, with the batch.
+  FactorKind apart = a.feature_groups > 1 && kernel[a.kernel[kIn]] > 1
+                         ? FactorKind::kNeedReplication
+                         : FactorKind::kPassThrough;
+  if (groups > 1) group.push_back(builder.factor(groups, apart));
+  auto grouped = [&](int factor) {
+    DimensionFactors factors = group;
+    factors.push_back(factor);
+    return factors;
+  };
+  int batch = builder.factor(result[a.result[kBatch]], apart);
+  int features = builder.factor(kernel[a.kernel[kOut]] / groups);
+  int summed = builder.factor(kernel[a.kernel[kIn]], FactorKind::kReduction);
+  at(in, a.input[kBatch]) = a.batch_groups > 1 ? grouped(batch) : DimensionFactors{batch};
+  at(in, a.input[kFeature]) = a.feature_groups > 1 ? grouped(summed) : DimensionFactors{summed};
+  at(weights, a.kernel[kOut]) = at(out, a.result[kFeature]) = grouped(features);
+  at(weights, a.kernel[kIn]) = {summed};
+  at(out, a.result[kBatch]) = {batch};
+  for (std::size_t d = 0; d < windows.rank(); ++d) {
+    std::int64_t from = a.input[d + kSpatial], to = a.result[d + kSpatial];
+    WindowFactors factors = window_factors(builder, windows, d, input[from], result[to]);
+    at(in, from) = factors.base;
+    at(out, to) = factors.result;
+    at(weights,
+       a.kernel[d + kSpatial]) = {builder.factor(windows.size[d], FactorKind::kNeedReplication)};
+  }
+  return builder.operand(std::move(in)).operand(std::move(weights)).result(std::move(out)).build();
+}
+
+void emit_convolution(const OpCall& call, OpEmission& out) {
+  const auto& a = call.as<ConvolutionAttributes>();
+  stablehlo::ConvolutionDimensionNumbers numbers;
+  auto spatial = [](const Dimensions& layout) {
+    return Dimensions(layout.begin() + kSpatial, layout.end());
+  };
+  numbers.input_batch = a.input[kBatch];
+  numbers.input_feature = a.input[kFeature];
+  numbers.input_spatial = spatial(a.input);
+  numbers.kernel_output_feature = a.kernel[kOut];
+  numbers.kernel_input_feature = a.kernel[kIn];
+  numbers.kernel_spatial = spatial(a.kernel);
+  numbers.output_batch = a.result[kBatch];
+  numbers.output_feature = a.result[kFeature];
+  numbers.output_spatial = spatial(a.result);
+  out.op("stablehlo.convolution")
+      .i64_array("window_strides", a.strides)
+      .dense("padding", padding_array(kernel_windows(a, call.operand(1).shape)))
+      .i64_array("lhs_dilation", a.input_dilation)
+      .i64_array("rhs_dilation", a.kernel_dilation)
+      .dimension_numbers("dimension_numbers", numbers)
+      .i64("feature_group_count", a.feature_groups)
+      .i64("batch_group_count", a.batch_groups)
+      .done();
+}
+
+// `x` of which the most significant part, one of `groups`, of dimension `from` is moved to the
+// front of dimension `to`.
+Tensor regrouped(const Tensor& x, std::int64_t from, std::int64_t to, std::int64_t groups) {
+  Dimensions cut, order, sizes;
+  for (int d = 0; d < x.shape().rank(); ++d) {
+    if (d == from) cut.push_back(groups);
+    cut.push_back(d == from ? x.shape()[d] / groups : x.shape()[d]);
+  }
+  for (std::int64_t d = 0; d < x.shape().rank(); ++d) {
+    if (d == to) order.push_back(from);
+    order.push_back(d >= from ? d + 1 : d);
+    std::int64_t size = x.shape()[d];
+    sizes.push_back(d == from ? size / groups : d == to ? size * groups : size);
+  }
+  return reshape(permute_dims(reshape(x, std::move(cut)), std::move(order)), std::move(sizes));
+}
+
+Tensor record_convolution(const Tensor& input, const Tensor& kernel, ConvolutionAttributes a,
+                          SourceLocation where);
+
+// The cotangent of the input: the cotangent of the result, dilated by the strides, under the
+// reversed kernel with its features exchanged.
+Tensor input_cotangent(const ConvolutionAttributes& a, const Tensor& input, const Tensor& kernel,
+                       const Tensor& cotangent) {
+  Windows windows = kernel_windows(a, kernel.shape());
+  std::int64_t groups = std::max(a.feature_groups, a.batch_groups);
+  ConvolutionAttributes t = a;
+  t.input = a.result;
+  t.result = a.input;
+  std::swap(t.kernel[kOut], t.kernel[kIn]);
+  t.strides = a.input_dilation;
+  t.input_dilation = a.strides;
+  transpose_padding(windows, spatial_sizes(input.shape(), a.input),
+                    spatial_sizes(cotangent.shape(), a.result), t.low, t.high);
+  t.feature_groups = groups;
+  t.batch_groups = 1;
+  Tensor weights = flip(kernel, Dimensions(a.kernel.begin() + kSpatial, a.kernel.end()));
+  if (groups > 1) weights = regrouped(weights, a.kernel[kOut], a.kernel[kIn], groups);
+  Tensor out = record_convolution(cotangent, weights, std::move(t), {});
+  if (a.batch_groups > 1) out = regrouped(out, a.input[kFeature], a.input[kBatch], groups);
+  return out;
+}
+
+// The cotangent of the kernel: the cotangent of the result, dilated by the strides, slides over the
+// input; batch and features change places.
+Tensor kernel_cotangent(const ConvolutionAttributes& a, const Tensor& input, const Tensor& kernel,
+                        const Tensor& cotangent) {
+  Windows windows = kernel_windows(a, kernel.shape());
+  ConvolutionAttributes t = a;
+  std::swap(t.input[kBatch], t.input[kFeature]);
+  t.kernel = a.result;  // its features are output features, its batch is summed over
+  std::swap(t.kernel[kOut], t.kernel[kIn]);
+  t.result = a.kernel;
+  std::swap(t.result[kBatch], t.result[kFeature]);
+  t.strides = a.kernel_dilation;
+  t.kernel_dilation = a.strides;
+  std::swap(t.feature_groups, t.batch_groups);
+  Dimensions sizes = spatial_sizes(input.shape(), a.input);
+  Dimensions counts = spatial_sizes(cotangent.shape(), a.result);
+  for (std::size_t d = 0; d < windows.rank(); ++d)
+    // As many places as the kernel has elements.
+    t.high[d] = dilated_size(counts[d], windows.stride[d]) + windows.extent(d) - 1 -
+                dilated_size(sizes[d], windows.base_dilation[d]) - windows.low[d];
+  return record_convolution(input, cotangent, std::move(t), {});
+}
+
+void convolution_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& a = call.as<ConvolutionAttributes>();
+  const Tensor& cotangent = call.cotangents[0];
+  if (cotangent.shape().size() == 0) return;  // nothing was computed
+  if (call.needs(0)) out[0] = input_cotangent(a, call.operands[0], call.operands[1], cotangent);
+  if (call.needs(1)) out[1] = kernel_cotangent(a, call.operands[0], call.operands[1], cotangent);
+}
+
+// The batch, dimension 0 of `x`, as the most significant part of dimension `at` of a member.
+Tensor folded_batch(const Tensor& x, std::int64_t at) {
+  Dimensions order, sizes;
+  for (std::int64_t d = 1; d < x.shape().rank(); ++d) {
+    if (d - 1 == at) order.push_back(0);
+    order.push_back(d);
+    sizes.push_back(x.shape()[static_cast<int>(d)] * (d - 1 == at ? x.shape()[0] : 1));
+  }
+  return reshape(permute_dims(x, std::move(order)), std::move(sizes));
+}
+
+// Back again.
+Tensor unfolded_batch(const Tensor& x, std::int64_t at, std::int64_t size) {
+  Dimensions sizes, order{at};
+  for (std::int64_t d = 0; d < x.shape().rank(); ++d) {
+    if (d == at) sizes.push_back(size);
+    sizes.push_back(x.shape()[static_cast<int>(d)] / (d == at ? size : 1));
+    order.push_back(d < at ? d : d + 1);
+  }
+  return permute_dims(reshape(x, std::move(sizes)), std::move(order));
+}
+
+// Members of the input are more of its batch, members of the kernel more output features; members
+// of both are groups.
+void batch_convolution(const BatchCall& call, std::span<Tensor> results) {
+  ConvolutionAttributes a = call.as<ConvolutionAttributes>();
+  SourceLocation where = call.node.where();
+  if (!call.batched[1] && a.batch_groups == 1) {
+    std::int64_t from = a.input[kBatch], to = a.result[kBatch];
+    Tensor all = record_convolution(folded_batch(call.operands[0], from), call.operands[1],
+                                    std::move(a), where);
+    results[0] = unfolded_batch(all, to, call.size);
+    return;
+  }
+  std::int64_t to = a.result[kFeature];
+  Tensor kernel = folded_batch(batched_operand(call, 1), a.kernel[kOut]);
+  Tensor input = call.operands[0];
+  if (call.batched[0] || a.feature_groups > 1 || a.batch_groups > 1) {
+    std::int64_t at = a.input[a.batch_groups > 1 ? kBatch : kFeature];
+    input = folded_batch(batched_operand(call, 0), at);
+    (a.batch_groups > 1 ? a.batch_groups : a.feature_groups) *= call.size;
+  }
+  results[0] =
+      unfolded_batch(record_convolution(input, kernel, std::move(a), where), to, call.size);
+}
+
+std::vector<OpSample> convolution_samples(SampleSource& source) {
+  auto by = [](ConvolutionOptions options) {
+    return [=](std::span<const Tensor> x) { return convolution(x[0], x[1], options); };
+  };
+  auto pair = [&](DType dtype, Shape a, Shape b) {
+    return std::vector<HostArray>{source.uniform(dtype, std::move(a)),
+                                  source.uniform(dtype, std::move(b))};
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"NHWC, same", pair(f64, {4, 8, 4, 4}, {3, 3, 4, 8}), by({.padding = Padding::kSame})},
+      {"NCHW, padded", pair(f32, {4, 2, 8, 5}, {4, 2, 2, 3}),
+       by({.padding = {{1, 0}, {0, 0}}, .layout = {"NCHW", "OIHW", "NCHW"}})},
+      {"mixed layouts", pair(f64, {3, 4, 5, 2}, {2, 3, 3, 2}),
+       by({.padding = {{1, 2}, {0, 1}}, .layout = {"CWHN", "HIOW", "WNHC"}})},
+      {"strides", pair(f64, {2, 8, 6, 1}, {3, 3, 1, 2}),
+       by({.strides = {2, 3}, .padding = Padding::kSame})},
+      {"both dilated", pair(f64, {1, 4, 5, 2}, {2, 3, 2, 1}),
+       by({.padding = {{1, 1}, {2, 0}}, .input_dilation = {2, 3}, .kernel_dilation = {3, 2}})},
+      {"everything", pair(f64, {2, 7, 4}, {3, 2, 4}),
+       by({.strides = {2},
+           .padding = {{-1, 3}},
+           .input_dilation = {2},
+           .kernel_dilation = {2},
+           .feature_groups = 2})},
+      {"feature groups", pair(f64, {2, 6, 8}, {3, 2, 8}), by({.feature_groups = 4})},
+      {"a kernel for each feature", pair(f64, {2, 4, 4, 4}, {3, 2, 1, 8}),
+       by({.padding = Padding::kSame, .feature_groups = 4})},
+      {"batch groups", pair(f64, {8, 5, 4}, {3, 4, 8}), by({.batch_groups = 4})},
+      {"batch groups, strided", pair(f64, {4, 6, 3}, {2, 3, 4}),
+       by({.strides = {2}, .padding = {{1, 1}}, .batch_groups = 2})},
+      {"one by one", pair(f64, {2, 4, 4, 3}, {1, 1, 3, 4}), by({})},
+      {"no spatial dimension", pair(f64, {4, 8}, {8, 4}), by({})},
+      {"3 spatial dimensions", pair(f32, {1, 4, 3, 4, 2}, {2, 2, 3, 2, 4}),
+       by({.padding = Padding::kSameLower})},
+      {"integers",
+       {source.uniform(DType::i32, {2, 6, 2}, -3, 3), source.uniform(DType::i32, {3, 2, 4}, -3, 3)},
+       by({})},
+      {"bf16", pair(DType::bf16, {2, 6, 4}, {3, 4, 4}), by({}), false},
+      {"f32 and bf16",
+       {source.uniform(f32, {2, 6, 4}), source.uniform(DType::bf16, {3, 4, 4})},
+       by({}),
+       false},
+  };
+}
+
+// The dimensions of one operand, with those of the letters `first` and `second` before the rest.
+Dimensions read_layout(std::string_view letters, char first, char second, std::string_view spatial,
+                       std::string_view what, SourceLocation where) {
+  Dimensions layout;
+  std::string wanted{first, second};
+  wanted += spatial;
+  for (char letter : wanted) {
+    std::size_t place = letters.find(letter);
+    if (place == letters.npos || letters.size() != wanted.size())
+      throw_invalid(where, "[convolution] the layout of the ", what, " \"", letters,
+                    "\" does not have the letters \"", wanted, "\"");
+    layout.push_back(static_cast<std::int64_t>(place));
+  }
+  return layout;
+}
+
+// Features last, and as many spatial dimensions as there are.
+Dimensions features_last(int rank, bool is_kernel) {
+  Dimensions layout;
+  if (rank < 2) return layout;
+  layout.push_back(is_kernel ? rank - 1 : 0);
+  layout.push_back(is_kernel ? rank - 2 : rank - 1);
+  for (int d = is_kernel ? 0 : 1; layout.size() < static_cast<std::size_t>(rank); ++d)
+    layout.push_back(d);
+  return layout;
+}
+
+void set_layout(ConvolutionAttributes& a, const ConvolutionLayout& layout, int rank,
+                SourceLocation where) {
+  std::string spatial;
+  for (char letter : layout.input)
+    if (letter != 'N' && letter != 'C') spatial.push_back(letter);
+  a.input = layout.input.empty() ? features_last(rank, false)
+                                 : read_layout(layout.input, 'N', 'C', spatial, "input", where);
+  a.kernel = layout.kernel.empty() ? features_last(rank, true)
+                                   : read_layout(layout.kernel, 'O', 'I', spatial, "kernel", where);
+  a.result = layout.result.empty() ? features_last(rank, false)
+                                   : read_layout(layout.result, 'N', 'C', spatial, "result", where);
+}
+
+}  // namespace
+
+extern constinit const OpDef convolution_op = {
+    .name = "convolution",
+    .operands = "input, kernel",
+    .doc =
+        "Sums of products of a kernel and what lies under it, for each place of the kernel on the "
+        "input.",
+    .example = "convolution(reshape(x, {1, 2, 3}), reshape(y, {2, 3, 1}))",
+    .infer = infer_convolution,
+    .sharding_rule = convolution_rule,
+    .emit = emit_convolution,
+    .vjp = convolution_vjp,
+    .batch = batch_convolution,
+    .samples = convolution_samples,
+    .parse_attributes = parse_attributes<ConvolutionAttributes>,
+};
+
+namespace {
+
+Tensor record_convolution(const Tensor& input, const Tensor& kernel, ConvolutionAttributes a,
+                          SourceLocation where) {
+  return record(convolution_op, make_attributes(std::move(a)), {&input, &kernel}, where);
+}
+
+}  // namespace
+
+Tensor convolution(In input, In kernel, ConvolutionOptions options) {
+  SourceScope line(input.where);
+  SourceLocation where = effective_source(input.where);
+  DType dtype = element_wise::common_dtype(convolution_op, input, kernel);
+  Tensor x = element_wise::to_tensor(input, dtype),
+         weights = element_wise::to_tensor(kernel, dtype);
+  int rank = x.shape().rank();
+  if (rank < 2 || weights.shape().rank() != rank)
+    throw_invalid(where, "[convolution] the input ", x.type(), " and the kernel ", weights.type(),
+                  " have one rank: a batch, features and spatial dimensions");
+  ConvolutionAttributes a;
+  set_layout(a, options.layout, rank, where);
+  auto spatial = static_cast<std::size_t>(rank) - kSpatial;
+  auto list = [&](Dimensions& given, std::string_view what) {
+    return one_each(std::move(given), spatial, "convolution", what, where);
+  };
+  a.strides = list(options.strides, "strides");
+  a.input_dilation = list(options.input_dilation, "input_dilation");
+  a.kernel_dilation = list(options.kernel_dilation, "kernel_dilation");
+  a.feature_groups = options.feature_groups;
+  a.batch_groups = options.batch_groups;
+  Windows windows = kernel_windows(a, weights.shape());
+  resolve_padding(windows, options.padding, spatial_sizes(x.shape(), a.input), "convolution",
+                  where);
+  a.low = windows.low;
+  a.high = windows.high;
+  return record_convolution(x, weights, std::move(a), where);
+}
+
+}  // namespace meshard

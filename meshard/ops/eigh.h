@@ -1,0 +1,23 @@
+#pragma once
+#include "meshard/base/fields.h"
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// The eigenvalues and eigenvectors of x = v diag(w) v^T.
+struct Eigh {
+  Tensor eigenvalues;   ///< w, ascending, [..., n]
+  Tensor eigenvectors;  ///< the columns of v, orthonormal, [..., n, n]
+  MESHARD_FIELDS(eigenvalues, eigenvectors)
+};
+
+/// The eigenvalues and eigenvectors of real symmetric matrices, the last two dimensions, by Jacobi
+/// rotations, in f64 good for about 9 digits. Integers and narrow floats are computed in f32. What
+/// is not symmetric counts by its mean, (x + x^T) / 2. The derivative of the eigenvectors needs
+/// distinct eigenvalues.
+/// @error not square; complex numbers.
+Eigh eigh(In x);
+/// The eigenvalues alone, whose derivative has no such need.
+Tensor eigvalsh(In x);
+
+}  // namespace meshard

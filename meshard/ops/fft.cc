@@ -1,0 +1,242 @@
+#include "meshard/ops/fft.h"
+
+#include "meshard/ops/add.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/complex.h"
+#include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/constant.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/imag.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/pad.h"
+#include "meshard/ops/real.h"
+
+namespace meshard {
+namespace {
+
+void infer_fft(const OpCall& call, ResultTypes& results) {
+  const auto& [kind, lengths] = call.as<FftAttributes>();
+  const TensorType& x = call.operand(0);
+  bool takes_real = kind == FftKind::kRfft;
+  if (takes_real ? x.dtype != DType::f32 && x.dtype != DType::f64 : !is_complex(x.dtype))
+    call.fail(enum_name(kind),
+              takes_real ? " takes f32 or f64, not " : " takes complex numbers, not ", x);
+  std::size_t count = lengths.size();
+  if (count < 1 || count > 3 || count > static_cast<std::size_t>(x.rank()))
+    call.fail("transforms the last 1 to 3 dimensions; ", count, " lengths for ", x);
+  Dimensions sizes = x.shape.sizes();
+  std::size_t first = sizes.size() - count;
+  for (std::size_t i = 0; i < count; ++i) {
+    bool last = i + 1 == count;
+    std::int64_t expected = last && kind == FftKind::kIrfft ? lengths[i] / 2 + 1 : lengths[i];
+    if (lengths[i] < 1 || sizes[first + i] != expected)
+      call.fail("dimension ", first + i, " of ", x, " is not ", expected, ", for length ",
+                lengths[i], " of ", enum_name(kind));
+    if (last && kind == FftKind::kRfft) sizes[first + i] = lengths[i] / 2 + 1;
+    if (last && kind == FftKind::kIrfft) sizes[first + i] = lengths[i];
+  }
+  DType dtype = kind == FftKind::kRfft    ? complex_dtype(x.dtype)
+                : kind == FftKind::kIrfft ? real_dtype(x.dtype)
+                                          : x.dtype;
+  results.push_back({dtype, Shape(std::move(sizes))});
+}
+
+// The partitioner gathers all of the operand, also where only dimensions are split that are not
+// transformed.
+ShardingRule fft_rule(const OpCall& call) {
+  const Shape &from = call.operand(0).shape, &to = call.result().shape;
+  ShardingRuleBuilder builder;
+  InlineVector<int, 6> in, out;
+  for (int d = 0; d < from.rank(); ++d) {
+    in.push_back(builder.factor(from[d], FactorKind::kNeedReplication));
+    out.push_back(from[d] == to[d] ? in.back()
+                                   : builder.factor(to[d], FactorKind::kNeedReplication));
+  }
+  return builder.operand(one_factor_each(in)).result(one_factor_each(out)).build();
+}
+
+void emit_fft(const OpCall& call, OpEmission& out) {
+  constexpr std::string_view kNames[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
+  const auto& [kind, lengths] = call.as<FftAttributes>();
+  out.op("stablehlo.fft")
+      .enumeration("fft_type", "fft_type", kNames[static_cast<int>(kind)])
+      .i64_array("fft_length", lengths)
+      .done();
+}
+
+// 1 for each element of irfft's operand that it takes once, 2 for each that stands for its
+// conjugate too, over the number of elements.
+Tensor irfft_weights(DType dtype, const Dimensions& lengths) {
+  std::int64_t n = lengths.back();
+  double count = 1;
+  for (std::int64_t length : lengths) count *= static_cast<double>(length);
+  std::vector<double> weights(static_cast<std::size_t>(n / 2 + 1), 2 / count);
+  weights[0] = 1 / count;
+  if (n % 2 == 0) weights.back() = 1 / count;
+  return constant(HostArray::from_vector(std::move(weights), {n / 2 + 1}).astype(dtype));
+}
+
+// The transforms are linear, and the matrices of fft and ifft symmetric: they are their own
+// transposes.
+void fft_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& [kind, lengths] = call.as<FftAttributes>();
+  const Tensor& cotangent = call.cotangents[0];
+  if (kind == FftKind::kRfft) {
+    // The real part of fft, of which elements beyond n / 2 were cut off.
+    Dimensions low(static_cast<std::size_t>(cotangent.rank()), 0), high = low;
+    high.back() = lengths.back() - cotangent.shape()[-1];
+    out[0] = real(fft(pad(cotangent, 0, low, high), FftKind::kFft, lengths));
+  } else if (kind == FftKind::kIrfft) {
+    // x = sum of w_k Re(z_k exp(2 pi i k j / n)) / n: conj(rfft) with the weights w_k / n.
+    Tensor weights = irfft_weights(cotangent.dtype(), lengths);
+    out[0] = conj(multiply(fft(cotangent, FftKind::kRfft, lengths), weights));
+  } else {
+    out[0] = fft(cotangent, kind, lengths);
+  }
+}
+
+std::vector<OpSample> fft_samples(SampleSource& source) {
+  // Of complex numbers, given and seen as two real parts.
+  auto of_parts = [](FftKind kind, Dimensions lengths) {
+    return [=](std::span<const Tensor> x) {
+      Tensor y = fft(complex(x[0], x[1]), kind, lengths);
+      return is_complex(y.dtype()) ? add(real(y), multiply(imag(y), 3)) : y;
+    };
+  };
+  auto of_real = [](Dimensions lengths) {
+    return [=](std::span<const Tensor> x) {
+      Tensor y = fft(x[0], FftKind::kRfft, lengths);
+      return add(real(y), multiply(imag(y), 3));
+    };
+  };
+  auto plain = [](FftKind kind, Dimensions lengths) {
+    return [=](std::span<const Tensor> x) { return fft(x[0], kind, lengths); };
+  };
+  auto parts = [&](Shape shape) {
+    return std::vector<HostArray>{source.uniform(DType::f64, shape),
+                                  source.uniform(DType::f64, shape)};
+  };
+  using enum FftKind;
+  return {
+      {"vector", parts({8}), of_parts(kFft, {8})},
+      {"rows", parts({4, 6}), of_parts(kIfft, {6})},
+      {"matrices", parts({4, 3, 4}), of_parts(kFft, {3, 4})},
+      {"three dimensions", {source.uniform(DType::c64, {2, 4, 3, 4})}, plain(kFft, {4, 3, 4})},
+      {"real", {source.uniform(DType::f64, {4, 8})}, of_real({8})},
+      {"real, odd, two dimensions", {source.uniform(DType::f64, {4, 2, 5})}, of_real({2, 5})},
+      {"real f32", {source.uniform(DType::f32, {4, 8})}, plain(kRfft, {8})},
+      {"to real", parts({4, 5}), of_parts(kIrfft, {8})},
+      {"to real, odd, two dimensions", parts({4, 2, 3}), of_parts(kIrfft, {2, 5})},
+      {"one", parts({4, 1}), of_parts(kIrfft, {1})},
+  };
+}
+
+// x in the dtype that the kind takes.
+Tensor fft_operand(const Tensor& x, FftKind kind) {
+  DType dtype = x.dtype();
+  if (kind == FftKind::kRfft)
+    return astype(x, real_dtype(dtype) == DType::f64 ? DType::f64 : DType::f32);
+  return astype(x, complex_dtype(dtype));
+}
+
+// With a dimension cut, or padded with zeros, to `size`.
+Tensor resized(const Tensor& x, std::int64_t dimension, std::int64_t size) {
+  auto d = static_cast<std::size_t>(dimension);
+  if (x.shape().sizes()[d] == size) return x;
+  Dimensions low(static_cast<std::size_t>(x.rank()), 0), high = low;
+  high[d] = size - x.shape().sizes()[d];
+  return pad(x, 0, low, high);
+}
+
+Tensor fft_along(std::string_view name, FftKind kind, const In& given,
+                 std::optional<std::int64_t> n, std::int64_t dimension) {
+  SourceScope line(given.where);
+  SourceLocation where = effective_source(given.where);
+  Tensor x = operand_tensor(name, given);
+  dimension = normalise_dimension(dimension, x.shape().rank(), name, where);
+  if (kind == FftKind::kRfft && is_complex(x.dtype()))
+    throw_invalid(where, "[", name, "] takes real numbers, not ", x.type(), "; use fft");
+  std::int64_t size = x.shape().sizes()[static_cast<std::size_t>(dimension)];
+  std::int64_t length = n.value_or(kind == FftKind::kIrfft ? 2 * (size - 1) : size);
+  if (length < 1)
+    throw_invalid(where, "[", name, "] of length ", length, " along dimension ", dimension, " of ",
+                  x.type());
+  x = resized(x, dimension, kind == FftKind::kIrfft ? length / 2 + 1 : length);
+  x = fft_operand(x, kind);
+  bool last = dimension == x.rank() - 1;
+  if (!last) x = moveaxis(x, dimension, -1);
+  x = fft(x, kind, {length});
+  return last ? x : moveaxis(x, -1, dimension);
+}
+
+Tensor fft_over(std::string_view name, FftKind kind, const In& given, DimensionList list,
+                std::optional<std::int64_t> last_length) {
+  SourceScope line(given.where);
+  SourceLocation where = effective_source(given.where);
+  Tensor x = operand_tensor(name, given);
+  Dimensions dimensions = list.resolve(x.shape().rank(), name, where);
+  if (dimensions.empty()) throw_invalid(where, "[", name, "] over no dimension of ", x.type());
+  // The real side goes through the last dimension first, or last.
+  bool real_last = kind == FftKind::kRfft || kind == FftKind::kIrfft;
+  FftKind others = kind == FftKind::kRfft    ? FftKind::kFft
+                   : kind == FftKind::kIrfft ? FftKind::kIfft
+                                             : kind;
+  if (kind == FftKind::kRfft) x = fft_along(name, kind, x, std::nullopt, dimensions.back());
+  std::size_t count = dimensions.size() - (real_last ? 1 : 0);
+  for (std::size_t i = 0; i < count; ++i)
+    x = fft_along(name, others, x, std::nullopt, dimensions[i]);
+  return kind == FftKind::kIrfft ? fft_along(name, kind, x, last_length, dimensions.back()) : x;
+}
+
+}  // namespace
+
+extern constinit const OpDef fft_op = {
+    .name = "fft",
+    .operands = "x",
+    .doc = "Discrete Fourier transforms of the last dimensions, and their inverses.",
+    .example = "fft(x)",
+    .infer = infer_fft,
+    .sharding_rule = fft_rule,
+    .emit = emit_fft,
+    .vjp = fft_vjp,
+    .batch = batch_unchanged,
+    .samples = fft_samples,
+    .parse_attributes = parse_attributes<FftAttributes>,
+};
+
+Tensor fft(In x, FftKind kind, Dimensions lengths) {
+  Tensor operand = operand_tensor(fft_op, x);
+  return record(fft_op, make_attributes(FftAttributes{kind, std::move(lengths)}), {&operand},
+                x.where);
+}
+
+Tensor fft(In x, std::optional<std::int64_t> n, std::int64_t dimension) {
+  return fft_along("fft", FftKind::kFft, x, n, dimension);
+}
+Tensor ifft(In x, std::optional<std::int64_t> n, std::int64_t dimension) {
+  return fft_along("ifft", FftKind::kIfft, x, n, dimension);
+}
+Tensor rfft(In x, std::optional<std::int64_t> n, std::int64_t dimension) {
+  return fft_along("rfft", FftKind::kRfft, x, n, dimension);
+}
+Tensor irfft(In x, std::optional<std::int64_t> n, std::int64_t dimension) {
+  return fft_along("irfft", FftKind::kIrfft, x, n, dimension);
+}
+
+Tensor fftn(In x, DimensionList dimensions) {
+  return fft_over("fftn", FftKind::kFft, x, std::move(dimensions), std::nullopt);
+}
+Tensor ifftn(In x, DimensionList dimensions) {
+  return fft_over("ifftn", FftKind::kIfft, x, std::move(dimensions), std::nullopt);
+}
+Tensor rfftn(In x, DimensionList dimensions) {
+  return fft_over("rfftn", FftKind::kRfft, x, std::move(dimensions), std::nullopt);
+}
+Tensor irfftn(In x, DimensionList dimensions, std::optional<std::int64_t> last_length) {
+  return fft_over("irfftn", FftKind::kIrfft, x, std::move(dimensions), last_length);
+}
+
+}  // namespace meshard

@@ -1,0 +1,22 @@
+// What ops on matrices, the last two dimensions of a tensor, share.
+#pragma once
+#include "meshard/graph/op_def.h"
+
+namespace meshard {
+
+/// Checks that an operand is a stack of (square) matrices of a float dtype of 32 bits or more, or a
+/// complex one. @error through call.fail
+void check_matrix(const OpCall& call, const TensorType& operand, bool square);
+
+/// A factor for each dimension: the `last` last ones are needed whole, the others pass through.
+InlineVector<int, 6> factors_with_whole_last(ShardingRuleBuilder& builder, const Shape& shape,
+                                             int last);
+
+/// The matrices transposed.
+Tensor transposed(const Tensor& x);
+/// Transposed and conjugated.
+Tensor adjoint(const Tensor& x);
+/// conj(x); `x` itself if it is real.
+Tensor conjugated(const Tensor& x);
+
+}  // namespace meshard

@@ -1,0 +1,232 @@
+#include "meshard/ops/qr.h"
+
+#include <algorithm>
+
+#include "meshard/ops/add.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/matmul.h"
+#include "meshard/ops/composite/operators.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/matrix_operand.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/triangular_solve.h"
+
+namespace meshard {
+namespace {
+
+using SsaValue = stablehlo::Value;
+
+Dimensions batch_sizes(const Shape& shape) { return Dimensions(shape.begin(), shape.end() - 2); }
+
+Shape with_matrix(const Shape& shape, std::int64_t rows, std::int64_t columns) {
+  Dimensions sizes = batch_sizes(shape);
+  sizes.push_back(rows);
+  sizes.push_back(columns);
+  return Shape(std::move(sizes));
+}
+
+void infer_qr(const OpCall& call, ResultTypes& results) {
+  const TensorType& x = call.operand(0);
+  check_matrix(call, x, false);
+  if (is_complex(x.dtype)) call.fail("takes f32 and f64, not ", x);
+  std::int64_t rows = x.shape[-2], columns = x.shape[-1], common = std::min(rows, columns);
+  if (common == 0) call.fail("takes matrices with elements, not ", x);
+  results.push_back({x.dtype, with_matrix(x.shape, rows, common)});
+  results.push_back({x.dtype, with_matrix(x.shape, common, columns)});
+  results.push_back({x.dtype, Shape(batch_sizes(x.shape))});
+}
+
+// The partitioner knows nothing of the custom call: everything is needed whole.
+ShardingRule qr_rule(const OpCall& call) {
+  ShardingRuleBuilder builder;
+  auto whole = [&](const Shape& shape) {
+    return one_factor_each(factors_with_whole_last(builder, shape, shape.rank()));
+  };
+  builder.operand(whole(call.operand(0).shape));
+  for (const TensorType* result : call.results) builder.result(whole(result->shape));
+  return builder.build();
+}
+
+// Writes parts of qr one after another.
+class QrWriter {
+ public:
+  explicit QrWriter(OpEmission& out) : out_(out) {}
+
+  SsaValue corner(SsaValue x, const TensorType& from, const TensorType& to) {
+    if (from == to) return x;
+    Dimensions zeros(static_cast<std::size_t>(from.rank()), 0), ones(zeros.size(), 1);
+    SsaValue part = out_.writer.temporary();
+    out_.writer.op("stablehlo.slice", {{part, to}}, {{x, from}}, out_.location)
+        .i64_array("start_indices", zeros)
+        .i64_array("limit_indices", to.shape.sizes())
+        .i64_array("strides", ones)
+        .done();
+    return part;
+  }
+
+  SsaValue filled(const TensorType& type, double value) {
+    SsaValue result = out_.writer.temporary();
+    out_.writer.splat(result, type, value);
+    return result;
+  }
+
+  SsaValue compare(std::string_view direction, SsaValue a, SsaValue b, const TensorType& type,
+                   const TensorType& truth) {
+    SsaValue result = out_.writer.temporary();
+    out_.writer.op("stablehlo.compare", {{result, truth}}, {{a, type}, {b, type}}, out_.location)
+        .enumeration("comparison_direction", "comparison_direction", direction)
+        .done();
+    return result;
+  }
+
+  void select(SsaValue result, SsaValue condition, SsaValue a, SsaValue b, const TensorType& type,
+              const TensorType& truth) {
+    out_.writer
+        .op("stablehlo.select", {{result, type}}, {{condition, truth}, {a, type}, {b, type}},
+            out_.location)
+        .done();
+  }
+
+  void upper_triangle(SsaValue result, SsaValue x, const TensorType& type) {
+    TensorType counts{DType::i32, type.shape}, truth{DType::bool_, type.shape};
+    SsaValue row = out_.writer.temporary(), column = out_.writer.temporary();
+    for (auto [value, dimension] :
+         {std::pair{row, type.rank() - 2}, std::pair{column, type.rank() - 1}})
+      out_.writer.op("stablehlo.iota", {{value, counts}}, {}, out_.location)
+          .i64("iota_dimension", dimension)
+          .done();
+    SsaValue upper = compare("LE", row, column, counts, truth);
+    select(result, upper, x, filled(type, 0), type, truth);
+  }
+
+  // Each reflection that is one changes the sign.
+  void sign(SsaValue result, SsaValue factors, const TensorType& type, const TensorType& to) {
+    TensorType truth{DType::bool_, type.shape}, scalar{type.dtype, {}};
+    SsaValue absent = compare("EQ", factors, filled(type, 0), type, truth);
+    SsaValue signs = out_.writer.temporary();
+    select(signs, absent, filled(type, 1), filled(type, -1), type, truth);
+    SsaValue one = out_.writer.scalar(type.dtype, 1);
+    SsaValue a = out_.writer.block_argument(), b = out_.writer.block_argument();
+    out_.writer
+        .op("stablehlo.reduce", {{result, to}}, {{signs, type}, {one, scalar}}, out_.location)
+        .i64_array("dimensions", {type.rank() - 1})
+        .region({{a, scalar}, {b, scalar}},
+                [&] {
+                  SsaValue both = out_.writer.temporary();
+                  out_.writer.elementwise("stablehlo.multiply", both, {a, b}, scalar);
+                  out_.writer.terminate({{both, scalar}});
+                })
+        .done();
+  }
+
+ private:
+  OpEmission& out_;
+};
+
+// XLA expands the custom calls `Qr` (to Householder vectors below R, and their factors) and
+// `ProductOfElementaryHouseholderReflectors`.
+void emit_qr(const OpCall& call, OpEmission& out) {
+  const TensorType &x = call.operand(0), &q = call.result(0), &r = call.result(1);
+  std::int64_t rows = x.shape[-2], common = r.shape[-2];
+  if (rows == 1) {  // nothing to reflect; the expansion of the product does not know that
+    for (std::size_t i : {0, 2}) out.writer.splat(out.results[i].value, call.result(i), 1);
+    out.writer.op("stablehlo.reshape", {out.results[1]}, out.operands, out.location).done();
+    return;
+  }
+  Dimensions sizes = batch_sizes(x.shape);
+  sizes.push_back(common);
+  TensorType factor_type{x.dtype, Shape(sizes)};
+  SsaValue packed = out.writer.temporary(), factors = out.writer.temporary();
+  out.writer.custom_call("Qr", {{packed, x}, {factors, factor_type}}, out.operands, out.location)
+      .done();
+  QrWriter writer(out);
+  writer.upper_triangle(out.results[1].value, writer.corner(packed, x, r), r);
+  TensorType vectors{x.dtype, with_matrix(x.shape, rows, common)};
+  SsaValue below = writer.corner(packed, x, vectors);
+  out.writer
+      .custom_call("ProductOfElementaryHouseholderReflectors", {{out.results[0].value, q}},
+                   {{below, vectors}, {factors, factor_type}}, out.location)
+      .done();
+  writer.sign(out.results[2].value, factors, factor_type, call.result(2));
+}
+
+// S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018),
+// for m >= n: (dq + q copyltu(r dr^T - dq^T q)) r^-T, where copyltu mirrors the lower triangle.
+void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &q = call.results[0], &r = call.results[1];
+  const Tensor &dq = call.cotangents[0], &dr = call.cotangents[1];
+  if (!dq.defined() && !dr.defined()) return;
+  const Shape& shape = call.operands[0].shape();
+  if (shape[-2] < shape[-1])
+    throw Error(ErrorCode::kUnimplemented,
+                cat("[qr] has no derivative for matrices with more columns than rows: ",
+                    call.operands[0].type()),
+                call.node.where());
+  Tensor inner;
+  if (dr.defined()) inner = matmul(r, transposed(dr));
+  if (dq.defined()) {
+    Tensor part = matmul(transposed(dq), q);
+    inner = inner.defined() ? inner - part : -part;
+  }
+  // (The CPU plugin of API 0.81 folds 0 <= -1 of 1-by-1 matrices to true.)
+  Tensor mirrored = shape[-1] == 1 ? inner : Tensor(tril(inner) + transposed(tril(inner, -1)));
+  Tensor sum = matmul(q, mirrored);
+  if (dq.defined()) sum = add(sum, dq);
+  out[0] = triangular_solve(
+      r, sum, {.left_side = false, .lower = false, .transpose = TransposeKind::kTranspose});
+}
+
+std::vector<OpSample> qr_samples(SampleSource& source) {
+  auto q_of = [](std::span<const Tensor> x) { return qr(x[0]).q; };
+  auto r_of = [](std::span<const Tensor> x) { return qr(x[0]).r; };
+  auto both = [](std::span<const Tensor> x) {
+    auto [q, r] = qr(x[0]);
+    return matmul(q * q, r * r);
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"square", {source.uniform(f64, {4, 4})}, both},
+      {"tall, q", {source.uniform(f64, {6, 3})}, q_of},
+      {"tall, r", {source.uniform(f64, {2, 5, 3})}, r_of},
+      {"wide", {source.uniform(f64, {3, 5})}, r_of, false},
+      {"f32", {source.uniform(f32, {2, 2, 4, 4})}, both},
+      {"one", {source.uniform(f64, {1, 1})}, r_of},
+      {"one row", {source.uniform(f64, {2, 1, 3})}, r_of, false},
+      {"one column", {source.uniform(f64, {4, 1})}, both},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef qr_op = {
+    .name = "qr",
+    .operands = "x",
+    .doc = "The reduced QR factors of matrices, and the determinant of the orthogonal one.",
+    .example = "qr(x).r",
+    .infer = infer_qr,
+    .sharding_rule = qr_rule,
+    .emit = emit_qr,
+    .vjp = qr_vjp,
+    .batch = batch_unchanged,
+    .samples = qr_samples,
+};
+
+SignedQr signed_qr(In x) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor(qr_op, x);
+  DType dtype = operand.dtype();
+  if (!is_complex(dtype)) operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
+  Tensor q = record(qr_op, nullptr, {&operand}, x.where);
+  Tensor r(Value(q.value().node(), 1)), sign(Value(q.value().node(), 2));
+  if (!is_floating(dtype)) return {q, r, sign};
+  return {astype(q, dtype), astype(r, dtype), astype(sign, dtype)};
+}
+
+Qr qr(In x) {
+  SignedQr factors = signed_qr(x);
+  return {factors.q, factors.r};
+}
+
+}  // namespace meshard

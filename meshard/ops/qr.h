@@ -1,0 +1,27 @@
+#pragma once
+#include "meshard/base/fields.h"
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// The factors of x = q r.
+struct Qr {
+  Tensor q;  ///< orthonormal columns, [..., m, k] with k = min(m, n)
+  Tensor r;  ///< upper triangular, [..., k, n]
+  MESHARD_FIELDS(q, r)
+};
+
+/// The reduced QR factors of matrices, the last two dimensions, by Householder reflections.
+/// Integers and narrow floats are computed in f32. The derivative is that of matrices of full
+/// column rank.
+/// @error a rank below 2; complex numbers. The derivative of matrices with more columns than rows.
+Qr qr(In x);
+
+/// The factors with the determinant of q, 1 or -1, for square matrices: what det() is made of.
+struct SignedQr {
+  Tensor q, r, sign;
+  MESHARD_FIELDS(q, r, sign)
+};
+SignedQr signed_qr(In x);
+
+}  // namespace meshard

@@ -1,0 +1,58 @@
+#include "meshard/ops/real.h"
+
+#include "meshard/ops/complex.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/imag.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/negative.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/real.h"
+
+namespace meshard {
+
+extern constinit const OpDef real_op = {
+    .name = "real",
+    .operands = "x",
+    .doc = "The real part of each element.",
+    .example = "real(complex(x, y))",
+    .infer =
+        [](const OpCall& call, ResultTypes& results) {
+          const TensorType& operand = call.operand(0);
+          if (!is_complex(operand.dtype)) call.fail("takes complex numbers, not ", operand);
+          results.push_back({real_dtype(operand.dtype), operand.shape});
+        },
+    .sharding_rule = element_wise::rule,
+    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.real").done(); },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          // Re(g (dx + i dy)) = g dx
+          out[0] = complex(call.cotangents[0], 0);
+        },
+    .batch = element_wise::batch,
+    .samples =
+        [](SampleSource& source) {
+          auto of_square = [](std::span<const Tensor> x) {
+            Tensor z = complex(x[0], x[1]);
+            return real(multiply(z, z));
+          };
+          auto plain = [](std::span<const Tensor> x) { return real(x[0]); };
+          DType f64 = DType::f64;
+          return std::vector<OpSample>{
+              {"of a square",
+               {source.uniform(f64, {4, 8}), source.uniform(f64, {4, 8})},
+               of_square},
+              {"c64", {source.uniform(DType::c64, {8})}, plain},
+              {"c128", {source.uniform(DType::c128, {4, 2, 8})}, plain, false},
+          };
+        },
+};
+
+Tensor real(In x) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor(real_op, x);
+  if (!is_complex(operand.dtype())) return operand;
+  return record(real_op, nullptr, {&operand}, x.where);
+}
+
+}  // namespace meshard

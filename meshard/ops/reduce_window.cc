@@ -1,0 +1,247 @@
+#include "meshard/ops/reduce_window.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/pad.h"
+#include "meshard/ops/select_and_scatter_add.h"
+#include "meshard/ops/slice.h"
+#include "meshard/ops/window.h"
+#include "meshard/ops/window_elements.h"
+
+namespace meshard {
+namespace {
+
+enum class WindowFold { kSum, kMax, kMin };
+
+Windows windows_of(const ReduceWindowAttributes& a) {
+  return {.size = a.window,
+          .stride = a.strides,
+          .low = a.low,
+          .high = a.high,
+          .dilation = a.window_dilation,
+          .base_dilation = a.base_dilation};
+}
+
+template <WindowFold fold>
+void infer_reduce_window(const OpCall& call, ResultTypes& results) {
+  const TensorType& operand = call.operand(0);
+  if (operand.dtype == DType::bool_ || is_float8(operand.dtype) ||
+      (fold != WindowFold::kSum && is_complex(operand.dtype)))
+    call.fail("takes integers and floats of 16 bits or more",
+              fold == WindowFold::kSum ? "" : ", no complex numbers", "; not ", operand);
+  Windows windows = windows_of(call.as<ReduceWindowAttributes>());
+  check_windows(call, windows, operand.shape.sizes());
+  Dimensions sizes;
+  for (std::size_t d = 0; d < windows.rank(); ++d)
+    sizes.push_back(windows.count(d, operand.shape.sizes()[d]));
+  results.push_back({operand.dtype, Shape(std::move(sizes))});
+}
+
+ShardingRule reduce_window_rule(const OpCall& call) {
+  Windows windows = windows_of(call.as<ReduceWindowAttributes>());
+  const Dimensions &from = call.operand(0).shape.sizes(), &to = call.result().shape.sizes();
+  ShardingRuleBuilder builder;
+  TensorFactors in, out;
+  for (std::size_t d = 0; d < windows.rank(); ++d) {
+    WindowFactors factors = window_factors(builder, windows, d, from[d], to[d]);
+    in.push_back(factors.base);
+    out.push_back(factors.result);
+  }
+  return builder.operand(std::move(in)).result(std::move(out)).build();
+}
+
+// What counts for nothing.
+HostArray neutral(WindowFold fold, DType dtype) {
+  if (fold == WindowFold::kSum) return HostArray::zeros({dtype, {}});
+  if (is_floating(dtype)) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return HostArray::full({dtype, {}}, fold == WindowFold::kMax ? -infinity : infinity);
+  }
+  auto [least, most] = integer_limits(dtype);
+  return fold == WindowFold::kMax ? HostArray::scalar(least).astype(dtype)
+                                  : HostArray::scalar(most).astype(dtype);
+}
+
+template <WindowFold fold>
+void emit_reduce_window(const OpCall& call, OpEmission& out) {
+  constexpr std::string_view kBody[] = {"stablehlo.add", "stablehlo.maximum", "stablehlo.minimum"};
+  const auto& attributes = call.as<ReduceWindowAttributes>();
+  TensorType scalar{call.operand(0).dtype, {}};
+  stablehlo::Value start = out.writer.temporary();
+  out.writer.constant(start, neutral(fold, scalar.dtype));
+  stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
+  out.writer
+      .op("stablehlo.reduce_window", out.results, {out.operands[0], {start, scalar}}, out.location)
+      .i64_array("window_dimensions", attributes.window)
+      .i64_array("window_strides", attributes.strides)
+      .i64_array("base_dilations", attributes.base_dilation)
+      .i64_array("window_dilations", attributes.window_dilation)
+      .dense("padding", padding_array(windows_of(attributes)))
+      .region({{a, scalar}, {b, scalar}},
+              [&] {
+                stablehlo::Value both = out.writer.temporary();
+                out.writer.elementwise(kBody[static_cast<int>(fold)], both, {a, b}, scalar);
+                out.writer.terminate({{both, scalar}});
+              })
+      .done();
+}
+
+// Every element gets the sum of the cotangents of the windows that it is in: again a sum of
+// windows.
+void window_sum_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& attributes = call.as<ReduceWindowAttributes>();
+  Windows windows = windows_of(attributes);
+  Dimensions low, high, gaps = attributes.strides;
+  transpose_padding(windows, call.operands[0].shape().sizes(), call.cotangents[0].shape().sizes(),
+                    low, high);
+  for (std::int64_t& n : gaps) --n;
+  Tensor spread = pad(call.cotangents[0], 0, std::move(low), std::move(high), std::move(gaps));
+  out[0] = reduce_window_sum(
+      spread, attributes.window,
+      {.strides = attributes.base_dilation, .window_dilation = attributes.window_dilation});
+}
+
+template <WindowFold fold>
+void window_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& attributes = call.as<ReduceWindowAttributes>();
+  Windows windows = windows_of(attributes);
+  const Tensor& x = call.operands[0];
+  constexpr bool kGreatest = fold == WindowFold::kMax;
+  double padding = neutral(fold, x.dtype()).astype(DType::f64).item<double>();
+  auto is_one = [](std::int64_t n) { return n == 1; };
+  if (!std::all_of(windows.dilation.begin(), windows.dilation.end(), is_one)) {
+    Tensor padded = padded_for_windows(x, padding, windows);
+    Tensor chosen = chosen_places(
+        window_elements(padded, windows, call.cotangents[0].shape().sizes()), kGreatest);
+    out[0] = scattered_to_windows(call.cotangents[0], chosen, windows, x.shape());
+    return;
+  }
+  // StableHLO's select_and_scatter knows no gaps: they are filled first, and taken out again.
+  Dimensions zero(windows.rank(), 0), gaps = windows.base_dilation;
+  for (std::int64_t& n : gaps) --n;
+  Tensor spread = pad(x, filled({x.dtype(), {}}, padding), zero, zero, gaps);
+  Tensor scattered =
+      select_and_scatter_add(spread, call.cotangents[0],
+                             {.select = kGreatest ? WindowSelect::kGreatest : WindowSelect::kLeast,
+                              .window = attributes.window,
+                              .strides = attributes.strides,
+                              .low = attributes.low,
+                              .high = attributes.high});
+  out[0] = slice(scattered, zero, scattered.shape().sizes(), windows.base_dilation);
+}
+
+void batch_reduce_window(const BatchCall& call, std::span<Tensor> results) {
+  const auto& a = call.as<ReduceWindowAttributes>();
+  ReduceWindowAttributes batched{with_entry(1, a.window),        with_entry(1, a.strides),
+                                 with_entry(0, a.low),           with_entry(0, a.high),
+                                 with_entry(1, a.base_dilation), with_entry(1, a.window_dilation)};
+  record_batched(call, make_attributes(std::move(batched)), batched_operands(call), results);
+}
+
+std::vector<OpSample> reduce_window_samples(SampleSource& source,
+                                            Tensor (*op)(In, Dimensions, WindowOptions)) {
+  auto by = [op](Dimensions window, WindowOptions options = {}) {
+    return [=](std::span<const Tensor> x) { return op(x[0], window, options); };
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"pooling",
+       {source.distinct(f64, {2, 4, 8, 4})},
+       by({1, 2, 2, 1}, {.strides = {1, 2, 2, 1}})},
+      {"overlapping, same size",
+       {source.distinct(f32, {4, 8})},
+       by({1, 3}, {.padding = Padding::kSame})},
+      {"overlapping", {source.distinct(f64, {8, 4})}, by({3, 1}, {.strides = {2, 1}})},
+      {"padded", {source.distinct(f64, {5, 6})}, by({2, 3}, {.padding = {{1, 0}, {2, 1}}})},
+      {"dilated window", {source.distinct(f64, {8, 4})}, by({3, 1}, {.window_dilation = {2, 1}})},
+      {"dilated base",
+       {source.distinct(f64, {4, 5})},
+       by({2, 3}, {.strides = {1, 2}, .padding = {{0, 0}, {1, 1}}, .base_dilation = {1, 2}})},
+      {"everything",
+       {source.distinct(f64, {7})},
+       by({3},
+          {.strides = {4}, .padding = {{2, 3}}, .base_dilation = {2}, .window_dilation = {2}})},
+      {"gaps that the windows skip",
+       {source.distinct(f64, {9, 4})},
+       by({2, 1}, {.strides = {4, 1}})},
+      {"cut off", {source.distinct(f64, {8})}, by({2}, {.padding = {{-1, -2}}})},
+      {"integers", {source.uniform(DType::i32, {4, 8}, -9, 9)}, by({1, 4}, {.strides = {1, 4}})},
+      {"bytes", {source.uniform(DType::u8, {8}, 0, 9)}, by({2})},
+      {"bf16", {source.distinct(DType::bf16, {4, 8})}, by({2, 2}), false},
+      {"no window", {source.uniform(f64, {2, 4})}, by({3, 1})},
+  };
+}
+
+template <WindowFold fold, Tensor (*op)(In, Dimensions, WindowOptions)>
+constexpr OpDef reduce_window(std::string_view name, std::string_view doc,
+                              std::string_view example) {
+  OpDef def;
+  def.name = name;
+  def.operands = "x";
+  def.doc = doc;
+  def.example = example;
+  def.infer = infer_reduce_window<fold>;
+  def.sharding_rule = reduce_window_rule;
+  def.emit = emit_reduce_window<fold>;
+  if constexpr (fold == WindowFold::kSum)
+    def.vjp = window_sum_vjp;
+  else
+    def.vjp = window_extreme_vjp<fold>;
+  def.batch = batch_reduce_window;
+  def.samples = [](SampleSource& source) { return reduce_window_samples(source, op); };
+  def.parse_attributes = parse_attributes<ReduceWindowAttributes>;
+  return def;
+}
+
+Tensor record_windows(const OpDef& op, const In& x, Dimensions window, WindowOptions options) {
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor(op, x);
+  auto rank = static_cast<std::size_t>(operand.rank());
+  if (window.size() != rank)
+    throw_invalid(where, "[", op.name, "] the window [", join(window, ", "), "] has ",
+                  window.size(), " sizes, ", operand.type(), " has rank ", rank);
+  Windows windows;
+  windows.size = std::move(window);
+  windows.stride = one_each(std::move(options.strides), rank, op.name, "strides", where);
+  windows.base_dilation =
+      one_each(std::move(options.base_dilation), rank, op.name, "base_dilation", where);
+  windows.dilation =
+      one_each(std::move(options.window_dilation), rank, op.name, "window_dilation", where);
+  resolve_padding(windows, options.padding, operand.shape().sizes(), op.name, where);
+  return record(op,
+                make_attributes(ReduceWindowAttributes{windows.size, windows.stride, windows.low,
+                                                       windows.high, windows.base_dilation,
+                                                       windows.dilation}),
+                {&operand}, where);
+}
+
+}  // namespace
+
+extern constinit const OpDef reduce_window_sum_op =
+    reduce_window<WindowFold::kSum, reduce_window_sum>(
+        "reduce_window_sum", "The sum of the elements of each window that slides over the operand.",
+        "reduce_window_sum(x, {1, 2})");
+extern constinit const OpDef reduce_window_max_op =
+    reduce_window<WindowFold::kMax, reduce_window_max>(
+        "reduce_window_max", "The largest element of each window that slides over the operand.",
+        "reduce_window_max(x, {1, 2})");
+extern constinit const OpDef reduce_window_min_op =
+    reduce_window<WindowFold::kMin, reduce_window_min>(
+        "reduce_window_min", "The smallest element of each window that slides over the operand.",
+        "reduce_window_min(x, {1, 2})");
+
+Tensor reduce_window_sum(In x, Dimensions window, WindowOptions options) {
+  return record_windows(reduce_window_sum_op, x, std::move(window), std::move(options));
+}
+Tensor reduce_window_max(In x, Dimensions window, WindowOptions options) {
+  return record_windows(reduce_window_max_op, x, std::move(window), std::move(options));
+}
+Tensor reduce_window_min(In x, Dimensions window, WindowOptions options) {
+  return record_windows(reduce_window_min_op, x, std::move(window), std::move(options));
+}
+
+}  // namespace meshard

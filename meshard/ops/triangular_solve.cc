@@ -1,0 +1,151 @@
+#include "meshard/ops/triangular_solve.h"
+
+#include "meshard/ops/add.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/complex.h"
+#include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/matmul.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/imag.h"
+#include "meshard/ops/matrix_operand.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/negative.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/real.h"
+
+namespace meshard {
+namespace {
+
+void infer_triangular_solve(const OpCall& call, ResultTypes& results) {
+  const TensorType &a = call.operand(0), &b = call.operand(1);
+  bool left = call.as<TriangularSolveOptions>().left_side;
+  check_matrix(call, a, true);
+  if (a.dtype != b.dtype) call.fail("operand dtypes differ: ", a, " and ", b);
+  if (a.rank() != b.rank()) call.fail("operand ranks differ: ", a, " and ", b);
+  for (int d = 0; d < a.rank() - 2; ++d)
+    if (a.shape[d] != b.shape[d])
+      call.fail("dimension ", d, " of ", a, " = ", a.shape[d], ", of ", b, " = ", b.shape[d]);
+  std::int64_t rows = b.shape[left ? -2 : -1];
+  if (a.shape[-1] != rows)
+    call.fail("matrices of size ", a.shape[-1], " (", a, ") and b with ", rows,
+              left ? " rows (" : " columns (", b, ")");
+  results.push_back(b);
+}
+
+ShardingRule triangular_solve_rule(const OpCall& call) {
+  const Shape &a = call.operand(0).shape, &b = call.operand(1).shape;
+  bool left = call.as<TriangularSolveOptions>().left_side;
+  ShardingRuleBuilder builder;
+  InlineVector<int, 6> in_a, in_b;
+  for (int d = 0; d < a.rank() - 2; ++d) in_a.push_back(builder.factor(a[d]));
+  in_b = in_a;
+  int solved = builder.factor(a[-1], FactorKind::kNeedReplication);
+  int other = builder.factor(a[-1], FactorKind::kNeedReplication);
+  int many = builder.factor(b[left ? -1 : -2]);
+  in_a.push_back(solved);
+  in_a.push_back(other);
+  in_b.push_back(left ? solved : many);
+  in_b.push_back(left ? many : solved);
+  return builder.operand(one_factor_each(in_a))
+      .operand(one_factor_each(in_b))
+      .result(one_factor_each(in_b))
+      .build();
+}
+
+void emit_triangular_solve(const OpCall& call, OpEmission& out) {
+  constexpr std::string_view kNames[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
+  const auto& options = call.as<TriangularSolveOptions>();
+  out.op("stablehlo.triangular_solve")
+      .boolean("left_side", options.left_side)
+      .boolean("lower", options.lower)
+      .boolean("unit_diagonal", options.unit_diagonal)
+      .enumeration("transpose_a", "transpose", kNames[static_cast<int>(options.transpose)])
+      .done();
+}
+
+// With M = op(a): dx = inv(M) (db - dM x) on the left side, (db - x dM) inv(M) on the right.
+void triangular_solve_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& options = call.as<TriangularSolveOptions>();
+  const Tensor &a = call.operands[0], &x = call.results[0];
+  TriangularSolveOptions transposing = options;
+  transposing.transpose =
+      options.transpose == TransposeKind::kNone ? TransposeKind::kTranspose : TransposeKind::kNone;
+  bool is_adjoint = options.transpose == TransposeKind::kAdjoint;
+  Tensor b_cotangent =
+      triangular_solve(is_adjoint ? conjugated(a) : a, call.cotangents[0], transposing);
+  if (call.needs(1)) out[1] = b_cotangent;
+  if (!call.needs(0)) return;
+  Tensor m = negative(options.left_side ? matmul(b_cotangent, transposed(x))
+                                        : matmul(transposed(x), b_cotangent));
+  if (options.transpose != TransposeKind::kNone) m = transposed(m);
+  if (is_adjoint) m = conjugated(m);
+  std::int64_t beside = options.unit_diagonal ? 1 : 0;
+  out[0] = options.lower ? tril(m, -beside) : triu(m, beside);
+}
+
+std::vector<OpSample> triangular_solve_samples(SampleSource& source) {
+  // With a diagonal far from zero.
+  auto firm = [](const Tensor& a) {
+    return add(a, multiply(eye(a.shape()[-1], std::nullopt, 0, a.dtype()), 5));
+  };
+  auto by = [firm](TriangularSolveOptions options) {
+    return [=](std::span<const Tensor> x) { return triangular_solve(firm(x[0]), x[1], options); };
+  };
+  auto of_parts = [firm](TriangularSolveOptions options) {
+    return [=](std::span<const Tensor> x) {
+      Tensor solved = triangular_solve(firm(complex(x[0], x[1])), complex(x[2], x[3]), options);
+      return add(real(solved), multiply(imag(solved), 3));
+    };
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  auto matrix = [&](Shape shape) { return source.uniform(f64, std::move(shape)); };
+  using enum TransposeKind;
+  return {
+      {"lower", {matrix({4, 4}), matrix({4, 8})}, by({})},
+      {"upper, right, transposed",
+       {matrix({4, 4}), matrix({8, 4})},
+       by({.left_side = false, .lower = false, .transpose = kTranspose})},
+      {"stack, unit diagonal",
+       {matrix({4, 3, 3}), matrix({4, 3, 2})},
+       by({.unit_diagonal = true, .transpose = kTranspose})},
+      {"right, lower", {matrix({4, 3, 3}), matrix({4, 2, 3})}, by({.left_side = false})},
+      {"upper", {matrix({4, 4}), matrix({4, 1})}, by({.lower = false, .transpose = kAdjoint})},
+      {"f32", {source.uniform(f32, {2, 4, 4}), source.uniform(f32, {2, 4, 4})}, by({})},
+      {"complex", {matrix({3, 3}), matrix({3, 3}), matrix({3, 4}), matrix({3, 4})}, of_parts({})},
+      {"complex, adjoint",
+       {matrix({3, 3}), matrix({3, 3}), matrix({4, 3}), matrix({4, 3})},
+       of_parts({.left_side = false, .lower = false, .transpose = kAdjoint})},
+      {"complex, transposed",
+       {matrix({3, 3}), matrix({3, 3}), matrix({3, 4}), matrix({3, 4})},
+       of_parts({.transpose = kTranspose})},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef triangular_solve_op = {
+    .name = "triangular_solve",
+    .operands = "a, b",
+    .doc = "The solutions of linear equations with triangular matrices.",
+    .example = "triangular_solve(eye(2), x)",
+    .infer = infer_triangular_solve,
+    .sharding_rule = triangular_solve_rule,
+    .emit = emit_triangular_solve,
+    .vjp = triangular_solve_vjp,
+    .batch = batch_unchanged,
+    .samples = triangular_solve_samples,
+    .parse_attributes = parse_attributes<TriangularSolveOptions>,
+};
+
+Tensor triangular_solve(In a, In b, TriangularSolveOptions options) {
+  SourceScope line(a.where);
+  DType dtype = element_wise::common_dtype(triangular_solve_op, a, b);
+  DType computed = is_complex(dtype) || dtype == DType::f64 ? dtype : kDefaultFloat;
+  Tensor matrix = element_wise::to_tensor(a, computed), side = element_wise::to_tensor(b, computed);
+  Tensor solved = record(triangular_solve_op, make_attributes(options), {&matrix, &side}, a.where);
+  return is_floating(dtype) ? astype(solved, dtype) : solved;
+}
+
+}  // namespace meshard
