@@ -138,5 +138,63 @@ TEST_F(Batched, ExplicitAxesStayPartOfTheValues) {
       Pointwise(FloatNear(1e-6f), (tanh(matmul(host_x, host_w)) * 2 + 1).to_vector<float>()));
 }
 
+TEST_F(Batched, ALoopRunsUntilEveryMemberIsDone) {
+  auto doubled = [](const Tensor& x, const Tensor& limit) {
+    return while_loop([limit](Tensor c) { return less(c, limit); }, [](Tensor c) { return c + c; },
+                      x);
+  };
+  Tensor x = from_host(std::vector<float>{1, 30, 200}, {3});
+  EXPECT_THAT(vmap(doubled, {.in_axes = {0, none}})(x, full({}, 100.0)).to_vector<float>(),
+              ElementsAre(128, 120, 200));
+  Tensor limits = from_host(std::vector<float>{0, 5, 100}, {3});
+  EXPECT_THAT(vmap(doubled, {.in_axes = {none, 0}})(full({}, 1.0), limits).to_vector<float>(),
+              ElementsAre(1, 8, 128));
+}
+
+TEST_F(Batched, MembersTakeTheirOwnBranches) {
+  auto f = [](const Tensor& i, const Tensor& x) {
+    return switch_case(i,
+                       {[](Tensor t) { return t; }, [](Tensor t) { return t * 10; },
+                        [](Tensor t) { return t * 100; }},
+                       x);
+  };
+  Tensor own = from_host(std::vector<std::int32_t>{2, 0, 9}, {3}), x = counting({3}, 1);
+  EXPECT_THAT(vmap(f)(own, x).to_vector<float>(), ElementsAre(100, 2, 300));
+  EXPECT_THAT(vmap(f, {.in_axes = {none, 0}})(full({}, 1, DType::i32), x).to_vector<float>(),
+              ElementsAre(10, 20, 30));
+}
+
+// A carry that all members begin with alike and that becomes different on the second step only.
+TEST_F(Batched, CarriesDifferOnceTheirStepsDo) {
+  auto f = [](const Tensor& x) {
+    auto [last, ys] = scan(
+        [x](std::pair<Tensor, Tensor> carry, std::tuple<>) {
+          return std::pair(std::pair(carry.second * 1, carry.second + x), carry.first);
+        },
+        std::pair(zeros({}), zeros({})), std::tuple<>(), {.length = 3});
+    return std::tuple(last.first, last.second, ys);
+  };
+  auto [first, second, ys] = vmap(f)(counting({2}, 1));
+  EXPECT_THAT(first.to_vector<float>(), ElementsAre(2, 4));
+  EXPECT_THAT(second.to_vector<float>(), ElementsAre(3, 6));
+  EXPECT_THAT(ys.to_vector<float>(), ElementsAre(0, 0, 1, 0, 0, 2));
+}
+
+TEST_F(Batched, LoopsAndDerivativesGoTogether) {
+  // x^8 by three squarings; the gradient 8 x^7.
+  auto power = [](const Tensor& x) {
+    return scan([](Tensor c, std::tuple<>) { return std::pair(square(c), std::tuple<>()); }, x,
+                std::tuple<>(), {.length = 3})
+        .first;
+  };
+  Tensor x = from_host(std::vector<float>{1, 2, -1}, {3});
+  EXPECT_THAT(jit(vmap(grad(power)))(x).to_vector<float>(), ElementsAre(8, 1024, -8));
+  auto total = [&](const Tensor& all) { return sum(vmap(checkpoint(power))(all)); };
+  EXPECT_THAT(jit(grad(total))(x).to_vector<float>(), ElementsAre(8, 1024, -8));
+  auto [values, gradients] = jit(vmap(value_and_grad(power)))(x);
+  EXPECT_THAT(values.to_vector<float>(), ElementsAre(1, 256, 1));
+  EXPECT_THAT(gradients.to_vector<float>(), ElementsAre(8, 1024, -8));
+}
+
 }  // namespace
 }  // namespace meshard
