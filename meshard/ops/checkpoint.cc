@@ -97,7 +97,7 @@ extern constinit const OpDef checkpoint_op = {
     .doc = "What a function gives; its derivative computes again what its policy does not keep.",
     .example =
         "checkpoint_tensors({x}, [](std::span<const Tensor> t) { return std::vector{exp(t[0])}; }, "
-        "{})",
+        "{})[0]",
     .infer = infer_checkpoint,
     .sharding_rule = [](const OpCall& call) { return pass_through_rule(call, {}); },
     .emit =
