@@ -6,6 +6,10 @@
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/concat.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/slice.h"
 
 namespace meshard {
 
@@ -58,6 +62,33 @@ void record_batched(const BatchCall& call, std::unique_ptr<const Attributes> att
 void batch_unchanged(const BatchCall& call, std::span<Tensor> results) {
   const Attributes* attributes = call.node.attributes();
   record_batched(call, attributes ? attributes->clone() : nullptr, batched_operands(call), results);
+}
+
+void batch_one_by_one(const BatchCall& call, std::span<Tensor> results) {
+  std::vector<std::vector<Tensor>> made(results.size());
+  for (std::int64_t member = 0; member < call.size; ++member) {
+    std::vector<Tensor> operands(call.operands.begin(), call.operands.end());
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (!call.batched[i]) continue;
+      Dimensions start(static_cast<std::size_t>(operands[i].rank()), 0);
+      Dimensions stop = operands[i].shape().sizes();
+      start[0] = member;
+      stop[0] = member + 1;
+      operands[i] = reshape(slice(operands[i], start, stop), call.member(i).shape);
+    }
+    std::vector<Tensor> of_member(results.size());
+    const Attributes* attributes = call.node.attributes();
+    record_batched(call, attributes ? attributes->clone() : nullptr, operands, of_member);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      made[i].push_back(reshape(of_member[i], batched_shape(1, of_member[i].shape())));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i] =
+        call.size > 0
+            ? concat(made[i], 0)
+            : filled({call.node.type(static_cast<std::uint32_t>(i)).dtype,
+                      batched_shape(0, call.node.type(static_cast<std::uint32_t>(i)).shape)},
+                     0);
 }
 
 Sharding with_batch_dimension(const Sharding& member, DimensionSpec batch, std::size_t at) {

@@ -32,6 +32,8 @@ void record_batched(const BatchCall& call, std::unique_ptr<const Attributes> att
 /// The rule of ops that treat every element by itself, or each of their operands: the same
 /// attributes on batched operands.
 void batch_unchanged(const BatchCall& call, std::span<Tensor> results);
+/// The rule of ops that cannot take a batch: the op on each member, and the results stacked.
+void batch_one_by_one(const BatchCall& call, std::span<Tensor> results);
 /// The rule of ops with attributes of type T of which `at` names the one dimension that they work
 /// along.
 template <class T, std::int64_t T::*at>

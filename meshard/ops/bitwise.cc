@@ -43,6 +43,35 @@ constexpr OpDef bitwise(std::string_view name, std::string_view doc, std::string
   };
 }
 
+std::vector<OpSample> bits_of_one_samples(SampleSource& source, Domain domain, Tensor (*op)(In)) {
+  auto call = [op](std::span<const Tensor> x) { return op(x[0]); };
+  std::vector<OpSample> samples{
+      {"vector", {source.uniform(DType::i32, {8}, -9, 9)}, call, false},
+      {"matrix", {source.uniform(DType::u8, {4, 8}, 0, 255)}, call, false},
+      {"64 bits", {source.uniform(DType::i64, {4, 8}, -1e15, 1e15)}, call, false},
+  };
+  if (domain == Domain::kIntegerOrBool)
+    samples.push_back({"bools", {source.uniform(DType::bool_, {4, 2, 8}, 0, 1)}, call, false});
+  return samples;
+}
+
+template <Domain domain, Tensor (*op)(In)>
+constexpr OpDef bits_of_one(std::string_view name, std::string_view doc, std::string_view example,
+                            void (*emit)(const OpCall&, OpEmission&)) {
+  return {
+      .name = name,
+      .operands = "x",
+      .doc = doc,
+      .example = example,
+      .infer = element_wise::infer_same<domain>,
+      .sharding_rule = element_wise::rule,
+      .emit = emit,
+      .vjp = kNotDifferentiable,
+      .batch = element_wise::batch,
+      .samples = [](SampleSource& source) { return bits_of_one_samples(source, domain, op); },
+  };
+}
+
 }  // namespace
 
 extern constinit const OpDef bitwise_and_op = bitwise<Domain::kIntegerOrBool, bitwise_and>(
@@ -69,26 +98,26 @@ extern constinit const OpDef bitwise_right_shift_op =
                                                           : "stablehlo.shift_right_logical");
         });
 
-extern constinit const OpDef bitwise_invert_op = {
-    .name = "bitwise_invert",
-    .operands = "x",
-    .doc = "Every bit of each element turned over.",
-    .example = "bitwise_invert(astype(x, DType::i32))",
-    .infer = element_wise::infer_same<Domain::kIntegerOrBool>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.not"); },
-    .vjp = kNotDifferentiable,
-    .batch = element_wise::batch,
-    .samples =
-        [](SampleSource& source) {
-          auto call = [](std::span<const Tensor> x) { return bitwise_invert(x[0]); };
-          return std::vector<OpSample>{
-              {"vector", {source.uniform(DType::i32, {8}, -9, 9)}, call, false},
-              {"matrix", {source.uniform(DType::u8, {4, 8}, 0, 255)}, call, false},
-              {"bools", {source.uniform(DType::bool_, {4, 2, 8}, 0, 1)}, call, false},
-          };
-        },
-};
+extern constinit const OpDef shift_right_logical_op = bitwise<Domain::kInteger,
+                                                              shift_right_logical>(
+    "shift_right_logical",
+    "The bits of the first element moved down by the second; zeros come in, also for signed ones.",
+    "shift_right_logical(astype(x, DType::i32), 3)",
+    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.shift_right_logical"); });
+
+extern constinit const OpDef bitwise_invert_op =
+    bits_of_one<Domain::kIntegerOrBool, bitwise_invert>(
+        "bitwise_invert", "Every bit of each element turned over.",
+        "bitwise_invert(astype(x, DType::i32))",
+        [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.not"); });
+extern constinit const OpDef popcnt_op = bits_of_one<Domain::kInteger, popcnt>(
+    "popcnt", "How many bits of each element are one.", "popcnt(astype(x, DType::i32))",
+    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.popcnt"); });
+extern constinit const OpDef count_leading_zeros_op =
+    bits_of_one<Domain::kInteger, count_leading_zeros>(
+        "count_leading_zeros", "How many bits of each element above its highest one are zero.",
+        "count_leading_zeros(astype(x, DType::i32))",
+        [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.count_leading_zeros"); });
 
 Tensor bitwise_and(In a, In b) {
   return element_wise::binary(bitwise_and_op, Domain::kIntegerOrBool, a, b);
@@ -107,6 +136,13 @@ Tensor bitwise_left_shift(In a, In b) {
 }
 Tensor bitwise_right_shift(In a, In b) {
   return element_wise::binary(bitwise_right_shift_op, Domain::kInteger, a, b);
+}
+Tensor shift_right_logical(In a, In b) {
+  return element_wise::binary(shift_right_logical_op, Domain::kInteger, a, b);
+}
+Tensor popcnt(In x) { return element_wise::unary(popcnt_op, Domain::kInteger, x); }
+Tensor count_leading_zeros(In x) {
+  return element_wise::unary(count_leading_zeros_op, Domain::kInteger, x);
 }
 
 }  // namespace meshard

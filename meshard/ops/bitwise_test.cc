@@ -28,6 +28,17 @@ TEST(Bitwise, RightShiftKeepsTheSignOfSignedIntegers) {
             "%0 = stablehlo.shift_right_logical %arg0, %arg1 : tensor<2xui32>");
 }
 
+TEST(Bitwise, BitsOfSignedIntegersWithoutTheSign) {
+  Tensor x = from_host<std::int32_t>({1, 2}, {2});
+  EXPECT_EQ(emitted(shift_right_logical(x, x)),
+            "%0 = stablehlo.shift_right_logical %arg0, %arg1 : tensor<2xi32>");
+  EXPECT_EQ(emitted(popcnt(x)), "%0 = stablehlo.popcnt %arg0 : tensor<2xi32>");
+  EXPECT_EQ(emitted(count_leading_zeros(x)),
+            "%0 = stablehlo.count_leading_zeros %arg0 : tensor<2xi32>");
+  EXPECT_TRUE(throws_error([] { popcnt(from_host<float>({1}, {1})); }, ErrorCode::kInvalidArgument,
+                           {"[popcnt] takes integers, not f32"}));
+}
+
 TEST(Bitwise, TakesNoFloatsAndShiftsNoBools) {
   Tensor bools = from_host(HostArray::from_vector<bool>({true, false}));
   EXPECT_EQ(bitwise_and(bools, true).dtype(), DType::bool_);

@@ -5,13 +5,15 @@
 
 namespace meshard {
 
+/// Attributes of every cumulative op.
 struct CumulativeAttributes {
   std::int64_t dimension = 0;
-  MESHARD_FIELDS(dimension)
+  bool reverse = false;
+  MESHARD_FIELDS(dimension, reverse)
 };
 
-/// The sums of the elements up to each, along a dimension. The dtype stays, integers wrap around;
-/// bools are counted in i32.
-Tensor cumulative_sum(In x, std::int64_t dimension = -1);
+/// The sums of the elements up to each, along a dimension; from each on if `reverse`. The dtype
+/// stays, integers wrap around; bools are counted in i32.
+Tensor cumulative_sum(In x, std::int64_t dimension = -1, bool reverse = false);
 
 }  // namespace meshard

@@ -176,11 +176,21 @@ TEST(ElementWise, EveryDimensionPassesThrough) {
 
 // The ops whose derivative exists, against central differences.
 TEST(ElementWise, DerivativesAreFiniteDifferences) {
-  for (const char* name :
-       {"abs",     "add",     "atan2",    "cbrt",     "ceil",  "clip",      "cos",   "divide",
-        "erf",     "erf_inv", "exp",      "expm1",    "floor", "log",       "log1p", "logistic",
-        "maximum", "minimum", "multiply", "negative", "pow",   "remainder", "round", "rsqrt",
-        "sign",    "sin",     "sqrt",     "subtract", "tan",   "tanh",      "trunc", "where"}) {
+  for (const char* name : {"abs",       "acos",     "acosh",
+                           "add",       "asin",     "asinh",
+                           "atan",      "atan2",    "atanh",
+                           "cbrt",      "ceil",     "clip",
+                           "cos",       "cosh",     "divide",
+                           "erf",       "erf_inv",  "erfc",
+                           "exp",       "expm1",    "floor",
+                           "fmod",      "log",      "log1p",
+                           "logistic",  "maximum",  "minimum",
+                           "multiply",  "negative", "pow",
+                           "remainder", "round",    "round_nearest_afz",
+                           "rsqrt",     "sign",     "sin",
+                           "sinh",      "sqrt",     "subtract",
+                           "tan",       "tanh",     "trunc",
+                           "where"}) {
     const OpDef* op = find_op(name);
     ASSERT_NE(op, nullptr) << name;
     check_vjp(*op);

@@ -89,7 +89,7 @@ Dimensions batch_index_dimensions(const IndexDimensions& dims, int indices_rank)
 }
 
 ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, const Shape& indices,
-                           const Shape& windows, bool scatter) {
+                           const Shape& windows, bool scatter, FactorKind of_updates) {
   ShardingRuleBuilder builder;
   auto size_of = [](const Shape& shape) { return static_cast<std::size_t>(shape.rank()); };
   InlineVector<int, 6> of_operand(size_of(operand)), of_indices(size_of(indices)),
@@ -106,8 +106,8 @@ ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, co
     std::int64_t index_dim = index_dims[next++];
     auto batch = std::find(dims.indices_batch.begin(), dims.indices_batch.end(), index_dim);
     bool is_batch = batch != dims.indices_batch.end();
-    int factor = builder.factor(
-        windows[d], scatter && !is_batch ? FactorKind::kReduction : FactorKind::kPassThrough);
+    int factor =
+        builder.factor(windows[d], scatter && !is_batch ? of_updates : FactorKind::kPassThrough);
     at(of_windows, d) = at(of_indices, index_dim) = factor;
     if (is_batch)
       at(of_operand,

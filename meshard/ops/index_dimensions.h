@@ -1,4 +1,4 @@
-// What gather and scatter_add share: how indices, windows and the operand's dimensions meet.
+// What gather and the scatters share: how indices, windows and the operand's dimensions meet.
 #pragma once
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/emission.h"
@@ -29,7 +29,8 @@ Dimensions batch_index_dimensions(const IndexDimensions& dims, int indices_rank)
 /// Makes the sharding rule: of gather, whose result are the windows, or of scatter, whose updates
 /// are. `windows` is their shape.
 ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, const Shape& indices,
-                           const Shape& windows, bool scatter);
+                           const Shape& windows, bool scatter,
+                           FactorKind of_updates = FactorKind::kReduction);
 
 /// The indices moved inside, so that a window of these sizes fits (as gather does it).
 Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const Shape& operand,

@@ -73,12 +73,17 @@ extern constinit const OpDef ceil_op =
 extern constinit const OpDef round_op = rounding<round>(
     "round", "The whole number nearest to each element, the even one of two.", "round(x)",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.round_nearest_even"); });
+extern constinit const OpDef round_nearest_afz_op = rounding<round_nearest_afz>(
+    "round_nearest_afz", "The whole number nearest to each element, of two the one away from zero.",
+    "round_nearest_afz(x)",
+    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.round_nearest_afz"); });
 extern constinit const OpDef trunc_op =
     rounding<trunc>("trunc", "Each element without its fraction.", "trunc(x)", emit_trunc);
 
 Tensor floor(In x) { return rounded(floor_op, x); }
 Tensor ceil(In x) { return rounded(ceil_op, x); }
 Tensor round(In x) { return rounded(round_op, x); }
+Tensor round_nearest_afz(In x) { return rounded(round_nearest_afz_op, x); }
 Tensor trunc(In x) { return rounded(trunc_op, x); }
 
 }  // namespace meshard

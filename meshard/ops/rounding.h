@@ -12,6 +12,8 @@ Tensor floor(In x);
 Tensor ceil(In x);
 /// The nearest whole number; halfway cases go to the even one.
 Tensor round(In x);
+/// The nearest whole number; halfway cases go away from zero. Named as in StableHLO.
+Tensor round_nearest_afz(In x);
 /// The nearest whole number towards zero.
 Tensor trunc(In x);
 

@@ -14,6 +14,8 @@ TEST(Rounding, Emits) {
   EXPECT_EQ(emitted(floor(x)), "%0 = stablehlo.floor %arg0 : tensor<2xf32>");
   EXPECT_EQ(emitted(ceil(x)), "%0 = stablehlo.ceil %arg0 : tensor<2xf32>");
   EXPECT_EQ(emitted(round(x)), "%0 = stablehlo.round_nearest_even %arg0 : tensor<2xf32>");
+  EXPECT_EQ(emitted(round_nearest_afz(x)),
+            "%0 = stablehlo.round_nearest_afz %arg0 : tensor<2xf32>");
   EXPECT_EQ(emitted(trunc(x)), R"(%t0 = stablehlo.constant dense<0.0> : tensor<2xf32>
 %t1 = "stablehlo.compare"(%arg0, %t0) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
 %t2 = stablehlo.ceil %arg0 : tensor<2xf32>
@@ -23,12 +25,14 @@ TEST(Rounding, Emits) {
 
 TEST(Rounding, LeavesIntegersAlone) {
   Tensor x = from_host<std::int64_t>({1, 2}, {2});
-  for (auto op : {floor, ceil, round, trunc}) EXPECT_EQ(op(x).value(), x.value());
+  for (auto op : {floor, ceil, round, round_nearest_afz, trunc})
+    EXPECT_EQ(op(x).value(), x.value());
 }
 
 TEST(Rounding, HasNoSlope) {
   Tensor x = from_host<float>({1.5f, 2}, {2});
-  for (auto op : {floor, ceil, round, trunc}) EXPECT_FALSE(recorded_vjp(op(x), x)[0].defined());
+  for (auto op : {floor, ceil, round, round_nearest_afz, trunc})
+    EXPECT_FALSE(recorded_vjp(op(x), x)[0].defined());
 }
 
 }  // namespace

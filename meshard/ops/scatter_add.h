@@ -14,7 +14,8 @@ struct ScatterDimensions {
   std::int64_t index_vector_dim = 0;  ///< of the indices: where the components of an index lie
 };
 
-struct ScatterAddAttributes {
+/// Attributes of every scatter.
+struct ScatterAttributes {
   Dimensions update_window_dims, inserted_window_dims;
   Dimensions input_batching_dims, scatter_indices_batching_dims;
   Dimensions scatter_dims_to_operand_dims;
@@ -24,6 +25,8 @@ struct ScatterAddAttributes {
                  scatter_indices_batching_dims, scatter_dims_to_operand_dims, index_vector_dim,
                  indices_are_sorted, unique_indices)
 };
+
+using ScatterAddAttributes = ScatterAttributes;
 
 /// `operand` with each window of `updates` added where `indices` say, as StableHLO's scatter;
 /// windows may meet, and are then all added. A window that does not fit inside the operand is

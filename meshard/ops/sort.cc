@@ -1,5 +1,7 @@
 #include "meshard/ops/sort.h"
 
+#include <cmath>
+
 #include "meshard/ops/batch_rule.h"
 #include "meshard/ops/composite/take.h"
 #include "meshard/ops/emission.h"
@@ -15,8 +17,14 @@ using SsaValue = stablehlo::Value;
 void infer_sort(const OpCall& call, ResultTypes& results) {
   if (call.operands.empty()) call.fail("takes at least one tensor");
   const TensorType& keys = call.operand(0);
-  check_dimension(call, "dimension", call.as<SortAttributes>().dimension);
-  if (is_complex(keys.dtype)) call.fail("complex numbers have no order: the keys are ", keys);
+  const SortAttributes& order = call.as<SortAttributes>();
+  check_dimension(call, "dimension", order.dimension);
+  if (order.keys < 1 || order.keys > static_cast<std::int64_t>(call.operands.size()))
+    call.fail("keys = ", order.keys, " is outside 1..", call.operands.size(),
+              ", the number of tensors");
+  for (std::int64_t k = 0; k < order.keys; ++k)
+    if (const TensorType& key = call.operand(static_cast<std::size_t>(k)); is_complex(key.dtype))
+      call.fail("complex numbers have no order: the keys are ", key);
   for (const TensorType* type : call.operands) {
     if (type->shape != keys.shape)
       call.fail("shapes differ: the keys are ", keys, ", another tensor is ", *type);
@@ -54,8 +62,13 @@ class Comparator {
     return logic("stablehlo.or", less, logic("stablehlo.and", number, nan));
   }
 
- private:
-  static inline const TensorType kBool{DType::bool_, {}};
+  // Neither before the other.
+  SsaValue same(SsaValue a, SsaValue b) {
+    SsaValue equal = compare("EQ", a, b);
+    if (!is_floating(scalar_.dtype)) return equal;
+    SsaValue nan = compare("NE", a, a), other = compare("NE", b, b);
+    return logic("stablehlo.or", equal, logic("stablehlo.and", nan, other));
+  }
 
   SsaValue logic(std::string_view mnemonic, SsaValue a, SsaValue b) {
     SsaValue result = out_.writer.temporary();
@@ -63,9 +76,30 @@ class Comparator {
     return result;
   }
 
+ private:
+  static inline const TensorType kBool{DType::bool_, {}};
+
   OpEmission& out_;
   TensorType scalar_;
 };
+
+// Whether the first of two candidates goes before the second: by the last key, unless an earlier
+// one decides.
+SsaValue comes_first(OpEmission& out, const SortAttributes& order,
+                     const std::vector<TensorType>& scalars, const std::vector<Typed>& arguments) {
+  SsaValue first;
+  for (auto key = static_cast<std::size_t>(order.keys); key-- > 0;) {
+    SsaValue a = arguments[2 * key].value, b = arguments[2 * key + 1].value;
+    Comparator comparator(out, scalars[key].dtype);
+    SsaValue before = order.descending ? comparator.before(b, a) : comparator.before(a, b);
+    bool is_last = key + 1 == static_cast<std::size_t>(order.keys);
+    first = is_last
+                ? before
+                : comparator.logic("stablehlo.or", before,
+                                   comparator.logic("stablehlo.and", comparator.same(a, b), first));
+  }
+  return first;
+}
 
 void emit_sort(const OpCall& call, OpEmission& out) {
   const SortAttributes& order = call.as<SortAttributes>();
@@ -82,10 +116,7 @@ void emit_sort(const OpCall& call, OpEmission& out) {
       .boolean("is_stable", true)
       .region(arguments,
               [&] {
-                SsaValue a = arguments[0].value, b = arguments[1].value;
-                Comparator comparator(out, scalars[0].dtype);
-                SsaValue first =
-                    order.descending ? comparator.before(b, a) : comparator.before(a, b);
+                SsaValue first = comes_first(out, order, scalars, arguments);
                 out.writer.terminate({{first, truth}});
               })
       .done();
@@ -93,10 +124,11 @@ void emit_sort(const OpCall& call, OpEmission& out) {
 
 // Each cotangent goes back where its element came from.
 void sort_vjp(const VjpCall& call, std::span<Tensor> out) {
-  const auto& [dimension, descending] = call.as<SortAttributes>();
-  const Tensor& keys = call.operands[0];
-  Tensor places = iota(DType::i32, keys.shape(), dimension);
-  Tensor from = sort({keys, places}, dimension, descending)[1];
+  const auto& [dimension, descending, keys] = call.as<SortAttributes>();
+  std::vector<Tensor> sorted(call.operands.begin(), call.operands.begin() + keys);
+  Tensor places = iota(DType::i32, sorted[0].shape(), dimension);
+  sorted.push_back(places);
+  Tensor from = sort(sorted, dimension, descending, keys).back();
   Tensor to = sort({from, places}, dimension)[1];
   for (std::size_t i = 0; i < call.cotangents.size(); ++i)
     if (call.cotangents[i].defined() && call.needs(i))
@@ -108,7 +140,9 @@ std::vector<OpSample> sort_samples(SampleSource& source) {
     return [=](std::span<const Tensor> x) { return sort(x[0], dimension, descending); };
   };
   auto second = [](std::span<const Tensor> x) { return sort({x[0], x[1]}, 0)[1]; };
+  auto by_two = [](std::span<const Tensor> x) { return sort({x[0], x[1], x[2]}, 1, true, 2)[2]; };
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
+  HostArray odd = HostArray::from_vector<float>({1, NAN, NAN, 1, 0, -0.0f, NAN, 1}, {2, 4});
   return {
       {"vector", {source.distinct(f64, {8})}, along(0)},
       {"rows", {source.distinct(f64, {4, 8})}, along(-1)},
@@ -118,6 +152,13 @@ std::vector<OpSample> sort_samples(SampleSource& source) {
       {"bools", {source.uniform(DType::bool_, {8}, 0, 1)}, along(0)},
       {"bytes", {source.uniform(DType::u8, {8}, 0, 9)}, along(0)},
       {"by ties", {source.uniform(i32, {8, 4}, 0, 2), source.uniform(f64, {8, 4})}, second},
+      {"by two keys",
+       {source.uniform(i32, {4, 8}, 0, 2), source.uniform(i32, {4, 8}, 0, 2),
+        source.uniform(f64, {4, 8})},
+       by_two},
+      {"by two keys with NaN",
+       {odd, source.uniform(i32, {2, 4}, 0, 1), source.uniform(f32, {2, 4})},
+       by_two},
       {"empty", {source.uniform(f32, {0, 4})}, along(0)},
   };
 }
@@ -141,13 +182,13 @@ extern constinit const OpDef sort_op = {
 };
 
 std::vector<Tensor> sort(const std::vector<Tensor>& tensors, std::int64_t dimension,
-                         bool descending, SourceLocation where) {
+                         bool descending, std::int64_t keys, SourceLocation where) {
   where = effective_source(where);
   std::vector<const Tensor*> operands;
   for (const Tensor& tensor : tensors) operands.push_back(&tensor);
   if (!tensors.empty())
     dimension = normalise_dimension(dimension, tensors[0].type(where).shape.rank(), "sort", where);
-  Tensor first = record(sort_op, make_attributes(SortAttributes{dimension, descending}),
+  Tensor first = record(sort_op, make_attributes(SortAttributes{dimension, descending, keys}),
                         std::span<const Tensor* const>(operands), where);
   std::vector<Tensor> sorted;
   for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -156,7 +197,7 @@ std::vector<Tensor> sort(const std::vector<Tensor>& tensors, std::int64_t dimens
 }
 
 Tensor sort(In x, std::int64_t dimension, bool descending) {
-  return sort(std::vector{operand_tensor(sort_op, x)}, dimension, descending, x.where)[0];
+  return sort(std::vector{operand_tensor(sort_op, x)}, dimension, descending, 1, x.where)[0];
 }
 
 }  // namespace meshard

@@ -31,6 +31,22 @@ TEST(Sort, Errors) {
   EXPECT_TRUE(throws_error([] { sort(std::vector<Tensor>{}, 0); }, invalid, {"at least one"}));
 }
 
+TEST(Sort, TheSecondKeyDecidesWhereTheFirstIsEqual) {
+  Tensor a = input({4}, DType::i32), b = input({4}, DType::u8);
+  std::string text = emitted(sort({a, b}, 0, false, 2)[0]);
+  std::size_t compares = text.find("stablehlo.compare\"(%b2, %b3)");
+  EXPECT_NE(compares, std::string::npos) << text;
+  EXPECT_NE(text.find("LT", text.find("stablehlo.compare\"(%b0, %b1)", compares)),
+            std::string::npos);
+  EXPECT_NE(text.find("%t3 = stablehlo.and %t2, %t0"), std::string::npos) << text;
+  EXPECT_NE(text.find("%t4 = stablehlo.or %t1, %t3"), std::string::npos) << text;
+  EXPECT_TRUE(throws_error(
+      [&] {
+        sort({a, b}, 0, false, 3);
+      },
+      ErrorCode::kInvalidArgument, {"keys = 3", "1..2"}));
+}
+
 TEST(Sort, EmitsAndRule) {
   Tensor y = sort(input({4, 8}, DType::i32), 1, true);
   std::string text = emitted(y);

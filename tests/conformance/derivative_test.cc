@@ -14,7 +14,10 @@ using Derivative = EachOp;
 
 // Ops with floating results and no vjp, and why that is right.
 const std::map<std::string_view, std::string_view>& without_vjp() {
-  static const std::map<std::string_view, std::string_view> reasons{};
+  static const std::map<std::string_view, std::string_view> reasons{
+      {"custom_call", "what it computes is not known here: custom_vjp says its derivative"},
+      {"nextafter", "a step by one unit of rounding; JAX has none either"},
+  };
   return reasons;
 }
 
@@ -23,6 +26,8 @@ const std::map<std::string_view, std::string_view>& by_definition() {
   static const std::map<std::string_view, std::string_view> reasons{
       {"astype", "between f64 and narrower floats small differences vanish; see below"},
       {"while_loop", "how often it runs is not known, so it has none, as in JAX; it says so"},
+      {"bitcast_convert", "bits have no slope"},
+      {"reduce_precision", "a step; its cotangents are rounded alike, as in JAX"},
       {"stop_gradient", "it lets no cotangent through, although it is the identity"},
   };
   return reasons;

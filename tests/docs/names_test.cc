@@ -31,6 +31,9 @@ TEST(Names, FunctionsOfNumbersStayThoseOfNumbers) {
   EXPECT_TRUE((kIs<decltype(pow(d, 2)), double> && kIs<decltype(pow(2, 3)), double>));
   EXPECT_TRUE((kIs<decltype(abs(-3)), int> && kIs<decltype(fabs(d)), double>));
   EXPECT_TRUE((kIs<decltype(remainder(d, d)), double> && kIs<decltype(atan2(d, d)), double>));
+  EXPECT_EQ(
+      asin(d) + acosh(1 + d) + lgamma(d) + hypot(d, d) + exp2(d) + copysign(d, -d),
+      std::asin(d) + std::acosh(1 + d) + std::lgamma(d) + std::hypot(d, d) + std::exp2(d) - d);
   EXPECT_EQ(log(d) + sqrt(d) + sin(d) + cos(d) + tan(d) + tanh(d) + cbrt(d) + erf(d) + log1p(d),
             std::log(d) + std::sqrt(d) + std::sin(d) + std::cos(d) + std::tan(d) + std::tanh(d) +
                 std::cbrt(d) + std::erf(d) + std::log1p(d));

@@ -1,7 +1,7 @@
 // An oracle for tests of recorded programs: computes a graph with plain loops, one op after the
-// other, far from StableHLO and every compiler. Knows the element-wise ops, iota, constant,
-// reshape, broadcast_in_dim, slice, concat, permute_dims, flip, pad, sum, max, min, any, all,
-// cumulative_sum, dot_general of floats and gather.
+// other, far from StableHLO and every compiler. Knows the element-wise ops, bitcast_convert, iota,
+// constant, reshape, broadcast_in_dim, slice, concat, permute_dims, flip, pad, sum, max, min, any,
+// all, cumulative_sum, dot_general of floats and gather.
 //
 // Floats are computed in double and rounded to the dtype after each op; integers wrap.
 #pragma once
@@ -131,6 +131,9 @@ class Interpreter {
         fill([&](std::size_t i) { return chosen(i)->real[i]; });
       else
         fill([&](std::size_t i) { return chosen(i)->whole[i]; });
+    } else if (name == "bitcast_convert") {
+      HostArray host = to_host(*in[0]);
+      return from_host(HostArray::copy_of(out.type, host.bytes()));
     } else if (name == "astype") {
       return from_host(to_host(*in[0]).astype(out.type.dtype));
     } else if (in.size() == 1 && in[0]->floating()) {
@@ -316,6 +319,7 @@ class Interpreter {
       gone = {node.attributes_as<CumulativeAttributes>().dimension};
     else
       gone = node.attributes_as<ReductionAttributes>().dimensions;
+    bool back = running && node.attributes_as<CumulativeAttributes>().reverse;
     std::vector<bool> begun(out.size(), false);
     out.real.assign(out.floating() ? out.size() : 0, 0);
     out.whole.assign(out.floating() ? 0 : out.size(), 0);
@@ -337,7 +341,8 @@ class Interpreter {
     for (std::size_t i = 0; i < in.size(); ++i) {
       std::vector<std::int64_t> index = index_of(in.type.shape, i), kept;
       auto d = static_cast<std::size_t>(gone.empty() ? 0 : gone[0]);
-      for (; running && index[d] < in.type.shape[static_cast<int>(d)]; ++index[d])
+      for (; running && index[d] >= 0 && index[d] < in.type.shape[static_cast<int>(d)];
+           index[d] += back ? -1 : 1)
         add(flat_of(out.type.shape, index), i);
       for (std::size_t k = 0; !running && k < index.size(); ++k)
         if (std::find(gone.begin(), gone.end(), static_cast<std::int64_t>(k)) == gone.end())
@@ -414,11 +419,19 @@ class Interpreter {
   static double (*unary(std::string_view name))(double) {
     static const std::map<std::string_view, double (*)(double)> kOps{
         {"abs", [](double x) { return std::abs(x); }},
+        {"acos", [](double x) { return std::acos(x); }},
+        {"acosh", [](double x) { return std::acosh(x); }},
+        {"asin", [](double x) { return std::asin(x); }},
+        {"asinh", [](double x) { return std::asinh(x); }},
+        {"atan", [](double x) { return std::atan(x); }},
+        {"atanh", [](double x) { return std::atanh(x); }},
         {"cbrt", [](double x) { return std::cbrt(x); }},
         {"ceil", [](double x) { return std::ceil(x); }},
         {"cos", [](double x) { return std::cos(x); }},
+        {"cosh", [](double x) { return std::cosh(x); }},
         {"erf", [](double x) { return std::erf(x); }},
         {"erf_inv", erf_inverse},
+        {"erfc", [](double x) { return std::erfc(x); }},
         {"exp", [](double x) { return std::exp(x); }},
         {"expm1", [](double x) { return std::expm1(x); }},
         {"floor", [](double x) { return std::floor(x); }},
@@ -428,11 +441,13 @@ class Interpreter {
         {"logistic", [](double x) { return 1 / (1 + std::exp(-x)); }},
         {"negative", [](double x) { return -x; }},
         {"round", [](double x) { return std::nearbyint(x); }},
+        {"round_nearest_afz", [](double x) { return std::round(x); }},
         {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
         {"sign", [](double x) { return x > 0   ? 1.0
                                        : x < 0 ? -1.0
                                                : x; }},
         {"sin", [](double x) { return std::sin(x); }},
+        {"sinh", [](double x) { return std::sinh(x); }},
         {"sqrt", [](double x) { return std::sqrt(x); }},
         {"tan", [](double x) { return std::tan(x); }},
         {"tanh", [](double x) { return std::tanh(x); }},
@@ -458,6 +473,7 @@ class Interpreter {
         {"atan2", [](double a, double b) { return std::atan2(a, b); }},
         {"divide", [](double a, double b) { return a / b; }},
         {"equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
+        {"fmod", [](double a, double b) { return std::fmod(a, b); }},
         {"greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
         {"greater_equal", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
         {"less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},

@@ -15,7 +15,7 @@ std::vector<Tensor> with_places(const Tensor& x, std::int64_t dimension, bool de
                                 SourceLocation where) {
   bool fits = x.shape()[static_cast<int>(dimension)] <= std::numeric_limits<std::int32_t>::max();
   Tensor places = iota(fits ? DType::i32 : DType::i64, x.shape(), dimension);
-  return sort({x, places}, dimension, descending, where);
+  return sort({x, places}, dimension, descending, 1, where);
 }
 
 }  // namespace

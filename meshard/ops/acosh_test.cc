@@ -1,0 +1,30 @@
+#include "meshard/ops/acosh.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "tests/support/check_vjp.h"
+#include "tests/support/emitted.h"
+
+namespace meshard {
+namespace {
+
+TEST(Acosh, Emits) {
+  Tensor x = from_host<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(emitted(acosh(x)),
+            R"(%0 = "chlo.acosh"(%arg0) : (tensor<2x3xf32>) -> tensor<2x3xf32>)");
+}
+
+TEST(Acosh, ComputesIntegersInF32) {
+  EXPECT_EQ(acosh(from_host<std::int32_t>({1, 2}, {2})).type(), (TensorType{DType::f32, Shape{2}}));
+}
+
+TEST(Acosh, DerivativeAtAPoint) {
+  // 1 / sqrt(25 / 16 - 1)
+  Tensor y = acosh(from_host<double>({1.25}, {1}));
+  Tensor slope = recorded_vjp(y, from_host<double>({1}, {1}))[0];
+  EXPECT_NEAR(interpret(slope).item<double>(), 1.3333333333333333, 1e-12);
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,35 @@
+#include "meshard/ops/composite/logarithm.h"
+
+#include <numbers>
+
+#include "meshard/graph/record.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/exp.h"
+#include "meshard/ops/log.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/operand.h"
+
+namespace meshard {
+namespace {
+
+Tensor scaled_log(std::string_view name, const In& x, double factor) {
+  SourceScope line(x.where);
+  Tensor natural = log(operand_tensor(name, x));
+  return multiply(natural, element_wise::literal(factor, natural));
+}
+
+}  // namespace
+
+Tensor exp2(In x) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor("exp2", x);
+  operand = astype(operand, float_result_dtype(operand.dtype()));
+  return exp(multiply(operand, element_wise::literal(std::numbers::ln2, operand)));
+}
+
+Tensor log2(In x) { return scaled_log("log2", x, std::numbers::log2e); }
+Tensor log10(In x) { return scaled_log("log10", x, std::numbers::log10e); }
+
+}  // namespace meshard

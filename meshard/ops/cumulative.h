@@ -1,0 +1,19 @@
+// Cumulative ops: each element combined with all before it. cumulative_sum has a pair of its own.
+#pragma once
+#include "meshard/ops/cumulative_sum.h"
+
+namespace meshard {
+
+// Along a dimension: of the elements up to each, or from each on if `reverse`. The dtype stays.
+
+/// The products; integers wrap around, bools are counted in i32. Its derivative is right where
+/// elements are zero.
+Tensor cumulative_prod(In x, std::int64_t dimension = -1, bool reverse = false);
+/// The largest (smallest) ones; NaN from the first one on. An element that is equal to the largest
+/// before it shares its cotangent with that one. @error bools
+Tensor cumulative_max(In x, std::int64_t dimension = -1, bool reverse = false);
+Tensor cumulative_min(In x, std::int64_t dimension = -1, bool reverse = false);
+/// The logarithms of the sums of exponentials, without overflow. Integers are computed in f32.
+Tensor cumulative_logsumexp(In x, std::int64_t dimension = -1, bool reverse = false);
+
+}  // namespace meshard

@@ -1,0 +1,57 @@
+#include "meshard/ops/cumulative.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "meshard/ops/op_testutil.h"
+#include "tests/support/emitted.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+int lines_with(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(Cumulative, EmitsDoublingSteps) {
+  // 1, 2 and 4 reach all of 8.
+  EXPECT_EQ(lines_with(emitted(cumulative_prod(input({8}))), "stablehlo.multiply"), 3);
+  EXPECT_EQ(lines_with(emitted(cumulative_max(input({8}))), "stablehlo.maximum"), 3);
+  EXPECT_EQ(lines_with(emitted(cumulative_min(input({9}))), "stablehlo.minimum"), 4);
+  EXPECT_EQ(lines_with(emitted(cumulative_logsumexp(input({2}))), "stablehlo.log_plus_one"), 1);
+  EXPECT_EQ(lines_with(emitted(cumulative_prod(input({1}))), "stablehlo.multiply"), 0);
+}
+
+TEST(Cumulative, ReversePadsTheOtherEnd) {
+  std::string text = emitted(cumulative_prod(input({2}), 0, true));
+  EXPECT_NE(text.find("edge_padding_low = array<i64: -1>, edge_padding_high = array<i64: 1>"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Cumulative, Dtypes) {
+  EXPECT_EQ(cumulative_prod(input({4}, DType::bool_)).dtype(), DType::i32);
+  EXPECT_EQ(cumulative_max(input({4}, DType::u8)).dtype(), DType::u8);
+  EXPECT_EQ(cumulative_logsumexp(input({4}, DType::i64)).dtype(), DType::f32);
+  EXPECT_TRUE(throws_error([] { cumulative_max(input({4}, DType::bool_)); },
+                           ErrorCode::kInvalidArgument,
+                           {"cumulative_test.cc:", "[cumulative_max]", "bool[4]"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        cumulative_min(input({4, 8}), 2);
+      },
+      ErrorCode::kOutOfRange, {"cumulative_min", "dimension 2"}));
+}
+
+TEST(Cumulative, Rule) {
+  EXPECT_EQ(rule_of(cumulative_prod(input({4, 8}), 1)),
+            "([i, j])->([i, j]) {i=4, j=8} need_replication={j}");
+}
+
+}  // namespace
+}  // namespace meshard

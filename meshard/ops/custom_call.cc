@@ -1,0 +1,123 @@
+#include "meshard/ops/custom_call.h"
+
+#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/operand.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::int64_t kTypedFfi = 4;
+
+void infer_custom_call(const OpCall& call, ResultTypes& results) {
+  const auto& attributes = call.as<CustomCallAttributes>();
+  if (attributes.target.empty()) call.fail("has no target");
+  if (attributes.api_version < 1 || attributes.api_version > kTypedFfi)
+    call.fail("api_version ", attributes.api_version, " is outside 1..", kTypedFfi);
+  std::string_view text = attributes.results;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.find(' '), text.size());
+    Result<TensorType> type = TensorType::parse(text.substr(0, end));
+    if (!type.ok()) call.fail("result types '", attributes.results, "': ", type.error().message());
+    results.push_back(std::move(type).value());
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (results.empty()) call.fail("needs a result");
+  if (attributes.sharding_rule.empty()) return;
+  Result<ShardingRule> rule = ShardingRule::parse(attributes.sharding_rule);
+  if (!rule.ok()) call.fail("sharding rule: ", rule.error().message());
+  std::vector<IntVector> of_operands, of_results;
+  for (const TensorType* type : call.operands)
+    of_operands.emplace_back(type->shape.begin(), type->shape.end());
+  for (const TensorType& type : results)
+    of_results.emplace_back(type.shape.begin(), type.shape.end());
+  if (Result<void> fits = rule.value().validate(of_operands, of_results); !fits.ok())
+    call.fail("sharding rule ", attributes.sharding_rule, ": ", fits.error().message());
+}
+
+ShardingRule custom_call_rule(const OpCall& call) {
+  const std::string& rule = call.as<CustomCallAttributes>().sharding_rule;
+  if (!rule.empty()) return ShardingRule::parse(rule).value();
+  ShardingRuleBuilder builder;
+  auto all_whole = [&](const TensorType& type) {
+    TensorFactors factors;
+    for (std::int64_t size : type.shape)
+      factors.push_back({builder.factor(size, FactorKind::kNeedReplication)});
+    return factors;
+  };
+  for (const TensorType* type : call.operands) builder.operand(all_whole(*type));
+  for (const TensorType* type : call.results) builder.result(all_whole(*type));
+  return builder.build();
+}
+
+void emit_custom_call(const OpCall& call, OpEmission& out) {
+  const auto& attributes = call.as<CustomCallAttributes>();
+  stablehlo::OpWriter writer =
+      out.writer.custom_call(attributes.target, out.results, out.operands, out.location);
+  writer.boolean("has_side_effect", attributes.has_side_effect)
+      .i32("api_version", static_cast<std::int32_t>(attributes.api_version));
+  if (attributes.api_version != kTypedFfi)
+    writer.string("backend_config", attributes.backend_config);
+  else if (!attributes.backend_config.empty())
+    writer.raw("backend_config", attributes.backend_config);
+  if (!attributes.sharding_rule.empty())
+    writer.discardable("sdy.sharding_rule", cat("#sdy.op_sharding_rule<",
+                                                custom_call_rule(call).to_string(), ", custom>"));
+  writer.done();
+}
+
+// The compiler's own QR: Householder vectors and their factors.
+std::vector<OpSample> custom_call_samples(SampleSource& source) {
+  auto qr = [](std::string rule = {}) {
+    return [rule](std::span<const Tensor> x) {
+      Dimensions factors = x[0].shape().sizes();
+      factors.erase(factors.end() - 2);
+      return custom_call("Qr", {x[0]}, {x[0].type(), {x[0].dtype(), Shape(factors)}},
+                         {.api_version = 1, .sharding_rule = rule})[0];
+    };
+  };
+  return {
+      {"matrix", {source.uniform(DType::f32, {8, 4})}, qr(), false},
+      {"wide", {source.uniform(DType::f64, {4, 4})}, qr(), false},
+      {"batch", {source.uniform(DType::f32, {2, 4, 4})}, qr(), false},
+      {"with a rule",
+       {source.uniform(DType::f32, {8, 4})},
+       qr("([i, j])->([i, j], [k]) {i=8, j=4, k=4} need_replication={i, j, k}"),
+       false},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef custom_call_op = {
+    .name = "custom_call",
+    .operands = "tensors...",
+    .doc = "Calls code that the plugin knows by name, with result types that are said.",
+    .example = "custom_call(\"Qr\", {x}, {x.type(), {DType::f32, {2}}}, {.api_version = 1})[0]",
+    .infer = infer_custom_call,
+    .sharding_rule = custom_call_rule,
+    .emit = emit_custom_call,
+    .vjp = kNotDifferentiable,
+    .batch = batch_one_by_one,
+    .samples = custom_call_samples,
+    .parse_attributes = parse_attributes<CustomCallAttributes>,
+};
+
+std::vector<Tensor> custom_call(const std::string& target, const std::vector<Tensor>& operands,
+                                const std::vector<TensorType>& results, CustomCallOptions options,
+                                SourceLocation where) {
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& operand : operands) pointers.push_back(&operand);
+  Tensor first =
+      record(custom_call_op,
+             make_attributes(CustomCallAttributes{
+                 target, join(results, " "), options.api_version, std::move(options.backend_config),
+                 options.has_side_effect, std::move(options.sharding_rule)}),
+             std::span<const Tensor* const>(pointers), where);
+  std::vector<Tensor> tensors;
+  for (std::uint32_t i = 0; i < results.size(); ++i)
+    tensors.emplace_back(Value(first.value().node(), i));
+  return tensors;
+}
+
+}  // namespace meshard

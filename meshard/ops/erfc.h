@@ -1,0 +1,9 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// 1 - erf(x), exact where that is close to 0. Integers are computed in f32.
+Tensor erfc(In x);
+
+}  // namespace meshard

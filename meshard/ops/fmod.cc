@@ -1,0 +1,55 @@
+#include "meshard/ops/fmod.h"
+
+#include "meshard/ops/divide.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/emission.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/negative.h"
+#include "meshard/ops/rounding.h"
+
+namespace meshard {
+namespace {
+
+std::vector<OpSample> fmod_samples(SampleSource& source) {
+  auto call = [](std::span<const Tensor> x) { return fmod(x[0], x[1]); };
+  // Quotients stay off whole numbers, where the remainder jumps.
+  HostArray off_whole = HostArray::from_vector<double>({0.5, -0.75, 1.25, 3.5}, {4});
+  HostArray divisors = HostArray::from_vector<double>({1, 0.5, -1, -2}, {4});
+  std::vector<OpSample> samples = element_wise::binary_samples(source, fmod, 0.5, 2.5);
+  for (OpSample& sample : samples) sample.check_vjp = false;
+  samples.push_back({"f64 of all signs", {off_whole, divisors}, call});
+  samples.push_back(
+      {"i32",
+       {source.uniform(DType::i32, {4, 8}, -20, 20), source.uniform(DType::i32, {4, 8}, 1, 7)},
+       call,
+       false});
+  return samples;
+}
+
+}  // namespace
+
+extern constinit const OpDef fmod_op = {
+    .name = "fmod",
+    .operands = "a, b",
+    .doc = "The remainder of the division, with the sign of the dividend.",
+    .example = "fmod(x, y)",
+    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
+    .sharding_rule = element_wise::rule,
+    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.remainder"); },
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          out[0] = call.cotangents[0];
+          if (call.needs(1)) {
+            Tensor quotient = trunc(divide(call.operands[0], call.operands[1]));
+            out[1] = negative(multiply(call.cotangents[0], quotient));
+          }
+        },
+    .batch = element_wise::batch,
+    .samples = fmod_samples,
+};
+
+Tensor fmod(In a, In b) {
+  return element_wise::binary(fmod_op, element_wise::Domain::kNumber, a, b);
+}
+
+}  // namespace meshard

@@ -1,0 +1,46 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "meshard/graph/attribute_text.h"
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// Which generator rng_bit_generator runs.
+enum class RngAlgorithm : std::uint8_t {
+  kDefault,   ///< the plugin's choice
+  kThreeFry,  ///< Threefry-2x32; a state of u64[2]
+  kPhilox,    ///< Philox-4x32; a state of u64[2] or u64[3]
+};
+
+template <>
+struct EnumNames<RngAlgorithm> {
+  static constexpr std::array kNames{std::pair{RngAlgorithm::kDefault, "DEFAULT"},
+                                     std::pair{RngAlgorithm::kThreeFry, "THREE_FRY"},
+                                     std::pair{RngAlgorithm::kPhilox, "PHILOX"}};
+};
+
+struct RngBitGeneratorAttributes {
+  RngAlgorithm algorithm = RngAlgorithm::kDefault;
+  DType dtype = DType::u32;
+  Shape shape = {};
+  MESHARD_FIELDS(algorithm, dtype, shape)
+};
+
+/// What rng_bit_generator gives: random bits, and the state for the next call.
+struct RandomBits {
+  Tensor state, bits;
+  MESHARD_FIELDS(state, bits)
+};
+
+/// Bits from the compiler's own generator, `shape` of integers of `dtype`. Every device makes all
+/// of them. The bits of a state are the same from run to run on one plugin; those of another
+/// plugin, and those of kDefault, may differ. meshard::random makes bits that do not depend on any
+/// of these.
+/// @error a state that is not u64[2] (u64[3] for kPhilox and kDefault); a dtype that is no integer.
+RandomBits rng_bit_generator(In state, Shape shape, DType dtype = DType::u32,
+                             RngAlgorithm algorithm = RngAlgorithm::kThreeFry);
+
+}  // namespace meshard

@@ -1,0 +1,202 @@
+#include "meshard/ops/scatter.h"
+
+#include <limits>
+
+#include "meshard/ops/astype.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/divide.h"
+#include "meshard/ops/iota.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/operand.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/scattered_windows.h"
+#include "meshard/ops/subtract.h"
+#include "meshard/ops/where.h"
+
+namespace meshard {
+namespace {
+
+using Scatter = Tensor (*)(In, In, In, ScatterDimensions, bool, bool);
+
+// The same scatter of other tensors, which has the places of `call`.
+Tensor again(Scatter op, const VjpCall& call, const Tensor& operand, const Tensor& updates) {
+  const auto& dims = call.as<ScatterAttributes>();
+  return op(operand, call.operands[1], updates,
+            {.update_window_dims = dims.update_window_dims,
+             .inserted_window_dims = dims.inserted_window_dims,
+             .input_batching_dims = dims.input_batching_dims,
+             .scatter_indices_batching_dims = dims.scatter_indices_batching_dims,
+             .scatter_dims_to_operand_dims = dims.scatter_dims_to_operand_dims,
+             .index_vector_dim = dims.index_vector_dim},
+            dims.indices_are_sorted, dims.unique_indices);
+}
+
+void scatter_set_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &cotangent = call.cotangents[0], &updates = call.operands[2];
+  if (call.needs(0)) out[0] = again(scatter_set, call, cotangent, filled(updates.type(), 0));
+  if (!call.needs(2)) return;
+  out[2] = scattered_windows(cotangent, call);
+  if (call.as<ScatterAttributes>().unique_indices) return;
+  // Numbers in the place of the updates tell which of them stay.
+  std::int64_t count = updates.shape().size();
+  DType dtype = count <= std::numeric_limits<std::int32_t>::max() ? DType::i32 : DType::i64;
+  Tensor numbers = reshape(iota(dtype, {count}, 0), updates.shape());
+  Tensor none_yet = filled({dtype, call.operands[0].shape()}, 0);
+  Tensor left = again(scatter_set, call, none_yet, numbers);
+  out[2] = where(equal(scattered_windows(left, call), numbers), out[2], 0);
+}
+
+void scatter_multiply_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &cotangent = call.cotangents[0], &operand = call.operands[0],
+               &updates = call.operands[2];
+  if (call.needs(0)) out[0] = again(scatter_multiply, call, cotangent, updates);
+  if (!call.needs(2)) return;
+  if (call.as<ScatterAttributes>().unique_indices) {
+    out[2] = scattered_windows(multiply(cotangent, operand), call);
+    return;
+  }
+  // The product of the others: that of all but the zeros, over the update, unless another is zero.
+  Tensor is_zero = equal(updates, 0);
+  Tensor divisor = where(is_zero, 1, updates);
+  Tensor product = again(scatter_multiply, call, multiply(cotangent, operand), divisor);
+  Tensor zero = astype(is_zero, operand.dtype());
+  Tensor zeros = again(scatter_add, call, filled(operand.type(), 0), zero);
+  Tensor other_zeros = subtract(scattered_windows(zeros, call), zero);
+  out[2] = where(equal(other_zeros, 0), divide(scattered_windows(product, call), divisor), 0);
+}
+
+// Everything that is equal to what came out gets its part.
+void scatter_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &operand = call.operands[0], &updates = call.operands[2], &result = call.results[0];
+  Tensor stayed = astype(equal(operand, result), operand.dtype());
+  Tensor chosen = astype(equal(updates, scattered_windows(result, call)), operand.dtype());
+  Tensor share = divide(call.cotangents[0], again(scatter_add, call, stayed, chosen));
+  if (call.needs(0)) out[0] = multiply(stayed, share);
+  if (call.needs(2)) out[2] = multiply(chosen, scattered_windows(share, call));
+}
+
+std::vector<OpSample> samples_of(SampleSource& source, Scatter op) {
+  auto by = [op](ScatterDimensions dims, bool unique = false) {
+    return [=](std::span<const Tensor> x) { return op(x[0], x[1], x[2], dims, false, unique); };
+  };
+  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
+  // No two elements are equal: there the smallest and the largest have a kink.
+  auto of = [&](DType dtype, Shape operand, HostArray indices, Shape updates) {
+    std::vector<double> all =
+        source.distinct(DType::f64, {operand.size() + updates.size()}, 1).to_vector<double>();
+    auto middle = all.begin() + operand.size();
+    double scale = dtype == i32 ? 2 : 0.125;
+    for (double& value : all) value *= scale;
+    auto array = [&](auto begin, auto end, Shape& shape) {
+      return HostArray::from_vector(std::vector<double>(begin, end), std::move(shape))
+          .astype(dtype);
+    };
+    return std::vector<HostArray>{array(all.begin(), middle, operand), std::move(indices),
+                                  array(middle, all.end(), updates)};
+  };
+  ScatterDimensions rows{.update_window_dims = {1},
+                         .inserted_window_dims = {0},
+                         .scatter_dims_to_operand_dims = {0},
+                         .index_vector_dim = 1};
+  HostArray apart = HostArray::from_vector<std::int32_t>({3, 0, 7, 4});
+  return {
+      {"rows apart", of(f64, {8, 4}, apart, {4, 4}), by(rows, true)},
+      {"rows", of(f64, {8, 4}, source.uniform(i32, {12}, 0, 7), {12, 4}), by(rows)},
+      {"rows, outside", of(f64, {4, 8}, source.uniform(i32, {8}, -2, 5), {8, 8}), by(rows)},
+      {"integers", of(i32, {8, 4}, source.uniform(i32, {4}, 0, 7), {4, 4}), by(rows)},
+      {"points", of(f64, {4, 8}, source.uniform(i32, {2, 8}, 0, 3), {8}),
+       by({.inserted_window_dims = {0, 1}, .scatter_dims_to_operand_dims = {1, 0}})},
+      {"batches", of(f64, {4, 8, 2}, source.uniform(i32, {4, 3, 1}, 0, 7), {4, 3, 2}),
+       by({.update_window_dims = {2},
+           .inserted_window_dims = {1},
+           .input_batching_dims = {0},
+           .scatter_indices_batching_dims = {0},
+           .scatter_dims_to_operand_dims = {1},
+           .index_vector_dim = 2})},
+      {"one window", of(f32, {8, 4}, source.uniform(i32, {}, 0, 7), {4}),
+       by({.update_window_dims = {0},
+           .inserted_window_dims = {0},
+           .scatter_dims_to_operand_dims = {0}})},
+  };
+}
+
+void infer_number_scatter(const OpCall& call, ResultTypes& results) {
+  if (call.operand(0).dtype == DType::bool_)
+    call.fail("takes integers or floats, not ", call.operand(0));
+  infer_scatter(call, results);
+}
+
+template <Scatter op>
+constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string_view example,
+                        void (*emit)(const OpCall&, OpEmission&),
+                        void (*vjp)(const VjpCall&, std::span<Tensor>)) {
+  return {
+      .name = name,
+      .operands = "operand, indices, updates",
+      .doc = doc,
+      .example = example,
+      .infer = op == scatter_set ? infer_scatter : infer_number_scatter,
+      // Only sums of shards are combined.
+      .sharding_rule =
+          [](const OpCall& call) { return scatter_rule(call, FactorKind::kNeedReplication); },
+      .emit = emit,
+      .vjp = vjp,
+      .batch = batch_scatter,
+      .samples = [](SampleSource& source) { return samples_of(source, op); },
+      .parse_attributes = parse_attributes<ScatterAttributes>,
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
+    "scatter_set", "The operand with windows of updates in place of its elements at given indices.",
+    "scatter_set(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
+    "= {0}, "
+    ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+    [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, ""); }, scatter_set_vjp);
+extern constinit const OpDef scatter_multiply_op = scatter<scatter_multiply>(
+    "scatter_multiply",
+    "The operand with windows of updates multiplied to its elements at given indices.",
+    "scatter_multiply(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
+    ".inserted_window_dims = {0}, "
+    ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+    [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.multiply"); },
+    scatter_multiply_vjp);
+extern constinit const OpDef scatter_min_op = scatter<scatter_min>(
+    "scatter_min", "The smaller of each element and the windows of updates at given indices.",
+    "scatter_min(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
+    "= {0}, "
+    ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+    [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.minimum"); },
+    scatter_extreme_vjp);
+extern constinit const OpDef scatter_max_op = scatter<scatter_max>(
+    "scatter_max", "The larger of each element and the windows of updates at given indices.",
+    "scatter_max(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
+    "= {0}, "
+    ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+    [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.maximum"); },
+    scatter_extreme_vjp);
+
+Tensor scatter_set(In operand, In indices, In updates, ScatterDimensions dimensions,
+                   bool indices_are_sorted, bool unique_indices) {
+  return record_scatter(scatter_set_op, operand, indices, updates, std::move(dimensions),
+                        indices_are_sorted, unique_indices);
+}
+Tensor scatter_multiply(In operand, In indices, In updates, ScatterDimensions dimensions,
+                        bool indices_are_sorted, bool unique_indices) {
+  return record_scatter(scatter_multiply_op, operand, indices, updates, std::move(dimensions),
+                        indices_are_sorted, unique_indices);
+}
+Tensor scatter_min(In operand, In indices, In updates, ScatterDimensions dimensions,
+                   bool indices_are_sorted, bool unique_indices) {
+  return record_scatter(scatter_min_op, operand, indices, updates, std::move(dimensions),
+                        indices_are_sorted, unique_indices);
+}
+Tensor scatter_max(In operand, In indices, In updates, ScatterDimensions dimensions,
+                   bool indices_are_sorted, bool unique_indices) {
+  return record_scatter(scatter_max_op, operand, indices, updates, std::move(dimensions),
+                        indices_are_sorted, unique_indices);
+}
+
+}  // namespace meshard

@@ -1,0 +1,11 @@
+#pragma once
+#include "meshard/graph/tensor.h"
+
+namespace meshard {
+
+/// Hurwitz' zeta function, the sum of (q + k)^-s over k from 0 up, for s > 1. Broadcasts and
+/// promotes; integers are computed in f32.
+/// @error when differentiated with respect to s.
+Tensor zeta(In s, In q);
+
+}  // namespace meshard
