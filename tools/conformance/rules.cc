@@ -26,6 +26,7 @@ constexpr NamedRule kNamedRules[] = {
     {Rule::kMeshOrderReplicas, "mesh-order-replicas"},
     {Rule::kNoAbort, "no-abort"},
     {Rule::kUnevenKept, "uneven-kept"},
+    {Rule::kDevicesInAnyOrder, "devices-in-any-order"},
 };
 
 }  // namespace

@@ -28,6 +28,8 @@ enum class Rule {
   kNoAbort,
   // txla/ and jax/
   kUnevenKept,
+  // jax/
+  kDevicesInAnyOrder,
 };
 
 /// All of them, in the order in which they are reported.

@@ -19,4 +19,9 @@ bool uneven_kept(const nlohmann::json& recorded, const std::string& our_tiles,
   return uneven;
 }
 
+bool devices_in_any_order(const std::string& module) {
+  std::size_t first = module.find("sdy.mesh @"), second = module.find("sdy.mesh @", first + 1);
+  return second != std::string::npos && module.find("device_ids", first) != std::string::npos;
+}
+
 }  // namespace meshard::conformance

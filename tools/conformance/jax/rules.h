@@ -13,4 +13,9 @@ namespace meshard::conformance {
 bool uneven_kept(const nlohmann::json& recorded, const std::string& our_tiles,
                  const nlohmann::json& our_shard_shape, const nlohmann::json& shape);
 
+/// devices-in-any-order: meshes over the same devices meet in one program in any order of them,
+/// where JAX raises ValueError. The module must really name two meshes, one of them with its own
+/// order.
+bool devices_in_any_order(const std::string& module);
+
 }  // namespace meshard::conformance
