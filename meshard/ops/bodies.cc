@@ -130,7 +130,8 @@ ShardingRule pass_through_rule(const OpCall& call,
 
 Sharding stacked_sharding(const Sharding& slice) {
   bool is_explicit = slice.mesh().has_explicit_axes();
-  std::vector<DimensionSpec> dimensions{is_explicit ? DimensionSpec(none) : DimensionSpec(open)};
+  std::vector<DimensionSpec> dimensions;
+  dimensions.emplace_back(AxisList(), /*is_open=*/!is_explicit);
   for (std::size_t d = 0; d < slice.rank(); ++d)
     dimensions.emplace_back(slice.axes(d), slice.is_open(d));
   return Sharding(slice.mesh(), PartitionSpec(std::move(dimensions)), SourceLocation{});
