@@ -1,5 +1,5 @@
 // gpt12_losses.json: twelve steps of a transformer of twelve layers on 2x4 devices, whose weights
-// and tokens follow from a rule.
+// and tokens follow from a rule; once as a plain loop over the layers and once with repeat().
 #include <cmath>
 
 #include "tools/conformance/jax/transformer.h"
@@ -115,9 +115,12 @@ Json answer_to(const Json& test, const GoldenFile&) {
   nn::AxisRules rules(mesh, {});
   Tensor tokens = generated_tokens(config, 0, mesh), targets = generated_tokens(config, 1, mesh);
   Transformer model = generated_model(config, mesh);
+  RolledTransformer stacked = rolled(model);
   Json losses;
   losses["dp2_tp4_unrolled"] =
       train_transformer(model, tokens, targets, rules, adam, 12, /*with_last=*/false);
+  losses["dp2_tp4_scan"] =
+      train_transformer(stacked, tokens, targets, rules, adam, 12, /*with_last=*/false);
   return {{"losses", losses}};
 }
 

@@ -3,14 +3,14 @@
 namespace meshard::conformance {
 namespace {
 
-template <class Optimiser>
-std::vector<double> losses_of(Transformer& model, const Tensor& tokens, const Tensor& targets,
+template <class Model, class Optimiser>
+std::vector<double> losses_of(Model& model, const Tensor& tokens, const Tensor& targets,
                               const nn::AxisRules& rules, const Optimiser& optimiser, int steps,
                               bool with_last) {
-  auto loss_of = [&](const Transformer& m) { return transformer_loss(m, tokens, targets, rules); };
+  auto loss_of = [&](const Model& m) { return transformer_loss(m, tokens, targets, rules); };
   auto state = optim::init(optimiser, model);
   auto step = jit(
-      [&](const Transformer& m, const decltype(state)& s) {
+      [&](const Model& m, const decltype(state)& s) {
         auto [loss, gradients] = value_and_grad(loss_of)(m);
         return std::tuple_cat(std::tuple(loss), optim::update(optimiser, m, gradients, s));
       },
@@ -26,7 +26,43 @@ std::vector<double> losses_of(Transformer& model, const Tensor& tokens, const Te
   return losses;
 }
 
+// The residual stream, marked so that the batch is split.
+Tensor spread(const Tensor& x, const nn::AxisRules& rules) {
+  return rules.mark(x, P("dp", none, none));
+}
+
+Tensor through_block(const TransformerBlock& block, Tensor x, const nn::AxisRules& rules) {
+  x = spread(x + nn::attention(block.attention, nn::layer_norm(block.norm1, x)), rules);
+  return spread(x + nn::mlp(block.mlp, nn::layer_norm(block.norm2, x)), rules);
+}
+
+template <class Model>
+Tensor stream_of(const Model& model, const Tensor& tokens, const nn::AxisRules& rules) {
+  return spread(nn::embedding(model.words, tokens) + model.positions, rules);
+}
+
+template <class Model>
+Tensor loss_at(const Model& model, const Tensor& x, const Tensor& targets) {
+  return cross_entropy(nn::linear(model.head, nn::layer_norm(model.norm, x)), targets);
+}
+
 }  // namespace
+
+RolledTransformer rolled(const Transformer& model) {
+  RolledTransformer out{model.words, model.positions, stack_structures(model.blocks), model.norm,
+                        model.head};
+  std::vector<Tensor> stacked = structure::tensors(out.blocks);
+  std::vector<Tensor> layers = structure::tensors(model.blocks.front());
+  for (std::size_t i = 0; i < stacked.size(); ++i) {
+    std::optional<Sharding> layer = layers[i].sharding();
+    if (!layer) continue;
+    std::vector<DimensionSpec> dimensions = layer->spec().dimensions();
+    dimensions.insert(dimensions.begin(), none);
+    stacked[i] = mark_sharding(stacked[i], layer->mesh(), PartitionSpec(std::move(dimensions)));
+  }
+  out.blocks = structure::with_tensors(out.blocks, stacked);
+  return out;
+}
 
 Transformer empty_transformer(std::size_t layers) {
   Transformer model;
@@ -64,13 +100,18 @@ std::map<std::string, Tensor*> tensors_by_name(Transformer& model) {
 
 Tensor transformer_loss(const Transformer& model, const Tensor& tokens, const Tensor& targets,
                         const nn::AxisRules& rules) {
-  auto spread = [&](const Tensor& x) { return rules.mark(x, P("dp", none, none)); };
-  Tensor x = spread(nn::embedding(model.words, tokens) + model.positions);
-  for (const TransformerBlock& block : model.blocks) {
-    x = spread(x + nn::attention(block.attention, nn::layer_norm(block.norm1, x)));
-    x = spread(x + nn::mlp(block.mlp, nn::layer_norm(block.norm2, x)));
-  }
-  return cross_entropy(nn::linear(model.head, nn::layer_norm(model.norm, x)), targets);
+  Tensor x = stream_of(model, tokens, rules);
+  for (const TransformerBlock& block : model.blocks) x = through_block(block, x, rules);
+  return loss_at(model, x, targets);
+}
+
+Tensor transformer_loss(const RolledTransformer& model, const Tensor& tokens, const Tensor& targets,
+                        const nn::AxisRules& rules) {
+  Tensor x = repeat(model.blocks, stream_of(model, tokens, rules),
+                    [&](const TransformerBlock& block, const Tensor& stream) {
+                      return through_block(block, stream, rules);
+                    });
+  return loss_at(model, x, targets);
 }
 
 std::vector<double> train_transformer(Transformer& model, const Tensor& tokens,
@@ -83,6 +124,12 @@ std::vector<double> train_transformer(Transformer& model, const Tensor& tokens,
                                       const Tensor& targets, const nn::AxisRules& rules,
                                       const optim::Sgd& sgd, int steps, bool with_last) {
   return losses_of(model, tokens, targets, rules, sgd, steps, with_last);
+}
+
+std::vector<double> train_transformer(RolledTransformer& model, const Tensor& tokens,
+                                      const Tensor& targets, const nn::AxisRules& rules,
+                                      const optim::Adam& adam, int steps, bool with_last) {
+  return losses_of(model, tokens, targets, rules, adam, steps, with_last);
 }
 
 }  // namespace meshard::conformance
