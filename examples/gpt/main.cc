@@ -41,6 +41,10 @@ int run(const Options& options) {
               mesh.to_string().c_str());
   print_sharding("a query weight", model.blocks[0].attention.query);
   print_sharding("a second weight of a perceptron", model.blocks[0].mlp.down.weight);
+  if (options.resume) {
+    trainer.resume().value();
+    std::printf("goes on after step %lld\n", static_cast<long long>(trainer.steps()));
+  }
   if (!options.module.empty()) {
     write_file(options.module, trainer.module());
     return 0;

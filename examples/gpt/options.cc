@@ -50,11 +50,12 @@ bool read_option(std::string_view name, std::string_view value, Options& out) {
   if (name == "--seed") return read_number(value, out.seed);
   if (name == "--sample") return read_number(value, out.sample) && out.sample >= 0;
   if (name == "--temperature") return read_number(value, out.temperature) && out.temperature >= 0;
-  std::string* text = name == "--data"     ? &out.data
-                      : name == "--losses" ? &out.losses
-                      : name == "--export" ? &out.module
-                      : name == "--prompt" ? &out.prompt
-                                           : nullptr;
+  std::string* text = name == "--data"         ? &out.data
+                      : name == "--losses"     ? &out.losses
+                      : name == "--checkpoint" ? &out.checkpoint
+                      : name == "--export"     ? &out.module
+                      : name == "--prompt"     ? &out.prompt
+                                               : nullptr;
   if (text) *text = value;
   return text && !value.empty();
 }
@@ -66,6 +67,7 @@ meshard::Result<void> check(const Options& options) {
   if (options.sizes.width % (2 * options.sizes.heads) != 0)
     return wrong(cat("a width of ", options.sizes.width, " has no ", options.sizes.heads,
                      " heads of an even size"));
+  if (options.resume && options.checkpoint.empty()) return wrong("--resume needs --checkpoint");
   return {};
 }
 
@@ -81,6 +83,8 @@ Trains a transformer on bytes of text over a mesh of devices, and lets it write.
   --steps N  --batch N  --context N  --rate X  --seed N         default 600, 8, 256, 0.001, 1
   --layers N  --width N  --heads N  --hidden N                  default 4, 128, 4, 352
   --data FILE             text to learn from; default the licences of this system
+  --checkpoint FILE       where the training is kept (safetensors), every 100 steps and at the end
+  --resume                goes on from there, on the same mesh or another
   --sample N  --prompt TEXT  --temperature X                    what it writes at the end: default 300 bytes
   --losses FILE           writes the loss of every step, one in a line
   --export FILE           writes the step's StableHLO module for `meshard explain`, and trains nothing
@@ -95,8 +99,8 @@ meshard::Result<Options> parse_options(int count, const char* const* arguments) 
       options.help = true;
       return options;
     }
-    if (name == "--sequence") {
-      options.sequence = true;
+    if (name == "--sequence" || name == "--resume") {
+      (name == "--resume" ? options.resume : options.sequence) = true;
       continue;
     }
     if (i + 1 == count) return wrong(cat(name, " is no option, or its value is missing"));

@@ -17,7 +17,9 @@ struct Options {
   std::uint64_t seed = 1;
   std::string data;            // a file; empty: the licences
   std::string losses, module;  // files to write; empty: none
-  std::int64_t sample = 300;   // bytes
+  std::string checkpoint;      // to save to, and to resume from; empty: none
+  bool resume = false;
+  std::int64_t sample = 300;  // bytes
   std::string prompt = "You may ";
   double temperature = 0.7;
   bool help = false;

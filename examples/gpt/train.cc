@@ -10,6 +10,7 @@ using namespace meshard;
 namespace {
 
 constexpr double kLimit = 1.0;  // of the gradient's norm
+constexpr std::int64_t kSaveEvery = 100;
 
 optim::AdamW optimiser_of(const Options& options) {
   std::int64_t warm = std::min<std::int64_t>(20, options.steps);
@@ -62,8 +63,16 @@ std::vector<double> Trainer::run(const Progress& progress) {
     losses.push_back(told.loss.item<float>());
     ++steps_;
     if (progress) progress(steps_, losses.back());
+    bool due = steps_ % kSaveEvery == 0 || steps_ == options_.steps;
+    if (due && !options_.checkpoint.empty()) io::save(options_.checkpoint, state_).value();
   }
   return losses;
+}
+
+Result<void> Trainer::resume() {
+  MESHARD_ASSIGN_OR_RETURN(state_, io::restore(options_.checkpoint, state_));
+  steps_ = state_.adam.steps.item<std::int32_t>();
+  return {};
 }
 
 double Trainer::held_back_loss(std::int64_t batches) const {

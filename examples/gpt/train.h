@@ -12,7 +12,7 @@
 
 namespace gpt {
 
-/// What a step turns into the next one.
+/// What a step turns into the next one, and what a checkpoint holds.
 struct Training {
   Gpt model;
   meshard::optim::AdamState<Gpt> adam;
@@ -32,8 +32,12 @@ class Trainer {
 
   Trainer(const Options& options, Text text);
 
-  /// Trains until `options.steps` steps are taken; the losses of the steps taken now.
+  /// Trains until `options.steps` steps are taken, and saves the state now and then if the options
+  /// name a checkpoint; the losses of the steps taken now.
   std::vector<double> run(const Progress& progress = {});
+  /// Goes on from the options' checkpoint: restores the state, onto this mesh, and counts from its
+  /// steps. @error as io::restore
+  meshard::Result<void> resume();
   /// The loss on the held-back text: on `batches` batches of it, or on all.
   double held_back_loss(std::int64_t batches = 0) const;
 

@@ -100,6 +100,22 @@ TEST_F(GptTraining, TheCacheGivesWhatTheWholeGives) {
               testing::Pointwise(testing::FloatNear(1e-4f), whole_logits.to_vector<float>()));
 }
 
+TEST_F(GptTraining, GoesOnFromACheckpointOnAnotherMesh) {
+  Options options = small_options();
+  options.checkpoint = testing::TempDir() + "gpt_test.safetensors";
+  Trainer first(options, counting_text());
+  first.run();
+  options.data_devices = options.model_devices = 2;
+  options.steps = 14;
+  Trainer second(options, counting_text());
+  ASSERT_TRUE(second.resume().ok());
+  EXPECT_EQ(second.steps(), 12);
+  EXPECT_NEAR(second.held_back_loss(), first.held_back_loss(), 1e-4);
+  EXPECT_EQ(second.state().model.blocks[0].attention.query.sharding()->spec(),
+            P(none, "model", none));
+  EXPECT_EQ(second.run().size(), 2u);
+}
+
 TEST(GptText, WindowsAreDrawnAloneFromSeedAndStep) {
   std::string text = counting_text().train;
   std::vector<std::int32_t> first = windows_of_step(text, 2, 8, 1, 5);
@@ -133,6 +149,7 @@ TEST(GptOptions, AreReadAndRefused) {
                                              {"gpt", "--mesh", "data=3"},
                                              {"gpt", "--steps", "0"},
                                              {"gpt", "--steps"},
+                                             {"gpt", "--resume"},
                                              {"gpt", "--heads", "3"}})
     EXPECT_FALSE(parse_options(static_cast<int>(wrong.size()), wrong.data()).ok()) << wrong.back();
 }
