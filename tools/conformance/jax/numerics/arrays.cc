@@ -30,6 +30,7 @@ Json json_number(double value) {
 std::string name_in_jax(DType dtype) {
   if (dtype == DType::bool_) return "bool";
   if (dtype == DType::bf16) return "bfloat16";
+  if (is_complex(dtype)) return dtype == DType::c64 ? "complex64" : "complex128";
   std::string name(to_string(dtype));
   if (is_unsigned_integer(dtype)) return "uint" + name.substr(1);
   return (is_integer(dtype) ? "int" : "float") + name.substr(1);
@@ -86,6 +87,12 @@ HostArray array_in_jax(const Json& fields) {
                           : value.get<std::int64_t>());
     return HostArray::copy_of({dtype, shape}, whole.data());
   }
+  if (is_complex(dtype)) {
+    std::vector<double> parts;
+    for (const Json& element : fields.at("data"))
+      for (double part : parts_of(element)) parts.push_back(part);
+    return HostArray::copy_of({DType::c128, shape}, parts.data()).astype(dtype);
+  }
   std::vector<double> values;
   for (const Json& value : fields.at("data")) values.push_back(number(value));
   return HostArray::from_vector(std::move(values), shape).astype(dtype);
@@ -105,6 +112,9 @@ Json json_in_jax(const HostArray& array) {
     data = array.to_vector<std::uint64_t>();
   else if (is_integer(array.dtype()))
     data = array.astype(DType::i64).to_vector<std::int64_t>();
+  else if (is_complex(array.dtype()))
+    for (Complex128 value : array.astype(DType::c128).to_vector<Complex128>())
+      data.push_back({json_number(value.real), json_number(value.imag)});
   else
     for (double value : array.astype(DType::f64).to_vector<double>())
       data.push_back(json_number(value));

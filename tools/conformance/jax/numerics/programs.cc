@@ -9,7 +9,8 @@ namespace meshard::conformance {
 
 std::optional<Program> numerics_program(const Json& test) {
   for (auto family : {element_wise_program, reduction_program, shape_program, index_program,
-                      order_program, network_program, transform_program, control_program})
+                      order_program, network_program, transform_program, control_program,
+                      window_program, linear_algebra_program})
     if (std::optional<Program> program = family(test)) return program;
   return std::nullopt;
 }

@@ -39,6 +39,8 @@ std::optional<Program> order_program(const Json& test);
 std::optional<Program> network_program(const Json& test);
 std::optional<Program> transform_program(const Json& test);
 std::optional<Program> control_program(const Json& test);
+std::optional<Program> window_program(const Json& test);
+std::optional<Program> linear_algebra_program(const Json& test);
 
 /// The entry of this name.
 std::optional<Program> find_program(const Programs& programs, std::string_view name);

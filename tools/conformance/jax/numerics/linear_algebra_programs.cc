@@ -1,0 +1,43 @@
+// cholesky*, triangular_solve*, *fft*: matrices and transforms.
+#include "meshard/meshard.h"
+#include "tools/conformance/jax/numerics/programs.h"
+
+namespace meshard::conformance {
+namespace {
+
+Tensors real_and_back(Inputs x) {
+  Tensor spectrum = rfft(x[0]);
+  return {spectrum, irfft(spectrum, x[0].dim(-1))};
+}
+
+TriangularSolveOptions equations_of(const std::string& id, const std::string& what) {
+  auto said = [&](std::string_view word) { return mentions(id, word) || mentions(what, word); };
+  return {.left_side = !said("right") && !mentions(what, "x L") && !mentions(what, "x U"),
+          .lower = !said("upper") && !mentions(what, "U "),
+          .unit_diagonal = said("unit"),
+          .transpose = said("trans") ? TransposeKind::kTranspose : TransposeKind::kNone};
+}
+
+}  // namespace
+
+std::optional<Program> linear_algebra_program(const Json& test) {
+  const std::string id = test.at("id"), what = test.at("what");
+  std::size_t results = test.at("outputs").size();
+  if (id.starts_with("cholesky")) return single([](Inputs x) { return cholesky(x[0]); });
+  if (id.starts_with("triangular_solve"))
+    return single([options = equations_of(id, what)](Inputs x) {
+      return triangular_solve(x[0], x[1], options);
+    });
+  if (id == "rfft_irfft") return real_and_back;
+  if (results != 1) return std::nullopt;
+  if (id.starts_with("fft2") || id.starts_with("fftn"))
+    return single([](Inputs x) { return fftn(x[0]); });
+  if (id.starts_with("rfft2") || id.starts_with("rfftn"))
+    return single([](Inputs x) { return rfftn(x[0]); });
+  if (id.starts_with("ifft")) return single([](Inputs x) { return ifft(x[0]); });
+  if (id.starts_with("rfft")) return single([](Inputs x) { return rfft(x[0]); });
+  if (id.starts_with("fft")) return single([](Inputs x) { return fft(x[0]); });
+  return std::nullopt;
+}
+
+}  // namespace meshard::conformance
