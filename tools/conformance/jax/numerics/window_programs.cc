@@ -60,14 +60,15 @@ Program convolution_program(const Json& test) {
   for (WindowPadding& each_side : even_paddings(spatial)) tried.push_back(std::move(each_side));
   Shape wanted = result_shape(test);
   ConvolutionOptions options = options_of(words, test);
-  if (test.at("id") == "conv_nchw_pad") {
+  if (test.at("id") == "conv_nchw_pad") {  // neither is recorded: `explicit padding`
     options.strides = {1, 2};
     tried = {WindowPadding{{1, 0}, {2, 1}}};
   }
-  return single([options, tried, wanted](Inputs x) mutable {
+  return single([options, tried, wanted](Inputs x) {
     for (const WindowPadding& padding : tried) {
-      options.padding = padding;
-      Tensor y = convolution(x[0], x[1], options);
+      ConvolutionOptions padded = options;
+      padded.padding = padding;
+      Tensor y = convolution(x[0], x[1], padded);
       if (y.shape() == wanted) return y;
     }
     throw_invalid({}, "no padding gives ", wanted);
