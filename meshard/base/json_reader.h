@@ -37,7 +37,8 @@ struct JsonMember {
 
 /// @param place what messages begin with, in brackets
 /// @error invalid argument, with the byte, for what is no JSON: nesting beyond 64, a name twice in
-/// an object, half of a surrogate pair, strings that are not UTF-8, and bytes behind the value, too.
+/// an object, half of a surrogate pair, strings that are not UTF-8, and bytes behind the value,
+/// too.
 Result<JsonValue> read_json(std::string_view text, std::string_view place = "json");
 
 }  // namespace meshard

@@ -65,7 +65,9 @@ TEST(JsonReader, RefusesWhatIsNoJson) {
                            "{\"a\":1,\"a\":2}",
                            "[1}",
                            "'a'",
-                           "NaN", "\"\xFF\"", "\"\xC3\""})
+                           "NaN",
+                           "\"\xFF\"",
+                           "\"\xC3\""})
     EXPECT_FALSE(read_json(text).ok()) << text;
   EXPECT_EQ(read_json("{\"a\":1,\"a\":2}", "weights").error().message(),
             "[weights] not JSON at byte 10: the name \"a\" is there twice");

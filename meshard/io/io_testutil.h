@@ -41,9 +41,7 @@ class InFolder : public testing::Test {
 
 /// A file that NumPy or safetensors wrote: tests/golden/io.
 inline std::string golden_file(std::string_view name) {
-  std::string path = __FILE__;
-  path.resize(path.rfind("meshard/io/"));
-  return path + "tests/golden/io/" + std::string(name);
+  return std::string(MESHARD_GOLDEN "/io/").append(name);
 }
 
 }  // namespace meshard::io

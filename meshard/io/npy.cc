@@ -179,9 +179,10 @@ Result<HostArray> load_npy(const std::string& path) {
   std::optional<NpyHeader> header = NpyHeaderText(*text).read();
   if (!header) return bad_npy(path, "the header cannot be read");
   char order = header->descr.empty() ? '\0' : header->descr[0];
-  const auto* name = std::find_if(
-      std::begin(kNpyNames), std::end(kNpyNames),
-      [&](const NpyName& each) { return std::string_view(header->descr).substr(order != '\0') == each.kind_and_size; });
+  const auto* name =
+      std::find_if(std::begin(kNpyNames), std::end(kNpyNames), [&](const NpyName& each) {
+        return std::string_view(header->descr).substr(order != '\0') == each.kind_and_size;
+      });
   if (std::string_view("<>|=").find(order) == std::string_view::npos || name == std::end(kNpyNames))
     return Error(ErrorCode::kUnimplemented,
                  cat("[npy] ", path, ": meshard has no dtype for '", header->descr, "'"));

@@ -25,8 +25,8 @@ TEST_F(Dropout, DropsAPartAndScalesTheRest) {
 TEST_F(Dropout, WithoutAKeyNothingIsDropped) {
   Tensor x = varied({8});
   EXPECT_EQ(dropout(x, 0.5, std::nullopt).value(), x.value());
-  EXPECT_TRUE(throws_error([&] { dropout(x, 1.5, random::key(1)); }, ErrorCode::kInvalidArgument,
-                           {"1.5"}));
+  EXPECT_TRUE(
+      throws_error([&] { dropout(x, 1.5, random::key(1)); }, ErrorCode::kInvalidArgument, {"1.5"}));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tested in cumulative_test.cc and cumulative_sum_test.cc.
+// Tested in meshard/ops/cumulative_test.cc.
 #include "meshard/ops/running_combination.h"
 
 #include "meshard/ops/add.h"

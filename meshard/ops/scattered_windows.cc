@@ -1,4 +1,4 @@
-// Tested in scatter_add_test.cc and scatter_test.cc.
+// Tested in meshard/ops/scatter_test.cc.
 #include "meshard/ops/scattered_windows.h"
 
 #include <algorithm>

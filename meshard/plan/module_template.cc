@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/name_pattern.h"
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/plan/internal/bracketed_text.h"
 #include "meshard/plan/internal/flow_ops.h"
-#include "meshard/base/name_pattern.h"
 #include "meshard/sharding/shardy_text.h"
 
 namespace meshard {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/byte_text.h"
 #include "meshard/base/name_pattern.h"
+#include "meshard/explain/byte_text.h"
 
 namespace meshard {
 namespace {
