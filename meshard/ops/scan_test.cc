@@ -34,7 +34,7 @@ TEST(Scan, TypesAndCapturedValues) {
 
 TEST(Scan, TheCarryPassesThrough) {
   EXPECT_EQ(rule_of(sums(input({4}), input({5, 4}), 5)[0]),
-            "([i],[j,k])->([i],[l,m]) {i=4, j=5, k=4, l=5, m=4}");
+            "([i], [j, k])->([i], [l, m]) {i=4, j=5, k=4, l=5, m=4}");
 }
 
 TEST(Scan, Errors) {

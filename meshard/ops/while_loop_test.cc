@@ -22,7 +22,7 @@ TEST(WhileLoop, OperandsAreCarriesAndWhatBothCapture) {
   ASSERT_EQ(node.operands().size(), 3u);
   EXPECT_EQ(node.operands()[1], limit.value());
   EXPECT_EQ(node.operands()[2], step.value());
-  EXPECT_EQ(rule_of(results[0]), "([i],[],[j])->([i]) {i=4, j=4}");
+  EXPECT_EQ(rule_of(results[0]), "([i], [], [j])->([i]) {i=4, j=4}");
 }
 
 TEST(WhileLoop, Errors) {

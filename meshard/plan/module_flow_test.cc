@@ -132,7 +132,7 @@ TEST(ModuleFlow, DamagedTexts) {
 TEST(ModuleFlow, TypesOfTensors) {
   EXPECT_EQ(internal::tensor_type("tensor<16x32xbf16>")->to_string(), "bf16[16,32]");
   EXPECT_EQ(internal::tensor_type("tensor<f32>")->to_string(), "f32[]");
-  for (const char* other : {"tensor<?x2xf32>", "i32", "tensor<2xcomplex<f32>>", "tensor<2x",
+  for (const char* other : {"tensor<?x2xf32>", "i32", "tensor<2xcomplex<i32>>", "tensor<2x",
                             "tensor<99999999999x99999999999xf32>"})
     EXPECT_EQ(internal::tensor_type(other), std::nullopt) << other;
 }

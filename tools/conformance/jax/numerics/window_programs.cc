@@ -38,7 +38,7 @@ ConvolutionOptions options_of(const std::string& words, const Json& test) {
   ConvolutionOptions options;
   bool channels_first = mentions(words, "nchw");
   if (channels_first) options.layout = {.input = "NCHW", .kernel = "OIHW", .result = "NCHW"};
-  std::int64_t stride = integer_behind(words, "stride", integer_behind(words, "_s", 1));
+  std::int64_t stride = integer_behind(words, "stride", 1);
   options.strides = each(stride, spatial);
   std::int64_t dilation = integer_behind(words, "dilation", 1);
   bool of_input =
@@ -57,6 +57,11 @@ Program convolution_program(const Json& test) {
       lower_case(test.at("id").get<std::string>() + " " + test.at("what").get<std::string>());
   int spatial = static_cast<int>(test.at("inputs").at(0).at("shape").size()) - 2;
   std::vector<WindowPadding> tried = paddings(words);
+  // Of one dimension and without a word of it: what comes later is not seen.
+  if (spatial == 1 && tried.size() > 1) {
+    std::int64_t reach = test.at("inputs").at(1).at("shape").at(0).get<std::int64_t>() - 1;
+    tried.insert(tried.begin() + 1, WindowPadding::Pairs{{reach, 0}});
+  }
   for (WindowPadding& each_side : even_paddings(spatial)) tried.push_back(std::move(each_side));
   Shape wanted = result_shape(test);
   ConvolutionOptions options = options_of(words, test);
