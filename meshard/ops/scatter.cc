@@ -126,8 +126,10 @@ void infer_number_scatter(const OpCall& call, ResultTypes& results) {
   infer_scatter(call, results);
 }
 
+// `infer` is an argument: under sanitizers addresses of functions are no constants to compare.
 template <Scatter op>
 constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string_view example,
+                        void (*infer)(const OpCall&, ResultTypes&),
                         void (*emit)(const OpCall&, OpEmission&),
                         void (*vjp)(const VjpCall&, std::span<Tensor>)) {
   return {
@@ -135,7 +137,7 @@ constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string
       .operands = "operand, indices, updates",
       .doc = doc,
       .example = example,
-      .infer = op == scatter_set ? infer_scatter : infer_number_scatter,
+      .infer = infer,
       // Only sums of shards are combined.
       .sharding_rule =
           [](const OpCall& call) { return scatter_rule(call, FactorKind::kNeedReplication); },
@@ -154,13 +156,15 @@ extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
     "scatter_set(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, ""); }, scatter_set_vjp);
+    infer_scatter, [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, ""); },
+    scatter_set_vjp);
 extern constinit const OpDef scatter_multiply_op = scatter<scatter_multiply>(
     "scatter_multiply",
     "The operand with windows of updates multiplied to its elements at given indices.",
     "scatter_multiply(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
     ".inserted_window_dims = {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+    infer_number_scatter,
     [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.multiply"); },
     scatter_multiply_vjp);
 extern constinit const OpDef scatter_min_op = scatter<scatter_min>(
@@ -168,6 +172,7 @@ extern constinit const OpDef scatter_min_op = scatter<scatter_min>(
     "scatter_min(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+    infer_number_scatter,
     [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.minimum"); },
     scatter_extreme_vjp);
 extern constinit const OpDef scatter_max_op = scatter<scatter_max>(
@@ -175,6 +180,7 @@ extern constinit const OpDef scatter_max_op = scatter<scatter_max>(
     "scatter_max(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+    infer_number_scatter,
     [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.maximum"); },
     scatter_extreme_vjp);
 
