@@ -37,12 +37,27 @@ const std::map<std::string_view, std::string_view>& not_tried() {
 // makes of logarithms and exponentials. All other ops are exact.
 double allowed_ulps(std::string_view op) {
   static const std::map<std::string_view, double> ulps{
-      {"acos", 1},        {"acosh", 1},   {"asin", 1},
-      {"asinh", 1},       {"atanh", 1},   {"convolution", 4},
-      {"cosh", 1},        {"digamma", 1}, {"dot_general", 4},
-      {"erf_inv", 1},     {"lgamma", 1},  {"log1p", 1},
-      {"polygamma", 1},   {"prod", 4},    {"reduce_window_sum", 4},
-      {"scatter_add", 4}, {"sinh", 1},    {"sum", 4},
+      {"acos", 1},
+      {"acosh", 1},
+      {"asin", 1},
+      {"asinh", 1},
+      {"atanh", 1},
+      {"convolution", 4},
+      {"cosh", 1},
+      {"digamma", 1},
+      {"dot_general", 4},
+      {"erf_inv", 1},
+      {"erfc", 1},
+      {"cumulative_logsumexp", 4},
+      {"triangular_solve", 4},
+      {"lgamma", 1},
+      {"log1p", 1},
+      {"polygamma", 1},
+      {"prod", 4},
+      {"reduce_window_sum", 4},
+      {"scatter_add", 4},
+      {"sinh", 1},
+      {"sum", 4},
       {"zeta", 1},
   };
   auto found = ulps.find(op);
