@@ -87,11 +87,10 @@ struct Call {
   }
 };
 
-// Where the CPU plugin's partitioner gathers what could stay: windows that are scattered, and the
-// complex form of a solve, which it has as many small ones.
+// Where the CPU plugin's partitioner moves what could stay: windows that are scattered, and solves,
+// which it writes out.
 bool gathers_more(const Call& call) {
-  if (call.op->name == "select_and_scatter_add") return true;
-  return call.op->name == "triangular_solve" && is_complex(call.result.dtype());
+  return call.op->name == "select_and_scatter_add" || call.op->name == "triangular_solve";
 }
 
 // The values of a node's operands; the sample's inputs are known without a program.
@@ -227,7 +226,7 @@ void check_placement(const Call& call, int factor, const Mesh& mesh) {
   else
     EXPECT_TRUE(close(got, call.result, allowed_ulps(call.op->name)));
   if (kind == FactorKind::kPassThrough && gathers_more(call)) {
-    tally("placements of pass_through factors that this partitioner gathers");
+    tally("placements of pass_through factors that this partitioner moves");
   } else if (kind == FactorKind::kPassThrough && !strided) {
     EXPECT_THAT(collectives(*program), IsEmpty())
         << "a pass_through factor needs no data of other shards";
