@@ -9,7 +9,7 @@
 namespace gpt {
 
 struct Sizes {
-  std::int64_t layers = 4, width = 128, heads = 4, hidden = 352;
+  std::int64_t layers = 2, width = 64, heads = 4, hidden = 176;
 };
 inline constexpr std::int64_t kBytes = 256;
 

@@ -80,8 +80,8 @@ Trains a transformer on bytes of text over a mesh of devices, and lets it write.
 
   --mesh data=2,model=4   devices along "data" (the batch) and "model" (heads and hidden values); default one
   --sequence              what is between the layers is split over "model" by time
-  --steps N  --batch N  --context N  --rate X  --seed N         default 600, 8, 256, 0.001, 1
-  --layers N  --width N  --heads N  --hidden N                  default 4, 128, 4, 352
+  --steps N  --batch N  --context N  --rate X  --seed N         default 1000, 16, 64, 0.002, 1
+  --layers N  --width N  --heads N  --hidden N                  default 2, 64, 4, 176
   --data FILE             text to learn from; default the licences of this system
   --checkpoint FILE       where the training is kept (safetensors), every 100 steps and at the end
   --resume                goes on from there, on the same mesh or another

@@ -12,8 +12,8 @@ struct Options {
   std::int64_t data_devices = 1, model_devices = 1;
   bool sequence = false;
   Sizes sizes;
-  std::int64_t steps = 600, batch = 8, context = 256;
-  double rate = 1e-3;
+  std::int64_t steps = 1000, batch = 16, context = 64;
+  double rate = 2e-3;
   std::uint64_t seed = 1;
   std::string data;            // a file; empty: the licences
   std::string losses, module;  // files to write; empty: none
