@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "meshard/graph/annotate.h"
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/print.h"
