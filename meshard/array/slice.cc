@@ -196,11 +196,12 @@ StridedCopy plan_copy(const void* source, const Shape& source_shape, const Box& 
   for (std::int64_t& stride : destination_strides) stride *= width;
   Dimensions sizes;
   for (const DimensionSlice& slice : source_box) sizes.push_back(slice.size());
-  return make_plan(
-      static_cast<const std::byte*>(source) + box_offset(source_strides, source_box),
-      source_strides,
-      static_cast<std::byte*>(destination) + box_offset(destination_strides, destination_box),
-      destination_strides, sizes, width);
+  // An empty box may begin beyond an array without bytes.
+  bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+  std::int64_t from = empty ? 0 : box_offset(source_strides, source_box);
+  std::int64_t to = empty ? 0 : box_offset(destination_strides, destination_box);
+  return make_plan(static_cast<const std::byte*>(source) + from, source_strides,
+                   static_cast<std::byte*>(destination) + to, destination_strides, sizes, width);
 }
 
 StridedCopy plan_gather(const void* source, const Shape& whole, const Box& box,

@@ -66,7 +66,7 @@ TEST(Layout, ParsesWhatItPrints) {
 TEST(Layout, HashFollowsEquality) {
   EXPECT_EQ(Layout(IntTuple{2, 4}).hash(), Layout({2, 4}, {4, 1}).hash());
   std::set<std::size_t> hashes;
-  std::vector<Layout> layouts = {Layout(),         Layout(IntTuple{IntTuple()}),
+  std::vector<Layout> layouts = {Layout(),         Layout(*IntTuple::parse("(())")),
                                  Layout(4, 4),     Layout(3, 3),
                                  Layout({4}, {4}), Layout(4, 1)};
   for (const Layout& layout : layouts) hashes.insert(layout.hash());

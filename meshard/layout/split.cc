@@ -1,5 +1,6 @@
 #include "meshard/layout/split.h"
 
+#include <span>
 #include <vector>
 
 #include "meshard/layout/composition.h"
@@ -10,7 +11,8 @@ namespace {
 // A mode as the tuple of its pieces: none for size 1.
 IntTuple pieces_of(const IntTuple& mode, std::int64_t size) {
   if (!mode.is_integer()) return mode;
-  return size == 1 ? IntTuple() : IntTuple{mode};
+  // Not IntTuple{mode}, which is a copy to compilers that follow CWG 1467 alone.
+  return size == 1 ? IntTuple() : IntTuple(std::span<const IntTuple>(&mode, 1));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(TupleArithmetic, LargestAndSigns) {
 TEST(TupleArithmetic, ShapeDivide) {
   auto text = [](const T& a, const T& b) { return shape_divide(a, b)->to_string(); };
   EXPECT_EQ(text(T{3, 4}, 6), "(1,2)");
-  EXPECT_EQ(text(T{T{6, 2}}, 6), "((1,2))");
+  EXPECT_EQ(text(*T::parse("((6,2))"), 6), "((1,2))");
   EXPECT_EQ(text(T{6, T{3, 4}}, 36), "(1,(1,2))");
   EXPECT_EQ(text(T{6, T{3, 4}}, 1), "(6,(3,4))");
   EXPECT_EQ(text(T{6, T{3, 4}}, T{2, T{3, 8}}), "(3,(1,1))");
@@ -78,7 +78,7 @@ TEST(TupleArithmetic, CompactStride) {
             "((120,40),(20,20,10),(2,1,1))");
   EXPECT_EQ(compact_stride(T{2, 4}, 3).to_string(), "(12,3)");
   EXPECT_EQ(compact_stride(T{T{2, 4}, 3}, T{10, 1}).to_string(), "((40,10),1)");
-  EXPECT_EQ(compact_stride(T{T{4}}, 0).to_string(), "((0))");
+  EXPECT_EQ(compact_stride(*T::parse("((4))"), 0).to_string(), "((0))");
   for (const T& shape : {T(3), T{3, 4}})
     EXPECT_TRUE(throws_error([&] { compact_stride(shape, T{2}); }, ErrorCode::kInvalidArgument,
                              {"[compact_stride]", shape.to_string(), "(2)"}));

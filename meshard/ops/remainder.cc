@@ -33,9 +33,12 @@ void emit_remainder(const OpCall& call, OpEmission& out) {
   OpEmission::Typed divisor = out.operands[1], zero = temporary(type);
   w.splat(zero.value, type, 0, out.location);
   OpEmission::Typed rest = plain("stablehlo.remainder", out.operands[0], divisor);
-  OpEmission::Typed signs_differ =
-      plain("stablehlo.xor", compare("LT", rest, zero), compare("LT", divisor, zero));
-  OpEmission::Typed wrong = plain("stablehlo.and", compare("NE", rest, zero), signs_differ);
+  // One after the other: the order of a call's arguments is the compiler's, and the text's is not.
+  OpEmission::Typed divisor_sign = compare("LT", divisor, zero);
+  OpEmission::Typed rest_sign = compare("LT", rest, zero);
+  OpEmission::Typed signs_differ = plain("stablehlo.xor", rest_sign, divisor_sign);
+  OpEmission::Typed has_rest = compare("NE", rest, zero);
+  OpEmission::Typed wrong = plain("stablehlo.and", has_rest, signs_differ);
   OpEmission::Typed mended = plain("stablehlo.add", rest, divisor);
   w.op("stablehlo.select", {out.results[0]}, {wrong, mended, rest}, out.location).done();
 }

@@ -36,7 +36,7 @@ TEST(ShardingConstraint, EmitsTheShardyTextItIsGiven) {
       .type = &node.type(), .sharding = {}, .name = {}, .attributes = {}};
   stablehlo::ResultText returned{.type = &node.type(), .sharding = {}, .attributes = {}};
   writer.begin_function("main", {argument}, {returned});
-  OpEmission out(writer, {&operand, 1}, {&result, 1}, "n3", "<@mesh, [{\"x\"}]>");
+  OpEmission out{writer, {&operand, 1}, {&result, 1}, "n3", "<@mesh, [{\"x\"}]>"};
   node.op().emit(call, out);
   writer.end_function({result});
   EXPECT_NE(
