@@ -8,6 +8,8 @@ usage: check_files.py [ROOT]
    what can only be tested on a plugin, or through another file of its folder.
 3. No file is larger than 1 MB, and none is binary unless it is a picture or test data.
 4. No path of one machine, no registry host, no unfinished-work marker stands in a file.
+5. Names of files and folders are of plain characters and begin with a letter, a digit, `.` or `_`: a program that takes
+   `-` for a file name leaves one behind.
 Looks at what git tracks or would add; third_party/ is exempt. Each problem is one line, `file:line: text`.
 """
 
@@ -20,6 +22,8 @@ MAX_LINES = 600
 MAX_BYTES = 1_000_000
 SOURCE = {".cc", ".h", ".py", ".inc", ".cmake"}
 BINARY = {".portable", ".mlirbc", ".png", ".npy", ".npz", ".safetensors", ".bin", ".gz"}
+
+NAME = re.compile(r"[\w.][\w.-]*", re.ASCII)
 
 # Written in pieces, so that this file does not contain them.
 WORDS = [
@@ -45,6 +49,8 @@ def listed_files(root):
 
 def check_file(root, name):
     path = root / name
+    if not all(NAME.fullmatch(part) for part in name.split("/")):
+        yield f"{name}:1: not a plain name"
     size = path.stat().st_size
     if size > MAX_BYTES:
         yield f"{name}:1: {size:,} bytes; no file is larger than {MAX_BYTES:,}"

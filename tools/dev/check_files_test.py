@@ -41,6 +41,11 @@ class CheckFiles(unittest.TestCase):
         self.assertIn("1,000,001 bytes", self.problems({"a.txt": "x" * 1_000_001})[0])
         self.assertIn("binary", self.problems({"a.so": b"\x7fELF\0"})[0])
 
+    def test_names(self):
+        for name in ("-/module.txt", "docs/a b.md", "tests/--help"):
+            self.assertEqual(self.problems({name: "x\n"}), [f"{name}:1: not a plain name"])
+        self.assertEqual(self.problems({".ci/run": "", "tests/a-b_c.1.md": ""}), [])
+
     def test_words(self):
         for text in ("// TO" "DO: later", "# FIX" "ME", "see /ro" "ot/.cache/x", "cd /wo" "rk/main",
                      "https://py" "pi.org/simple"):
