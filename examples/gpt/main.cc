@@ -56,8 +56,10 @@ int run(const Options& options) {
   if (!options.losses.empty()) write_file(options.losses, join(losses, "\n") + "\n");
   if (options.sample > 0) {
     std::printf("\n%s", options.prompt.c_str());
-    Sampling sampling{
-        .count = options.sample, .temperature = options.temperature, .seed = options.seed};
+    Sampling sampling{.count = options.sample,
+                      .context = options.context,
+                      .temperature = options.temperature,
+                      .seed = options.seed};
     sample(trainer.state().model, trainer.rules(), options.prompt, sampling, [](char c) {
       std::putchar(c);
       std::fflush(stdout);

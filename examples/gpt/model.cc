@@ -42,20 +42,32 @@ nn::AxisRules rules_for(const Mesh& mesh, bool sequence) {
 }
 
 Tensor loss_of(const Gpt& model, const Tensor& windows, const nn::AxisRules& rules) {
-  auto spread = [&](const Tensor& x) { return rules.mark(x, P("batch", "time", none)); };
   Tensor inputs = index(windows, {whole, range(0, -1)});
   Tensor targets = index(windows, {whole, range(1, none)});
-  Tensor x = spread(nn::embedding(model.bytes, inputs));
+  return cross_entropy(logits_of(model, inputs, rules), targets);
+}
+
+Tensor logits_of(const Gpt& model, const Tensor& bytes, const nn::AxisRules& rules) {
+  auto spread = [&](const Tensor& x) { return rules.mark(x, P("batch", "time", none)); };
+  Tensor x = spread(nn::embedding(model.bytes, bytes));
   for (const Block& block : model.blocks) {
     x = spread(x +
                nn::attention(block.attention, nn::rms_norm(block.attention_norm, x), kAttending));
     x = spread(x + nn::gated_mlp(block.mlp, nn::rms_norm(block.mlp_norm, x)));
   }
-  return cross_entropy(nn::linear(model.head, nn::rms_norm(model.norm, x)), targets);
+  return nn::linear(model.head, nn::rms_norm(model.norm, x));
+}
+
+Caches make_caches(const Gpt& model, const nn::AxisRules& rules, std::int64_t batch,
+                   std::int64_t length) {
+  Caches caches;
+  for (const Block& block : model.blocks)
+    caches.push_back(nn::make_cache(rules, block.attention, batch, length));
+  return caches;
 }
 
 std::pair<Tensor, Caches> next_byte(const Gpt& model, const Tensor& bytes, const Caches& caches,
-                                    const Tensor& start) {
+                                    const Tensor& start, const Tensor& last) {
   Tensor x = nn::embedding(model.bytes, bytes);
   Caches next;
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
@@ -66,8 +78,11 @@ std::pair<Tensor, Caches> next_byte(const Gpt& model, const Tensor& bytes, const
     x = x + read;
     x = x + nn::gated_mlp(block.mlp, nn::rms_norm(block.mlp_norm, x));
   }
-  Tensor last = index(x, {whole, -1});
-  return {nn::linear(model.head, nn::rms_norm(model.norm, last)), next};
+  // The row's last byte, told apart by its number: each device does so for the rows that it has.
+  Tensor numbers = arange(bytes.dim(1));
+  Tensor chosen = expand_dims(equal(reshape(last, {bytes.dim(0), 1}), numbers), 2);
+  x = sum(where(chosen, x, 0.0), {1});
+  return {nn::linear(model.head, nn::rms_norm(model.norm, x)), next};
 }
 
 std::int64_t count_parameters(const Gpt& model) {

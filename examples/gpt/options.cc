@@ -42,6 +42,7 @@ bool read_option(std::string_view name, std::string_view value, Options& out) {
   if (name == "--steps") return read_positive(value, out.steps);
   if (name == "--batch") return read_positive(value, out.batch);
   if (name == "--context") return read_positive(value, out.context);
+  if (name == "--save-every") return read_positive(value, out.save_every);
   if (name == "--layers") return read_positive(value, out.sizes.layers);
   if (name == "--width") return read_positive(value, out.sizes.width);
   if (name == "--heads") return read_positive(value, out.sizes.heads);
@@ -83,7 +84,8 @@ Trains a transformer on bytes of text over a mesh of devices, and lets it write.
   --steps N  --batch N  --context N  --rate X  --seed N         default 1000, 16, 64, 0.002, 1
   --layers N  --width N  --heads N  --hidden N                  default 2, 64, 4, 176
   --data FILE             text to learn from; default the licences of this system
-  --checkpoint FILE       where the training is kept (safetensors), every 100 steps and at the end
+  --checkpoint FILE       where the training is kept (safetensors), now and then and at the end
+  --save-every N          how often: default 100 steps
   --resume                goes on from there, on the same mesh or another
   --sample N  --prompt TEXT  --temperature X                    what it writes at the end: default 300 bytes
   --losses FILE           writes the loss of every step, one in a line

@@ -15,13 +15,14 @@ struct Options {
   std::int64_t steps = 1000, batch = 16, context = 64;
   double rate = 2e-3;
   std::uint64_t seed = 1;
-  std::string data;            // a file; empty: the licences
-  std::string losses, module;  // files to write; empty: none
-  std::string checkpoint;      // to save to, and to resume from; empty: none
+  std::string data;               // a file; empty: the licences
+  std::string losses, module;     // files to write; empty: none
+  std::string checkpoint;         // to save to, and to resume from; empty: none
+  std::int64_t save_every = 100;  // steps
   bool resume = false;
   std::int64_t sample = 300;  // bytes
   std::string prompt = "You may ";
-  double temperature = 0.7;
+  double temperature = 0.5;
   bool help = false;
 
   meshard::Mesh mesh() const;

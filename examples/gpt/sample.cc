@@ -25,28 +25,30 @@ std::int32_t drawn(std::span<const float> logits, double temperature, std::uint6
 std::string sample(const Gpt& model, const nn::AxisRules& rules, const std::string& prompt,
                    const Sampling& sampling, const std::function<void(char)>& told) {
   if (prompt.empty()) throw Error(ErrorCode::kInvalidArgument, "[gpt] the prompt is empty");
-  auto read = static_cast<std::int64_t>(prompt.size());
-  Caches caches;
-  for (const Block& block : model.blocks)
-    caches.push_back(nn::make_cache(rules, block.attention, 1, read + sampling.count));
+  Caches caches = make_caches(model, rules, 1, sampling.context);
   auto step = jit(&next_byte, {.name = "next_byte", .donate = {2}});
+  auto number = [](std::int64_t value) {
+    return from_host(std::vector<std::int32_t>{static_cast<std::int32_t>(value)}, {1});
+  };
 
-  std::vector<std::int32_t> bytes;
-  for (char c : prompt) bytes.push_back(static_cast<unsigned char>(c));
-  std::string out;
+  std::string all = prompt;
+  Window window;
   std::uint64_t random = sampling.seed;
-  std::int64_t at = 0;
   for (std::int64_t i = 0; i < sampling.count; ++i) {
+    auto size = static_cast<std::int64_t>(all.size());
+    window.fit(size, sampling.context);
+    std::vector<std::int32_t> bytes;
+    for (std::int64_t k = window.first + window.read; k < size; ++k)
+      bytes.push_back(static_cast<unsigned char>(all[static_cast<std::size_t>(k)]));
     auto count = static_cast<std::int64_t>(bytes.size());
-    Tensor start = from_host(std::vector<std::int32_t>{static_cast<std::int32_t>(at)}, {1});
-    auto [logits, next] = step(model, from_host(bytes, {1, count}), caches, start);
+    auto [logits, next] = step(model, from_host(std::move(bytes), {1, count}), caches,
+                               number(window.read), number(count - 1));
     caches = std::move(next);
-    at += count;
-    bytes = {drawn(logits.to_vector<float>(), sampling.temperature, random)};
-    out += static_cast<char>(bytes[0]);
-    if (told) told(out.back());
+    window.read += count;
+    all += static_cast<char>(drawn(logits.to_vector<float>(), sampling.temperature, random));
+    if (told) told(all.back());
   }
-  return out;
+  return all.substr(prompt.size());
 }
 
 }  // namespace gpt

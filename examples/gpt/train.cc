@@ -10,7 +10,6 @@ using namespace meshard;
 namespace {
 
 constexpr double kLimit = 1.0;  // of the gradient's norm
-constexpr std::int64_t kSaveEvery = 100;
 
 optim::AdamW optimiser_of(const Options& options) {
   std::int64_t warm = std::min<std::int64_t>(20, options.steps);
@@ -63,14 +62,18 @@ std::vector<double> Trainer::run(const Progress& progress) {
     losses.push_back(told.loss.item<float>());
     ++steps_;
     if (progress) progress(steps_, losses.back());
-    bool due = steps_ % kSaveEvery == 0 || steps_ == options_.steps;
-    if (due && !options_.checkpoint.empty()) io::save(options_.checkpoint, state_).value();
+    bool due = steps_ % options_.save_every == 0 || steps_ == options_.steps;
+    if (due && !options_.checkpoint.empty())
+      io::save(options_.checkpoint, Checkpoint{state_.model, state_.adam, options_.context})
+          .value();
   }
   return losses;
 }
 
 Result<void> Trainer::resume() {
-  MESHARD_ASSIGN_OR_RETURN(state_, io::restore(options_.checkpoint, state_));
+  Checkpoint like{state_.model, state_.adam};
+  MESHARD_ASSIGN_OR_RETURN(Checkpoint found, io::restore(options_.checkpoint, like));
+  state_ = {found.model, found.adam};
   steps_ = state_.adam.steps.item<std::int32_t>();
   return {};
 }

@@ -12,11 +12,19 @@
 
 namespace gpt {
 
-/// What a step turns into the next one, and what a checkpoint holds.
+/// What a step turns into the next one.
 struct Training {
   Gpt model;
   meshard::optim::AdamState<Gpt> adam;
   MESHARD_FIELDS(model, adam)
+};
+
+/// What a checkpoint holds: what a Trained does, and the optimiser's state.
+struct Checkpoint {
+  Gpt model;
+  meshard::optim::AdamState<Gpt> adam;
+  std::int64_t context = 0;
+  MESHARD_FIELDS(model, adam, context)
 };
 
 /// What a step tells: the loss before it and the norm of its gradient, both f32.
@@ -32,8 +40,8 @@ class Trainer {
 
   Trainer(const Options& options, Text text);
 
-  /// Trains until `options.steps` steps are taken, and saves the state now and then if the options
-  /// name a checkpoint; the losses of the steps taken now.
+  /// Trains until `options.steps` steps are taken, and saves a Checkpoint now and then if the
+  /// options name one; the losses of the steps taken now.
   std::vector<double> run(const Progress& progress = {});
   /// Goes on from the options' checkpoint: restores the state, onto this mesh, and counts from its
   /// steps. @error as io::restore

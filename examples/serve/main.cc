@@ -1,9 +1,11 @@
 // Serves a trained model: prompts are lines, answers are streamed, many at a time.
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "examples/serve/line_queue.h"
@@ -29,7 +31,8 @@ class InOrder {
     waiting_.at(number).text += byte;
     show();
   }
-  void done(std::int64_t number) {
+  void done(std::int64_t number, const std::string& note = {}) {
+    waiting_.at(number).text += note;
     waiting_.at(number).done = true;
     show();
   }
@@ -44,7 +47,7 @@ class InOrder {
       std::cout << first->second.text << std::flush;
       first->second.text.clear();
       if (!first->second.done) return;
-      std::cout << "\n--\n";
+      std::cout << "\n--\n" << std::flush;
     }
   }
   std::map<std::int64_t, Answer> waiting_;
@@ -56,41 +59,60 @@ double seconds_since(Clock::time_point start) {
 }
 
 void report(const serve::Progress& progress, double seconds) {
-  auto rate = static_cast<double>(progress.read + progress.written) / seconds;
-  std::cerr << progress.answered << " answered, " << progress.at_work << " at work; "
-            << progress.read << " bytes read and " << progress.written << " written in "
-            << progress.steps << " steps, " << static_cast<std::int64_t>(rate) << " bytes/s\n";
+  std::fprintf(stderr,
+               "%lld answered, %lld at work, %lld refused; %lld bytes read and %lld written in "
+               "%lld steps and %.2f s: %.0f written a second",
+               static_cast<long long>(progress.answered), static_cast<long long>(progress.at_work),
+               static_cast<long long>(progress.refused), static_cast<long long>(progress.read),
+               static_cast<long long>(progress.written), static_cast<long long>(progress.steps),
+               seconds, static_cast<double>(progress.written) / seconds);
+  if (progress.begun > 0)
+    std::fprintf(stderr, ", the first of an answer after %.1f ms",
+                 1000 * progress.waited / static_cast<double>(progress.begun));
+  std::fputs("\n", stderr);
 }
 
 void make_weights(const serve::Options& options) {
   nn::AxisRules rules = gpt::rules_for(options.mesh(), false);
-  gpt::Gpt model = nn::create(rules, static_cast<std::int64_t>(options.seed),
-                              [&](nn::Maker& make) { return gpt::make_gpt(make, options.sizes); });
-  io::save(options.make, model).value();
-  std::cerr << "wrote " << gpt::count_parameters(model) << " untrained weights to " << options.make
-            << "\n";
+  gpt::Trained made{nn::create(rules, static_cast<std::int64_t>(options.serving.seed),
+                               [&](nn::Maker& make) { return gpt::make_gpt(make, options.sizes); }),
+                    options.context > 0 ? options.context : serve::kContext};
+  io::save(options.make, made).value();
+  std::cerr << "wrote " << gpt::count_parameters(made.model) << " untrained weights to "
+            << options.make << "\n";
+}
+
+void write_module(const serve::Options& options) {
+  gpt::Sizes sizes = options.sizes;
+  std::int64_t context = options.context;
+  if (!options.weights.empty()) {
+    io::Weights weights = io::Weights::open(options.weights).value();
+    sizes = serve::sizes_of(weights).value();
+    if (context == 0) context = serve::context_of(weights).value();
+  }
+  std::ofstream file(options.module, std::ios::binary);
+  if (!(file << serve::step_module(sizes, context > 0 ? context : serve::kContext,
+                                   gpt::rules_for(options.mesh(), false), options.serving))
+           .flush())
+    throw Error(ErrorCode::kUnavailable, "cannot write " + options.module);
+  std::cerr << "wrote the module of a step to " << options.module << "\n";
 }
 
 void answer(const serve::Options& options) {
-  auto start = Clock::now();
-  nn::AxisRules rules = gpt::rules_for(options.mesh(), false);
-  gpt::Gpt model = serve::load_model(options.weights, rules).value();
-  std::cerr << gpt::count_parameters(model) << " weights on " << options.mesh().to_string()
-            << " in " << seconds_since(start) << " s\n";
-  serve::Server server(
-      std::move(model), rules,
-      {options.batch, options.length, options.count, options.temperature, options.seed});
-  if (!options.module.empty()) {
-    std::ofstream file(options.module, std::ios::binary);
-    if (!(file << server.module()).flush())
-      throw Error(ErrorCode::kUnavailable, "cannot write " + options.module);
-    std::cerr << "wrote the module of a step to " << options.module << "\n";
-  }
   static std::ifstream prompts;  // its reader may outlive this function
   if (options.prompts != "-") {
     prompts.open(options.prompts);
     if (!prompts) throw Error(ErrorCode::kNotFound, "cannot read " + options.prompts);
   }
+  auto start = Clock::now();
+  nn::AxisRules rules = gpt::rules_for(options.mesh(), false);
+  gpt::Trained model = serve::load_model(options.weights, rules, options.context).value();
+  std::cerr << gpt::count_parameters(model.model) << " weights on " << options.mesh().to_string()
+            << ", which see " << model.context << " bytes, in " << seconds_since(start) << " s\n";
+  start = Clock::now();
+  serve::Server server(std::move(model), rules, options.serving);
+  server.warm_up();
+  std::cerr << "compiled in " << seconds_since(start) << " s\n";
   serve::LineQueue lines(options.prompts == "-" ? std::cin : prompts);
   InOrder shown;
   start = Clock::now();
@@ -103,6 +125,9 @@ void answer(const serve::Options& options) {
   };
   client.byte = [&](std::int64_t number, char byte) { shown.byte(number, byte); };
   client.done = [&](std::int64_t number) { shown.done(number); };
+  client.refused = [&](std::int64_t number, const std::string& why) {
+    shown.done(number, "[refused: " + why + "]");
+  };
   client.progress = [&](const serve::Progress& progress) {
     if (seconds_since(told) < 2) return;
     told = Clock::now();
@@ -113,6 +138,7 @@ void answer(const serve::Options& options) {
 }
 
 void run(const serve::Options& options) {
+  if (!options.module.empty()) return write_module(options);
   configure_runtime({.cpu_devices = static_cast<int>(options.mesh().size())}).value();
   if (options.make.empty())
     answer(options);

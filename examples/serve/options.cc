@@ -27,24 +27,41 @@ bool read_mesh(std::string_view text, Options& out) {
 
 bool read_option(std::string_view name, std::string_view value, Options& out) {
   if (name == "--mesh") return read_mesh(value, out);
-  if (name == "--temperature") return read_number(value, out.temperature);
-  if (name == "--seed") return read_number(value, out.seed);
-  std::int64_t* size = name == "--batch"    ? &out.batch
-                       : name == "--length" ? &out.length
-                       : name == "--count"  ? &out.count
-                       : name == "--layers" ? &out.sizes.layers
-                       : name == "--width"  ? &out.sizes.width
-                       : name == "--heads"  ? &out.sizes.heads
-                       : name == "--hidden" ? &out.sizes.hidden
-                                            : nullptr;
+  if (name == "--temperature") return read_number(value, out.serving.temperature);
+  if (name == "--seed") return read_number(value, out.serving.seed);
+  std::int64_t* size = name == "--batch"     ? &out.serving.batch
+                       : name == "--chunk"   ? &out.serving.chunk
+                       : name == "--count"   ? &out.serving.count
+                       : name == "--context" ? &out.context
+                       : name == "--layers"  ? &out.sizes.layers
+                       : name == "--width"   ? &out.sizes.width
+                       : name == "--heads"   ? &out.sizes.heads
+                       : name == "--hidden"  ? &out.sizes.hidden
+                                             : nullptr;
   if (size) return read_size(value, *size);
   std::string* text = name == "--weights"   ? &out.weights
                       : name == "--make"    ? &out.make
                       : name == "--prompts" ? &out.prompts
                       : name == "--export"  ? &out.module
+                      : name == "--until"   ? &out.serving.until
                                             : nullptr;
   if (text) *text = value;
   return text && !value.empty();
+}
+
+Result<void> check(const Options& options) {
+  auto wrong = [](std::string text) { return Error(ErrorCode::kInvalidArgument, std::move(text)); };
+  if (!options.weights.empty() && !options.make.empty())
+    return wrong("--weights and --make exclude each other; see --help");
+  if (options.weights.empty() && options.make.empty() && options.module.empty())
+    return wrong("say --weights, --make or --export; see --help");
+  if (options.serving.batch % options.data_devices != 0)
+    return wrong(cat("--batch ", options.serving.batch, " is not divided by the ",
+                     options.data_devices, " devices along \"data\""));
+  if (options.sizes.width % (2 * options.sizes.heads) != 0)
+    return wrong(cat("--width ", options.sizes.width, " has no ", options.sizes.heads,
+                     " heads of an even size"));
+  return {};
 }
 
 }  // namespace
@@ -52,24 +69,28 @@ bool read_option(std::string_view name, std::string_view value, Options& out) {
 Mesh Options::mesh() const { return Mesh({{"data", data_devices}, {"model", model_devices}}); }
 
 const char* usage() {
-  return R"(usage: serve --weights FILE [options] < prompts
-       serve --make FILE [--layers N --width N --heads N --hidden N --seed N]
+  return R"(usage: serve --weights PATH [options] < prompts
+       serve --make FILE [--layers N --width N --heads N --hidden N --context N --seed N]
+       serve --export FILE [--weights PATH, or sizes as above] [options]
 
 Continues each line of its input, several at a time: a line takes a free place in the batch as soon
 as there is one. Answers are printed in the order of the lines, byte by byte as they come; progress
 goes to standard error. The same line, seed and weights give the same answer on every mesh and in
 any company, up to rounding.
 
-  --weights PATH     safetensors of examples/gpt's model: a file, an index of several, or a folder
+  --weights PATH     a checkpoint of examples/gpt, or its model alone: a safetensors file, an index
+                     of several, or a folder
   --prompts FILE     the lines; - (default) is standard input
   --mesh 2x4         devices along "data" (places of the batch) and "model" (heads, hidden values)
   --batch N          places in the batch (8)
-  --length N         bytes that a place holds, prompt and answer (512)
-  --count N          bytes of an answer (100)
-  --temperature T    0 takes the likeliest byte (0.7)
+  --chunk N          bytes of a prompt that a step reads at most (16)
+  --count N          bytes of an answer at most (100)
+  --until TEXT       ends an answer before
+  --temperature T    0 takes the likeliest byte (0.5)
+  --context N        bytes that the model sees at a time: what it was trained on (as the file says)
   --seed N           of the draws, and of --make
-  --export FILE      writes the StableHLO module of a step, for meshard explain
   --make FILE        writes untrained weights of these sizes and ends
+  --export FILE      writes the StableHLO module of a step, for meshard explain, and ends
 )";
 }
 
@@ -85,12 +106,7 @@ Result<Options> parse_options(int count, const char* const* arguments) {
       ++i;
     }
   }
-  if (!options.help && options.weights.empty() == options.make.empty())
-    return Error(ErrorCode::kInvalidArgument, "say --weights or --make; see --help");
-  if (options.batch % options.data_devices != 0)
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("--batch ", options.batch, " is not divided by the ", options.data_devices,
-                     " devices along \"data\""));
+  if (!options.help) MESHARD_RETURN_IF_ERROR(check(options));
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "examples/gpt/model.h"
+#include "examples/serve/server.h"
 #include "meshard/meshard.h"
 
 namespace serve {
@@ -14,10 +15,9 @@ struct Options {
   std::string prompts = "-";  // a file; "-": standard input
   std::string module;         // a file to write the StableHLO module to; empty: none
   std::int64_t data_devices = 1, model_devices = 1;
-  std::int64_t batch = 8, length = 512, count = 100;
-  double temperature = 0.7;
-  std::uint64_t seed = 1;
-  gpt::Sizes sizes;  // of made weights
+  Serving serving;
+  std::int64_t context = 0;  // 0: what the weights say
+  gpt::Sizes sizes;          // of made weights, and of a module without weights
   bool help = false;
 
   meshard::Mesh mesh() const;

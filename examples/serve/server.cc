@@ -1,84 +1,139 @@
 #include "examples/serve/server.h"
 
 #include <algorithm>
-#include <span>
+#include <utility>
 
-#include "examples/gpt/sample.h"
 #include "examples/gpt/text.h"
 
 namespace serve {
 
 using namespace meshard;
 
-Server::Server(gpt::Gpt model, const nn::AxisRules& rules, const Serving& serving)
-    : model_(std::move(model)),
+Server::Server(gpt::Trained model, const nn::AxisRules& rules, const Serving& serving)
+    : model_(std::move(model.model)),
+      context_(model.context),
       rules_(rules),
       serving_(serving),
       // The caches are given away: each step writes into those of the one before.
-      step_(jit(Step(&gpt::next_byte), {.name = "next_byte", .donate = {2}})),
-      places_(static_cast<std::size_t>(serving.batch)) {
-  if (serving.count >= serving.length)
+      step_(jit(Step(&gpt::next_byte), {.name = "next_byte", .donate = {2}})) {
+  if (context_ < 2 || serving.batch < 1 || serving.chunk < 1 || serving.count < 1)
     throw Error(ErrorCode::kInvalidArgument,
-                cat("[serve] an answer of ", serving.count,
-                    " bytes leaves no room for a prompt in ", serving.length));
-  for (const gpt::Block& block : model_.blocks)
-    caches_.push_back(nn::make_cache(rules_, block.attention, serving.batch, serving.length));
+                cat("[serve] a context of ", context_, " bytes (2 at least), a batch of ",
+                    serving.batch, ", a chunk of ", serving.chunk, " and answers of ",
+                    serving.count, " bytes (1 at least)"));
+  serving_.chunk = std::min(serving.chunk, context_);
+  places_.resize(static_cast<std::size_t>(serving.batch));
+  caches_ = gpt::make_caches(model_, rules_, serving.batch, context_);
 }
 
-Tensor Server::on_devices(std::vector<std::int32_t> values, Shape shape) const {
-  return rules_.mark(from_host(std::move(values), std::move(shape)), P("batch"));
+void Server::warm_up() {
+  for (std::int64_t time : {std::int64_t{1}, serving_.chunk}) {
+    std::vector<std::int32_t> zeros(places_.size(), 0);
+    // What the caches get of it is written over before it is seen.
+    run_step(std::vector<std::int32_t>(places_.size() * static_cast<std::size_t>(time)), zeros,
+             zeros)
+        .to_host();
+  }
 }
 
-// Requests to free places. Only an idle server waits for one.
+// The next request that is not refused. Only an idle server waits for one.
+std::optional<Server::Request> Server::taken(const Client& client) {
+  while (std::optional<std::string> prompt = client.next(progress_.at_work == 0)) {
+    std::int64_t number = requests_++;
+    std::size_t size = prompt->size();
+    if (size > 0 && size <= kLongestPrompt) {
+      // Draws depend on the request alone, not on the place or the company.
+      std::uint64_t random =
+          serving_.seed + static_cast<std::uint64_t>(number) * 0x9E3779B97F4A7C15u;
+      return Request{number, std::move(*prompt), size, {}, random, Clock::now()};
+    }
+    ++progress_.refused;
+    client.refused(number,
+                   size == 0 ? std::string("the prompt is empty")
+                             : cat("the prompt has ", size, " bytes, more than ", kLongestPrompt));
+  }
+  return std::nullopt;
+}
+
+// Requests to free places.
 void Server::admit(const Client& client) {
   for (std::optional<Request>& place : places_) {
     if (place || ended_) continue;
-    std::optional<std::string> prompt = client.next(progress_.at_work == 0);
-    if (!prompt) {
+    place = taken(client);
+    if (!place) {
       ended_ = progress_.at_work == 0;
       return;
     }
-    auto room = static_cast<std::size_t>(serving_.length - serving_.count);
-    if (prompt->empty()) *prompt = "\n";
-    if (prompt->size() > room) prompt->erase(0, prompt->size() - room);
-    std::size_t size = prompt->size();
-    // Draws depend on the request alone, not on the place or the company.
-    place = Request{requests_, std::move(*prompt), size, 0,
-                    serving_.seed + static_cast<std::uint64_t>(requests_) * 0x9E3779B97F4A7C15u};
-    ++requests_;
     ++progress_.at_work;
   }
 }
 
-// One byte more of every request: of its prompt, or drawn.
-void Server::step(const Client& client) {
-  std::vector<std::int32_t> bytes(places_.size(), 0), starts(places_.size(), 0);
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (!places_[i]) continue;
-    bytes[i] = static_cast<unsigned char>(places_[i]->bytes[places_[i]->at]);
-    starts[i] = static_cast<std::int32_t>(places_[i]->at);
-  }
-  auto [logits, caches] = step_(model_, on_devices(std::move(bytes), {serving_.batch, 1}), caches_,
-                                on_devices(std::move(starts), {serving_.batch}));
+// Scores of the byte after each place's newest one. Rows of `bytes` are as long as the longest.
+Tensor Server::run_step(std::vector<std::int32_t> bytes, std::vector<std::int32_t> starts,
+                        std::vector<std::int32_t> lasts) {
+  auto on_devices = [&](std::vector<std::int32_t> values, Shape shape) {
+    return rules_.mark(from_host(std::move(values), std::move(shape)), P("batch"));
+  };
+  std::int64_t time = static_cast<std::int64_t>(bytes.size()) / serving_.batch;
+  auto [logits, caches] = step_(model_, on_devices(std::move(bytes), {serving_.batch, time}),
+                                caches_, on_devices(std::move(starts), {serving_.batch}),
+                                on_devices(std::move(lasts), {serving_.batch}));
   caches_ = std::move(caches);
-  HostArray scores = logits.to_host();
-  std::span<const float> all = scores.data<float>();
-  ++progress_.steps;
+  return logits;
+}
+
+// What each request has not read goes in, a chunk at most; those that have read all get a byte.
+void Server::step(const Client& client) {
+  std::int64_t most = 1;
+  for (std::optional<Request>& place : places_) {
+    if (!place) continue;
+    auto size = static_cast<std::int64_t>(place->bytes.size());
+    place->window.fit(size, context_);
+    most = std::max(most, size - place->window.first - place->window.read);
+  }
+  std::size_t time = most > 1 ? static_cast<std::size_t>(serving_.chunk) : 1;  // two programs
+  std::vector<std::int32_t> bytes(places_.size() * time), starts(places_.size()),
+      lasts(places_.size());
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (!places_[i]) continue;
     Request& request = *places_[i];
-    if (request.at < request.prompt) ++progress_.read;
-    if (++request.at < request.bytes.size()) continue;  // the prompt goes on
-    auto row = all.subspan(i * gpt::kBytes, gpt::kBytes);
-    request.bytes += static_cast<char>(gpt::drawn(row, serving_.temperature, request.random));
-    ++progress_.written;
-    client.byte(request.number, request.bytes.back());
-    if (request.bytes.size() - request.prompt < static_cast<std::size_t>(serving_.count)) continue;
-    client.done(request.number);
-    ++progress_.answered;
-    --progress_.at_work;
-    places_[i].reset();
+    auto from = static_cast<std::size_t>(request.window.first + request.window.read);
+    std::size_t count = std::min(time, request.bytes.size() - from);
+    for (std::size_t k = 0; k < count; ++k)
+      bytes[i * time + k] = static_cast<unsigned char>(request.bytes[from + k]);
+    starts[i] = static_cast<std::int32_t>(request.window.read);
+    lasts[i] = static_cast<std::int32_t>(count) - 1;
+    request.window.read += static_cast<std::int64_t>(count);
+    progress_.read += static_cast<std::int64_t>(count);
   }
+  HostArray scores = run_step(std::move(bytes), std::move(starts), std::move(lasts)).to_host();
+  ++progress_.steps;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i]) continue;
+    const gpt::Window& window = places_[i]->window;
+    if (static_cast<std::size_t>(window.first + window.read) < places_[i]->bytes.size()) continue;
+    auto row = scores.data<float>().subspan(i * gpt::kBytes, gpt::kBytes);
+    if (add_byte(*places_[i], row, client)) places_[i].reset();
+  }
+}
+
+// True if the answer is complete.
+bool Server::add_byte(Request& request, std::span<const float> logits, const Client& client) {
+  if (request.bytes.size() == request.prompt) {
+    ++progress_.begun;
+    progress_.waited += std::chrono::duration<double>(Clock::now() - request.taken).count();
+  }
+  request.bytes += static_cast<char>(gpt::drawn(logits, serving_.temperature, request.random));
+  ++progress_.written;
+  client.byte(request.number, request.bytes.back());
+  std::size_t size = request.bytes.size() - request.prompt;
+  bool ended = !serving_.until.empty() && size >= serving_.until.size() &&
+               request.bytes.ends_with(serving_.until);
+  if (!ended && size < static_cast<std::size_t>(serving_.count)) return false;
+  client.done(request.number);
+  ++progress_.answered;
+  --progress_.at_work;
+  return true;
 }
 
 Progress Server::run(const Client& client) {
@@ -90,10 +145,23 @@ Progress Server::run(const Client& client) {
   }
 }
 
-std::string Server::module() const {
-  return module_text(
-      step_, model_, on_devices(std::vector<std::int32_t>(places_.size()), {serving_.batch, 1}),
-      caches_, on_devices(std::vector<std::int32_t>(places_.size()), {serving_.batch}));
+std::string step_module(const gpt::Sizes& sizes, std::int64_t context, const nn::AxisRules& rules,
+                        const Serving& serving) {
+  gpt::Gpt model = nn::describe(rules, [&](nn::Maker& make) { return gpt::make_gpt(make, sizes); });
+  auto cache = [&](const Tensor& weight) {
+    Shape shape{serving.batch, context, weight.dim(1), weight.dim(2)};
+    return abstract_tensor(TensorType{weight.dtype(), shape},
+                           rules.sharding(P("batch", none, "key_heads", "head")));
+  };
+  gpt::Caches caches;
+  for (const gpt::Block& block : model.blocks)
+    caches.push_back({cache(block.attention.key), cache(block.attention.value)});
+  auto row = [&](Shape shape) {
+    return abstract_tensor(TensorType{DType::i32, std::move(shape)}, rules.sharding(P("batch")));
+  };
+  auto step = jit(&gpt::next_byte, {.name = "next_byte", .donate = {2}});
+  return module_text(step, model, row({serving.batch, 1}), caches, row({serving.batch}),
+                     row({serving.batch}));
 }
 
 }  // namespace serve

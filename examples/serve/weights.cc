@@ -6,8 +6,8 @@ using namespace meshard;
 
 namespace {
 
-// A checkpoint of a training holds the model as a member.
-struct Trained {
+// A checkpoint of a training has the model as a member.
+struct Model {
   gpt::Gpt model;
   MESHARD_FIELDS(model)
 };
@@ -38,16 +38,32 @@ Result<gpt::Sizes> sizes_of(const io::Weights& weights) {
   return sizes;
 }
 
-Result<gpt::Gpt> load_model(const std::string& path, const nn::AxisRules& rules) {
+Result<std::int64_t> context_of(const io::Weights& weights) {
+  if (!weights.contains("context")) return kContext;
+  MESHARD_ASSIGN_OR_RETURN(Tensor context, weights.tensor("context"));
+  if (context.type() != TensorType{DType::i64, {}})
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[serve] context is ", context.type(), ", not an i64"));
+  return context.item<std::int64_t>();
+}
+
+Result<gpt::Trained> load_model(const std::string& path, const nn::AxisRules& rules,
+                                std::int64_t context) {
   Result<io::Weights> weights = io::Weights::open(path);
   if (!weights) return weights.error();
   Result<gpt::Sizes> sizes = sizes_of(*weights);
   if (!sizes) return sizes.error().with_note(cat("in ", path));
+  if (context == 0) {
+    MESHARD_ASSIGN_OR_RETURN(context, context_of(*weights));
+  }
   gpt::Gpt like = nn::describe(rules, [&](nn::Maker& make) { return gpt::make_gpt(make, *sizes); });
-  if (prefix_of(*weights).empty()) return io::restore(path, like);
-  Result<Trained> trained = io::restore(path, Trained{like});
-  if (!trained) return trained.error();
-  return trained->model;
+  if (prefix_of(*weights).empty()) {
+    MESHARD_ASSIGN_OR_RETURN(like, io::restore(path, like));
+  } else {
+    MESHARD_ASSIGN_OR_RETURN(Model found, io::restore(path, Model{like}));
+    like = found.model;
+  }
+  return gpt::Trained{like, context};
 }
 
 }  // namespace serve
