@@ -9,47 +9,19 @@ using namespace meshard;
 namespace {
 
 constexpr std::int64_t kBatch = 128;
-constexpr float kRate = 2e-3f, kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-6f;
-
-// A tensor like each of `model`, of zeros, lying in the same way.
-Perceptron zeros_as(const Perceptron& model) {
-  std::vector<Tensor> zeros;
-  for (const Tensor& weight : structure::tensors(model))
-    zeros.push_back(mark_sharding(from_host(HostArray::zeros(weight.type())), *weight.sharding()));
-  return structure::with_tensors(model, zeros);
-}
+const optim::Adam kAdam{.rate = 2e-3, .epsilon = 1e-6, .form = optim::AdamForm::kEfficient};
 
 }  // namespace
 
 Training make_training(const Mesh& mesh, std::uint64_t seed) {
-  Training state;
-  state.model = make_perceptron(mesh, seed);
-  state.mean = zeros_as(state.model);
-  state.square = zeros_as(state.model);
-  state.steps = mark_sharding(from_host(HostArray::scalar(0.0f)), mesh, P());
-  return state;
+  Perceptron model = make_perceptron(mesh, seed);
+  return {model, optim::init(kAdam, model)};
 }
 
 std::pair<Training, Tensor> train_step(Training state, Tensor images, Tensor labels) {
   auto [loss, gradient] = value_and_grad(loss_of)(state.model, images, labels);
-
-  Training next = state;
-  next.steps = state.steps + 1;
-  Tensor rate = kRate * sqrt(1 - pow(kBeta2, next.steps)) / (1 - pow(kBeta1, next.steps));
-
-  std::vector<Tensor> weights = structure::tensors(state.model);
-  std::vector<Tensor> means = structure::tensors(state.mean);
-  std::vector<Tensor> squares = structure::tensors(state.square);
-  std::vector<Tensor> gradients = structure::tensors(gradient);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    means[i] = kBeta1 * means[i] + (1 - kBeta1) * gradients[i];
-    squares[i] = kBeta2 * squares[i] + (1 - kBeta2) * square(gradients[i]);
-    weights[i] = weights[i] - rate * means[i] / (sqrt(squares[i]) + kEpsilon);
-  }
-  next.model = structure::with_tensors(state.model, weights);
-  next.mean = structure::with_tensors(state.mean, means);
-  next.square = structure::with_tensors(state.square, squares);
-  return {next, loss};
+  auto [model, adam] = optim::update(kAdam, state.model, gradient, state.adam);
+  return {{model, adam}, loss};
 }
 
 std::pair<Tensor, Tensor> to_devices(Digits digits, const Mesh& mesh) {

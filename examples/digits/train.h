@@ -1,4 +1,4 @@
-// Training: Adam, written with the public API, and the loop around it.
+// Training: a step of Adam, and the loop around it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,9 +14,9 @@ namespace digits {
 /// What a step turns into the next one: the model, Adam's running means of its gradients and of
 /// their squares, and the number of steps taken. A gradient and a mean lie as their weight does.
 struct Training {
-  Perceptron model, mean, square;
-  meshard::Tensor steps;
-  MESHARD_FIELDS(model, mean, square, steps)
+  Perceptron model;
+  meshard::optim::AdamState<Perceptron> adam;
+  MESHARD_FIELDS(model, adam)
 };
 
 Training make_training(const meshard::Mesh& mesh, std::uint64_t seed);
