@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "meshard/base/cat.h"
@@ -24,15 +25,31 @@ struct Run {
 
 class Rows {
  public:
-  explicit Rows(const Graph& graph) : graph_(graph), nodes_(graph.nodes()) {
+  explicit Rows(const Graph& graph) : graph_(graph) {
+    find_parts();
     std::string key;
-    for (const Node* node : nodes_) {
+    for (const Node* node : graph.nodes()) {
+      if (parts_.contains(node)) continue;
+      positions_.emplace(node, nodes_.size());
+      nodes_.push_back(node);
       key.assign(node->op().name);
-      if (node->attributes()) node->attributes()->append_key(key);
+      if (node->attributes() && !puts_part_back(*node)) node->attributes()->append_key(key);
       for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
         attribute_text::append_key(key, node->type(i));
       hashes_.push_back(std::hash<std::string>()(key));
     }
+  }
+
+  const Node& node(std::size_t position) const { return *nodes_[position]; }
+  // The parts of leaves that a row takes: one array stands for them.
+  std::size_t num_parts(const Run& run) const {
+    std::unordered_set<const Node*> taken;
+    for (std::size_t i = run.first; i < run.first + run.groups * run.period; ++i)
+      for (const Value& operand : nodes_[i]->operands())
+        for (const Node* part = operand.node(); parts_.contains(part);
+             part = part->operands()[0].node())
+          taken.insert(part);
+    return taken.size();
   }
 
   // Rows of equal groups that do not overlap, the largest first.
@@ -62,24 +79,19 @@ class Rows {
       if (a.size() != b.size()) return std::nullopt;
       for (std::size_t k = 0; k < a.size(); ++k) {
         if (a[k] == b[k]) continue;
-        std::size_t from = number(a[k]), to = number(b[k]);
         if (a[k].type() != b[k].type() || a[k].index() != b[k].index()) return std::nullopt;
-        bool leaves = from < graph_.num_leaves() && to < graph_.num_leaves();
-        bool inside = to >= graph_.num_leaves() + run.first;
-        // The first group takes what was before the loop.
-        bool enters = i < run.first + run.period && inside;
-        if (leaves) {
+        std::optional<std::size_t> from = position(a[k]), to = position(b[k]);
+        if (!from && !to) {
           if (i < run.first + run.period) own.emplace(a[k].node(), a[k].index());
           continue;
         }
-        if (to != from + run.period && !enters) {
-          return std::nullopt;
-        }
+        bool inside = to && *to >= run.first;
+        // The first group takes what was before the loop.
+        bool enters = i < run.first + run.period && inside;
+        if (!enters && !(from && to && *to == *from + run.period)) return std::nullopt;
         // What it takes was made one group before.
-        std::size_t user = graph_.num_leaves() + i + run.period;
-        if (inside && (user - graph_.num_leaves() - run.first) / run.period >
-                          (to - graph_.num_leaves() - run.first) / run.period)
-          chained = true;
+        std::size_t user = i + run.period - run.first;
+        if (inside && user / run.period > (*to - run.first) / run.period) chained = true;
       }
     }
     if (!chained || own.empty()) return std::nullopt;
@@ -87,7 +99,29 @@ class Rows {
   }
 
  private:
-  std::size_t number(const Value& value) const { return graph_.number(value.node()); }
+  // Undefined for leaves, and parts of leaves.
+  std::optional<std::size_t> position(const Value& value) const {
+    auto found = positions_.find(value.node());
+    return found == positions_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  // Slices and reshapes of arguments are as arguments: layers whose tensors are stacked take theirs
+  // so, and grad names its arguments anew.
+  void find_parts() {
+    for (const Node* node : graph_.nodes()) {
+      if (node->op().name != "slice" && node->op().name != "reshape") continue;
+      const Value& from = node->operands()[0];
+      if (graph_.number(from.node()) >= graph_.num_leaves() && !parts_.contains(from.node()))
+        continue;
+      if (node->op().name == "slice") stacked_.push_back(from.type());
+      parts_.insert(node);
+    }
+  }
+  // On the way back the cotangent of a slice stands where the slice does; else they are alike.
+  bool puts_part_back(const Node& node) const {
+    return node.op().name == "pad" &&
+           std::find(stacked_.begin(), stacked_.end(), node.type(0)) != stacked_.end();
+  }
 
   // Distances at which equal windows follow one another often enough to be a row.
   std::vector<std::size_t> periods() const {
@@ -125,7 +159,10 @@ class Rows {
   }
 
   const Graph& graph_;
-  std::span<const Node* const> nodes_;
+  std::unordered_set<const Node*> parts_;
+  std::vector<TensorType> stacked_;  // what they are parts of
+  std::vector<const Node*> nodes_;   // without them
+  std::unordered_map<const Node*, std::size_t> positions_;
   std::vector<std::size_t> hashes_;
 };
 
@@ -151,11 +188,11 @@ std::optional<RollingAdvice> rolling_advice(const Graph& graph) {
     own = *tensors;
   }
   if (!forward) return std::nullopt;
-  std::size_t saved = 0;
+  std::size_t saved = rows.num_parts(*forward);
   for (const Run& run : runs)
     if (run.groups + 1 >= forward->groups && run.groups <= forward->groups + 1)
       saved += run.saved();
-  const Node& first = *graph.nodes()[forward->first];
+  const Node& first = rows.node(forward->first);
   return RollingAdvice{.layers = forward->groups,
                        .nodes_per_layer = forward->period,
                        .parameters_per_layer = own,

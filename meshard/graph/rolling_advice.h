@@ -15,7 +15,7 @@ struct RollingAdvice {
   std::size_t layers = 0;
   /// Nodes of one of them.
   std::size_t nodes_per_layer = 0;
-  /// Tensors that each layer has for itself: its parameters.
+  /// Tensors that each layer has for itself: its parameters, or its slices of stacked ones.
   std::size_t parameters_per_layer = 0;
   /// Nodes of the whole program; as recorded, and with one layer instead of all of them, on the way
   /// back too.

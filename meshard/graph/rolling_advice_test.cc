@@ -48,6 +48,44 @@ TEST(RollingAdvice, EqualLayersInARow) {
   EXPECT_NE(found->to_string().find("rolling_advice_test.cc:"), std::string::npos);
 }
 
+struct CutAttributes {
+  std::int64_t from = 0;
+  MESHARD_FIELDS(from)
+};
+// Row `from` of a stack of pairs.
+constinit const OpDef cut_op = {
+    .name = "slice", .operands = "x", .infer = [](const OpCall&, ResultTypes& results) {
+      results.push_back(kPair);
+    }};
+Tensor cut(const Tensor& x, std::int64_t from) {
+  return record(cut_op, make_attributes(CutAttributes{from}), {&x}, x.where());
+}
+
+TEST(RollingAdvice, LayersThatTakeSlicesOfOneArgument) {
+  // Cut before the layer, or inside of it.
+  for (bool before : {true, false}) {
+    auto found = advice([&](const Tensor& x, std::span<const Tensor> w) {
+      std::vector<Tensor> rows;
+      for (std::int64_t i = 0; i < 6; ++i) rows.push_back(before ? cut(w[0], i) : w[0]);
+      Tensor h = x;
+      for (std::int64_t i = 0; i < 6; ++i)
+        h = layer(h, before ? rows[static_cast<std::size_t>(i)] : cut(w[0], i));
+      return h;
+    });
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->layers, 6u);
+    EXPECT_EQ(found->nodes_per_layer, 5u);
+    EXPECT_EQ(found->parameters_per_layer, 1u);
+    EXPECT_EQ(found->nodes_before, 36u);
+    EXPECT_EQ(found->nodes_after, 5u);
+  }
+  EXPECT_FALSE(advice([](const Tensor& x, std::span<const Tensor> w) {
+    Tensor h = x, row = cut(w[0], 2);
+    for (int i = 0; i < 6; ++i) h = layer(h, row);
+    return h;
+  })) << "the same slice in each";
+}
+
 TEST(RollingAdvice, NoneWhereLayersDifferOrDoNotFollowOneAnother) {
   EXPECT_FALSE(advice([](const Tensor& x, std::span<const Tensor> w) {
     Tensor h = x;
