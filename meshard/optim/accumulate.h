@@ -1,29 +1,33 @@
 // Gradients of a batch that is too large for the devices' memory, part by part.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/body.h"
 #include "meshard/graph/structure.h"
 #include "meshard/ops/divide.h"
 
 namespace meshard::optim {
 
 namespace internal {
-/// Rows i, i + parts, i + 2 parts, ... of each tensor: each device keeps to its own rows.
-std::vector<Tensor> part_of(std::span<const Tensor> batch, std::int64_t part, std::int64_t parts);
-/// The sums so far and the next ones; undefined before the first.
-std::vector<Tensor> added(std::span<const Tensor> sums, std::span<const Tensor> next);
-/// `batch`, not before `sums` are computed: so that one part at a time is in memory.
-std::vector<Tensor> after(std::span<const Tensor> batch, std::span<const Tensor> sums);
+/// Rows i, i + parts, i + 2 parts, ... of each tensor as slice i: each device keeps to its own
+/// rows.
+std::vector<Tensor> parts_of(std::span<const Tensor> batch, std::int64_t parts);
+/// The sums of what f gives for each slice, by a loop.
+std::vector<Tensor> sums_over(const std::vector<Tensor>& parts, std::int64_t count,
+                              const BodyFunction& f);
 std::vector<Tensor> mean_of(std::span<const Tensor> sums, std::int64_t parts);
 }  // namespace internal
 
 /// A function that gives what `f` gives, `std::pair(loss, gradients)` of f(params, batch), as the
 /// mean over `parts` parts of the batch that are computed one after the other. `batch` is a
 /// structure of tensors whose dimension 0 counts samples. If the loss is a mean over samples, the
-/// result is that of the whole batch, up to rounding, with the memory of a part.
+/// result is that of the whole batch, up to rounding, with the memory of a part. The parts are a
+/// loop: the program is that of one, whatever their number. f is called twice, to record it.
 ///
 /// @code
 /// auto loss_of = [](Tensor w, Tensor x) { return mean(square(matmul(x, w))); };
@@ -36,15 +40,15 @@ template <class F>
 auto accumulated(F f, std::int64_t parts) {
   return [f = std::move(f), parts]<class Params, class Batch>(const Params& params,
                                                               const Batch& batch) {
-    std::vector<Tensor> whole = structure::tensors(batch), sums;
     using Result = std::remove_cvref_t<decltype(f(params, batch))>;
-    Result result;
-    for (std::int64_t i = 0; i < parts; ++i) {
-      std::vector<Tensor> part = internal::part_of(internal::after(whole, sums), i, parts);
+    std::optional<Result> result;
+    BodyFunction of_part = [&](std::span<const Tensor> part) {
       result = f(params, structure::with_tensors(batch, part));
-      sums = internal::added(sums, structure::tensors(result));
-    }
-    return structure::with_tensors(result, internal::mean_of(sums, parts));
+      return structure::tensors(*result);
+    };
+    std::vector<Tensor> sums =
+        internal::sums_over(internal::parts_of(structure::tensors(batch), parts), parts, of_part);
+    return structure::with_tensors(std::move(*result), internal::mean_of(sums, parts));
   };
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "meshard/autodiff/grad.h"
+#include "meshard/graph/graph.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
 #include "meshard/optim/optim_testutil.h"
 #include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
@@ -29,6 +32,22 @@ TEST_F(Accumulation, OfPartsIsTheGradientOfTheWhole) {
     EXPECT_THAT(sums.to_vector<float>(),
                 testing::Pointwise(testing::FloatNear(1e-6f), gradient.to_vector<float>()));
   }
+}
+
+TEST_F(Accumulation, TheProgramDoesNotGrowWithTheParts) {
+  auto nodes = [](std::int64_t parts) {
+    TraceScope scope;
+    Tensor w = make_parameter({DType::f32, {3, 2}}, std::nullopt, {});
+    Tensor x = make_parameter({DType::f32, {8, 3}}, std::nullopt, {});
+    Tensor y = make_parameter({DType::f32, {8, 2}}, std::nullopt, {});
+    auto in_parts = accumulated(value_and_grad(squares_of_products), parts);
+    auto [loss, gradient] = in_parts(w, std::pair(x, y));
+    std::vector<Value> leaves{w.value(), x.value(), y.value()};
+    std::vector<Value> results{loss.value(), gradient.value()};
+    return Graph::build(leaves, results, scope.trace()).nodes().size();
+  };
+  EXPECT_EQ(nodes(8), nodes(2));
+  EXPECT_LT(nodes(8), 20u) << "one loop, its operands and the means";
 }
 
 TEST_F(Accumulation, RefusesABatchThatCannotBeCut) {
