@@ -11,6 +11,7 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/graph/superseded.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/sharding_constraint.h"
@@ -41,7 +42,14 @@ class Backward {
     for (std::size_t i = 0; i < outputs.size(); ++i) add(outputs[i].value(), cotangents[i]);
     // Ids grow along every path, so falling ids visit each node after all of its users.
     std::sort(order.begin(), order.end(), [](Node* a, Node* b) { return a->id() > b->id(); });
-    for (Node* node : order) step(node);
+    find_repeated(order);
+    for (Node* node : order) {
+      auto found = repeated_.find(node);
+      if (found == repeated_.end())
+        step(node, *node);
+      else if (pass_on(node, found->second))
+        step(found->second, *node);
+    }
   }
 
   /// Undefined where no path led.
@@ -110,7 +118,37 @@ class Backward {
     sum = sum.defined() ? meshard::add(sum, cotangent) : cotangent;
   }
 
-  void step(Node* node) {
+  // A loop and the ones that give more (superseded.h) are differentiated once, as the last of them.
+  void find_repeated(const std::vector<Node*>& order) {
+    std::vector<const Node*> nodes(order.begin(), order.end());
+    std::unordered_map<const Node*, const Node*> superseded = superseded_nodes(nodes);
+    if (superseded.empty()) return;
+    for (Node* node : order) {
+      const Node* most = node;
+      for (auto next = superseded.find(most); next != superseded.end();
+           next = superseded.find(most))
+        most = next->second;
+      if (most == node) continue;
+      repeated_[node] = const_cast<Node*>(most);
+      repeated_[most] = const_cast<Node*>(most);
+    }
+    for (const auto& [node, most] : repeated_) ++waiting_[most];
+  }
+
+  // The cotangents of a loop's results go to those of the one that gives most. True at the loop
+  // that was recorded first: all users of all of them have been visited.
+  bool pass_on(Node* node, Node* most) {
+    if (node != most) {
+      InlineVector<Tensor, 1> cotangents = std::move(state(node).cotangents);
+      for (std::size_t i = 0; i < cotangents.size(); ++i)
+        add(Value(most, static_cast<std::uint32_t>(i)), cotangents[i]);
+      state(node).cotangents.clear();
+    }
+    return --waiting_[most] == 0;
+  }
+
+  // `takes` has equal operands, which were recorded before.
+  void step(Node* node, const Node& takes) {
     State& own = state(node);
     if (own.cotangents.empty()) return;
     const OpDef& op = node->op();
@@ -122,7 +160,7 @@ class Backward {
     InheritSource line(node->where());
     std::vector<Tensor> operands, results, gradients(node->operands().size());
     InlineVector<bool, 4> needed;
-    for (const Value& operand : node->operands()) {
+    for (const Value& operand : takes.operands()) {
       operands.emplace_back(operand);
       needed.push_back(carries(operand) && state(operand.node()).reaches_input);
     }
@@ -144,12 +182,14 @@ class Backward {
       internal_check(gradients[i].type() == operands[i].type(),
                      cat("[", op.name, "] the cotangent of operand ", i, " is ",
                          gradients[i].type(), ", the operand ", operands[i].type()));
-      add(node->operands()[i],
+      add(takes.operands()[i],
           node->annotations() ? cotangent_of_operand(*node, i, gradients[i]) : gradients[i]);
     }
   }
 
   std::unordered_map<Node*, State> states_;
+  std::unordered_map<const Node*, Node*> repeated_;
+  std::unordered_map<const Node*, int> waiting_;
   std::uint64_t oldest_input_ = std::numeric_limits<std::uint64_t>::max();
 };
 

@@ -7,6 +7,7 @@
 
 #include "meshard/autodiff/checkpoint.h"
 #include "meshard/autodiff/grad.h"
+#include "meshard/batching/vmap.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/graph/verify.h"
 #include "meshard/ops/all.h"
@@ -61,6 +62,51 @@ TEST(DifferentiateBody, BothHalvesAreSound) {
     EXPECT_EQ(vjp.backward.num_results(), 2u);
     EXPECT_EQ(vjp.forward.result(0), body().result(0));
   }
+}
+
+// How many scans a program runs that computes `results` from x.
+std::size_t loops_that_run(const Tensor& x, std::uint64_t trace,
+                           const std::vector<Tensor>& results) {
+  std::vector<Value> values;
+  for (const Tensor& result : results) values.push_back(result.value());
+  Graph graph = Graph::build(std::vector<Value>{x.value()}, values, trace);
+  EXPECT_TRUE(verify(graph).ok());
+  std::size_t scans = 0;
+  for (const Node* node : graph.nodes()) scans += node->op().name == "scan";
+  return scans - superseded_nodes(graph).size();
+}
+
+// x to the fourth, by a loop that scans slices too.
+Tensor fourth_power(const Tensor& x) {
+  Tensor rows = stack({x, x, x});
+  return sum(scan([](Tensor c, Tensor row) { return std::pair(c * row, c); }, x, rows).first);
+}
+
+TEST(DifferentiateBody, TheWayForwardOfABatchRunsOnce) {
+  TraceScope scope;
+  Tensor x = make_parameter({DType::f32, {5, 4}}, std::nullopt, {});
+  auto [value, gradient] = vmap(value_and_grad(fourth_power))(x);
+  EXPECT_EQ(loops_that_run(x, scope.trace(), {value, gradient}), 2u);
+  auto [values, gradients] = vmap(vmap(value_and_grad([](const Tensor& t) {
+    return sum(fori_loop(
+        0, 3, [](Tensor, Tensor c) { return sin(c); }, t));
+  })))(x);
+  EXPECT_EQ(loops_that_run(x, scope.trace(), {values, gradients}), 2u);
+}
+
+TEST(DifferentiateBody, TheWayForwardOfHigherDerivativesRunsOnce) {
+  TraceScope scope;
+  Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
+  auto penalised = [](const Tensor& t) {
+    auto [value, gradient] = value_and_grad(fourth_power)(t);
+    return value + sum(square(gradient));
+  };
+  // Forward, back, and the way back of each.
+  auto second = grad([](const Tensor& t) { return sum(grad(fourth_power)(t)); })(x);
+  EXPECT_EQ(loops_that_run(x, scope.trace(), {second}), 4u);
+  EXPECT_EQ(loops_that_run(x, scope.trace(), {grad(penalised)(x)}), 4u);
+  auto [value, gradient] = value_and_grad(penalised)(x);
+  EXPECT_EQ(loops_that_run(x, scope.trace(), {value, gradient}), 4u);
 }
 
 // The loop as it was recorded, and the one that keeps more, run once.

@@ -86,12 +86,13 @@ Tensor VmapCall::leave(const Tensor& result, const Tensor& batched, std::size_t 
   if (!result.defined()) throw_invalid(where_, "[vmap] tensor ", i, " of the result has no value");
   const BatchAxes& axes = options_.out_axes;
   const BatchAxis& axis = axes.size() == 1 ? axes[0] : axes[i];
+  bool differs = batched.rank() > result.rank();
   if (axis.is_none()) {
-    if (batched.defined())
+    if (differs)
       throw_invalid(where_, "[vmap] tensor ", i, " of the ", count, " of the result, ",
                     result.type(), " made at ", result.where(),
                     ", differs between members: out_axes cannot be none");
-    return result;
+    return batched;
   }
   int rank = result.shape().rank() + 1;
   std::int64_t to = axis.dimension() < 0 ? axis.dimension() + rank : axis.dimension();
@@ -99,7 +100,7 @@ Tensor VmapCall::leave(const Tensor& result, const Tensor& batched, std::size_t 
     throw_invalid(where_, "[vmap] out_axes asks for dimension ", axis.dimension(), " of tensor ", i,
                   " of the result, which is ", result.type(), " for each member");
   InheritSource line(result.where());
-  Tensor whole = batched.defined() ? batched : repeated_for_batch(result, *size_);
+  Tensor whole = differs ? batched : repeated_for_batch(batched, *size_);
   return with_dimension_moved(whole, 0, to);
 }
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/add.h"
+#include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/exp.h"
@@ -95,6 +97,46 @@ TEST(Vmap, Nests) {
   Tensor sums = vmap(
       [&](const Tensor& x) { return sum(vmap([&](const Tensor& y) { return x * y; })(b)); })(a);
   EXPECT_EQ(values(sums), (std::vector<float>{60, 120}));
+}
+
+// The scans that a result depends on.
+std::vector<const Node*> scans_of(const Tensor& result) {
+  std::vector<const Node*> scans, waiting{result.value().node()};
+  std::set<const Node*> seen;
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(node).second) continue;
+    if (node->op().name == "scan") scans.push_back(node);
+    for (const Value& operand : node->operands()) waiting.push_back(operand.node());
+  }
+  return scans;
+}
+
+TEST(Vmap, CarriesThatDoNotDifferStayAsTheyAre) {
+  // Of four carries the second gets the members by the first in the second step; the counter and a
+  // power of what is shared do not get them.
+  Tensor w = numbers({2, 3}, {2});
+  auto f = [&](const Tensor& x) {
+    using Carries = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+    auto [last, ys] = scan(
+        [&](const Carries& c, std::tuple<>) {
+          auto [a, b, i, power] = c;
+          return std::pair(Carries(a + x, b + a, i + 1, power * w), std::tuple(power, b));
+        },
+        Carries(zeros({3}), zeros({3}), zeros({}), ones({2})), std::tuple<>(), {.length = 3});
+    return last;
+  };
+  KeepOperandsScope keep;
+  auto [a, b, i, power] = vmap(f, {.out_axes = {0, 0, 0, none}})(rows());
+  EXPECT_EQ(power.shape(), Shape({2})) << "shared: not even repeated";
+  std::vector<const Node*> scans = scans_of(a);
+  ASSERT_EQ(scans.size(), 1u);
+  EXPECT_EQ(scans_of(power), scans);
+  std::vector<Shape> shapes;
+  for (std::uint32_t k = 0; k < scans[0]->num_outputs(); ++k)
+    shapes.push_back(scans[0]->type(k).shape);
+  EXPECT_EQ(shapes, (std::vector<Shape>{{2, 3}, {2, 3}, {}, {2}, {3, 2}, {3, 2, 3}}));
 }
 
 TEST(Vmap, TheSizeCanBeSaid) {

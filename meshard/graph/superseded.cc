@@ -2,33 +2,89 @@
 
 #include <algorithm>
 
+#include "meshard/base/cat.h"
+#include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 
 namespace meshard {
+namespace {
 
-std::string extension_key(const Attributes& attributes) {
+bool same_attributes(const Node& a, const Node& b) {
+  if (!a.attributes() || !b.attributes()) return !a.attributes() && !b.attributes();
+  std::string first, second;
+  a.attributes()->append_key(first);
+  b.attributes()->append_key(second);
+  return first == second;
+}
+
+// Values that are known to be equal: the same one, or recorded alike from such. Batch rules prepare
+// the operands of each loop by themselves, in a few steps.
+bool same_value(const Value& a, const Value& b, int steps = 4) {
+  if (a == b) return true;
+  const Node &first = *a.node(), &second = *b.node();
+  if (steps == 0 || a.index() != b.index() || &first.op() != &second.op()) return false;
+  if (a.storage() || b.storage() || first.trace() != second.trace()) return false;
+  if (&first.op() == &parameter_op || a.type() != b.type()) return false;
+  if (!bodies_of(first).empty() || first.operands().size() != second.operands().size())
+    return false;
+  for (std::size_t i = 0; i < first.operands().size(); ++i)
+    if (!same_value(first.operands()[i], second.operands()[i], steps - 1)) return false;
+  return same_attributes(first, second);
+}
+
+bool same_operands(const Node& a, const Node& b) {
+  return std::equal(a.operands().begin(), a.operands().end(), b.operands().begin(),
+                    b.operands().end(),
+                    [](const Value& x, const Value& y) { return same_value(x, y); });
+}
+
+}  // namespace
+
+std::string extension_key(const Attributes& attributes, std::size_t num_results) {
   std::string key;
   attributes.append_key(key);
-  return fingerprint(key).to_string();
+  std::string text = cat(fingerprint(key).to_string(), "/", num_results);
+  for (std::size_t before : extended_counts(attributes.extends())) text += cat("/", before);
+  return text;
+}
+
+std::vector<std::size_t> extended_counts(std::string_view extends) {
+  std::vector<std::size_t> counts;
+  for (std::size_t at = extends.find('/'); at < extends.size();) {
+    std::size_t count = 0;
+    for (++at; at < extends.size() && extends[at] != '/'; ++at)
+      count = count * 10 + static_cast<std::size_t>(extends[at] - '0');
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+Body with_first_results(const Body& body, std::size_t count) {
+  const Graph& graph = body.graph();
+  std::uint64_t trace = graph.nodes().empty() ? 0 : graph.nodes()[0]->trace();
+  return Body(Graph::build(graph.parameters(),
+                           graph.results().first(std::min(count, graph.results().size())), trace));
 }
 
 std::unordered_map<const Node*, const Node*> superseded_nodes(const Graph& graph) {
+  return superseded_nodes(graph.nodes());
+}
+
+std::unordered_map<const Node*, const Node*> superseded_nodes(std::span<const Node* const> nodes) {
   std::unordered_map<const Node*, const Node*> found;
-  std::unordered_multimap<const Node*, const Node*> extended;  // by the first operand's node
-  for (const Node* node : graph.nodes())
-    if (node->attributes() && !node->attributes()->extends().empty() && !node->operands().empty())
-      extended.emplace(node->operands()[0].node(), node);
+  std::unordered_multimap<std::string_view, const Node*> extended;
+  for (const Node* node : nodes)
+    if (node->attributes() && !node->attributes()->extends().empty())
+      extended.emplace(node->attributes()->extends(), node);
   if (extended.empty()) return found;
-  for (const Node* node : graph.nodes()) {
-    if (!node->attributes() || !node->attributes()->bodies() || node->operands().empty()) continue;
-    auto [next, end] = extended.equal_range(node->operands()[0].node());
-    std::string key = next == end ? std::string() : extension_key(*node->attributes());
+  for (const Node* node : nodes) {
+    if (bodies_of(*node).empty()) continue;
+    std::string key = extension_key(*node->attributes(), node->num_outputs());
+    auto [next, end] = extended.equal_range(key);
     for (; next != end; ++next) {
       const Node* more = next->second;
-      std::span<const Value> a = node->operands(), b = more->operands();
-      if (&more->op() != &node->op() || more->attributes()->extends() != key ||
-          more->num_outputs() < node->num_outputs() ||
-          !std::equal(a.begin(), a.end(), b.begin(), b.end()))
+      if (&more->op() != &node->op() || more->num_outputs() < node->num_outputs() ||
+          !same_operands(*node, *more))
         continue;
       found.emplace(node, more);
       break;

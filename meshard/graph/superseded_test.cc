@@ -5,6 +5,7 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/graph/ops_testutil.h"
 
 namespace meshard {
 namespace {
@@ -35,7 +36,7 @@ TEST(Superseded, TheNodeThatGivesMoreStandsForTheOther) {
   TraceScope scope;
   Tensor x = make_parameter({DType::f32, {2}}, std::nullopt, {});
   Tensor plain = call_of_body(x, 1);
-  std::string key = extension_key(*plain.value()->attributes());
+  std::string key = extension_key(*plain.value()->attributes(), 1);
   Tensor more = call_of_body(x, 2, key), other = call_of_body(plain, 2, key),
          unlike = call_of_body(x, 2, "no key");
   std::vector<Value> results{plain.value(), more.value(), other.value(), unlike.value()};
@@ -43,6 +44,26 @@ TEST(Superseded, TheNodeThatGivesMoreStandsForTheOther) {
   auto superseded = superseded_nodes(graph);
   ASSERT_EQ(superseded.size(), 1u);
   EXPECT_EQ(superseded.at(plain.value().node()), more.value().node());
+}
+
+// Batch rules prepare the operands of each call by themselves.
+TEST(Superseded, OperandsMayBeRecordedTwice) {
+  TraceScope scope;
+  Tensor x = make_parameter({DType::f32, {2}}, std::nullopt, {});
+  Tensor plain = call_of_body(test::scale(test::scale(x, 3), 2), 1);
+  std::string key = extension_key(*plain.value()->attributes(), 1);
+  EXPECT_EQ(extended_counts(key), (std::vector<std::size_t>{1}));
+  Tensor unlike = call_of_body(test::scale(test::scale(x, 4), 2), 2, key);
+  Tensor more = call_of_body(test::scale(test::scale(x, 3), 2), 2, key);
+  std::string second = extension_key(*more.value()->attributes(), 2);
+  EXPECT_EQ(extended_counts(second), (std::vector<std::size_t>{2, 1}));
+  Tensor most = call_of_body(test::scale(test::scale(x, 3), 2), 3, second);
+  std::vector<Value> results{plain.value(), unlike.value(), more.value(), most.value()};
+  Graph graph = Graph::build(std::vector<Value>{x.value()}, results, scope.trace());
+  auto superseded = superseded_nodes(graph);
+  ASSERT_EQ(superseded.size(), 2u);
+  EXPECT_EQ(superseded.at(plain.value().node()), more.value().node());
+  EXPECT_EQ(superseded.at(more.value().node()), most.value().node());
 }
 
 }  // namespace

@@ -55,6 +55,30 @@ TEST(Lower, OneDeviceHasNoShardings) {
   EXPECT_FALSE(module.mesh);
 }
 
+// One loop of as many copies of the body as a turn has steps, and those that are left over.
+TEST(Lower, StepsOfATurnAreWrittenOneAfterTheOther) {
+  auto copies = [](std::int64_t length, std::int64_t unroll) {
+    std::string text = lowered({{{DType::f32, {length, 4}}}}, [&](const Tensors& p) {
+                         auto step = [](Tensor c, Tensor row) { return std::pair(c * row, c); };
+                         return Tensors{scan(step, ones({4}), p[0], {.unroll = unroll}).first};
+                       }).text;
+    auto count = [&](std::string_view word) {
+      std::size_t found = 0;
+      for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+        ++found;
+      return found;
+    };
+    return std::pair(count("stablehlo.while"), count("stablehlo.multiply"));
+  };
+  using Copies = std::pair<std::size_t, std::size_t>;
+  EXPECT_EQ(copies(6, 1), Copies(1, 1));
+  EXPECT_EQ(copies(6, 3), Copies(1, 3));
+  EXPECT_EQ(copies(7, 3), Copies(1, 4));
+  EXPECT_EQ(copies(5, 4), Copies(0, 5)) << "one turn is no loop";
+  EXPECT_EQ(copies(5, 5), Copies(0, 5));
+  EXPECT_EQ(copies(5, 9), Copies(0, 5));
+}
+
 TEST(Lower, ExplicitShardingsArePinned) {
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 2, AxisKind::kExplicit}});
   LoweredModule module = lowered(

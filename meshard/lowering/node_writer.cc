@@ -99,11 +99,11 @@ NodeWriter::SsaValue NodeWriter::value_of(const Value& value) const {
   return first;
 }
 
-void NodeWriter::write(const Node& node) {
+void NodeWriter::write(const Node& node, const Node& takes) {
   if (auto better = superseded_.find(&node); better != superseded_.end()) {
-    // It stands here: what it takes is what this one takes.
+    // It stands here: what it takes is what this one takes, and recorded before.
     const Node& more = *better->second;
-    write(more);
+    write(more, takes);
     first_result_[graph_.number(&node) - leaves_.size()] =
         value_of(Value(const_cast<Node*>(&more)));
     return;
@@ -122,7 +122,7 @@ void NodeWriter::write(const Node& node) {
               .where = node.where()};
   InlineVector<Typed, 4> operands, results;
   for (std::size_t i = 0; i < node.operands().size(); ++i) {
-    const Value& operand = node.operands()[i];
+    const Value& operand = takes.operands()[i];
     call.operands.push_back(&operand.type());
     operands.push_back(Typed(scattered(node, i, value_of(operand)), operand.type()));
   }

@@ -48,7 +48,9 @@ class NodeWriter {
   // Of a body: the numbers go on, and its nodes are called `n7.0.3`.
   NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix, bool in_region);
 
-  void write(const Node& node);
+  void write(const Node& node) { write(node, node); }
+  // With operands of `takes`, which has equal ones.
+  void write(const Node& node, const Node& takes);
   void write(const ManualRegion& region);
   // An operand as a scatter can bear it: `value`, or that with a constraint.
   SsaValue scattered(const Node& node, std::size_t operand, SsaValue value);

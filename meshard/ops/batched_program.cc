@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
@@ -29,17 +30,20 @@ class BatchPass {
   Tensor result(const Tensor& member) {
     if (!member.defined()) return {};
     visit(member.value().node());
-    return batched(member.value());
+    Tensor now = replaced(member.value());
+    return now.defined() ? now : member;
   }
 
  private:
   struct State {
     bool visited = false;
-    InlineVector<Tensor, 1> batched;  // one for each output; empty: it depends on no member
+    // One for each output; empty: it depends on no member. One without the batch is shared, of a
+    // loop that gives others too.
+    InlineVector<Tensor, 1> batched;
   };
 
   // Undefined if the value depends on no member.
-  Tensor batched(const Value& value) {
+  Tensor replaced(const Value& value) {
     auto found = states_.find(value.node());
     if (found == states_.end() || found->second.batched.empty()) return {};
     return found->second.batched[value.index()];
@@ -73,14 +77,34 @@ class BatchPass {
   void step(const Node& node) {
     std::vector<Tensor> operands;
     InlineVector<bool, 4> is_batched;
-    bool any = false;
+    bool any = false, any_replaced = false;
     for (const Value& operand : node.operands()) {
-      Tensor for_all = batched(operand);
-      is_batched.push_back(for_all.defined());
-      any |= for_all.defined();
-      operands.push_back(for_all.defined() ? std::move(for_all) : Tensor(operand));
+      Tensor now = replaced(operand);
+      is_batched.push_back(now.defined() && now.rank() > operand.type().rank());
+      any |= is_batched.back();
+      any_replaced |= now.defined();
+      operands.push_back(now.defined() ? std::move(now) : Tensor(operand));
     }
-    if (!any) return;
+    if (any)
+      batch(node, operands, std::span<const bool>(is_batched.data(), is_batched.size()));
+    else if (any_replaced)
+      record_again(node, operands);
+  }
+
+  // What all members share, of values that were recorded again.
+  void record_again(const Node& node, std::span<const Tensor> operands) {
+    std::vector<const Tensor*> pointers;
+    for (const Tensor& operand : operands) pointers.push_back(&operand);
+    InheritSource line(node.where());
+    Tensor first = record(node.op(), node.attributes() ? node.attributes()->clone() : nullptr,
+                          std::span<const Tensor* const>(pointers), node.where());
+    InlineVector<Tensor, 1> results;
+    for (std::uint32_t i = 0; i < node.num_outputs(); ++i)
+      results.push_back(Tensor(Value(first.value().node(), i)));
+    states_[&node].batched = std::move(results);
+  }
+
+  void batch(const Node& node, std::span<const Tensor> operands, std::span<const bool> is_batched) {
     const OpDef& op = node.op();
     if (!op.batch)
       throw Error(ErrorCode::kUnimplemented,
@@ -91,7 +115,7 @@ class BatchPass {
     InlineVector<Tensor, 1> results(node.num_outputs());
     op.batch({.node = node,
               .operands = operands,
-              .batched = std::span<const bool>(is_batched.data(), is_batched.size()),
+              .batched = is_batched,
               .size = batching_.size,
               .mesh_axis = batching_.mesh_axis},
              std::span<Tensor>(results.data(), results.size()));
@@ -101,6 +125,8 @@ class BatchPass {
 
   void check(const Node& node, std::uint32_t i, const Tensor& result) const {
     TensorType wanted{node.type(i).dtype, batched_shape(batching_.size, node.type(i).shape)};
+    bool may_be_shared = !bodies_of(node).empty();
+    if (may_be_shared && result.defined() && result.type() == node.type(i)) return;
     internal_check(
         result.defined() && result.type() == wanted,
         cat("[", node.op().name, "] result ", i, " of a batch is ",
@@ -139,9 +165,10 @@ std::vector<Tensor> batch_program(std::span<const Tensor> results, std::span<con
   return out;
 }
 
-std::vector<Tensor> batch_call(const std::function<std::vector<Tensor>(std::span<const Tensor>)>& f,
-                               std::span<const Tensor> operands, std::span<const bool> batched,
-                               const Batching& batching, SourceLocation where) {
+BatchedResults batch_where_needed(
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& f,
+    std::span<const Tensor> operands, std::span<const bool> batched, const Batching& batching,
+    SourceLocation where) {
   std::vector<Tensor> given, members, values;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     given.push_back(batched[i] ? batch_member(operands[i], where) : operands[i]);
@@ -153,11 +180,20 @@ std::vector<Tensor> batch_call(const std::function<std::vector<Tensor>(std::span
     KeepOperandsScope keep;  // nothing is computed or placed while members have no value
     return f(given);
   }();
-  std::vector<Tensor> out = batch_program(results, members, values, batching);
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (results[i].defined() && !out[i].defined())
-      out[i] = repeated_for_batch(results[i], batching.size);
+  BatchedResults out{batch_program(results, members, values, batching), {}};
+  for (std::size_t i = 0; i < results.size(); ++i)
+    out.batched.push_back(results[i].defined() && out.values[i].rank() > results[i].rank());
   return out;
+}
+
+std::vector<Tensor> batch_call(const std::function<std::vector<Tensor>(std::span<const Tensor>)>& f,
+                               std::span<const Tensor> operands, std::span<const bool> batched,
+                               const Batching& batching, SourceLocation where) {
+  BatchedResults out = batch_where_needed(f, operands, batched, batching, where);
+  for (std::size_t i = 0; i < out.values.size(); ++i)
+    if (out.values[i].defined() && !out.batched[i])
+      out.values[i] = repeated_for_batch(out.values[i], batching.size);
+  return std::move(out.values);
 }
 
 }  // namespace meshard

@@ -26,16 +26,30 @@ Tensor batch_member(const Tensor& batched, SourceLocation where);
 /// member are recorded again by the batch rules of their ops, with their own source lines. What
 /// depends on none stays as it is.
 /// @pre batched[i] is members[i] for all of them, with the batch as dimension 0
-/// @post as many; each with the batch as dimension 0; undefined for a result that depends on no
-/// member, and for an undefined one
+/// @post as many; each with the batch as dimension 0, or of its own rank: all members share it.
+/// Undefined for an undefined one
 /// @error unimplemented for an op without a batch rule, naming it and its line.
 std::vector<Tensor> batch_program(std::span<const Tensor> results, std::span<const Tensor> members,
                                   std::span<const Tensor> batched, const Batching& batching);
 
+/// What a function of one member's tensors gives for all members.
+struct BatchedResults {
+  /// Undefined where the function's are.
+  std::vector<Tensor> values;
+  /// Whether a value has the batch as dimension 0; else all members share it.
+  std::vector<bool> batched;
+};
+
 /// `f`, a function of one member's tensors, on all members. operands[i] has the batch as dimension
-/// 0 if batched[i], else all members share it. Every result has the batch as dimension 0, one that
-/// all members share is repeated; an undefined one stays undefined.
+/// 0 if batched[i], else all members share it.
 /// @error as batch_program
+BatchedResults batch_where_needed(
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& f,
+    std::span<const Tensor> operands, std::span<const bool> batched, const Batching& batching,
+    SourceLocation where);
+
+/// The same where every result is to have the batch as dimension 0: one that all members share is
+/// repeated.
 std::vector<Tensor> batch_call(const std::function<std::vector<Tensor>(std::span<const Tensor>)>& f,
                                std::span<const Tensor> operands, std::span<const bool> batched,
                                const Batching& batching, SourceLocation where);

@@ -2,7 +2,7 @@
 #include "meshard/ops/bodies.h"
 
 #include "meshard/graph/annotate.h"
-#include "meshard/ops/batched_program.h"
+#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/op_table.h"
 #include "meshard/ops/sharding_constraint.h"
@@ -42,7 +42,10 @@ Result<void> parse(std::string_view text, std::vector<Body>& bodies) {
 
 TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToTrace> to_trace,
                           SourceLocation where) {
-  std::optional<ManualAxes> place = common_place(given);
+  std::vector<Tensor> known(given.begin(), given.end());
+  for (const BodyToTrace& each : to_trace)
+    known.insert(known.end(), each.own.begin(), each.own.end());
+  std::optional<ManualAxes> place = common_place(known);
   for (;;) {
     TracedBodies traced;
     traced.operands.assign(given.begin(), given.end());
@@ -51,6 +54,7 @@ TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToT
       // What the function gives is made alike only once it is known what varies.
       TracedBody body = trace_body(
           each.inputs, place ? widening(each.function, *place) : each.function, place, where);
+      traced.operands.insert(traced.operands.end(), each.own.begin(), each.own.end());
       traced.operands.insert(traced.operands.end(), body.captured.begin(), body.captured.end());
       traced.bodies.push_back(std::move(body.body));
       varying = varying | body.varying;
@@ -144,14 +148,23 @@ Sharding slice_sharding(const Sharding& stacked) {
   return Sharding(stacked.mesh(), PartitionSpec(std::move(dimensions)), SourceLocation{});
 }
 
-std::vector<Tensor> batched_body(const BatchCall& call, const Body& body,
-                                 std::span<const Tensor> operands,
-                                 const std::vector<bool>& batched) {
+BatchedResults batched_body(const BatchCall& call, const Body& body,
+                            std::span<const Tensor> operands, const std::vector<bool>& batched) {
   InlineVector<bool, 8> flags;
   for (bool each : batched) flags.push_back(each);
-  return batch_call([&](std::span<const Tensor> members) { return inlined(body, members); },
-                    operands, std::span<const bool>(flags.data(), flags.size()),
-                    {call.size, call.mesh_axis}, call.node.where());
+  return batch_where_needed([&](std::span<const Tensor> members) { return inlined(body, members); },
+                            operands, std::span<const bool>(flags.data(), flags.size()),
+                            {call.size, call.mesh_axis}, call.node.where());
+}
+
+std::vector<Tensor> BatchedValues::expected(BatchedResults results, std::int64_t size) {
+  for (std::size_t i = 0; i < batched_.size(); ++i) {
+    if (results.batched[i])
+      set(i);
+    else if (batched_[i])
+      results.values[i] = repeated_for_batch(results.values[i], size);
+  }
+  return std::move(results.values);
 }
 
 Tensor zero_cotangent(const Tensor& primal) {

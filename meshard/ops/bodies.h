@@ -1,11 +1,15 @@
 // What ops with control flow share: their bodies are traced, checked and annotated here.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/graph/superseded.h"
+#include "meshard/ops/batched_program.h"
 
 namespace meshard {
 
@@ -16,9 +20,12 @@ Result<void> parse(std::string_view text, std::vector<Body>& bodies);
 struct BodyToTrace {
   std::vector<BodyInput> inputs;
   BodyFunction function;
+  /// Operands for the last of the inputs, of this body alone: as captured values, but known before.
+  std::vector<Tensor> own = {};
 };
 
-/// The bodies of one call, and the operands of its node: those given, then what each body captures.
+/// The bodies of one call, and the operands of its node: those given, then each body's own and what
+/// it captures.
 struct TracedBodies {
   std::vector<Body> bodies;
   std::vector<Tensor> operands;
@@ -59,10 +66,45 @@ Sharding stacked_sharding(const Sharding& slice);
 Sharding slice_sharding(const Sharding& stacked);
 
 /// What body `body` gives for all members of a batch, recorded here: `operands[i]` has the batch as
-/// dimension 0 if batched[i]. So has every result.
-std::vector<Tensor> batched_body(const BatchCall& call, const Body& body,
-                                 std::span<const Tensor> operands,
-                                 const std::vector<bool>& batched);
+/// dimension 0 if batched[i].
+BatchedResults batched_body(const BatchCall& call, const Body& body,
+                            std::span<const Tensor> operands, const std::vector<bool>& batched);
+
+/// Which of the values that a batched loop or branch gives have the batch as dimension 0. Found by
+/// trying: the bodies are recorded until none gives a batched value where none was expected.
+class BatchedValues {
+ public:
+  explicit BatchedValues(std::vector<bool> first) : batched_(std::move(first)) {}
+  bool operator[](std::size_t i) const { return batched_[i]; }
+  const std::vector<bool>& all() const { return batched_; }
+  /// The values as they are expected: those that all members share are repeated where a batch is. A
+  /// batched one that was not expected is taken note of.
+  std::vector<Tensor> expected(BatchedResults results, std::int64_t size);
+  void set(std::size_t i) { changed_ = changed_ || !batched_[i], batched_[i] = true; }
+  bool is_changed() const { return changed_; }
+  /// True if there were such since the last question: the bodies are to be recorded once more.
+  bool have_changed() { return std::exchange(changed_, false); }
+
+ private:
+  std::vector<bool> batched_;
+  bool changed_ = false;
+};
+
+/// What the attributes `batched`, of a call for all members, are to say in `extends`, if those of
+/// the call for one member say `extends` (superseded.h).
+template <class T>
+std::string extends_batched(T batched, std::string_view extends) {
+  std::string key;
+  std::vector<std::size_t> counts = extended_counts(extends);
+  std::vector<Body> bodies = batched.bodies;
+  for (std::size_t i = counts.size(); i-- > 0;) {
+    for (std::size_t b = 0; b < bodies.size(); ++b)
+      batched.bodies[b] = with_first_results(bodies[b], counts[i]);
+    batched.extends = key;
+    key = extension_key(*make_attributes(batched), counts[i]);
+  }
+  return key;
+}
 
 /// Zeros as `primal` is, over explicit axes too.
 Tensor zero_cotangent(const Tensor& primal);

@@ -39,7 +39,7 @@ void checkpoint_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (vjp.forward.num_results() > body.num_results()) {
     CheckpointAttributes more = attributes;
     more.bodies = {vjp.forward};
-    more.extends = extension_key(*call.node.attributes());
+    more.extends = extension_key(*call.node.attributes(), body.num_results());
     kept = record_call(call.node.op(), make_attributes(std::move(more)), call.operands, where);
   }
   for (const Tensor& cotangent : call.cotangents)
@@ -57,13 +57,19 @@ void checkpoint_vjp(const VjpCall& call, std::span<Tensor> out) {
 void checkpoint_batch(const BatchCall& call, std::span<Tensor> results) {
   const auto& attributes = call.as<CheckpointAttributes>();
   std::vector<bool> batched(call.batched.begin(), call.batched.end());
-  std::vector<Tensor> made = checkpoint_tensors(
-      std::vector<Tensor>(call.operands.begin(), call.operands.end()),
-      [&](std::span<const Tensor> given) {
-        return batched_body(call, attributes.bodies[0], given, batched);
-      },
-      ResidualPolicy::parse(attributes.policy).value(), call.node.where());
-  std::copy(made.begin(), made.end(), results.begin());
+  BatchedResults made;
+  BodyToTrace to_trace{{}, [&](std::span<const Tensor> given) {
+                         made = batched_body(call, attributes.bodies[0], given, batched);
+                         return made.values;
+                       }};
+  for (const Tensor& operand : call.operands) to_trace.inputs.push_back(body_input(operand));
+  TracedBodies traced = trace_bodies(call.operands, {&to_trace, 1}, call.node.where());
+  CheckpointAttributes again = attributes;
+  again.bodies = std::move(traced.bodies);
+  again.extends = extends_batched(again, attributes.extends);
+  std::vector<Tensor> recorded = record_call(call.node.op(), make_attributes(std::move(again)),
+                                             traced.operands, call.node.where());
+  std::copy(recorded.begin(), recorded.end(), results.begin());
 }
 
 std::vector<OpSample> checkpoint_samples(SampleSource& source) {

@@ -34,6 +34,7 @@ void infer_scan(const OpCall& call, ResultTypes& results) {
   const auto& scan = call.as<ScanAttributes>();
   if (scan.bodies.size() != 1) call.fail("has one body, not ", scan.bodies.size());
   if (scan.length < 0) call.fail("length = ", scan.length, " is negative");
+  if (scan.unroll < 1) call.fail("unroll = ", scan.unroll, ": a turn has at least one step");
   const Body& body = scan.bodies[0];
   std::size_t carries = count_of(scan.num_carries), sliced = count_of(scan.num_sliced);
   if (body.num_results() < carries)
@@ -64,7 +65,8 @@ ShardingRule scan_rule(const OpCall& call) {
   return pass_through_rule(call, together);
 }
 
-// Writes a scan as a while loop over: the step's number, the operands, the stacked results.
+// Writes a scan as a while loop over: the step's number, the operands, the stacked results. With
+// several steps a turn, those that make no whole turn follow the loop; a single turn needs none.
 class ScanWriter {
  public:
   ScanWriter(const OpCall& call, OpEmission& out)
@@ -75,13 +77,16 @@ class ScanWriter {
         sliced_(count_of(scan_.num_sliced)) {}
 
   void write() {
-    std::vector<Typed> given, made;
-    add_given_and_made(given, made);
-    std::vector<Typed> tested = block_arguments(given), repeated = block_arguments(given);
-    writer_.op("stablehlo.while", made, given, out_.location)
-        .region(tested, [&] { write_condition(tested[0].value); })
-        .region(repeated, [&] { write_body(repeated); })
-        .done();
+    std::int64_t turns = scan_.length / scan_.unroll;
+    std::int64_t looped = turns > 1 || scan_.unroll == 1 ? turns * scan_.unroll : 0;
+    std::vector<Typed> now = given();
+    if (looped > 0) now = write_loop(now, looped);
+    if (looped == scan_.length) return;
+    for (std::int64_t step = looped; step < scan_.length; ++step)
+      now = after_step(now, index(scan_.reverse ? scan_.length - 1 - step : step));
+    for (std::size_t i = 0; i < out_.results.size(); ++i)
+      writer_.op("stablehlo.reshape", {out_.results[i]}, {now[place_of_result(i)]}, out_.location)
+          .done();
   }
 
   // No slice could be taken.
@@ -99,21 +104,40 @@ class ScanWriter {
   static inline const TensorType kIndex{DType::i32, {}};
   static inline const TensorType kBool{DType::bool_, {}};
 
-  // What is neither a carry nor a result has no name behind the loop.
-  void add_given_and_made(std::vector<Typed>& given, std::vector<Typed>& made) {
-    given.emplace_back(writer_.scalar(DType::i32, 0), kIndex);
-    made.emplace_back(writer_.temporary(), kIndex);
-    for (std::size_t i = 0; i < out_.operands.size(); ++i) {
-      given.push_back(out_.operands[i]);
-      made.push_back(i < carries_ ? out_.results[i]
-                                  : Typed(writer_.temporary(), *out_.operands[i].type));
-    }
+  SsaValue index(std::int64_t number) {
+    return writer_.scalar(DType::i32, static_cast<double>(number));
+  }
+  std::size_t place_of_result(std::size_t i) const {
+    return i < carries_ ? i : out_.operands.size() + i - carries_;
+  }
+
+  // What goes from step to step: the operands, and the stacked results.
+  std::vector<Typed> given() {
+    std::vector<Typed> all(out_.operands.begin(), out_.operands.end());
     for (std::size_t i = carries_; i < out_.results.size(); ++i) {
       SsaValue zeros = writer_.temporary();
       writer_.splat(zeros, *out_.results[i].type, 0, out_.location);
-      given.emplace_back(zeros, *out_.results[i].type);
-      made.push_back(out_.results[i]);
+      all.emplace_back(zeros, *out_.results[i].type);
     }
+    return all;
+  }
+
+  // What there is behind the loop. If it is all of the scan, its results have their names.
+  std::vector<Typed> write_loop(const std::vector<Typed>& values, std::int64_t steps) {
+    std::vector<Typed> given{{index(0), kIndex}}, made{{writer_.temporary(), kIndex}};
+    for (const Typed& value : values) {
+      given.push_back(value);
+      made.emplace_back(writer_.temporary(), *value.type);
+    }
+    if (steps == scan_.length)
+      for (std::size_t i = 0; i < out_.results.size(); ++i)
+        made[1 + place_of_result(i)] = out_.results[i];
+    std::vector<Typed> tested = block_arguments(given), repeated = block_arguments(given);
+    writer_.op("stablehlo.while", made, given, out_.location)
+        .region(tested, [&] { write_condition(tested[0].value, steps); })
+        .region(repeated, [&] { write_turn(repeated); })
+        .done();
+    return {made.begin() + 1, made.end()};
   }
 
   std::vector<Typed> block_arguments(const std::vector<Typed>& like) {
@@ -122,8 +146,8 @@ class ScanWriter {
     return arguments;
   }
 
-  void write_condition(SsaValue step) {
-    SsaValue length = writer_.scalar(DType::i32, static_cast<double>(scan_.length));
+  void write_condition(SsaValue step, std::int64_t steps) {
+    SsaValue length = index(steps);
     SsaValue goes_on = writer_.temporary();
     writer_
         .op("stablehlo.compare", {{goes_on, kBool}}, {{step, kIndex}, {length, kIndex}},
@@ -139,27 +163,35 @@ class ScanWriter {
     return result;
   }
 
-  void write_body(const std::vector<Typed>& arguments) {
-    SsaValue step = arguments[0].value, at = step;
-    if (scan_.reverse)
-      at = binary("stablehlo.subtract",
-                  writer_.scalar(DType::i32, static_cast<double>(scan_.length - 1)), step);
-    SsaValue zero = writer_.scalar(DType::i32, 0);
+  void write_turn(const std::vector<Typed>& arguments) {
+    SsaValue step = arguments[0].value;
+    std::vector<Typed> now(arguments.begin() + 1, arguments.end());
+    for (std::int64_t i = 0; i < scan_.unroll; ++i) {
+      SsaValue at = step;
+      if (scan_.reverse) at = binary("stablehlo.subtract", index(scan_.length - 1), step);
+      now = after_step(now, at);
+      step = binary("stablehlo.add", step, index(1));
+    }
+    now.insert(now.begin(), Typed(step, kIndex));
+    writer_.terminate(now);
+  }
+
+  // One step with the slices at `at`.
+  std::vector<Typed> after_step(const std::vector<Typed>& now, SsaValue at) {
+    SsaValue zero = index(0);
+    std::size_t operands = out_.operands.size();
     std::vector<SsaValue> values;
-    for (std::size_t i = 0; i < out_.operands.size(); ++i) {
-      const Typed& argument = arguments[i + 1];
+    for (std::size_t i = 0; i < operands; ++i) {
       bool is_sliced = i >= carries_ && i < carries_ + sliced_;
-      values.push_back(is_sliced ? slice(argument, at, zero) : argument.value);
+      values.push_back(is_sliced ? slice(now[i], at, zero) : now[i].value);
     }
     std::vector<SsaValue> results = out_.bodies->write(0, values);
-    std::vector<Typed> next{{binary("stablehlo.add", step, writer_.scalar(DType::i32, 1)), kIndex}};
-    for (std::size_t i = 0; i < out_.operands.size(); ++i)
-      next.emplace_back(i < carries_ ? results[i] : arguments[i + 1].value, *out_.operands[i].type);
-    for (std::size_t i = carries_; i < results.size(); ++i) {
-      const Typed& stack = arguments[1 + out_.operands.size() + i - carries_];
-      next.emplace_back(updated(stack, results[i], at, zero), *stack.type);
+    std::vector<Typed> next = now;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      Typed& place = next[place_of_result(i)];
+      place = Typed(i < carries_ ? results[i] : updated(place, results[i], at, zero), *place.type);
     }
-    writer_.terminate(next);
+    return next;
   }
 
   std::vector<Typed> starts(const TensorType& type, SsaValue at, SsaValue zero) {
@@ -220,7 +252,7 @@ class ScanVjp {
   void run(std::span<Tensor> out) {
     differentiate();
     keep();
-    ScanCall back{{}, {}, scan_.length, !scan_.reverse};
+    ScanCall back{{}, {}, scan_.length, !scan_.reverse, scan_.unroll};
     for (std::size_t i : carried_) {
       const Tensor& cotangent = call_.cotangents[i];
       back.carries.push_back(cotangent.defined() ? cotangent : zero_cotangent(call_.results[i]));
@@ -265,7 +297,7 @@ class ScanVjp {
     if (vjp_.forward.num_results() == body_.num_results()) return;
     ScanAttributes more = scan_;
     more.bodies = {vjp_.forward};
-    more.extends = extension_key(*call_.node.attributes());
+    more.extends = extension_key(*call_.node.attributes(), body_.num_results());
     kept_ = record_call(call_.node.op(), make_attributes(std::move(more)), call_.operands,
                         call_.node.where());
   }
@@ -305,6 +337,14 @@ class ScanVjp {
   std::vector<Tensor> kept_;
 };
 
+// What a body gets of an array that is taken apart.
+BodyInput slice_input(const Tensor& sliced) {
+  BodyInput input{slice_type(sliced.type()), std::nullopt, sliced.where()};
+  if (std::optional<Sharding> sharding = sliced.sharding())
+    input.sharding = slice_sharding(*sharding);
+  return input;
+}
+
 // The batch goes behind the slices' dimension, and back.
 Tensor with_first_two_exchanged(const Tensor& x) {
   Dimensions order{1, 0};
@@ -312,40 +352,49 @@ Tensor with_first_two_exchanged(const Tensor& x) {
   return permute_dims(x, order);
 }
 
-// All carries of all members, whatever each of them depends on.
+// A carry has the batch if the members begin with different values, or get them on the way.
 void scan_batch(const BatchCall& call, std::span<Tensor> results) {
   const auto& scan = call.as<ScanAttributes>();
+  const Body& body = scan.bodies[0];
   std::size_t carries = count_of(scan.num_carries), first = carries + count_of(scan.num_sliced);
-  ScanCall all{{}, {}, scan.length, scan.reverse};
-  std::vector<bool> batched;
-  for (std::size_t i = 0; i < call.operands.size(); ++i) {
-    batched.push_back(i < carries || call.batched[i]);
-    if (i < carries)
-      all.carries.push_back(batched_operand(call, i));
-    else if (i < first)
-      all.sliced.push_back(call.batched[i] ? with_first_two_exchanged(call.operands[i])
-                                           : call.operands[i]);
-  }
-  std::vector<Tensor> made = scan_tensors(
-      all,
-      [&](std::span<const Tensor> given) {
-        std::vector<Tensor> operands(given.begin(), given.end());
-        for (std::size_t i = first; i < call.operands.size(); ++i)
-          operands.push_back(call.operands[i]);
-        return batched_body(call, scan.bodies[0], operands, batched);
-      },
-      call.node.where());
+  std::vector<bool> begin(results.size(), false);
+  for (std::size_t i = 0; i < carries; ++i) begin[i] = call.batched[i];
+  BatchedValues values(std::move(begin));
+  TracedBodies traced;
+  do {
+    std::vector<bool> batched(call.batched.begin(), call.batched.end());
+    BodyToTrace to_trace{{}, [&](std::span<const Tensor> given) {
+                           return values.expected(batched_body(call, body, given, batched),
+                                                  call.size);
+                         }};
+    std::vector<Tensor> operands;
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      if (i < carries) batched[i] = values[i];
+      bool is_sliced = i >= carries && i < first;
+      Tensor operand = i < carries && batched[i] ? batched_operand(call, i) : call.operands[i];
+      if (is_sliced && batched[i]) operand = with_first_two_exchanged(operand);
+      to_trace.inputs.push_back(body_input(operand));
+      if (is_sliced) to_trace.inputs.back() = slice_input(operand);
+      operands.push_back(std::move(operand));
+    }
+    traced = trace_bodies(operands, {&to_trace, 1}, call.node.where());
+  } while (values.have_changed());
+  ScanAttributes attributes = scan;
+  attributes.bodies = std::move(traced.bodies);
+  attributes.extends = extends_batched(attributes, scan.extends);
+  std::vector<Tensor> made = record_call(call.node.op(), make_attributes(std::move(attributes)),
+                                         traced.operands, call.node.where());
   for (std::size_t i = 0; i < results.size(); ++i)
-    results[i] = i < carries ? made[i] : with_first_two_exchanged(made[i]);
+    results[i] = i < carries || !values[i] ? made[i] : with_first_two_exchanged(made[i]);
 }
 
 std::vector<OpSample> scan_samples(SampleSource& source) {
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
   // The carry turns, and depends on all that there is.
-  auto run = [](bool reverse, std::size_t result) {
-    return [reverse, result](std::span<const Tensor> x) {
+  auto run = [](bool reverse, std::size_t result, std::int64_t unroll = 1) {
+    return [reverse, result, unroll](std::span<const Tensor> x) {
       Tensor w = x[2];
-      ScanCall call{{x[0]}, {x[1]}, x[1].dim(0), reverse};
+      ScanCall call{{x[0]}, {x[1]}, x[1].dim(0), reverse, unroll};
       return scan_tensors(call, [w](std::span<const Tensor> given) {
         Tensor next = sin(add(multiply(given[0], w), given[1]));
         return std::vector<Tensor>{next, multiply(next, given[1])};
@@ -374,6 +423,10 @@ std::vector<OpSample> scan_samples(SampleSource& source) {
       {"reverse, results", inputs(f64, 3), run(true, 1)},
       {"f32", inputs(f32, 4), run(false, 1)},
       {"one step", inputs(f64, 1), run(false, 0)},
+      {"two steps a turn", inputs(f64, 4), run(false, 1, 2)},
+      {"two steps a turn, one left", inputs(f64, 5), run(true, 1, 2)},
+      {"all steps in one turn", inputs(f64, 3), run(true, 0, 8)},
+      {"no step, two a turn", inputs(f64, 0), run(false, 0, 2)},
       {"no step", inputs(f64, 0), run(false, 0)},
       {"integers", {source.uniform(i32, {8}, -9, 9)}, counted},
       {"no carry", {source.uniform(f64, {4, 8})}, stacked},
@@ -419,10 +472,7 @@ std::vector<Tensor> scan_tensors(const ScanCall& call, const BodyFunction& body,
     if (type.shape.rank() == 0 || type.shape[0] != call.length)
       throw_invalid(where, "[scan] ", type, " made at ", sliced.where(), " has no ", call.length,
                     " slices along its first dimension");
-    BodyInput input{slice_type(type), std::nullopt, sliced.where()};
-    if (std::optional<Sharding> sharding = sliced.sharding())
-      input.sharding = slice_sharding(*sharding);
-    to_trace.inputs.push_back(std::move(input));
+    to_trace.inputs.push_back(slice_input(sliced));
     given.push_back(sliced);
   }
   TracedBodies traced = trace_bodies(given, {&to_trace, 1}, where);
@@ -431,6 +481,7 @@ std::vector<Tensor> scan_tensors(const ScanCall& call, const BodyFunction& body,
                             .num_carries = std::ssize(call.carries),
                             .num_sliced = std::ssize(call.sliced),
                             .reverse = call.reverse,
+                            .unroll = call.unroll,
                             .extends = {}};
   return record_call(scan_op, make_attributes(std::move(attributes)), traced.operands, where);
 }

@@ -17,8 +17,10 @@ struct ScanAttributes {
   /// Operands behind the carries that are taken apart along their first dimension.
   std::int64_t num_sliced = 0;
   bool reverse = false;
+  /// Steps for each turn of the loop that is written.
+  std::int64_t unroll = 1;
   std::string extends;
-  MESHARD_FIELDS(bodies, length, num_carries, num_sliced, reverse, extends)
+  MESHARD_FIELDS(bodies, length, num_carries, num_sliced, reverse, unroll, extends)
 };
 
 /// What a scan of tensors runs over.
@@ -30,6 +32,9 @@ struct ScanCall {
   std::int64_t length = 0;
   /// From the last slice to the first; slices of the results stand where those of the operands do.
   bool reverse = false;
+  /// Steps for each turn of the loop: it compiles to as many bodies one after the other, and what
+  /// is left of `length` follows it. All of them: there is no loop.
+  std::int64_t unroll = 1;
 };
 
 /// Runs `body` once for each slice: from the carries and the slices to the next carries and slices

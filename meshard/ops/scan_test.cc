@@ -52,6 +52,12 @@ TEST(Scan, Errors) {
         });
       },
       invalid, {"carry 0", "f32[4]", "f64[4]"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        scan_tensors({{input({4})}, {}, 3, false, 0},
+                     [](std::span<const Tensor> given) { return std::vector<Tensor>{given[0]}; });
+      },
+      invalid, {"scan_test.cc:", "[scan]", "unroll = 0"}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/body_vjp.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/add.h"
@@ -55,6 +56,21 @@ void infer_switch(const OpCall& call, ResultTypes& results) {
   if (results.empty()) call.fail("the branches give nothing");
 }
 
+// Over explicit axes the results of all branches lie alike.
+void check_same_shardings(const Node& node, const Body& first, const Body& body) {
+  auto described = [](const Sharding* sharding) { return sharding ? cat(*sharding) : "unsaid"; };
+  for (std::size_t i = 0; i < first.num_results(); ++i) {
+    const Value &a = first.graph().results()[i], &b = body.graph().results()[i];
+    const Sharding *wanted = explicit_sharding(a), *present = explicit_sharding(b);
+    if (wanted == present || (wanted && present && *wanted == *present)) continue;
+    throw Error(ErrorCode::kInvalidArgument,
+                cat("[switch_case] result ", i, " is ", described(wanted), " in one branch and ",
+                    described(present), " in another"),
+                node.where())
+        .with_note(cat("the latter is made at ", b->where()));
+  }
+}
+
 // The names of the arguments are known inside of the branches.
 void emit_switch(const OpCall& call, OpEmission& out) {
   const auto& attributes = call.as<SwitchAttributes>();
@@ -78,21 +94,27 @@ void emit_switch(const OpCall& call, OpEmission& out) {
   op.done();
 }
 
+// What each branch takes, by its parameters: operands of the call.
+std::vector<std::vector<std::size_t>> operands_of_branches(const SwitchAttributes& attributes) {
+  std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
+  std::size_t next = 1 + arguments;
+  std::vector<std::vector<std::size_t>> all;
+  for (const Body& body : attributes.bodies) {
+    std::vector<std::size_t> operands;
+    for (std::size_t i = 0; i < body.num_parameters(); ++i)
+      operands.push_back(i < arguments ? 1 + i : next++);
+    all.push_back(std::move(operands));
+  }
+  return all;
+}
+
 // The derivative of a branch belongs to the same case.
 class SwitchVjp {
  public:
   explicit SwitchVjp(const VjpCall& call)
       : call_(call),
         attributes_(call.as<SwitchAttributes>()),
-        arguments_(static_cast<std::size_t>(attributes_.num_arguments)) {
-    std::size_t next = 1 + arguments_;
-    for (const Body& body : attributes_.bodies) {
-      std::vector<std::size_t> operands;
-      for (std::size_t i = 0; i < body.num_parameters(); ++i)
-        operands.push_back(i < arguments_ ? 1 + i : next++);
-      operands_.push_back(std::move(operands));
-    }
-  }
+        operands_(operands_of_branches(attributes_)) {}
 
   void run(std::span<Tensor> out) {
     differentiate();
@@ -135,7 +157,7 @@ class SwitchVjp {
     }
     if (extra.empty()) return;
     SwitchAttributes more = attributes_;
-    more.extends = extension_key(*call_.node.attributes());
+    more.extends = extension_key(*call_.node.attributes(), num_results());
     for (std::size_t b = 0; b < vjps_.size(); ++b) more.bodies[b] = with_zeros(b, extra);
     kept_ = record_call(call_.node.op(), make_attributes(std::move(more)), call_.operands,
                         call_.node.where());
@@ -190,46 +212,66 @@ class SwitchVjp {
 
   const VjpCall& call_;
   const SwitchAttributes& attributes_;
-  std::size_t arguments_;
   std::vector<std::vector<std::size_t>> operands_;  // of the node, by branch and parameter
   std::vector<BodyVjp> vjps_;
   std::vector<std::size_t> first_kept_;  // result of the larger switch, by branch
   std::vector<Tensor> kept_;
 };
 
-// Members that choose alike run one branch; else all run, and each member takes its own.
-void switch_batch(const BatchCall& call, std::span<Tensor> results) {
+// All members choose alike: one branch runs.
+void batch_of_one_branch(const BatchCall& call, std::span<Tensor> results) {
   const auto& attributes = call.as<SwitchAttributes>();
   std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
-  std::vector<BodyFunction> branches;
-  std::size_t next = 1 + arguments;
-  for (const Body& body : attributes.bodies) {
-    branches.push_back([&call, &body, arguments, next](std::span<const Tensor>) {
-      std::vector<Tensor> operands;
-      std::vector<bool> batched;
-      for (std::size_t i = 0; i < body.num_parameters(); ++i) {
-        std::size_t at = i < arguments ? 1 + i : next + i - arguments;
-        operands.push_back(call.operands[at]);
-        batched.push_back(call.batched[at]);
-      }
-      return batched_body(call, body, operands, batched);
-    });
-    next += body.num_parameters() - arguments;
-  }
-  const Tensor& index = call.operands[0];
-  std::vector<Tensor> made;
-  if (!call.batched[0]) {
-    made = switch_tensors(In(index, call.node.where()), branches, {}, call.node.where());
-  } else {
-    for (std::size_t b = 0; b < branches.size(); ++b) {
-      std::vector<Tensor> taken = branches[b]({});
-      if (b == 0) made = taken;
-      Tensor is_own = equal(index, static_cast<std::int64_t>(b));
-      for (std::size_t i = 0; i < made.size(); ++i)
-        made[i] = where(broadcast_in_dim(is_own, made[i].shape(), {0}), taken[i], made[i]);
+  std::vector<std::vector<std::size_t>> taken = operands_of_branches(attributes);
+  BatchedValues values(std::vector<bool>(results.size(), false));
+  std::vector<BodyToTrace> to_trace;
+  for (std::size_t b = 0; b < taken.size(); ++b) {
+    std::vector<bool> batched;
+    BodyToTrace branch;
+    for (std::size_t i = 0; i < taken[b].size(); ++i) {
+      const Tensor& operand = call.operands[taken[b][i]];
+      batched.push_back(call.batched[taken[b][i]]);
+      branch.inputs.push_back(body_input(operand));
+      if (i >= arguments) branch.own.push_back(operand);
     }
+    branch.function = [&, b, batched](std::span<const Tensor> given) {
+      return values.expected(batched_body(call, attributes.bodies[b], given, batched), call.size);
+    };
+    to_trace.push_back(std::move(branch));
   }
+  TracedBodies traced;
+  do {
+    traced = trace_bodies(call.operands.first(1 + arguments), to_trace, call.node.where());
+  } while (values.have_changed());
+  SwitchAttributes again = attributes;
+  again.bodies = std::move(traced.bodies);
+  again.extends = extends_batched(again, attributes.extends);
+  std::vector<Tensor> made = record_call(call.node.op(), make_attributes(std::move(again)),
+                                         traced.operands, call.node.where());
   std::copy(made.begin(), made.end(), results.begin());
+}
+
+// Members that choose alike run one branch; else all run, and each member takes its own.
+void switch_batch(const BatchCall& call, std::span<Tensor> results) {
+  if (!call.batched[0]) return batch_of_one_branch(call, results);
+  const auto& attributes = call.as<SwitchAttributes>();
+  std::vector<std::vector<std::size_t>> taken = operands_of_branches(attributes);
+  for (std::size_t b = 0; b < taken.size(); ++b) {
+    std::vector<Tensor> operands;
+    std::vector<bool> batched;
+    for (std::size_t at : taken[b]) {
+      operands.push_back(call.operands[at]);
+      batched.push_back(call.batched[at]);
+    }
+    BatchedValues all(std::vector<bool>(results.size(), true));
+    std::vector<Tensor> made =
+        all.expected(batched_body(call, attributes.bodies[b], operands, batched), call.size);
+    Tensor is_own = equal(call.operands[0], static_cast<std::int64_t>(b));
+    for (std::size_t i = 0; i < made.size(); ++i)
+      results[i] = b == 0
+                       ? made[i]
+                       : where(broadcast_in_dim(is_own, made[i].shape(), {0}), made[i], results[i]);
+  }
 }
 
 std::vector<OpSample> switch_samples(SampleSource& source) {
@@ -278,8 +320,9 @@ extern constinit const OpDef switch_case_op = {
     .samples = switch_samples,
     .annotate =
         [](const Node& node) {
-          const Body& body = node.attributes_as<SwitchAttributes>().bodies[0];
-          return annotate_by_body(node, body, body.num_results());
+          const std::vector<Body>& bodies = node.attributes_as<SwitchAttributes>().bodies;
+          for (const Body& body : bodies) check_same_shardings(node, bodies[0], body);
+          return annotate_by_body(node, bodies[0], bodies[0].num_results());
         },
     .parse_attributes = parse_attributes<SwitchAttributes>,
 };

@@ -96,38 +96,90 @@ void emit_while(const OpCall& call, OpEmission& out) {
       .done();
 }
 
-// Runs until the last member is done; the others keep their carries.
-void while_batch(const BatchCall& call, std::span<Tensor> results) {
-  const auto& loop = call.as<WhileAttributes>();
-  std::size_t carries = static_cast<std::size_t>(loop.num_carries);
-  std::size_t tests = loop.bodies[kCondition].num_parameters();
-  auto run = [&](std::size_t which, std::span<const Tensor> given) {
-    std::vector<Tensor> operands(given.begin(), given.end());
-    std::vector<bool> batched(carries, true);
-    std::size_t from = which == kCondition ? carries : tests;
-    std::size_t to = which == kCondition ? tests : call.operands.size();
-    for (std::size_t i = from; i < to; ++i) {
-      operands.push_back(call.operands[i]);
-      batched.push_back(call.batched[i]);
+// A loop for all members of a batch: runs until the last one is done; the others keep their
+// carries. Where all are done at once, carries that do not differ stay as they are.
+class WhileBatch {
+ public:
+  explicit WhileBatch(const BatchCall& call)
+      : call_(call),
+        loop_(call.as<WhileAttributes>()),
+        carries_(static_cast<std::size_t>(loop_.num_carries)),
+        tests_(loop_.bodies[kCondition].num_parameters()),
+        values_(std::vector<bool>(call.batched.begin(),
+                                  call.batched.begin() + static_cast<std::ptrdiff_t>(carries_))) {}
+
+  void run(std::span<Tensor> results) {
+    std::vector<Tensor> made;
+    TracedBodies traced;
+    do {
+      given_ = values_.all();
+      std::vector<Tensor> first;
+      for (std::size_t i = 0; i < carries_; ++i)
+        first.push_back(values_[i] ? batched_operand(call_, i) : call_.operands[i]);
+      BodyToTrace to_trace[2] = {
+          to_trace_of(kCondition, first, [&](auto given) { return goes_on(given); }),
+          to_trace_of(kBody, first, [&](auto given) { return next(given); })};
+      traced = trace_bodies(first, to_trace, call_.node.where());
+    } while (values_.have_changed());
+    made =
+        record_call(call_.node.op(),
+                    make_attributes(WhileAttributes{std::move(traced.bodies), loop_.num_carries}),
+                    traced.operands, call_.node.where());
+    std::copy(made.begin(), made.end(), results.begin());
+  }
+
+ private:
+  BodyToTrace to_trace_of(std::size_t which, const std::vector<Tensor>& first, BodyFunction f) {
+    BodyToTrace to_trace{{}, std::move(f)};
+    for (const Tensor& carry : first) to_trace.inputs.push_back(body_input(carry));
+    for (std::size_t i = from(which); i < to(which); ++i) {
+      to_trace.inputs.push_back(body_input(call_.operands[i]));
+      to_trace.own.push_back(call_.operands[i]);
     }
-    return batched_body(call, loop.bodies[which], operands, batched);
-  };
-  std::vector<Tensor> first;
-  for (std::size_t i = 0; i < carries; ++i) first.push_back(batched_operand(call, i));
-  std::vector<Tensor> made = while_tensors(
-      [&](std::span<const Tensor> given) {
-        return std::vector<Tensor>{any(run(kCondition, given)[0])};
-      },
-      [&](std::span<const Tensor> given) {
-        Tensor goes_on = run(kCondition, given)[0];
-        std::vector<Tensor> next = run(kBody, given);
-        for (std::size_t i = 0; i < carries; ++i)
-          next[i] = where(broadcast_in_dim(goes_on, given[i].shape(), {0}), next[i], given[i]);
-        return next;
-      },
-      first, call.node.where());
-  std::copy(made.begin(), made.end(), results.begin());
-}
+    return to_trace;
+  }
+  std::size_t from(std::size_t which) const { return which == kCondition ? carries_ : tests_; }
+  std::size_t to(std::size_t which) const {
+    return which == kCondition ? tests_ : call_.operands.size();
+  }
+
+  BatchedResults step(std::size_t which, std::span<const Tensor> given) const {
+    std::vector<bool> batched = given_;
+    for (std::size_t i = from(which); i < to(which); ++i) batched.push_back(call_.batched[i]);
+    return batched_body(call_, loop_.bodies[which], given, batched);
+  }
+
+  std::vector<Tensor> goes_on(std::span<const Tensor> given) {
+    BatchedResults condition = step(kCondition, given);
+    differs_ = condition.batched[0];
+    if (differs_) {
+      for (std::size_t i = 0; i < carries_; ++i) values_.set(i);
+      condition.values[0] = any(condition.values[0]);
+    }
+    return std::move(condition.values);
+  }
+
+  std::vector<Tensor> next(std::span<const Tensor> given) {
+    std::vector<Tensor> carries = values_.expected(step(kBody, given), call_.size);
+    if (!differs_ || values_.is_changed()) return carries;
+    // The condition again: what it captures becomes an operand of the body too.
+    std::vector<Tensor> tested(given.begin(),
+                               given.begin() + static_cast<std::ptrdiff_t>(carries_));
+    for (std::size_t i = carries_; i < tests_; ++i) tested.push_back(call_.operands[i]);
+    Tensor is_running = step(kCondition, tested).values[0];
+    for (std::size_t i = 0; i < carries_; ++i)
+      carries[i] =
+          where(broadcast_in_dim(is_running, carries[i].shape(), {0}), carries[i], given[i]);
+    return carries;
+  }
+
+  const BatchCall& call_;
+  const WhileAttributes& loop_;
+  std::size_t carries_, tests_;
+  BatchedValues values_;
+  std::vector<bool> given_;  // of the carries that this recording begins with
+  bool differs_ = false;     // the members, in whether they go on
+};
 
 std::vector<OpSample> while_samples(SampleSource& source) {
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
@@ -180,7 +232,8 @@ extern constinit const OpDef while_loop_op = {
                       "through it: use scan, or fori_loop with bounds that are numbers",
                       call.node.where());
         },
-    .batch = while_batch,
+    .batch = [](const BatchCall& call,
+                std::span<Tensor> results) { WhileBatch(call).run(results); },
     .samples = while_samples,
     .annotate =
         [](const Node& node) {

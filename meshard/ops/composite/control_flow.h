@@ -25,6 +25,10 @@ struct ScanOptions {
   bool reverse = false;
   /// How many steps; needed where nothing is sliced.
   std::optional<std::int64_t> length = std::nullopt;
+  /// Steps for each turn of the loop, on the way back too: the body is compiled so often, and the
+  /// compiler may fuse over the steps of a turn. `length` or more: no loop is left. The recorded
+  /// program does not grow.
+  std::int64_t unroll = 1;
 };
 
 }  // namespace meshard
@@ -198,7 +202,7 @@ auto scan(const F& f, const Carry& init, const Xs& xs = {}, ScanOptions options 
     return results;
   };
   std::vector<Tensor> results = internal::kept_results(
-      carries, scan_tensors({carries, sliced, length, options.reverse},
+      carries, scan_tensors({carries, sliced, length, options.reverse, options.unroll},
                             internal::keeping_carries(form, carries, body), where));
   std::span<const Tensor> all(results);
   return std::pair<State, Y>(
