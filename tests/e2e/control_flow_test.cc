@@ -40,6 +40,11 @@ void expect_derivative(const std::function<Tensor(const Tensor&)>& f,
     EXPECT_NEAR(got[i], expected[i], 1e-7 * (1 + std::abs(expected[i]))) << "element " << i;
 }
 
+// Equal but for rounding.
+auto near(const Tensor& expected) {
+  return testing::Pointwise(testing::DoubleNear(1e-12), expected.to_vector<double>());
+}
+
 TEST_F(ControlFlow, ScanSumsUp) {
   Tensor x = from_host(std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2});
   auto sums = [](const Tensor& rows, bool reverse) {
@@ -145,6 +150,37 @@ TEST_F(ControlFlow, MapTakesEachSlice) {
   Tensor x = from_host(std::vector<float>{1, 2, 3, 4}, {2, 2});
   EXPECT_EQ(map([](Tensor row) { return sum(row); }, x).to_vector<float>(),
             (std::vector<float>{3, 7}));
+}
+
+// Steps of one turn change nothing but the compiled program.
+TEST_F(ControlFlow, SeveralStepsATurn) {
+  auto run = [](bool reverse, std::int64_t unroll) {
+    return [=](const Tensor& x, const Tensor& rows) {
+      Tensor w = sin(x);
+      auto step = [w](Tensor c, Tensor row) {
+        Tensor next = tanh(c * w + row);
+        return std::pair(next, next * row);
+      };
+      auto [last, ys] = scan(step, x, rows, {.reverse = reverse, .unroll = unroll});
+      return sum(last) + sum(ys * ys * ys);
+    };
+  };
+  Tensor x = from_host(std::vector<double>{0.3, -0.7, 1.1}, {3});
+  Tensor rows = sin(astype(counting({7, 3}), DType::f64));
+  Tensor members = stack({x, x * 2}), member_rows = stack({rows, rows * rows});
+  for (bool reverse : {false, true}) {
+    auto [value, gradients] = jit(value_and_grad<0, 1>(run(reverse, 1)))(x, rows);
+    Tensor each = jit(vmap(grad(run(reverse, 1))))(members, member_rows);
+    for (std::int64_t unroll : {2, 3, 7, 100}) {
+      SCOPED_TRACE(cat("unroll ", unroll, reverse ? " reverse" : ""));
+      auto [again, same] = jit(value_and_grad<0, 1>(run(reverse, unroll)))(x, rows);
+      EXPECT_THAT(again.to_vector<double>(), near(value));
+      EXPECT_THAT(std::get<0>(same).to_vector<double>(), near(std::get<0>(gradients)));
+      EXPECT_THAT(std::get<1>(same).to_vector<double>(), near(std::get<1>(gradients)));
+      EXPECT_THAT(jit(vmap(grad(run(reverse, unroll))))(members, member_rows).to_vector<double>(),
+                  near(each));
+    }
+  }
 }
 
 // ---- Derivatives.
@@ -278,6 +314,157 @@ TEST_F(ControlFlow, UnevenSizesInsideBodies) {
         mark_sharding(t, mesh, P("x")));
   });
   EXPECT_EQ(f(counting({7})).to_vector<float>(), (std::vector<float>{3, 4, 5, 6, 7, 8, 9}));
+}
+
+// ---- Explicit axes: the shardings inside are part of the values, as outside.
+
+Mesh explicit_axes() {
+  return Mesh({{"data", 2, AxisKind::kExplicit}, {"model", 4, AxisKind::kExplicit}});
+}
+
+TEST_F(ControlFlow, ExplicitAxesInsideBodies) {
+  Mesh mesh = explicit_axes();
+  Sharding rows(mesh, P("data", none)), both(mesh, P("data", "model"));
+  Tensor host_x = counting({4, 8}, -16) / 16, host_w = sin(counting({3, 8, 8})) / 4;
+  Tensor x = mark_sharding(host_x, mesh, P("data", none));
+  Tensor w = mark_sharding(host_w, mesh, P(none, none, "model"));
+  auto model = [&](bool is_sharded) {
+    return [&, is_sharded](const Tensor& weights, const Tensor& start) {
+      auto [last, sums] = scan(
+          [&](Tensor h, Tensor layer) {
+            Tensor next = tanh(matmul(h, layer));
+            if (is_sharded) {
+              EXPECT_EQ(layer.sharding()->spec(), P(none, "model")) << "a slice";
+              EXPECT_EQ(next.sharding(), both);
+              next = sharding_constraint(next, rows);
+            }
+            return std::pair(next, sum(next, 1));
+          },
+          start, weights);
+      if (is_sharded) {
+        EXPECT_EQ(last.sharding(), rows);
+        EXPECT_EQ(sums.sharding(), Sharding(mesh, P(none, "data"))) << "stacked";
+      }
+      return sum(last * last) + sum(sums);
+    };
+  };
+  auto [expected, wanted] = jit(value_and_grad<0, 1>(model(false)))(host_w, host_x);
+  auto [value, got] = jit(value_and_grad<0, 1>(model(true)))(w, x);
+  EXPECT_NEAR(value.item<float>(), expected.item<float>(), 1e-4);
+  EXPECT_EQ(std::get<0>(got).sharding(), w.sharding());
+  EXPECT_EQ(std::get<1>(got).sharding(), rows);
+  EXPECT_THAT(
+      std::get<0>(got).to_vector<float>(),
+      testing::Pointwise(testing::FloatNear(1e-5f), std::get<0>(wanted).to_vector<float>()));
+}
+
+TEST_F(ControlFlow, ExplicitAxesInBranchesAndWhileLoops) {
+  Mesh mesh = explicit_axes();
+  Sharding rows(mesh, P("data", none));
+  Tensor x = mark_sharding(counting({4, 8}), mesh, P("data", none));
+  auto f = jit([&](Tensor p, Tensor t) {
+    Tensor chosen = cond(
+        greater(p, 0), [](Tensor y) { return y + 1; }, [](Tensor y) { return -y; }, t);
+    EXPECT_EQ(chosen.sharding(), rows);
+    Tensor last = while_loop([](Tensor c) { return less(sum(c), 1000); },
+                             [](Tensor c) { return c + c; }, chosen);
+    EXPECT_EQ(last.sharding(), rows);
+    return last;
+  });
+  // 32 ... 528, doubled once.
+  EXPECT_EQ(f(1, x).to_vector<float>(), ((counting({4, 8}) + 1) * 2).to_vector<float>());
+}
+
+TEST_F(ControlFlow, ExplicitAxesThatDifferAreErrorsAtTheUsersLine) {
+  Mesh mesh = explicit_axes();
+  Tensor x = mark_sharding(counting({4, 8}), mesh, P("data", none));
+  auto reshard = [&](Tensor t) { return sharding_constraint(t, Sharding(mesh, P(none, "model"))); };
+  auto message = [](auto run) {
+    try {
+      run();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  using testing::AllOf;
+  using testing::HasSubstr;
+  auto tells = AllOf(testing::StartsWith("control_flow_test.cc:"), HasSubstr("P(\"data\", none)"),
+                     HasSubstr("P(none, \"model\")"), HasSubstr("note: "));
+  EXPECT_THAT(message([&] {
+                fori_loop(
+                    0, 3, [&](Tensor, Tensor c) { return reshard(c); }, x);
+              }),
+              AllOf(tells, HasSubstr("carry")));
+  EXPECT_THAT(message([&] { while_loop([](Tensor c) { return less(sum(c), 9); }, reshard, x); }),
+              AllOf(tells, HasSubstr("carry")));
+  EXPECT_THAT(message([&] {
+                cond(
+                    true, [](Tensor t) { return t + 1; }, reshard, x);
+              }),
+              AllOf(tells, HasSubstr("result 0")));
+}
+
+// ---- Advice.
+
+TEST_F(ControlFlow, APlainLoopOverEqualLayersIsToldOf) {
+  auto loss = [](const Tensor& h, const Layer& layer) { return tanh(h * layer.w + layer.b); };
+  auto model = [&](const std::vector<Layer>& all, Tensor h) {
+    for (const Layer& layer : all) h = sin(loss(h, layer));
+    return sum(h);
+  };
+  std::vector<Layer> layers;
+  for (float v = 0; v < 12; ++v) layers.push_back({counting({4}, v), counting({4}, -v)});
+  auto step = jit(value_and_grad(model));
+  step(layers, ones({4}));
+  ASSERT_EQ(step.stats().rolling.size(), 1u);
+  const RollingAdvice advice = step.stats().rolling[0];
+  EXPECT_EQ(advice.layers, 12u);
+  EXPECT_EQ(advice.parameters_per_layer, 2u);
+  EXPECT_THAT(advice.to_string(), testing::HasSubstr("control_flow_test.cc:"));
+  EXPECT_THAT(explain(step).to_string(), testing::HasSubstr(advice.to_string()));
+  // Slices of one argument.
+  auto sliced = jit(value_and_grad([&](const Layer& all, const Tensor& h) {
+    std::vector<Layer> each;
+    for (std::int64_t i = 0; i < 12; ++i) each.push_back(slice_structure(all, i));
+    return model(each, h);
+  }));
+  sliced(stack_structures(layers), ones({4}));
+  ASSERT_EQ(sliced.stats().rolling.size(), 1u);
+  EXPECT_EQ(sliced.stats().rolling[0].layers, 12u);
+  EXPECT_LT(sliced.stats().rolling[0].nodes_after, sliced.stats().rolling[0].nodes_before / 2);
+}
+
+TEST_F(ControlFlow, UnequalLayersAreNotToldOf) {
+  auto step = jit([](const std::vector<Tensor>& layers, Tensor h) {
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      h = tanh(h * layers[i] + static_cast<double>(i)) * static_cast<double>(i + 1);
+    return h;
+  });
+  step(std::vector<Tensor>(12, ones({4})), ones({4}));
+  EXPECT_TRUE(step.stats().rolling.empty());
+  auto rolled = jit([](const Tensor& all, const Tensor& x) {
+    return repeat(all, x, [](Tensor w, Tensor h) { return sin(tanh(h * w + 1)); });
+  });
+  rolled(ones({12, 4}), ones({4}));
+  EXPECT_TRUE(rolled.stats().rolling.empty());
+}
+
+// The rows of a part are cut out of each device's own: nothing of the batch moves.
+TEST_F(ControlFlow, PartsOfAShardedBatchStayWhereTheyAre) {
+  Mesh mesh({{"data", 8}});
+  auto loss = [](const Tensor& w, const Tensor& rows) { return mean(square(matmul(rows, w))); };
+  auto step = jit(optim::accumulated(value_and_grad(loss), 4));
+  Tensor w = counting({6, 2}) / 8, rows = sin(counting({64, 6}));
+  auto [value, gradient] = step(mark_sharding(w, mesh, P()), mark_sharding(rows, mesh, P("data")));
+  auto [expected, wanted] = value_and_grad(loss)(w, rows);
+  EXPECT_NEAR(value.item<float>(), expected.item<float>(), 1e-5);
+  EXPECT_THAT(gradient.to_vector<float>(),
+              testing::Pointwise(testing::FloatNear(1e-5f), wanted.to_vector<float>()));
+  ProgramReport report = explain(step);
+  for (const Collective& each : report.collectives())
+    EXPECT_EQ(each.kind, CollectiveKind::kAllReduce) << report.to_string();
+  EXPECT_FALSE(report.collectives().empty());
 }
 
 // A loop inside a manual region, and a manual region inside a loop.
