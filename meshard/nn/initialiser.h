@@ -43,5 +43,12 @@ Initialiser he_normal();
 Initialiser lecun_uniform();
 Initialiser lecun_normal();
 
+/// Matrices with orthonormal columns, or rows if there are more columns, evenly distributed, times
+/// `scale` (Saxe, McClelland and Ganguli: Exact Solutions to the Nonlinear Dynamics of Learning in
+/// Deep Linear Neural Networks, 2014). `column_dimension` says where the columns lie; all other
+/// dimensions together are the rows.
+/// @error when it is used: a rank below 2; no such dimension.
+Initialiser orthogonal(double scale = 1, std::int64_t column_dimension = -1);
+
 }  // namespace init
 }  // namespace meshard::nn

@@ -67,5 +67,36 @@ TEST_F(Initialisers, ConstantsAreConstant) {
   EXPECT_EQ(init::constant(2.5)(random::key(0), {3}, {}, DType::bf16).dtype(), DType::bf16);
 }
 
+TEST_F(Initialisers, OrthogonalOnesHaveOrthonormalColumns) {
+  // The products of the columns with one another are the identity, times scale^2.
+  auto products = [](const Initialiser& initialiser, const Shape& shape, std::int64_t columns) {
+    Tensor w = initialiser(random::key(4), shape, {}, DType::f32);
+    EXPECT_EQ(w.shape(), shape);
+    Tensor matrix = reshape(w, {shape.size() / columns, columns});
+    return matmul(matrix_transpose(matrix), matrix);
+  };
+  expect_same(products(init::orthogonal(), {4, 3}, 3), eye(3));
+  expect_same(products(init::orthogonal(3), {2, 5, 4}, 4), eye(4) * 9, 2e-5);
+  // More columns than rows: the rows are orthonormal.
+  Tensor wide = init::orthogonal()(random::key(4), {2, 5}, {}, DType::f32);
+  expect_same(matmul(wide, matrix_transpose(wide)), eye(2));
+  // Columns in front: [columns, rows].
+  Tensor front = init::orthogonal(1, 0)(random::key(4), {3, 6}, {}, DType::f32);
+  expect_same(matmul(front, matrix_transpose(front)), eye(3));
+}
+
+TEST_F(Initialisers, OrthogonalIsThatOfJax) {
+  // jax.nn.initializers.orthogonal()(jax.random.key(7), (3, 3)), JAX 0.10.2
+  expect_near(init::orthogonal()(random::key(7), {3, 3}, {}, DType::f32),
+              {0.9206921, 0.3407807, -0.1902486, -0.2875721, 0.9218923, 0.2596481, -0.2638718,
+               0.1843458, -0.9467779});
+}
+
+TEST_F(Initialisers, OrthogonalWantsAMatrix) {
+  EXPECT_THROW(init::orthogonal()(random::key(0), {3}, {}, DType::f32), Error);
+  EXPECT_THROW(init::orthogonal(1, 2)(random::key(0), {3, 3}, {}, DType::f32), Error);
+  EXPECT_EQ(init::orthogonal()(random::key(0), {0, 3}, {}, DType::f32).shape(), Shape({0, 3}));
+}
+
 }  // namespace
 }  // namespace meshard::nn

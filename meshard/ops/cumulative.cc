@@ -164,6 +164,11 @@ Tensor cumulative_prod(In x, std::int64_t dimension, bool reverse) {
   if (operand.dtype() == DType::bool_) operand = astype(operand, DType::i32);
   return record_cumulative(cumulative_prod_op, operand, dimension, reverse, x.where);
 }
+Tensor cumulative_prod(In x, std::int64_t dimension, bool reverse, bool include_initial) {
+  SourceScope line(x.where);
+  Tensor products = cumulative_prod(x, dimension, reverse);
+  return include_initial ? with_initial(products, dimension, reverse, 1) : products;
+}
 Tensor cumulative_max(In x, std::int64_t dimension, bool reverse) {
   return record_cumulative(cumulative_max_op, operand_tensor(cumulative_max_op, x), dimension,
                            reverse, x.where);

@@ -9,6 +9,9 @@ namespace meshard {
 /// The products; integers wrap around, bools are counted in i32. Its derivative is right where
 /// elements are zero.
 Tensor cumulative_prod(In x, std::int64_t dimension = -1, bool reverse = false);
+/// The same with one element more if `include_initial`: the 1 that the products begin with, in
+/// front (at the end if `reverse`).
+Tensor cumulative_prod(In x, std::int64_t dimension, bool reverse, bool include_initial);
 /// The largest (smallest) ones; NaN from the first one on. An element that is equal to the largest
 /// before it shares its cotangent with that one. @error bools
 Tensor cumulative_max(In x, std::int64_t dimension = -1, bool reverse = false);

@@ -47,4 +47,10 @@ Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse) {
   return record_cumulative(cumulative_sum_op, operand, dimension, reverse, x.where);
 }
 
+Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse, bool include_initial) {
+  SourceScope line(x.where);
+  Tensor sums = cumulative_sum(x, dimension, reverse);
+  return include_initial ? with_initial(sums, dimension, reverse, 0) : sums;
+}
+
 }  // namespace meshard

@@ -15,5 +15,8 @@ struct CumulativeAttributes {
 /// The sums of the elements up to each, along a dimension; from each on if `reverse`. The dtype
 /// stays, integers wrap around; bools are counted in i32.
 Tensor cumulative_sum(In x, std::int64_t dimension = -1, bool reverse = false);
+/// The same with one element more if `include_initial`: the 0 that the sums begin with, in front
+/// (at the end if `reverse`).
+Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse, bool include_initial);
 
 }  // namespace meshard

@@ -4,6 +4,7 @@
 
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/emitted.h"
+#include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -14,6 +15,19 @@ TEST(CumulativeSum, TypesAndErrors) {
   EXPECT_EQ(cumulative_sum(input({8}, DType::bool_)).dtype(), DType::i32) << "bools are counted";
   EXPECT_TRUE(throws_error([] { cumulative_sum(input({4}), 1); }, ErrorCode::kOutOfRange,
                            {"cumulative_sum_test.cc:", "1"}));
+}
+
+TEST(CumulativeSum, BeginsWithZeroIfTold) {
+  auto sums = [](std::int64_t dimension, bool reverse) {
+    Tensor x = from_host(HostArray::from_vector<std::int32_t>({1, 2, 3, 4}, {2, 2}));
+    return interpret(cumulative_sum(x, dimension, reverse, true)).to_vector<std::int32_t>();
+  };
+  using Integers = std::vector<std::int32_t>;
+  EXPECT_EQ(sums(1, false), (Integers{0, 1, 3, 0, 3, 7}));
+  EXPECT_EQ(sums(-2, false), (Integers{0, 0, 1, 2, 4, 6}));
+  EXPECT_EQ(sums(-1, true), (Integers{3, 2, 0, 7, 4, 0}));
+  EXPECT_EQ(cumulative_sum(input({0}), 0, false, true).type(), (TensorType{DType::f32, {1}}));
+  EXPECT_EQ(cumulative_sum(input({3}), 0, false, false).type(), (TensorType{DType::f32, {3}}));
 }
 
 // ceil(log2(5)) steps, by 1, 2 and 4.

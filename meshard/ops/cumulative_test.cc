@@ -48,6 +48,14 @@ TEST(Cumulative, Dtypes) {
       ErrorCode::kOutOfRange, {"cumulative_min", "dimension 2"}));
 }
 
+TEST(Cumulative, ProductsBeginWithOneIfTold) {
+  Tensor y = cumulative_prod(input({4, 2}, DType::bool_), 0, false, true);
+  EXPECT_EQ(y.type(), (TensorType{DType::i32, {5, 2}}));
+  EXPECT_EQ(lines_with(emitted(y), "stablehlo.concatenate"), 1);
+  Tensor plain = cumulative_prod(input({4, 2}), 0, false, false);
+  EXPECT_EQ(lines_with(emitted(plain), "stablehlo.concatenate"), 0);
+}
+
 TEST(Cumulative, Rule) {
   EXPECT_EQ(rule_of(cumulative_prod(input({4, 8}), 1)),
             "([i, j])->([i, j]) {i=4, j=8} need_replication={j}");

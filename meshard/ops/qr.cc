@@ -8,9 +8,11 @@
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
+#include "meshard/ops/concat.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/matrix_operand.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/slice.h"
 #include "meshard/ops/triangular_solve.h"
 
 namespace meshard {
@@ -154,16 +156,8 @@ void emit_qr(const OpCall& call, OpEmission& out) {
 
 // S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018),
 // for m >= n: (dq + q copyltu(r dr^T - dq^T q)) r^-T, where copyltu mirrors the lower triangle.
-void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
-  const Tensor &q = call.results[0], &r = call.results[1];
-  const Tensor &dq = call.cotangents[0], &dr = call.cotangents[1];
-  if (!dq.defined() && !dr.defined()) return;
-  const Shape& shape = call.operands[0].shape();
-  if (shape[-2] < shape[-1])
-    throw Error(ErrorCode::kUnimplemented,
-                cat("[qr] has no derivative for matrices with more columns than rows: ",
-                    call.operands[0].type()),
-                call.node.where());
+// Undefined cotangents are zero; not both are.
+Tensor tall_qr_vjp(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   Tensor inner;
   if (dr.defined()) inner = matmul(r, transposed(dr));
   if (dq.defined()) {
@@ -171,11 +165,40 @@ void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
     inner = inner.defined() ? inner - part : -part;
   }
   // (The CPU plugin of API 0.81 folds 0 <= -1 of 1-by-1 matrices to true.)
-  Tensor mirrored = shape[-1] == 1 ? inner : Tensor(tril(inner) + transposed(tril(inner, -1)));
+  Tensor mirrored = r.dim(-1) == 1 ? inner : Tensor(tril(inner) + transposed(tril(inner, -1)));
   Tensor sum = matmul(q, mirrored);
   if (dq.defined()) sum = add(sum, dq);
-  out[0] = triangular_solve(
+  return triangular_solve(
       r, sum, {.left_side = false, .lower = false, .transpose = TransposeKind::kTranspose});
+}
+
+Tensor columns(const Tensor& x, std::int64_t from, std::int64_t to) {
+  Dimensions start(static_cast<std::size_t>(x.rank()), 0), stop = x.shape().sizes();
+  start.back() = from;
+  stop.back() = to;
+  return slice(x, start, stop);
+}
+
+// A wide matrix is [a b] with a square: a = q u, and the rest of r is v = q^T b. What reaches v
+// goes on to b, and through q to a.
+void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &q = call.results[0], &r = call.results[1];
+  const Tensor &dq = call.cotangents[0], &dr = call.cotangents[1];
+  if (!dq.defined() && !dr.defined()) return;
+  const Tensor& x = call.operands[0];
+  std::int64_t rows = x.dim(-2), all = x.dim(-1);
+  if (rows >= all) {
+    out[0] = tall_qr_vjp(q, r, dq, dr);
+    return;
+  }
+  Tensor u = columns(r, 0, rows), b = columns(x, rows, all);
+  if (!dr.defined()) {
+    out[0] = concat({tall_qr_vjp(q, u, dq, dr), zeros_like(b)}, -1);
+    return;
+  }
+  Tensor dv = columns(dr, rows, all), through_v = matmul(b, transposed(dv));
+  Tensor all_dq = dq.defined() ? add(dq, through_v) : through_v;
+  out[0] = concat({tall_qr_vjp(q, u, all_dq, columns(dr, 0, rows)), matmul(q, dv)}, -1);
 }
 
 std::vector<OpSample> qr_samples(SampleSource& source) {
@@ -190,10 +213,12 @@ std::vector<OpSample> qr_samples(SampleSource& source) {
       {"square", {source.uniform(f64, {4, 4})}, both},
       {"tall, q", {source.uniform(f64, {6, 3})}, q_of},
       {"tall, r", {source.uniform(f64, {2, 5, 3})}, r_of},
-      {"wide", {source.uniform(f64, {3, 5})}, r_of, false},
+      {"wide", {source.uniform(f64, {3, 5})}, both},
+      {"wide, q", {source.uniform(f64, {2, 3, 4})}, q_of},
+      {"wide, r", {source.uniform(f64, {2, 3, 4})}, r_of},
       {"f32", {source.uniform(f32, {2, 2, 4, 4})}, both},
       {"one", {source.uniform(f64, {1, 1})}, r_of},
-      {"one row", {source.uniform(f64, {2, 1, 3})}, r_of, false},
+      {"one row", {source.uniform(f64, {2, 1, 3})}, r_of},
       {"one column", {source.uniform(f64, {4, 1})}, both},
   };
 }

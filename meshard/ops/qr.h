@@ -12,9 +12,9 @@ struct Qr {
 };
 
 /// The reduced QR factors of matrices, the last two dimensions, by Householder reflections.
-/// Integers and narrow floats are computed in f32. The derivative is that of matrices of full
-/// column rank.
-/// @error a rank below 2; complex numbers. The derivative of matrices with more columns than rows.
+/// Integers and narrow floats are computed in f32. The derivative is that of matrices whose first k
+/// columns are independent.
+/// @error a rank below 2; complex numbers.
 Qr qr(In x);
 
 /// The factors with the determinant of q, 1 or -1, for square matrices: what det() is made of.

@@ -2,6 +2,7 @@
 #include "meshard/ops/running_combination.h"
 
 #include "meshard/ops/add.h"
+#include "meshard/ops/concat.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
@@ -81,6 +82,14 @@ Tensor record_cumulative(const OpDef& op, const Tensor& x, std::int64_t dimensio
                          SourceLocation where) {
   dimension = normalise_dimension(dimension, x.shape().rank(), op.name, effective_source(where));
   return record(op, make_attributes(CumulativeAttributes{dimension, reverse}), {&x}, where);
+}
+
+Tensor with_initial(const Tensor& running, std::int64_t dimension, bool reverse, double initial) {
+  if (dimension < 0) dimension += running.rank();  // checked when it was recorded
+  Dimensions sizes = running.shape().sizes();
+  sizes[static_cast<std::size_t>(dimension)] = 1;
+  Tensor first = filled({running.dtype(), Shape(sizes)}, initial);
+  return reverse ? concat({running, first}, dimension) : concat({first, running}, dimension);
 }
 
 std::vector<OpSample> cumulative_samples(SampleSource& source,

@@ -34,6 +34,9 @@ Tensor carried_back(const Tensor& cotangents, const Tensor& slopes,
 Tensor record_cumulative(const OpDef& op, const Tensor& x, std::int64_t dimension, bool reverse,
                          SourceLocation where);
 
+/// The result of a cumulative op with the number it begins with, in front or (reverse) at the end.
+Tensor with_initial(const Tensor& running, std::int64_t dimension, bool reverse, double initial);
+
 /// Samples of a cumulative op.
 std::vector<OpSample> cumulative_samples(SampleSource& source,
                                          Tensor (*op)(In, std::int64_t, bool));

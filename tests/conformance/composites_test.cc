@@ -45,6 +45,58 @@ TEST_F(Composites, SegmentsAreSummed) {
             (std::vector<float>{3, 4, 0, 0, 3, 4}));
 }
 
+// As jax.ops.segment_*; the last two rows belong to no segment, and segment 1 has none.
+TEST_F(Composites, SegmentsAreCombined) {
+  using Floats = std::vector<float>;
+  using Bytes = std::vector<std::int8_t>;
+  Tensor x = from_host<float>({1, 2, 3, -4, 5, 6, 7, 8, 9, 10}, {5, 2}),
+         bytes = astype(x, DType::i8);
+  Tensor segments = from_host<std::int32_t>({2, 0, 2, 9, -1}, {5});
+  EXPECT_EQ(segment_max(x, segments, 3).to_vector<float>(),
+            (Floats{3, -4, -INFINITY, -INFINITY, 5, 6}));
+  EXPECT_EQ(segment_min(x, segments, 3).to_vector<float>(),
+            (Floats{3, -4, INFINITY, INFINITY, 1, 2}));
+  EXPECT_EQ(segment_prod(x, segments, 3).to_vector<float>(), (Floats{3, -4, 1, 1, 5, 12}));
+  EXPECT_EQ(segment_max(bytes, segments, 3).to_vector<std::int8_t>(),
+            (Bytes{3, -4, -128, -128, 5, 6}));
+  EXPECT_EQ(segment_min(bytes, segments, 3).to_vector<std::int8_t>(),
+            (Bytes{3, -4, 127, 127, 1, 2}));
+  EXPECT_EQ(segment_prod(bytes, segments, 3).to_vector<std::int8_t>(), (Bytes{3, -4, 1, 1, 5, 12}));
+  // The derivative: equal ones share, and a zero does not hide what the others are multiplied with.
+  Tensor pairs = from_host<std::int32_t>({0, 0, 1}, {3}), weights = from_host<float>({2, 3}, {2});
+  auto slopes = [&](auto f, Floats at) {
+    return grad([&](Tensor t) { return sum(f(t, pairs, 2) * weights); })(from_host(at, {3}))
+        .template to_vector<float>();
+  };
+  EXPECT_EQ(slopes(segment_max, {4, 4, 1}), (Floats{1, 1, 3}));
+  EXPECT_EQ(slopes(segment_min, {4, 5, 1}), (Floats{2, 0, 3}));
+  EXPECT_EQ(slopes(segment_prod, {4, 0, 1}), (Floats{0, 8, 3}));
+}
+
+TEST_F(Composites, CumulativeOnesBeginAsTold) {
+  Tensor x = from_host<std::int32_t>({1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(cumulative_prod(x, 0, false, true).to_vector<std::int32_t>(),
+            (Integers{1, 1, 1, 2, 3, 8}));
+  EXPECT_EQ(cumulative_prod(x, -1, true, true).to_vector<std::int32_t>(),
+            (Integers{2, 2, 1, 12, 4, 1}));
+}
+
+// As jax.numpy.floor_divide.
+TEST_F(Composites, FloorDivisionOfIntegers) {
+  Tensor a = from_host<std::int8_t>({7, -7, 7, -7, 0, 6, -6, 127, -128}, {9});
+  Tensor b = from_host<std::int8_t>({2, 2, -2, -2, 3, 3, 3, -1, -1}, {9});
+  EXPECT_EQ(floor_divide(a, b).to_vector<std::int8_t>(),
+            (std::vector<std::int8_t>{3, -4, -4, 3, 0, 2, -2, -127, -128}));
+  EXPECT_EQ(floor_divide(from_host<std::uint8_t>({255, 7}, {2}), 2).to_vector<std::uint8_t>(),
+            (std::vector<std::uint8_t>{127, 3}));
+  EXPECT_EQ(floor_divide(from_host<std::int32_t>({7, -7}, {2}), 2.5).to_vector<float>(),
+            (std::vector<float>{2, -3}));
+  EXPECT_EQ(
+      grad([](Tensor x) { return sum(floor_divide(x, 2) * x); })(from_host<float>({7, -7}, {2}))
+          .to_vector<float>(),
+      (std::vector<float>{3, -4}));
+}
+
 // What JAX gives where the pieces of a function meet.
 TEST_F(Composites, DerivativesOfActivationsAtKinks) {
   using Slopes = std::vector<double>;

@@ -1,6 +1,8 @@
 // Random numbers, computed on the plugin, against JAX's; and the same bits however they are
 // sharded.
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "meshard/meshard.h"
 #include "tests/conformance/conformance.h"
@@ -94,6 +96,128 @@ TEST_F(JaxRandom, IsMetOnOneDeviceAndOnEight) {
   }
   tally("cases of random.json compared", compared);
   EXPECT_GE(compared, 60);
+}
+
+struct Draw {
+  const char* name;
+  std::function<Tensor(const Tensor& key)> draw;
+  std::vector<double> of_jax;  // JAX 0.10.2, jax.random.key(7)
+};
+
+// NOLINTNEXTLINE(readability-function-size): a table
+std::vector<Draw> draws() {
+  Tensor a = constant(HostArray::from_vector<float>({0.02f, 0.5f, 1, 3.5f, 50}));
+  Tensor alpha = constant(HostArray::from_vector<float>({0.5f, 1, 4}));
+  Tensor rates = constant(HostArray::from_vector<float>({0, 0.5f, 3, 9.9f, 10, 40, 1000}));
+  Tensor mean = constant(HostArray::from_vector<float>({1, -1}));
+  Tensor covariance = constant(HostArray::from_vector<float>({2, 0.5f, 0.5f, 1}, {2, 2}));
+  using Key = const Tensor&;
+  return {
+      {"gamma",
+       [=](Key k) { return random::gamma(k, a, {5}); },
+       {0, 0.3021133840084076, 0.2527778446674347, 5.6678314208984375, 43.7877082824707}},
+      {"gamma of two dimensions",
+       [](Key k) {
+         return random::gamma(k, 2, {2, 3});
+       },
+       {2.0724189281463623, 0.8636598587036133, 0.9369039535522461, 3.621107339859009,
+        0.7773277759552002, 1.0894323587417603}},
+      {"loggamma",
+       [=](Key k) { return random::loggamma(k, a, {5}); },
+       {-219.4018096923828, -1.1969528198242188, -1.375244140625, 1.7348065376281738,
+        3.779353141784668}},
+      {"beta",
+       [=](Key k) { return random::beta(k, a, 2, {5}); },
+       {0, 0.2121131718158722, 0.15362964570522308, 0.7109888792037964, 0.9713649749755859}},
+      {"dirichlet",
+       [=](Key k) { return random::dirichlet(k, alpha, {2}); },
+       {8.541380520910025e-05, 0.07965217530727386, 0.9202624559402466, 0.4422280490398407,
+        0.0338268019258976, 0.523945152759552}},
+      {"chisquare",
+       [](Key k) { return random::chisquare(k, 3, {4}); },
+       {3.022066593170166, 1.0437909364700317, 1.1556823253631592, 5.77679967880249}},
+      {"t",
+       [](Key k) { return random::student_t(k, 5, {4}); },
+       {1.819894552230835, 0.14462463557720184, -0.4948047697544098, -0.6416307687759399}},
+      {"f",
+       [](Key k) { return random::fisher_f(k, 3, 5, {4}); },
+       {0.48384320735931396, 1.1076066493988037, 1.6477009057998657, 0.6544947624206543}},
+      {"generalized_normal",
+       [](Key k) { return random::generalized_normal(k, 3, {4}); },
+       {-0.11557121574878693, -0.6661776900291443, 0.05335377901792526, 0.3243449032306671}},
+      {"ball",
+       [](Key k) { return random::ball(k, 3, 2, {2}); },
+       {-0.3638841509819031, 0.39458540081977844, 0.11975819617509842, -0.48726168274879456,
+        0.13322879374027252, -0.14461813867092133}},
+      {"poisson", [=](Key k) { return random::poisson(k, rates, {7}); }, {0, 1, 1, 9, 9, 40, 1030}},
+      {"triangular",
+       [](Key k) { return random::triangular(k, -1, 0.5, 2, {4}); },
+       {0.7889692783355713, 1.662029504776001, 0.16738855838775635, 0.4134402275085449}},
+      {"wald",
+       [](Key k) { return random::wald(k, 1.5, {4}); },
+       {0.41869986057281494, 1.783737063407898, 0.7993422746658325, 0.8879154920578003}},
+      {"orthogonal, wide",
+       [](Key k) { return random::orthogonal(k, 2, {}, DType::f32, 3); },
+       {0.48973512649536133, -0.5602856278419495, 0.6680116653442383, 0.8697620034217834,
+        0.36721739172935486, -0.3296443819999695}},
+      {"multivariate_normal",
+       [=](Key k) { return random::multivariate_normal(k, mean, covariance, {2}); },
+       {1.6381428241729736, 0.9868217706680298, 0.26992714405059814, -1.3143558502197266}},
+  };
+}
+
+// Also those that are drawn until they are accepted: one rounding that differs could draw again.
+TEST_F(JaxRandom, DistributionsAreThoseOfJaxOnEveryMesh) {
+  Mesh mesh({{"x", 4}, {"y", 2}});
+  std::vector<HostArray> key{random::key(7).to_host()};
+  for (const Draw& each : draws()) {
+    SCOPED_TRACE(each.name);
+    Body body = [&](std::span<const Tensor> x) { return std::vector<Tensor>{each.draw(x[0])}; };
+    HostArray one = run(*compile(trace(key, body)), key)[0];
+    std::vector<double> got = one.astype(DType::f64).to_vector<double>();
+    ASSERT_EQ(got.size(), each.of_jax.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], each.of_jax[i], 2e-6 * (std::abs(each.of_jax[i]) + 0.1)) << i;
+    Sharding rows(mesh, one.rank() == 1 ? P({"x", "y"}) : P("y"),
+                  static_cast<std::size_t>(one.rank()));
+    Body sharded = [&](std::span<const Tensor> x) {
+      return std::vector<Tensor>{sharding_constraint(each.draw(x[0]), rows)};
+    };
+    HostArray eight = run(*compile(trace(key, sharded)), key)[0];
+    EXPECT_TRUE(close(eight, one, is_integer(one.dtype()) ? 0 : 4));
+  }
+}
+
+// 4,000 draws: the deviation of their mean is at most 0.016 of theirs.
+TEST_F(JaxRandom, DrawsUntilAcceptedHaveTheirMeanAndVariance) {
+  struct Moments {
+    const char* name;
+    Tensor draws;
+    double mean, variance;
+  };
+  Tensor key = random::key(11);
+  Shape many{4000};
+  for (const Moments& each :
+       {Moments{"gamma below 1", random::gamma(key, 0.3, many), 0.3, 0.3},
+        Moments{"gamma", random::gamma(key, 4, many), 4, 4},
+        Moments{"beta", random::beta(key, 2, 3, many), 0.4, 0.04},
+        Moments{"t", random::student_t(key, 10, many), 0, 1.25},
+        Moments{"poisson", random::poisson(key, 3, many), 3, 3},
+        Moments{"poisson of a large rate", random::poisson(key, 60, many), 60, 60}}) {
+    Tensor draws = astype(each.draws, DType::f32);
+    EXPECT_NEAR(mean(draws).item<float>(), each.mean, 0.06 * std::sqrt(each.variance)) << each.name;
+    EXPECT_NEAR(var(draws).item<float>(), each.variance, 0.15 * each.variance) << each.name;
+  }
+}
+
+TEST_F(JaxRandom, DrawsUntilAcceptedHaveNoDerivative) {
+  Tensor key = random::key(1), a = from_host<float>({1, 2}, {2});
+  EXPECT_THROW(grad([&](Tensor x) { return sum(random::gamma(key, x, {2})); })(a), Error);
+  // A number of events does not change with a small step of its rate.
+  EXPECT_EQ(
+      grad([&](Tensor x) { return sum(astype(random::poisson(key, x, {2}), DType::f32) + x); })(a)
+          .to_vector<float>(),
+      (std::vector<float>{1, 1}));
 }
 
 }  // namespace

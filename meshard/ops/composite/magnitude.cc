@@ -11,13 +11,19 @@
 #include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/element_wise.h"
+#include "meshard/ops/fmod.h"
 #include "meshard/ops/logical.h"
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/minimum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/rounding.h"
+#include "meshard/ops/sign.h"
 #include "meshard/ops/sqrt.h"
+#include "meshard/ops/subtract.h"
+#include "meshard/ops/truncated_divide.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
@@ -27,6 +33,9 @@ Tensor floating_operand(std::string_view name, const In& x) {
   Tensor operand = operand_tensor(name, x);
   return astype(operand, float_result_dtype(operand.dtype()));
 }
+
+// For what is said of its operands.
+constexpr OpDef kFloorDivide{.name = "floor_divide"};
 
 // The signed integer that is as wide.
 DType integer_of(DType dtype) {
@@ -73,6 +82,28 @@ Tensor hypot(In a, In b) {
 Tensor reciprocal(In x) {
   SourceScope line(x.where);
   return divide(1, floating_operand("reciprocal", x));
+}
+
+Tensor floor_divide(In a, In b) {
+  SourceScope line(a.where);
+  DType dtype = element_wise::common_dtype(kFloorDivide, a, b);
+  if (is_complex(dtype))
+    throw_invalid(effective_source(a.where), "[floor_divide] takes no complex numbers, ", dtype);
+  if (dtype == DType::bool_) dtype = kDefaultInteger;
+  auto number = [&](const In& x) {
+    return x.tensor ? astype(x, dtype) : element_wise::to_tensor(x, dtype);
+  };
+  Tensor x = number(a), y = number(b);
+  if (is_unsigned_integer(dtype)) return truncated_divide(x, y);
+  Tensor rest = fmod(x, y);
+  Tensor above = logical_and(not_equal(rest, 0), not_equal(sign(y), sign(rest)));
+  if (is_integer(dtype)) {
+    Tensor quotient = truncated_divide(x, y);
+    return where(above, subtract(quotient, 1), quotient);
+  }
+  // Nothing is left of a division by zero that could be subtracted.
+  Tensor quotient = divide(where(equal(y, 0), x, subtract(x, rest)), y);
+  return round_nearest_afz(where(above, subtract(quotient, 1), quotient));
 }
 
 }  // namespace meshard

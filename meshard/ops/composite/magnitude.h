@@ -1,4 +1,4 @@
-// What has to do with signs and sizes of numbers.
+// What has to do with signs and sizes of numbers, and quotients.
 #pragma once
 #include "meshard/graph/tensor.h"
 
@@ -18,5 +18,12 @@ Tensor hypot(In a, In b);
 
 /// 1 / x. Integers are computed in f32.
 Tensor reciprocal(In x);
+
+/// The quotient a / b rounded down to a whole number, so that remainder(a, b) is what is left.
+/// Broadcasts and promotes; floats stay floats, bools are computed in i32. Its derivative is zero.
+/// A float divided by zero is what divide gives; what an integer divided by zero gives is up to the
+/// plugin. The quotient of floats is computed as Python does, from a - fmod(a, b), which is exact.
+/// @error complex numbers.
+Tensor floor_divide(In a, In b);
 
 }  // namespace meshard

@@ -92,8 +92,10 @@ Tensor positions(const Shape& shape, DType dtype) {
   return broadcast_to(constant(HostArray::scalar(std::int64_t{0}).astype(dtype)), shape);
 }
 
-// Two random words for each position; the counter is the position in 64 bits, high word first.
-std::pair<Tensor, Tensor> words_at(std::string_view place, const In& key, const Shape& shape) {
+}  // namespace
+
+// The counter is the position in 64 bits, high word first.
+Words words_at(std::string_view place, const In& key, const Shape& shape) {
   auto [k0, k1] = words(place, key);
   if (shape.size() <= std::int64_t{1} << 32)
     return encrypt(k0, k1, broadcast_to(word(0), shape), positions(shape, DType::u32));
@@ -102,7 +104,47 @@ std::pair<Tensor, Tensor> words_at(std::string_view place, const In& key, const 
                  astype(position, DType::u32));
 }
 
-}  // namespace
+std::vector<Words> split_each(const Words& keys, std::int64_t count) {
+  Dimensions sizes = keys.first.shape().sizes();
+  Shape one(sizes);
+  sizes.insert(sizes.begin(), count);
+  Shape all(sizes);
+  Words words =
+      encrypt(keys.first, keys.second, broadcast_to(word(0), all), iota(DType::u32, all, 0));
+  auto number = [&](const Tensor& x, std::int64_t i) {
+    Dimensions start(sizes.size(), 0), stop = sizes;
+    start[0] = i;
+    stop[0] = i + 1;
+    return reshape(slice(x, start, stop), one);
+  };
+  std::vector<Words> out;
+  for (std::int64_t i = 0; i < count; ++i)
+    out.emplace_back(number(words.first, i), number(words.second, i));
+  return out;
+}
+
+Tensor uniform_each(const Words& keys, DType dtype) {
+  Tensor zero = broadcast_to(word(0), keys.first.shape());
+  return between(unit_of(encrypt(keys.first, keys.second, zero, zero), dtype), 0, 1);
+}
+
+Tensor normal_each(const Words& keys, DType dtype) {
+  Tensor zero = broadcast_to(word(0), keys.first.shape());
+  return normal_of(unit_of(encrypt(keys.first, keys.second, zero, zero), dtype));
+}
+
+Tensor bits_of(const Words& words, DType dtype) {
+  const auto& [first, second] = words;
+  if (dtype == DType::u64)
+    return bitwise_or(bitwise_left_shift(astype(first, dtype), 32), astype(second, dtype));
+  return astype(bitwise_xor(first, second), dtype);
+}
+
+Tensor normal_of(const Tensor& unit) {
+  DType dtype = unit.dtype();
+  double lowest = -1 + std::ldexp(1.0, -mantissa_bits(dtype) - 1);
+  return multiply(float_constant(dtype, std::numbers::sqrt2), erf_inv(between(unit, lowest, 1)));
+}
 
 void check_key(std::string_view place, const In& key) {
   if (!key.tensor || !key.tensor->defined() ||
@@ -178,10 +220,7 @@ Tensor bits(In key, Shape shape, DType dtype) {
   if (!is_unsigned_integer(dtype))
     throw_invalid(effective_source(key.where), "[random.bits] takes u8, u16, u32 or u64, not ",
                   dtype);
-  auto [first, second] = words_at("bits", key, shape);
-  if (dtype == DType::u64)
-    return bitwise_or(bitwise_left_shift(astype(first, dtype), 32), astype(second, dtype));
-  return astype(bitwise_xor(first, second), dtype);
+  return bits_of(words_at("bits", key, shape), dtype);
 }
 
 Tensor uniform(In key, Shape shape, DType dtype, double low, double high) {
@@ -193,10 +232,7 @@ Tensor uniform(In key, Shape shape, DType dtype, double low, double high) {
 Tensor normal(In key, Shape shape, DType dtype) {
   SourceScope line(key.where);
   check_float("normal", dtype, key.where);
-  // From just above -1, where erf_inv is finite.
-  double lowest = -1 + std::ldexp(1.0, -mantissa_bits(dtype) - 1);
-  Tensor even = uniform_between(key, shape, dtype, lowest, 1);
-  return multiply(float_constant(dtype, std::numbers::sqrt2), erf_inv(even));
+  return normal_of(unit_of(words_at("normal", key, shape), dtype));
 }
 
 Tensor bernoulli(In key, In probability, Shape shape) {

@@ -1,20 +1,40 @@
 #include "meshard/ops/composite/random_distributions.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "meshard/graph/record.h"
 #include "meshard/ops/abs.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/bitwise.h"
+#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/cholesky.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/control_flow.h"
+#include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/linalg.h"
+#include "meshard/ops/composite/matmul.h"
+#include "meshard/ops/composite/operators.h"
 #include "meshard/ops/composite/random.h"
+#include "meshard/ops/composite/random_choice.h"
 #include "meshard/ops/composite/random_uniform.h"
+#include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/composite/softmax.h"
+#include "meshard/ops/composite/special_values.h"
+#include "meshard/ops/constant.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/erf.h"
 #include "meshard/ops/erf_inv.h"
 #include "meshard/ops/exp.h"
+#include "meshard/ops/lgamma.h"
 #include "meshard/ops/log.h"
 #include "meshard/ops/log1p.h"
 #include "meshard/ops/maximum.h"
@@ -23,11 +43,16 @@
 #include "meshard/ops/negative.h"
 #include "meshard/ops/optimization_barrier.h"
 #include "meshard/ops/pow.h"
+#include "meshard/ops/qr.h"
 #include "meshard/ops/reduction.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/rounding.h"
 #include "meshard/ops/sign.h"
 #include "meshard/ops/sqrt.h"
+#include "meshard/ops/stop_gradient.h"
 #include "meshard/ops/subtract.h"
 #include "meshard/ops/tan.h"
+#include "meshard/ops/where.h"
 
 namespace meshard::random {
 namespace {
@@ -143,6 +168,265 @@ Tensor maxwell(In key, Shape shape, DType dtype) {
   three.push_back(3);
   Tensor at = normal(key, Shape(three), dtype);
   return sqrt(sum(multiply(at, at), static_cast<std::int64_t>(three.size()) - 1));
+}
+
+Tensor triangular(In key, In left, In mode, In right, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("triangular", dtype, key.where);
+  Tensor low = parameter(left, dtype), high = parameter(right, dtype);
+  Tensor top = parameter(mode, dtype), even = uniform(key, shape, dtype);
+  Tensor rising = low + sqrt(even * (high - low) * (top - low));
+  Tensor falling = high - sqrt((1 - even) * (high - low) * (high - top));
+  return where(even < (top - low) / (high - low), rising, falling);
+}
+
+Tensor wald(In key, In mean, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("wald", dtype, key.where);
+  std::vector<Tensor> keys = split(key);
+  Tensor mu = broadcast_to(parameter(mean, dtype), shape), v = normal(keys[0], shape, dtype);
+  Tensor even = uniform(keys[1], shape, dtype);
+  Tensor y = v * v, squared = mu * mu;
+  Tensor root = sqrt(4 * mu * y + squared * (y * y));
+  Tensor x = mu + squared * y / 2 - mu / 2 * root;
+  return where(even <= mu / (mu + x), x, squared / x);
+}
+
+Tensor orthogonal(In key, std::int64_t rows, Shape shape, DType dtype,
+                  std::optional<std::int64_t> columns) {
+  SourceScope line(key.where);
+  check_float("orthogonal", dtype, key.where);
+  std::int64_t wide = columns.value_or(rows);
+  if (rows < 1 || wide < 1)
+    throw_invalid(effective_source(key.where), "[random.orthogonal] makes no matrices of ", rows,
+                  " rows and ", wide, " columns");
+  Dimensions sizes = shape.sizes();
+  sizes.push_back(std::max(rows, wide));
+  sizes.push_back(std::min(rows, wide));
+  Qr factors = qr(normal(key, Shape(sizes), dtype));
+  Tensor signs = expand_dims(sign(diagonal(factors.r)), shape.rank());
+  Tensor tall = astype(factors.q * signs, dtype);
+  return rows < wide ? matrix_transpose(tall) : tall;
+}
+
+Tensor multivariate_normal(In key, In mean, In covariance, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("multivariate_normal", dtype, key.where);
+  Tensor mu = parameter(mean, dtype), spread = parameter(covariance, dtype);
+  if (mu.rank() < 1 || spread.rank() < 2 || spread.dim(-1) != mu.dim(-1) ||
+      spread.dim(-2) != mu.dim(-1))
+    throw_invalid(effective_source(key.where), "[random.multivariate_normal] a mean ", mu.type(),
+                  " and a covariance ", spread.type(), " do not go together");
+  Dimensions sizes = shape.sizes();
+  sizes.push_back(mu.dim(-1));
+  sizes.push_back(1);
+  Tensor turned = matmul(cholesky(spread), normal(key, Shape(sizes), dtype));
+  return mu + reshape(turned, Shape(Dimensions(sizes.begin(), sizes.end() - 1)));
+}
+
+namespace {
+
+// Draws from normals and uniforms of keys of its own for each element, until each is accepted.
+class GammaDraw {
+ public:
+  GammaDraw(std::string_view place, const In& key, const In& a, const Shape& shape, DType dtype)
+      : shape_(shape), dtype_(dtype), a_(broadcast_to(parameter(a, dtype), shape)) {
+    // Below 1 a gamma of a + 1 is drawn, and multiplied with a power of a uniform number.
+    large_ = a_ >= 1;
+    d_ = where(large_, a_, a_ + 1) - number(1.0 / 3);
+    c_ = number(1.0 / 3) / sqrt(d_);
+    std::vector<Words> keys = split_each(words_at(place, key, shape), 2);
+    boost_key_ = keys[1];
+    v_ = accepted(keys[0]);
+  }
+
+  Tensor value() const {
+    Tensor even = 1 - uniform_each(boost_key_, dtype_);
+    return d_ * v_ * where(large_, 1, pow(even, number(1) / a_));
+  }
+
+  Tensor logarithm() const {
+    Tensor even = log1p(negative(uniform_each(boost_key_, dtype_)));
+    Tensor boost = where(large_ | equal(even, 0), 0, even * (number(1) / a_));
+    return log(d_) + log(v_) + boost;
+  }
+
+ private:
+  Tensor number(double value) const { return float_constant(dtype_, value); }
+  Tensor everywhere(double value) const { return broadcast_to(number(value), shape_); }
+
+  // 1 + c x, x normal, where that is positive; and x.
+  std::pair<Tensor, Tensor> positive(const Words& keys) const {
+    using State = std::tuple<Words, Tensor, Tensor>;
+    auto none = [](const State& state) { return any(std::get<2>(state) <= 0); };
+    auto again = [this](const State& state) {
+      const auto& [old, x, v] = state;
+      std::vector<Words> next = split_each(old, 2);
+      Tensor drawn = normal_each(next[1], dtype_);
+      Tensor open = v <= 0;
+      return State(next[0], where(open, drawn, x), where(open, 1 + drawn * c_, v));
+    };
+    State last = while_loop(none, again, State(keys, everywhere(0), everywhere(-1)));
+    return {std::get<2>(last), std::get<1>(last)};
+  }
+
+  // The cubes of those that are accepted.
+  Tensor accepted(const Words& keys) const {
+    using State = std::tuple<Words, Tensor, Tensor>;
+    auto waiting = [](const State& state) { return any(std::get<2>(state)); };
+    auto again = [this](const State& state) {
+      const auto& [old, cubes, open] = state;
+      std::vector<Words> next = split_each(old, 3);
+      auto [v, x] = positive(next[1]);
+      Tensor square = x * x, cube = v * v * v, even = uniform_each(next[2], dtype_);
+      Tensor refused = (even >= 1 - number(0.0331) * (square * square)) &
+                       (log(even) >= square * number(0.5) + d_ * (1 - cube + log(cube)));
+      return State(next[0], where(open, cube, cubes), open & refused);
+    };
+    Tensor all = broadcast_to(constant(HostArray::scalar(true)), shape_);
+    return std::get<1>(while_loop(waiting, again, State(keys, everywhere(1), all)));
+  }
+
+  Shape shape_;
+  DType dtype_;
+  Tensor a_, large_, d_, c_, v_;
+  Words boost_key_;
+};
+
+// Multiplies uniform numbers until the product is below exp(-rate).
+Tensor knuth_poisson(const Tensor& key, const Tensor& rate, DType dtype) {
+  using State = std::tuple<Tensor, Tensor, Tensor>;
+  Tensor bound = negative(rate);
+  auto waiting = [&](const State& state) { return any(std::get<2>(state) > bound); };
+  auto again = [&](const State& state) {
+    const auto& [old, count, log_product] = state;
+    std::vector<Tensor> keys = split(old);
+    Tensor next = where(log_product > bound, count + 1, count);
+    return State(keys[0], next, log_product + log(uniform(keys[1], rate.shape())));
+  };
+  State last = while_loop(waiting, again, State(key, zeros(rate.shape(), dtype), zeros_like(rate)));
+  return std::get<1>(last) - 1;
+}
+
+// Hörmann's algorithm PTRS.
+Tensor rejection_poisson(const Tensor& key, const Tensor& rate) {
+  using State = std::tuple<Tensor, Tensor, Tensor>;
+  auto number = [](double value) { return float_constant(DType::f32, value); };
+  Tensor log_rate = log(rate), b = number(0.931) + number(2.53) * sqrt(rate);
+  Tensor a = number(-0.059) + number(0.02483) * b;
+  Tensor inverse_alpha = number(1.1239) + number(1.1328) / (b - number(3.4));
+  Tensor sure = number(0.9277) - number(3.6224) / (b - 2);
+  auto waiting = [](const State& state) { return any(std::get<2>(state)); };
+  auto again = [&](const State& state) {
+    const auto& [old, counts, open] = state;
+    std::vector<Tensor> keys = split(old, 3);
+    Tensor u = uniform(keys[1], rate.shape()) - number(0.5), v = uniform(keys[2], rate.shape());
+    Tensor shifted = number(0.5) - abs(u);
+    Tensor k = floor((2 * a / shifted + b) * u + rate + number(0.43));
+    Tensor s = log(v * inverse_alpha / (a / (shifted * shifted) + b));
+    Tensor t = negative(rate) + k * log_rate - lgamma(k + 1);
+    Tensor at_once = (shifted >= number(0.07)) & (v <= sure);
+    Tensor refused = (k < 0) | ((shifted < number(0.013)) & (v > shifted));
+    Tensor accepted = at_once | (~refused & (s <= t));
+    return State(keys[0], where(accepted, k, counts), open & ~accepted);
+  };
+  Tensor all = broadcast_to(constant(HostArray::scalar(true)), rate.shape());
+  return std::get<1>(while_loop(waiting, again, State(key, full_like(rate, -1), all)));
+}
+
+}  // namespace
+
+Tensor gamma(In key, In a, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("gamma", dtype, key.where);
+  return GammaDraw("gamma", key, a, shape, dtype).value();
+}
+
+Tensor loggamma(In key, In a, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("loggamma", dtype, key.where);
+  return GammaDraw("loggamma", key, a, shape, dtype).logarithm();
+}
+
+Tensor beta(In key, In a, In b, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("beta", dtype, key.where);
+  std::vector<Tensor> keys = split(key);
+  Tensor log_a = loggamma(keys[0], a, shape, dtype), log_b = loggamma(keys[1], b, shape, dtype);
+  // a / (a + b) without losing what is small.
+  Tensor larger = maximum(log_a, log_b);
+  Tensor of_a = exp(log_a - larger), of_b = exp(log_b - larger);
+  return of_a / (of_a + of_b);
+}
+
+Tensor dirichlet(In key, In alpha, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("dirichlet", dtype, key.where);
+  Tensor concentrations = parameter(alpha, dtype);
+  if (concentrations.rank() == 0)
+    throw_invalid(effective_source(key.where), "[random.dirichlet] alpha is a vector, not ",
+                  concentrations.type());
+  Dimensions sizes = shape.sizes();
+  sizes.push_back(concentrations.dim(-1));
+  return softmax(loggamma(key, concentrations, Shape(sizes), dtype), -1);
+}
+
+Tensor chisquare(In key, In df, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("chisquare", dtype, key.where);
+  return exp(loggamma(key, parameter(df, dtype) / 2, std::move(shape), dtype)) * 2;
+}
+
+Tensor student_t(In key, In df, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("student_t", dtype, key.where);
+  std::vector<Tensor> keys = split(key);
+  Tensor half = parameter(df, dtype) / 2;
+  return normal(keys[0], shape, dtype) * sqrt(half / gamma(keys[1], half, shape, dtype));
+}
+
+Tensor fisher_f(In key, In numerator, In denominator, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("fisher_f", dtype, key.where);
+  std::vector<Tensor> keys = split(key);
+  Tensor above = parameter(numerator, dtype), below = parameter(denominator, dtype);
+  return chisquare(keys[1], above, shape, dtype) / above /
+         (chisquare(keys[0], below, shape, dtype) / below);
+}
+
+Tensor generalized_normal(In key, double p, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("generalized_normal", dtype, key.where);
+  std::vector<Tensor> keys = split(key);
+  Tensor size =
+      pow(gamma(keys[0], float_constant(dtype, 1 / p), shape, dtype), float_constant(dtype, 1 / p));
+  return rademacher(keys[1], shape, dtype) * size;
+}
+
+Tensor ball(In key, std::int64_t d, double p, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_float("ball", dtype, key.where);
+  std::vector<Tensor> keys = split(key);
+  Dimensions sizes = shape.sizes();
+  sizes.push_back(d);
+  Tensor at = generalized_normal(keys[0], p, Shape(sizes), dtype);
+  Tensor powers = sum(pow(abs(at), float_constant(dtype, p)), -1);
+  Tensor length = pow(powers + exponential(keys[1], shape, dtype), float_constant(dtype, 1 / p));
+  return at / expand_dims(length, -1);
+}
+
+Tensor poisson(In key, In rate, Shape shape, DType dtype) {
+  SourceScope line(key.where);
+  check_key("poisson", key);
+  if (!is_integer(dtype))
+    throw_invalid(effective_source(key.where), "[random.poisson] takes an integer dtype, not ",
+                  dtype);
+  Tensor rates = stop_gradient(broadcast_to(parameter(rate, DType::f32), shape));
+  Tensor small = isnan(rates) | (rates < 10);
+  Tensor few = knuth_poisson(*key.tensor, where(small, rates, 0), dtype);
+  Tensor many =
+      rejection_poisson(*key.tensor, where(small, float_constant(DType::f32, 1e5), rates));
+  return where(equal(rates, 0), 0, where(small, few, astype(many, dtype)));
 }
 
 }  // namespace meshard::random

@@ -8,7 +8,6 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/bitwise.h"
-#include "meshard/ops/composite/random.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/multiply.h"
@@ -36,36 +35,38 @@ Tensor float_constant(DType dtype, double value) {
   return constant(HostArray::full(TensorType{dtype, Shape{}}, value));
 }
 
-namespace {
-
-// The highest bits as a whole number below 2^mantissa, scaled into [0, 1): exact, and the same as
-// filling the mantissa of a number in [1, 2) and subtracting 1.
-Tensor unit(const In& key, const Shape& shape, DType dtype) {
+// The highest bits as a whole number below 2^mantissa, scaled: exact, and the same as filling the
+// mantissa of a number in [1, 2) and subtracting 1.
+Tensor unit_of(const Words& words, DType dtype) {
   constexpr DType kBitsOf[] = {DType::u8, DType::u16, DType::u32, DType::u64};
   // bf16 is filled from 8 bits, as in JAX.
   int mantissa = mantissa_bits(dtype), width = 8 * static_cast<int>(size_in_bytes(dtype));
   if (mantissa < 8) width = 8;
-  Tensor random = bits(key, shape, kBitsOf[std::bit_width(static_cast<unsigned>(width)) - 4]);
+  Tensor random = bits_of(words, kBitsOf[std::bit_width(static_cast<unsigned>(width)) - 4]);
   Tensor whole = astype(bitwise_right_shift(random, width - mantissa), dtype);
   return multiply(whole, float_constant(dtype, std::ldexp(1.0, -mantissa)));
 }
 
-}  // namespace
-
 Tensor uniform_between(In key, const Shape& shape, DType dtype, const Tensor& low,
                        const Tensor& high) {
-  Tensor stretched = multiply(unit(key, shape, dtype), subtract(high, low));
+  Tensor unit = unit_of(words_at("bits", key, shape), dtype);
+  Tensor stretched = multiply(unit, subtract(high, low));
   // Rounding could go below the lower bound.
   return maximum(add(stretched, low), low);
 }
 
-Tensor uniform_between(In key, const Shape& shape, DType dtype, double low, double high) {
+Tensor between(const Tensor& unit, double low, double high) {
+  DType dtype = unit.dtype();
   auto rounded = [&](double value) {
     return HostArray::full(TensorType{dtype, Shape{}}, value).item<double>();
   };
   Tensor lowest = float_constant(dtype, low);
   Tensor range = float_constant(dtype, rounded(high) - rounded(low));
-  return maximum(add(multiply(unit(key, shape, dtype), range), lowest), lowest);
+  return maximum(add(multiply(unit, range), lowest), lowest);
+}
+
+Tensor uniform_between(In key, const Shape& shape, DType dtype, double low, double high) {
+  return between(unit_of(words_at("bits", key, shape), dtype), low, high);
 }
 
 }  // namespace meshard::random

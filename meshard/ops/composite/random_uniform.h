@@ -1,6 +1,10 @@
-// What random.h and the distributions share: uniform numbers between bounds that are computed.
+// What random.h and the distributions share: uniform numbers between bounds that are computed, and
+// the numbers of many keys at once.
 #pragma once
+#include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "meshard/graph/tensor.h"
 
@@ -17,6 +21,27 @@ void check_float(std::string_view place, DType dtype, SourceLocation where);
 
 /// `value` rounded to `dtype`, of rank 0, as part of the program.
 Tensor float_constant(DType dtype, double value);
+
+/// Random words, or keys: the first words of each, and the second ones, of one shape.
+using Words = std::pair<Tensor, Tensor>;
+
+/// What split gives for each of these keys: new keys number 0 to count - 1.
+std::vector<Words> split_each(const Words& keys, std::int64_t count);
+/// What uniform and normal draw of rank 0 from each of these keys.
+Tensor uniform_each(const Words& keys, DType dtype);
+Tensor normal_each(const Words& keys, DType dtype);
+
+/// Random bits as unsigned integers of `dtype`.
+Tensor bits_of(const Words& words, DType dtype);
+/// The same as numbers of `dtype` in [0, 1).
+Tensor unit_of(const Words& words, DType dtype);
+/// unit * (high - low) + low.
+Tensor between(const Tensor& unit, double low, double high);
+/// Normal numbers from uniform ones. How they begin: from just above -1, where erf_inv is finite.
+Tensor normal_of(const Tensor& unit);
+
+/// The words at each position of `shape` under a key; as keys, those of split_into.
+Words words_at(std::string_view place, const In& key, const Shape& shape);
 
 /// Uniform in [low, high). The bounds have `dtype`, and rank 0 or a shape that broadcasts to
 /// `shape`; low + u * (high - low) is rounded as JAX rounds it.

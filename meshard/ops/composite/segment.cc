@@ -1,12 +1,20 @@
 #include "meshard/ops/composite/segment.h"
 
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "meshard/graph/record.h"
+#include "meshard/ops/astype.h"
+#include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/constant.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/scatter_add.h"
+#include "meshard/ops/scatter.h"
 
 namespace meshard {
 namespace {
@@ -22,22 +30,74 @@ Tensor segments_of(std::string_view name, const Tensor& x, const In& segments, s
   return numbers;
 }
 
-}  // namespace
+Tensor countable(std::string_view name, const In& x) {
+  Tensor rows = operand_tensor(name, x);
+  return rows.dtype() == DType::bool_ ? astype(rows, kDefaultInteger) : rows;
+}
 
-Tensor segment_sum(In argument, In segments, std::int64_t count) {
-  SourceScope line(argument.where);
-  SourceLocation where = effective_source(argument.where);
-  Tensor x = operand_tensor("segment_sum", argument);
-  if (x.dtype() == DType::bool_) x = astype(x, kDefaultInteger);
-  Tensor numbers = segments_of("segment_sum", x, segments, count, where);
+// The rows of each segment combined by a scatter; `nothing` is what no rows give.
+Tensor combined_rows(std::string_view name,
+                     Tensor (*scatter)(In, In, In, ScatterDimensions, bool, bool),
+                     HostArray nothing, const Tensor& x, const In& segments, std::int64_t count) {
+  Tensor numbers = segments_of(name, x, segments, count, effective_source(SourceLocation{}));
   Dimensions sizes = x.shape().sizes(), window;
   sizes[0] = count;
   for (std::int64_t d = 1; d < x.rank(); ++d) window.push_back(d);
-  return scatter_add(zeros(Shape(sizes), x.dtype()), reshape(numbers, {x.dim(0), 1}), x,
-                     {.update_window_dims = window,
-                      .inserted_window_dims = {0},
-                      .scatter_dims_to_operand_dims = {0},
-                      .index_vector_dim = 1});
+  return scatter(broadcast_to(constant(std::move(nothing)), Shape(sizes)),
+                 reshape(numbers, {x.dim(0), 1}), x,
+                 {.update_window_dims = window,
+                  .inserted_window_dims = {0},
+                  .scatter_dims_to_operand_dims = {0},
+                  .index_vector_dim = 1},
+                 false, false);
+}
+
+// The number that every other one of `dtype` is above (sign -1) or below (1), or equal to.
+HostArray outermost(DType dtype, int sign) {
+  if (is_floating(dtype))
+    return HostArray::full({dtype, {}}, sign * std::numeric_limits<double>::infinity());
+  return visit_dtype(dtype, [sign]<class T>() {
+    if constexpr (std::is_integral_v<T>)
+      return HostArray::scalar<T>(sign < 0 ? std::numeric_limits<T>::min()
+                                           : std::numeric_limits<T>::max());
+    return HostArray();
+  });
+}
+
+Tensor extreme_rows(std::string_view name,
+                    Tensor (*scatter)(In, In, In, ScatterDimensions, bool, bool), int sign,
+                    const In& argument, const In& segments, std::int64_t count) {
+  Tensor x = operand_tensor(name, argument);
+  if (x.dtype() == DType::bool_ || is_complex(x.dtype()))
+    throw_invalid(effective_source(argument.where), "[", name, "] takes integers or floats, not ",
+                  x.type());
+  return combined_rows(name, scatter, outermost(x.dtype(), sign), x, segments, count);
+}
+
+}  // namespace
+
+Tensor segment_sum(In x, In segments, std::int64_t count) {
+  SourceScope line(x.where);
+  Tensor rows = countable("segment_sum", x);
+  return combined_rows("segment_sum", scatter_add, HostArray::zeros({rows.dtype(), {}}), rows,
+                       segments, count);
+}
+
+Tensor segment_prod(In x, In segments, std::int64_t count) {
+  SourceScope line(x.where);
+  Tensor rows = countable("segment_prod", x);
+  return combined_rows("segment_prod", scatter_multiply, HostArray::full({rows.dtype(), {}}, 1),
+                       rows, segments, count);
+}
+
+Tensor segment_max(In x, In segments, std::int64_t count) {
+  SourceScope line(x.where);
+  return extreme_rows("segment_max", scatter_max, -1, x, segments, count);
+}
+
+Tensor segment_min(In x, In segments, std::int64_t count) {
+  SourceScope line(x.where);
+  return extreme_rows("segment_min", scatter_min, 1, x, segments, count);
 }
 
 Tensor segment_mean(In argument, In segments, std::int64_t count) {

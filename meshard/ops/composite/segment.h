@@ -1,4 +1,4 @@
-// Sums over groups of rows.
+// Groups of rows combined.
 #pragma once
 #include <cstdint>
 
@@ -14,5 +14,14 @@ Tensor segment_sum(In x, In segments, std::int64_t count);
 
 /// The mean of these rows; of no rows: 0. Integers are computed in f32.
 Tensor segment_mean(In x, In segments, std::int64_t count);
+
+/// Their product; of no rows: 1. Bools are counted in i32.
+Tensor segment_prod(In x, In segments, std::int64_t count);
+
+/// Their largest (smallest) elements; of no rows: the infinity that is below (above) all, of
+/// integers the end of their range. Equal ones share the cotangent equally.
+/// @error bools, complex numbers; and as segment_sum.
+Tensor segment_max(In x, In segments, std::int64_t count);
+Tensor segment_min(In x, In segments, std::int64_t count);
 
 }  // namespace meshard

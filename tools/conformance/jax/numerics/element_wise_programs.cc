@@ -84,6 +84,7 @@ const Programs& functions_of_two() {
       {"atan2", two(atan2)},
       {"copysign", two(copysign)},
       {"div", two(divide)},
+      {"floor_divide", two(floor_divide)},
       {"fmod", two(fmod)},
       {"hypot", two(hypot)},
       {"logaddexp", two(logaddexp)},
@@ -117,12 +118,6 @@ std::optional<Program> by_operator(std::string_view what) {
   return std::nullopt;
 }
 
-Tensor floor_division(const Tensor& a, const Tensor& b) {
-  Tensor quotient = truncated_divide(a, b), rest = fmod(a, b);
-  Tensor below = logical_and(not_equal(rest, 0), logical_xor(rest < 0, b < 0));
-  return quotient - astype(below, quotient.dtype());
-}
-
 // NOLINTNEXTLINE(readability-function-size): a table
 const Programs& programs_by_id() {
   static const Programs programs{
@@ -132,7 +127,7 @@ const Programs& programs_by_id() {
        single([](Inputs x) { return x.size() < 3 ? clip(x[0], -1, 1) : clip(x[1], x[0], x[2]); })},
       {"int_div_rem",
        [](Inputs x) {
-         return Tensors{truncated_divide(x[0], x[1]), fmod(x[0], x[1]), floor_division(x[0], x[1]),
+         return Tensors{truncated_divide(x[0], x[1]), fmod(x[0], x[1]), floor_divide(x[0], x[1]),
                         remainder(x[0], x[1])};
        }},
       {"int_shifts",
