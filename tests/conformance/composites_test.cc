@@ -81,6 +81,28 @@ TEST_F(Composites, CumulativeOnesBeginAsTold) {
             (Integers{2, 2, 1, 12, 4, 1}));
 }
 
+TEST_F(Composites, SoftmaxOfNothing) {
+  EXPECT_EQ(softmax(zeros({0})).to_host().shape(), Shape({0}));
+  EXPECT_EQ(log_softmax(zeros({2, 0}), 1).to_host().shape(), Shape({2, 0}));
+  EXPECT_EQ(logsumexp(zeros({2, 0}), 1).to_vector<float>(),
+            (std::vector<float>{-INFINITY, -INFINITY}));
+  EXPECT_EQ(logsumexp(zeros({0}), {}, true).shape(), Shape({1}));
+}
+
+// As numpy.fft.hfft and ihfft.
+TEST_F(Composites, TransformsOfSymmetricSamples) {
+  Tensor x = complex(from_host<float>({1, 2, 3, 4}, {4}), from_host<float>({0, -1, 2, 0}, {4}));
+  auto near = [](const Tensor& got, const std::vector<double>& expected) {
+    HostArray wanted = HostArray::from_vector(expected).astype(DType::f32);
+    return close(got.to_host(), wanted, 8);
+  };
+  EXPECT_TRUE(near(hfft(x), {15, -2.267949104, -5.19615221, -1, 5.19615221, -5.732050896}));
+  EXPECT_TRUE(near(hfft(x, 5), {11, -2.169006109, -5.361762524, 4.597830772, -3.067061901}));
+  Tensor y = ihfft(from_host<float>({1, -2, 3, 5, 0.5f}, {5}));
+  EXPECT_TRUE(near(real(y), {1.5, -1.187132289, 0.937132289}));
+  EXPECT_TRUE(near(imag(y), {0, -0.710642359, 0.0865299804}));
+}
+
 // As jax.numpy.floor_divide.
 TEST_F(Composites, FloorDivisionOfIntegers) {
   Tensor a = from_host<std::int8_t>({7, -7, 7, -7, 0, 6, -6, 127, -128}, {9});

@@ -1,7 +1,11 @@
 #include "meshard/ops/composite/frequency.h"
 
+#include "meshard/graph/record.h"
+#include "meshard/ops/complex.h"
 #include "meshard/ops/composite/repetition.h"
+#include "meshard/ops/divide.h"
 #include "meshard/ops/element_wise.h"
+#include "meshard/ops/fft.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
@@ -57,6 +61,19 @@ Tensor fftshift(In x, DimensionList dimensions) {
 
 Tensor ifftshift(In x, DimensionList dimensions) {
   return moved_by_half("ifftshift", x, dimensions, true);
+}
+
+Tensor hfft(In x, std::optional<std::int64_t> n, std::int64_t dimension) {
+  SourceScope line(x.where);
+  Tensor real = irfft(conj(operand_tensor("hfft", x)), n, dimension);
+  return multiply(real, real.dim(dimension));
+}
+
+Tensor ihfft(In x, std::optional<std::int64_t> n, std::int64_t dimension) {
+  SourceScope line(x.where);
+  Tensor samples = operand_tensor("ihfft", x);
+  Tensor half = conj(rfft(samples, n, dimension));
+  return divide(half, n.value_or(samples.dim(dimension)));
 }
 
 }  // namespace meshard

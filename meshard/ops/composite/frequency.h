@@ -1,7 +1,8 @@
-// What belongs to Fourier transforms besides them: the frequencies of their elements, and their
-// order.
+// What belongs to Fourier transforms besides them: the frequencies of their elements, their order,
+// and transforms of symmetric samples.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "meshard/graph/tensor.h"
 #include "meshard/ops/dimension_list.h"
@@ -20,5 +21,11 @@ Tensor rfftfreq(std::int64_t n, double spacing = 1, DType dtype = kDefaultFloat,
 /// Frequency 0 from the front to the middle (element size / 2) along each dimension, and back.
 Tensor fftshift(In x, DimensionList dimensions = {});
 Tensor ifftshift(In x, DimensionList dimensions = {});
+
+/// The transform of samples that are symmetric, x[-i] = conj(x[i]), of which only the first half is
+/// given: real numbers, n of them (2 * (size - 1) unless given). ihfft is the inverse, from real
+/// numbers to the first half of what is symmetric.
+Tensor hfft(In x, std::optional<std::int64_t> n = std::nullopt, std::int64_t dimension = -1);
+Tensor ihfft(In x, std::optional<std::int64_t> n = std::nullopt, std::int64_t dimension = -1);
 
 }  // namespace meshard

@@ -3,8 +3,9 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/abs.h"
 #include "meshard/ops/add.h"
-#include "meshard/ops/comparison.h"
+#include "meshard/ops/astype.h"
 #include "meshard/ops/composite/special_values.h"
+#include "meshard/ops/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/log1p.h"
 #include "meshard/ops/maximum.h"
@@ -13,16 +14,29 @@
 #include "meshard/ops/where.h"
 
 namespace meshard {
+namespace {
+
+// For what is said of its operands.
+constexpr OpDef kLogaddexp{.name = "logaddexp"};
+
+}  // namespace
 
 Tensor logaddexp(In a, In b) {
   SourceScope line(a.where);
-  Tensor difference = subtract(a, b);
+  DType common = element_wise::common_dtype(kLogaddexp, a, b);
+  // Differences of integers could wrap around.
+  bool integral = is_integer(common) || common == DType::bool_;
+  auto operand = [&](const In& number) {
+    DType dtype = integral ? kDefaultFloat : common;
+    return number.tensor ? astype(number, dtype) : element_wise::to_tensor(number, dtype);
+  };
+  Tensor x = operand(a), y = operand(b), difference = subtract(x, y);
   // Equal infinities have no difference: their sum is right, and 0 in its place keeps NaN out of
   // the derivative.
   Tensor undefined = isnan(difference);
   Tensor distance = abs(where(undefined, 0, difference));
-  Tensor far = add(maximum(a, b), log1p(exp(negative(distance))));
-  return where(undefined, add(a, b), far);
+  Tensor far = add(maximum(x, y), log1p(exp(negative(distance))));
+  return where(undefined, add(x, y), far);
 }
 
 }  // namespace meshard

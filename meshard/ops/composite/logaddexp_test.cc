@@ -33,6 +33,15 @@ TEST(Logaddexp, NeverOverflows) {
 
 TEST(Logaddexp, ComputesIntegersInF32) {
   EXPECT_EQ(logaddexp(from_host<std::int32_t>({1}, {1}), 2).dtype(), DType::f32);
+  // 3 - 5 and 0 - 1 are no numbers of u8, 127 + 128 is none of i8.
+  std::vector<float> bytes = interpret(logaddexp(from_host<std::uint8_t>({3, 0}, {2}),
+                                                 from_host<std::uint8_t>({5, 1}, {2})))
+                                 .to_vector<float>();
+  EXPECT_NEAR(bytes[0], std::log(std::exp(3.0) + std::exp(5.0)), 1e-5);
+  EXPECT_NEAR(bytes[1], std::log(1 + std::exp(1.0)), 1e-6);
+  EXPECT_EQ(interpret(logaddexp(from_host<std::int8_t>({127}, {1}), -128)).to_vector<float>()[0],
+            127);
+  EXPECT_EQ(logaddexp(from_host<bool>({true}, {1}), false).dtype(), DType::f32);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ Tensor as_float(std::string_view name, const In& x) {
 
 // x less its largest element. The results do not depend on what is taken away, nor do derivatives.
 Tensor shifted(const Tensor& x, std::int64_t dimension) {
+  if (x.shape().size() == 0) return x;
   return subtract(x, stop_gradient(max(x, dimension, true)));
 }
 
@@ -46,10 +47,15 @@ Tensor logsumexp(In x, DimensionList dimensions, bool keepdims) {
   Tensor operand = as_float("logsumexp", x);
   Dimensions along =
       dimensions.resolve(operand.shape().rank(), "logsumexp", effective_source(x.where));
-  Tensor largest = stop_gradient(max(operand, along, true));
-  // Of infinities only: exp(x) says it all, and inf - inf would be NaN.
-  largest = where(isfinite(largest), largest, 0);
-  Tensor result = add(log(sum(exp(subtract(operand, largest)), along, true)), largest);
+  Tensor result;
+  if (operand.shape().size() == 0) {
+    result = log(sum(exp(operand), along, true));
+  } else {
+    Tensor largest = stop_gradient(max(operand, along, true));
+    // Of infinities only: exp(x) says it all, and inf - inf would be NaN.
+    largest = where(isfinite(largest), largest, 0);
+    result = add(log(sum(exp(subtract(operand, largest)), along, true)), largest);
+  }
   if (keepdims) return result;
   Dimensions sizes;
   for (int d = 0, next = 0; d < operand.shape().rank(); ++d) {

@@ -13,7 +13,7 @@ Tensor softmax(In x, std::int64_t dimension = -1);
 /// log(softmax(x)), exact where softmax is close to 0 or 1.
 Tensor log_softmax(In x, std::int64_t dimension = -1);
 
-/// log(sum(exp(x))) along dimensions; -inf where all elements are.
+/// log(sum(exp(x))) along dimensions; -inf where all elements are, or where there are none.
 Tensor logsumexp(In x, DimensionList dimensions = {}, bool keepdims = false);
 
 }  // namespace meshard
