@@ -61,8 +61,8 @@ class CheckpointPolicy {
 template <class F>
 auto checkpoint(F f, CheckpointPolicy policy = CheckpointPolicy::nothing(),
                 SourceLocation where = SourceLocation::current()) {
-  return [f = std::move(f), policy = std::move(policy),
-          where]<class... Arguments>(const Arguments&... arguments) {
+  return [ f = std::move(f), policy = std::move(policy), where ]<class... Arguments>(
+      const Arguments&... arguments) requires std::is_invocable_v<const F&, const Arguments&...> {
     using Result = std::remove_cvref_t<std::invoke_result_t<const F&, const Arguments&...>>;
     const std::tuple<Arguments...> all(arguments...);
     std::optional<Result> result;

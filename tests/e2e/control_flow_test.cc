@@ -84,12 +84,15 @@ TEST_F(ControlFlow, RepeatIsThePlainLoop) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], expected[i], 1e-6);
 
   auto loss = [&](const Layer& all) { return sum(repeat(all, x, f)); };
+  auto lean = [&](const Layer& all) { return sum(repeat(all, x, checkpoint(f))); };
   auto plain_loss = [&](const std::vector<Layer>& all) {
     Tensor h = x;
     for (const Layer& layer : all) h = f(layer, h);
     return sum(h);
   };
   Layer gradient = jit(grad(loss))(stacked);
+  EXPECT_THAT(jit(grad(lean))(stacked).w.to_vector<float>(),
+              testing::Pointwise(testing::FloatNear(1e-6f), gradient.w.to_vector<float>()));
   std::vector<Layer> wanted = jit(grad(plain_loss))(layers);
   for (std::size_t i = 0; i < 3; ++i) {
     Layer one = slice_structure(gradient, static_cast<std::int64_t>(i));
