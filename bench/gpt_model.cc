@@ -34,12 +34,19 @@ Tensor loss_of(const GptSizes& sizes, const Mesh& mesh, const Gpt& gpt, const Te
                const Tensor& targets) {
   auto spread = [&](const Tensor& x) { return mark_sharding(x, mesh, P("dp", none, none)); };
   Tensor x = spread(take(gpt.words, tokens, 0) + gpt.positions);
-  for (const GptBlock& block : gpt.blocks) {
-    Tensor h = normalised(x, block.norm1_scale, block.norm1_shift);
-    x = spread(x + attention(block, h, sizes.width / sizes.heads));
-    h = normalised(x, block.norm2_scale, block.norm2_shift);
-    x = spread(x + matmul(bump(matmul(h, block.up) + block.up_bias), block.down) + block.down_bias);
-  }
+  auto layer = [&](const GptBlock& block, const Tensor& before) {
+    Tensor h = normalised(before, block.norm1_scale, block.norm1_shift);
+    Tensor y = spread(before + attention(block, h, sizes.width / sizes.heads));
+    h = normalised(y, block.norm2_scale, block.norm2_shift);
+    return spread(y + matmul(bump(matmul(h, block.up) + block.up_bias), block.down) +
+                  block.down_bias);
+  };
+  if (sizes.form == LayerForm::kRepeat)
+    x = repeat(gpt.blocks[0], x, layer);
+  else if (sizes.form == LayerForm::kRepeatCheckpoint)
+    x = repeat(gpt.blocks[0], x, checkpoint(layer));
+  else
+    for (const GptBlock& block : gpt.blocks) x = layer(block, x);
   Tensor logits = matmul(normalised(x, gpt.norm_scale, gpt.norm_shift), gpt.head);
   return cross_entropy(logits, targets);
 }

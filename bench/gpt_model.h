@@ -8,9 +8,15 @@
 
 namespace meshard::bench {
 
+/// How the layers are written: one after the other, or one that is repeated over stacked
+/// parameters, keeping what the way back needs or computing it again.
+enum class LayerForm : std::uint8_t { kPlain, kRepeat, kRepeatCheckpoint };
+
 struct GptSizes {
   std::int64_t layers = 12, width = 256, heads = 4, hidden = 1024, length = 128, words = 1024,
                batch = 8;
+  /// Not plain: Gpt::blocks has one entry, all layers stacked.
+  LayerForm form = LayerForm::kPlain;
 };
 
 struct GptBlock {

@@ -15,6 +15,7 @@ namespace {
 const Group kGroups[] = {
     {"record", "recording ops", record_rows},
     {"step", "tracing, differentiating and lowering a training step", step_rows},
+    {"layers", "12 equal layers as a plain loop and repeated", layers_rows},
     {"call", "calling compiled programs on 8 devices", call_rows},
     {"single", "calling a compiled program on one device", single_rows},
     {"place", "host arrays onto devices", place_rows},

@@ -53,6 +53,7 @@ struct Group {
 
 void record_rows(Report& report);
 void step_rows(Report& report);
+void layers_rows(Report& report);
 void call_rows(Report& report);
 void single_rows(Report& report);
 void place_rows(Report& report);
