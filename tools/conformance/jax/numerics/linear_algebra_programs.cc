@@ -18,6 +18,33 @@ TriangularSolveOptions equations_of(const std::string& id, const std::string& wh
           .transpose = said("trans") ? TransposeKind::kTranspose : TransposeKind::kNone};
 }
 
+// By name; each factor or number of a result is one of the case's outputs.
+const Programs& decompositions() {
+  static const Programs programs{
+      {"solve", single([](Inputs x) { return solve(x[0], x[1]); })},
+      {"inv", single([](Inputs x) { return inv(x[0]); })},
+      {"det", single([](Inputs x) { return det(x[0]); })},
+      {"slogdet",
+       [](Inputs x) {
+         SignedLog parts = slogdet(x[0]);
+         return Tensors{parts.sign, parts.logabsdet};
+       }},
+      {"qr",
+       [](Inputs x) {
+         Qr factors = qr(x[0]);
+         return Tensors{factors.q, factors.r};
+       }},
+      {"eigh",
+       [](Inputs x) {
+         Eigh pairs = eigh(x[0]);
+         return Tensors{pairs.eigenvalues, pairs.eigenvectors};
+       }},
+      {"trace", single([](Inputs x) { return trace(x[0]); })},
+      {"outer", single([](Inputs x) { return outer(x[0], x[1]); })},
+  };
+  return programs;
+}
+
 }  // namespace
 
 std::optional<Program> linear_algebra_program(const Json& test) {
@@ -29,6 +56,11 @@ std::optional<Program> linear_algebra_program(const Json& test) {
       return triangular_solve(x[0], x[1], options);
     });
   if (id == "rfft_irfft") return real_and_back;
+  if (auto found = find_program(decompositions(), id)) return found;
+  if (id.starts_with("matrix_power"))
+    return single([n = integer_behind(id + " " + what, "power", 2)](Inputs x) {
+      return matrix_power(x[0], n);
+    });
   if (results != 1) return std::nullopt;
   if (id.starts_with("fft2") || id.starts_with("fftn"))
     return single([](Inputs x) { return fftn(x[0]); });

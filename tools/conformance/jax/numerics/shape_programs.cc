@@ -143,6 +143,11 @@ std::optional<Program> shape_program(const Json& test) {
         [numbers](Inputs x) { return tile(x[0], Dimensions(numbers.begin(), numbers.end())); });
   if (id.starts_with("repeat") && !numbers.empty())
     return single([numbers, axis](Inputs x) { return repeat(x[0], numbers[0], axis); });
+  if (id.starts_with("roll") && !numbers.empty())
+    return single([numbers, axis](Inputs x) { return roll(x[0], numbers[0], axis); });
+  if (id.starts_with("diag"))
+    return single(
+        [offset = integer_behind(what, "offset", 0)](Inputs x) { return diagonal(x[0], offset); });
   if (id == "tril_triu" && numbers.size() == 2)
     return [numbers](Inputs x) { return Tensors{tril(x[0], numbers[0]), triu(x[0], numbers[1])}; };
   return std::nullopt;
