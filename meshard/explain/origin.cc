@@ -204,11 +204,10 @@ CollectiveCause OriginFinder::cause(const CollectiveOrigin& origin, CollectiveKi
   std::size_t asked = 0, inserted = 0;
   for (const OriginPlace& place : origin.places) {
     if (!place.node) continue;
-    if (kind == CollectiveKind::kAllGather && axes && splits_by(*place.node, *axes))
-      ++inserted;
-    else if (is_mark(place.op) || is_collective(place.op))
+    bool gathered = kind == CollectiveKind::kAllGather && axes && splits_by(*place.node, *axes);
+    if (!gathered && (is_mark(place.op) || is_collective(place.op)))
       ++asked;
-    else if (is_reduction(kind) || !marked_[*place.node])
+    else if (gathered || is_reduction(kind) || !marked_[*place.node])
       ++inserted;
   }
   // A mark near an instruction without a name proves nothing.
