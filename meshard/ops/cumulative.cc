@@ -11,6 +11,7 @@
 #include "meshard/ops/operand.h"
 #include "meshard/ops/running_combination.h"
 #include "meshard/ops/subtract.h"
+#include "meshard/ops/sum_dtype.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
@@ -161,7 +162,7 @@ extern constinit const OpDef cumulative_logsumexp_op = cumulative<cumulative_log
 Tensor cumulative_prod(In x, std::int64_t dimension, bool reverse) {
   SourceScope line(x.where);
   Tensor operand = operand_tensor(cumulative_prod_op, x);
-  if (operand.dtype() == DType::bool_) operand = astype(operand, DType::i32);
+  operand = astype(operand, sum_dtype(operand.dtype()));
   return record_cumulative(cumulative_prod_op, operand, dimension, reverse, x.where);
 }
 Tensor cumulative_prod(In x, std::int64_t dimension, bool reverse, bool include_initial) {

@@ -4,10 +4,10 @@
 
 namespace meshard {
 
-// Along a dimension: of the elements up to each, or from each on if `reverse`. The dtype stays.
+// Along a dimension: of the elements up to each, or from each on if `reverse`. The dtype stays
+// where nothing else is said.
 
-/// The products; integers wrap around, bools are counted in i32. Its derivative is right where
-/// elements are zero.
+/// The products; dtypes as in sum(). Its derivative is right where elements are zero.
 Tensor cumulative_prod(In x, std::int64_t dimension = -1, bool reverse = false);
 /// The same with one element more if `include_initial`: the 1 that the products begin with, in
 /// front (at the end if `reverse`).

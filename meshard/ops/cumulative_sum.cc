@@ -4,6 +4,7 @@
 #include "meshard/ops/batch_rule.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/running_combination.h"
+#include "meshard/ops/sum_dtype.h"
 
 namespace meshard {
 
@@ -43,7 +44,7 @@ extern constinit const OpDef cumulative_sum_op = {
 Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse) {
   SourceScope line(x.where);
   Tensor operand = operand_tensor(cumulative_sum_op, x);
-  if (operand.dtype() == DType::bool_) operand = astype(operand, DType::i32);
+  operand = astype(operand, sum_dtype(operand.dtype()));
   return record_cumulative(cumulative_sum_op, operand, dimension, reverse, x.where);
 }
 

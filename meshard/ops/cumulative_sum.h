@@ -12,8 +12,8 @@ struct CumulativeAttributes {
   MESHARD_FIELDS(dimension, reverse)
 };
 
-/// The sums of the elements up to each, along a dimension; from each on if `reverse`. The dtype
-/// stays, integers wrap around; bools are counted in i32.
+/// The sums of the elements up to each, along a dimension; from each on if `reverse`. Dtypes as in
+/// sum().
 Tensor cumulative_sum(In x, std::int64_t dimension = -1, bool reverse = false);
 /// The same with one element more if `include_initial`: the 0 that the sums begin with, in front
 /// (at the end if `reverse`).

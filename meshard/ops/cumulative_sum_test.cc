@@ -13,6 +13,8 @@ namespace {
 TEST(CumulativeSum, TypesAndErrors) {
   EXPECT_EQ(cumulative_sum(input({4, 8}), 0).type(), (TensorType{DType::f32, {4, 8}}));
   EXPECT_EQ(cumulative_sum(input({8}, DType::bool_)).dtype(), DType::i32) << "bools are counted";
+  EXPECT_EQ(cumulative_sum(input({8}, DType::u8)).dtype(), DType::u32);
+  EXPECT_EQ(cumulative_sum(input({8}, DType::i16)).dtype(), DType::i32);
   EXPECT_TRUE(throws_error([] { cumulative_sum(input({4}), 1); }, ErrorCode::kOutOfRange,
                            {"cumulative_sum_test.cc:", "1"}));
 }

@@ -36,6 +36,7 @@ TEST(Cumulative, ReversePadsTheOtherEnd) {
 
 TEST(Cumulative, Dtypes) {
   EXPECT_EQ(cumulative_prod(input({4}, DType::bool_)).dtype(), DType::i32);
+  EXPECT_EQ(cumulative_prod(input({4}, DType::i8)).dtype(), DType::i32);
   EXPECT_EQ(cumulative_max(input({4}, DType::u8)).dtype(), DType::u8);
   EXPECT_EQ(cumulative_logsumexp(input({4}, DType::i64)).dtype(), DType::f32);
   EXPECT_TRUE(throws_error([] { cumulative_max(input({4}, DType::bool_)); },

@@ -16,6 +16,7 @@
 #include "meshard/ops/pad.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reshape.h"
+#include "meshard/ops/sum_dtype.h"
 
 namespace meshard {
 namespace {
@@ -193,7 +194,7 @@ Tensor reduce(const OpDef& op, const In& x, const DimensionList& list, bool keep
 Tensor add_up(const OpDef& op, const In& x, const DimensionList& dimensions, bool keepdims) {
   SourceScope line(x.where);
   Tensor operand = operand_tensor(op, x);
-  if (operand.dtype() == DType::bool_) operand = astype(operand, kDefaultInteger);
+  operand = astype(operand, sum_dtype(operand.dtype()));
   return reduce(op, In(operand, x.where), dimensions, keepdims, true);
 }
 

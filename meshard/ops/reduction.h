@@ -14,8 +14,8 @@ struct ReductionAttributes {
 // Each takes the dimensions to reduce: one, a list, or all of them if left out (sum(x, -1)). They
 // are gone from the result, or have size 1 if `keepdims`.
 
-/// The sum of the elements. The dtype stays, integers wrap around; bools are counted in i32. 16-bit
-/// and 8-bit floats are added up in f32 and rounded at the end.
+/// The sum of the elements. The dtype stays, but bools and narrower integers are added up in i32 or
+/// u32; integers wrap around. 16-bit and 8-bit floats are added up in f32 and rounded at the end.
 Tensor sum(In x, DimensionList dimensions = {}, bool keepdims = false);
 
 /// The product of the elements; dtypes as in sum. Its derivative is right where elements are zero.

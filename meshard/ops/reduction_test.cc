@@ -16,7 +16,13 @@ TEST(Reduction, Types) {
   EXPECT_EQ(max(x, {0, 2}).shape(), Shape{3});
   EXPECT_EQ(min(x, {2, 0}, true).shape(), (Shape{1, 3, 1}));
   EXPECT_EQ(prod(x, Dimensions{}).value(), x.value());
-  EXPECT_EQ(sum(input({4}, DType::u8)).dtype(), DType::u8);
+  // As the array API standard and JAX (x64 off) have it.
+  EXPECT_EQ(sum(input({4}, DType::u8)).dtype(), DType::u32);
+  EXPECT_EQ(prod(input({4}, DType::u16)).dtype(), DType::u32);
+  EXPECT_EQ(sum(input({4}, DType::i8)).dtype(), DType::i32);
+  EXPECT_EQ(prod(input({4}, DType::i16)).dtype(), DType::i32);
+  EXPECT_EQ(sum(input({4}, DType::i64)).dtype(), DType::i64);
+  EXPECT_EQ(sum(input({4}, DType::u32)).dtype(), DType::u32);
   EXPECT_EQ(sum(input({4}, DType::bool_)).dtype(), DType::i32);
   EXPECT_EQ(sum(input({4}, DType::bf16)).dtype(), DType::bf16);
   EXPECT_EQ(max(input({4}, DType::f8e5m2)).dtype(), DType::f8e5m2);
