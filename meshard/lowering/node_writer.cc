@@ -115,7 +115,11 @@ void NodeWriter::write(const Node& node, const Node& takes) {
   if (!op.emit)
     throw Error(ErrorCode::kUnimplemented, cat("[", op.name, "] cannot be written as StableHLO"),
                 node.where());
-  OpCall call{.op = op,
+  emit(node, takes);
+}
+
+void NodeWriter::emit(const Node& node, const Node& takes) {
+  OpCall call{.op = node.op(),
               .attributes = node.attributes(),
               .operands = {},
               .results = {},
@@ -163,7 +167,7 @@ void NodeWriter::write(const Node& node, const Node& takes) {
   }
   std::optional<Bodies> bodies;
   if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
-  op.emit(call, emission);
+  node.op().emit(call, emission);
   for (const Pin& pin : pins)
     writer_.sharding_constraint(pin.result, pin.computed, pin.type, pin.sharding,
                                 emission.location);

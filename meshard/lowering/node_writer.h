@@ -51,6 +51,8 @@ class NodeWriter {
   void write(const Node& node) { write(node, node); }
   // With operands of `takes`, which has equal ones.
   void write(const Node& node, const Node& takes);
+  // The operation itself, whatever else stands for it.
+  void emit(const Node& node, const Node& takes);
   void write(const ManualRegion& region);
   // An operand as a scatter can bear it: `value`, or that with a constraint.
   SsaValue scattered(const Node& node, std::size_t operand, SsaValue value);
