@@ -75,9 +75,8 @@ void checkpoint_batch(const BatchCall& call, std::span<Tensor> results) {
 std::vector<OpSample> checkpoint_samples(SampleSource& source) {
   auto run = [](ResidualPolicy::Keep keep) {
     return [keep](std::span<const Tensor> x) {
-      Tensor w = x[1];
       return checkpoint_tensors({x[0]},
-                                [w](std::span<const Tensor> given) {
+                                [w = x[1]](std::span<const Tensor> given) {
                                   return std::vector<Tensor>{sin(multiply(sin(given[0]), w))};
                                 },
                                 {keep})[0];
