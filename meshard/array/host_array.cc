@@ -1,7 +1,9 @@
 #include "meshard/array/host_array.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "meshard/array/number.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"
 
@@ -23,13 +25,14 @@ HostArray HostArray::uninitialized(TensorType type) {
 }
 
 HostArray HostArray::zeros(TensorType type) {
-  if (type.dtype == DType::f8e8m0fnu) return full(std::move(type), 0.0);  // it has no zero: NaN
+  if (type.dtype == DType::f8e8m0fnu)  // it has no zero: NaN
+    return full(std::move(type), std::numeric_limits<double>::quiet_NaN());
   HostBlock block = HostBlock::allocate_zeroed(static_cast<std::size_t>(type.bytes()));
   return HostArray(std::move(type), std::move(block));
 }
 
-HostArray HostArray::full(TensorType type, double value) {
-  HostArray one = full<double>(Shape{}, value).astype(type.dtype);
+HostArray HostArray::full(TensorType type, double value, SourceLocation where) {
+  HostArray one = scalar_array(Scalar(value), type.dtype, where);
   return visit_dtype(type.dtype,
                      [&]<class T>() { return full<T>(std::move(type.shape), one.data<T>()[0]); });
 }

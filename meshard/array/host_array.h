@@ -89,8 +89,10 @@ class HostArray {
     for (T& element : data) element = value;
     return array;
   }
-  /// `value` converted to the type's dtype, everywhere.
-  static HostArray full(TensorType type, double value);
+  /// `value` in the type's dtype, everywhere.
+  /// @error invalid argument if the dtype cannot hold it; see scalar_array().
+  static HostArray full(TensorType type, double value,
+                        SourceLocation where = SourceLocation::current());
 
   const TensorType& type() const { return type_; }
   DType dtype() const { return type_.dtype; }

@@ -1,16 +1,80 @@
 // MESHARD_FIELDS: a struct says its fields once; printing, hashing, comparing, parsing, flattening
 // and checkpoint names derive from it.
 #pragma once
+#include <concepts>
+#include <cstddef>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace meshard {
 
 namespace internal {
+
 struct AnyVisitor {
   template <class Field>
   void operator()(std::string_view, Field&&) const {}
 };
+
+/// Stands for the initializer of any member of an Aggregate, but not of the whole or of a base
+/// class, whose members take initializers of their own then (brace elision).
+template <class Aggregate>
+struct AnyMember {
+  template <class T>
+  requires(!std::is_base_of_v<T, Aggregate>) operator T() const {
+    throw 0;  // never called: a definition for what the constructors of containers instantiate
+  }
+};
+
+template <class T, std::size_t... I>
+constexpr bool takes_initializers(std::index_sequence<I...>) {
+  return requires { T{(static_cast<void>(I), AnyMember<T>())...}; }
+  || requires { T{{}, (static_cast<void>(I), AnyMember<T>())...}; };
+}
+
+/// Initializers that a member takes: an array one for each element.
+template <class Member>
+constexpr std::size_t initializers_of() {
+  using Plain = std::remove_reference_t<Member>;
+  if constexpr (std::is_array_v<Plain>)
+    return std::extent_v<Plain> * initializers_of<std::remove_extent_t<Plain>>();
+  else
+    return 1;
+}
+
+/// The fields that MESHARD_FIELDS names, as initializers and as bytes.
+struct NamedFields {
+  std::size_t initializers = 0;
+  /// Each rounded up to the alignment of the struct.
+  std::size_t bytes = 0;
+
+  template <class T, class Member>
+  constexpr NamedFields with() const {
+    using Plain = std::remove_reference_t<Member>;
+    constexpr std::size_t kUnit = alignof(T);
+    constexpr std::size_t kSize = std::is_reference_v<Member> ? sizeof(void*) : sizeof(Plain);
+    return {initializers + initializers_of<Plain>(), bytes + (kSize + kUnit - 1) / kUnit * kUnit};
+  }
+};
+
+/// False if T surely has a member that MESHARD_FIELDS does not name. Members of an aggregate are
+/// counted. Those of another class are told by its size, so that a member that fits into the
+/// padding of the others goes unseen.
+template <class T>
+constexpr bool names_all_members() {
+  constexpr NamedFields kNamed = T::template meshard_named_fields<T>();
+  if constexpr (std::is_empty_v<T>) {
+    return true;
+  } else if constexpr (std::is_aggregate_v<T>) {
+    return !takes_initializers<T>(std::make_index_sequence<kNamed.initializers + 1>());
+  } else {
+    constexpr std::size_t kUnit = alignof(T);
+    constexpr std::size_t kTable =
+        std::is_polymorphic_v<T> ? (sizeof(void*) + kUnit - 1) / kUnit * kUnit : 0;
+    return sizeof(T) <= kNamed.bytes + kTable;
+  }
+}
+
 }  // namespace internal
 
 /// True for structs with MESHARD_FIELDS.
@@ -20,8 +84,13 @@ concept HasFields = requires(T& value) {
 };
 
 /// Calls `visit(name, field)` for each field of `value`, in the order MESHARD_FIELDS names them.
+/// Does not compile for a struct with a member that MESHARD_FIELDS does not name.
 template <HasFields T, class Visitor>
 constexpr void visit_fields(T& value, Visitor&& visit) {
+  static_assert(
+      internal::names_all_members<std::remove_cvref_t<T>>(),
+      "a member of this struct, or of a base class, is missing in its MESHARD_FIELDS: name "
+      "every member there (a constant that all have in common can be static)");
   std::remove_cvref_t<T>::meshard_visit_fields(value, visit);
 }
 
@@ -39,12 +108,21 @@ constexpr void visit_fields(T& value, Visitor&& visit) {
   meshard_visit(#field, meshard_self.field); \
   __VA_OPT__(MESHARD_VISIT_AGAIN MESHARD_PARENTHESES(__VA_ARGS__))
 #define MESHARD_VISIT_AGAIN() MESHARD_VISIT_EACH
+#define MESHARD_COUNT_EACH(field, ...)                                        \
+  .template with<MeshardSelf, decltype(std::declval<MeshardSelf&>().field)>() \
+      __VA_OPT__(MESHARD_COUNT_AGAIN MESHARD_PARENTHESES(__VA_ARGS__))
+#define MESHARD_COUNT_AGAIN() MESHARD_COUNT_EACH
 
-/// Inside a struct: lists its fields (up to 80). `struct Layer { Tensor w, b; MESHARD_FIELDS(w, b)
-/// };`
+/// Inside a struct: lists its fields (up to 80), all of them; one that is forgotten is a compile
+/// error where the fields are used. `struct Layer { Tensor w, b; MESHARD_FIELDS(w, b) };`
 #define MESHARD_FIELDS(...)                                                                     \
   template <class MeshardSelf, class MeshardVisitor>                                            \
   static constexpr void meshard_visit_fields([[maybe_unused]] MeshardSelf& meshard_self,        \
                                              [[maybe_unused]] MeshardVisitor&& meshard_visit) { \
     __VA_OPT__(MESHARD_EXPAND(MESHARD_VISIT_EACH(__VA_ARGS__)))                                 \
+  }                                                                                             \
+  template <class MeshardSelf>                                                                  \
+  static constexpr ::meshard::internal::NamedFields meshard_named_fields() {                    \
+    return ::meshard::internal::NamedFields()                                                   \
+        __VA_OPT__(MESHARD_EXPAND(MESHARD_COUNT_EACH(__VA_ARGS__)));                            \
   }
