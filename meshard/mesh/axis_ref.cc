@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/error.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/layout/text_scanner.h"
 
@@ -21,18 +22,29 @@ Extent extent(const AxisRef& axis) {
   return {axis.pre_size, axis.pre_size * axis.size};
 }
 
+bool same_axis(const AxisRef& a, const AxisRef& b) {
+  return a.name == b.name && a.position == b.position;
+}
+
 }  // namespace
 
 AxisRef::AxisRef(const char* axis) : name(axis == nullptr ? "" : axis) {}
 
+std::int64_t AxisRef::checked_position(std::int64_t position, SourceLocation where) {
+  if (position < 0)
+    throw_invalid(where, "[mesh] axis position ", position,
+                  " is negative: the axes of a mesh are counted from 0");
+  return position;
+}
+
 bool AxisRef::contains(const AxisRef& other) const {
   Extent mine = extent(*this), theirs = extent(other);
-  return name == other.name && mine.begin <= theirs.begin && theirs.end <= mine.end;
+  return same_axis(*this, other) && mine.begin <= theirs.begin && theirs.end <= mine.end;
 }
 
 bool AxisRef::overlaps(const AxisRef& other) const {
   Extent mine = extent(*this), theirs = extent(other);
-  return name == other.name && mine.begin < theirs.end && theirs.begin < mine.end;
+  return same_axis(*this, other) && mine.begin < theirs.end && theirs.begin < mine.end;
 }
 
 bool AxisRef::is_prefix_of(const AxisRef& other) const {
@@ -40,11 +52,17 @@ bool AxisRef::is_prefix_of(const AxisRef& other) const {
 }
 
 std::string AxisRef::to_string() const {
+  if (is_position()) return cat(position);
   if (is_whole()) return cat('"', name, '"');
   return cat('"', name, "\":(", pre_size, ')', size);
 }
 
 AxisRef AxisRef::read(TextScanner& scanner) {
+  if (scanner.peek_integer()) {
+    std::int64_t position = scanner.integer();
+    if (position < 0) scanner.fail("the position of an axis is not negative");
+    return AxisRef(position);
+  }
   AxisRef axis(scanner.quoted());
   if (!scanner.accept(":")) return axis;
   scanner.expect("(");
@@ -62,8 +80,9 @@ Result<AxisRef> AxisRef::parse(std::string_view text) {
 
 std::size_t AxisRef::hash() const {
   std::size_t seed = std::hash<std::string>()(name);
-  return hash_combine(hash_combine(seed, static_cast<std::size_t>(pre_size)),
-                      static_cast<std::size_t>(size));
+  seed = hash_combine(seed, static_cast<std::size_t>(pre_size));
+  if (is_position()) seed = hash_combine(seed, static_cast<std::size_t>(position));
+  return hash_combine(seed, static_cast<std::size_t>(size));
 }
 
 std::string to_string(const AxisList& axes) { return cat('{', join(axes, ", "), '}'); }

@@ -1,22 +1,31 @@
 // A reference to a mesh axis or to a part of one.
 #pragma once
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/result.h"
+#include "meshard/base/source_location.h"
 
 namespace meshard {
 
 class TextScanner;
 
-/// A value: a whole mesh axis, `"x"`, or a sub-axis of one, `"x":(2)4`.
+/// A C++ number that counts axes.
+template <class T>
+concept AxisPosition = std::integral<T> && !std::same_as<T, bool>;
+
+/// A value: a whole mesh axis, `"x"`, or a sub-axis of one, `"x":(2)4`; or, in a partition spec,
+/// the whole axis at a position of whichever mesh the spec meets, `0`.
 ///
 /// The sub-axis `"x":(p)s` of an axis of n splits the axis row-major into (p, s, n/(p s)) and takes
 /// the middle part: p is the product of the sizes to its left (more significant), s its own size.
 /// Notation and predicates are Shardy's (openxla/shardy, attrs.td). A whole axis has pre_size 1 and
-/// size 0.
+/// size 0. A position has no name until Mesh::named() gives it one: it equals only the same
+/// position.
 ///
 /// With "x" of size 8, for a and b:
 ///
@@ -38,16 +47,26 @@ class TextScanner;
 struct AxisRef {
   std::string name;
   std::int64_t pre_size = 1;
-  std::int64_t size = 0;  ///< 0: the whole axis
+  std::int64_t size = 0;       ///< 0: the whole axis
+  std::int64_t position = -1;  ///< of an axis that is given by its position; else -1
 
   AxisRef() = default;
-  AxisRef(const char* axis);                            // NOLINT: a name is an axis
+  AxisRef(const char* axis);  // NOLINT: a name is an axis
+  AxisRef(std::nullptr_t) = delete;
   AxisRef(std::string axis) : name(std::move(axis)) {}  // NOLINT: a name is an axis
   AxisRef(std::string_view axis) : name(axis) {}        // NOLINT: a name is an axis
   AxisRef(std::string_view axis, std::int64_t pre, std::int64_t own)
       : name(axis), pre_size(pre), size(own) {}
+  /// The axis at a position of a mesh, 0 the first. @error invalid argument if negative.
+  template <AxisPosition T>
+  AxisRef(T axis,
+          SourceLocation where = SourceLocation::current())  // NOLINT: a position is an axis
+      : position(checked_position(static_cast<std::int64_t>(axis), where)) {}
+  template <AxisPosition T>
+  AxisRef(T axis, std::int64_t pre, std::int64_t own) = delete;  // a sub-axis has a name
 
   bool is_whole() const { return size == 0; }
+  bool is_position() const { return position >= 0; }
 
   /// True if every part of `other` is a part of this.
   bool contains(const AxisRef& other) const;
@@ -56,13 +75,16 @@ struct AxisRef {
   /// True if this is the most significant part of `other`, or all of it.
   bool is_prefix_of(const AxisRef& other) const;
 
-  /// `"x"` or `"x":(2)4`.
+  /// `"x"`, `"x":(2)4` or `0`.
   std::string to_string() const;
   static Result<AxisRef> parse(std::string_view text);
   static AxisRef read(TextScanner& scanner);
 
   std::size_t hash() const;
   friend bool operator==(const AxisRef&, const AxisRef&) = default;
+
+ private:
+  static std::int64_t checked_position(std::int64_t position, SourceLocation where);
 };
 
 /// Axes in order, the most significant first.

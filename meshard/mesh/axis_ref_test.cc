@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tests/support/matchers.h"
+
 namespace meshard {
 namespace {
 
@@ -74,6 +76,24 @@ TEST(AxisRef, ParsesWhatItPrints) {
     EXPECT_EQ(AxisRef::parse(text).value().to_string(), text);
   for (const char* text : {"x", "\"x", "\"x\":2", "\"x\":(0)2", "\"x\":(1)1", "\"x\":(2)2 y"})
     EXPECT_FALSE(AxisRef::parse(text).ok()) << text;
+}
+
+TEST(AxisRef, APositionIsAnAxisWithoutAName) {
+  AxisRef first(0), second(std::size_t{1});
+  EXPECT_TRUE(first.is_position() && first.is_whole());
+  EXPECT_FALSE(AxisRef("x").is_position());
+  EXPECT_EQ(first, AxisRef(0));
+  EXPECT_EQ(first.hash(), AxisRef(0L).hash());
+  EXPECT_NE(first, second);
+  EXPECT_NE(first, AxisRef(""));
+  EXPECT_FALSE(first.overlaps(second) || first.contains(second) || first.overlaps(AxisRef("")));
+  EXPECT_TRUE(first.overlaps(AxisRef(0)) && first.contains(AxisRef(0)));
+  EXPECT_EQ(second.to_string(), "1");
+  EXPECT_EQ(AxisRef::parse("12").value(), AxisRef(12));
+  EXPECT_FALSE(AxisRef::parse("-1").ok());
+  EXPECT_FALSE(AxisRef::parse("0:(1)2").ok());
+  EXPECT_TRUE(throws_error([] { (void)AxisRef(-1); }, ErrorCode::kInvalidArgument,
+                           {"axis_ref_test.cc:", "axis position -1 is negative"}));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ void check_axis_count(const Mesh& mesh, SourceLocation where) {
 
 AxisSet::AxisSet(const Mesh& mesh, const AxisList& axes, SourceLocation where) {
   check_axis_count(mesh, where);
-  for (const AxisRef& axis : axes) {
+  for (const AxisRef& given : axes) {
+    AxisRef axis = mesh.named(given, where);
     auto index = mesh.find_axis(axis.name);
     if (!index) throw_invalid(where, "[mesh] ", mesh, " has no axis ", axis);
     if (!axis.is_whole())

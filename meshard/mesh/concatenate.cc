@@ -11,6 +11,11 @@ Mesh concatenate(std::span<const Mesh> meshes, SourceLocation where) {
                             first.offset != base.offset))
       throw_invalid(where, "[mesh] meshes of different devices cannot be concatenated: ", meshes[0],
                     " of ", meshes[0].base(), " and ", mesh, " of ", mesh.base());
+    if (meshes[0].root_state().properties != mesh.root_state().properties)
+      throw_invalid(where,
+                    "[mesh] meshes with different device types or rules for uneven sizes "
+                    "cannot be concatenated: ",
+                    meshes[0].root(), " and ", mesh.root());
     for (Mesh::Axis& axis : mesh.all_axes()) all.push_back(std::move(axis));
   }
   return meshes[0].derive(all, where);

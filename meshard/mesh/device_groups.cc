@@ -28,7 +28,7 @@ std::optional<std::int64_t> DeviceGroup::sorted_local_rank(std::int64_t device_i
 DeviceGroup DeviceGroups::operator[](std::int64_t g) const {
   if (g < 0 || g >= count())
     throw Error(ErrorCode::kOutOfRange, cat("[mesh] group ", g, " of ", count(), " groups"));
-  return DeviceGroup(family_, offset_ + rows_.offset(g));
+  return DeviceGroup(family_, offset_ + rows_.offset(g), root_);
 }
 
 std::optional<std::int64_t> DeviceGroups::find(std::int64_t device_id) const {

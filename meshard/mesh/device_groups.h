@@ -20,8 +20,9 @@ struct GroupFamily {
 /// A view: the devices of one group, in mesh order. Made by Mesh::group and DeviceGroups.
 class DeviceGroup {
  public:
-  DeviceGroup(std::shared_ptr<const GroupFamily> family, std::int64_t offset)
-      : family_(std::move(family)), offset_(offset) {}
+  DeviceGroup(std::shared_ptr<const GroupFamily> family, std::int64_t offset,
+              std::shared_ptr<const void> root)
+      : family_(std::move(family)), offset_(offset), root_(std::move(root)) {}
 
   std::int64_t size() const { return family_->digits.size(); }
   /// The device of member k. @error k is not in 0..size()-1.
@@ -41,8 +42,10 @@ class DeviceGroup {
   }
 
  private:
+  friend class Mesh;
   std::shared_ptr<const GroupFamily> family_;
   std::int64_t offset_;
+  std::shared_ptr<const void> root_;  // the state of the root: Mesh::from_group finds it again
 };
 
 /// A view: all groups along some axes of a mesh, each made when it is asked for. Groups are
@@ -51,11 +54,12 @@ class DeviceGroup {
 class DeviceGroups {
  public:
   DeviceGroups(std::shared_ptr<const GroupFamily> family, std::int64_t offset, Digits rows,
-               Digits domain)
+               Digits domain, std::shared_ptr<const void> root)
       : family_(std::move(family)),
         offset_(offset),
         rows_(std::move(rows)),
-        domain_(std::move(domain)) {}
+        domain_(std::move(domain)),
+        root_(std::move(root)) {}
 
   /// Number of groups.
   std::int64_t count() const { return rows_.size(); }
@@ -79,6 +83,7 @@ class DeviceGroups {
   std::int64_t offset_;
   Digits rows_;
   Digits domain_;  // of the mesh that was asked
+  std::shared_ptr<const void> root_;
 };
 
 }  // namespace meshard

@@ -90,6 +90,13 @@ bool Digits::is_orthogonal() const {
   return true;
 }
 
+bool Digits::lies_within(std::int64_t size) const {
+  Digits digits = sorted();
+  if (digits.modes_.empty()) return true;
+  std::int64_t top = digit_top(digits.modes_[0]);
+  return top != 0 && size % top == 0;
+}
+
 Digits Digits::without(const Digits& part) const {
   Digits parts = part.sorted(), whole = sorted(), rest;
   std::size_t next = 0;

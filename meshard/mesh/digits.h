@@ -60,6 +60,8 @@ class Digits {
   /// True if the digits are distinct ones: the order does not matter. Stricter than being
   /// injective: `(3,2):(2,3)` is not.
   bool is_orthogonal() const;
+  /// True if these are some of the digits of 0..size-1. @pre is_orthogonal()
+  bool lies_within(std::int64_t size) const;
   /// The same digits, the most significant first.
   Digits sorted() const;
   /// The digits of this that `part` leaves over, in the order of this.

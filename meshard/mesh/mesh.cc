@@ -5,7 +5,6 @@
 #include "meshard/base/fingerprint.h"
 #include "meshard/layout/composition.h"
 #include "meshard/layout/concatenate.h"
-#include "meshard/layout/text_scanner.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/root_table.h"
@@ -73,7 +72,12 @@ Mesh::Mesh(std::vector<MeshAxis> axes, SourceLocation where)
 Mesh::Mesh(std::vector<MeshAxis> axes, std::vector<std::int64_t> device_ids, SourceLocation where)
     : Mesh(axes, listed_at(std::move(device_ids), device_count(axes, where), where), where) {}
 
-Mesh::Mesh(std::vector<MeshAxis> axes, RankMap rank_map, SourceLocation where) {
+Mesh::Mesh(std::vector<MeshAxis> axes, RankMap rank_map, SourceLocation where)
+    : Mesh(finished(root_state_of(axes, std::move(rank_map), where))) {}
+
+// Without the hash: its properties may still be set.
+std::shared_ptr<Mesh::State> Mesh::root_state_of(const std::vector<MeshAxis>& axes,
+                                                 RankMap rank_map, SourceLocation where) {
   std::int64_t size = device_count(axes, where);
   if (size != rank_map.size())
     throw_invalid(where, "[mesh] ", rank_map.size(), " device ids for ", size,
@@ -90,7 +94,7 @@ Mesh::Mesh(std::vector<MeshAxis> axes, RankMap rank_map, SourceLocation where) {
   state->rank_map = std::move(rank_map);
   state->domain = whole;
   state->table = std::make_shared<RootTable>();
-  *this = finished(std::move(state));
+  return state;
 }
 
 // With the hash of what equal_state compares.
@@ -98,6 +102,10 @@ Mesh Mesh::finished(std::shared_ptr<State> state) {
   State& made = *state;
   Mesh mesh(std::move(state));
   made.hash = mesh.base_state().rank_map.hash();
+  const Properties& properties = mesh.root_state().properties;
+  if (properties != Properties())
+    made.hash = hash_combine(hash_combine(made.hash, static_cast<std::size_t>(properties.uneven)),
+                             std::hash<std::string>()(properties.device_type));
   for (std::size_t i = 0; i < mesh.rank(); ++i) {
     made.hash = hash_combine(made.hash, std::hash<std::string>()(mesh.axes()[i].name));
     made.hash = hash_combine(made.hash, static_cast<std::size_t>(mesh.axes()[i].size));
@@ -161,7 +169,22 @@ std::size_t Mesh::axis_index(std::string_view name) const {
                                         known.empty() ? "no axes" : cat("the axes ", known)));
 }
 
+AxisRef Mesh::named(const AxisRef& axis, SourceLocation where) const {
+  if (!axis.is_position()) return axis;
+  if (axis.position >= static_cast<std::int64_t>(rank()))
+    throw_invalid(where, "[mesh] there is no axis at position ", axis.position, ": ", *this,
+                  " has ", rank(), rank() == 1 ? " axis" : " axes", ", counted from 0");
+  return AxisRef(axes()[static_cast<std::size_t>(axis.position)].name);
+}
+
+AxisList Mesh::named(const AxisList& list, SourceLocation where) const {
+  AxisList out;
+  for (const AxisRef& axis : list) out.push_back(named(axis, where));
+  return out;
+}
+
 std::int64_t Mesh::axis_size(const AxisRef& axis) const {
+  if (axis.is_position()) return axis_size(named(axis));
   std::int64_t whole = axes()[axis_index(axis.name)].size;
   if (axis.is_whole()) return whole;
   if (axis.pre_size < 1 || axis.size < 1 || whole % axis.pre_size != 0 ||
@@ -235,7 +258,8 @@ AxisKind Mesh::merged_kind(const Axes& axes, SourceLocation where) const {
 
 Digits Mesh::digits(const AxisList& list) const {
   Digits all;
-  for (const AxisRef& ref : list) {
+  for (const AxisRef& given : list) {
+    AxisRef ref = named(given);
     std::size_t index = axis_index(ref.name);
     if (ref.is_whole()) {
       all.append(modes_of(index));
@@ -384,7 +408,7 @@ DeviceGroups Mesh::groups(const AxisList& axes) const {
   Digits along = digits(axes);
   const Digits& domain = base_state().domain;
   return DeviceGroups(root_state().table->groups(along, root_state().rank_map), state_->offset,
-                      domain.without(along), domain);
+                      domain.without(along), domain, shared_root());
 }
 
 std::optional<DeviceGroup> Mesh::group(const AxisList& axes, std::int64_t device_id) const {
@@ -392,7 +416,7 @@ std::optional<DeviceGroup> Mesh::group(const AxisList& axes, std::int64_t device
   std::optional<std::int64_t> index = index_of(device_id);
   if (!index) return std::nullopt;
   return DeviceGroup(root_state().table->groups(along, root_state().rank_map),
-                     *index - along.offset(along(*index)));
+                     *index - along.offset(along(*index)), shared_root());
 }
 
 std::optional<std::int64_t> Mesh::local_rank(const AxisList& axes, std::int64_t device_id,
@@ -412,14 +436,25 @@ bool Mesh::equal_state(const Mesh& other) const {
   const State &a = *state_, &b = *other.state_;
   if (a.hash != b.hash || a.axes != b.axes) return false;
   const State &base = base_state(), &other_base = other.base_state();
-  if (&base != &other_base && base.rank_map != other_base.rank_map) return false;
+  if (&base != &other_base && (base.rank_map != other_base.rank_map ||
+                               root_state().properties != other.root_state().properties))
+    return false;
   if (&base == &other_base || (!base.root && !other_base.root))
     return a.modes == b.modes && a.ends == b.ends;
   for (std::size_t i = 0; i < rank(); ++i) {
     std::optional<Digits> mine = axis_in_base(i), theirs = other.axis_in_base(i);
-    if (!mine || !theirs || *mine != *theirs) return false;
+    if (mine.has_value() != theirs.has_value()) return false;
+    if (mine ? *mine != *theirs : !same_steps_in_root(other, i)) return false;
   }
   return true;
+}
+
+// For axes that no layout over the positions of base() describes.
+bool Mesh::same_steps_in_root(const Mesh& other, std::size_t axis) const {
+  return base_state().offset == other.base_state().offset &&
+         base_state().domain == other.base_state().domain &&
+         axis_digits(axis) == other.axis_digits(axis) &&
+         root_state().rank_map == other.root_state().rank_map;
 }
 
 // How an axis steps through the positions of base(); none if no layout describes it.
@@ -437,7 +472,10 @@ Mesh Mesh::as_root(SourceLocation where) const {
   if (rows() > 1)
     throw_invalid(where, "[mesh] ", *this, " has ", rows(),
                   " rows; a root has one: take a submesh of it");
-  return Mesh({axes().begin(), axes().end()}, rank_map(), where);
+  std::vector<MeshAxis> own(axes().begin(), axes().end());
+  std::shared_ptr<State> state = root_state_of(own, rank_map(), where);
+  state->properties = root_state().properties;
+  return finished(std::move(state));
 }
 
 Mesh Mesh::with_axis_kind(const AxisNames& names, AxisKind kind, SourceLocation where) const {
@@ -445,7 +483,34 @@ Mesh Mesh::with_axis_kind(const AxisNames& names, AxisKind kind, SourceLocation 
   Mesh own = as_root(where);
   std::vector<MeshAxis> changed(axes().begin(), axes().end());
   for (std::string_view name : names) changed[axis_index(name)].kind = kind;
-  return Mesh(std::move(changed), own.rank_map(), where);
+  std::shared_ptr<State> state = root_state_of(changed, own.rank_map(), where);
+  state->properties = root_state().properties;
+  return finished(std::move(state));
+}
+
+Mesh Mesh::with_properties(Properties properties, SourceLocation where) const {
+  if (properties == root_state().properties && is_root()) return *this;
+  Mesh own = as_root(where);  // whether it has one row is seen here
+  std::shared_ptr<State> state =
+      root_state_of({axes().begin(), axes().end()}, own.rank_map(), where);
+  state->properties = std::move(properties);
+  return finished(std::move(state));
+}
+
+Mesh Mesh::with_device_type(std::string device_type, SourceLocation where) const {
+  for (char c : device_type)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_')
+      throw_invalid(where, "[mesh] invalid device type \"", device_type,
+                    "\": use the name of a platform, such as cpu, cuda or tpu");
+  Properties changed = root_state().properties;
+  changed.device_type = std::move(device_type);
+  return with_properties(std::move(changed), where);
+}
+
+Mesh Mesh::with_uneven(Uneven uneven, SourceLocation where) const {
+  Properties changed = root_state().properties;
+  changed.uneven = uneven;
+  return with_properties(std::move(changed), where);
 }
 
 bool Mesh::same_root(const Mesh& other) const { return &root_state() == &other.root_state(); }
@@ -455,91 +520,6 @@ std::vector<std::pair<std::string, Layout>> Mesh::flattened() const {
   for (const RootTable::FlatAxis& axis : root_state().table->flat_axes())
     names.emplace_back(axis.name, axis.digits.layout());
   return names;
-}
-
-std::string Mesh::to_string() const {
-  // As a root, if a root with these devices is equal; else by the steps of the axes over the base.
-  std::vector<Digits> steps;
-  Digits all;
-  for (std::size_t i = 0; i < rank(); ++i)
-    if (std::optional<Digits> digits = axis_in_base(i)) {
-      all.append(digits->modes());
-      steps.push_back(std::move(*digits));
-    }
-  bool unique = true;  // a unit axis may be named twice, but not in a root
-  for (std::size_t i = 0; i < rank(); ++i) unique = unique && find_axis(axes()[i].name) == i;
-  bool as_root = is_base() || (unique && all == Digits::whole(base_state().size)) ||
-                 (steps.size() < rank() && rows() == 1);
-  std::string out = "mesh<";
-  for (std::size_t i = 0; i < rank(); ++i) {
-    append(out, cat(i == 0 ? "" : ", ", axes()[i].name, '='));
-    bool by_steps = !as_root && steps.size() == rank() && axes()[i].size > 1;
-    append(out, by_steps ? cat(steps[i].layout()) : cat(axes()[i].size));
-    if (axes()[i].kind == AxisKind::kExplicit) out += " explicit";
-  }
-  if (!as_root) return cat(out, rank() == 0 ? "of " : " of ", base(), '>');
-  RankMap ids = rank_map().simplest();
-  if (!ids.is_identity()) append(out, cat(rank() == 0 ? "" : "; ", "devices=", ids));
-  return out + ">";
-}
-
-Mesh Mesh::read(TextScanner& scanner) {
-  scanner.expect("mesh");
-  scanner.expect("<");
-  std::vector<MeshAxis> axes;
-  Axes layouts;  // of a slice
-  std::optional<RankMap> map;
-  while (!scanner.accept(">")) {
-    if (scanner.accept(";") || (axes.empty() && scanner.peek("devices=["))) {
-      scanner.expect("devices");
-      scanner.expect("=");
-      map = RankMap::read(scanner);
-      scanner.expect(">");
-      break;
-    }
-    if (scanner.peek("of mesh<")) return read_slice(axes, layouts, scanner);
-    if (!axes.empty()) scanner.expect(",");
-    std::string name = scanner.identifier();
-    scanner.expect("=");
-    layouts.push_back({name, {}});
-    if (scanner.peek("(")) {
-      axes.push_back({name, read_steps(IntTuple::read(scanner), layouts.back(), scanner)});
-    } else {
-      axes.push_back({name, scanner.integer()});
-      if (scanner.peek(":")) read_steps(axes.back().size, layouts.back(), scanner);
-    }
-    if (scanner.accept("explicit")) axes.back().kind = layouts.back().kind = AxisKind::kExplicit;
-  }
-  for (const Axis& axis : layouts)
-    if (axis.digits.size() > 1) scanner.fail("layouts of axes need `of mesh<...>`");
-  return map ? Mesh(std::move(axes), *map, {}) : Mesh(std::move(axes), SourceLocation{});
-}
-
-// What follows the shape of an axis: its stride.
-std::int64_t Mesh::read_steps(const IntTuple& shape, Axis& axis, TextScanner& scanner) {
-  scanner.expect(":");
-  Layout layout(shape, IntTuple::read(scanner));
-  for (std::size_t i = 0; i < layout.shape().leaves().size(); ++i) {
-    if (layout.stride().leaves()[i] < 1) scanner.fail("the strides of an axis are at least 1");
-    axis.digits.push_back({layout.shape().leaves()[i], layout.stride().leaves()[i]});
-  }
-  return layout.size();
-}
-
-Mesh Mesh::read_slice(const std::vector<MeshAxis>& sizes, const Axes& axes, TextScanner& scanner) {
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i].size != axes[i].digits.size()) scanner.fail("an axis of a slice needs its steps");
-  scanner.expect("of");
-  Mesh base = read(scanner);
-  scanner.expect(">");
-  Digits all = merged(axes).sorted();
-  if (!all.modes().empty() && base.size() % (all.modes()[0].size * all.modes()[0].stride) != 0)
-    scanner.fail("the axes do not lie within the mesh");
-  return base.derive(axes, {});
-}
-
-Result<Mesh> Mesh::parse(std::string_view text) {
-  return parse_whole("mesh", text, [](TextScanner& scanner) { return read(scanner); });
 }
 
 }  // namespace meshard

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,6 +39,15 @@ void check_mesh_axes(const std::vector<MeshAxis>& axes, SourceLocation where);
 
 /// The order in which the members of a group are counted: as the mesh lists them, or by device id.
 enum class RankOrder { kMesh, kSorted };
+
+/// Whether a dimension may be split by axes whose product does not divide its size.
+enum class Uneven { kAllow, kError };
+
+/// What the text of a mesh says.
+enum class MeshText {
+  kValue,     ///< what == compares
+  kWithRoot,  ///< also which mesh it was taken from, and the names that flatten registered there
+};
 
 class DeviceGroup;
 class DeviceGroups;
@@ -82,9 +92,34 @@ class Mesh {
   /// repeated.
   Mesh(std::vector<MeshAxis> axes, std::vector<std::int64_t> device_ids,
        SourceLocation where = SourceLocation::current());
+  Mesh(std::vector<MeshAxis> axes, std::initializer_list<std::int64_t> device_ids,
+       SourceLocation where = SourceLocation::current())
+      : Mesh(std::move(axes), std::vector<std::int64_t>(device_ids), where) {}
   /// Row-major over a rank map.
   Mesh(std::vector<MeshAxis> axes, RankMap rank_map,
        SourceLocation where = SourceLocation::current());
+  /// Axis i is named names[i] and steps through the rank map as mode i of `layout` does. A layout
+  /// that leaves positions over gives a mesh of several rows, as a slice is. The root has one axis,
+  /// `ranks`, over the whole rank map.
+  /// @post layout() is the same function, coalesced mode by mode
+  /// @error not one name for each mode; a stride below 1; modes that overlap, or that do not lie
+  /// within the rank map; an axis name as above.
+  Mesh(const Layout& layout, RankMap rank_map, const std::vector<std::string>& names,
+       SourceLocation where = SourceLocation::current());
+
+  /// The mesh of the devices of a group, along one axis.
+  /// @post its root is that of the mesh the group was asked of, and group({name}, d) of any of its
+  /// devices d is this very group (DeviceGroup::is_same_object)
+  /// @error the name is no axis name; the group runs along explicit and other axes at once.
+  static Mesh from_group(const DeviceGroup& group, std::string name,
+                         SourceLocation where = SourceLocation::current());
+  /// The mesh of all devices that the groups of one device reach, with an axis for each group.
+  /// @post as above, for the groups that are given
+  /// @error also: no group; not one name for each; groups of different roots, that have no device
+  /// in common, or that run along the same axes.
+  static Mesh from_groups(const std::vector<DeviceGroup>& groups,
+                          const std::vector<std::string>& names,
+                          SourceLocation where = SourceLocation::current());
 
   std::span<const MeshAxis> axes() const { return state_->axes; }
   /// Number of axes.
@@ -93,6 +128,10 @@ class Mesh {
   std::size_t axis_index(std::string_view name) const;
   /// Index of the axis named so, or none.
   std::optional<std::size_t> find_axis(std::string_view name) const;
+  /// An axis given by its position under its name; other axes as they are.
+  /// @error invalid argument naming the mesh, if it has fewer axes.
+  AxisRef named(const AxisRef& axis, SourceLocation where = {}) const;
+  AxisList named(const AxisList& axes, SourceLocation where = {}) const;
   /// Size of an axis or a sub-axis. @error unknown axis; the sub-axis does not divide its axis.
   std::int64_t axis_size(const AxisRef& axis) const;
   /// Number of positions: the product of the axis sizes.
@@ -205,6 +244,19 @@ class Mesh {
                       SourceLocation where = SourceLocation::current()) const;
   /// True if an axis is explicit.
   bool has_explicit_axes() const { return state_->has_explicit; }
+  /// The platform of the devices, `cpu`, `cuda`, `tpu`; empty: any. All meshes of a root share it.
+  /// Placing a value on a mesh for another platform than the client's is an error.
+  const std::string& device_type() const { return root_state().properties.device_type; }
+  /// as_root for devices of this platform; empty: any. PyTorch's `device_type`.
+  /// @error not letters, digits and _; the mesh has several rows.
+  Mesh with_device_type(std::string device_type,
+                        SourceLocation where = SourceLocation::current()) const;
+  /// What mark_sharding does with a dimension that the axes do not divide; kAllow unless
+  /// with_uneven said otherwise. All meshes of a root share it.
+  Uneven uneven() const { return root_state().properties.uneven; }
+  /// as_root, and whether dimensions that do not divide are an error.
+  /// @error the mesh has several rows.
+  Mesh with_uneven(Uneven uneven, SourceLocation where = SourceLocation::current()) const;
   /// The axes (whole or in part) of base() that some axes of this mesh step along.
   /// @error unknown axis; they do not fall on whole axes or sub-axes of base().
   Result<AxisList> axes_in_base(const AxisList& axes) const;
@@ -217,16 +269,23 @@ class Mesh {
 
   /// `mesh<data=2, model=4>`; with an explicit axis `mesh<data=2, model=4 explicit>`; with other
   /// devices than 0..n-1 `mesh<data=2, model=2; devices=[4,5,6,7]>`; a slice or another order by
-  /// its steps over the base: `mesh<model=4:1 of mesh<data=2, model=4>>`.
-  std::string to_string() const;
+  /// its steps over the base: `mesh<model=4:1 of mesh<data=2, model=4>>`. What with_device_type and
+  /// with_uneven said comes last: `mesh<data=2; device_type=cuda; uneven=error>`.
+  ///
+  /// MeshText::kWithRoot also writes from which device of which root a submesh was taken, and the
+  /// flattened names of the root: `mesh<model=4:1 from 4 of mesh<data=2, model=4; flattened
+  /// all=8:1>>`.
+  std::string to_string(MeshText form = MeshText::kValue) const;
+  /// The mesh of such a text. Of MeshText::kWithRoot, the root is equal to the one written, and has
+  /// the same flattened names.
   static Result<Mesh> parse(std::string_view text);
   static Mesh read(TextScanner& scanner);
 
   /// True if both are one object (copies of one another).
   bool is_same_object(const Mesh& other) const { return state_ == other.state_; }
   std::size_t hash() const { return state_->hash; }
-  /// Same names, and the same layouts into equal rank maps; a submesh counts as a root. Whether the
-  /// two have the same root does not matter.
+  /// Same names, device types and rule for uneven sizes, and the same layouts into equal rank maps;
+  /// a submesh counts as a root. Whether the two have the same root does not matter.
   friend bool operator==(const Mesh& a, const Mesh& b) {
     return a.state_ == b.state_ || a.equal_state(b);
   }
@@ -240,6 +299,11 @@ class Mesh {
   friend class Submeshes;
   friend Mesh concatenate(std::span<const Mesh> meshes, SourceLocation where);
 
+  struct Properties {  // of all meshes of a root
+    std::string device_type;
+    Uneven uneven = Uneven::kAllow;
+    friend bool operator==(const Properties&, const Properties&) = default;
+  };
   struct State {
     std::vector<MeshAxis> axes;
     IntVector shape;
@@ -253,6 +317,7 @@ class Mesh {
     std::shared_ptr<const State> root, base;  // null: this one
     Digits domain;                            // of a base: all it covers, in the axes' order
     std::shared_ptr<RootTable> table;         // of a root
+    Properties properties;                    // of a root
     bool has_explicit = false;
     std::size_t hash = 0;
   };
@@ -276,9 +341,20 @@ class Mesh {
   static Result<Digits> cut(const Digits& axis, std::int64_t size, std::int64_t stride);
   static std::shared_ptr<State> state_of(const Axes& axes, const Digits& all, SourceLocation where);
   static Mesh finished(std::shared_ptr<State> state);
+  static std::shared_ptr<State> root_state_of(const std::vector<MeshAxis>& axes, RankMap rank_map,
+                                              SourceLocation where);
+  Mesh with_properties(Properties properties, SourceLocation where) const;
+  AxisKind kind_along(const Digits& digits, SourceLocation where) const;
+  std::shared_ptr<const State> shared_root() const { return state_->root ? state_->root : state_; }
+  std::string text_over(std::string_view link, const Mesh& from, const std::vector<Digits>& steps,
+                        MeshText form) const;
+  std::string root_suffix(MeshText form) const;
   static std::int64_t read_steps(const IntTuple& shape, Axis& axis, TextScanner& scanner);
-  static Mesh read_slice(const std::vector<MeshAxis>& sizes, const Axes& axes,
-                         TextScanner& scanner);
+  static Mesh read_derived(const std::vector<MeshAxis>& sizes, const Axes& axes,
+                           TextScanner& scanner);
+  Mesh read_submesh(const Axes& axes, std::int64_t from, TextScanner& scanner) const;
+  static Mesh read_root(std::vector<MeshAxis> axes, TextScanner& scanner);
+  void read_flattened(TextScanner& scanner) const;
   Mesh derive(const Axes& axes, SourceLocation where) const;
   Axes submesh_axes(const AxisNames& names, SourceLocation where) const;
   Mesh submesh_at(const Axes& axes, std::int64_t index, SourceLocation where) const;
@@ -287,6 +363,7 @@ class Mesh {
   std::optional<std::int64_t> index_of(std::int64_t device_id) const;
   std::optional<Digits> axis_in_base(std::size_t axis) const;
   bool equal_state(const Mesh& other) const;
+  bool same_steps_in_root(const Mesh& other, std::size_t axis) const;
   [[noreturn]] void position_error(std::int64_t position) const;
   std::int64_t position_at(IntView coordinate) const;
 

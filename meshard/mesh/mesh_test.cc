@@ -1,5 +1,6 @@
 #include "meshard/mesh/mesh.h"
 
+#include "meshard/mesh/axis_set.h"
 #include "tests/support/matchers.h"
 #include "tests/support/random.h"
 
@@ -104,6 +105,25 @@ TEST(Mesh, NothingGrowsWithTheNumberOfDevices) {
   EXPECT_EQ(*huge.coordinate((std::int64_t{3} << 40) + 5), (IntVector{3, 0, 5}));
   EXPECT_EQ(huge.device_ids()[12345], 12345);
   EXPECT_EQ(Mesh::parse(huge.to_string()).value(), huge);
+}
+
+TEST(Mesh, DeviceIdsInBraces) {
+  EXPECT_EQ(Mesh({{"x", 1}}, {0}).device_id(0), 0);
+  EXPECT_EQ(Mesh({{"x", 1}}, {3}).device_id(0), 3);
+  EXPECT_EQ(Mesh({{"x", 2}}, {1, 0}).device_id(0), 1);
+  EXPECT_TRUE(throws_error(
+      [] {
+        Mesh({{"x", 2}}, {0, 0});
+      },
+      ErrorCode::kInvalidArgument, {"mesh_test.cc:"}));
+}
+
+TEST(Mesh, PositionsHaveNames) {
+  Mesh mesh({{"x", 2}, {"y", 4}});
+  EXPECT_EQ(mesh.named(AxisRef(1)), AxisRef("y"));
+  EXPECT_EQ(mesh.named(AxisRef("x", 1, 2)), AxisRef("x", 1, 2));
+  EXPECT_EQ(mesh.axis_size(1), 4);
+  EXPECT_EQ(AxisSet(mesh, {0}).of(mesh), AxisList{"x"});
 }
 
 }  // namespace

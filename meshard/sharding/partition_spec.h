@@ -1,5 +1,6 @@
 // Which mesh axes split which dimension of a tensor.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -27,9 +28,14 @@ class DimensionSpec {
  public:
   /// Not split.
   DimensionSpec() = default;
-  DimensionSpec(NoneType) {}                                            // NOLINT: written P(none)
-  DimensionSpec(OpenType) : is_open_(true) {}                           // NOLINT: written P(open)
-  DimensionSpec(const char* axis) : axes_{AxisRef(axis)} {}             // NOLINT: written P("x")
+  DimensionSpec(NoneType) {}                                 // NOLINT: written P(none)
+  DimensionSpec(OpenType) : is_open_(true) {}                // NOLINT: written P(open)
+  DimensionSpec(const char* axis) : axes_{AxisRef(axis)} {}  // NOLINT: written P("x")
+  DimensionSpec(std::nullptr_t) = delete;
+  /// Split by the axis at this position of the mesh. @error invalid argument if negative.
+  template <AxisPosition T>
+  DimensionSpec(T axis, SourceLocation where = SourceLocation::current())  // NOLINT: written P(0)
+      : axes_{AxisRef(axis, where)} {}
   DimensionSpec(std::string axis) : axes_{AxisRef(std::move(axis))} {}  // NOLINT
   DimensionSpec(std::string_view axis) : axes_{AxisRef(axis)} {}        // NOLINT
   DimensionSpec(AxisRef axis) : axes_{std::move(axis)} {}  // NOLINT: written P(AxisRef("x", 1, 2))
@@ -41,7 +47,7 @@ class DimensionSpec {
   const AxisList& axes() const { return axes_; }
   bool is_open() const { return is_open_; }
 
-  /// `"x"`, `{"x", "y"}`, `none`, `open`, `{"x", open}`.
+  /// `"x"`, `{"x", "y"}`, `none`, `open`, `{"x", open}`, `0`, `{0, "y"}`.
   std::string to_string() const;
   static DimensionSpec read(TextScanner& scanner);
   std::size_t hash() const;
@@ -61,6 +67,16 @@ DimensionSpec axes(const Axes&... names) {
 
 /// A value: a DimensionSpec for each dimension, first dimension first. May be shorter than the
 /// tensor's rank: the rest is not split. Written with `P(...)`.
+///
+/// An axis is given by its name, or by its position in the mesh, counted from 0: over
+/// mesh<data=2, model=4>, `P(0, none)` is `P("data", none)` and `P({0, 1})` is
+/// `P({"data", "model"})`. Positions get their names when the spec meets a mesh, in a Sharding;
+/// until then a position equals the same position only.
+///
+/// @code
+/// Mesh mesh({{"data", 2}, {"model", 4}});
+/// Sharding(mesh, P(1, none)).spec().to_string();  // P("model", none)
+/// @endcode
 class PartitionSpec {
  public:
   PartitionSpec() = default;
@@ -77,7 +93,7 @@ class PartitionSpec {
   static PartitionSpec read(TextScanner& scanner);
 
   std::size_t hash() const;
-  /// Element by element: P("x") and P("x", none) differ.
+  /// Element by element: P("x") and P("x", none) differ, and so do P(0) and P("x").
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 
  private:

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
+#include "tests/support/matchers.h"
+
 namespace meshard {
 namespace {
 
@@ -35,6 +39,27 @@ TEST(PartitionSpec, ParsesWhatItPrints) {
     EXPECT_EQ(PartitionSpec::parse(text).value().to_string(), text);
   for (const char* text : {"", "P(", "P(x)", "P({open, \"x\"})", "P(none,)", "P(none) none"})
     EXPECT_FALSE(PartitionSpec::parse(text).ok()) << text;
+}
+
+TEST(PartitionSpec, AxesMayBeGivenByPosition) {
+  EXPECT_EQ(P(0, none).to_string(), "P(0, none)");
+  EXPECT_EQ(P(none, 1).to_string(), "P(none, 1)");
+  EXPECT_EQ(P({0, 1}, "x", open).to_string(), "P({0, 1}, \"x\", open)");
+  EXPECT_EQ(P({0, "y"}), P(axes(0, "y")));
+  EXPECT_EQ(P({0}), P(0));
+  EXPECT_EQ(P(0, none), P(0u, none));
+  EXPECT_EQ(P(0, none).hash(), P(0, none).hash());
+  EXPECT_NE(P(0, none), P(1, none));
+  EXPECT_NE(P(0), P(""));
+  EXPECT_NE(P(0), P("x"));
+  for (const char* text : {"P(0, none)", "P(none, 10)", "P({1, \"x\"}, {0, open})"})
+    EXPECT_EQ(PartitionSpec::parse(text).value().to_string(), text);
+  EXPECT_FALSE(PartitionSpec::parse("P(-1)").ok());
+  static_assert(!std::is_constructible_v<DimensionSpec, std::nullptr_t>);
+  static_assert(!std::is_constructible_v<DimensionSpec, bool>);
+  for (auto negative : {+[] { return P(-1, none); }, +[] { return P(none, {0, -2}); }})
+    EXPECT_TRUE(throws_error([&] { (void)negative(); }, ErrorCode::kInvalidArgument,
+                             {"partition_spec_test.cc:", "is negative"}));
 }
 
 }  // namespace

@@ -26,6 +26,25 @@ AxisList normalised(const Mesh& mesh, const AxisList& axes) {
   return out;
 }
 
+// Axes given by their positions get the names that they have in this mesh.
+void name_positions(const Mesh& mesh, PartitionSpec& spec, SourceLocation where) {
+  auto has_positions = [](const DimensionSpec& dimension) {
+    return std::any_of(dimension.axes().begin(), dimension.axes().end(),
+                       [](const AxisRef& axis) { return axis.is_position(); });
+  };
+  const std::vector<DimensionSpec>& given = spec.dimensions();
+  if (std::none_of(given.begin(), given.end(), has_positions)) return;
+  std::vector<DimensionSpec> dimensions;
+  for (std::size_t d = 0; d < given.size(); ++d) {
+    try {
+      dimensions.emplace_back(mesh.named(given[d].axes(), where), given[d].is_open());
+    } catch (const Error& error) {
+      throw error.with_note(cat("in dimension ", d, " of ", spec));
+    }
+  }
+  spec = PartitionSpec(std::move(dimensions));
+}
+
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a == 0 ? 0 : (a - 1) / b + 1; }
 
 Slice tile_slice(std::int64_t dim, std::int64_t shard, std::int64_t index) {
@@ -43,7 +62,9 @@ Mesh alone(const Mesh& mesh, SourceLocation where) {
   }
   for (std::size_t i = 0; i < mesh.rank(); ++i)  // a unit axis may be named twice
     if (mesh.find_axis(mesh.axes()[i].name) == i) axes.push_back(mesh.axes()[i]);
-  return Mesh(std::move(axes), mesh.device_ids().rank_map(), where);
+  return Mesh(std::move(axes), mesh.device_ids().rank_map(), where)
+      .with_device_type(mesh.device_type(), where)
+      .with_uneven(mesh.uneven(), where);
 }
 
 }  // namespace
@@ -62,6 +83,9 @@ void Sharding::check_axis(const State& state, const AxisRef& axis, std::string_v
 
 Sharding::Sharding(State state, SourceLocation where) {
   const Mesh& mesh = state.mesh;
+  name_positions(mesh, state.spec, where);
+  state.replicated = mesh.named(state.replicated, where);
+  state.unreduced = mesh.named(state.unreduced, where);
   struct Use {
     AxisRef axis;
     std::string by;

@@ -1,5 +1,7 @@
 // How a tensor that is about to be sent will lie on the devices.
 #pragma once
+#include <concepts>
+#include <optional>
 #include <string>
 
 #include "meshard/sharding/sharding.h"
@@ -10,7 +12,15 @@ namespace meshard {
 /// one after the other. A spec may be shorter than a tensor's rank: the rest is not split.
 ///
 /// Of a **minibatch**, dimension 0 is the batch: it is split over the whole mesh, each device gets
-/// as many rows as any other, in the batch's own order whatever the order of the devices.
+/// as many rows as any other, in the batch's own order whatever the order of the devices. The
+/// tensor is the batch of this process, which has all devices of the mesh.
+///
+/// @code
+/// ShardingSpec spec = ShardingSpec::minibatch(Mesh({{"data", 4}}), P("data"));
+/// spec.can_apply(ones({8, 3}));                  // true
+/// spec.find_sharding({6, 3}).has_value();        // false: 6 rows for 4 devices
+/// ShardingSpec::parse(spec.to_string()).value() == spec;  // true
+/// @endcode
 class ShardingSpec {
  public:
   /// @error as Sharding's.
@@ -26,13 +36,22 @@ class ShardingSpec {
 
   /// True if a tensor of this rank has all the dimensions that the spec names.
   bool can_apply(std::size_t rank) const { return rank >= sharding_.rank(); }
+  /// True if `sharding` has an answer for this tensor: its rank and its sizes fit.
+  template <class Tensor>
+  requires requires(const Tensor& x) {
+    { x.shape() } -> std::convertible_to<IntView>;
+  }
+  bool can_apply(const Tensor& x) const { return find_sharding(x.shape()).has_value(); }
   /// The sharding of a tensor with these dimensions.
   /// @error more dimensions in the spec than in the tensor; a minibatch whose rows cannot be dealt
-  /// out evenly.
+  /// out evenly; an uneven dimension on a mesh that refuses them (Mesh::with_uneven).
   Sharding sharding(IntView dims, SourceLocation where = SourceLocation::current()) const;
+  /// The same, or none where that is an error.
+  std::optional<Sharding> find_sharding(IntView dims) const;
 
   /// `ShardingSpec(mesh<data=8>, P("data", none))`, with `, minibatch`.
   std::string to_string() const;
+  static Result<ShardingSpec> parse(std::string_view text);
   friend bool operator==(const ShardingSpec&, const ShardingSpec&) = default;
 
  private:

@@ -48,5 +48,46 @@ TEST(ShardingSpec, AMinibatchIsSplitOverTheWholeMesh) {
       ErrorCode::kInvalidArgument, {"12 rows, shape (12,3)", "8 devices"}));
 }
 
+struct Shaped {  // what can_apply needs of a tensor
+  IntVector sizes;
+  const IntVector& shape() const { return sizes; }
+};
+
+TEST(ShardingSpec, CanApplyLooksAtRankAndSizes) {
+  Mesh mesh({{"x", 4}, {"y", 2}});
+  ShardingSpec spec(mesh, P("x", none)), batch = ShardingSpec::minibatch(mesh, P({"x", "y"}));
+  ShardingSpec even(mesh.with_uneven(Uneven::kError), P("x", none));
+  struct {
+    const ShardingSpec& spec;
+    IntVector dims;
+    bool fits;
+  } cases[] = {{spec, {8, 4}, true}, {spec, {8}, false},    {spec, {7, 4, 2}, true},
+               {batch, {16}, true},  {batch, {12}, false},  {batch, {}, false},
+               {even, {8, 4}, true}, {even, {7, 4}, false}, {even, {0, 4}, true}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(cat(c.spec, " for ", join(c.dims, ",")));
+    EXPECT_EQ(c.spec.can_apply(Shaped{c.dims}), c.fits);
+    EXPECT_EQ(c.spec.find_sharding(c.dims).has_value(), c.fits);
+    if (c.fits) {
+      EXPECT_EQ(c.spec.find_sharding(c.dims), c.spec.sharding(c.dims));
+    } else {
+      EXPECT_THROW(c.spec.sharding(c.dims), Error);
+    }
+  }
+}
+
+TEST(ShardingSpec, ParsesWhatItPrints) {
+  Mesh mesh({{"x", 4}, {"y", 2}}, {7, 6, 5, 4, 3, 2, 1, 0});
+  for (const ShardingSpec& spec : {ShardingSpec(mesh, P("x", none)), ShardingSpec(mesh, P()),
+                                   ShardingSpec::minibatch(mesh, P({"x", "y"}, open)),
+                                   ShardingSpec(mesh.with_uneven(Uneven::kError), P(none, "y"))})
+    EXPECT_EQ(ShardingSpec::parse(spec.to_string()).value(), spec) << spec.to_string();
+  for (const char* text : {"ShardingSpec(mesh<x=2>, P(\"y\"))", "ShardingSpec(mesh<x=2>)",
+                           "ShardingSpec(mesh<x=2>, "
+                           "P(\"x\"), mini)",
+                           "ShardingSpec(mesh<x=2, y=2>, P(\"x\"), minibatch)", ""})
+    EXPECT_FALSE(ShardingSpec::parse(text).ok()) << text;
+}
+
 }  // namespace
 }  // namespace meshard

@@ -235,5 +235,26 @@ TEST(Sharding, ErrorsOverDerivedMeshesNameTheirAxes) {
                            {"\"y\"", "twice", "sharding_test.cc"}));
 }
 
+TEST(Sharding, PositionsAreAxesOfTheMeshThatTheSpecMeets) {
+  Mesh mesh({{"data", 2}, {"model", 4}});
+  EXPECT_EQ(Sharding(mesh, P(0, none)), Sharding(mesh, P("data", none)));
+  EXPECT_EQ(Sharding(mesh, P(none, 1)).spec(), P(none, "model"));
+  EXPECT_EQ(Sharding(mesh, P({1, 0})), Sharding(mesh, P({"model", "data"})));
+  EXPECT_EQ(Sharding(mesh, P({"data", 1}, open)), Sharding(mesh, P({"data", "model"}, open)));
+  EXPECT_EQ(Sharding(mesh, P(0), 3), Sharding(mesh, P("data"), 3));
+  EXPECT_EQ(Sharding(mesh, P(0)).with_replicated({AxisRef(1)}),
+            Sharding(mesh, P("data")).with_replicated({AxisRef("model")}));
+  // Of the mesh that is named, not of the one that it derives from.
+  Mesh slice = mesh.slice({"model"});
+  EXPECT_EQ(Sharding(slice, P(0)), Sharding(slice, P("model")));
+  Mesh turned({{"model", 4}, {"data", 2}});
+  EXPECT_EQ(Sharding(turned, P(0)).spec(), P("model"));
+  EXPECT_TRUE(throws_error([&] { Sharding(mesh, P(none, 2)); }, ErrorCode::kInvalidArgument,
+                           {"sharding_test.cc:", "no axis at position 2", "data=2, model=4",
+                            "2 axes", "dimension 1 of P(none, 2)"}));
+  EXPECT_TRUE(throws_error([&] { Sharding(mesh, P(0, "data")); }, ErrorCode::kInvalidArgument,
+                           {"\"data\" is used twice: by dimension 0 and by dimension 1"}));
+}
+
 }  // namespace
 }  // namespace meshard

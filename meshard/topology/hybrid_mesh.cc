@@ -17,12 +17,30 @@ bool cores_are_an_extra(const PhysicalGrid& grid, const Devices& devices) {
   return grid.has_cores && devices.front().kind != "TPU7x";
 }
 
+std::vector<std::int64_t> ids_of(const Devices& devices) {
+  std::vector<std::int64_t> ids;
+  for (const DeviceAttributes& device : devices) ids.push_back(device.id);
+  return ids;
+}
+
+// The list of devices in `count` parts, if they divide it; else as one granule.
+std::vector<Devices> parts_of_list(const Topology& topology, std::int64_t count) {
+  const Devices& all = topology.devices();
+  if (count < 1 || std::ssize(all) % count != 0) return {all};
+  std::vector<Devices> parts;
+  auto size = std::ssize(all) / count;
+  for (std::int64_t k = 0; k < count; ++k)
+    parts.emplace_back(all.begin() + k * size, all.begin() + (k + 1) * size);
+  return parts;
+}
+
 // The ids of a granule's devices in the order of a mesh of this shape.
 std::vector<std::int64_t> ids_in_granule(const Devices& devices, IntView shape,
                                          const HybridOptions& options, SourceLocation where) {
   if (places_in(shape) != std::ssize(devices))
     throw_invalid(where, "[topology] a mesh of ", join(shape, " x "), " needs ", places_in(shape),
                   " devices, there are ", devices.size());
+  if (options.allow_no_coords && devices.front().coords.empty()) return ids_of(devices);
   if (auto ids = board_order(devices, shape)) return *std::move(ids);
   PhysicalGrid grid = physical_grid(devices, where);
   bool extra = cores_are_an_extra(grid, devices);
@@ -62,6 +80,9 @@ Mesh hybrid_mesh(const Topology& topology, IntView inner, IntView outer, const M
   std::vector<Devices> granules = granules_of(topology, options.granule);
   IntVector ones(inner.size(), 1);
   IntView all_outer = outer.empty() ? IntView(ones) : outer;
+  // Virtual devices are all of one slice and one process.
+  if (options.allow_no_coords && !topology.has_coords() && granules.size() == 1)
+    granules = parts_of_list(topology, places_in(all_outer));
   check_outer(topology, granules, inner, all_outer, options, where);
   IntVector sizes;
   for (std::size_t axis = 0; axis < inner.size(); ++axis)

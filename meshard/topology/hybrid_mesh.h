@@ -14,6 +14,10 @@ struct HybridOptions {
   Granule granule = Granule::kSlice;
   /// The devices of a process shall be neighbours in the mesh. Only a few shapes can have this.
   bool contiguous_processes = false;
+  /// Devices without coordinates (virtual CPUs) are taken in the order of their list, so that a
+  /// program for slices of TPUs can be tried on them: the k-th part of the list is slice k.
+  /// Devices with coordinates are not affected. Default: they are an error.
+  bool allow_no_coords = false;
 };
 
 /// The mesh of axes inner[i] * outer[i], where the outer index says in which granule a device is.

@@ -42,6 +42,34 @@ TEST(HybridMesh, TwoDevicesOnAChipAreADirection) {
   EXPECT_EQ(torus_mesh(tpu("v4:2x2x1"), {8}, std::nullopt, {.split = AxisSplit::kNever}).size(), 8);
 }
 
+// Eight virtual CPUs as two slices of four: the ids as NumPy's reshape and transpose lay them out,
+// arange(8).reshape(2, 2, 2) for (dp, fsdp, tp), and with the slices along the last axis.
+TEST(HybridMesh, DevicesWithoutCoordinatesWhereAllowed) {
+  std::vector<DeviceAttributes> devices(8);
+  for (int i = 0; i < 8; ++i) devices[static_cast<std::size_t>(i)].id = i;
+  Topology cpus(devices);
+  HybridOptions allowed{.allow_no_coords = true};
+  MaybeNames names({"dp", "fsdp", "tp"});
+  EXPECT_EQ(hybrid_mesh(cpus, {1, 2, 2}, {2, 1, 1}, names, allowed),
+            Mesh({{"dp", 2}, {"fsdp", 2}, {"tp", 2}}));
+  EXPECT_EQ(hybrid_mesh(cpus, {2, 2}, {1, 2}, std::nullopt, allowed).device_ids().to_vector(),
+            (std::vector<std::int64_t>{0, 1, 4, 5, 2, 3, 6, 7}));
+  EXPECT_EQ(torus_mesh(cpus, {2, 4}, std::nullopt, allowed).rank_map(), RankMap::identity(8));
+  auto granules = ErrorCode::kInvalidArgument;
+  EXPECT_TRUE(throws_error([&] { hybrid_mesh(cpus, {4}, {3}, std::nullopt, allowed); }, granules,
+                           {"hybrid_mesh_test.cc", "3"}));
+  EXPECT_TRUE(throws_error([&] { hybrid_mesh(cpus, {2}, {2}, std::nullopt, allowed); }, granules,
+                           {"needs 2 devices", "are 4"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        torus_mesh(cpus, {2, 4});
+      },
+      ErrorCode::kFailedPrecondition, {"no coordinates"}));
+  // Devices that have places keep to them.
+  EXPECT_EQ(hybrid_mesh(tpu("v5e:4x4*2"), {2, 8}, {2, 1}, std::nullopt, allowed),
+            hybrid_mesh(tpu("v5e:4x4*2"), {2, 8}, {2, 1}));
+}
+
 TEST(HybridMesh, Refused) {
   Topology pods = tpu("v5e:2x2*2"), one = tpu("v5p:2x2x1");
   auto refused = [](auto&& build, ErrorCode code, std::vector<std::string> why) {
