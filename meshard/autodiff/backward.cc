@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "meshard/autodiff/custom_vjp.h"
 #include "meshard/autodiff/differentiate_body.h"
 #include "meshard/autodiff/manual_cotangent.h"
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
@@ -27,11 +30,37 @@ Tensor as_primal(const Value& primal, const Tensor& cotangent) {
   return sharding_constraint(cotangent, *wanted);
 }
 
+// What a node is made of: its operands, or of one that stands for a value outside of the body that
+// is being recorded, that value.
+std::span<const Value> sources_of(const Node& node) {
+  if (const BodyScope* body = recorder().body)
+    if (const Value* outer = body->outside(node)) return {outer, 1};
+  return node.operands();
+}
+
+// A path that cannot be followed would look like none, and its derivative like zero.
+void check_can_follow(const Node& node) {
+  bool is_computed = node.storage() != nullptr;
+  if (!is_computed && !is_being_recorded(node.trace()))
+    throw Error(ErrorCode::kInvalidArgument,
+                "[grad] a traced value is differentiated outside its trace. Call the pullback, or "
+                "take the gradient, inside the function where it was recorded",
+                effective_source(node.where()))
+        .with_note(cat("it was recorded at ", node.where()));
+  if (is_computed && node.operands().empty() && !node.op().operands.empty())
+    throw Error(ErrorCode::kFailedPrecondition,
+                cat("[grad] the result of ", node.op().name,
+                    " made here was computed before it was differentiated, and what it was "
+                    "computed from is gone. Record it inside the function given to grad or vjp"),
+                node.where());
+}
+
 // The nodes between outputs and inputs, and the cotangents gathered so far.
 class Backward {
  public:
   explicit Backward(std::span<const Tensor> inputs) {
     for (const Tensor& input : inputs) {
+      inputs_.insert(input.value().node());
       state(input.value().node()).reaches_input = true;
       oldest_input_ = std::min(oldest_input_, input.value()->id());
     }
@@ -80,6 +109,7 @@ class Backward {
       if (node->id() < oldest_input_) return;
       State& entered = state(node);
       if (entered.visited || entered.reaches_input) return;  // inputs are not entered
+      check_can_follow(*node);
       entered.visited = true;
       stack.emplace_back(node, 0);
     };
@@ -92,16 +122,16 @@ class Backward {
         continue;
       }
       auto& [node, next] = stack.back();
-      if (next < node->operands().size()) {
-        const Value& operand = node->operands()[next++];
+      if (std::span<const Value> sources = sources_of(*node); next < sources.size()) {
+        const Value& operand = sources[next++];
         if (carries(operand)) enter(operand.node());
         continue;
       }
       Node* done = node;
       stack.pop_back();
       bool reaches =
-          std::any_of(done->operands().begin(), done->operands().end(), [&](const Value& operand) {
-            return carries(operand) && state(operand.node()).reaches_input;
+          std::any_of(sources_of(*done).begin(), sources_of(*done).end(), [&](const Value& source) {
+            return carries(source) && state(source.node()).reaches_input;
           });
       if (reaches) order.push_back(done);
       state(done).reaches_input = reaches;
@@ -121,7 +151,8 @@ class Backward {
   // A loop and the ones that give more (superseded.h) are differentiated once, as the last of them.
   void find_repeated(const std::vector<Node*>& order) {
     std::vector<const Node*> nodes(order.begin(), order.end());
-    std::unordered_map<const Node*, const Node*> superseded = superseded_nodes(nodes);
+    std::unordered_map<const Node*, const Node*> superseded =
+        superseded_nodes(nodes, std::vector<const Node*>(inputs_.begin(), inputs_.end()));
     if (superseded.empty()) return;
     for (Node* node : order) {
       const Node* most = node;
@@ -151,6 +182,13 @@ class Backward {
   void step(Node* node, const Node& takes) {
     State& own = state(node);
     if (own.cotangents.empty()) return;
+    if (const Value* outer = recorder().body ? recorder().body->outside(*node) : nullptr) {
+      InheritSource line(node->where());
+      Value inner(node);
+      return add(*outer,
+                 cotangent_of_captured(inner, *outer, cotangent_like(inner, own.cotangents[0])));
+    }
+    if (internal::is_custom_vjp(*node)) check_captures_nothing(*node);
     const OpDef& op = node->op();
     if (!op.vjp)
       throw Error(ErrorCode::kUnimplemented,
@@ -187,6 +225,36 @@ class Backward {
     }
   }
 
+  // A function with a derivative of its own has none with respect to what it captures: its results
+  // depend on inputs by its arguments only.
+  void check_captures_nothing(const Node& custom) {
+    std::unordered_set<const Node*> seen;
+    for (const Value& argument : internal::custom_arguments(custom)) seen.insert(argument.node());
+    std::span<const Value> results = internal::custom_results(custom);
+    std::vector<Value> waiting(results.begin(), results.end());
+    while (!waiting.empty()) {
+      Value value = std::move(waiting.back());
+      waiting.pop_back();
+      auto found = states_.find(value.node());
+      bool reaches = carries(value) && found != states_.end() && found->second.reaches_input;
+      if (!reaches || !seen.insert(value.node()).second) continue;
+      if (value->op().name == "stop_gradient") continue;
+      if (inputs_.contains(value.node()))
+        throw Error(ErrorCode::kUnimplemented,
+                    "[custom_vjp] a derivative with respect to a value that the function captures: "
+                    "it has derivatives with respect to its arguments only. Make the value an "
+                    "argument",
+                    custom.where())
+            .with_note(
+                cat("the captured value depends on ", value.type(), " made at ", value->where()));
+      bool is_custom = internal::is_custom_vjp(*value.node());
+      std::span<const Value> sources =
+          is_custom ? internal::custom_results(*value.node()) : sources_of(*value.node());
+      waiting.insert(waiting.end(), sources.begin(), sources.end());
+    }
+  }
+
+  std::unordered_set<const Node*> inputs_;
   std::unordered_map<Node*, State> states_;
   std::unordered_map<const Node*, Node*> repeated_;
   std::unordered_map<const Node*, int> waiting_;

@@ -1,5 +1,6 @@
 #include "meshard/autodiff/custom_vjp.h"
 
+#include "meshard/autodiff/grad.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/batch_rule.h"
 #include "meshard/ops/batched_program.h"
@@ -108,6 +109,25 @@ constinit const OpDef custom_vjp_op = {
 };
 
 }  // namespace
+
+std::vector<Tensor> internal::own_arguments(const std::vector<Tensor>& arguments) {
+  std::vector<Tensor> own = arguments;
+  if (only_recording())
+    for (Tensor& argument : own)
+      if (argument.defined() && is_inexact(argument.dtype())) argument = identity_of(argument);
+  return own;
+}
+
+bool internal::is_custom_vjp(const Node& node) { return &node.op() == &custom_vjp_op; }
+
+std::span<const Value> internal::custom_arguments(const Node& node) {
+  const CustomAttributes& custom = attributes_of(node.attributes());
+  return node.operands().subspan(custom.num_results, custom.num_arguments);
+}
+
+std::span<const Value> internal::custom_results(const Node& node) {
+  return node.operands().first(attributes_of(node.attributes()).num_results);
+}
 
 std::vector<Tensor> internal::with_pullback(std::span<const Tensor> results,
                                             std::span<const Tensor> arguments,

@@ -27,6 +27,17 @@ std::vector<Tensor> with_pullback(std::span<const Tensor> results,
                                   std::span<const Tensor> residuals, Pullback pullback,
                                   SourceLocation where);
 
+/// What a function with a derivative of its own is given for `arguments`: where they may be
+/// differentiated, nodes of its own, by which its uses of them differ from captured values.
+std::vector<Tensor> own_arguments(const std::vector<Tensor>& arguments);
+
+/// True for the nodes that with_pullback records.
+bool is_custom_vjp(const Node& node);
+/// The arguments of such a node.
+std::span<const Value> custom_arguments(const Node& node);
+/// The results of such a node that its function gave.
+std::span<const Value> custom_results(const Node& node);
+
 /// The same values, of which the cotangents pass one optimization_barrier together.
 std::vector<Tensor> behind_barrier(const std::vector<Tensor>& inputs);
 
@@ -54,21 +65,25 @@ T without_tensors(const T& value) {
 /// in order, as any structure (a tensor, a tuple, ...). An undefined Tensor is zero.
 ///
 /// Works wherever gradients do: under grad and vjp, inside jit and lazily. Derivatives of higher
-/// order go through `backward` and the residuals. What compiles is `forward` alone where no
-/// derivative is taken, without the residuals.
+/// order go through `backward` and the residuals. Tensors that `forward` captures are constants: it
+/// has no derivative with respect to them, and asking for one is an error. What compiles is
+/// `forward` alone where no derivative is taken, without the residuals.
 ///
 ///     auto clipped = custom_vjp([](Tensor x) { return std::pair(x, std::tuple<>()); },
 ///                               [](std::tuple<>, Tensor g) { return clip(g, -1, 1); });
 ///
 /// @error when the derivative is recorded: a cotangent too many or too few, or of another type than
-/// its argument.
+/// its argument; unimplemented: a derivative with respect to a value that the result depends on
+/// other than by the arguments.
 template <class Forward, class Backward>
 auto custom_vjp(Forward forward, Backward backward) {
   return [forward = std::move(forward),
           backward = std::move(backward)]<class... Arguments>(const Arguments&... arguments) {
-    auto [result, residuals] = forward(arguments...);
+    std::vector<Tensor> taken = internal::own_arguments(structure::tensors(std::tie(arguments...)));
+    const std::tuple<Arguments...> own =
+        structure::with_tensors(std::tuple<Arguments...>(arguments...), taken);
+    auto [result, residuals] = std::apply(forward, own);
     std::vector<Tensor> results = structure::tensors(result);
-    std::vector<Tensor> taken = structure::tensors(std::tie(arguments...));
     std::vector<Tensor> saved = structure::tensors(residuals);
     SourceLocation where = recorder().outer
                                ? *recorder().outer

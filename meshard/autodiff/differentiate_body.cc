@@ -95,10 +95,16 @@ class Joint {
     if (!inputs.empty()) gradients_ = backward(outputs, cotangents_, inputs, where);
   }
 
-  // A loop that was recorded again, with what its own way back needs, is of the way forward.
+  // A loop that was recorded again, with what its own way back needs, is of the way forward; not so
+  // in what checkpoint() computes again, which begins on the way back.
   bool is_of_way_back(const Value& value) const {
+    if (value->id() <= border_id_) return false;
     bool is_loop_again = value->attributes() && !value->attributes()->extends().empty();
-    return value->id() > border_id_ && !is_loop_again;
+    if (!is_loop_again) return true;
+    return std::any_of(
+        value->operands().begin(), value->operands().end(), [&](const Value& operand) {
+          return leaves_.contains(operand) || (!is_outside(operand) && is_of_way_back(operand));
+        });
   }
   bool is_outside(const Value& value) const {
     if (value.storage() || value->trace() != scope_.trace() || leaves_.contains(value)) return true;

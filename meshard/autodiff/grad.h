@@ -17,6 +17,8 @@ namespace internal {
 /// A tensor of the same value that nothing recorded so far depends on: gradients with respect to it
 /// end there. @error invalid argument unless floating-point; `path` names it.
 Tensor differentiation_input(const Tensor& argument, const std::string& path, SourceLocation where);
+/// A recorded tensor of the same value and sharding, which the compiler drops.
+Tensor identity_of(const Tensor& argument);
 /// One, in the type of `loss`. @error invalid argument unless it is a float of rank 0.
 Tensor loss_seed(const Tensor& loss, SourceLocation where);
 

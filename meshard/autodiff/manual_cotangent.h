@@ -15,4 +15,8 @@ Tensor cotangent_like(const Value& value, const Tensor& cotangent);
 /// and its cotangent is the sum of theirs.
 Tensor cotangent_of_operand(const Node& node, std::size_t i, const Tensor& gradient);
 
+/// The cotangent of `outer`, which a body that is being recorded calls `inner`, given that of
+/// `inner`. Inside manual axes the inner one may vary over more axes.
+Tensor cotangent_of_captured(const Value& inner, const Value& outer, const Tensor& cotangent);
+
 }  // namespace meshard

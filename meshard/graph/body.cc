@@ -13,8 +13,7 @@ namespace meshard {
 namespace {
 
 bool is_leaf(const Node& node) {
-  return &node.op() == &parameter_op || &node.op() == &array_op ||
-         &node.op() == &unannotated_array_op;
+  return &node.op() == &parameter_op || &node.op() == &array_op || &node.op() == &moved_array_op;
 }
 
 // Made of nothing: cheaper to make again than to carry in.
@@ -97,8 +96,11 @@ BodyInput body_input(const Tensor& argument) {
 
 BodyScope::BodyScope(const std::optional<ManualAxes>& place)
     : before_(recorder()), trace_(next_trace()), place_(place) {
-  recorder() = Recorder{
-      .trace = trace_, .outer = before_.outer, .manual = place_ ? &*place_ : nullptr, .body = this};
+  recorder() = Recorder{.trace = trace_,
+                        .keep_operands = before_.keep_operands,
+                        .outer = before_.outer,
+                        .manual = place_ ? &*place_ : nullptr,
+                        .body = this};
 }
 
 bool BodyScope::is_recording(std::uint64_t trace) const {
@@ -124,16 +126,27 @@ Tensor BodyScope::annotated_parameter(const BodyInput& input, const Value* outer
 
 Tensor BodyScope::parameter(const BodyInput& input) { return annotated_parameter(input, nullptr); }
 
+bool is_being_recorded(std::uint64_t trace) {
+  if (trace == 0 || trace == recorder().trace) return true;
+  return recorder().body && recorder().body->is_recording(trace);
+}
+
 Value BodyScope::inside(const Value& value) {
   if (value->trace() == trace_ && !value.storage()) return value;
-  auto [entry, is_new] = known_.try_emplace({value.node(), value.index()});
-  if (!is_new) return entry->second;
-  Value& inner = entry->second;
+  std::pair<const Node*, std::uint32_t> key(value.node(), value.index());
+  if (auto found = known_.find(key); found != known_.end()) return found->second;
+  Value inner = made_inside(value);
+  known_.emplace(key, inner);
+  outside_.emplace(inner.node(), value);
+  return inner;
+}
+
+Value BodyScope::made_inside(const Value& value) {
   const Node& node = *value.node();
-  if (!value.storage() && is_constant(node)) return inner = recorded_again(node, {}).value();
+  if (!value.storage() && is_constant(node)) return recorded_again(node, {}).value();
   if (!value.storage() && is_splat(node)) {
     Tensor element(inside(node.operands()[0]));
-    return known_[{value.node(), value.index()}] = recorded_again(node, {&element, 1}).value();
+    return recorded_again(node, {&element, 1}).value();
   }
   if (!value.storage() && node.trace() != 0 && !is_recording(node.trace()))
     throw Error(ErrorCode::kInvalidArgument,
@@ -148,9 +161,17 @@ Value BodyScope::inside(const Value& value) {
                 recorder().outer ? *recorder().outer : SourceLocation{})
         .with_note(cat("the full value, ", value.type(), ", was made at ", node.where()));
   Tensor outer(value);
+  Tensor parameter = annotated_parameter(body_input(outer), &value);
   captured_.push_back(outer);
-  captured_parameters_.push_back(annotated_parameter(body_input(outer), &value));
-  return known_[{value.node(), value.index()}] = captured_parameters_.back().value();
+  captured_parameters_.push_back(parameter);
+  return parameter.value();
+}
+
+const Value* BodyScope::outside(const Node& inner) const {
+  for (const BodyScope* scope = this; scope; scope = scope->before_.body)
+    if (auto found = scope->outside_.find(&inner); found != scope->outside_.end())
+      return &found->second;
+  return nullptr;
 }
 
 TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& function,

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,10 @@ struct TracedBody {
 TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& function,
                       const std::optional<ManualAxes>& place, SourceLocation where);
 
+/// True if this thread records into `trace` now: the current trace, that of a body or jit around
+/// it, or 0, that of lazy values.
+bool is_being_recorded(std::uint64_t trace);
+
 /// While alive, this thread records a body; record() asks it for the inner names of outer values.
 class BodyScope {
  public:
@@ -96,12 +101,17 @@ class BodyScope {
   /// for it, or a constant like it.
   /// @error invalid argument: a value of a trace that has ended.
   Value inside(const Value& value);
+  /// The value outside that `inner`, a result of inside() of this body or one around it, stands
+  /// for; nullptr for any other node.
+  const Value* outside(const Node& inner) const;
   /// The outer values that became parameters, and those parameters.
   const std::vector<Tensor>& captured() const { return captured_; }
   const std::vector<Tensor>& captured_parameters() const { return captured_parameters_; }
 
  private:
+  friend bool is_being_recorded(std::uint64_t trace);
   bool is_recording(std::uint64_t trace) const;
+  Value made_inside(const Value& value);
   Tensor annotated_parameter(const BodyInput& input, const Value* outer);
 
   Recorder before_;
@@ -109,6 +119,8 @@ class BodyScope {
   std::optional<ManualAxes> place_;
   std::vector<Tensor> captured_, captured_parameters_;
   std::map<std::pair<const Node*, std::uint32_t>, Value> known_;
+  // By inner node. Keeps the outer values alive, so that no other can come to have their address.
+  std::unordered_map<const Node*, Value> outside_;
 };
 
 /// Records what `wanted` need of a program again, in the trace of this thread, with other values in

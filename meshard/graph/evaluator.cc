@@ -19,7 +19,16 @@ Evaluator& evaluator(SourceLocation where) {
   return factory();
 }
 
-void sync(std::span<const Tensor> tensors, SourceLocation where) {
+Evaluator* installed_evaluator() {
+  EvaluatorFactory factory = installed.load(std::memory_order_acquire);
+  return factory ? &factory() : nullptr;
+}
+
+std::size_t Evaluator::count_pending(const Value& value) {
+  return value.storage() ? 0 : Graph::build({}, {&value, 1}, 0).nodes().size();
+}
+
+void compute(std::span<const Tensor> tensors, SourceLocation where) {
   std::vector<Value> values;
   for (const Tensor& tensor : tensors) {
     (void)tensor.type(where);
@@ -28,8 +37,8 @@ void sync(std::span<const Tensor> tensors, SourceLocation where) {
   if (!values.empty()) evaluator(where).evaluate(values, where);
 }
 
-void sync(std::initializer_list<Tensor> tensors, SourceLocation where) {
-  sync(std::span(tensors.begin(), tensors.size()), where);
+void compute(std::initializer_list<Tensor> tensors, SourceLocation where) {
+  compute(std::span(tensors.begin(), tensors.size()), where);
 }
 
 }  // namespace meshard

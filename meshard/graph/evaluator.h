@@ -50,6 +50,11 @@ class Evaluator {
   /// @pre value has storage.
   virtual Tensor place(const Value& value, const Sharding& sharding, SourceLocation where) = 0;
   virtual std::shared_ptr<CompiledProgram> compile(Program program, SourceLocation where) = 0;
+  /// Waits until every program that was launched so far is through.
+  virtual void wait() {}
+  /// How many recorded nodes a value still needs to be computed.
+  /// @pre nobody computes recorded values beside this thread, unless the evaluator locks them
+  virtual std::size_t count_pending(const Value& value);
 };
 
 /// The evaluator of the process.
@@ -60,8 +65,14 @@ Evaluator& evaluator(SourceLocation where = SourceLocation::current());
 using EvaluatorFactory = Evaluator& (*)();
 void install_evaluator(EvaluatorFactory factory);
 
-/// Computes the values of `tensors` now, in one program.
-void sync(std::span<const Tensor> tensors, SourceLocation where = SourceLocation::current());
-void sync(std::initializer_list<Tensor> tensors, SourceLocation where = SourceLocation::current());
+/// The evaluator if one is installed; nullptr otherwise.
+Evaluator* installed_evaluator();
+
+/// Starts to compute the values of `tensors`, in one program; does not wait for it (sync() does).
+/// @error invalid argument for a tensor without a value; failed precondition for a traced one; what
+/// the compiler or the plugin answers.
+void compute(std::span<const Tensor> tensors, SourceLocation where = SourceLocation::current());
+void compute(std::initializer_list<Tensor> tensors,
+             SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

@@ -23,12 +23,12 @@ struct ZeroEvaluator final : Evaluator {
   int calls = 0;
 };
 
-TEST(Evaluator, SyncAsksOnceForWhatIsNotComputed) {
+TEST(Evaluator, ComputeAsksOnceForWhatIsNotComputed) {
   static ZeroEvaluator zeros;
   install_evaluator([]() -> Evaluator& { return zeros; });
   Tensor x = from_host(std::vector<float>{1, 2}, {2});
   Tensor a = test::plus(x, x), b = test::plus(x, a);
-  sync({a, b, x});
+  compute({a, b, x});
   EXPECT_EQ(zeros.calls, 1);
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{0, 0}));
   EXPECT_EQ(zeros.calls, 1) << "nothing runs twice";

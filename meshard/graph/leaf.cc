@@ -49,10 +49,10 @@ constinit const OpDef array_op = {
     .infer = infer_leaf,
 };
 
-constinit const OpDef unannotated_array_op = {
-    .name = "unannotated_array",
+constinit const OpDef moved_array_op = {
+    .name = "moved_array",
     .operands = "",
-    .doc = "A value that exists already and whose annotation was cleared.",
+    .doc = "A value that exists already, on other devices than the program's.",
     .example = "",
     .infer = infer_leaf,
 };
@@ -70,13 +70,20 @@ Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where) {
   return array;
 }
 
-Tensor make_unannotated(const Value& value, SourceLocation where) {
-  return stored_leaf(unannotated_array_op, value.type(), StoragePtr(value.storage()), where);
+Tensor make_unplaced(const Value& value, SourceLocation where) {
+  Tensor leaf = stored_leaf(array_op, value.type(), StoragePtr(value.storage()), where);
+  leaf.value()->set_unplaced();
+  return leaf;
 }
 
-bool is_unannotated(const Value& value) { return &value->op() == &unannotated_array_op; }
+Tensor make_moved(const Value& value, SourceLocation where) {
+  return stored_leaf(moved_array_op, value.type(), StoragePtr(value.storage()), where);
+}
+
+bool is_unplaced(const Value& value) { return value->is_unplaced() || !leaf_sharding(value); }
 
 const Sharding* leaf_sharding(const Value& value) {
+  if (&value->op() == &moved_array_op) return nullptr;
   if (Storage* storage = value.storage()) return storage->sharding();
   if (&value->op() == &parameter_op) {
     const auto& sharding = value->attributes_as<ParameterAttributes>().sharding;

@@ -13,8 +13,9 @@ namespace meshard {
 extern const OpDef parameter_op;
 /// The op of values that were not recorded: host data, results of a compiled program.
 extern const OpDef array_op;
-/// The op of stored values whose annotation was cleared.
-extern const OpDef unannotated_array_op;
+
+/// The op of stored values that a program takes from other devices than its own.
+extern const OpDef moved_array_op;
 
 /// A fresh parameter of the trace that this thread records; `sharding` is what its argument has.
 Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceLocation where);
@@ -22,12 +23,21 @@ Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceL
 /// A tensor for a value that exists already.
 Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where);
 
-/// A tensor for the stored value of `value` without its annotation: the bytes stay where they are,
-/// and programs still see how they lie.
+/// A tensor for the stored value of `value` that nobody placed: the bytes stay where they are, and
+/// programs still see how they are laid out.
 /// @pre `value` has storage.
-Tensor make_unannotated(const Value& value, SourceLocation where);
-/// True for what make_unannotated gave.
-bool is_unannotated(const Value& value);
+Tensor make_unplaced(const Value& value, SourceLocation where);
+
+/// A leaf for the stored value of `value` in a program on other devices: the program says how it is
+/// laid out there, and the value is copied to them.
+/// @pre `value` has storage.
+Tensor make_moved(const Value& value, SourceLocation where);
+
+/// True for a stored value that nobody placed: host data, results of programs in which nothing was
+/// placed, and values whose annotation was cleared. It belongs to no set of devices and follows the
+/// operands that it meets, wherever its bytes are now.
+/// @pre `value` has storage, or is a parameter that stands for such a value.
+bool is_unplaced(const Value& value);
 
 /// The sharding that is part of a leaf: a parameter's, or that of a stored array. nullptr: none
 /// said.

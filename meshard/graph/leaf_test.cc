@@ -43,11 +43,11 @@ TEST(Parameter, KnowsItsSharding) {
   EXPECT_EQ(with.to_string(), "f32[8] (traced)");
 }
 
-TEST(Leaf, AnUnannotatedValueKeepsItsBytes) {
+TEST(Leaf, AnUnplacedValueKeepsItsBytes) {
   Tensor x = from_host(std::vector<float>{1, 2}, {2});
-  Tensor cleared = make_unannotated(x.value(), {"user.cc", "f", 3});
-  EXPECT_TRUE(is_unannotated(cleared.value()));
-  EXPECT_FALSE(is_unannotated(x.value()));
+  Tensor cleared = make_unplaced(x.value(), {"user.cc", "f", 3});
+  EXPECT_TRUE(cleared.value()->is_unplaced());
+  EXPECT_FALSE(x.value()->is_unplaced());
   EXPECT_EQ(cleared.value().storage(), x.value().storage());
   EXPECT_EQ(cleared.type(), x.type());
   EXPECT_EQ(cleared.where().line, 3u);

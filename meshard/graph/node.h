@@ -90,6 +90,12 @@ class Node {
   std::uint64_t trace() const { return trace_; }
   /// A differentiated function needs its operands after it was computed.
   bool keeps_operands() const { return keeps_operands_; }
+  /// Nobody said on which devices its results belong: they follow the operands that they meet
+  /// (leaf.h). Of a recorded node: although its operands may have been placed.
+  bool is_unplaced() const { return is_unplaced_.load(std::memory_order_relaxed); }
+  /// @pre no other thread sees the node, or the caller holds the evaluator's lock and the results
+  /// have no storage yet.
+  void set_unplaced() { is_unplaced_.store(true, std::memory_order_relaxed); }
 
   Storage* storage(std::uint32_t index = 0) const {
     return outputs_[index].storage.load(std::memory_order_acquire);
@@ -103,7 +109,18 @@ class Node {
   /// How many Values refer to it now.
   std::uint32_t references() const { return references_.load(std::memory_order_acquire); }
 
-  void add_operand(const Value& operand) { operands_.push_back(operand); }
+  /// The longest chain of recorded nodes that led to this one and were not computed when it was
+  /// recorded; no less than what is to be computed on one way to it now.
+  std::uint32_t pending_depth() const { return pending_depth_; }
+  /// Says how long the chain is in truth: some of it may have been computed meanwhile.
+  /// @pre no other thread sees the node yet
+  void set_pending_depth(std::uint32_t depth) { pending_depth_ = depth & kMostDepth; }
+
+  void add_operand(const Value& operand) {
+    if (!operand.storage() && operand->pending_depth_ >= pending_depth_)
+      pending_depth_ = (operand->pending_depth_ + 1) & kMostDepth;
+    operands_.push_back(operand);
+  }
   void add_output(TensorType type) { outputs_.emplace_back(std::move(type)); }
   void annotate(std::shared_ptr<const Annotations> annotations) {
     annotations_ = std::move(annotations);
@@ -122,8 +139,12 @@ class Node {
   }
   static void destroy(Node* node);
 
+  static constexpr std::uint32_t kMostDepth = 0x7FFFFFFF;
+
   std::atomic<std::uint32_t> references_{0};
-  bool keeps_operands_ = false;
+  std::uint32_t pending_depth_ : 31 = 0;
+  std::uint32_t keeps_operands_ : 1 = 0;
+  std::atomic<bool> is_unplaced_{false};
   std::shared_ptr<const Annotations> annotations_;
   const OpDef* op_ = nullptr;
   std::unique_ptr<const Attributes> attributes_;

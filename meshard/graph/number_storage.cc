@@ -4,7 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "meshard/array/host_array.h"
+#include "meshard/array/number.h"
 
 namespace meshard {
 namespace {
@@ -37,15 +37,14 @@ Numbers& numbers() {
 
 }  // namespace
 
-StoragePtr number_storage(DType dtype, double number) {
+StoragePtr number_storage(DType dtype, double number, SourceLocation where) {
   NumberKey key{dtype, std::bit_cast<std::uint64_t>(number)};
   Numbers& all = numbers();
   std::lock_guard lock(all.mutex);
   auto found = all.stored.find(key);
   if (found != all.stored.end()) return found->second;
+  StoragePtr storage = make_storage<HostStorage>(scalar_array(Scalar(number), dtype, where));
   if (all.stored.size() == kMostNumbers) all.stored.clear();
-  StoragePtr storage =
-      make_storage<HostStorage>(HostArray::full(TensorType{dtype, Shape{}}, number));
   all.stored.emplace(key, storage);
   return storage;
 }

@@ -7,6 +7,7 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/graph/pending.h"
 
 namespace meshard {
 namespace {
@@ -65,6 +66,7 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
   bool annotated = add_operands(node, operands);
   for (TensorType& type : results) node->add_output(std::move(type));
   if (annotated || op.annotate) node->annotate(annotate_results(*node));
+  if (recorder().trace == 0) watch_chain(value);
   return Tensor(std::move(value));
 }
 
@@ -80,6 +82,7 @@ Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attribute
   node->add_output(type);
   if (annotated) [[unlikely]]
     node->annotate(annotate_results(*node));
+  if (recorder().trace == 0) watch_chain(value);
   return Tensor(std::move(value));
 }
 

@@ -32,6 +32,10 @@ class Storage {
   /// The whole value in host memory; nothing is compiled for it.
   /// @error failed precondition if the value was donated or deleted.
   virtual HostArray to_host(SourceLocation where) const = 0;
+  /// Returns when the value is there.
+  /// @error what went wrong while it was computed or moved; failed precondition if it was donated
+  /// or deleted.
+  virtual void wait(SourceLocation) const {}
   /// Where the bytes are, for people: `host`, `devices 0,1 of cpu`.
   virtual std::string placement() const = 0;
   /// Why the value is gone (donated or deleted, and where), or empty while it lives.

@@ -2,10 +2,13 @@
 // (MESHARD_FIELDS) that hold tensors at their leaves. jit, grad and sync take and return them.
 #pragma once
 #include <array>
+#include <bit>
 #include <concepts>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -17,8 +20,9 @@
 
 namespace meshard {
 
-/// An argument that is part of the program, not traced: another value, another program.
-/// `T` needs `==` and must be printable by cat().
+/// An argument that is part of the program, not traced: another value, another program. Two values
+/// are the same if `==` says so (numbers: if their bits are equal, texts: if their characters are).
+/// `T` needs `==`, and must be printable by cat() for messages.
 template <class T>
 struct Static {
   T value;
@@ -116,6 +120,37 @@ void for_each_leaf(T& value, Visitor&& visit) {
   }
 }
 
+namespace internal {
+
+/// Appends the bytes of a text, its length first.
+void append_text(std::string_view text, std::vector<std::uint64_t>& form);
+
+/// Appends a key of a map, so that two keys append the same exactly when they are equal.
+template <class Key>
+void append_map_key(const Key& key, std::vector<std::uint64_t>& form) {
+  if constexpr (std::is_enum_v<Key> || std::is_integral_v<Key>) {
+    form.push_back(static_cast<std::uint64_t>(key));
+  } else if constexpr (std::is_floating_point_v<Key>) {
+    static_assert(sizeof(Key) <= 8, "a long double is no key of a map of tensors");
+    form.push_back(std::bit_cast<std::uint64_t>(static_cast<double>(key) + 0.0));  // -0.0 is 0.0
+  } else if constexpr (std::is_convertible_v<const Key&, std::string_view>) {
+    append_text(key, form);
+  } else if constexpr (HasFields<Key>) {
+    visit_fields(key, [&](std::string_view, const auto& field) { append_map_key(field, form); });
+  } else if constexpr (Sequence<Key>) {
+    form.push_back(key.size());
+    for (const auto& element : key) append_map_key(element, form);
+  } else if constexpr (TupleLike<Key>) {
+    std::apply([&](const auto&... element) { (append_map_key(element, form), ...); }, key);
+  } else {
+    static_assert(sizeof(Key) == 0,
+                  "keys of maps of tensors are numbers, enums, strings, and tuples, sequences and "
+                  "structs with MESHARD_FIELDS of them");
+  }
+}
+
+}  // namespace internal
+
 /// Appends what the leaves do not say: lengths, keys, which optionals are set. Two values of one
 /// C++ type have the same number of leaves at the same paths exactly when these numbers are equal.
 template <class T>
@@ -128,7 +163,7 @@ void append_form(const T& value, std::vector<std::uint64_t>& form) {
   } else if constexpr (Mapping<Plain>) {
     form.push_back(value.size());
     for (auto& [key, element] : value) {
-      form.push_back(std::hash<std::remove_cvref_t<decltype(key)>>()(key));
+      internal::append_map_key(key, form);
       append_form(element, form);
     }
   } else if constexpr (TupleLike<Plain> && !Sequence<Plain>) {

@@ -75,5 +75,38 @@ TEST(Structure, FormTellsLengthsKeysAndPresence) {
   EXPECT_NE(form(base), form(other));
 }
 
+template <class Key>
+std::vector<std::uint64_t> form_of_keys(std::vector<Key> keys) {
+  std::map<Key, Tensor> named;
+  for (Key& key : keys) named[std::move(key)] = number(0);
+  std::vector<std::uint64_t> form;
+  structure::append_form(named, form);
+  return form;
+}
+
+TEST(Structure, FormHoldsTheKeysThemselves) {
+  using Texts = std::vector<std::string>;
+  std::vector<Texts> all = {{"a"},
+                            {"b"},
+                            {"a", "b"},
+                            {"ab"},
+                            {""},
+                            {"", "a"},
+                            {"12345678"},
+                            {"12345678", "a"},
+                            {"1234567", "8a"},
+                            {"12345678a"},
+                            {std::string("a\0", 2)}};
+  for (const Texts& one : all)
+    for (const Texts& other : all)
+      EXPECT_EQ(form_of_keys(one) == form_of_keys(other), one == other);
+  EXPECT_NE(form_of_keys<double>({0.25}), form_of_keys<double>({0.5}));
+  EXPECT_EQ(form_of_keys<double>({0.0}), form_of_keys<double>({-0.0})) << "equal keys";
+  using Pairs = std::vector<std::pair<std::string, int>>;
+  EXPECT_NE(form_of_keys(Pairs{{"a", 1}}), form_of_keys(Pairs{{"a", 2}}));
+  EXPECT_EQ(form_of_keys(Pairs{{"a", 1}}), form_of_keys(Pairs{{"a", 1}}));
+  EXPECT_NE(form_of_keys<std::vector<int>>({{1, 2}}), form_of_keys<std::vector<int>>({{1}, {2}}));
+}
+
 }  // namespace
 }  // namespace meshard

@@ -19,8 +19,11 @@ bool same_attributes(const Node& a, const Node& b) {
 
 // Values that are known to be equal: the same one, or recorded alike from such. Batch rules prepare
 // the operands of each loop by themselves, in a few steps.
-bool same_value(const Value& a, const Value& b, int steps = 4) {
+bool same_value(const Value& a, const Value& b, std::span<const Node* const> apart, int steps = 4) {
   if (a == b) return true;
+  if (std::find(apart.begin(), apart.end(), a.node()) != apart.end() ||
+      std::find(apart.begin(), apart.end(), b.node()) != apart.end())
+    return false;
   const Node &first = *a.node(), &second = *b.node();
   if (steps == 0 || a.index() != b.index() || &first.op() != &second.op()) return false;
   if (a.storage() || b.storage() || first.trace() != second.trace()) return false;
@@ -28,14 +31,14 @@ bool same_value(const Value& a, const Value& b, int steps = 4) {
   if (!bodies_of(first).empty() || first.operands().size() != second.operands().size())
     return false;
   for (std::size_t i = 0; i < first.operands().size(); ++i)
-    if (!same_value(first.operands()[i], second.operands()[i], steps - 1)) return false;
+    if (!same_value(first.operands()[i], second.operands()[i], apart, steps - 1)) return false;
   return same_attributes(first, second);
 }
 
-bool same_operands(const Node& a, const Node& b) {
+bool same_operands(const Node& a, const Node& b, std::span<const Node* const> apart) {
   return std::equal(a.operands().begin(), a.operands().end(), b.operands().begin(),
                     b.operands().end(),
-                    [](const Value& x, const Value& y) { return same_value(x, y); });
+                    [&](const Value& x, const Value& y) { return same_value(x, y, apart); });
 }
 
 }  // namespace
@@ -70,7 +73,8 @@ std::unordered_map<const Node*, const Node*> superseded_nodes(const Graph& graph
   return superseded_nodes(graph.nodes());
 }
 
-std::unordered_map<const Node*, const Node*> superseded_nodes(std::span<const Node* const> nodes) {
+std::unordered_map<const Node*, const Node*> superseded_nodes(std::span<const Node* const> nodes,
+                                                              std::span<const Node* const> apart) {
   std::unordered_map<const Node*, const Node*> found;
   std::unordered_multimap<std::string_view, const Node*> extended;
   for (const Node* node : nodes)
@@ -84,7 +88,7 @@ std::unordered_map<const Node*, const Node*> superseded_nodes(std::span<const No
     for (; next != end; ++next) {
       const Node* more = next->second;
       if (&more->op() != &node->op() || more->num_outputs() < node->num_outputs() ||
-          !same_operands(*node, *more))
+          !same_operands(*node, *more, apart))
         continue;
       found.emplace(node, more);
       break;

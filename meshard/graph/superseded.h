@@ -24,7 +24,9 @@ Body with_first_results(const Body& body, std::size_t count);
 /// other node. A derivative records a loop again with more results (what the way back needs); so
 /// the loop itself runs once.
 std::unordered_map<const Node*, const Node*> superseded_nodes(const Graph& graph);
-/// The same of some nodes.
-std::unordered_map<const Node*, const Node*> superseded_nodes(std::span<const Node* const> nodes);
+/// The same of some nodes. The nodes `apart` are told from others that compute the same: inputs of
+/// a derivative, each of which has one of its own.
+std::unordered_map<const Node*, const Node*> superseded_nodes(
+    std::span<const Node* const> nodes, std::span<const Node* const> apart = {});
 
 }  // namespace meshard

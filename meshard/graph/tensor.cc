@@ -42,7 +42,7 @@ HostArray Tensor::to_host(SourceLocation where) const {
 }
 
 std::optional<Sharding> Tensor::sharding() const {
-  if (!value_ || is_unannotated(value_) || manual_axes(value_)) return std::nullopt;
+  if (!value_ || value_->is_unplaced() || manual_axes(value_)) return std::nullopt;
   if (const Sharding* known = leaf_sharding(value_)) return *known;
   if (std::optional<Sharding> marked = marked_sharding(value_)) return marked;
   const Sharding* part = explicit_sharding(value_);

@@ -1,13 +1,14 @@
 // Tensor: the handle that users hold.
 #pragma once
-#include <concepts>
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "meshard/array/host_array.h"
+#include "meshard/array/number.h"
 #include "meshard/base/source_location.h"
 #include "meshard/graph/node.h"
 
@@ -66,8 +67,9 @@ class Tensor {
     return to_host(where).template to_vector<T>(where);
   }
   /// The annotation: what mark_sharding said, what follows from the operands over explicit axes, or
-  /// what the compiler chose. Empty for a value that is not computed and has neither, for one
-  /// without a mesh, after clear_sharding, and for a local value inside manual axes.
+  /// what the compiler chose for a value computed from annotated ones. Empty for a value that is
+  /// not computed and has neither, for one that nobody placed (made of unplaced values alone) or
+  /// whose annotation was cleared, and for a local value inside manual axes.
   std::optional<Sharding> sharding() const;
   /// How its bytes lie on devices now, annotated or not; empty while it is on the host, only
   /// recorded, or on one device without a mesh.
@@ -91,34 +93,15 @@ class Tensor {
 /// Prints to_string().
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 
-/// A C++ number as an operand. Weak: it takes the other operand's dtype where the kinds allow.
-struct Scalar {
-  ScalarKind kind = ScalarKind::kInteger;
-  std::int64_t integer = 0;  // also 0 or 1 for bool
-  double floating = 0;
-
-  double as_double() const {
-    return kind == ScalarKind::kFloat ? floating : static_cast<double>(integer);
-  }
-};
-
 /// An argument of an op: a tensor or a C++ number, and the caller's line. Made implicitly; lives
 /// only as long as the call.
 struct In {
   In(const Tensor& argument, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
       : tensor(&argument), where(place) {}
   template <class T>
-  requires std::same_as<T, bool> In(
+  requires std::is_arithmetic_v<T> In(
       T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
-      : scalar{ScalarKind::kBool, number, 0}, where(place) {}
-  template <class T>
-  requires(std::integral<T> && !std::same_as<T, bool>)
-      In(T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
-      : scalar{ScalarKind::kInteger, static_cast<std::int64_t>(number), 0}, where(place) {}
-  template <class T>
-  requires std::floating_point<T> In(
-      T number, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
-      : scalar{ScalarKind::kFloat, 0, static_cast<double>(number)}, where(place) {}
+      : scalar(number), where(place) {}
 
   /// nullptr for a number.
   const Tensor* tensor = nullptr;

@@ -16,13 +16,15 @@ namespace meshard::internal {
 template <class... Arguments>
 std::vector<Tensor> tensors_of(const Arguments&... arguments) {
   std::vector<Tensor> flat;
+  [[maybe_unused]] std::size_t position = 0;
   auto collect = [&](const auto& argument) {
     using T = std::remove_cvref_t<decltype(argument)>;
     if constexpr (std::is_arithmetic_v<T>) {
-      flat.push_back(number_argument(argument, {}));
+      flat.push_back(number_argument(Scalar(argument), position, {}));
     } else {
       for (const Tensor& tensor : structure::tensors(argument)) flat.push_back(tensor);
     }
+    ++position;
   };
   (collect(arguments), ...);
   return flat;

@@ -2,7 +2,9 @@
 // on.
 #pragma once
 #include <array>
+#include <cmath>
 #include <memory>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -19,18 +21,6 @@ namespace internal {
 
 template <class... T>
 inline constexpr char kTypeTag = 0;
-
-/// A C++ number given as an argument is traced: it becomes a tensor of rank 0, of the default dtype
-/// of its kind.
-template <class T>
-Tensor number_argument(T number, SourceLocation where) {
-  if constexpr (std::same_as<T, bool>)
-    return from_host(HostArray::scalar(number), where);
-  else if constexpr (std::is_floating_point_v<T>)
-    return from_host(HostArray::scalar(static_cast<float>(number)), where);
-  else
-    return from_host(HostArray::scalar(static_cast<std::int32_t>(number)), where);
-}
 
 /// What f sees for an argument of type T.
 template <class T>
@@ -68,12 +58,49 @@ void append_paths(const T& argument, std::size_t position, std::vector<std::stri
       cat("argument ", position));
 }
 
+/// The names of an argument's static values.
 template <class T>
-void append_static(std::string& out, const T& value) {
-  if constexpr (std::is_arithmetic_v<T>)
-    out.append(reinterpret_cast<const char*>(&value), sizeof value);
-  else
-    append(out, cat(value.value, ";"));
+void append_static_paths(const T& argument, std::size_t position, std::vector<std::string>& paths) {
+  if constexpr (!std::is_arithmetic_v<T>)
+    structure::for_each(
+        argument,
+        [&](const auto& leaf, const std::string& path) {
+          if constexpr (!structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+            paths.push_back(path);
+        },
+        cat("argument ", position));
+}
+
+/// What a static value of type T is kept as: a pointer to characters as the text that it points to.
+template <class T>
+using Kept = std::conditional_t<std::is_convertible_v<const T&, std::string_view>, std::string, T>;
+
+/// Numbers are equal if their bits are: a program may tell 0.0 from -0.0, and a NaN is one value.
+template <class T>
+inline constexpr StaticKind kStaticKind{
+    .equal = [](const void* kept, const void* given) -> bool {
+      const auto& one = *static_cast<const Kept<T>*>(kept);
+      const auto& other = *static_cast<const T*>(given);
+      if constexpr (std::is_floating_point_v<T>)
+        return one == other ? std::signbit(one) == std::signbit(other)
+                            : one != one && other != other;
+      else
+        return one == other;
+    },
+    .keep = [](const void* value) -> std::shared_ptr<const void> {
+      return std::make_shared<const Kept<T>>(*static_cast<const T*>(value));
+    },
+    .text = [](const void* value) -> std::string { return cat(*static_cast<const T*>(value)); },
+};
+
+/// A nested number, or what a Static holds.
+template <class T>
+StaticValue static_value(const T& value) {
+  return {&value, &kStaticKind<T>};
+}
+template <class T>
+StaticValue static_value(const Static<T>& value) {
+  return static_value(value.value);
 }
 
 }  // namespace internal
@@ -92,32 +119,23 @@ class Jit {
   /// given to manual(), the function is recorded in place.
   ///
   /// Tensors and top-level numbers are traced; Static arguments and numbers inside structures are
-  /// part of the signature. Tensors that f captures are hidden arguments: their values are those at
-  /// the time of tracing.
+  /// part of the signature: another value is another program. Tensors that f captures are hidden
+  /// arguments: their values are those at the time of tracing, and so are those of all else that it
+  /// captures or reads, such as C++ variables.
   /// @error what f, the compiler or the plugin meets; invalid argument for a donated or undefined
-  /// tensor.
+  /// tensor, and for a number that its dtype (i32, f32) cannot hold.
   template <class... Arguments>
   auto operator()(const Arguments&... arguments) const {
     static_assert(std::is_invocable_v<const F&, const internal::Traced<Arguments>&...>,
                   "the function cannot be called with these arguments; note that numbers arrive as "
                   "Tensor: take a Tensor, or pass Static{number}");
-    using Result =
-        std::remove_cvref_t<std::invoke_result_t<const F&, const internal::Traced<Arguments>&...>>;
-    if (recorded_in_place()) return Result((*function_)(in_place(arguments)...));
-
-    [[maybe_unused]] std::array<Tensor, sizeof...(Arguments)> numbers;
-    internal::JitCall call;
-    call.types = &internal::kTypeTag<Arguments...>;
-    [[maybe_unused]] std::size_t position = 0;
-    (collect(arguments, numbers[position], call, position), ...);
-    compute_pending(call);
-    const internal::JitEntry* entry = cache_->find(call);
-    if (!entry) entry = &trace<Result>(call, arguments...);
-
-    InlineVector<Tensor, 8> results(entry->num_results);
-    entry->program->run(std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
-                        std::span<Tensor>(results.data(), results.size()), cache_->where());
-    return structure::with_tensors(*static_cast<const Result*>(entry->prototype.get()), results);
+    using Result = std::invoke_result_t<const F&, const internal::Traced<Arguments>&...>;
+    static_assert(!std::is_void_v<Result>,
+                  "the function given to jit returns nothing: return the tensors that it computes, "
+                  "since nothing else leaves a compiled program");
+    if constexpr (!std::is_void_v<Result>)
+      return run<std::remove_cvref_t<Result>>(std::index_sequence_for<Arguments...>(),
+                                              arguments...);
   }
 
   JitStats stats() const { return cache_->stats(); }
@@ -129,19 +147,37 @@ class Jit {
   // A compiled program would be a constant to the derivative, and takes no local values.
   static bool recorded_in_place() { return only_recording() || recorder().manual != nullptr; }
 
+  template <class Result, std::size_t... I, class... Arguments>
+  Result run(std::index_sequence<I...>, const Arguments&... arguments) const {
+    if (recorded_in_place()) return Result((*function_)(in_place(arguments, I)...));
+
+    [[maybe_unused]] std::array<Tensor, sizeof...(Arguments)> numbers;
+    internal::JitCall call;
+    call.types = &internal::kTypeTag<Arguments...>;
+    (collect(arguments, numbers[I], call, I), ...);
+    compute_pending(call);
+    const internal::JitEntry* entry = cache_->find(call);
+    if (!entry) entry = &trace<Result>(call, arguments...);
+
+    InlineVector<Tensor, 8> results(entry->num_results);
+    entry->program->run(std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
+                        std::span<Tensor>(results.data(), results.size()), cache_->where());
+    return structure::with_tensors(*static_cast<const Result*>(entry->prototype.get()), results);
+  }
+
   template <class T>
-  static internal::Traced<T> in_place(const T& argument) {
+  internal::Traced<T> in_place(const T& argument, [[maybe_unused]] std::size_t position) const {
     if constexpr (std::is_arithmetic_v<T>)
-      return internal::number_argument(argument, {});
+      return internal::number_argument(Scalar(argument), position, cache_->where());
     else
       return argument;
   }
 
   template <class T>
-  void collect(const T& argument, Tensor& number, internal::JitCall& call,
-               std::size_t& position) const {
+  void collect(const T& argument, [[maybe_unused]] Tensor& number, internal::JitCall& call,
+               std::size_t position) const {
     if constexpr (std::is_arithmetic_v<T>) {
-      number = internal::number_argument(argument, {});
+      number = internal::number_argument(Scalar(argument), position, cache_->where());
       call.tensors.push_back(&number);
     } else {
       structure::for_each_leaf(argument, [&](const auto& leaf) {
@@ -150,12 +186,11 @@ class Jit {
             fail_undefined(argument, position);
           call.tensors.push_back(&leaf);
         } else {
-          internal::append_static(call.statics, leaf);
+          call.statics.push_back(internal::static_value(leaf));
         }
       });
       structure::append_form(argument, call.form);
     }
-    ++position;
   }
 
   template <class T>
@@ -186,12 +221,11 @@ class Jit {
   template <class Result, class... Arguments>
   const internal::JitEntry& trace(const internal::JitCall& call,
                                   const Arguments&... arguments) const {
-    auto path = [&](std::size_t i) {
-      std::vector<std::string> paths;
-      std::size_t position = 0;
-      (internal::append_paths(arguments, position++, paths), ...);
-      return i < paths.size() ? paths[i] : cat("tensor ", i);
-    };
+    internal::JitPaths paths;
+    [[maybe_unused]] std::size_t position = 0;
+    ((internal::append_paths(arguments, position, paths.tensors),
+      internal::append_static_paths(arguments, position, paths.statics), ++position),
+     ...);
     auto tracer = [&]([[maybe_unused]] std::span<const Tensor> parameters,
                       internal::JitEntry& entry) {
       [[maybe_unused]] std::size_t next = 0;
@@ -204,7 +238,7 @@ class Jit {
           structure::with_tensors(std::move(result), std::vector<Tensor>(tensors.size())));
       return tensors;
     };
-    return cache_->find_or_trace(call, {internal::count_leaves(arguments)...}, path, tracer);
+    return cache_->find_or_trace(call, {internal::count_leaves(arguments)...}, paths, tracer);
   }
 
   std::shared_ptr<const F> function_;

@@ -22,11 +22,13 @@ struct JitOptions {
   std::vector<std::size_t> donate = {};
 };
 
-/// What a jitted function did so far.
+/// What a jitted function did so far. A function that is traced for the eighth time is worth advice
+/// (set_advice_handler()), which gives the last reason.
 struct JitStats {
   std::uint64_t calls = 0;
   std::uint64_t traces = 0;
-  /// Why each trace after the first was needed: `argument 0.w is f32[8,4], was f32[8,8]`.
+  /// Why each trace after the first was needed, in comparison with the one before: `argument 0.w is
+  /// f32[8,4], was f32[8,8]`; `argument 0.step is 7, was 6`.
   std::vector<std::string> reasons;
   /// Of the programs: equal layers in a row, which repeat() would record, and the compiler would
   /// see, once.
@@ -35,22 +37,49 @@ struct JitStats {
 
 namespace internal {
 
+/// What can be done with a static value of one C++ type: a Static argument's or a nested number's.
+struct StaticKind {
+  bool (*equal)(const void* a, const void* b);
+  /// A copy to keep.
+  std::shared_ptr<const void> (*keep)(const void* value);
+  /// For messages.
+  std::string (*text)(const void* value);
+};
+
+/// A static value of a call. Lives for the call.
+struct StaticValue {
+  const void* value = nullptr;
+  const StaticKind* kind = nullptr;
+};
+
 /// The arguments of one call, flattened. Lives for the call.
 struct JitCall {
   /// Distinguishes calls with other C++ types.
   const void* types = nullptr;
   InlineVector<const Tensor*, 8> tensors;
-  /// Lengths, keys, and the values of nested numbers and Statics, as bytes.
+  /// Lengths, keys, and which optionals are set.
   std::vector<std::uint64_t> form;
-  std::string statics;
+  /// Nested numbers and Statics.
+  InlineVector<StaticValue, 4> statics;
 };
+
+/// What messages call the tensors and the static values of a call: `argument 0.w`.
+struct JitPaths {
+  std::vector<std::string> tensors, statics;
+};
+
+/// A C++ number given as an argument is traced: it becomes a tensor of rank 0, of the default dtype
+/// of its kind.
+/// @error invalid argument, naming the argument, if that dtype cannot hold the number.
+Tensor number_argument(const Scalar& number, std::size_t position, SourceLocation where);
 
 /// One traced and compiled program.
 class JitEntry {
  public:
   const void* types = nullptr;
   std::vector<std::uint64_t> form;
-  std::string statics;
+  /// The values of the statics; their C++ types follow from `types`.
+  std::vector<std::shared_ptr<const void>> statics;
   std::vector<TensorType> argument_types;
   /// The shardings that the arguments had, and those that the compiler then chose for the unmarked
   /// ones. A call matches if each argument has either.
@@ -62,6 +91,9 @@ class JitEntry {
   std::shared_ptr<const void> prototype;
 
   bool matches(const JitCall& call) const;
+  /// The number of the first static value that differs, or of none of them.
+  /// @pre the same types and form
+  std::size_t differing_static(const JitCall& call) const;
 };
 
 /// Records a function: fresh parameters with the types and shardings of `arguments`, and what
@@ -91,10 +123,9 @@ class JitCache {
       std::function<std::vector<Tensor>(std::span<const Tensor> parameters, JitEntry& entry)>;
 
   /// The entry for this call, traced and compiled if there is none. Argument `i` of the function
-  /// owns `leaves[i]` tensors; `path(i)` names tensor i for messages.
+  /// owns `leaves[i]` tensors.
   const JitEntry& find_or_trace(const JitCall& call, const std::vector<std::size_t>& leaves,
-                                const std::function<std::string(std::size_t)>& path,
-                                const Tracer& tracer);
+                                const JitPaths& paths, const Tracer& tracer);
   /// nullptr if no entry matches.
   const JitEntry* find(const JitCall& call);
 
@@ -106,8 +137,8 @@ class JitCache {
 
  private:
   const JitEntry* find_locked(const JitCall& call) const;
-  std::string why_not(const JitEntry& entry, const JitCall& call,
-                      const std::function<std::string(std::size_t)>& path) const;
+  std::string why_not(const JitEntry& entry, const JitCall& call, const JitPaths& paths) const;
+  void add_entry(std::unique_ptr<JitEntry> entry, const JitCall& call, const JitPaths& paths);
 
   JitOptions options_;
   SourceLocation where_;

@@ -32,12 +32,12 @@ struct Case {
     JitCall call;
     call.tensors.push_back(&a);
     call.tensors.push_back(&b);
-    auto path = [](std::size_t i) { return cat("argument ", i); };
+    JitPaths paths{{"argument 0", "argument 1"}, {}};
     auto tracer = [&](std::span<const Tensor> parameters, JitEntry&) {
       ++traces;
       return std::vector<Tensor>{parameters[0] + parameters[1]};
     };
-    return cache.find_or_trace(call, {1, 1}, path, tracer);
+    return cache.find_or_trace(call, {1, 1}, paths, tracer);
   }
   JitCache cache{{}, SourceLocation::current()};
   int traces = 0;
@@ -78,8 +78,7 @@ TEST(JitCache, AResultWithoutValueIsAnError) {
   auto tracer = [](std::span<const Tensor>, JitEntry&) { return std::vector<Tensor>(1); };
   EXPECT_TRUE(throws_error(
       [&] {
-        (void)test.cache.find_or_trace(
-            call, {1}, [](std::size_t) { return ""; }, tracer);
+        (void)test.cache.find_or_trace(call, {1}, {{"argument 0"}, {}}, tracer);
       },
       ErrorCode::kInvalidArgument,
       {"jit_cache_test.cc:", "tensor 0 of the function's result has no value"}));

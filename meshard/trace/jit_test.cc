@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <thread>
+#include <unordered_map>
 
 #include "meshard/autodiff/grad.h"
+#include "meshard/base/advice.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/trace/evaluator_testutil.h"
 #include "tests/support/matchers.h"
@@ -70,7 +74,7 @@ TEST(Jit, ReasonsNameThePath) {
   (void)f(layers, vector_of(1));
   EXPECT_EQ(f.stats().reasons, (std::vector<std::string>{
                                    "argument 0[1].b is f32[5], was f32[2]",
-                                   "a Static argument or nested number has another value",
+                                   "argument 0[1].units is 5, was 4",
                                    "the arguments have another structure",
                                }));
 }
@@ -106,6 +110,95 @@ TEST(Jit, StaticsArePartOfTheSignature) {
   (void)f(vector_of(1), Static<std::string>{"once"});
   (void)f(vector_of(1), Static<std::string>{"twice"});
   EXPECT_EQ(f.stats().traces, 2u);
+}
+
+TEST(Jit, StaticsAreComparedOneByOne) {
+  RecordingEvaluator::install();
+  auto f = jit([](Tensor x, Static<std::string> a, Static<std::string> b) {
+    return a.value.size() > b.value.size() ? x + x : x;
+  });
+  (void)f(vector_of(1), Static<std::string>{"ab;"}, Static<std::string>{"c"});
+  (void)f(vector_of(1), Static<std::string>{"ab"}, Static<std::string>{";c"});
+  EXPECT_EQ(f.stats().traces, 2u) << "joined by ; they would be equal";
+  EXPECT_EQ(f.stats().reasons, (std::vector<std::string>{"argument 1 is ab, was ab;"}));
+}
+
+// Prints as its size only: what a static is may not depend on what it prints.
+struct Sizes {
+  std::vector<int> all;
+  std::string to_string() const { return cat(all.size(), " sizes"); }
+  friend bool operator==(const Sizes&, const Sizes&) = default;
+};
+
+TEST(Jit, StaticsAreComparedByEquality) {
+  RecordingEvaluator::install();
+  auto f = jit([](Tensor x, Static<Sizes> sizes) { return sizes.value.all[0] ? x : x + x; });
+  (void)f(vector_of(1), Static<Sizes>{{{0, 1}}});
+  (void)f(vector_of(1), Static<Sizes>{{{1, 0}}});
+  (void)f(vector_of(1), Static<Sizes>{{{0, 1}}});
+  EXPECT_EQ(f.stats().traces, 2u);
+  auto g = jit([](Tensor x, Static<double> s) { return std::signbit(s.value) ? x : x + x; });
+  for (double each : {0.0, -0.0, std::nan(""), 0.0, -0.0, std::nan("")})
+    (void)g(vector_of(1), Static<double>{each});
+  EXPECT_EQ(g.stats().traces, 3u) << "0.0, -0.0 and NaN";
+  char name[] = "one";
+  auto h = jit([](Tensor x, Static<const char*> s) { return s.value[0] == 'o' ? x : x + x; });
+  (void)h(vector_of(1), Static<const char*>{name});
+  name[0] = 'O';
+  (void)h(vector_of(1), Static<const char*>{name});
+  EXPECT_EQ(h.stats().traces, 2u) << "the same memory, another text";
+  EXPECT_EQ(h.stats().reasons, (std::vector<std::string>{"argument 1 is One, was one"}));
+}
+
+// All keys have one hash.
+struct BadHash {
+  std::size_t operator()(const std::string&) const { return 0; }
+};
+
+TEST(Jit, KeysOfMapsAreCompared) {
+  RecordingEvaluator::install();
+  auto f = jit([](const std::unordered_map<std::string, Tensor, BadHash>& named) {
+    return named.begin()->first == "a" ? named.begin()->second : named.begin()->second * 2;
+  });
+  (void)f(std::unordered_map<std::string, Tensor, BadHash>{{"a", vector_of(1)}});
+  (void)f(std::unordered_map<std::string, Tensor, BadHash>{{"b", vector_of(1)}});
+  EXPECT_EQ(f.stats().traces, 2u);
+}
+
+TEST(Jit, NumbersThatTheirDtypeCannotHoldAreRefused) {
+  RecordingEvaluator::install();
+  std::string line = cat("jit_test.cc:", __LINE__ + 1);
+  auto f = jit([](Tensor x, Tensor n) { return x + n; });
+  EXPECT_TRUE(throws_error([&] { (void)f(vector_of(1), 5000000000); }, ErrorCode::kInvalidArgument,
+                           {line, "i32 cannot hold 5000000000", "it is argument 1"}));
+  EXPECT_TRUE(throws_error([&] { (void)f(vector_of(1), 1e300); }, ErrorCode::kInvalidArgument,
+                           {line, "f32 cannot hold 1e+300", "it is argument 1"}));
+  EXPECT_TRUE(throws_error([&] { (void)jit([&](Tensor x) { return f(x, 1e300); })(vector_of(1)); },
+                           ErrorCode::kInvalidArgument, {line, "f32 cannot hold 1e+300"}));
+  (void)f(vector_of(1), std::numeric_limits<double>::infinity());
+  (void)f(vector_of(1), 2147483647u);
+  EXPECT_EQ(f.stats().traces, 2u);
+}
+
+TEST(Jit, RepeatedTracingIsReportedOnceWithItsCause) {
+  RecordingEvaluator::install();
+  std::vector<std::string> heard;
+  std::string line = cat("jit_test.cc:", __LINE__ + 1);
+  auto f = jit([](const std::vector<Layer>& layers) { return layers[0].w * layers[0].units; });
+  set_advice_handler([&](const Advice& advice) {
+    heard.push_back(advice.to_string());
+    EXPECT_EQ(f.stats().traces, 8u);  // a handler may ask
+  });
+  std::vector<Layer> layers = {{vector_of(1), vector_of(2)}};
+  for (int i = 0; i < 20; ++i) {
+    layers[0].units = i;
+    (void)f(layers);
+    EXPECT_EQ(heard.size(), i < 7 ? 0u : 1u) << i;
+  }
+  set_advice_handler(nullptr);
+  ASSERT_EQ(heard.size(), 1u);
+  for (const std::string& part : {line, std::string("argument 0[0].units is 7, was 6")})
+    EXPECT_NE(heard[0].find(part), std::string::npos) << heard[0];
 }
 
 TEST(Jit, ResultsKeepTheirStructure) {

@@ -1,0 +1,83 @@
+#include "meshard/graph/pending.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "meshard/base/advice.h"
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/ops_testutil.h"
+
+namespace meshard {
+namespace {
+
+struct ZeroEvaluator final : Evaluator {
+  void evaluate(std::span<const Value> values, SourceLocation) override {
+    for (const Value& value : values)
+      value.node()->set_storage(value.index(),
+                                make_storage<HostStorage>(HostArray::zeros(value.type())));
+  }
+  Tensor place(const Value& value, const Sharding&, SourceLocation) override {
+    return Tensor(value);
+  }
+  std::shared_ptr<CompiledProgram> compile(Program, SourceLocation) override { return nullptr; }
+};
+
+struct Pending : testing::Test {
+  Pending() {
+    static ZeroEvaluator zeros;
+    install_evaluator([]() -> Evaluator& { return zeros; });
+    set_advice_handler([this](const Advice& advice) {
+      if (advice.topic == "lazy.pending") heard.push_back(advice.to_string());
+    });
+  }
+  ~Pending() override {
+    set_advice_handler(nullptr);
+    install_evaluator(nullptr);
+  }
+  Tensor x = from_host(std::vector<float>{1, 2}, {2});
+  std::vector<std::string> heard;
+};
+
+TEST_F(Pending, AChainThatGrowsWithoutEndIsReportedOnceWithItsLine) {
+  Tensor sum = x;
+  std::uint32_t line = __LINE__ + 1;
+  for (std::uint32_t i = 0; i < 3 * kLongChain; ++i) sum = test::plus(sum, x);
+  ASSERT_EQ(heard.size(), 1u);
+  // The first node is at depth 0: at depth kLongChain there is one more.
+  std::string expected =
+      cat("pending_test.cc:", line, ": [lazy] the value recorded here needs ", kLongChain + 1, " ");
+  EXPECT_TRUE(heard[0].starts_with(expected)) << heard[0];
+}
+
+TEST_F(Pending, WhatIsReadNowAndThenIsNot) {
+  Tensor sum = x;
+  for (std::uint32_t i = 0; i < 2 * kLongChain; ++i) {
+    sum = test::plus(sum, x);
+    if (i % 100 == 0) compute({sum});
+  }
+  EXPECT_TRUE(heard.empty());
+}
+
+// As a loop that prints the loss of the step before: what is recorded is always one step ahead of
+// what was read.
+TEST_F(Pending, NorIsAChainOfWhichTheEndAloneIsUnread) {
+  Tensor before = x;
+  for (std::uint32_t i = 0; i < 2 * kLongChain; ++i) {
+    Tensor now = test::plus(before, x);
+    compute({before});
+    before = now;
+  }
+  EXPECT_TRUE(heard.empty());
+}
+
+TEST_F(Pending, NorWhatIsTraced) {
+  TraceScope scope;
+  Tensor sum = make_parameter({DType::f32, {2}}, std::nullopt, {});
+  for (std::uint32_t i = 0; i < 2 * kLongChain; ++i) sum = test::plus(sum, sum);
+  EXPECT_TRUE(heard.empty());
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,20 @@
+#include "meshard/graph/sync.h"
+
+#include "meshard/graph/evaluator.h"
+
+namespace meshard {
+
+void internal::sync_tensors(std::vector<Tensor> tensors, SourceLocation where) {
+  compute(tensors, where);
+  for (const Tensor& tensor : tensors) tensor.value().storage()->wait(where);
+}
+
+void sync(std::initializer_list<Tensor> tensors, SourceLocation where) {
+  internal::sync_tensors(tensors, where);
+}
+
+void sync() {
+  if (Evaluator* running = installed_evaluator()) running->wait();
+}
+
+}  // namespace meshard
