@@ -6,7 +6,7 @@
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/sign.h"
+#include "meshard/ops/negative.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
@@ -33,7 +33,9 @@ extern constinit const OpDef abs_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor& x = call.operands[0];
           if (!is_complex(x.dtype())) {
-            out[0] = multiply(call.cotangents[0], sign(x));
+            // 1 at zero, as in JAX.
+            const Tensor& given = call.cotangents[0];
+            out[0] = where(greater_equal(x, 0), given, negative(given));
             return;
           }
           // d|z| = Re(conj(z) / |z| dz); zero at 0.

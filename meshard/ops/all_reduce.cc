@@ -13,6 +13,7 @@
 #include "meshard/ops/emission.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/multiply.h"
+#include "meshard/ops/ordered_bits.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/vary.h"
@@ -78,6 +79,17 @@ void all_reduce_vjp(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
+void emit_all_reduce(const OpCall& call, OpEmission& out) {
+  const auto& attributes = call.as<AllReduceAttributes>();
+  bool largest = attributes.kind == ReduceKind::kMax;
+  if (is_floating(call.result().dtype) && (largest || attributes.kind == ReduceKind::kMin))
+    return emit_in_order_of_bits(call, out, largest ? NanEnd::kGreatest : NanEnd::kLeast,
+                                 emit_all_reduce);
+  stablehlo::OpWriter op = out.op("stablehlo.all_reduce");
+  collective::write_groups(op, out, attributes.axes).unit("use_global_device_ids");
+  collective::write_reducer(op, out, reducer(attributes.kind), call.operand(0).dtype).done();
+}
+
 template <ReduceKind kind>
 Tensor over_x(const Tensor& local) {
   return all_reduce(local, "x", kind);
@@ -96,14 +108,7 @@ extern constinit const OpDef all_reduce_op = {
         "\"x\"); })(x)",
     .infer = infer_all_reduce,
     .sharding_rule = collective::rule,
-    .emit =
-        [](const OpCall& call, OpEmission& out) {
-          const auto& attributes = call.as<AllReduceAttributes>();
-          stablehlo::OpWriter op = out.op("stablehlo.all_reduce");
-          collective::write_groups(op, out, attributes.axes).unit("use_global_device_ids");
-          collective::write_reducer(op, out, reducer(attributes.kind), call.operand(0).dtype)
-              .done();
-        },
+    .emit = emit_all_reduce,
     .vjp = all_reduce_vjp,
     .batch = batch_unchanged,
     .samples =

@@ -24,6 +24,14 @@ TEST(Clip, NumbersAreWeakAndBoundsBroadcast) {
   EXPECT_EQ(clip(x, from_host<float>({0, 1}, {2, 1}), 5).shape(), (Shape{2, 3}));
 }
 
+TEST(Clip, BoundsThatTheDtypeCannotHoldAreRefused) {
+  Tensor x = from_host<std::int8_t>({1}, {1});
+  EXPECT_TRUE(throws_error([&] { (void)clip(x, -200, 200); }, ErrorCode::kInvalidArgument,
+                           {"clip_test.cc:", "i8 cannot hold -200: it holds -128 to 127"}));
+  EXPECT_TRUE(throws_error([&] { (void)clip(x, -128, 200); }, ErrorCode::kInvalidArgument,
+                           {"i8 cannot hold 200"}));
+}
+
 TEST(Clip, CotangentsGoToWhatWasChosen) {
   Tensor x = from_host<double>({-2, -1, 0, 1, 2}, {5});
   std::vector<Tensor> slopes =

@@ -47,8 +47,8 @@ Group group_of(const OpDef& op, const Tensor& operand, const CollectiveAxes& axe
                SourceLocation where) {
   const ManualAxes& place = *manual_axes(operand.value());
   where = effective_source(where);
-  check_axes(op.name, place, axes.list(), where);
-  Group group{axes.list(), 1};
+  Group group{place.mesh.named(axes.list(), where), 1};
+  check_axes(op.name, place, group.axes, where);
   for (const AxisRef& axis : group.axes) group.size *= place.mesh.axis_size(axis);
   return group;
 }

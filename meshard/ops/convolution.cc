@@ -127,9 +127,16 @@ ShardingRule convolution_rule(const OpCall& call) {
   at(out, a.result[kBatch]) = {batch};
   for (std::size_t d = 0; d < windows.rank(); ++d) {
     std::int64_t from = a.input[d + kSpatial], to = a.result[d + kSpatial];
-    WindowFactors factors = window_factors(builder, windows, d, input[from], result[to]);
-    at(in, from) = factors.base;
-    at(out, to) = factors.result;
+    if (windows.base_dilation[d] > 1) {
+      // Split over devices these are computed wrongly by the partitioner: lowering keeps them
+      // whole.
+      at(in, from) = {builder.factor(input[from], FactorKind::kNeedReplication)};
+      at(out, to) = {builder.factor(result[to], FactorKind::kNeedReplication)};
+    } else {
+      WindowFactors factors = window_factors(builder, windows, d, input[from], result[to]);
+      at(in, from) = factors.base;
+      at(out, to) = factors.result;
+    }
     at(weights,
        a.kernel[d + kSpatial]) = {builder.factor(windows.size[d], FactorKind::kNeedReplication)};
   }

@@ -181,7 +181,7 @@ Tensor cumulative_min(In x, std::int64_t dimension, bool reverse) {
 Tensor cumulative_logsumexp(In x, std::int64_t dimension, bool reverse) {
   SourceScope line(x.where);
   Tensor operand = operand_tensor(cumulative_logsumexp_op, x);
-  if (!is_floating(operand.dtype())) operand = astype(operand, kDefaultFloat);
+  if (!is_inexact(operand.dtype())) operand = astype(operand, kDefaultFloat);
   return record_cumulative(cumulative_logsumexp_op, operand, dimension, reverse, x.where);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
 #include "meshard/graph/leaf.h"
@@ -62,14 +61,6 @@ std::string describe(const In& x) {
   return cat(x.tensor->value().type(), " made at ", x.tensor->where());
 }
 
-// Wraps around in integers, as C++ does; anything but 0 is true.
-HostArray whole_number(const TensorType& type, std::int64_t value) {
-  if (type.dtype == DType::bool_) return HostArray::scalar(value != 0);
-  if (!is_integer(type.dtype)) return HostArray::scalar(value).astype(type.dtype);
-  static_assert(std::endian::native == std::endian::little, "the low bytes come first");
-  return HostArray::copy_of(type, &value);
-}
-
 TensorType result_type(const TensorType& operand, Gives gives) {
   return gives == Gives::kSame ? operand : TensorType{DType::bool_, operand.shape};
 }
@@ -104,18 +95,19 @@ DType enter_domain(const OpDef& op, Domain domain, DType dtype, SourceLocation w
 
 Tensor to_tensor(const In& x, DType dtype) {
   if (x.tensor) return x.tensor->type(x.where).dtype == dtype ? *x.tensor : astype(x, dtype);
-  TensorType type{dtype, Shape{}};
-  if (x.scalar.kind != ScalarKind::kFloat)
-    return constant(whole_number(type, x.scalar.integer), x.where);
+  const SourceLocation& where = effective_source(x.where);
   // 0 and 1 are parts of formulas, hardly ever what varies from call to call.
   bool formula =
       x.scalar.floating == 1 || (x.scalar.floating == 0 && !std::signbit(x.scalar.floating));
-  if (tracing() || formula) return constant(HostArray::full(type, x.scalar.floating), x.where);
-  return make_array(type, number_storage(dtype, x.scalar.floating), effective_source(x.where));
+  if (x.scalar.kind != ScalarKind::kFloat || tracing() || formula || x.scalar.is_above_f64)
+    return constant(scalar_array(x.scalar, dtype, where), where);
+  return make_array(TensorType{dtype, Shape{}}, number_storage(dtype, x.scalar.floating, where),
+                    where);
 }
 
 Tensor literal(double value, const Tensor& like) {
-  return constant(HostArray::full(TensorType{like.dtype(), Shape{}}, value), like.where());
+  return constant(scalar_array(Scalar(value), like.dtype(), effective_source(like.where())),
+                  like.where());
 }
 
 DType dtype_of_operand(const OpDef& op, const In& x) {

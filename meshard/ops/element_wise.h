@@ -43,10 +43,12 @@ Tensor binary(const OpDef& op, Domain domain, const In& a, const In& b, Gives gi
 /// and for whole numbers, bools, 0.0 and 1.0, it is a constant of the program; another
 /// floating-point number recorded lazily is an argument, so that a new value is not a new program.
 /// Equal ones are one value, which goes to its devices once.
+/// @error invalid argument naming both, for a number that `dtype` cannot hold; see scalar_array().
 Tensor to_tensor(const In& x, DType dtype);
 
 /// A constant of rank 0 in the dtype of `like`: for numbers that belong to a formula, which stay
 /// constants outside a trace too.
+/// @error as to_tensor()
 Tensor literal(double value, const Tensor& like);
 
 /// The dtype of an operand alone: a number has the default one of its kind.

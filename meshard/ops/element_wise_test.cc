@@ -20,6 +20,7 @@
 #include "meshard/ops/rounding.h"
 #include "meshard/ops/sqrt.h"
 #include "meshard/ops/subtract.h"
+#include "meshard/ops/where.h"
 #include "tests/support/check_vjp.h"
 #include "tests/support/emitted.h"
 #include "tests/support/interpreter.h"
@@ -78,10 +79,29 @@ TEST(ElementWise, WholeNumbersAreConstantsAndFractionsAreArgumentsUnlessTraced) 
   EXPECT_EQ(right(add(x, 2.0)), "constant");
 }
 
-TEST(ElementWise, WholeNumbersWrapAround) {
+TEST(ElementWise, NumbersAreHeldExactlyOrRefused) {
   auto number = [](const Tensor& t) { return interpret(Tensor(t.value()->operands()[1])); };
-  EXPECT_EQ(number(add(of(DType::u8, {}), -1)), HostArray::scalar(std::uint8_t{255}));
-  EXPECT_EQ(number(add(of(DType::i16, {}), 65537)), HostArray::scalar(std::int16_t{1}));
+  auto refused = [](DType dtype, auto call, const char* shown) {
+    return throws_error([&] { (void)call(of(dtype, {})); }, ErrorCode::kInvalidArgument,
+                        {"element_wise_test.cc:", cat(dtype, " cannot hold ", shown)});
+  };
+  EXPECT_TRUE(refused(
+      DType::u8, [](Tensor x) { return add(x, -1); }, "-1"));
+  EXPECT_TRUE(refused(
+      DType::i16, [](Tensor x) { return add(65537, x); }, "65537"));
+  EXPECT_TRUE(refused(
+      DType::u8, [](Tensor x) { return less(x, 300); }, "300"));
+  EXPECT_TRUE(refused(
+      DType::i32, [](Tensor x) { return x + 5000000000; }, "5000000000"));
+  EXPECT_TRUE(refused(
+      DType::f32, [](Tensor x) { return x * 1e300; }, "1e+300"));
+  EXPECT_TRUE(refused(
+      DType::f16, [](Tensor x) { return x + 100000; }, "100000"));
+  EXPECT_TRUE(refused(
+      DType::u8, [](Tensor x) { return where(less(x, 1), x, 256); }, "256"));
+  std::uint64_t large = 18446744073709551615u;
+  EXPECT_EQ(number(add(of(DType::u64, {}), large)), HostArray::scalar(large));
+  EXPECT_EQ(number(add(of(DType::f64, {}), large)), HostArray::scalar(0x1p64));
   EXPECT_EQ(number(add(of(DType::i64, {}), -5)), HostArray::scalar(std::int64_t{-5}));
   EXPECT_EQ(number(add(of(DType::f64, {}), 7)), HostArray::scalar(7.0));
 }

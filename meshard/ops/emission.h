@@ -37,6 +37,8 @@ struct OpEmission {
   const Mesh* numbering = nullptr;
   /// Of a collective: its own number, from 1.
   std::int64_t channel = 0;
+  /// The partitioner may split the work of this call over several devices.
+  bool partitioned = false;
   /// Of an op with control flow: writes its bodies.
   BodyWriter* bodies = nullptr;
 

@@ -5,6 +5,7 @@
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
+#include "meshard/ops/nonzero_divisor.h"
 #include "meshard/ops/rounding.h"
 
 namespace meshard {
@@ -35,7 +36,13 @@ extern constinit const OpDef fmod_op = {
     .example = "fmod(x, y)",
     .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
     .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.remainder"); },
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          OpEmission::Typed divisor = nonzero_divisor(call, out);
+          out.writer.elementwise("stablehlo.remainder", out.results[0].value,
+                                 {out.operands[0].value, divisor.value}, call.result(),
+                                 out.location);
+        },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = call.cotangents[0];

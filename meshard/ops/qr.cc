@@ -1,19 +1,27 @@
 #include "meshard/ops/qr.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "meshard/ops/abs.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/batch_rule.h"
+#include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/concat.h"
+#include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/logical.h"
 #include "meshard/ops/matrix_operand.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/reduction.h"
 #include "meshard/ops/slice.h"
+#include "meshard/ops/stop_gradient.h"
 #include "meshard/ops/triangular_solve.h"
+#include "meshard/ops/where.h"
 
 namespace meshard {
 namespace {
@@ -188,7 +196,8 @@ void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor& x = call.operands[0];
   std::int64_t rows = x.dim(-2), all = x.dim(-1);
   if (rows >= all) {
-    out[0] = tall_qr_vjp(q, r, dq, dr);
+    bool of_determinant = call.cotangents[2].defined();
+    out[0] = tall_qr_vjp(q, of_determinant ? regular_factor(r) : r, dq, dr);
     return;
   }
   Tensor u = columns(r, 0, rows), b = columns(x, rows, all);
@@ -237,6 +246,14 @@ extern constinit const OpDef qr_op = {
     .batch = batch_unchanged,
     .samples = qr_samples,
 };
+
+Tensor regular_factor(const Tensor& r) {
+  Tensor fixed = stop_gradient(r), size = max(abs(fixed), {-2, -1}, true);
+  double epsilon = std::ldexp(1.0, r.dtype() == DType::f64 ? -52 : -23);
+  Tensor least = where(equal(size, 0), 1, size) * element_wise::literal(epsilon, r);
+  Tensor on_diagonal = eye(r.dim(-2), r.dim(-1), 0, DType::bool_);
+  return r + where(logical_and(on_diagonal, equal(fixed, 0)), least, 0);
+}
 
 SignedQr signed_qr(In x) {
   SourceScope line(x.where);

@@ -24,4 +24,9 @@ struct SignedQr {
 };
 SignedQr signed_qr(In x);
 
+/// r with something small added to each zero on its diagonal: the derivative of the determinant, a
+/// polynomial, is that of a regular matrix close by. The derivative of signed_qr uses it where its
+/// sign has a cotangent, which is in det() alone.
+Tensor regular_factor(const Tensor& r);
+
 }  // namespace meshard

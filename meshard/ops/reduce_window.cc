@@ -112,15 +112,21 @@ void window_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor& x = call.operands[0];
   constexpr bool kGreatest = fold == WindowFold::kMax;
   double padding = neutral(fold, x.dtype()).astype(DType::f64).item<double>();
-  auto is_one = [](std::int64_t n) { return n == 1; };
-  if (!std::all_of(windows.dilation.begin(), windows.dilation.end(), is_one)) {
+  auto all_are = [](const Dimensions& list, std::int64_t wanted) {
+    return std::all_of(list.begin(), list.end(), [=](std::int64_t n) { return n == wanted; });
+  };
+  // select_and_scatter knows no dilation, and with padding XLA does not visit the elements of a
+  // window in order, so that it need not select the first of equal ones.
+  bool plain = all_are(windows.dilation, 1) && all_are(windows.low, 0) && all_are(windows.high, 0);
+  if (!plain) {
+    const Dimensions& counts = call.cotangents[0].shape().sizes();
     Tensor padded = padded_for_windows(x, padding, windows);
-    Tensor chosen = chosen_places(
-        window_elements(padded, windows, call.cotangents[0].shape().sizes()), kGreatest);
+    Tensor chosen = chosen_places(window_elements(padded, windows, counts),
+                                  window_members(x.shape(), windows, counts), kGreatest);
     out[0] = scattered_to_windows(call.cotangents[0], chosen, windows, x.shape());
     return;
   }
-  // StableHLO's select_and_scatter knows no gaps: they are filled first, and taken out again.
+  // Nor does it know gaps: they are filled first, and taken out again.
   Dimensions zero(windows.rank(), 0), gaps = windows.base_dilation;
   for (std::int64_t& n : gaps) --n;
   Tensor spread = pad(x, filled({x.dtype(), {}}, padding), zero, zero, gaps);

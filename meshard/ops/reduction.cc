@@ -13,6 +13,7 @@
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/ordered_bits.h"
 #include "meshard/ops/pad.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reshape.h"
@@ -119,6 +120,17 @@ void emit(const OpCall& call, OpEmission& out, std::string_view mnemonic,
                 out.writer.terminate({{both, scalar}});
               })
       .done();
+}
+
+void emit_max(const OpCall& call, OpEmission& out) {
+  if (out.partitioned && is_floating(call.result().dtype))
+    return emit_in_order_of_bits(call, out, NanEnd::kGreatest, emit_max);
+  emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
+}
+void emit_min(const OpCall& call, OpEmission& out) {
+  if (out.partitioned && is_floating(call.result().dtype))
+    return emit_in_order_of_bits(call, out, NanEnd::kLeast, emit_min);
+  emit(call, out, "stablehlo.minimum", highest(call.operand(0).dtype));
 }
 
 // Stretches a tensor of the result's shape back over the reduced dimensions.
@@ -306,10 +318,7 @@ extern constinit const OpDef max_op = {
     .example = "max(x, 0)",
     .infer = infer_extreme,
     .sharding_rule = reduction_rule,
-    .emit =
-        [](const OpCall& call, OpEmission& out) {
-          emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
-        },
+    .emit = emit_max,
     .vjp = extreme_vjp,
     .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return extreme_samples(source, max); },
@@ -323,10 +332,7 @@ extern constinit const OpDef min_op = {
     .example = "min(x, 0)",
     .infer = infer_extreme,
     .sharding_rule = reduction_rule,
-    .emit =
-        [](const OpCall& call, OpEmission& out) {
-          emit(call, out, "stablehlo.minimum", highest(call.operand(0).dtype));
-        },
+    .emit = emit_min,
     .vjp = extreme_vjp,
     .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return extreme_samples(source, min); },

@@ -21,9 +21,9 @@ Tensor sum(In x, DimensionList dimensions = {}, bool keepdims = false);
 /// The product of the elements; dtypes as in sum. Its derivative is right where elements are zero.
 Tensor prod(In x, DimensionList dimensions = {}, bool keepdims = false);
 
-/// The largest (smallest) element; NaN if there is one. Equal ones share the cotangent equally.
-/// Along a dimension that is split between devices the NaN is up to the plugin's all-reduce: the
-/// CPU plugin's may drop it.
+/// The largest (smallest) element; NaN if there is one. Equal ones share the cotangent equally. In
+/// programs for several devices floats are compared as integers in the same order, because
+/// all-reduces of plugins may drop NaN.
 /// @error there is no element, or they are bools.
 Tensor max(In x, DimensionList dimensions = {}, bool keepdims = false);
 Tensor min(In x, DimensionList dimensions = {}, bool keepdims = false);

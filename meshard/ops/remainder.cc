@@ -5,6 +5,7 @@
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
+#include "meshard/ops/nonzero_divisor.h"
 #include "meshard/ops/rounding.h"
 
 namespace meshard {
@@ -14,8 +15,11 @@ namespace {
 // than the divisor, the divisor is added.
 void emit_remainder(const OpCall& call, OpEmission& out) {
   const TensorType& type = call.result();
-  if (is_unsigned_integer(type.dtype)) return out.element_wise("stablehlo.remainder");
   stablehlo::ModuleWriter& w = out.writer;
+  OpEmission::Typed by = nonzero_divisor(call, out);
+  if (is_unsigned_integer(type.dtype))
+    return w.elementwise("stablehlo.remainder", out.results[0].value,
+                         {out.operands[0].value, by.value}, type, out.location);
   TensorType bools{DType::bool_, type.shape};
   auto temporary = [&](const TensorType& of) { return OpEmission::Typed(w.temporary(), of); };
   auto compare = [&](std::string_view direction, OpEmission::Typed a, OpEmission::Typed b) {
@@ -32,7 +36,7 @@ void emit_remainder(const OpCall& call, OpEmission& out) {
   };
   OpEmission::Typed divisor = out.operands[1], zero = temporary(type);
   w.splat(zero.value, type, 0, out.location);
-  OpEmission::Typed rest = plain("stablehlo.remainder", out.operands[0], divisor);
+  OpEmission::Typed rest = plain("stablehlo.remainder", out.operands[0], by);
   // One after the other: the order of a call's arguments is the compiler's, and the text's is not.
   OpEmission::Typed divisor_sign = compare("LT", divisor, zero);
   OpEmission::Typed rest_sign = compare("LT", rest, zero);

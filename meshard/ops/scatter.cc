@@ -8,6 +8,7 @@
 #include "meshard/ops/iota.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/ordered_bits.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/scattered_windows.h"
 #include "meshard/ops/subtract.h"
@@ -73,6 +74,17 @@ void scatter_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
   Tensor share = divide(call.cotangents[0], again(scatter_add, call, stayed, chosen));
   if (call.needs(0)) out[0] = multiply(stayed, share);
   if (call.needs(2)) out[2] = multiply(chosen, scattered_windows(share, call));
+}
+
+void emit_scatter_max(const OpCall& call, OpEmission& out) {
+  if (out.partitioned && is_floating(call.result().dtype))
+    return emit_in_order_of_bits(call, out, NanEnd::kGreatest, emit_scatter_max);
+  emit_scatter(call, out, "stablehlo.maximum");
+}
+void emit_scatter_min(const OpCall& call, OpEmission& out) {
+  if (out.partitioned && is_floating(call.result().dtype))
+    return emit_in_order_of_bits(call, out, NanEnd::kLeast, emit_scatter_min);
+  emit_scatter(call, out, "stablehlo.minimum");
 }
 
 std::vector<OpSample> samples_of(SampleSource& source, Scatter op) {
@@ -172,17 +184,13 @@ extern constinit const OpDef scatter_min_op = scatter<scatter_min>(
     "scatter_min(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    infer_number_scatter,
-    [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.minimum"); },
-    scatter_extreme_vjp);
+    infer_number_scatter, emit_scatter_min, scatter_extreme_vjp);
 extern constinit const OpDef scatter_max_op = scatter<scatter_max>(
     "scatter_max", "The larger of each element and the windows of updates at given indices.",
     "scatter_max(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    infer_number_scatter,
-    [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.maximum"); },
-    scatter_extreme_vjp);
+    infer_number_scatter, emit_scatter_max, scatter_extreme_vjp);
 
 Tensor scatter_set(In operand, In indices, In updates, ScatterDimensions dimensions,
                    bool indices_are_sorted, bool unique_indices) {

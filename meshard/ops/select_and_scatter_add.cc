@@ -97,7 +97,9 @@ void select_and_scatter_vjp(const VjpCall& call, std::span<Tensor> out) {
   double infinity = std::numeric_limits<double>::infinity();
   const Dimensions& counts = call.operands[1].shape().sizes();
   Tensor padded = padded_for_windows(call.operands[0], greatest ? -infinity : infinity, windows);
-  Tensor chosen = chosen_places(window_elements(padded, windows, counts), greatest);
+  Tensor chosen =
+      chosen_places(window_elements(padded, windows, counts),
+                    window_members(call.operands[0].shape(), windows, counts), greatest);
   std::vector<Tensor> cotangents =
       window_elements(padded_for_windows(call.cotangents[0], 0, windows), windows, counts);
   out[1] = cotangents[0];

@@ -19,7 +19,7 @@ std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts
   for (const In& start : starts) {
     if (!start.tensor && start.scalar.kind != ScalarKind::kInteger)
       throw_invalid(effective_source(start.where), "[", op.name, "] a start is an integer, not ",
-                    start.scalar.as_double());
+                    start.scalar);
     if (start.tensor) {
       DType own = operand_tensor(op, start).dtype();
       dtype = first ? own : promote(dtype, own, start.where);

@@ -1,9 +1,12 @@
 #include "meshard/ops/switch_case.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body_vjp.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
@@ -71,6 +74,18 @@ void check_same_shardings(const Node& node, const Body& first, const Body& body)
   }
 }
 
+// Whether the branches end with marks that say different things of a result. XLA takes a mark at
+// the end of a branch for the sharding of the whole, and refuses the program.
+bool marks_differ(const std::vector<Body>& bodies, std::size_t result) {
+  std::optional<Sharding> first;
+  for (const Body& body : bodies) {
+    std::optional<Sharding> mark = marked_sharding(body.graph().results()[result]);
+    if (mark && first && *mark != *first) return true;
+    if (mark) first = std::move(mark);
+  }
+  return false;
+}
+
 // The names of the arguments are known inside of the branches.
 void emit_switch(const OpCall& call, OpEmission& out) {
   const auto& attributes = call.as<SwitchAttributes>();
@@ -86,8 +101,16 @@ void emit_switch(const OpCall& call, OpEmission& out) {
     op.region({}, [&] {
       std::vector<SsaValue> results = out.bodies->write(b, given);
       std::vector<Typed> returned;
-      for (std::size_t i = 0; i < results.size(); ++i)
-        returned.emplace_back(results[i], *out.results[i].type);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        const TensorType& type = *out.results[i].type;
+        if (marks_differ(attributes.bodies, i)) {
+          // The same elements, which may be laid out as those of the other branches.
+          SsaValue marked = std::exchange(results[i], out.writer.temporary());
+          out.writer.op("stablehlo.optimization_barrier", {{results[i], type}}, {{marked, type}})
+              .done();
+        }
+        returned.emplace_back(results[i], type);
+      }
       out.writer.terminate(returned);
     });
   }

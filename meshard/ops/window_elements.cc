@@ -3,6 +3,7 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/logical.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/pad.h"
 #include "meshard/ops/slice.h"
@@ -50,13 +51,23 @@ std::vector<Tensor> window_elements(const Tensor& padded, const Windows& windows
   return elements;
 }
 
-Tensor chosen_places(const std::vector<Tensor>& elements, bool greatest) {
-  Tensor best = elements[0];
+std::vector<Tensor> window_members(const Shape& shape, const Windows& windows,
+                                   const Dimensions& counts) {
+  return window_elements(padded_for_windows(filled({DType::bool_, shape}, 1), 0, windows), windows,
+                         counts);
+}
+
+Tensor chosen_places(const std::vector<Tensor>& elements, const std::vector<Tensor>& members,
+                     bool greatest) {
+  Tensor best = elements[0], found = members[0];
   Tensor chosen = filled({DType::i32, best.shape()}, 0);
   for (std::size_t k = 1; k < elements.size(); ++k) {
     Tensor keep = greatest ? greater_equal(best, elements[k]) : less_equal(best, elements[k]);
+    // Padding may be equal to a member, an infinity, and is never chosen before it.
+    keep = logical_or(logical_and(keep, found), logical_not(members[k]));
     best = where(keep, best, elements[k]);
     chosen = where(keep, chosen, static_cast<std::int64_t>(k));
+    found = logical_or(found, members[k]);
   }
   return chosen;
 }

@@ -14,8 +14,13 @@ Tensor padded_for_windows(const Tensor& x, double padding, const Windows& window
 std::vector<Tensor> window_elements(const Tensor& padded, const Windows& windows,
                                     const Dimensions& counts);
 
-/// For each window the place of its greatest (least) element, the first of equal ones.
-Tensor chosen_places(const std::vector<Tensor>& elements, bool greatest);
+/// True at the elements of all windows of a tensor of `shape`, false at padding and in gaps.
+std::vector<Tensor> window_members(const Shape& shape, const Windows& windows,
+                                   const Dimensions& counts);
+
+/// For each window the place of its greatest (least) member, the first of equal ones.
+Tensor chosen_places(const std::vector<Tensor>& elements, const std::vector<Tensor>& members,
+                     bool greatest);
 
 /// The transpose of padded_for_windows and window_elements: each element of `values` (of every
 /// window) is added where element chosen of the window came from, in a tensor of `shape`.

@@ -120,7 +120,7 @@ std::string dense_text(const HostArray& array) {
 std::string splat_text(const TensorType& type, double value) {
   std::string out = "dense<";
   if (type.size() != 0) {
-    HostArray one = HostArray::full({type.dtype, {}}, value);
+    HostArray one = HostArray::scalar(value).astype(type.dtype);
     append_literal(out, type.dtype, one.bytes());
   }
   out.append("> : ");

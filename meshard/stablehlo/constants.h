@@ -16,7 +16,7 @@ namespace meshard::stablehlo {
 void append_dense(std::string& out, const HostArray& array);
 std::string dense_text(const HostArray& array);
 
-/// `dense<value> : type` for the same value everywhere, converted to the dtype as HostArray::full
+/// `dense<value> : type` for the same value everywhere, converted to the dtype as HostArray::astype
 /// does. Costs nothing per element.
 std::string splat_text(const TensorType& type, double value);
 

@@ -12,7 +12,7 @@
 #include "meshard/ops/composite/stack.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/element_wise.h"
-#include "meshard/ops/erf.h"
+#include "meshard/ops/erfc.h"
 #include "meshard/ops/expm1.h"
 #include "meshard/ops/logistic.h"
 #include "meshard/ops/multiply.h"
@@ -23,12 +23,6 @@
 
 namespace meshard {
 namespace {
-
-// The operand as floats.
-Tensor real_operand(std::string_view name, const In& argument) {
-  Tensor x = operand_tensor(name, argument);
-  return astype(x, float_result_dtype(x.dtype()));
-}
 
 // The product with a number of the formula.
 Tensor scaled(const Tensor& x, double by) {
@@ -54,31 +48,32 @@ Tensor between(const Tensor& x, double low, double high) {
 
 }  // namespace
 
-Tensor relu(In x) {
-  SourceScope line(x.where);
+Tensor relu(In argument) {
+  SourceScope line(argument.where);
+  Tensor x = real_operand("relu", argument);
   // Not maximum(x, 0), which halves the cotangent at zero.
   return where(less_equal(x, 0), 0, x);
 }
 
 Tensor relu6(In x) {
   SourceScope line(x.where);
-  return between(real_operand("relu6", x), 0, 6);
+  return between(real_floating_operand("relu6", x), 0, 6);
 }
 
 Tensor leaky_relu(In argument, double negative_slope) {
   SourceScope line(argument.where);
-  Tensor x = real_operand("leaky_relu", argument);
+  Tensor x = real_floating_operand("leaky_relu", argument);
   return where(greater_equal(x, 0), x, scaled(x, negative_slope));
 }
 
 Tensor elu(In x, double alpha) {
   SourceScope line(x.where);
-  return exponential_below(real_operand("elu", x), alpha, 1);
+  return exponential_below(real_floating_operand("elu", x), alpha, 1);
 }
 
 Tensor celu(In x, double alpha) {
   SourceScope line(x.where);
-  return exponential_below(real_operand("celu", x), alpha, alpha);
+  return exponential_below(real_floating_operand("celu", x), alpha, alpha);
 }
 
 Tensor selu(In x) {
@@ -86,15 +81,17 @@ Tensor selu(In x) {
   // Klambauer et al., appendix A1: the fixed point is mean 0 and variance 1.
   constexpr double kAlpha = 1.6732632423543772848170429916717;
   constexpr double kScale = 1.0507009873554804934193349852946;
-  return scaled(exponential_below(real_operand("selu", x), kAlpha, 1), kScale);
+  return scaled(exponential_below(real_floating_operand("selu", x), kAlpha, 1), kScale);
 }
 
 Tensor gelu(In argument, GeluForm form) {
   SourceScope line(argument.where);
-  Tensor x = real_operand("gelu", argument);
+  // erf is of real numbers; the other form is JAX's of complex ones too.
+  Tensor x = form == GeluForm::kErf ? real_floating_operand("gelu with GeluForm::kErf", argument)
+                                    : floating_operand("gelu", argument);
   Tensor half = scaled(x, 0.5);
-  if (form == GeluForm::kErf)
-    return multiply(half, add(erf(scaled(x, std::numbers::sqrt2 / 2)), 1));
+  // erfc: 1 + erf of a large negative number would cancel.
+  if (form == GeluForm::kErf) return multiply(half, erfc(scaled(x, -std::numbers::sqrt2 / 2)));
   Tensor cube = multiply(x, multiply(x, x));
   Tensor inner = add(x, scaled(cube, 0.044715));
   // sqrt(2 / pi)
@@ -107,8 +104,9 @@ Tensor silu(In x) {
   return multiply(x, logistic(x));
 }
 
-Tensor mish(In x) {
-  SourceScope line(x.where);
+Tensor mish(In argument) {
+  SourceScope line(argument.where);
+  Tensor x = real_operand("mish", argument);
   return multiply(x, tanh(softplus(x)));
 }
 
@@ -116,36 +114,37 @@ Tensor softplus(In x) { return logaddexp(x, 0); }
 
 Tensor log_sigmoid(In x) {
   SourceScope line(x.where);
-  return negative(softplus(negative(real_operand("log_sigmoid", x))));
+  return negative(softplus(negative(real_floating_operand("log_sigmoid", x))));
 }
 
 Tensor soft_sign(In argument) {
   SourceScope line(argument.where);
-  Tensor x = real_operand("soft_sign", argument);
+  Tensor x = floating_operand("soft_sign", argument);
   return divide(x, add(abs(x), 1));
 }
 
 Tensor hard_tanh(In argument) {
   SourceScope line(argument.where);
-  Tensor x = real_operand("hard_tanh", argument);
+  Tensor x = real_floating_operand("hard_tanh", argument);
   return where(greater(x, 1), 1, where(less(x, -1), -1, x));
 }
 
 Tensor hard_sigmoid(In argument) {
   SourceScope line(argument.where);
-  Tensor x = real_operand("hard_sigmoid", argument);
+  Tensor x = real_floating_operand("hard_sigmoid", argument);
   return divide(between(add(x, 3), 0, 6), 6);
 }
 
-Tensor hard_silu(In x) {
-  SourceScope line(x.where);
+Tensor hard_silu(In argument) {
+  SourceScope line(argument.where);
+  Tensor x = real_operand("hard_silu", argument);
   return multiply(x, hard_sigmoid(x));
 }
 
 Tensor glu(In argument, std::int64_t dimension) {
   SourceScope line(argument.where);
   SourceLocation place = effective_source(argument.where);
-  Tensor x = real_operand("glu", argument);
+  Tensor x = floating_operand("glu", argument);
   int along = normalise_dimension(dimension, x.shape().rank(), "glu", place);
   if (x.shape()[along] % 2 != 0)
     throw_invalid(place, "[glu] dimension ", along, " = ", x.shape()[along], " of ", x.type(),

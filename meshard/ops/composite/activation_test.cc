@@ -6,6 +6,7 @@
 
 #include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/ops/astype.h"
 #include "meshard/ops/multiply.h"
 #include "tests/support/check_vjp.h"
 #include "tests/support/interpreter.h"
@@ -39,6 +40,16 @@ TEST(Activation, GeluIsTheDefinition) {
   auto definition = [](double x) { return x * 0.5 * std::erfc(-x * std::sqrt(0.5)); };
   expect_near(gelu(points()), definition, 5e-4);
   EXPECT_GT(std::abs(interpret(gelu(points())).at<double>({4}) - definition(2)), 1e-5);
+}
+
+// x / 2 * erfc(-x / sqrt(2)) at -3.6 and -5, where 1 + erf rounds to 0 in narrow floats.
+TEST(Activation, GeluOfLargeNegativeNumbersDoesNotCancel) {
+  Tensor x = from_host<double>({-3.6, -5}, {2});
+  HostArray wide = interpret(gelu(x, GeluForm::kErf));
+  EXPECT_NEAR(wide.at<double>({0}), -5.7279092e-4, 1e-10);
+  EXPECT_NEAR(wide.at<double>({1}), -1.4332579e-6, 1e-12);
+  HostArray narrow = interpret(astype(gelu(astype(x, DType::bf16), GeluForm::kErf), DType::f64));
+  EXPECT_NEAR(narrow.at<double>({0}), -5.86e-4, 3e-5);
 }
 
 TEST(Activation, GeluKeepsTheDtypeAndHasNoArguments) {

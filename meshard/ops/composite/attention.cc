@@ -110,7 +110,10 @@ Tensor scores_of(const Tensor& q, const Tensor& k, const AttentionSizes& sizes,
   double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(sizes.size)));
   if (scale != 1) scores = multiply(scores, element_wise::literal(scale, scores));
   if (options.bias.defined())
-    scores = add(scores, astype(like_scores("bias", options.bias, sizes, where), dtype));
+    scores =
+        add(scores, astype(like_scores("bias", real_operand("dot_product_attention", options.bias),
+                                       sizes, where),
+                           dtype));
   Tensor seen = seen_by_position(sizes, options, where);
   if (options.mask.defined()) {
     if (options.mask.dtype() != DType::bool_)
@@ -139,8 +142,8 @@ Tensor dot_product_attention(In query, In key, In value, const AttentionOptions&
   SourceScope line(query.where);
   SourceLocation where = effective_source(query.where);
   constexpr std::string_view kName = "dot_product_attention";
-  Tensor q = operand_tensor(kName, query), k = operand_tensor(kName, key);
-  Tensor v = operand_tensor(kName, value);
+  Tensor q = real_operand(kName, query), k = real_operand(kName, key);
+  Tensor v = real_operand(kName, value);
   AttentionSizes sizes = sizes_of(q, k, v, where);
   DType result = float_result_dtype(q.dtype());
   if (sizes.grouped())
@@ -163,8 +166,8 @@ Tensor rotary_embedding(In argument, In positions, RotaryForm form, double base,
                         std::optional<std::int64_t> rotated) {
   SourceScope line(argument.where);
   SourceLocation where = effective_source(argument.where);
-  Tensor operand = operand_tensor("rotary_embedding", argument), x = for_computation(operand);
-  Tensor at = astype(operand_tensor("rotary_embedding", positions), x.dtype());
+  Tensor operand = real_operand("rotary_embedding", argument), x = for_computation(operand);
+  Tensor at = astype(real_operand("rotary_embedding", positions), x.dtype());
   if (x.rank() < 3)
     throw_invalid(where, "[rotary_embedding] takes [..., time, heads, size], not ", operand.type());
   std::int64_t size = x.dim(-1), turned = rotated.value_or(size);

@@ -1,12 +1,15 @@
 #include "meshard/ops/composite/clear_sharding.h"
 
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/named_mesh.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/reshape.h"
 #include "meshard/ops/sharding_constraint.h"
 
 namespace meshard {
+extern const OpDef reshape_op;
 namespace {
 
 // Every dimension is the compiler's to split.
@@ -20,8 +23,8 @@ Sharding wholly_open(const Mesh& mesh, std::int64_t rank) {
 Tensor clear_sharding(In x) {
   Tensor cleared = operand_tensor("clear_sharding", x);
   if (cleared.value().storage() && !only_recording())
-    return cleared.sharding() ? make_unannotated(cleared.value(), effective_source(x.where))
-                              : cleared;
+    return is_unplaced(cleared.value()) ? cleared
+                                        : make_unplaced(cleared.value(), effective_source(x.where));
   // The input of a differentiated function is a marked value too: what comes before it has no part
   // in the derivative.
   if (recorder().keep_operands == 0)
@@ -29,7 +32,13 @@ Tensor clear_sharding(In x) {
   // An argument's sharding is a fact of the trace; beyond this node it binds nobody.
   if (std::optional<Sharding> known = cleared.sharding())
     return sharding_constraint(In(cleared, x.where), wholly_open(known->mesh(), cleared.rank()));
-  return cleared;
+  if (only_recording() || !depends_on_placed(cleared.value())) return cleared;
+  // Another node, which belongs to no devices although its operand does.
+  SourceLocation where = effective_source(x.where);
+  Tensor same =
+      record(reshape_op, make_attributes(ReshapeAttributes{cleared.shape()}), {&cleared}, where);
+  same.value()->set_unplaced();
+  return same;
 }
 
 }  // namespace meshard

@@ -23,18 +23,36 @@ Tensor splat(const Shape& shape, DType dtype, double value) {
   return broadcast_to(constant(HostArray::full(TensorType{dtype, Shape{}}, value)), shape);
 }
 
-double number(const In& x, std::string_view name) {
+void check_number(const In& x, std::string_view name) {
   if (x.tensor)
     throw_invalid(
         effective_source(x.where), "[arange] ", name,
         " is a tensor; the number of elements must be known when the program is recorded");
-  return x.scalar.as_double();
+}
+
+// How many whole numbers start, start + step, ... come before stop.
+std::int64_t whole_count(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  bool up = step > 0;
+  if (up ? stop <= start : stop >= start) return 0;
+  // Modulo 2^64: the true distance and step are below it.
+  auto low = static_cast<std::uint64_t>(up ? start : stop);
+  auto high = static_cast<std::uint64_t>(up ? stop : start);
+  auto by = static_cast<std::uint64_t>(step);
+  if (!up) by = ~by + 1;
+  return static_cast<std::int64_t>((high - low - 1) / by + 1);
 }
 
 void check_count(std::string_view op, std::string_view name, std::int64_t count,
                  SourceLocation where) {
   if (count < 0)
     throw_invalid(effective_source(where), "[", op, "] ", name, " = ", count, " is negative");
+}
+
+// start + (count - 1) step, which fits although the product alone may not.
+std::int64_t last_number(std::int64_t start, std::int64_t step, std::int64_t count) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                   static_cast<std::uint64_t>(count - 1) *
+                                       static_cast<std::uint64_t>(step));
 }
 
 // Column index minus row index of the last two dimensions: the number of the diagonal.
@@ -97,17 +115,45 @@ Tensor full_like(In x, In value, std::optional<DType> dtype) {
 
 Tensor arange(In start, In stop, In step, std::optional<DType> dtype) {
   SourceScope line(start.where);
-  double first = number(start, "start"), end = number(stop, "stop"), by = number(step, "step");
-  if (by == 0) throw_invalid(effective_source(start.where), "[arange] step is 0");
+  check_number(start, "start");
+  check_number(stop, "stop");
+  check_number(step, "step");
+  const SourceLocation& place = effective_source(start.where);
+  double first = start.scalar.as_double(), end = stop.scalar.as_double(),
+         by = step.scalar.as_double();
+  if (by == 0) throw_invalid(place, "[arange] step is 0");
   auto is_float = [](const In& x) { return x.scalar.kind == ScalarKind::kFloat; };
   bool any_float = is_float(start) || is_float(stop) || is_float(step);
   DType result = dtype.value_or(any_float ? kDefaultFloat : kDefaultInteger);
-  auto count = static_cast<std::int64_t>(std::max(0.0, std::ceil((end - first) / by)));
+  auto is_whole = [&](const In& x) { return !is_float(x) && !x.scalar.is_above_i64; };
+  bool whole = is_whole(start) && is_whole(stop) && is_whole(step);
+  auto count = whole ? whole_count(start.scalar.integer, stop.scalar.integer, step.scalar.integer)
+                     : static_cast<std::int64_t>(std::max(0.0, std::ceil((end - first) / by)));
+  // What lies between the first and the last is held if these are.
+  if (count > 0 && is_integer(result)) {
+    (void)scalar_array(start.scalar, result, place);
+    if (whole)
+      (void)scalar_array(Scalar(last_number(start.scalar.integer, step.scalar.integer, count)),
+                         result, place);
+    else
+      (void)scalar_array(Scalar(first + static_cast<double>(count - 1) * by), result, place);
+  }
   // Fractions in steps need floats on the way to an integer dtype too.
   DType computed = is_float(start) || is_float(step) ? promote(result, kDefaultFloat) : result;
   Tensor index = iota(computed, Shape{count}, 0);
-  if (by != 1) index = multiply(index, element_wise::literal(by, index));
-  if (first != 0) index = add(index, element_wise::literal(first, index));
+  auto number_of = [&](const Scalar& number) {
+    return constant(scalar_array(number, computed, place));
+  };
+  // Downwards, an unsigned dtype cannot hold the step.
+  bool down = whole && by < 0 && is_unsigned_integer(computed);
+  if (count > 1 && by != 1)
+    index = multiply(
+        index,
+        number_of(down ? Scalar(-static_cast<std::uint64_t>(step.scalar.integer)) : step.scalar));
+  if (down)
+    index = subtract(number_of(start.scalar), index);
+  else if (first != 0)
+    index = add(index, number_of(start.scalar));
   return astype(index, result);
 }
 

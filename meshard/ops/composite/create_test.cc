@@ -40,6 +40,16 @@ TEST(Create, Arange) {
   EXPECT_EQ(interpret(arange(5, 0, -2)), HostArray::from_vector<I>({5, 3, 1}));
   EXPECT_EQ(interpret(arange(0.0, 1.0, 0.25)), f32({0, 0.25f, 0.5f, 0.75f}, {4}));
   EXPECT_EQ(interpret(arange(0, 2, 0.5, DType::i32)), HostArray::from_vector<I>({0, 0, 1, 1}));
+  EXPECT_EQ(interpret(arange(5, 0, -2, DType::u8)),
+            HostArray::from_vector<std::uint8_t>({5, 3, 1}));
+  EXPECT_EQ(interpret(arange(0, 3, 300, DType::u8)), HostArray::from_vector<std::uint8_t>({0}));
+  std::int64_t large = std::int64_t{1} << 53;
+  EXPECT_EQ(interpret(arange(large + 1, large + 3, 1, DType::i64)),
+            HostArray::from_vector<std::int64_t>({large + 1, large + 2}));
+  EXPECT_TRUE(throws_error([] { arange(4999999999, 5000000001); }, ErrorCode::kInvalidArgument,
+                           {"create_test.cc:", "i32 cannot hold 4999999999"}));
+  EXPECT_TRUE(throws_error([] { arange(250, 260, 1, DType::u8); }, ErrorCode::kInvalidArgument,
+                           {"u8 cannot hold 259"}));
   EXPECT_EQ(arange(3, 3).shape(), (Shape{0}));
   EXPECT_EQ(arange(3, 1).shape(), (Shape{0}));
   EXPECT_TRUE(
@@ -72,6 +82,20 @@ TEST(Create, Diagonals) {
   EXPECT_TRUE(throws_error([] { tril(from_host<float>({1}, {1})); }, ErrorCode::kInvalidArgument,
                            {"[tril] takes matrices, not f32[1]"}));
   EXPECT_TRUE(throws_error([] { eye(-1); }, ErrorCode::kInvalidArgument, {"[eye] rows = -1"}));
+}
+
+TEST(Create, NumbersThatTheDtypeCannotHoldAreRefused) {
+  EXPECT_TRUE(throws_error([] { full({1}, 5000000000); }, ErrorCode::kInvalidArgument,
+                           {"create_test.cc:", "i32 cannot hold 5000000000"}));
+  EXPECT_TRUE(throws_error([] { full({1}, 300, DType::u8); }, ErrorCode::kInvalidArgument,
+                           {"u8 cannot hold 300"}));
+  EXPECT_TRUE(throws_error([] { full({1}, 1e300); }, ErrorCode::kInvalidArgument,
+                           {"f32 cannot hold 1e+300"}));
+  EXPECT_TRUE(throws_error([] { linspace(0, 1e300, 5); }, ErrorCode::kInvalidArgument,
+                           {"create_test.cc:", "f32 cannot hold 1e+300"}));
+  EXPECT_EQ(interpret(full({1}, 5000000000, DType::i64)),
+            HostArray::from_vector<std::int64_t>({5000000000}));
+  EXPECT_EQ(interpret(full({1}, 1e300, DType::f64)), HostArray::from_vector<double>({1e300}));
 }
 
 }  // namespace

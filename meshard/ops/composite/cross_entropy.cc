@@ -1,17 +1,21 @@
 #include "meshard/ops/composite/cross_entropy.h"
 
+#include <limits>
+
 #include "meshard/ops/add.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/activation.h"
 #include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/softmax.h"
+#include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/composite/statistics.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/log.h"
+#include "meshard/ops/logical.h"
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
@@ -24,8 +28,8 @@
 namespace meshard {
 namespace {
 
-// Where each sample's class is, checked: true at one class of each sample.
-Tensor chosen_class(const Tensor& x, Tensor wanted, int along, SourceLocation place) {
+// The class number of each sample, checked, in an integer dtype that can number all classes.
+Tensor class_numbers(const Tensor& x, Tensor wanted, int along, SourceLocation place) {
   Dimensions samples = x.shape().sizes();
   samples.erase(samples.begin() + along);
   if (!is_integer(wanted.dtype()) || wanted.shape() != Shape(samples))
@@ -34,7 +38,20 @@ Tensor chosen_class(const Tensor& x, Tensor wanted, int along, SourceLocation pl
                   " without dimension ", along);
   // Narrow integers could not number all classes.
   if (size_in_bytes(wanted.dtype()) < 4) wanted = astype(wanted, DType::i32);
-  return equal(iota(wanted.dtype(), x.shape(), along), expand_dims(wanted, along));
+  return wanted;
+}
+
+// True where the sample's target is one of the classes.
+Tensor in_range(const Tensor& wanted, std::int64_t classes) {
+  Tensor below = less(wanted, classes);
+  return is_unsigned_integer(wanted.dtype()) ? below : logical_and(below, greater_equal(wanted, 0));
+}
+
+// -log probability of each class, weighted: a class without weight adds nothing, also where its
+// probability is 0.
+Tensor weighted_losses(const Tensor& share, const Tensor& log_probability) {
+  Tensor nothing = logical_and(equal(share, 0), isinf(log_probability));
+  return multiply(share, where(nothing, 0, log_probability));
 }
 
 // The loss of each sample.
@@ -49,12 +66,14 @@ Tensor losses(const Tensor& x, const Tensor& wanted, int along, double smoothing
     if (smoothing != 0)
       share = add(multiply(share, number(1 - smoothing)),
                   number(smoothing / static_cast<double>(x.shape()[along])));
-    return negative(sum(multiply(share, log_softmax(x, along)), along));
+    return negative(sum(weighted_losses(share, log_softmax(x, along)), along));
   }
-  Tensor chosen = chosen_class(x, wanted, along, place);
+  Tensor numbers = class_numbers(x, wanted, along, place);
+  Tensor chosen = equal(iota(numbers.dtype(), x.shape(), along), expand_dims(numbers, along));
   Tensor centred = subtract(x, stop_gradient(max(x, along, true)));
   // A comparison and a sum in place of a gather: both run on shards of the classes as they are.
   Tensor target = sum(where(chosen, centred, 0), along);
+  target = where(in_range(numbers, x.dim(along)), target, std::numeric_limits<double>::quiet_NaN());
   if (smoothing != 0)
     target = add(multiply(target, number(1 - smoothing)),
                  multiply(mean(centred, along), number(smoothing)));
@@ -79,7 +98,7 @@ Tensor cross_entropy(In logits, In targets, std::int64_t dimension) {
 Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options) {
   SourceScope line(logits.where);
   SourceLocation place = effective_source(logits.where);
-  Tensor x = for_computation(operand_tensor("cross_entropy", logits));
+  Tensor x = for_computation(real_operand("cross_entropy", logits));
   Tensor wanted = operand_tensor("cross_entropy", targets);
   int along = normalise_dimension(options.dimension, x.shape().rank(), "cross_entropy", place);
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
@@ -99,13 +118,19 @@ Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options) 
 Tensor binary_cross_entropy(In logits, In targets, LossReduction reduction) {
   SourceScope line(logits.where);
   SourceLocation place = effective_source(logits.where);
-  Tensor x = for_computation(operand_tensor("binary_cross_entropy", logits));
-  Tensor wanted = operand_tensor("binary_cross_entropy", targets);
+  Tensor x = for_computation(real_operand("binary_cross_entropy", logits));
+  Tensor wanted = real_operand("binary_cross_entropy", targets);
   if (wanted.shape() != x.shape())
     throw_invalid(place, "[binary_cross_entropy] targets ", wanted.type(),
                   " have not the shape of logits ", x.type());
+  Tensor share = astype(wanted, x.dtype());
+  // Infinitely sure: without loss if that is right, where the formula has inf - inf or 0 * inf.
+  Tensor sure = isinf(x), right = equal(share, astype(greater(x, 0), x.dtype()));
+  x = where(sure, 0, x);
   // log(1 + exp(x)) - t x
-  return reduced(subtract(softplus(x), multiply(astype(wanted, x.dtype()), x)), reduction);
+  Tensor each = subtract(softplus(x), multiply(share, x));
+  double infinity = std::numeric_limits<double>::infinity();
+  return reduced(where(sure, where(right, element_wise::literal(0, x), infinity), each), reduction);
 }
 
 }  // namespace meshard

@@ -10,9 +10,11 @@ namespace meshard {
 /// for f64 logits). `dimension` is the classes'. Targets are class numbers, of the shape of logits
 /// without the classes, or probabilities, of the shape of logits.
 ///
+/// The loss of a sample is NaN if its class number is not in 0 to the number of classes - 1. A
+/// class of probability 0 adds nothing, also where its logit is -inf.
+///
 /// Works on logits whose classes are sharded: nothing is gathered.
-/// @pre class numbers are in range; one that is not counts as a class of logit max(logits).
-/// @error shapes that do not go together.
+/// @error shapes that do not go together; complex numbers.
 Tensor cross_entropy(In logits, In targets, std::int64_t dimension = -1);
 
 /// What becomes of the losses of single samples.

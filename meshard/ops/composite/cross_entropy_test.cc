@@ -66,6 +66,40 @@ TEST(CrossEntropy, Options) {
                 {0});
 }
 
+TEST(CrossEntropy, OfATargetThatIsNoClassIsNan) {
+  Tensor x = from_host<double>({1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3}, {4, 3});
+  auto value = [&](const Tensor& targets, const CrossEntropyOptions& options) {
+    return interpret(cross_entropy(x, targets, options)).to_vector<double>();
+  };
+  CrossEntropyOptions each{.reduction = LossReduction::kNone};
+  for (const Tensor& targets : {from_host<std::int32_t>({2, 3, -1, -100}, {4}),
+                                from_host<std::int8_t>({2, 3, -1, 127}, {4})}) {
+    std::vector<double> got = value(targets, each);
+    EXPECT_NEAR(got[0], std::log(1 + std::exp(-1) + std::exp(-2)), 1e-12);
+    for (std::size_t i : {1u, 2u, 3u}) EXPECT_TRUE(std::isnan(got[i])) << i;
+    EXPECT_TRUE(std::isnan(value(targets, {})[0]));
+  }
+  EXPECT_TRUE(std::isnan(value(from_host<std::uint8_t>({3, 0, 1, 2}, {4}), each)[0]));
+  // The number that is ignored is none of them.
+  EXPECT_NEAR(value(from_host<std::int32_t>({2, -100, -100, -100}, {4}), {.ignored = -100})[0],
+              std::log(1 + std::exp(-1) + std::exp(-2)), 1e-12);
+}
+
+TEST(CrossEntropy, OfAClassWithoutProbability) {
+  // Two classes of 1/2 and one that is impossible, which the target does not ask for.
+  Tensor x = from_host<double>({0, -INFINITY, 0}, {1, 3});
+  Tensor shares = from_host<double>({0.25, 0, 0.75}, {1, 3});
+  EXPECT_NEAR(interpret(cross_entropy(x, shares)).item<double>(), std::log(2.0), 1e-12);
+  Tensor impossible = from_host<double>({0.25, 0.5, 0.25}, {1, 3});
+  EXPECT_EQ(interpret(cross_entropy(x, impossible)).item<double>(), INFINITY);
+  // Decisions: infinitely sure and right, and wrong.
+  Tensor sure = from_host<double>({-INFINITY, INFINITY, -INFINITY, INFINITY}, {4});
+  Tensor targets = from_host<double>({0, 1, 1, 0}, {4});
+  EXPECT_EQ(
+      interpret(binary_cross_entropy(sure, targets, LossReduction::kNone)).to_vector<double>(),
+      (std::vector<double>{0, 0, INFINITY, INFINITY}));
+}
+
 TEST(CrossEntropy, OfDecisions) {
   Tensor x = from_host<double>({0, std::log(3.0), -1000, 1000}, {4});
   Tensor targets = from_host<double>({1, 0.25, 0, 0}, {4});

@@ -15,8 +15,7 @@ Tensor dropout(In argument, double rate, In key) {
   SourceLocation place = effective_source(argument.where);
   if (!(rate >= 0 && rate <= 1))
     throw_invalid(place, "[dropout] rate = ", rate, " is not in 0 to 1");
-  Tensor operand = operand_tensor("dropout", argument);
-  Tensor x = astype(operand, float_result_dtype(operand.dtype()));
+  Tensor x = floating_operand("dropout", argument);
   if (rate == 0) return x;
   if (rate == 1) return zeros_like(x);
   // Of f32 whatever x is: in a narrow type the probability would be rounded.

@@ -1,20 +1,51 @@
 // The dtype in which composites compute.
 #pragma once
+#include <string_view>
+
 #include "meshard/graph/tensor.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/operand.h"
 
 namespace meshard {
 
-/// f64 for f64, else f32: narrow floats lose too much on the way.
+/// The dtype in which a composite of floats computes: f64, c64 and c128 for themselves, else f32,
+/// since narrow floats lose too much on the way.
 inline DType computation_dtype(DType dtype) {
-  return dtype == DType::f64 ? DType::f64 : DType::f32;
+  return dtype == DType::f64 || is_complex(dtype) ? dtype : DType::f32;
 }
 
 /// What a composite of floats returns for operands of `dtype`: the same, f32 for integers and
 /// bools.
-inline DType float_result_dtype(DType dtype) { return is_floating(dtype) ? dtype : kDefaultFloat; }
+inline DType float_result_dtype(DType dtype) { return is_inexact(dtype) ? dtype : kDefaultFloat; }
 
 /// x in computation_dtype.
 inline Tensor for_computation(const Tensor& x) { return astype(x, computation_dtype(x.dtype())); }
+
+/// @error invalid argument naming the composite, which has no meaning for complex numbers, if x is
+/// of these.
+inline void check_real(std::string_view name, const In& x) {
+  if (x.tensor && x.tensor->defined() && is_complex(x.tensor->dtype()))
+    throw_invalid(effective_source(x.where), "[", name, "] takes real numbers, not ",
+                  x.tensor->type(), ": use abs, real or imag of complex ones");
+}
+
+/// The operand of a composite that has no meaning for complex numbers.
+/// @error as check_real; a tensor without a value.
+inline Tensor real_operand(std::string_view name, const In& x) {
+  check_real(name, x);
+  return operand_tensor(name, x);
+}
+
+/// The same as floats: integers and bools become f32.
+inline Tensor real_floating_operand(std::string_view name, const In& x) {
+  Tensor operand = real_operand(name, x);
+  return astype(operand, float_result_dtype(operand.dtype()));
+}
+
+/// The operand of a composite that takes complex numbers too, as floats or complex numbers.
+inline Tensor floating_operand(std::string_view name, const In& x) {
+  Tensor operand = operand_tensor(name, x);
+  return astype(operand, float_result_dtype(operand.dtype()));
+}
 
 }  // namespace meshard

@@ -22,14 +22,16 @@ Tensor normalised(const Tensor& x, double epsilon) {
 
 Tensor layer_norm(In x, In scale, In bias, double epsilon) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor("layer_norm", x);
+  Tensor operand = real_operand("layer_norm", x);
+  check_real("layer_norm", scale);
+  check_real("layer_norm", bias);
   Tensor result = add(multiply(normalised(for_computation(operand), epsilon), scale), bias);
   return astype(result, float_result_dtype(operand.dtype()));
 }
 
 Tensor layer_norm(In x) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor("layer_norm", x);
+  Tensor operand = real_operand("layer_norm", x);
   return astype(normalised(for_computation(operand), 1e-5), float_result_dtype(operand.dtype()));
 }
 

@@ -31,6 +31,7 @@
 #include "meshard/ops/sign.h"
 #include "meshard/ops/slice.h"
 #include "meshard/ops/sqrt.h"
+#include "meshard/ops/stop_gradient.h"
 #include "meshard/ops/triangular_solve.h"
 #include "meshard/ops/where.h"
 
@@ -80,6 +81,29 @@ Shape batch_of(const Tensor& x) {
   return Shape(Dimensions(x.shape().begin(), x.shape().end() - 2));
 }
 
+// By its formula, a polynomial: all derivatives are right at singular matrices too.
+Tensor small_det(const Tensor& operand) {
+  Tensor x = for_factors(operand);
+  std::int64_t size = x.shape()[-1];
+  auto at = [&](std::int64_t row, std::int64_t column) {
+    Dimensions start(static_cast<std::size_t>(x.shape().rank()), 0), stop = x.shape().sizes();
+    start[start.size() - 2] = row;
+    start.back() = column;
+    stop[stop.size() - 2] = row + 1;
+    stop.back() = column + 1;
+    return squeeze(slice(x, std::move(start), std::move(stop)), {-2, -1});
+  };
+  auto minor_of = [&](std::int64_t row, std::int64_t a, std::int64_t b) {
+    return at(row, a) * at(row + 1, b) - at(row, b) * at(row + 1, a);
+  };
+  Tensor result = at(0, 0);
+  if (size == 2) result = minor_of(0, 0, 1);
+  if (size == 3)
+    result =
+        at(0, 0) * minor_of(1, 1, 2) - at(0, 1) * minor_of(1, 0, 2) + at(0, 2) * minor_of(1, 0, 1);
+  return is_floating(operand.dtype()) ? astype(result, operand.dtype()) : result;
+}
+
 }  // namespace
 
 Tensor solve(In a, In b) {
@@ -119,8 +143,13 @@ SignedLog slogdet(In x) {
 Tensor det(In x) {
   SourceScope line(x.where);
   Tensor operand = square_matrices("det", x);
+  std::int64_t size = operand.shape()[-1];
+  if (size >= 1 && size <= 3 && !is_complex(operand.dtype())) return small_det(operand);
   auto [q, r, q_sign] = signed_qr(operand);
-  return q_sign * prod(diagonal(r), -1);
+  Tensor scale = diagonal(r), product = prod(diagonal(regular_factor(r)), -1);
+  // A singular matrix has 0, with the derivative of the product.
+  Tensor singular = any(equal(scale, 0), -1);
+  return q_sign * where(singular, product - stop_gradient(product), product);
 }
 
 Tensor matrix_power(In x, std::int64_t n) {
@@ -211,9 +240,15 @@ Tensor vector_norm(In x, DimensionList dimensions, bool keepdims, double order) 
     Tensor total = sum(pow(size, power), dimensions, keepdims);
     return done(pow(total, element_wise::literal(1 / order, total)));
   }
+  // Of the parts: the magnitude of a complex zero would hide the second derivative.
+  auto squared = [](const Tensor& part) {
+    Tensor wide = for_computation(part);
+    return wide * wide;
+  };
+  Tensor each = is_complex(operand.dtype()) ? squared(real(operand)) + squared(imag(operand))
+                                            : squared(operand);
+  Tensor squares = sum(each, dimensions, keepdims);
   // Without the square root's infinite slope at zero.
-  if (!is_complex(operand.dtype())) size = for_computation(operand);
-  Tensor squares = sum(size * size, dimensions, keepdims);
   Tensor zero = equal(squares, 0);
   return done(where(zero, 0, sqrt(where(zero, 1, squares))));
 }

@@ -24,6 +24,9 @@ struct SignedLog {
 };
 /// @error not square, complex numbers.
 SignedLog slogdet(In x);
+/// The determinant. Its derivative is the matrix of cofactors, at singular matrices too; second
+/// derivatives at singular matrices are accurate up to size 3.
+/// @error not square, complex numbers.
 Tensor det(In x);
 
 /// x multiplied by itself `n` times; the inverses' powers for negative n, the identity for 0.

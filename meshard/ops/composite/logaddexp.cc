@@ -1,14 +1,13 @@
 #include "meshard/ops/composite/logaddexp.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/abs.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/log1p.h"
-#include "meshard/ops/maximum.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/subtract.h"
 #include "meshard/ops/where.h"
@@ -34,8 +33,12 @@ Tensor logaddexp(In a, In b) {
   // Equal infinities have no difference: their sum is right, and 0 in its place keeps NaN out of
   // the derivative.
   Tensor undefined = isnan(difference);
-  Tensor distance = abs(where(undefined, 0, difference));
-  Tensor far = add(maximum(x, y), log1p(exp(negative(distance))));
+  // Chosen and not maximum and abs: which of two equal ones is the larger makes no difference to
+  // any derivative of the whole, and it would to those of the parts.
+  Tensor x_is_larger = greater_equal(x, y);
+  Tensor larger = where(x_is_larger, x, y);
+  Tensor distance = where(undefined, 0, where(x_is_larger, difference, negative(difference)));
+  Tensor far = add(larger, log1p(exp(negative(distance))));
   return where(undefined, add(x, y), far);
 }
 

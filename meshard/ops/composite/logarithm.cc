@@ -24,8 +24,7 @@ Tensor scaled_log(std::string_view name, const In& x, double factor) {
 
 Tensor exp2(In x) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor("exp2", x);
-  operand = astype(operand, float_result_dtype(operand.dtype()));
+  Tensor operand = floating_operand("exp2", x);
   return exp(multiply(operand, element_wise::literal(std::numbers::ln2, operand)));
 }
 

@@ -14,8 +14,6 @@
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/fmod.h"
 #include "meshard/ops/logical.h"
-#include "meshard/ops/maximum.h"
-#include "meshard/ops/minimum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/operand.h"
@@ -28,11 +26,6 @@
 
 namespace meshard {
 namespace {
-
-Tensor floating_operand(std::string_view name, const In& x) {
-  Tensor operand = operand_tensor(name, x);
-  return astype(operand, float_result_dtype(operand.dtype()));
-}
 
 // For what is said of its operands.
 constexpr OpDef kFloorDivide{.name = "floor_divide"};
@@ -51,16 +44,16 @@ DType integer_of(DType dtype) {
 
 Tensor signbit(In x) {
   SourceScope line(x.where);
-  Tensor operand = floating_operand("signbit", x);
+  Tensor operand = real_floating_operand("signbit", x);
   return less(bitcast_convert(operand, integer_of(operand.dtype())), 0);
 }
 
 Tensor copysign(In a, In b) {
   SourceScope line(a.where);
   // A number beside a tensor is weak: it has the sign, and the tensor the dtype.
-  Tensor size = a.tensor ? floating_operand("copysign", a)
-                         : astype(a, floating_operand("copysign", b).dtype());
-  Tensor sign = b.tensor ? floating_operand("copysign", b) : astype(b, size.dtype());
+  Tensor size = a.tensor ? real_floating_operand("copysign", a)
+                         : astype(a, real_floating_operand("copysign", b).dtype());
+  Tensor sign = b.tensor ? real_floating_operand("copysign", b) : astype(b, size.dtype());
   size = astype(size, promote(size.dtype(), sign.dtype(), effective_source(a.where)));
   Tensor other = logical_xor(signbit(size), signbit(sign));
   return where(other, negative(size), size);
@@ -68,15 +61,19 @@ Tensor copysign(In a, In b) {
 
 Tensor hypot(In a, In b) {
   SourceScope line(a.where);
-  Tensor x = abs(a.tensor ? floating_operand("hypot", a)
-                          : astype(a, floating_operand("hypot", b).dtype()));
-  Tensor y = abs(b.tensor ? floating_operand("hypot", b) : astype(b, x.dtype()));
-  Tensor larger = maximum(x, y), smaller = minimum(x, y);
-  Tensor is_zero = equal(larger, 0);
-  Tensor ratio = divide(smaller, where(is_zero, 1, larger));
-  Tensor result = multiply(larger, sqrt(add(1, multiply(ratio, ratio))));
+  Tensor x = a.tensor ? real_floating_operand("hypot", a)
+                      : astype(a, real_floating_operand("hypot", b).dtype());
+  Tensor y = b.tensor ? real_floating_operand("hypot", b) : astype(b, x.dtype());
+  // Chosen, with their signs: then derivatives are right where the two are equally large, and where
+  // one is zero.
+  Tensor x_is_larger = greater_equal(abs(x), abs(y));
+  Tensor larger = where(x_is_larger, x, y), smaller = where(x_is_larger, y, x);
   Tensor infinite = logical_or(isinf(x), isinf(y));
-  return where(infinite, std::numeric_limits<double>::infinity(), where(is_zero, larger, result));
+  Tensor is_zero = logical_and(equal(x, 0), equal(y, 0));
+  Tensor has_ratio = logical_not(logical_or(infinite, is_zero));
+  Tensor ratio = divide(where(has_ratio, smaller, 0), where(has_ratio, larger, 1));
+  Tensor result = multiply(abs(larger), sqrt(add(1, multiply(ratio, ratio))));
+  return where(infinite, std::numeric_limits<double>::infinity(), where(is_zero, 0, result));
 }
 
 Tensor reciprocal(In x) {
@@ -95,12 +92,12 @@ Tensor floor_divide(In a, In b) {
   };
   Tensor x = number(a), y = number(b);
   if (is_unsigned_integer(dtype)) return truncated_divide(x, y);
-  Tensor rest = fmod(x, y);
+  bool whole = is_integer(dtype);
+  Tensor truncated = whole ? truncated_divide(x, y) : Tensor();
+  // By an integer 0 all of x is left, so that the result is JAX's.
+  Tensor rest = whole ? subtract(x, multiply(truncated, y)) : fmod(x, y);
   Tensor above = logical_and(not_equal(rest, 0), not_equal(sign(y), sign(rest)));
-  if (is_integer(dtype)) {
-    Tensor quotient = truncated_divide(x, y);
-    return where(above, subtract(quotient, 1), quotient);
-  }
+  if (whole) return where(above, subtract(truncated, 1), truncated);
   // Nothing is left of a division by zero that could be subtracted.
   Tensor quotient = divide(where(equal(y, 0), x, subtract(x, rest)), y);
   return round_nearest_afz(where(above, subtract(quotient, 1), quotient));

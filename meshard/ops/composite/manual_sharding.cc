@@ -1,6 +1,7 @@
 #include "meshard/ops/composite/manual_sharding.h"
 
 #include "meshard/graph/record.h"
+#include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/full_to_shard.h"
 #include "meshard/ops/operand.h"
@@ -51,6 +52,36 @@ Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec)
   Mesh place = manual_mesh(mesh, where);
   Sharding sharding(place, spec, static_cast<std::size_t>(full.shape().rank()), where);
   return full_to_shard(In(full, where), sharding, AxisSet::all(place));
+}
+
+Tensor enable_manual_sharding(In x, const PartitionSpec& spec) {
+  SourceLocation where = effective_source(x.where);
+  return enable_manual_sharding(In(operand_tensor("enable_manual_sharding", x), where),
+                                require_global_mesh(where), spec);
+}
+
+Tensor mark_manual_sharding(In x, const Mesh& mesh) {
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("mark_manual_sharding", x);
+  if (const ManualAxes* inside = manual_axes(operand.value())) {
+    Mesh place = manual_mesh(mesh, where);
+    if (inside->same_place({place, AxisSet::all(place), {}})) return operand;
+    throw_invalid(where, "[mark_manual_sharding] ", operand.type(), " made at ", operand.where(),
+                  " is ", *inside, ", and cannot be manual over all of ", mesh, " as well");
+  }
+  return enable_manual_sharding(In(operand, where), mesh, P());
+}
+
+Tensor mark_manual_sharding(In x) {
+  SourceLocation where = effective_source(x.where);
+  return mark_manual_sharding(In(operand_tensor("mark_manual_sharding", x), where),
+                              require_global_mesh(where));
+}
+
+Tensor disable_manual_sharding(In x, const PartitionSpec& spec, const Shape& full_shape) {
+  SourceLocation where = effective_source(x.where);
+  return disable_manual_sharding(In(operand_tensor("disable_manual_sharding", x), where),
+                                 require_global_mesh(where), spec, full_shape);
 }
 
 Tensor disable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec,

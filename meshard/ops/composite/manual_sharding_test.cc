@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/record.h"
+#include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/manual_testutil.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/sharding_constraint.h"
@@ -62,6 +63,33 @@ TEST(ManualSharding, MeshesThatDeriveFromAnother) {
   EXPECT_EQ(manual_mesh(split, {}), Mesh({{"a", 2}, {"b", 2}, {"y", 2}}));
   EXPECT_TRUE(throws_error([&] { manual_mesh(split["a"], SourceLocation::current()); },
                            ErrorCode::kInvalidArgument, {"axis a", "mesh<x=4, y=2>"}));
+}
+
+TEST(ManualSharding, WithoutAMeshTheGlobalOneIsMeant) {
+  EXPECT_TRUE(throws_error([] { enable_manual_sharding(recorded({8}), P("x")); },
+                           ErrorCode::kFailedPrecondition,
+                           {"manual_sharding_test.cc:", "no global one"}));
+  MeshScope scope(eight());
+  Tensor local = enable_manual_sharding(recorded({8, 6}), P("x", "y"));
+  EXPECT_EQ(local.shape(), (Shape{2, 3}));
+  EXPECT_EQ(local.placement(), R"(manual over {"x", "y"} of mesh<x=4, y=2>)");
+  Tensor full = disable_manual_sharding(local, P("x", "y"), {8, 6});
+  EXPECT_EQ(full.sharding(), Sharding(eight(), P("x", "y")));
+}
+
+TEST(ManualSharding, MarkedAsManualAValueIsWholeOnEachDevice) {
+  Tensor local = mark_manual_sharding(recorded({8, 6}), eight());
+  EXPECT_EQ(local.shape(), (Shape{8, 6}));
+  EXPECT_EQ(varying(local), "{}");
+  EXPECT_EQ(local.placement(), R"(manual over {"x", "y"} of mesh<x=4, y=2>)");
+  EXPECT_EQ(mark_manual_sharding(local, eight()).value(), local.value());
+  EXPECT_TRUE(throws_error(
+      [&] {
+        mark_manual_sharding(local, Mesh({{"z", 8}}));
+      },
+      ErrorCode::kInvalidArgument, {"manual_sharding_test.cc:", "mesh<x=4, y=2>", "mesh<z=8>"}));
+  MeshScope scope(eight());
+  EXPECT_EQ(mark_manual_sharding(recorded({3})).shape(), (Shape{3}));
 }
 
 }  // namespace

@@ -6,11 +6,15 @@
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/sharding_constraint.h"
+#include "meshard/sharding/check_even.h"
 
 namespace meshard {
 namespace {
 
+thread_local int strict_scopes = 0;
+
 Tensor mark(const Tensor& x, const Sharding& sharding, SourceLocation where) {
+  check_even(sharding, x.shape(), where);
   if (x.sharding() == sharding) return x;
   if (!only_recording() && is_abstract(x)) return abstract_tensor(x.type(), sharding, where);
   if (!only_recording() && x.value().storage())
@@ -23,9 +27,16 @@ void check_rank(const Tensor& x, std::size_t described, std::string_view text,
   if (described > static_cast<std::size_t>(x.rank()))
     throw_invalid(where, "[mark_sharding] ", text, " describes ", described, " dimensions, ",
                   x.type(), " has ", x.rank());
+  if (strict_scopes > 0 && described < static_cast<std::size_t>(x.rank()))
+    throw_invalid(where, "[mark_sharding] ", text, " describes ", described, " dimensions, ",
+                  x.type(), " has ", x.rank(),
+                  ", and StrictSpecs wants an entry for each: write `none` for the others");
 }
 
 }  // namespace
+
+StrictSpecs::StrictSpecs() { ++strict_scopes; }
+StrictSpecs::~StrictSpecs() { --strict_scopes; }
 
 Tensor mark_sharding(In x, const Mesh& mesh, const PartitionSpec& spec) {
   SourceLocation where = effective_source(x.where);
@@ -46,6 +57,7 @@ Tensor mark_sharding(In x, const Sharding& sharding) {
 Tensor mark_sharding(In x, const ShardingSpec& spec) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("mark_sharding", x);
+  check_rank(operand, spec.spec().size(), spec.to_string(), where);
   return mark(operand, spec.sharding(operand.shape(), where), where);
 }
 

@@ -63,5 +63,34 @@ TEST(MarkSharding, Errors) {
                            {"no axis \"y\"", "mesh<x=2>"}));
 }
 
+TEST(MarkSharding, StrictSpecsHaveAnEntryForEachDimension) {
+  Tensor sum = add(input({4, 8}), 1);
+  {
+    StrictSpecs strict, nested;
+    EXPECT_TRUE(mark_sharding(sum, kMesh, P("x", none)).sharding());
+    EXPECT_TRUE(mark_sharding(add(input({}), 1), kMesh, P()).sharding());
+    EXPECT_TRUE(throws_error([&] { mark_sharding(sum, kMesh, P("x")); },
+                             ErrorCode::kInvalidArgument,
+                             {"mark_sharding_test.cc:", "1 dimensions", "has 2", "StrictSpecs"}));
+    EXPECT_TRUE(throws_error([&] { mark_sharding(sum, Sharding(kMesh, P())); },
+                             ErrorCode::kInvalidArgument, {"0 dimensions"}));
+    EXPECT_TRUE(throws_error([&] { mark_sharding(sum, ShardingSpec(kMesh, P("x"))); },
+                             ErrorCode::kInvalidArgument, {"1 dimensions"}));
+  }
+  EXPECT_TRUE(mark_sharding(sum, kMesh, P("x")).sharding());
+}
+
+TEST(MarkSharding, UnevenSizesAreRefusedWhereTheMeshSaysSo) {
+  Mesh strict = kMesh.with_uneven(Uneven::kError);
+  Tensor odd = add(input({3, 8}), 1);
+  EXPECT_TRUE(mark_sharding(odd, kMesh, P("x")).sharding());
+  EXPECT_TRUE(mark_sharding(odd, strict, P(none, "x")).sharding());
+  EXPECT_TRUE(throws_error(
+      [&] { mark_sharding(odd, strict, P("x")); }, ErrorCode::kInvalidArgument,
+      {"mark_sharding_test.cc:", "dimension 0 of shape (3,8), 3", "2 tiles", "uneven=error"}));
+  EXPECT_TRUE(throws_error([&] { mark_sharding(odd, ShardingSpec(strict, P("x"))); },
+                           ErrorCode::kInvalidArgument, {"mark_sharding_test.cc:", "2 tiles"}));
+}
+
 }  // namespace
 }  // namespace meshard

@@ -20,7 +20,7 @@ Tensor inverse_deviation(const Tensor& variance, double epsilon) {
 // One number for each channel, in a shape that broadcasts to x.
 Tensor per_channel(std::string_view name, std::string_view what, const In& numbers, const Tensor& x,
                    int channel, SourceLocation where) {
-  Tensor each = operand_tensor(name, numbers);
+  Tensor each = real_operand(name, numbers);
   if (each.shape() != Shape{x.shape()[channel]})
     throw_invalid(where, "[", name, "] ", what, " is ", each.type(),
                   ", not one number for each of ", x.shape()[channel], " channels (dimension ",
@@ -41,14 +41,15 @@ Dimensions all_but(int rank, int kept) {
 
 Tensor rms_norm(In x, double epsilon) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor("rms_norm", x), wide = for_computation(operand);
+  Tensor operand = real_operand("rms_norm", x), wide = for_computation(operand);
   Tensor result = multiply(wide, inverse_deviation(mean(square(wide), -1, true), epsilon));
   return astype(result, float_result_dtype(operand.dtype()));
 }
 
 Tensor rms_norm(In x, In scale, double epsilon) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor("rms_norm", x);
+  Tensor operand = real_operand("rms_norm", x);
+  check_real("rms_norm", scale);
   Tensor result = multiply(rms_norm(for_computation(operand), epsilon), scale);
   return astype(result, float_result_dtype(operand.dtype()));
 }
@@ -57,7 +58,7 @@ Tensor group_norm(In argument, In scale, In bias, std::int64_t groups, double ep
                   std::int64_t channel_dimension) {
   SourceScope line(argument.where);
   SourceLocation where = effective_source(argument.where);
-  Tensor operand = operand_tensor("group_norm", argument), x = for_computation(operand);
+  Tensor operand = real_operand("group_norm", argument), x = for_computation(operand);
   int rank = x.shape().rank();
   int channel = normalise_dimension(channel_dimension, rank, "group_norm", where);
   std::int64_t channels = x.shape()[channel];
@@ -85,7 +86,7 @@ BatchNorm batch_norm(In argument, In scale, In bias, double epsilon,
                      std::int64_t channel_dimension) {
   SourceScope line(argument.where);
   SourceLocation where = effective_source(argument.where);
-  Tensor operand = operand_tensor("batch_norm", argument), x = for_computation(operand);
+  Tensor operand = real_operand("batch_norm", argument), x = for_computation(operand);
   int channel = normalise_dimension(channel_dimension, x.shape().rank(), "batch_norm", where);
   Dimensions along = all_but(x.shape().rank(), channel);
   Tensor centre = mean(x, along);
@@ -98,7 +99,7 @@ Tensor batch_norm(In argument, In scale, In bias, In mean, In variance, double e
                   std::int64_t channel_dimension) {
   SourceScope line(argument.where);
   SourceLocation where = effective_source(argument.where);
-  Tensor operand = operand_tensor("batch_norm", argument), x = for_computation(operand);
+  Tensor operand = real_operand("batch_norm", argument), x = for_computation(operand);
   int channel = normalise_dimension(channel_dimension, x.shape().rank(), "batch_norm", where);
   auto each = [&](std::string_view what, const In& numbers) {
     return per_channel("batch_norm", what, numbers, x, channel, where);

@@ -192,7 +192,7 @@ Tensor fold_in(In key, In number) {
     counter = astype(number, DType::u32);
   } else {
     // Data, like a seed: another step is not another program.
-    counter = from_host(HostArray::scalar(static_cast<std::uint32_t>(number.scalar.integer)));
+    counter = from_host(scalar_array(number.scalar, DType::u32, effective_source(number.where)));
   }
   bool whole = number.tensor ? is_integer(number.tensor->dtype())
                              : number.scalar.kind == ScalarKind::kInteger;

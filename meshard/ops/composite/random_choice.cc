@@ -108,8 +108,7 @@ Tensor shuffled(Tensor key, Tensor x, std::int64_t dimension) {
 std::int64_t count_of(std::string_view place, const In& x) {
   if (x.scalar.kind != ScalarKind::kInteger || x.scalar.integer < 0)
     throw_invalid(effective_source(x.where), "[random.", place,
-                  "] takes a tensor or a whole number that is not negative, not ",
-                  x.scalar.as_double());
+                  "] takes a tensor or a whole number from 0 to the largest i64, not ", x.scalar);
   return x.scalar.integer;
 }
 

@@ -105,7 +105,7 @@ Tensor segment_mean(In argument, In segments, std::int64_t count) {
   SourceLocation where = effective_source(argument.where);
   Tensor operand = operand_tensor("segment_mean", argument), x = for_computation(operand);
   Tensor numbers = segments_of("segment_mean", operand, segments, count, where);
-  Tensor rows = segment_sum(ones(Shape{x.dim(0)}, x.dtype()), numbers, count);
+  Tensor rows = segment_sum(ones(Shape{x.dim(0)}, real_dtype(x.dtype())), numbers, count);
   Dimensions column(static_cast<std::size_t>(x.rank()), 1);
   column[0] = count;
   Tensor means = divide(segment_sum(x, numbers, count), reshape(maximum(rows, 1), column));

@@ -8,6 +8,7 @@
 #include "meshard/ops/isfinite.h"
 #include "meshard/ops/log.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/real.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/stop_gradient.h"
@@ -17,41 +18,41 @@
 namespace meshard {
 namespace {
 
-Tensor as_float(std::string_view name, const In& x) {
-  Tensor operand = operand_tensor(name, x);
-  return astype(operand, float_result_dtype(operand.dtype()));
+// The largest element, of complex numbers the largest real part: what decides how large a power is.
+Tensor largest_of(const Tensor& x, const DimensionList& dimensions) {
+  return stop_gradient(max(is_complex(x.dtype()) ? real(x) : x, dimensions, true));
 }
 
 // x less its largest element. The results do not depend on what is taken away, nor do derivatives.
 Tensor shifted(const Tensor& x, std::int64_t dimension) {
   if (x.shape().size() == 0) return x;
-  return subtract(x, stop_gradient(max(x, dimension, true)));
+  return subtract(x, largest_of(x, dimension));
 }
 
 }  // namespace
 
 Tensor softmax(In x, std::int64_t dimension) {
   SourceScope line(x.where);
-  Tensor powers = exp(shifted(as_float("softmax", x), dimension));
+  Tensor powers = exp(shifted(floating_operand("softmax", x), dimension));
   return divide(powers, sum(powers, dimension, true));
 }
 
 Tensor log_softmax(In x, std::int64_t dimension) {
   SourceScope line(x.where);
-  Tensor centred = shifted(as_float("log_softmax", x), dimension);
+  Tensor centred = shifted(floating_operand("log_softmax", x), dimension);
   return subtract(centred, log(sum(exp(centred), dimension, true)));
 }
 
 Tensor logsumexp(In x, DimensionList dimensions, bool keepdims) {
   SourceScope line(x.where);
-  Tensor operand = as_float("logsumexp", x);
+  Tensor operand = floating_operand("logsumexp", x);
   Dimensions along =
       dimensions.resolve(operand.shape().rank(), "logsumexp", effective_source(x.where));
   Tensor result;
   if (operand.shape().size() == 0) {
     result = log(sum(exp(operand), along, true));
   } else {
-    Tensor largest = stop_gradient(max(operand, along, true));
+    Tensor largest = largest_of(operand, along);
     // Of infinities only: exp(x) says it all, and inf - inf would be NaN.
     largest = where(isfinite(largest), largest, 0);
     result = add(log(sum(exp(subtract(operand, largest)), along, true)), largest);

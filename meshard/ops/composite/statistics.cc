@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "meshard/ops/add.h"
 #include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/composite/square.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/imag.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/real.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/sqrt.h"
 #include "meshard/ops/subtract.h"
@@ -26,9 +29,10 @@ double count(const Shape& shape, const Dimensions& dimensions) {
 
 Tensor variance(const Tensor& x, const Dimensions& dimensions, double correction, bool keepdims) {
   double n = count(x.shape(), dimensions);
-  Tensor centre = divide_by(sum(x, dimensions, true), n);
-  return divide_by(sum(square(subtract(x, centre)), dimensions, keepdims),
-                   std::max(n - correction, 0.0));
+  Tensor distance = subtract(x, divide_by(sum(x, dimensions, true), n));
+  Tensor squares = is_complex(x.dtype()) ? add(square(real(distance)), square(imag(distance)))
+                                         : square(distance);
+  return divide_by(sum(squares, dimensions, keepdims), std::max(n - correction, 0.0));
 }
 
 }  // namespace
@@ -45,7 +49,8 @@ Tensor var(In x, DimensionList dimensions, double correction, bool keepdims) {
   SourceScope line(x.where);
   Tensor operand = operand_tensor("var", x), wide = for_computation(operand);
   Dimensions along = dimensions.resolve(wide.shape().rank(), "var", effective_source(x.where));
-  return astype(variance(wide, along, correction, keepdims), float_result_dtype(operand.dtype()));
+  return astype(variance(wide, along, correction, keepdims),
+                real_dtype(float_result_dtype(operand.dtype())));
 }
 
 Tensor std_dev(In x, DimensionList dimensions, double correction, bool keepdims) {
@@ -53,7 +58,7 @@ Tensor std_dev(In x, DimensionList dimensions, double correction, bool keepdims)
   Tensor operand = operand_tensor("std_dev", x), wide = for_computation(operand);
   Dimensions along = dimensions.resolve(wide.shape().rank(), "std_dev", effective_source(x.where));
   return astype(sqrt(variance(wide, along, correction, keepdims)),
-                float_result_dtype(operand.dtype()));
+                real_dtype(float_result_dtype(operand.dtype())));
 }
 
 }  // namespace meshard

@@ -9,8 +9,9 @@ namespace meshard {
 /// The mean of the elements; NaN of no elements.
 Tensor mean(In x, DimensionList dimensions = {}, bool keepdims = false);
 
-/// The mean square distance to the mean, divided by n - correction instead of n: 0 for the whole
-/// population, 1 for a sample.
+/// The mean square distance to the mean (of complex numbers the square of its absolute value, a
+/// real number), divided by n - correction instead of n: 0 for the whole population, 1 for a
+/// sample.
 Tensor var(In x, DimensionList dimensions = {}, double correction = 0, bool keepdims = false);
 
 /// The square root of var (`std` in the array API standard).

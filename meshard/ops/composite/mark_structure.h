@@ -1,0 +1,134 @@
+// Several tensors marked at once: a structure of them, with a spec for all or a structure of specs.
+#pragma once
+#include <concepts>
+#include <map>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "meshard/graph/record.h"
+#include "meshard/graph/structure.h"
+#include "meshard/ops/composite/mark_sharding.h"
+
+namespace meshard::internal {
+
+// How tensors are marked: the mesh (none where specs bring theirs), and the user's line.
+struct Marking {
+  const Mesh* mesh;
+  SourceLocation where;
+};
+
+Tensor marked(const Marking& marking, const Tensor& x, const PartitionSpec& spec,
+              const std::string& path);
+Tensor marked(const Marking& marking, const Tensor& x, const ShardingSpec& spec,
+              const std::string& path);
+[[noreturn]] void no_spec_for(const Marking& marking, const std::string& path);
+[[noreturn]] void no_tensor_for(const Marking& marking, const std::string& path);
+[[noreturn]] void other_count(const Marking& marking, const std::string& path, std::size_t tensors,
+                              std::size_t specs);
+
+// Marks the tensors of `value` in place.
+template <class T, class Specs>
+void mark_each(const Marking& marking, T& value, const Specs& specs, const std::string& path) {
+  if constexpr (std::same_as<Specs, PartitionSpec> || std::same_as<Specs, ShardingSpec>) {
+    structure::for_each(
+        value,
+        [&](auto& leaf, const std::string& inner) {
+          if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+            leaf = marked(marking, leaf, specs, inner);
+        },
+        path);
+  } else if constexpr (HasFields<T>) {
+    static_assert(structure::Mapping<Specs>,
+                  "the specs of a struct are a map from the names of its fields");
+    std::size_t found = 0;
+    visit_fields(value, [&](std::string_view name, auto& field) {
+      std::string inner = cat(path, ".", name);
+      auto spec = specs.find(std::string(name));
+      if (spec != specs.end()) {
+        ++found;
+        mark_each(marking, field, spec->second, inner);
+      } else if (!structure::tensors(field).empty()) {
+        no_spec_for(marking, inner);
+      }
+    });
+    if (found != specs.size()) {
+      for (const auto& entry : specs) {
+        bool known = false;
+        visit_fields(value,
+                     [&](std::string_view field, auto&) { known = known || field == entry.first; });
+        if (!known) no_tensor_for(marking, cat(path, ".", entry.first));
+      }
+    }
+  } else if constexpr (structure::Mapping<T>) {
+    static_assert(structure::Mapping<Specs>, "the specs of a map are a map with the same keys");
+    for (auto& [key, element] : value) {
+      std::string inner = cat(path, "[\"", key, "\"]");
+      auto spec = specs.find(key);
+      if (spec == specs.end()) no_spec_for(marking, inner);
+      mark_each(marking, element, spec->second, inner);
+    }
+    for (const auto& [key, spec] : specs)
+      if (value.find(key) == value.end()) no_tensor_for(marking, cat(path, "[\"", key, "\"]"));
+  } else if constexpr (structure::Sequence<T>) {
+    static_assert(structure::Sequence<Specs>, "the specs of a sequence are as long a sequence");
+    if (value.size() != specs.size()) other_count(marking, path, value.size(), specs.size());
+    std::size_t i = 0;
+    auto spec = specs.begin();
+    for (auto& element : value) mark_each(marking, element, *spec++, cat(path, "[", i++, "]"));
+  } else if constexpr (requires {
+                         value.has_value();
+                         *value;
+                       }) {
+    if (value) mark_each(marking, *value, specs, path);
+  } else {
+    static_assert(structure::TupleLike<T>, "one tensor has one spec");
+    static_assert(std::tuple_size<T>::value == std::tuple_size<Specs>::value,
+                  "the specs of a tuple or a pair are one of as many elements");
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (mark_each(marking, std::get<I>(value), std::get<I>(specs), cat(path, "[", I, "]")), ...);
+    }
+    (std::make_index_sequence<std::tuple_size<T>::value>());
+  }
+}
+
+}  // namespace meshard::internal
+
+namespace meshard {
+
+/// Specs by name.
+using NamedSpecs = std::map<std::string, PartitionSpec>;
+
+/// A copy of a structure whose tensors are marked: mark_sharding of each. `specs` is one spec for
+/// all tensors, or has the form of the structure down to where one spec is for all that is below:
+/// a map with the same keys (for a struct with MESHARD_FIELDS, the names of its fields that hold
+/// tensors), a sequence of the same length, a tuple. Numbers stay as they are.
+///
+/// @code
+/// Mesh mesh({{"data", 2}, {"model", 2}});
+/// std::map<std::string, Tensor> batch{{"image", ones({4, 8})}, {"label", ones({4})}};
+/// batch = mark_sharding(batch, mesh, {{"image", P("data", "model")}, {"label", P("data")}});
+/// @endcode
+/// @error what mark_sharding throws, with the path of the tensor; a tensor without a spec, a spec
+/// without a tensor.
+template <class T, class Specs = NamedSpecs>
+T mark_sharding(
+    T value, const Mesh& mesh, const Specs& specs,
+    SourceLocation where = SourceLocation::current()) requires(!std::convertible_to<const T&, In>) {
+  internal::mark_each({&mesh, effective_source(where)}, value, specs, {});
+  return value;
+}
+
+/// The same for specs with meshes of their own: one ShardingSpec, or a structure of them. A
+/// PartitionSpec is over the global mesh. @error also: there is no global mesh.
+template <class T, class Specs = std::map<std::string, ShardingSpec>>
+T mark_sharding(
+    T value, const Specs& specs,
+    SourceLocation where = SourceLocation::current()) requires(!std::convertible_to<const T&, In> &&
+                                                               !std::same_as<Specs, Mesh>) {
+  internal::mark_each({nullptr, effective_source(where)}, value, specs, {});
+  return value;
+}
+
+}  // namespace meshard
