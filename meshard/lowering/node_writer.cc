@@ -7,6 +7,7 @@
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/lowering/scattered_updates.h"
+#include "meshard/lowering/whole_dimensions.h"
 
 namespace meshard {
 namespace {
@@ -128,7 +129,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   for (std::size_t i = 0; i < node.operands().size(); ++i) {
     const Value& operand = takes.operands()[i];
     call.operands.push_back(&operand.type());
-    operands.push_back(Typed(scattered(node, i, value_of(operand)), operand.type()));
+    operands.push_back(Typed(bearable(node, i, value_of(operand)), operand.type()));
   }
   std::uint32_t number = graph_.number(&node);
   first_result_[number - leaves_.size()] = SsaValue::result(counters_.next_result);
@@ -136,8 +137,9 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
     call.results.push_back(&node.type(i));
     SsaValue result = SsaValue::result(counters_.next_result++);
-    if (std::string text = pin_text(node, i); !text.empty()) {
-      pins.push_back({result, writer_.temporary(), node.type(i), std::move(text)});
+    for (const std::string& text : {pin_text(node, i), whole_text(node)}) {
+      if (text.empty()) continue;
+      pins.push_back({result, writer_.temporary(), node.type(i), text});
       result = pins.back().computed;
     }
     results.push_back(Typed(result, node.type(i)));
@@ -158,7 +160,8 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
                       .operands = std::span<const Typed>(operands.data(), operands.size()),
                       .results = std::span<const Typed>(results.data(), results.size()),
                       .location = location,
-                      .sharding = sharding};
+                      .sharding = sharding,
+                      .partitioned = is_partitioned(node)};
   if (node.annotations() && node.annotations()->manual) {
     emission.mesh = &node.annotations()->manual->mesh;
     emission.numbering = &*meshes_.numbering();
@@ -168,20 +171,36 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   std::optional<Bodies> bodies;
   if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
   node.op().emit(call, emission);
-  for (const Pin& pin : pins)
-    writer_.sharding_constraint(pin.result, pin.computed, pin.type, pin.sharding,
+  // The innermost was made last.
+  for (auto pin = pins.rbegin(); pin != pins.rend(); ++pin)
+    writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
                                 emission.location);
 }
 
-NodeWriter::SsaValue NodeWriter::scattered(const Node& node, std::size_t operand, SsaValue value) {
+bool NodeWriter::is_partitioned(const Node& node) const {
+  if (!meshes_.numbering() || meshes_.numbering()->size() == 1) return false;
+  if (!node.annotations() || !node.annotations()->manual) return true;
+  const ManualAxes& manual = *node.annotations()->manual;
+  return manual.axes != AxisSet::all(manual.mesh);
+}
+
+NodeWriter::SsaValue NodeWriter::bearable(const Node& node, std::size_t operand, SsaValue value) {
   bool is_local = node.annotations() && node.annotations()->manual;
-  if (is_local || !meshes_.numbering() || meshes_.numbering()->size() == 1) return value;
-  std::optional<Sharding> even = even_for_scatter(node, operand, *meshes_.numbering());
-  if (!even) return value;
+  if (is_local || !is_partitioned(node)) return value;
+  std::optional<Sharding> needed = even_for_scatter(node, operand, *meshes_.numbering());
+  if (!needed) needed = whole_operand(node, operand, *meshes_.numbering());
+  if (!needed) return value;
   SsaValue result = writer_.temporary();
   writer_.sharding_constraint(result, value, node.operands()[operand].type(),
-                              meshes_.sharding_text(*even));
+                              meshes_.sharding_text(*needed));
   return result;
+}
+
+std::string NodeWriter::whole_text(const Node& node) const {
+  bool is_local = node.annotations() && node.annotations()->manual;
+  if (is_local || !is_partitioned(node)) return {};
+  std::optional<Sharding> needed = whole_result(node, *meshes_.numbering());
+  return needed ? meshes_.sharding_text(*needed) : std::string();
 }
 
 std::string NodeWriter::pin_text(const Node& node, std::uint32_t result) const {

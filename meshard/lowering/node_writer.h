@@ -54,8 +54,12 @@ class NodeWriter {
   // The operation itself, whatever else stands for it.
   void emit(const Node& node, const Node& takes);
   void write(const ManualRegion& region);
-  // An operand as a scatter can bear it: `value`, or that with a constraint.
-  SsaValue scattered(const Node& node, std::size_t operand, SsaValue value);
+  // Whether the partitioner may split the node's work.
+  bool is_partitioned(const Node& node) const;
+  // An operand as the partitioner can bear it: `value`, or that with a constraint.
+  SsaValue bearable(const Node& node, std::size_t operand, SsaValue value);
+  // The constraint that the result needs to be computed rightly; empty: none.
+  std::string whole_text(const Node& node) const;
   // Of a result whose sharding is part of it; empty: nothing to pin, or the op is a constraint.
   std::string pin_text(const Node& node, std::uint32_t result) const;
   void write_body(const ManualRegion& region, std::span<const SsaValue> arguments);

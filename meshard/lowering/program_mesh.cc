@@ -24,12 +24,17 @@ void ProgramMeshes::collect(const Graph& graph) {
     if (const Sharding* sharding = leaf_sharding(leaf)) add(sharding->mesh(), leaf->where());
   for (const Value& leaf : graph.captured())
     if (const Sharding* sharding = leaf_sharding(leaf)) add(sharding->mesh(), leaf->where());
+  collect_nodes(graph);
+}
+
+// Of a program inside of a node only what it names: its arguments are operands of the node.
+void ProgramMeshes::collect_nodes(const Graph& graph) {
   for (const Node* node : graph.nodes()) {
     if (node->attributes() && node->attributes()->type() == typeid(ShardingMark))
       add(node->attributes_as<ShardingMark>().sharding->mesh(), node->where());
     if (node->annotations() && node->annotations()->manual)
       add(node->annotations()->manual->mesh, node->where());
-    for (const Body& body : bodies_of(*node)) collect(body.graph());
+    for (const Body& body : bodies_of(*node)) collect_nodes(body.graph());
   }
 }
 
@@ -40,15 +45,20 @@ void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
     numbering_ = mesh;
     first_ = where;
   } else if (!numbering_->same_devices(mesh)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "[lowering] one program cannot run on two different sets of devices", where)
-        .with_note(described(*numbering_, first_))
-        .with_note(described(mesh, where))
-        .with_note("transfer() moves a value to the devices of another mesh");
+    throw two_device_sets("lowering", *numbering_, first_, mesh, where, where);
   }
   for (const Named& known : meshes_)
     if (known.mesh == mesh) return;
   meshes_.push_back({mesh, meshes_.empty() ? std::string("mesh") : cat("mesh_", meshes_.size())});
+}
+
+Error two_device_sets(std::string_view op, const Mesh& first, SourceLocation first_where,
+                      const Mesh& second, SourceLocation second_where, SourceLocation where) {
+  return Error(ErrorCode::kInvalidArgument,
+               cat("[", op, "] one program cannot run on two different sets of devices"), where)
+      .with_note(described(first, first_where))
+      .with_note(described(second, second_where))
+      .with_note("transfer() moves a value to the devices of another mesh");
 }
 
 std::vector<Mesh> ProgramMeshes::all() const {

@@ -35,6 +35,7 @@ class ProgramMeshes {
  private:
   void add(const Mesh& mesh, SourceLocation where);
   void collect(const Graph& graph);
+  void collect_nodes(const Graph& graph);
   struct Named {
     Mesh mesh;
     std::string name;
@@ -43,5 +44,10 @@ class ProgramMeshes {
   SourceLocation first_;
   std::vector<Named> meshes_;
 };
+
+/// `op` needs values on both of these meshes, which have different devices; each is used at the
+/// line that follows it.
+Error two_device_sets(std::string_view op, const Mesh& first, SourceLocation first_where,
+                      const Mesh& second, SourceLocation second_where, SourceLocation where);
 
 }  // namespace meshard

@@ -1,0 +1,107 @@
+#include "meshard/lowering/whole_dimensions.h"
+
+#include <algorithm>
+
+#include "meshard/ops/convolution.h"
+#include "meshard/ops/fft.h"
+
+namespace meshard {
+namespace {
+
+// Places in ConvolutionAttributes' lists of dimensions: those from kSpatial on are spatial.
+constexpr std::size_t kIn = 1, kSpatial = 2;
+
+template <class T>
+const T* attributes_of(const Node& node) {
+  bool has = node.attributes() && node.attributes()->type() == typeid(T);
+  return has ? &node.attributes_as<T>() : nullptr;
+}
+
+std::optional<Sharding> closed_at(const Dimensions& closed, int rank, const Mesh& mesh) {
+  if (closed.empty()) return std::nullopt;
+  std::vector<DimensionSpec> dimensions;
+  for (int d = 0; d < rank; ++d) {
+    bool is_closed = std::find(closed.begin(), closed.end(), d) != closed.end();
+    dimensions.push_back(is_closed ? DimensionSpec(none) : DimensionSpec(open));
+  }
+  return Sharding(mesh, PartitionSpec(std::move(dimensions)));
+}
+
+// The transformed dimensions are the last ones. Gathered by the partitioner itself, they may come
+// in a memory order that the CPU plugin's transform does not take.
+Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
+  Dimensions closed;
+  for (std::size_t i = 0; i < fft.lengths.size(); ++i)
+    closed.push_back(rank - 1 - static_cast<int>(i));
+  return closed;
+}
+
+enum class Part { kInput, kKernel, kResult };
+
+// A convolution on a mesh of `devices`. What is closed here was found by random convolutions: split
+// there, they were wrong or ended the process.
+class SplitConvolution {
+ public:
+  SplitConvolution(const Node& node, const ConvolutionAttributes& a, std::int64_t devices)
+      : a_(a),
+        input_(node.operands()[0].type().shape),
+        kernel_(node.operands()[1].type().shape),
+        result_(node.type().shape),
+        devices_(devices) {}
+
+  Dimensions closed(Part part) const {
+    const Dimensions& layout = part == Part::kInput    ? a_.input
+                               : part == Part::kKernel ? a_.kernel
+                                                       : a_.result;
+    if (groups_are_cut()) return layout;
+    Dimensions out;
+    for (std::size_t d = kSpatial; d < layout.size(); ++d)
+      if (is_closed(part, d)) out.push_back(layout[d]);
+    return out;
+  }
+
+ private:
+  bool divides(std::int64_t size) const { return size % devices_ == 0; }
+
+  // Padding of uneven groups, or of the features in a group, would move elements between groups.
+  bool groups_are_cut() const {
+    std::int64_t groups = std::max(a_.feature_groups, a_.batch_groups);
+    if (groups == 1) return false;
+    return !divides(groups) || (a_.feature_groups > 1 && kernel_[a_.kernel[kIn]] > 1);
+  }
+
+  bool is_closed(Part part, std::size_t d) const {
+    std::size_t window = d - kSpatial;
+    if (a_.input_dilation[window] > 1) return true;
+    bool steps = a_.strides[window] > 1 || a_.kernel_dilation[window] > 1;
+    // What is split evenly is the cotangent in the derivative of a convolution by its kernel.
+    if (part == Part::kKernel) return steps || !divides(kernel_[a_.kernel[d]]);
+    return steps && !(divides(input_[a_.input[d]]) && divides(result_[a_.result[d]]));
+  }
+
+  const ConvolutionAttributes& a_;
+  const Shape &input_, &kernel_, &result_;
+  std::int64_t devices_;
+};
+
+}  // namespace
+
+std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, const Mesh& mesh) {
+  int rank = node.operands()[operand].type().rank();
+  if (const auto* fft = attributes_of<FftAttributes>(node))
+    return closed_at(closed_for_fft(*fft, rank), rank, mesh);
+  if (const auto* conv = attributes_of<ConvolutionAttributes>(node)) {
+    Part part = operand == 0 ? Part::kInput : Part::kKernel;
+    return closed_at(SplitConvolution(node, *conv, mesh.size()).closed(part), rank, mesh);
+  }
+  return std::nullopt;
+}
+
+std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh) {
+  const auto* conv = attributes_of<ConvolutionAttributes>(node);
+  if (!conv) return std::nullopt;
+  return closed_at(SplitConvolution(node, *conv, mesh.size()).closed(Part::kResult),
+                   node.type().rank(), mesh);
+}
+
+}  // namespace meshard

@@ -1,0 +1,79 @@
+#include "meshard/lowering/whole_dimensions.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/ops/add.h"
+#include "meshard/ops/convolution.h"
+#include "meshard/ops/fft.h"
+
+namespace meshard {
+namespace {
+
+const Mesh kEight({{"a", 2}, {"b", 4}});
+
+Tensor whole_data(Shape shape, DType dtype = DType::f32) {
+  return from_host(HostArray::zeros({dtype, std::move(shape)}));
+}
+
+struct WholeParts {
+  std::optional<Sharding> input, kernel, result;
+};
+WholeParts whole_parts(const Tensor& y) {
+  const Node& node = *y.value().node();
+  return {whole_operand(node, 0, kEight), whole_operand(node, 1, kEight),
+          whole_result(node, kEight)};
+}
+
+TEST(WholeDimensions, OfPlainConvolutionsAreThoseOfTheKernel) {
+  WholeParts parts = whole_parts(convolution(whole_data({4, 9, 2}), whole_data({3, 2, 4})));
+  EXPECT_FALSE(parts.input);
+  EXPECT_EQ(parts.kernel, Sharding(kEight, P(none, open, open)));
+  EXPECT_FALSE(parts.result);
+  // As large as a cotangent, which is the kernel of a derivative, it may be split.
+  EXPECT_FALSE(whole_parts(convolution(whole_data({2, 9, 4}), whole_data({8, 4, 2}))).kernel);
+}
+
+TEST(WholeDimensions, OfDilatedInputsAreAllSpatialOnes) {
+  Sharding middle(kEight, P(open, none, open));
+  WholeParts parts = whole_parts(
+      convolution(whole_data({4, 8, 2}), whole_data({8, 2, 4}), {.input_dilation = {2}}));
+  EXPECT_EQ(parts.input, middle);
+  EXPECT_EQ(parts.kernel, Sharding(kEight, P(none, open, open)));
+  EXPECT_EQ(parts.result, middle);
+}
+
+TEST(WholeDimensions, OfStepsAreThoseThatAreUneven) {
+  Sharding middle(kEight, P(open, none, open));
+  auto strided = [](std::int64_t size) {
+    return whole_parts(
+        convolution(whole_data({4, size, 2}), whole_data({2, 2, 4}), {.strides = {2}}));
+  };
+  EXPECT_FALSE(strided(16).input);
+  EXPECT_FALSE(strided(16).result);
+  EXPECT_EQ(strided(15).input, middle);
+  EXPECT_EQ(strided(15).result, middle);
+}
+
+TEST(WholeDimensions, OfGroupsAreAllUnlessEachDeviceHasWholeOnes) {
+  Sharding all(kEight, P(none, none, none));
+  WholeParts parts =
+      whole_parts(convolution(whole_data({4, 9, 4}), whole_data({3, 2, 4}), {.feature_groups = 2}));
+  EXPECT_EQ(parts.input, all);
+  EXPECT_EQ(parts.kernel, all);
+  EXPECT_EQ(parts.result, all);
+  EXPECT_FALSE(
+      whole_parts(convolution(whole_data({4, 9, 8}), whole_data({3, 1, 16}), {.feature_groups = 8}))
+          .input);
+}
+
+TEST(WholeDimensions, OfTransformsAreTheTransformedOnes) {
+  Tensor y = fft(whole_data({4, 2, 8}, DType::c64), FftKind::kFft, {2, 8});
+  EXPECT_EQ(whole_operand(*y.value().node(), 0, kEight), Sharding(kEight, P(open, none, none)));
+  EXPECT_FALSE(whole_result(*y.value().node(), kEight));
+  Tensor sum = add(whole_data({3}), 1);
+  EXPECT_FALSE(whole_operand(*sum.value().node(), 0, kEight)) << "another op";
+}
+
+}  // namespace
+}  // namespace meshard
