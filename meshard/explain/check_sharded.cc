@@ -133,7 +133,7 @@ std::vector<Value> all_values(const Graph& graph) {
 
 ShardedCheck internal::check_sharded(std::span<const Tensor> arguments, const TensorFunction& f,
                                      const CheckShardedOptions& options, SourceLocation where) {
-  sync(arguments, where);
+  compute(arguments, where);
   std::vector<Value> parameters, results;
   std::uint64_t trace = 0;
   {

@@ -34,6 +34,8 @@ struct TargetSummary {
 struct ExplainOptions {
   /// Draws the mesh. @error see picture(Mesh): too many devices.
   bool mesh_picture = false;
+  /// Adds which part of which argument each device is given; see argument_matrix().
+  bool argument_matrix = false;
   /// Most lines for the collectives, for arguments and for results; of reshards, buffers and notes
   /// half as many. What is left out is counted. More arguments or results are told by sharding. 0:
   /// all, one by one.

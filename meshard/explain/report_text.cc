@@ -4,6 +4,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
+#include "meshard/explain/argument_matrix.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/report.h"
 #include "meshard/explain/time_text.h"
@@ -189,6 +190,7 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
   if (parts_.out_of_memory.empty()) append_collectives(out, *this, most);
   append_reshards(out, parts_.reshards, half);
   append_values(out, parts_.arguments, parts_.num_captured, "arguments", most);
+  if (options.argument_matrix) append(out, argument_matrix(*this));
   append_values(out, parts_.results, 0, "results", most);
   if (!parts_.largest_buffers.empty()) {
     append(out, "largest buffers of a device\n");

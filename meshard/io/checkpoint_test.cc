@@ -4,6 +4,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/io/io_testutil.h"
 #include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/composite/operators.h"
 #include "meshard/runtime/plugin_testutil.h"
 
 namespace meshard::io {
@@ -51,6 +52,19 @@ TEST(Checkpoint, NamesArePathsWithDots) {
   EXPECT_EQ(checkpoint_name(".extra[\"a.b[0]\"][1]"), "extra.a.b[0].1");
   EXPECT_EQ(checkpoint_name("[0]"), "0");
   EXPECT_EQ(checkpoint_name(""), "value");
+}
+
+TEST_F(CheckpointOnDevices, RecordedValuesOfSeveralSubmeshesAreSavedTogether) {
+  Mesh left({{"x", 2}}, {0, 1}), right({{"x", 2}}, {2, 3});
+  std::map<std::string, Tensor> stages;
+  stages["first"] = mark_sharding(vector_of({1, 2}), left, P("x")) + 1;
+  stages["second"] = mark_sharding(vector_of({3, 4}), right, P("x")) * 2;
+  stages["shared"] = vector_of({5, 6}) - 1;
+  save(path_, stages).value();
+  Weights saved = Weights::open(path_).value();
+  EXPECT_EQ(saved.tensor("first").value().to_vector<float>(), (std::vector<float>{2, 3}));
+  EXPECT_EQ(saved.tensor("second").value().to_vector<float>(), (std::vector<float>{6, 8}));
+  EXPECT_EQ(saved.tensor("shared").value().to_vector<float>(), (std::vector<float>{4, 5}));
 }
 
 TEST_F(CheckpointOnDevices, EveryMemberComesBackWhereItIsToGo) {

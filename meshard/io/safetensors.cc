@@ -88,7 +88,7 @@ Result<void> save_or_throw(const std::string& path, const std::map<std::string, 
   }
   Result<std::string> header = write_safetensors_header(entries, metadata);
   if (!header) return header.error();
-  sync(values, where);
+  compute(values, where);
   std::uint64_t bytes = header->size() + (entries.empty() ? 0 : entries.back().end);
   Result<NewFile> file = NewFile::create(path, bytes);
   if (!file) return file.error();

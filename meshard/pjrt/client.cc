@@ -2,6 +2,7 @@
 #include "meshard/pjrt/client.h"
 
 #include <memory>
+#include <utility>
 
 #include "meshard/pjrt/host_to_device_transfer.h"
 #include "meshard/pjrt/internal/client_state.h"
@@ -51,8 +52,9 @@ const Device& Client::device(std::size_t index) const { return *state_->devices.
 std::span<const Device* const> Client::addressable_devices() const { return state_->addressable; }
 PJRT_Client* Client::raw() const { return state_->raw; }
 
-const Device* Client::find_device(int id) const {
-  auto found = state_->by_id.find(id);
+const Device* Client::find_device(std::int64_t id) const {
+  if (!std::in_range<int>(id)) return nullptr;  // PJRT counts devices in an int
+  auto found = state_->by_id.find(static_cast<int>(id));
   return found == state_->by_id.end() ? nullptr : found->second;
 }
 

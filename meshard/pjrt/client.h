@@ -78,7 +78,7 @@ class Client {
   /// The devices of this process, in the plugin's order.
   std::span<const Device* const> addressable_devices() const;
   /// The device with this id, or null.
-  const Device* find_device(int id) const;
+  const Device* find_device(std::int64_t id) const;
 
   /// Compiles a StableHLO module (text, bytecode or a portable artifact).
   /// @pre no tensor type in `module` has more than 2^63 - 1 elements: some plugins end the process

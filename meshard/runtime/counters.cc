@@ -1,13 +1,23 @@
 #include "meshard/runtime/counters.h"
 
+#include <mutex>
+
+#include "meshard/base/cat.h"
+
 namespace meshard {
+namespace {
+
+std::mutex zero_mutex;
+RuntimeCounters zero;  // what was counted at the last reset; under zero_mutex
+
+}  // namespace
 
 internal::AtomicCounters& internal::counters() {
   static AtomicCounters all;
   return all;
 }
 
-RuntimeCounters runtime_counters() {
+RuntimeCounters internal::all_counted() {
   auto& c = internal::counters();
   return {.buffers_sent = c.buffers_sent,
           .bytes_sent = c.bytes_sent,
@@ -21,6 +31,37 @@ RuntimeCounters runtime_counters() {
           .cache_hits = c.cache_hits,
           .launches = c.launches,
           .nodes_run = c.nodes_run};
+}
+
+RuntimeCounters runtime_counters() {
+  std::lock_guard lock(zero_mutex);
+  return internal::all_counted() - zero;
+}
+
+void reset_runtime_counters() {
+  std::lock_guard lock(zero_mutex);
+  zero = internal::all_counted();
+}
+
+std::string RuntimeCounters::to_string() const {
+  std::string out;
+  auto counted = [](std::uint64_t count, std::string_view what) {
+    return cat(count, ' ', what, count == 1 ? "" : "s");
+  };
+  auto line = [&](bool shown, const auto&... text) {
+    if (shown) append(out, cat(text..., "\n"));
+  };
+  line(buffers_sent > 0, "sent      ", counted(buffers_sent, "buffer"), ", ",
+       counted(bytes_sent, "byte"), " (", bytes_aliased, " used in place)");
+  line(buffers_read > 0, "read      ", counted(buffers_read, "buffer"), ", ",
+       counted(bytes_read, "byte"));
+  line(buffers_moved > 0, "moved     ", counted(buffers_moved, "buffer"), ", ",
+       counted(bytes_moved, "byte"));
+  line(compiles > 0, "compiled  ", counted(compiles, "program"));
+  line(retargets > 0, "loaded    ", counted(retargets, "program"), " for other devices");
+  line(cache_hits > 0, "found     ", counted(cache_hits, "program"), " in the cache");
+  line(launches > 0, "launched  ", counted(launches, "program"), ", ", counted(nodes_run, "node"));
+  return out.empty() ? "nothing happened\n" : out;
 }
 
 }  // namespace meshard

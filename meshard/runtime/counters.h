@@ -2,10 +2,11 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 namespace meshard {
 
-/// A value: totals since the process began.
+/// A value: totals since the process began, or since reset_runtime_counters().
 struct RuntimeCounters {
   /// Buffers made on devices from host data, and their bytes.
   std::uint64_t buffers_sent = 0;
@@ -41,11 +42,24 @@ struct RuntimeCounters {
     a.nodes_run -= b.nodes_run;
     return a;
   }
+  /// A line for each counter that is not 0, or `nothing happened`:
+  /// `sent      8 buffers, 128 bytes (0 used in place)`.
+  std::string to_string() const;
   friend bool operator==(const RuntimeCounters&, const RuntimeCounters&) = default;
 };
 
 /// The totals now. Subtract two to see what a step did.
+///
+/// @code
+/// reset_runtime_counters();
+/// mark_sharding(ones({8}) * 2, Mesh({{"x", 4}}), P("x")).to_host();
+/// std::cout << runtime_counters().to_string();
+/// @endcode
 RuntimeCounters runtime_counters();
+
+/// Counts from 0 again, in all threads: torch_xla's `clear_counters`. A difference of two
+/// runtime_counters() does not disturb other readers; this does.
+void reset_runtime_counters();
 
 namespace internal {
 
@@ -55,8 +69,11 @@ struct AtomicCounters {
       launches{0}, nodes_run{0};
 };
 AtomicCounters& counters();
-inline void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
-  counter.fetch_add(by, std::memory_order_relaxed);
+/// The totals whatever was reset.
+RuntimeCounters all_counted();
+/// Returns the new total.
+inline std::uint64_t count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
+  return counter.fetch_add(by, std::memory_order_relaxed) + by;
 }
 
 }  // namespace internal

@@ -22,5 +22,27 @@ TEST(Counters, EachFieldIsSubtracted) {
   EXPECT_EQ(all - RuntimeCounters(), all);
 }
 
+TEST(Counters, ResetCountsFromZero) {
+  internal::count(internal::counters().launches, 3);
+  reset_runtime_counters();
+  EXPECT_EQ(runtime_counters(), RuntimeCounters());
+  internal::count(internal::counters().launches);
+  EXPECT_EQ(runtime_counters().launches, 1u);
+}
+
+TEST(Counters, PrintWhatHappened) {
+  EXPECT_EQ(RuntimeCounters().to_string(), "nothing happened\n");
+  RuntimeCounters some;
+  some.buffers_sent = 8;
+  some.bytes_sent = 128;
+  some.compiles = 1;
+  some.launches = 2;
+  some.nodes_run = 5;
+  EXPECT_EQ(some.to_string(),
+            "sent      8 buffers, 128 bytes (0 used in place)\n"
+            "compiled  1 program\n"
+            "launched  2 programs, 5 nodes\n");
+}
+
 }  // namespace
 }  // namespace meshard

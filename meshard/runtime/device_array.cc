@@ -7,6 +7,7 @@
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
+#include "meshard/runtime/runtime.h"
 
 namespace meshard {
 namespace {
@@ -41,8 +42,9 @@ constexpr std::array<std::pair<DType, ElementType>, kDTypeCount> kElementTypes =
 
 Shape padded_shape_of(const pjrt::Buffer& buffer) { return Shape(buffer.dimensions()); }
 
-void begin_read(internal::TransferSpan& span, const pjrt::Buffer& buffer, std::uint64_t bytes) {
-  span.begin("read", buffer.type().to_string(), buffer.device().id(), bytes);
+void begin_read(internal::TransferSpan& span, const pjrt::Buffer& buffer, std::uint64_t bytes,
+                SourceLocation where) {
+  span.begin("read", buffer.type().to_string(), buffer.device().id(), bytes, where);
 }
 
 }  // namespace
@@ -77,6 +79,7 @@ std::string DeviceArray::gone() const {
 }
 
 void DeviceArray::check_live(SourceLocation where) const {
+  check_not_forked(where);
   if (std::string reason = gone(); !reason.empty())
     throw Error(ErrorCode::kFailedPrecondition,
                 cat("[tensor] the value ", type_, " is gone: ", reason), where);
@@ -89,7 +92,7 @@ HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) 
   HostArray array = HostArray::uninitialized(type);
   internal::TransferSpan span;
   if (internal::records_events())
-    begin_read(span, buffer, static_cast<std::uint64_t>(type.bytes()));
+    begin_read(span, buffer, static_cast<std::uint64_t>(type.bytes()), where);
   Result<void> read = buffer.read(
       std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())));
   if (!read.ok()) throw read.error().at(where);
@@ -130,7 +133,7 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
     Shape extents = box_shape(target);
     if (extents.size() == 0 || failed) return;
     auto bytes = static_cast<std::uint64_t>(extents.size()) * element_bytes;
-    if (gather.begun()) begin_read(reads.emplace_back(), buffer, bytes);
+    if (gather.begun()) begin_read(reads.emplace_back(), buffer, bytes, where);
     const std::byte* source = nullptr;
     if (Result<pjrt::HostView> shown = buffer.host_view(); shown.ok()) {
       source = shown->bytes().data();

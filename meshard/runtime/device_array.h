@@ -45,6 +45,7 @@ class DeviceArray final : public Storage {
   HostArray to_host(SourceLocation where) const override;
   /// Gathers into memory that the caller has: `destination` holds type().bytes() bytes.
   void read_into(void* destination, SourceLocation where) const;
+  void wait(SourceLocation where) const override;
   std::string placement() const override;
   std::string gone() const override;
   bool is_live() const;

@@ -1,6 +1,8 @@
 // Tested in tests/plugin/trace_events_test.cc.
 #include "meshard/runtime/event_recorder.h"
 
+#include <utility>
+
 namespace meshard::internal {
 namespace {
 
@@ -49,6 +51,10 @@ void EventRecorder::stop() {
   stopped_ = true;
 }
 
+namespace {
+thread_local const HostSpan* innermost = nullptr;
+}  // namespace
+
 void HostSpan::begin(std::string_view category, std::string_view what, SourceLocation where) {
   recorder_ = current_recorder_of_events();
   if (!recorder_) return;
@@ -57,16 +63,18 @@ void HostSpan::begin(std::string_view category, std::string_view what, SourceLoc
   event_.what = what;
   event_.place = where.to_string();
   event_.number = recorder_->thread_number();
+  outer_ = std::exchange(innermost, this);
   start_ = TraceClock::now();
 }
 
 void HostSpan::finish() noexcept {
+  innermost = outer_;
   recorder_->add(std::move(event_), start_, TraceClock::now());
   recorder_.reset();
 }
 
 void TransferSpan::begin(std::string_view category, std::string_view what, int device,
-                         std::uint64_t bytes) {
+                         std::uint64_t bytes, SourceLocation where) {
   recorder_ = current_recorder_of_events();
   if (!recorder_) return;
   event_.track = TraceEvent::Track::kTransfer;
@@ -74,6 +82,10 @@ void TransferSpan::begin(std::string_view category, std::string_view what, int d
   event_.what = what;
   event_.number = device;
   event_.bytes = bytes;
+  if (where.known())
+    event_.place = where.to_string();
+  else if (innermost)
+    event_.place = innermost->event_.place;
   start_ = TraceClock::now();
 }
 

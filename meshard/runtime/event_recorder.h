@@ -81,10 +81,12 @@ class HostSpan {
   bool begun() const { return recorder_ != nullptr; }
 
  private:
+  friend class TransferSpan;
   void finish() noexcept;
   std::shared_ptr<EventRecorder> recorder_;
   TraceEvent event_;
   TraceClock::time_point start_;
+  const HostSpan* outer_ = nullptr;  // of this thread
 };
 
 /// Bytes on their way to or from one device, from begin() until they have arrived.
@@ -98,7 +100,9 @@ class TransferSpan {
     if (recorder_) finish(/*failed=*/true);
   }
 
-  void begin(std::string_view category, std::string_view what, int device, std::uint64_t bytes);
+  /// Its line is `where`, or that of the innermost HostSpan of this thread.
+  void begin(std::string_view category, std::string_view what, int device, std::uint64_t bytes,
+             SourceLocation where = {});
   /// Now.
   void end() {
     if (recorder_) finish(/*failed=*/false);

@@ -4,7 +4,9 @@
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/named_mesh.h"
 #include "meshard/graph/record.h"
+#include "meshard/runtime/copies.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/move_shards.h"
 #include "meshard/runtime/placement.h"
@@ -62,14 +64,25 @@ class JitProgram final : public CompiledProgram {
         names_(std::move(program.parameter_names)),
         donated_(std::move(program.donated)) {
     for (const Value& value : graph_.captured()) captured_.emplace_back(value);
+    places_ = std::any_of(captured_.begin(), captured_.end(), is_placed) ||
+              std::any_of(graph_.nodes().begin(), graph_.nodes().end(),
+                          [](const Node* node) { return named_mesh(*node) != nullptr; });
   }
 
   void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
            SourceLocation where) override {
-    if (captured_.empty()) return program_->run(arguments, results, where, names_);
-    InlineVector<const Tensor*, 16> all(arguments.begin(), arguments.end());
-    for (const Tensor& tensor : captured_) all.push_back(&tensor);
-    program_->run(std::span<const Tensor* const>(all.data(), all.size()), results, where, names_);
+    if (captured_.empty()) {
+      program_->run(arguments, results, where, names_);
+    } else {
+      InlineVector<const Tensor*, 16> all(arguments.begin(), arguments.end());
+      for (const Tensor& tensor : captured_) all.push_back(&tensor);
+      program_->run(std::span<const Tensor* const>(all.data(), all.size()), results, where, names_);
+    }
+    // A training step's first argument is placed.
+    if (places_ || !program_->lowered().mesh) return;
+    for (const Tensor* argument : arguments)
+      if (is_placed(*argument)) return;
+    for (Tensor& result : results) result.value()->set_unplaced();
   }
   const Sharding* parameter_sharding(std::size_t i) const override {
     const auto& sharding = program_->shardings().arguments[i];
@@ -78,11 +91,14 @@ class JitProgram final : public CompiledProgram {
   ProgramView view() const { return {*program_, graph_, names_, donated_}; }
 
  private:
+  static bool is_placed(const Tensor& tensor) { return !is_unplaced(tensor.value()); }
+
   std::shared_ptr<const LoadedProgram> program_;
   Graph graph_;
   std::vector<std::string> names_;
   std::vector<std::uint32_t> donated_;
   std::vector<Tensor> captured_;
+  bool places_ = false;  // whatever the arguments are, its results are bound to devices
 };
 
 }  // namespace
@@ -137,33 +153,44 @@ void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where
     if (!is_claimed(program.graph)) break;
     finished_.wait(lock);
   } while (true);
-  std::vector<Value> results = results_to_keep(program.graph);
-  program.graph = program.graph.with_results(results);
-  Claim claim(*this, program.graph);
+  Graph entire = program.graph.with_results(results_to_keep(program.graph));
+  std::vector<Stage> stages = split_by_devices(entire);
+  Claim claim(*this, entire);
   lock.unlock();
+  for (const Stage& stage : stages) run(stage, stages.size() == 1 ? &entire : nullptr, where);
+}
 
+void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation where) {
+  Program program;
+  program.name = "lazy";
+  program.graph = entire ? entire->with_results(stage.results) : Graph::build({}, stage.results, 0);
+  if (stage.mesh) program.graph = on_devices_of(program.graph, *stage.mesh, where);
   std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
-  std::vector<Tensor> captured, computed(results.size());
+  std::vector<Tensor> captured, computed(stage.results.size());
   for (const Value& leaf : program.graph.captured()) captured.emplace_back(leaf);
   std::vector<const Tensor*> arguments;
   for (const Tensor& tensor : captured) arguments.push_back(&tensor);
   loaded->run(arguments, computed, where);
   internal::count(internal::counters().nodes_run, program.graph.nodes().size());
 
-  lock.lock();
-  for (std::size_t i = 0; i < results.size(); ++i)
-    results[i].node()->set_storage(results[i].index(), StoragePtr(computed[i].value().storage()));
-  for (const Value& result : results)
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    const Value& result = stage.results[i];
+    if (stage.unplaced[i]) result.node()->set_unplaced();
+    result.node()->set_storage(result.index(), StoragePtr(computed[i].value().storage()));
+  }
+  for (const Value& result : stage.results)
     if (!result->keeps_operands()) result.node()->forget_operands();
-  lock.unlock();
 }
 
 Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
   StoragePtr storage(value.storage());
   const Sharding* present = storage->sharding();
   if (present && *present == sharding)
-    return is_unannotated(value) ? make_array(value.type(), storage, where) : Tensor(value);
-  if (storage->kind() != Storage::Kind::kDevice) {  // an abstract value says that it has none
+    return is_unplaced(value) ? make_array(value.type(), storage, where) : Tensor(value);
+  // A host value that a program used before goes on from there.
+  if (nearest_copy(value, sharding)->kind() != Storage::Kind::kDevice) {
+    // An abstract value says that it has no elements.
     HostArray array = storage->to_host(where);
     return make_array(value.type(), meshard::place(runtime_client(where), array, sharding, where),
                       where);
@@ -176,8 +203,16 @@ std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceL
   for (const Value& value : program.graph.captured())
     if (!value.storage()) pending.push_back(value);
   if (!pending.empty()) evaluate(pending, where);
+  if (!program.unsharded)
+    if (std::optional<Mesh> mesh = devices_of_program(program.graph))
+      program.graph = on_devices_of(program.graph, *mesh, where);
   std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
   return std::make_shared<JitProgram>(std::move(loaded), std::move(program));
+}
+
+std::size_t LazyEvaluator::count_pending(const Value& value) {
+  std::lock_guard lock(mutex_);
+  return Evaluator::count_pending(value);
 }
 
 ProgramView view_of(const CompiledProgram& program) {

@@ -6,10 +6,12 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/runtime/program_cache.h"
+#include "meshard/runtime/stages.h"
 
 namespace meshard {
 
-/// The Evaluator that the runtime installs. Recorded nodes are shared between threads: a node is
+/// The Evaluator that the runtime installs. An evaluation runs one program for each set of devices
+/// that its values belong to (stages.h). Recorded nodes are shared between threads: a node is
 /// computed by one of them, and others that need it wait; evaluations without a common node compile
 /// and run side by side. Recording is not locked, nor are calls of compiled programs.
 class LazyEvaluator final : public Evaluator {
@@ -17,11 +19,15 @@ class LazyEvaluator final : public Evaluator {
   void evaluate(std::span<const Value> values, SourceLocation where) override;
   Tensor place(const Value& value, const Sharding& sharding, SourceLocation where) override;
   std::shared_ptr<CompiledProgram> compile(Program program, SourceLocation where) override;
+  void wait() override;
+  std::size_t count_pending(const Value& value) override;
 
  private:
   // What an evaluation computes; entered in running_ until it is done.
   class Claim;
   bool is_claimed(const Graph& graph) const;
+  // Computes one stage; `entire` is the graph that consists of it alone, if it does.
+  void run(const Stage& stage, const Graph* entire, SourceLocation where);
 
   ProgramCache cache_;
   std::mutex mutex_;                  // guards recorded nodes while they change, and running_

@@ -4,6 +4,7 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
+#include "meshard/graph/sync.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/trace/jit.h"

@@ -1,11 +1,13 @@
 #include "meshard/runtime/loaded_program.h"
 
-#include <mutex>
-
 #include "meshard/graph/leaf.h"
+#include "meshard/lowering/program_mesh.h"
+#include "meshard/runtime/copies.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
+#include "meshard/runtime/runtime.h"
+#include "meshard/runtime/wait.h"
 
 namespace meshard {
 namespace {
@@ -18,34 +20,6 @@ constexpr std::size_t kMostBuffersDeviceByDevice = 128;
 
 // A program has few different shardings; a search among more would cost more than it spares.
 constexpr std::size_t kMostKnownShardings = 64;
-
-// Guards the placement lists of values.
-std::mutex placements_mutex;
-
-bool same_sharding(const Sharding* a, const std::optional<Sharding>& b) {
-  return a ? b && *a == *b : !b;
-}
-
-// The placement of a value that fits, or nullptr.
-StoragePtr find_placement(const Storage& value, const std::optional<Sharding>& sharding,
-                          int device_id) {
-  std::lock_guard lock(placements_mutex);
-  for (auto* each = value.placements().get(); each; each = each->next.get()) {
-    const auto& array = static_cast<const DeviceArray&>(*each->storage);
-    if (same_sharding(array.sharding(), sharding) && array.is_live() &&
-        (sharding || array.device_id(0) == device_id))
-      return each->storage;
-  }
-  return {};
-}
-
-void remember_placement(const Storage& value, StoragePtr storage) {
-  std::lock_guard lock(placements_mutex);
-  auto placement = std::make_shared<Storage::Placement>();
-  placement->storage = std::move(storage);
-  placement->next = std::move(value.placements());
-  value.placements() = std::move(placement);
-}
 
 // Kept from call to call: hundreds of parameters on several devices make these arrays large.
 struct Scratch {
@@ -112,27 +86,29 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
                                   static_cast<std::size_t>(tensor.value().type().rank())))
       return StoragePtr(storage);
     if (!storage->gone().empty()) (void)storage->to_host(where);  // throws, saying why
+    // The program may have been made for an argument that nobody had placed.
+    if (present && sharding && !is_unplaced(tensor.value()) && tensor.value().type().rank() > 0 &&
+        !present->mesh().same_devices(sharding->mesh()) && !is_whole_on(*present, sharding->mesh()))
+      throw two_device_sets("jit", present->mesh(), tensor.where(), sharding->mesh(), where, where);
   }
-  if (StoragePtr known = find_placement(*storage, sharding, device.id())) return known;
   // Once for each value: host data is sent, what is on devices goes between them; to a program on
   // one device all goes by way of the host.
-  StoragePtr placed;
-  if (sharding) {
-    Tensor laid_out = evaluator(where).place(tensor.value(), *sharding, where);
-    placed = StoragePtr(laid_out.value().storage());
-  } else {
-    placed = place(client_, storage->to_host(where), device, where);
-  }
-  remember_placement(*storage, placed);
+  if (sharding) return StoragePtr(copy_with(tensor.value(), *sharding, where).value().storage());
+  if (StoragePtr known = find_copy(*storage, sharding, device.id())) return known;
+  StoragePtr placed = place(client_, storage->to_host(where), device, where);
+  remember_copy(*storage, placed);
   return placed;
 }
 
 Result<pjrt::Launch> LoadedProgram::launch(std::span<const pjrt::Buffer* const> arguments,
                                            std::span<pjrt::Buffer> results,
                                            SourceLocation where) const {
-  if (!internal::records_events()) [[likely]]
-    return device_by_device_ ? executable_.execute_each_device(arguments, results, {.track = false})
-                             : executable_.execute(arguments, results, {.track = false});
+  if (!internal::records_events()) [[likely]] {
+    // What the client does not count sync() has to wait for itself.
+    pjrt::LaunchOptions options{.track = client_.rules().max_in_flight == 0};
+    return device_by_device_ ? executable_.execute_each_device(arguments, results, options)
+                             : executable_.execute(arguments, results, options);
+  }
   // On all at once: device by device, a device's event could be asked for only after the last.
   internal::HostSpan span;
   span.begin("launch", lowered_.name, where);
@@ -147,6 +123,7 @@ Result<pjrt::Launch> LoadedProgram::launch(std::span<const pjrt::Buffer* const> 
 
 void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
                         SourceLocation where, std::span<const std::string> names) const {
+  check_not_forked(where);
   internal::HostSpan span;
   if (internal::records_events()) [[unlikely]]
     span.begin("call", lowered_.name, where);
@@ -186,7 +163,8 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
   Result<pjrt::Launch> launched = launch(given, taken, where);
   if (!launched.ok()) [[unlikely]]
     fail(launched.error(), arguments, std::span(arrays.data(), arrays.size()), names, where);
-  internal::count(internal::counters().launches);
+  if (client_.rules().max_in_flight == 0) internal::remember_launch(*std::move(launched));
+  internal::wait_at_exit(internal::count(internal::counters().launches));
   for (std::uint32_t i : donated_) arrays[i]->set_donated_at(where);
 
   for (std::size_t i = 0; i < outputs; ++i) {
@@ -241,6 +219,10 @@ Result<std::shared_ptr<const LoadedProgram>> load_program(const pjrt::Client& cl
   // By default XLA's CPU compiler lets max and min lose a NaN; other platforms keep it, and so do
   // we.
   if (client.platform() == "cpu") options.overrides["xla_cpu_enable_fast_min_max"] = false;
+  // XNNPACK's kernels, which XLA takes for products on CPUs with AVX-512, wait for workers of the
+  // pool whose threads wait in collectives: with fewer cores than devices none of them goes on.
+  if (client.platform() == "cpu" && options.num_partitions > 1)
+    options.overrides["xla_cpu_use_xnnpack"] = false;
   internal::count(internal::counters().compiles);
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
                            client.compile(lowered.text, options));

@@ -6,6 +6,8 @@
 #include "meshard/ops/pad.h"
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/ops/slice.h"
+#include "meshard/runtime/check_devices.h"
+#include "meshard/runtime/copies.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/event_recorder.h"
@@ -63,6 +65,7 @@ template <class F>
 Result<DeviceArray::Buffers> send_to_devices(const Sharding& target, SourceLocation where,
                                              F shard_for) {
   const pjrt::Client& client = runtime_client(where);
+  check_device_type(client, target.mesh(), where);
   DeviceArray::Buffers buffers;
   buffers.reserve(static_cast<std::size_t>(target.mesh().size()));
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
@@ -80,7 +83,10 @@ Result<DeviceArray::Buffers> send_shards(const Value& value, const Sharding& tar
   const Sharding* source = array.sharding();
   return send_to_devices(target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
     if (!source) return array.buffers()[0];
-    // Replicas take turns, so that no device sends to all.
+    // What is there already stays; else replicas take turns, so that no device sends to all.
+    std::optional<std::int64_t> there = source->mesh().position(target.mesh().device_id(p));
+    if (there && tile_number(*source, *there) == tile_number(target, p))
+      return array.buffers()[static_cast<std::size_t>(*there)];
     IntVector tile;
     for (std::size_t d = 0; d < source->rank(); ++d) tile.push_back(target.tile_index(d, p));
     std::int64_t replica = target.replica_id(p) % source->num_replicas();
@@ -106,7 +112,7 @@ std::vector<Tensor> cut(const Value& value, const Sharding& target, SourceLocati
     }
     tile = pad(slice(whole, starts, stops), 0, low, high);
   }
-  sync(tiles, where);
+  compute(tiles, where);
   return tiles;
 }
 
@@ -150,27 +156,38 @@ bool has_same_tiles(const Sharding* source, const Sharding& target) {
 }
 
 Tensor move_to(const Value& value, const Sharding& target, SourceLocation where) {
-  StoragePtr storage(value.storage());
-  const Sharding* present = storage->sharding();
-  if (!storage->gone().empty()) (void)storage->to_host(where);  // throws, saying why
-  if (value.type().size() == 0)  // such values are never split: the partitioner drops it
+  if (!value.storage()->gone().empty())
+    (void)value.storage()->to_host(where);  // throws, saying why
+  if (value.type().size() == 0)             // such values are never split: the partitioner drops it
     return make_array(value.type(),
                       place(runtime_client(where), HostArray::zeros(value.type()), target, where),
                       where);
-  if (present && present->mesh().same_devices(target.mesh())) return reshard(value, target, where);
+  StoragePtr storage = nearest_copy(value, target);
+  Tensor source = make_array(value.type(), storage, value->where());
+  const Sharding* present = storage->sharding();
+  auto made_of = [&](DeviceArray::Buffers buffers) {
+    return make_array(value.type(),
+                      make_storage<DeviceArray>(value.type(), target, std::move(buffers)), where);
+  };
   Result<DeviceArray::Buffers> moved = not_between_devices();
-  if (has_same_tiles(present, target))
-    moved = send_shards(value, target, where);
+  // On its own devices it gets buffers of its own, which can be donated; views cannot.
+  if (present && present->mesh().same_devices(target.mesh()))
+    return reshard(source.value(), target, where);
+  if (present && has_tiles_in_place(*present, target))
+    moved = send_shards(source.value(), target, where);
+  else if (std::optional<Sharding> part = present ? part_in_place(*present, target) : std::nullopt)
+    return reshard(move_to(source.value(), *part, where).value(), target, where);
+  else if (has_same_tiles(present, target))
+    moved = send_shards(source.value(), target, where);
   else if (!present)
-    moved = send_tiles(cut(value, target, where), target, where);
+    moved = send_tiles(cut(source.value(), target, where), target, where);
   else if (present->mesh().size() == target.mesh().size())
-    moved = send_shards(reshard(value, on_the_devices_of(target, present->mesh()), where).value(),
-                        target, where);
+    moved = send_shards(
+        reshard(source.value(), on_the_devices_of(target, present->mesh()), where).value(), target,
+        where);
   if (!moved.ok() && moved.error().code() != ErrorCode::kUnimplemented)
     throw moved.error().at(where);
-  if (moved.ok())
-    return make_array(value.type(),
-                      make_storage<DeviceArray>(value.type(), target, *std::move(moved)), where);
+  if (moved.ok()) return made_of(*std::move(moved));
   HostArray array = storage->to_host(where);
   return make_array(value.type(), place(runtime_client(where), array, target, where), where);
 }

@@ -17,10 +17,11 @@ Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& s
 /// (nullptr: whole, on one device).
 bool has_same_tiles(const Sharding* source, const Sharding& target);
 
-/// The value laid out as `target` says. Its own devices make the tiles that are wanted: by a
-/// reshard among themselves, or by cutting it if it lies on one; then each goes to its device.
-/// Through the host only for another number of devices, and where the plugin cannot copy between
-/// devices.
+/// The value laid out as `target` says, made of its nearest copy (copies.h). Where the tiles are on
+/// the devices already nothing moves; tiles that contain them are cut there. Else its own devices
+/// make the tiles that are wanted, by a reshard among themselves or by cutting it if it is on one,
+/// and each goes to its device. Through the host only for another number of devices, and where the
+/// plugin cannot copy between devices.
 /// @pre `value` is stored on devices
 /// @error not found if the client lacks a device; failed precondition if the value is gone.
 Tensor move_to(const Value& value, const Sharding& target, SourceLocation where);

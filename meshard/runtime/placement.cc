@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "meshard/array/slice.h"
+#include "meshard/runtime/check_devices.h"
 #include "meshard/runtime/copy_pool.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
@@ -78,6 +79,7 @@ class Placement {
   StoragePtr run() {
     internal::HostSpan span;
     if (internal::records_events()) begin_span(span, array_.type(), where_);
+    check_device_type(client_, sharding_.mesh(), where_);
     std::int64_t positions = sharding_.mesh().size();
     std::vector<const pjrt::Device*> devices;
     for (std::int64_t p = 0; p < positions; ++p)
@@ -169,7 +171,7 @@ std::int64_t tile_number(const Sharding& sharding, std::int64_t position) {
 }
 
 const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, SourceLocation where) {
-  const pjrt::Device* device = client.find_device(static_cast<int>(id));
+  const pjrt::Device* device = client.find_device(id);
   if (device && device->addressable()) return *device;
   std::string known;
   for (const pjrt::Device* each : client.addressable_devices())
@@ -191,6 +193,7 @@ StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
                         SourceLocation where) {
   internal::HostSpan span;
   if (internal::records_events()) begin_span(span, type, where);
+  check_device_type(client, sharding.mesh(), where);
   std::int64_t positions = sharding.mesh().size();
   if (static_cast<std::int64_t>(shards.size()) != positions)
     throw_invalid(where, "[sharded_tensor] ", shards.size(), " shards for the ", positions,

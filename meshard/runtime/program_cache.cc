@@ -1,5 +1,6 @@
 #include "meshard/runtime/program_cache.h"
 
+#include "meshard/runtime/check_devices.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
@@ -14,18 +15,54 @@ Fingerprint graph_key(const Program& program) {
   return fingerprint(key);
 }
 
-// The same mesh, seen by the compiler: logical devices in place of ids.
-bool same_logical_mesh(const LoweredModule& a, const LoweredModule& b) {
-  if (!a.mesh || !b.mesh) return !a.mesh && !b.mesh;
-  return std::equal(a.mesh->axes().begin(), a.mesh->axes().end(), b.mesh->axes().begin(),
-                    b.mesh->axes().end());
-}
-
 LoweredModule lower_recorded(const Program& program, SourceLocation where) {
   internal::HostSpan span;
   if (internal::records_events()) span.begin("lower", program.name, where);
   return lower(program);
 }
+
+// The shardings of a known program, for the same text on other devices: each over the mesh that is
+// in the place of its own.
+class RetargetedShardings {
+ public:
+  RetargetedShardings(const LoweredModule& known, const LoweredModule& lowered)
+      : known_(known), lowered_(lowered) {}
+
+  std::vector<std::optional<Sharding>> of(const std::vector<std::optional<Sharding>>& before,
+                                          const std::vector<LoweredValue>& values) const {
+    std::vector<std::optional<Sharding>> after;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (values[i].is_exact())
+        after.push_back(*values[i].sharding);
+      else if (lowered_.mesh->size() == 1)  // the text names no mesh; nothing was chosen
+        after.push_back(
+            Sharding::replicated(*lowered_.mesh, static_cast<std::size_t>(values[i].type.rank())));
+      else
+        after.push_back(of(*before[i]));
+    }
+    return after;
+  }
+
+ private:
+  Sharding of(const Sharding& sharding) const {
+    return Sharding(mesh_for(sharding.mesh()), sharding.spec())
+        .with_unreduced(sharding.unreduced_axes());
+  }
+
+  // Equal texts name their meshes in the same order. A mesh that the text does not name was made
+  // for what the compiler chose: the logical devices that it lists stay.
+  Mesh mesh_for(const Mesh& mesh) const {
+    for (std::size_t m = 0; m < known_.meshes.size(); ++m)
+      if (known_.meshes[m] == mesh) return lowered_.meshes[m];
+    std::vector<std::int64_t> ids;
+    for (std::int64_t id : mesh.device_ids())
+      ids.push_back(lowered_.mesh->device_id(*known_.mesh->position(id)));
+    return Mesh({mesh.axes().begin(), mesh.axes().end()}, std::move(ids));
+  }
+
+  const LoweredModule& known_;
+  const LoweredModule& lowered_;
+};
 
 // `known`'s executable, loaded for the devices of `lowered`. The plugin compiles nothing.
 Result<std::shared_ptr<const LoadedProgram>> retarget(const pjrt::Client& client,
@@ -42,18 +79,9 @@ Result<std::shared_ptr<const LoadedProgram>> retarget(const pjrt::Client& client
       pjrt::LoadedExecutable executable,
       client.deserialize_and_load(bytes, &options, &known.executable().signature()));
   internal::count(internal::counters().retargets);
-  // The shardings are the known ones, over the new mesh.
-  auto moved = [&](const std::vector<std::optional<Sharding>>& before,
-                   const std::vector<LoweredValue>& values) {
-    std::vector<std::optional<Sharding>> after;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      after.push_back(values[i].is_exact() ? *values[i].sharding
-                                           : Sharding(*lowered.mesh, before[i]->spec()));
-    }
-    return after;
-  };
-  ChosenShardings chosen{moved(known.shardings().arguments, lowered.arguments),
-                         moved(known.shardings().results, lowered.results)};
+  RetargetedShardings retargeted(known.lowered(), lowered);
+  ChosenShardings chosen{retargeted.of(known.shardings().arguments, lowered.arguments),
+                         retargeted.of(known.shardings().results, lowered.results)};
   return std::make_shared<const LoadedProgram>(client, std::move(lowered), std::move(executable),
                                                std::move(chosen));
 }
@@ -116,14 +144,14 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const pjrt::Client& clie
                                                         const Program& program,
                                                         SourceLocation where) {
   LoweredModule lowered = lower_recorded(program, where);
+  for (const Mesh& mesh : lowered.meshes) check_device_type(client, mesh, where);
   if (lowered.mesh)  // before the compiler is asked, and with the user's line
     for (std::int64_t id : lowered.mesh->device_ids()) device_of(client, id, where);
   Making entry(*this, by_text_, fingerprint(lowered.text));
   const auto& same_text = entry.found();
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       Error(ErrorCode::kUnknown, "");  // replaced below
-  if (same_text && lowered.mesh && same_logical_mesh(same_text->lowered(), lowered))
-    loaded = retarget(client, *same_text, lowered, where);
+  if (same_text && lowered.mesh) loaded = retarget(client, *same_text, lowered, where);
   if (!loaded.ok()) loaded = load_program(client, std::move(lowered), where);
   if (!loaded.ok()) throw loaded.error().at(where);
   if (!same_text) entry.set(*loaded);

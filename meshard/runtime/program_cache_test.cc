@@ -1,9 +1,12 @@
 #include "meshard/runtime/program_cache.h"
 
+#include <gmock/gmock.h>
+
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -64,6 +67,46 @@ TEST_F(Cache, ADeviceThatDoesNotExistIsAnErrorAtTheUsersLine) {
       },
       ErrorCode::kNotFound, {"program_cache_test.cc:", "device 50 does not exist"}));
   EXPECT_EQ(done().compiles, 0u);
+}
+
+// The same text over several meshes, on other devices: each value keeps its own mesh.
+TEST_F(Cache, RetargetedProgramsKeepEachValuesMesh) {
+  using testing::ElementsAre;
+  for (std::int64_t k : {0, 4, 2}) {
+    Mesh f({{"x", 2}}, {k, k + 1}), g({{"x", 2}}, {k + 1, k});
+    Tensor u = mark_sharding(from_host(std::vector<float>{0, 1}, {2}), f, P("x"));
+    Tensor x = mark_sharding(from_host(std::vector<float>{0, 1, 2, 3}, {4}), g, P("x"));
+    EXPECT_THAT((x + sum(u) * 0).to_vector<float>(), ElementsAre(0, 1, 2, 3)) << "from " << k;
+  }
+}
+
+TEST_F(Cache, RetargetedProgramsKeepNamesOrderAndUnmarkedArguments) {
+  using testing::ElementsAre;
+  auto f = jit([](Tensor a, Tensor b, Tensor host) {
+    return std::tuple(a + 1, b * 2 + host, reshape(b, {2, 2}));
+  });
+  Tensor host = from_host(std::vector<float>{10, 20, 30, 40}, {4});
+  for (std::int64_t k : {0, 4}) {
+    Mesh rows({{"r", 4}}, {k, k + 1, k + 2, k + 3});
+    Mesh grid({{"p", 2}, {"q", 2}}, {k + 3, k + 1, k + 2, k});
+    Tensor a = mark_sharding(from_host(std::vector<float>{0, 1, 2, 3}, {4}), rows, P("r"));
+    Tensor b = mark_sharding(from_host(std::vector<float>{0, 1, 2, 3}, {4}), grid, P({"p", "q"}));
+    auto [c, d, e] = f(a, b, host);
+    EXPECT_THAT(c.to_vector<float>(), ElementsAre(1, 2, 3, 4)) << "from " << k;
+    EXPECT_THAT(d.to_vector<float>(), ElementsAre(10, 22, 34, 46)) << "from " << k;
+    EXPECT_THAT(e.to_vector<float>(), ElementsAre(0, 1, 2, 3)) << "from " << k;
+  }
+}
+
+TEST_F(Cache, OneDeviceMeshesOfAnyName) {
+  for (auto [name, id] : {std::pair("x", 0), std::pair("y", 3), std::pair("z", 5)}) {
+    Tensor x = mark_sharding(from_host(std::vector<float>{1, 2}, {2}),
+                             Mesh({{name, 1}}, std::vector<std::int64_t>{id}), P(none));
+    EXPECT_THAT((x + 1).to_vector<float>(), testing::ElementsAre(2, 3));
+    EXPECT_EQ((x + 1).placement(), "recorded");
+  }
+  EXPECT_THAT((from_host(std::vector<float>{1, 2}, {2}) + 1).to_vector<float>(),
+              testing::ElementsAre(2, 3));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "meshard/runtime/read_back.h"
 
+#include <algorithm>
+
 #include "meshard/sharding/tile_assignment.h"
 
 namespace meshard {
@@ -37,8 +39,36 @@ Result<TileAssignment> to_tiles(const OpSharding& sharding) {
   return tiles;
 }
 
-// Newer plugins name axes, of a mesh that is ours or an equal one; names are looked up in ours.
-Result<Sharding> from_named(const HloNamedSharding& named, const Mesh& mesh, std::size_t rank) {
+// True if it is this mesh, as the compiler sees it: logical devices in place of ids.
+bool is_named(const pjrt::HloMesh& named, const Mesh& mesh, const Mesh& numbering) {
+  auto same_axis = [](const pjrt::HloMesh::Axis& a, const MeshAxis& b) {
+    return a.name == b.name && a.size == b.size;
+  };
+  if (!std::equal(named.axes.begin(), named.axes.end(), mesh.axes().begin(), mesh.axes().end(),
+                  same_axis))
+    return false;
+  if (named.unknown_order) return true;
+  if (!named.device_ids.empty() &&
+      static_cast<std::int64_t>(named.device_ids.size()) != mesh.size())
+    return false;
+  for (std::int64_t p = 0; p < mesh.size(); ++p) {
+    std::int64_t logical =
+        named.device_ids.empty() ? p : named.device_ids[static_cast<std::size_t>(p)];
+    if (numbering.position(mesh.device_id(p)) != logical) return false;
+  }
+  return true;
+}
+
+// Newer plugins name axes, of one of our meshes or of one like it; names are looked up in ours.
+Result<Sharding> from_named(const HloNamedSharding& named, const LoweredModule& lowered,
+                            std::size_t rank) {
+  const Mesh* found = &*lowered.mesh;
+  for (const Mesh& each : lowered.meshes)
+    if (is_named(named.mesh, each, *lowered.mesh)) {
+      found = &each;
+      break;
+    }
+  const Mesh& mesh = *found;
   std::vector<DimensionSpec> dimensions;
   for (const auto& dimension : named.dimensions) {
     AxisList axes;
@@ -63,7 +93,7 @@ Result<Sharding> from_named(const HloNamedSharding& named, const Mesh& mesh, std
 Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lowered,
                              std::size_t rank) {
   const Mesh& mesh = *lowered.mesh;
-  if (sharding.named) return from_named(*sharding.named, mesh, rank);
+  if (sharding.named) return from_named(*sharding.named, lowered, rank);
   MESHARD_ASSIGN_OR_RETURN(TileAssignment tiles, to_tiles(sharding));
   Result<Sharding> read = sharding_from_tiles(mesh, tiles, rank);
   if (read.ok() || tiles.kind != TileKind::kTiled) return read;

@@ -1,5 +1,7 @@
 #include "meshard/runtime/runtime.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -17,8 +19,8 @@ constexpr int kDefaultCpuDevices = 8;
 
 std::mutex client_mutex;
 std::optional<RuntimeOptions> configured;  // under client_mutex
-std::optional<pjrt::Client> client;        // set once, under client_mutex
-std::atomic<const pjrt::Client*> ready{nullptr};
+std::optional<pjrt::Client> the_client;    // set once, under client_mutex
+std::atomic<const pjrt::Client*> ready_client{nullptr};
 
 Result<int> cpu_device_count(const RuntimeOptions& options) {
   if (options.cpu_devices != 0) return options.cpu_devices;
@@ -67,9 +69,23 @@ Result<pjrt::Client> make_client(const RuntimeOptions& options) {
 
 }  // namespace
 
+namespace internal {
+
+std::atomic<bool> is_forked_child{false};
+
+void fail_in_forked_child(SourceLocation where) {
+  throw Error(ErrorCode::kFailedPrecondition,
+              "[runtime] this process was forked after the runtime began: the plugin's threads are "
+              "not here. Fork before the first tensor is computed or placed, or start another "
+              "program (exec)",
+              where);
+}
+
+}  // namespace internal
+
 Result<void> configure_runtime(RuntimeOptions options) {
   std::lock_guard lock(client_mutex);
-  if (client)
+  if (the_client)
     return Error(
         ErrorCode::kFailedPrecondition,
         "[runtime] the runtime runs already: configure it before the first tensor is computed");
@@ -78,16 +94,20 @@ Result<void> configure_runtime(RuntimeOptions options) {
 }
 
 const pjrt::Client& runtime_client(SourceLocation where) {
-  if (const pjrt::Client* made = ready.load(std::memory_order_acquire)) return *made;
+  check_not_forked(where);
+  if (const pjrt::Client* made = ready_client.load(std::memory_order_acquire)) return *made;
   std::lock_guard lock(client_mutex);
-  if (!client) {
+  if (!the_client) {
     Result<pjrt::Client> made = make_client(configured.value_or(RuntimeOptions{}));
     if (!made.ok()) throw made.error().at(where);
-    client = *std::move(made);
-    ready.store(&*client, std::memory_order_release);
+    the_client = *std::move(made);
+    pthread_atfork(nullptr, nullptr, [] { internal::is_forked_child = true; });
+    ready_client.store(&*the_client, std::memory_order_release);
   }
-  return *client;
+  return *the_client;
 }
+
+const pjrt::Client* started_client() { return ready_client.load(std::memory_order_acquire); }
 
 bool install_runtime() {
   install_evaluator([]() -> Evaluator& {

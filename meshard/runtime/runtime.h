@@ -1,5 +1,6 @@
 // The process's runtime: one client of one plugin, made at first use.
 #pragma once
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,25 @@ struct RuntimeOptions {
 Result<void> configure_runtime(RuntimeOptions options);
 
 /// The client behind all tensors of this process; made at the first call.
-/// @error not found if there is no plugin, saying where it was looked for; what the plugin answers.
+/// @error not found if there is no plugin, saying where it was looked for; what the plugin answers;
+/// failed precondition in a process that was forked after the runtime began.
 const pjrt::Client& runtime_client(SourceLocation where = SourceLocation::current());
+
+namespace internal {
+extern std::atomic<bool> is_forked_child;
+[[noreturn]] void fail_in_forked_child(SourceLocation where);
+}  // namespace internal
+
+/// A child process that was forked after the runtime began has none of the plugin's threads: what
+/// it launched or read would never end.
+/// @error failed precondition in such a process
+inline void check_not_forked(SourceLocation where) {
+  if (internal::is_forked_child.load(std::memory_order_relaxed)) [[unlikely]]
+    internal::fail_in_forked_child(where);
+}
+
+/// The same if it was made already; nullptr otherwise.
+const pjrt::Client* started_client();
 
 /// Makes the runtime compute recorded tensors. <meshard/meshard.h> calls it; returns true.
 bool install_runtime();

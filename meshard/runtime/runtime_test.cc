@@ -1,8 +1,15 @@
 #include "meshard/runtime/runtime.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/sync.h"
+#include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -20,6 +27,31 @@ TEST_F(Runtime, ConfiguringARunningRuntimeIsAnError) {
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), ErrorCode::kFailedPrecondition);
   EXPECT_NE(result.error().message().find("runs already"), std::string::npos);
+}
+
+// Without the check the child waits for threads that it does not have.
+TEST_F(Runtime, AForkedChildIsToldThatItCannotCompute) {
+  Tensor x = from_host(std::vector<float>{1, 2}, {2});
+  Tensor computed = x + 1;
+  sync({computed});
+  auto step = jit([](Tensor v) { return v * 2; });
+  (void)step(computed).to_host();
+  pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(30);
+    auto refuses = [](auto work) {
+      return bool(throws_error(work, ErrorCode::kFailedPrecondition,
+                               {"runtime_test.cc:", "forked", "exec"}));
+    };
+    bool all = refuses([&] { (void)(x + 2).to_host(); }) && refuses([&] { (void)step(x); }) &&
+               refuses([&] { (void)step(computed); }) && refuses([&] { (void)computed.to_host(); });
+    ::_exit(all ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  EXPECT_EQ(computed.to_host().at<float>({1}), 3) << "the parent goes on";
 }
 
 // What happens in a process of its own, because there is one runtime in each.

@@ -89,7 +89,7 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
                                         const PartitionSpec& spec,
                                         const std::optional<Shape>& shape, SourceLocation where) {
   if (locals.empty()) throw_invalid(where, "[sharded_tensor] no tensors were given for ", mesh);
-  sync(locals, where);
+  compute(locals, where);
   Sharding sharding = checked_sharding(locals.size(), mesh, spec, locals[0].rank(), where);
   TensorType type = whole_type(locals[0].type(), sharding, shape, where);
   const pjrt::Client& client = runtime_client(where);

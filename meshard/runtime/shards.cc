@@ -21,7 +21,7 @@ HostArray Shard::padded_data(SourceLocation where) const {
 }
 
 std::vector<Shard> local_shards(const Tensor& tensor, SourceLocation where) {
-  sync(std::span(&tensor, 1), where);
+  compute(std::span(&tensor, 1), where);
   std::vector<Shard> shards;
   if (tensor.value().storage()->kind() != Storage::Kind::kDevice) return shards;
   const DeviceArray& array = array_of(tensor);

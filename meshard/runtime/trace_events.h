@@ -29,7 +29,8 @@ struct TraceEvent {
   std::string category;
   /// What it was done with: the program's name, `main`, or the value's type, `f32[8,4]`.
   std::string what;
-  /// The user's line: of a program that of its jit(), or of the read that needed it. Empty: none.
+  /// The user's line: of a program that of its jit(), or of the read that needed it; of a send or
+  /// a read that of the placing or reading it belongs to. Empty: none.
   std::string place;
   /// Of the host the thread, 0 is the one that began the trace; else the device's id.
   int number = 0;

@@ -19,7 +19,7 @@ Tensor transfer(In x, const Sharding& sharding) {
                     " function runs on one set of devices: transfer its arguments or results "
                     "outside of it"),
                 where);
-  sync(std::span(&operand, 1), where);
+  compute(std::span(&operand, 1), where);
   return evaluator(where).place(
       operand.value(), sharding.rank() < rank ? sharding.with_rank(rank, where) : sharding, where);
 }

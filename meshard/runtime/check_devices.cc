@@ -1,0 +1,73 @@
+#include "meshard/runtime/check_devices.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/error.h"
+#include "meshard/runtime/runtime.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::size_t kMostListed = 8;
+
+std::string listed(const std::vector<std::int64_t>& ids) {
+  std::size_t shown = std::min(ids.size(), kMostListed);
+  std::string out = join(std::span(ids).first(shown), ", ");
+  if (shown < ids.size()) append(out, cat(" and ", ids.size() - shown, " more"));
+  return out;
+}
+
+std::vector<std::int64_t> ids_of(const pjrt::Client& client) {
+  std::vector<std::int64_t> ids;
+  for (const pjrt::Device* device : client.addressable_devices()) ids.push_back(device->id());
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+}  // namespace
+
+void check_device_type(const pjrt::Client& client, const Mesh& mesh, SourceLocation where) {
+  if (mesh.device_type().empty() || mesh.device_type() == client.platform()) return;
+  throw Error(ErrorCode::kFailedPrecondition,
+              cat("[runtime] ", mesh, " is for devices of type ", mesh.device_type(),
+                  "; this process runs on ", client.platform(),
+                  ": choose the platform with configure_runtime or MESHARD_PLATFORM, or the mesh's "
+                  "with with_device_type"),
+              where);
+}
+
+void check_devices(const Mesh& mesh, SourceLocation where) {
+  const pjrt::Client& client = runtime_client(where);
+  check_device_type(client, mesh, where);
+  std::vector<std::int64_t> there = ids_of(client), missing;
+  RankMap ids = mesh.base().rank_map();
+  for (std::int64_t i = 0; i < ids.size(); ++i) {
+    if (!std::binary_search(there.begin(), there.end(), ids[i])) missing.push_back(ids[i]);
+    if (missing.size() > there.size() + kMostListed) break;  // enough to see what is wrong
+  }
+  if (!missing.empty())
+    throw Error(ErrorCode::kNotFound,
+                cat("[runtime] ", mesh, " has devices that this process lacks: ", listed(missing),
+                    "; it has ", there.size(), " ", client.platform(), " devices: ", listed(there)),
+                where);
+}
+
+Mesh init_device_mesh(std::string device_type, IntView shape, const MaybeNames& names,
+                      SourceLocation where) {
+  std::vector<MeshAxis> axes = mesh_axes(shape, names, where);
+  check_mesh_axes(axes, where);
+  const pjrt::Client& client = runtime_client(where);
+  std::vector<std::int64_t> there = ids_of(client);
+  std::int64_t wanted = IntTuple::flat(shape).product();
+  if (wanted > std::ssize(there))
+    throw_invalid(where, "[runtime] a mesh of ", join(shape, " x "), " needs ", wanted,
+                  " devices; this process has ", there.size(), " of type ", client.platform());
+  there.resize(static_cast<std::size_t>(wanted));
+  Mesh mesh = Mesh(std::move(axes), std::move(there), where)
+                  .with_device_type(std::move(device_type), where);
+  check_device_type(client, mesh, where);
+  return mesh;
+}
+
+}  // namespace meshard

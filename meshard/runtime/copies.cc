@@ -1,0 +1,125 @@
+#include "meshard/runtime/copies.h"
+
+#include <mutex>
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/move_shards.h"
+
+namespace meshard {
+namespace {
+
+// Guards the lists of copies of all values.
+std::mutex copies_mutex;
+
+const DeviceArray& array_of(const Storage::Placement& copy) {
+  return static_cast<const DeviceArray&>(*copy.storage);
+}
+
+// How far a value is from being laid out as `target` says; smaller is nearer.
+int distance(const Storage& storage, const Sharding& target) {
+  const Sharding* sharding =
+      storage.kind() == Storage::Kind::kDevice ? storage.sharding() : nullptr;
+  if (!sharding) return 3;
+  if (has_tiles_in_place(*sharding, target)) return 0;
+  if (part_in_place(*sharding, target)) return 1;
+  return sharding->mesh().same_devices(target.mesh()) ? 2 : 3;
+}
+
+}  // namespace
+
+StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding, int device_id) {
+  std::lock_guard lock(copies_mutex);
+  for (auto* each = value.placements().get(); each; each = each->next.get()) {
+    const DeviceArray& array = array_of(*each);
+    if (same_sharding(array.sharding(), sharding) && array.is_live() &&
+        (sharding || array.device_id(0) == device_id))
+      return each->storage;
+  }
+  return {};
+}
+
+void remember_copy(const Storage& value, StoragePtr copy) {
+  std::lock_guard lock(copies_mutex);
+  for (auto* link = &value.placements(); *link;) {
+    if (array_of(**link).is_live())
+      link = &(*link)->next;
+    else
+      *link = std::shared_ptr<Storage::Placement>((*link)->next);
+  }
+  auto placement = std::make_shared<Storage::Placement>();
+  placement->storage = std::move(copy);
+  placement->next = std::move(value.placements());
+  value.placements() = std::move(placement);
+}
+
+StoragePtr nearest_copy(const Value& value, const Sharding& target) {
+  StoragePtr nearest(value.storage());
+  int best = distance(*nearest, target);
+  std::lock_guard lock(copies_mutex);
+  for (auto* each = nearest->placements().get(); each && best > 0; each = each->next.get()) {
+    int here = distance(*each->storage, target);
+    if (here >= best || !array_of(*each).is_live()) continue;
+    best = here;
+    nearest = each->storage;
+  }
+  return nearest;
+}
+
+Tensor copy_with(const Value& value, const Sharding& sharding, SourceLocation where) {
+  StoragePtr storage(value.storage());
+  const Sharding* present = storage->sharding();
+  if (present && *present == sharding) return make_array(value.type(), storage, where);
+  if (StoragePtr known = find_copy(*storage, sharding, 0))
+    return make_array(value.type(), known, where);
+  Tensor copy = evaluator(where).place(value, sharding, where);
+  remember_copy(*storage, StoragePtr(copy.value().storage()));
+  return copy;
+}
+
+bool has_tiles_in_place(const Sharding& source, const Sharding& target) {
+  if (!has_same_tiles(&source, target)) return false;
+  std::size_t rank = std::min(source.rank(), target.rank());
+  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
+    std::optional<std::int64_t> at = source.mesh().position(target.mesh().device_id(p));
+    if (!at) return false;
+    for (std::size_t d = 0; d < rank; ++d)
+      if (source.tile_index(d, *at) != target.tile_index(d, p)) return false;
+  }
+  return true;
+}
+
+std::optional<Sharding> part_in_place(const Sharding& source, const Sharding& target) {
+  std::vector<DimensionSpec> dimensions;
+  for (std::size_t d = 0; d < target.rank(); ++d) {
+    std::int64_t tiles = d < source.rank() ? source.num_tiles(d) : 1;
+    AxisList axes;
+    for (const AxisRef& axis : target.axes(d)) {
+      if (tiles == 1) break;
+      std::int64_t size = target.mesh().axis_size(axis);
+      if (tiles % size == 0) {
+        axes.push_back(axis);
+        tiles /= size;
+      } else if (size % tiles == 0) {
+        axes.push_back(AxisRef(axis.name, axis.is_whole() ? 1 : axis.pre_size, tiles));
+        tiles = 1;
+      } else {
+        return std::nullopt;
+      }
+    }
+    if (tiles != 1) return std::nullopt;
+    dimensions.emplace_back(std::move(axes));
+  }
+  Sharding part(target.mesh(), PartitionSpec(std::move(dimensions)), target.rank());
+  return has_tiles_in_place(source, part) ? std::optional(std::move(part)) : std::nullopt;
+}
+
+bool is_whole_on(const Sharding& source, const Mesh& mesh) {
+  if (!source.is_fully_replicated() || !source.unreduced_axes().empty()) return false;
+  for (std::int64_t id : mesh.device_ids())
+    if (!source.mesh().position(id)) return false;
+  return true;
+}
+
+}  // namespace meshard

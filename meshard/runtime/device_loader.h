@@ -1,0 +1,137 @@
+// Batches on their devices before the step that uses them.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "meshard/mesh/global_mesh.h"
+#include "meshard/ops/composite/mark_structure.h"
+#include "meshard/runtime/background_queue.h"
+
+namespace meshard {
+
+struct LoaderOptions {
+  /// Most batches that are placed and wait for their step: each takes memory of the devices.
+  std::size_t prefetch = 2;
+};
+
+/// Owner of a thread that asks `source` for batches and places each on its devices, as the specs
+/// say, while the step before it runs. torch_xla's MpDeviceLoader (and ParallelLoader).
+///
+/// A batch is a tensor or a structure of them. `source` is a function that gives the next batch,
+/// or none after the last; it is called on the loader's thread, one call at a time, with the global
+/// mesh of the thread that made the loader. Specs are those
+/// of mark_sharding for structures: one for all, or by name.
+///
+/// What `source` or the placing throws is thrown by next() after the batches before it, and ends
+/// the loader. The destructor stops early: it waits for the call of `source` that is under way.
+///
+/// @code
+/// using Batch = std::map<std::string, Tensor>;
+/// Mesh mesh({{"data", 4}});
+/// int step = 0;
+/// DeviceLoader<Batch> batches(
+///     [&]() -> std::optional<Batch> {
+///       if (++step > 3) return std::nullopt;
+///       return Batch{{"x", full({8, 2}, step)}, {"y", full({8}, 10 * step)}};
+///     },
+///     mesh, {{"x", P("data", none)}, {"y", P("data")}});
+/// for (Batch& batch : batches) std::cout << sum(batch["x"]).item<float>() << "\n";
+/// @endcode
+/// prints `16`, `32` and `48`.
+template <class Batch>
+class DeviceLoader {
+ public:
+  /// @error invalid argument for a prefetch of 0.
+  template <class Source, class Specs = NamedSpecs>
+  requires std::convertible_to<std::invoke_result_t<Source&>, std::optional<Batch>> DeviceLoader(
+      Source source, Mesh mesh, Specs specs, const LoaderOptions& options = {},
+      SourceLocation where = SourceLocation::current())
+      : queue_(
+            [source = std::move(source), mesh = std::move(mesh), specs = std::move(specs),
+             global = global_mesh(), where]() mutable {
+              std::optional<MeshScope> scope;
+              if (global) scope.emplace(*global);
+              return placed(source(), [&](Batch batch) {
+                return mark(std::move(batch), mesh, specs, where);
+              });
+            },
+            checked_depth(options, where)) {}
+  /// With specs that bring their mesh: ShardingSpec, or a structure of these; a PartitionSpec is
+  /// over the global mesh.
+  template <class Source, class Specs = std::map<std::string, ShardingSpec>>
+  requires std::convertible_to<std::invoke_result_t<Source&>, std::optional<Batch>> &&
+      (!std::same_as<Specs, Mesh>)DeviceLoader(Source source, Specs specs,
+                                               const LoaderOptions& options = {},
+                                               SourceLocation where = SourceLocation::current())
+      : queue_(
+            [source = std::move(source), specs = std::move(specs), global = global_mesh(),
+             where]() mutable {
+              std::optional<MeshScope> scope;
+              if (global) scope.emplace(*global);
+              return placed(source(), [&](Batch batch) { return mark(batch, specs, where); });
+            },
+            checked_depth(options, where)) {}
+
+  /// The next batch, on its devices; none after the last.
+  /// @error what the source or mark_sharding threw.
+  std::optional<Batch> next() {
+    BackgroundQueue::Item item = queue_.take();
+    if (!item) return std::nullopt;
+    return std::move(*static_cast<Batch*>(item.get()));
+  }
+
+  /// Input iterators over what next() gives: one pass.
+  class Iterator {
+   public:
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::input_iterator_tag;
+    Iterator() = default;
+    explicit Iterator(DeviceLoader* loader) : loader_(loader), batch_(loader->next()) {}
+    Batch& operator*() const { return *batch_; }
+    Iterator& operator++() { return batch_ = loader_->next(), *this; }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Iterator& a, std::default_sentinel_t) { return !a.batch_; }
+
+   private:
+    DeviceLoader* loader_ = nullptr;
+    mutable std::optional<Batch> batch_;
+  };
+  Iterator begin() { return Iterator(this); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  static std::size_t checked_depth(const LoaderOptions& options, SourceLocation where) {
+    if (options.prefetch == 0)
+      throw_invalid(where, "[device_loader] a prefetch of 0: the least is 1");
+    return options.prefetch;
+  }
+  template <class Place>
+  static BackgroundQueue::Item placed(std::optional<Batch> batch, const Place& place) {
+    if (!batch) return nullptr;
+    return std::make_shared<Batch>(place(*std::move(batch)));
+  }
+  template <class Specs>
+  static Batch mark(Batch batch, const Mesh& mesh, const Specs& specs, SourceLocation where) {
+    if constexpr (std::same_as<Batch, Tensor>)
+      return mark_sharding(In(batch, where), mesh, specs);
+    else
+      return mark_sharding(std::move(batch), mesh, specs, where);
+  }
+  template <class Specs>
+  static Batch mark(Batch batch, const Specs& specs, SourceLocation where) {
+    if constexpr (std::same_as<Batch, Tensor>)
+      return mark_sharding(In(batch, where), specs);
+    else
+      return mark_sharding(std::move(batch), specs, where);
+  }
+
+  BackgroundQueue queue_;
+};
+
+}  // namespace meshard
