@@ -96,7 +96,7 @@ KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::i
     return rules.mark(zero, P("batch", none, "key_heads", "head"));
   };
   KeyValueCache cache{empty(), empty()};
-  if (!only_recording()) sync({cache.key, cache.value});
+  if (!only_recording()) compute({cache.key, cache.value});
   return cache;
 }
 

@@ -16,10 +16,14 @@ DimensionSpec AxisRules::axes_of(const DimensionSpec& names) const {
   AxisList axes;
   bool is_open = names.is_open();
   for (const AxisRef& name : names.axes()) {
+    if (name.is_position()) {
+      axes.push_back(mesh_->named(name));
+      continue;
+    }
     auto rule = std::find_if(rules_.begin(), rules_.end(),
                              [&](const Rule& each) { return each.first == name.name; });
     if (rule != rules_.end()) {
-      for (const AxisRef& axis : rule->second.axes()) axes.push_back(axis);
+      for (const AxisRef& axis : rule->second.axes()) axes.push_back(mesh_->named(axis));
       is_open = is_open || rule->second.is_open();
     } else if (mesh_->find_axis(name.name)) {
       axes.push_back(name);

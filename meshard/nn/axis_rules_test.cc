@@ -24,6 +24,12 @@ TEST(AxisRules, NamesBecomeAxes) {
   EXPECT_EQ(rules.spec(P(open, "model")), P(open, "model"));
 }
 
+TEST(AxisRules, PositionsAreAxesOfTheMesh) {
+  AxisRules rules(Mesh({{"data", 2}, {"model", 4}}), {{"batch", 0}, {"heads", DimensionSpec(1)}});
+  EXPECT_EQ(rules.spec(P("batch", "heads")), P("data", "model"));
+  EXPECT_EQ(rules.spec(P(0, "batch")), P("data", none)) << "one axis under two descriptions";
+}
+
 TEST(AxisRules, AnAxisSplitsOneDimensionOnly) {
   EXPECT_EQ(rules_2x4().spec(P("heads", "hidden")), P("model", none));
   EXPECT_EQ(rules_2x4().spec(P("hidden", "flat")), P("model", "data"));

@@ -19,10 +19,10 @@ Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
   if (!key_) return abstract_tensor({dtype_, shape}, sharding);
   Tensor key = random::fold_in(*key_, made_++);
   // The key is computed by itself, so that layers of one shape share one program.
-  if (!only_recording()) sync({key});
+  if (!only_recording()) compute({key});
   Tensor value = initialiser(key, shape, fans, dtype_);
   if (sharding) value = mark_sharding(value, *sharding);
-  if (!only_recording()) sync({value});
+  if (!only_recording()) compute({value});
   return value;
 }
 

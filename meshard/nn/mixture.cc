@@ -18,7 +18,9 @@ Routes routes_of(const Tensor& router, const Tensor& x, std::int64_t used, std::
   std::int64_t experts = router.dim(1);
   Tensor chances = softmax(matmul(astype(x, DType::f32), astype(router, DType::f32)), -1);
   TopK best = top_k(chances, used, -1);
-  Tensor weights = best.values / sum(best.values, {-1}, true);
+  // The only one keeps its probability: divided by itself it would be 1, and the router would learn
+  // nothing from the value.
+  Tensor weights = used == 1 ? best.values : best.values / sum(best.values, {-1}, true);
   Routes out;
   Tensor taken = zeros({x.dim(0), 1, experts});  // places of each expert that are taken already
   for (std::int64_t choice = 0; choice < used; ++choice) {
@@ -48,6 +50,8 @@ Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::
 }
 
 MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptions& options) {
+  if (is_complex(x.dtype()))
+    throw_invalid(x.where(), "[nn.mixture] takes real numbers, not ", x.type());
   std::int64_t experts = params.router.dim(1);
   if (options.used < 1 || options.used > experts)
     throw_invalid(x.where(), "[nn.mixture] a token cannot use ", options.used, " of ", experts,

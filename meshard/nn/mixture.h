@@ -29,8 +29,9 @@ struct MixtureOptions {
 };
 
 /// What a mixture gives: the sum of the used experts' answers, weighted by the router's
-/// probabilities (which sum to 1 over the used ones); and a loss to add, 1 if all experts are used
-/// alike and larger if not (Fedus, Zoph and Shazeer: Switch Transformers, 2022, equation 4).
+/// probabilities, which are scaled to sum to 1 over the used ones if there are several (GShard),
+/// and stay as they are for one (Switch); and a loss to add, 1 if all experts are used alike and
+/// larger if not (Fedus, Zoph and Shazeer: Switch Transformers, 2022, equations 2 and 4).
 struct MixtureResult {
   Tensor value, balance_loss;
   MESHARD_FIELDS(value, balance_loss)

@@ -47,8 +47,10 @@ std::vector<double> token_by_token(const Mixture& p, const Tensor& x_, int used,
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t i, std::size_t j) { return chances[i] > chances[j]; });
-        double total = 0;
-        for (int i = 0; i < used; ++i) total += chances[order[static_cast<std::size_t>(i)]];
+        // One expert's weight is its probability, those of several sum to 1.
+        double total = used == 1 ? 1 : 0;
+        for (int i = 0; used > 1 && i < used; ++i)
+          total += chances[order[static_cast<std::size_t>(i)]];
         std::size_t expert = order[static_cast<std::size_t>(choice)];
         if (taken[expert]++ >= places) continue;
         auto e = static_cast<std::int64_t>(expert);
@@ -81,6 +83,31 @@ TEST_F(Mixtures, TokensPassByAFullExpert) {
   std::vector<double> expected = token_by_token(params, x, 2, 2);
   EXPECT_NE(expected, token_by_token(params, x, 2, 12)) << "or nothing is tested";
   expect_near(mixture(params, x, options).value, expected, 1e-5);
+}
+
+TEST_F(Mixtures, TheRouterLearnsFromTheValueOfOneExpert) {
+  Mixture params = varied_mixture();
+  Tensor x = varied({1, 4, kWidth}, 1, 7);
+  auto loss = [&](const Tensor& router) {
+    Mixture with = params;
+    with.router = router;
+    MixtureOptions options{.used = 1, .capacity = 4, .activation = activation::relu};
+    return sum(square(mixture(with, x, options).value));
+  };
+  std::vector<float> slope = grad(loss)(params.router).to_vector<float>();
+  std::vector<float> router = params.router.to_vector<float>();
+  auto moved = [&](std::size_t i, float by) {
+    std::vector<float> other = router;
+    other[i] += by;
+    return loss(from_host(other, {kWidth, kExperts})).item<float>();
+  };
+  double largest = 0;
+  for (std::size_t i = 0; i < router.size(); ++i) {
+    double difference = (moved(i, 1e-2f) - moved(i, -1e-2f)) / 2e-2;
+    EXPECT_NEAR(slope[i], difference, 2e-3 * (1 + std::abs(difference))) << i;
+    largest = std::max(largest, std::abs(difference));
+  }
+  EXPECT_GT(largest, 1e-2) << "or nothing is tested";
 }
 
 TEST_F(Mixtures, BalanceLossIsOneForEvenUse) {

@@ -23,36 +23,39 @@ std::vector<Tensor> parts_of(std::span<const Tensor> batch, std::int64_t parts) 
   return out;
 }
 
-std::vector<Tensor> sums_over(const std::vector<Tensor>& parts, std::int64_t count,
+std::vector<Tensor> mean_over(const std::vector<Tensor>& parts, std::int64_t count,
                               const BodyFunction& f) {
   SourceLocation where = parts.empty() ? SourceLocation{} : parts[0].where();
   ScanCall call{.carries = {}, .sliced = parts, .length = count};
-  // What f gives, to begin with zeros like it.
-  std::vector<Tensor> zero;
+  // What f gives, to begin with zeros like it. Narrow floats stop growing when a part is less than
+  // the last place of the sum.
+  std::vector<Tensor> like, sums;
+  auto wide = [](const Tensor& x) {
+    bool is_narrow = is_floating(x.dtype()) && size_in_bytes(x.dtype()) < 4;
+    return is_narrow ? astype(x, DType::f32) : x;
+  };
   scan_tensors(
       call,
       [&](std::span<const Tensor> part) {
-        std::vector<Tensor> results = f(part);
-        zero = results;
-        return results;
+        like = f(part);
+        sums.clear();
+        for (const Tensor& each : like) sums.push_back(wide(each));
+        return sums;
       },
       where);
-  for (Tensor& each : zero) each = zero_cotangent(each);
-  call.carries = zero;
-  return scan_tensors(
+  for (const Tensor& each : sums) call.carries.push_back(zero_cotangent(each));
+  std::vector<Tensor> means = scan_tensors(
       call,
       [&](std::span<const Tensor> given) {
-        std::vector<Tensor> results = f(given.subspan(zero.size()));
-        for (std::size_t i = 0; i < results.size(); ++i) results[i] = given[i] + results[i];
+        std::vector<Tensor> results = f(given.subspan(like.size()));
+        for (std::size_t i = 0; i < results.size(); ++i) results[i] = given[i] + wide(results[i]);
         return results;
       },
       where);
-}
-
-std::vector<Tensor> mean_of(std::span<const Tensor> sums, std::int64_t parts) {
-  std::vector<Tensor> out;
-  for (const Tensor& total : sums) out.push_back(total / parts);
-  return out;
+  for (std::size_t i = 0; i < means.size(); ++i)
+    means[i] =
+        is_inexact(like[i].dtype()) ? astype(means[i] / count, like[i].dtype()) : means[i] / count;
+  return means;
 }
 
 }  // namespace meshard::optim::internal

@@ -9,7 +9,6 @@
 
 #include "meshard/graph/body.h"
 #include "meshard/graph/structure.h"
-#include "meshard/ops/divide.h"
 
 namespace meshard::optim {
 
@@ -17,17 +16,17 @@ namespace internal {
 /// Rows i, i + parts, i + 2 parts, ... of each tensor as slice i: each device keeps to its own
 /// rows.
 std::vector<Tensor> parts_of(std::span<const Tensor> batch, std::int64_t parts);
-/// The sums of what f gives for each slice, by a loop.
-std::vector<Tensor> sums_over(const std::vector<Tensor>& parts, std::int64_t count,
+/// The means of what f gives for each slice, by a loop.
+std::vector<Tensor> mean_over(const std::vector<Tensor>& parts, std::int64_t count,
                               const BodyFunction& f);
-std::vector<Tensor> mean_of(std::span<const Tensor> sums, std::int64_t parts);
 }  // namespace internal
 
 /// A function that gives what `f` gives, `std::pair(loss, gradients)` of f(params, batch), as the
 /// mean over `parts` parts of the batch that are computed one after the other. `batch` is a
 /// structure of tensors whose dimension 0 counts samples. If the loss is a mean over samples, the
 /// result is that of the whole batch, up to rounding, with the memory of a part. The parts are a
-/// loop: the program is that of one, whatever their number. f is called twice, to record it.
+/// loop: the program is that of one, whatever their number. Floats of less than 32 bits are summed
+/// in f32, and the mean has their dtype. f is called twice, to record it.
 ///
 /// @code
 /// auto loss_of = [](Tensor w, Tensor x) { return mean(square(matmul(x, w))); };
@@ -46,9 +45,9 @@ auto accumulated(F f, std::int64_t parts) {
       result = f(params, structure::with_tensors(batch, part));
       return structure::tensors(*result);
     };
-    std::vector<Tensor> sums =
-        internal::sums_over(internal::parts_of(structure::tensors(batch), parts), parts, of_part);
-    return structure::with_tensors(std::move(*result), internal::mean_of(sums, parts));
+    std::vector<Tensor> means =
+        internal::mean_over(internal::parts_of(structure::tensors(batch), parts), parts, of_part);
+    return structure::with_tensors(std::move(*result), means);
   };
 }
 

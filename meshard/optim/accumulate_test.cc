@@ -6,6 +6,7 @@
 #include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
+#include "meshard/graph/sync.h"
 #include "meshard/optim/optim_testutil.h"
 #include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
@@ -32,6 +33,29 @@ TEST_F(Accumulation, OfPartsIsTheGradientOfTheWhole) {
     EXPECT_THAT(sums.to_vector<float>(),
                 testing::Pointwise(testing::FloatNear(1e-6f), gradient.to_vector<float>()));
   }
+}
+
+// Outside jit the parameters are values that the loop captures.
+TEST_F(Accumulation, OutsideJitIsTheGradientOfTheWhole) {
+  Tensor w = reshape(astype(arange(6), DType::f32), {3, 2}) / 8;
+  Tensor x = reshape(astype(arange(24), DType::f32), {8, 3}) / 16;
+  Tensor y = reshape(astype(arange(16), DType::f32), {8, 2}) / 4;
+  sync({w, x, y});
+  std::pair batch{x, y};
+  std::vector<float> whole = grad(squares_of_products)(w, batch).to_vector<float>();
+  auto [loss, gradient] = accumulated(value_and_grad(squares_of_products), 4)(w, batch);
+  EXPECT_THAT(gradient.to_vector<float>(), testing::Pointwise(testing::FloatNear(1e-6f), whole));
+}
+
+// The sum of 512 ones in bf16 is 256.
+TEST_F(Accumulation, NarrowFloatsAreSummedInF32) {
+  auto loss_of = [](const Tensor& w, const Tensor& x) { return sum(w * mean(x)); };
+  Tensor w = ones({2}, DType::bf16), x = ones({512}, DType::bf16);
+  auto [loss, gradient] = jit(accumulated(value_and_grad(loss_of), 512))(w, x);
+  EXPECT_EQ(gradient.dtype(), DType::bf16);
+  EXPECT_EQ(loss.dtype(), DType::bf16);
+  EXPECT_THAT(astype(gradient, DType::f32).to_vector<float>(), testing::ElementsAre(1, 1));
+  EXPECT_EQ(astype(loss, DType::f32).item<float>(), 2);
 }
 
 TEST_F(Accumulation, TheProgramDoesNotGrowWithTheParts) {

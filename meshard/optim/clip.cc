@@ -7,7 +7,12 @@ namespace meshard::optim::internal {
 
 Tensor norm_of(std::span<const Tensor> tensors) {
   Tensor total = zeros({});
-  for (const Tensor& tensor : tensors) total = total + sum(square(astype(tensor, DType::f32)));
+  for (const Tensor& tensor : tensors) {
+    // Both parts of complex numbers count.
+    bool pairs = is_complex(tensor.dtype());
+    total = total + sum(square(astype(pairs ? real(tensor) : tensor, DType::f32)));
+    if (pairs) total = total + sum(square(astype(imag(tensor), DType::f32)));
+  }
   return sqrt(total);
 }
 
@@ -17,7 +22,8 @@ std::vector<Tensor> scaled_to(std::span<const Tensor> tensors, const Tensor& nor
                   ", not above 0");
   Tensor factor = limit / maximum(norm, limit);
   std::vector<Tensor> out;
-  for (const Tensor& tensor : tensors) out.push_back(tensor * astype(factor, tensor.dtype()));
+  // In f32 or wider: a narrow dtype would round the factor, in f16 to 0 below 3e-8.
+  for (const Tensor& tensor : tensors) out.push_back(astype(tensor * factor, tensor.dtype()));
   return out;
 }
 

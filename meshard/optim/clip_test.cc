@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "meshard/optim/optim_testutil.h"
 #include "tests/support/matchers.h"
 
@@ -26,6 +28,14 @@ TEST_F(Clipping, WhatIsWithinTheLimitStaysToTheBit) {
   EXPECT_EQ(numbers_of(same), numbers_of(gradients));
   EXPECT_EQ(clip_by_global_norm(full({3}, 0.0), 1).first.to_vector<float>(),
             std::vector<float>(3, 0));
+}
+
+// Clipped to 20000 * 2^-25: as an f16 the factor 2^-25 would be 0, and the gradients with it.
+TEST_F(Clipping, NarrowGradientsAreScaledInF32) {
+  Tensor gradients = full({1}, 20000.0, DType::f16);
+  auto [clipped, norm] = clip_by_global_norm(gradients, std::ldexp(20000.0, -25));
+  EXPECT_EQ(clipped.dtype(), DType::f16);
+  EXPECT_EQ(astype(clipped, DType::f64).item<double>(), std::ldexp(10000.0, -24));
 }
 
 TEST_F(Clipping, LimitIsAboveZero) {

@@ -1,5 +1,6 @@
 #include "meshard/optim/loss_scale.h"
 
+#include "meshard/base/error.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 
@@ -14,11 +15,16 @@ LossScale update(const LossScaling& scaling, const LossScale& state, const Tenso
   Tensor held = where(finite, state.held + 1, 0);
   Tensor grows = held >= scaling.interval;
   Tensor smaller = maximum(state.scale * scaling.backoff, scaling.least);
-  Tensor scale = where(finite, where(grows, state.scale * scaling.growth, state.scale), smaller);
+  // Infinity would stay: half of it is no less, and no gradient is finite any more.
+  Tensor larger = state.scale * scaling.growth;
+  larger = where(isfinite(larger), larger, state.scale);
+  Tensor scale = where(finite, where(grows, larger, state.scale), smaller);
   return {scale, where(grows, 0, held)};
 }
 
 Tensor scaled(const LossScale& state, const Tensor& loss) {
+  if (is_complex(loss.dtype()))
+    throw_invalid(loss.where(), "[optim.scaled] a loss is a real number, not ", loss.type());
   return astype(loss, DType::f32) * state.scale;
 }
 
@@ -32,7 +38,8 @@ Tensor all_finite(std::span<const Tensor> tensors) {
 
 std::vector<Tensor> divided(std::span<const Tensor> tensors, const Tensor& scale) {
   std::vector<Tensor> out;
-  for (const Tensor& tensor : tensors) out.push_back(astype(tensor, DType::f32) / scale);
+  for (const Tensor& tensor : tensors)
+    out.push_back((is_complex(tensor.dtype()) ? tensor : astype(tensor, DType::f32)) / scale);
   return out;
 }
 

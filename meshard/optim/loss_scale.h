@@ -14,7 +14,8 @@
 namespace meshard::optim {
 
 /// How the scale changes: it is halved (`backoff`) when a gradient is not finite, and doubled
-/// (`growth`) after `interval` steps in a row in which all were.
+/// (`growth`) after `interval` steps in a row in which all were. A scale that f32 cannot hold is
+/// not taken: it stays as it is.
 struct LossScaling {
   double first = 65536, growth = 2, backoff = 0.5, least = 1;
   std::int64_t interval = 2000;
@@ -32,7 +33,7 @@ LossScale init(const LossScaling& scaling);
 /// The scale after a step whose gradients were all finite, or not.
 LossScale update(const LossScaling& scaling, const LossScale& state, const Tensor& finite);
 
-/// The loss to differentiate: times the scale, in f32.
+/// The loss to differentiate: times the scale, in f32. @error a complex loss.
 Tensor scaled(const LossScale& state, const Tensor& loss);
 
 namespace internal {
@@ -40,7 +41,8 @@ Tensor all_finite(std::span<const Tensor> tensors);
 std::vector<Tensor> divided(std::span<const Tensor> tensors, const Tensor& scale);
 }  // namespace internal
 
-/// The gradients of the loss itself in f32, and whether all of them are finite (a bool of rank 0).
+/// The gradients of the loss itself in f32 (complex ones in their dtype), and whether all of them
+/// are finite (a bool of rank 0).
 template <class T>
 std::pair<T, Tensor> unscaled(const LossScale& state, const T& gradients) {
   std::vector<Tensor> tensors = internal::divided(structure::tensors(gradients), state.scale);

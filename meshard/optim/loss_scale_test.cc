@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <limits>
 
 #include "meshard/autodiff/grad.h"
@@ -20,6 +21,14 @@ TEST_F(LossScales, GrowsAfterGoodStepsAndShrinksAfterABadOne) {
        {true, true, true, false, true, true, false, false, false, false, false, false})
     scales.push_back((state = update(scaling, state, full({}, finite))).scale.item<float>());
   EXPECT_THAT(scales, testing::ElementsAre(8, 16, 16, 8, 8, 16, 8, 4, 2, 1, 1, 1));
+}
+
+TEST_F(LossScales, NeverGrowToInfinity) {
+  float large = std::ldexp(1.0f, 127);  // twice that is no f32
+  LossScaling scaling{.first = large, .interval = 1};
+  LossScale state = update(scaling, init(scaling), full({}, true));
+  EXPECT_EQ(state.scale.item<float>(), large);
+  EXPECT_EQ(update(scaling, state, full({}, false)).scale.item<float>(), large / 2);
 }
 
 TEST_F(LossScales, SmallGradientsSurviveInF16) {

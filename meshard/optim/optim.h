@@ -3,6 +3,7 @@
 #include "meshard/optim/accumulate.h"
 #include "meshard/optim/adam.h"
 #include "meshard/optim/clip.h"
+#include "meshard/optim/fsdp.h"
 #include "meshard/optim/loss_scale.h"
 #include "meshard/optim/schedule.h"
 #include "meshard/optim/sgd.h"

@@ -11,6 +11,13 @@
 namespace meshard::optim::internal {
 namespace {
 
+bool lies_alike(const Tensor& a, const Tensor& b) {
+  std::optional<Sharding> first = a.sharding(), second = b.sharding();
+  return first && second && *first == *second;
+}
+
+}  // namespace
+
 DType state_dtype(const Tensor& parameter) {
   if (!is_floating(parameter.dtype()))
     throw_invalid(parameter.where(), "[optim] a parameter is ", parameter.type(),
@@ -19,19 +26,12 @@ DType state_dtype(const Tensor& parameter) {
                                                                       : parameter.dtype();
 }
 
-bool lies_alike(const Tensor& a, const Tensor& b) {
-  std::optional<Sharding> first = a.sharding(), second = b.sharding();
-  return first && second && *first == *second;
-}
-
-}  // namespace
-
 Tensor zeros_for(const Tensor& parameter, const Tensor& layout) {
   if (parameter.shape() != layout.shape())
     throw_invalid(layout.where(), "[optim] the layout of a state is ", layout.type(),
                   ", its parameter ", parameter.type());
   Tensor made = laid_out(zeros(parameter.shape(), state_dtype(parameter)), layout);
-  if (!only_recording() && !is_abstract(parameter)) sync({made});
+  if (!only_recording() && !is_abstract(parameter)) compute({made});
   return is_abstract(parameter) ? abstract_tensor(made.type(), layout.sharding()) : made;
 }
 
@@ -50,6 +50,11 @@ Tensor no_steps(std::span<const Tensor> parameters) {
 Tensor laid_out(const Tensor& value, const Tensor& layout) {
   std::optional<Sharding> sharding = layout.sharding();
   return sharding ? mark_sharding(value, *sharding) : value;
+}
+
+Prepared prepared(const Tensor& parameter, const Tensor& gradient) {
+  DType dtype = state_dtype(parameter);
+  return {astype(parameter, dtype), astype(gradient, dtype)};
 }
 
 Prepared prepared(const Tensor& parameter, const Tensor& gradient, const Tensor& state) {

@@ -17,7 +17,7 @@ SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gr
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     Tensor& whole = parts.parameters[i];
     auto [parameter, gradient] =
-        prepared(whole, gradients[i], moving ? parts.velocities[i] : whole);
+        moving ? prepared(whole, gradients[i], parts.velocities[i]) : prepared(whole, gradients[i]);
     if (decays(whole, options.weight_decay, options.decay_rank))
       gradient = gradient + options.weight_decay * parameter;
     Tensor change = gradient;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "meshard/optim/optim_testutil.h"
 #include "tests/support/matchers.h"
 
@@ -44,6 +46,16 @@ TEST_F(SgdSteps, AreThoseOfTheFormula) {
 TEST_F(SgdSteps, FollowTheScheduleOfTheRate) {
   Sgd sgd{.rate = piecewise({{0, 1.0}, {1, 0.0}})};
   EXPECT_EQ(sgd_on_devices(sgd, 1), sgd_on_devices(sgd, 3));
+}
+
+// A gradient of -(1 + 2^-10) and a decay of 1 for a parameter of 1: -2^-10 is left. Rounded to
+// bf16, which has 8 bits, the gradient would be -1 and nothing left.
+TEST_F(SgdSteps, OfNarrowParametersAreComputedInF32) {
+  Sgd sgd{.rate = 8, .weight_decay = 1};
+  Tensor parameter = ones({1}, DType::bf16), gradient = full({1}, -1 - std::ldexp(1.0, -10));
+  Tensor after = update(sgd, parameter, gradient, init(sgd, parameter)).first;
+  EXPECT_EQ(after.dtype(), DType::bf16);
+  EXPECT_EQ(astype(after, DType::f32).item<float>(), 1 + std::ldexp(1.0f, -7));
 }
 
 TEST_F(SgdSteps, RefuseAStateOfAnotherMomentum) {

@@ -1,0 +1,94 @@
+// Fully sharded data parallelism for a whole model: parameters, gradients and optimizer states
+// split over the devices that would otherwise hold copies.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "meshard/graph/structure.h"
+#include "meshard/optim/parameter_step.h"
+#include "meshard/optim/zero_layout.h"
+
+namespace meshard::optim {
+
+/// How much is split: the stages of ZeRO (Rajbhandari et al., 2020).
+enum class FsdpStage : std::uint8_t {
+  kState = 1,       ///< the optimizer's state
+  kGradients = 2,   ///< also the gradients: each device sums the part that it needs
+  kParameters = 3,  ///< also the parameters: each is gathered where it is used (PyTorch's FSDP)
+};
+
+struct FsdpOptions {
+  /// The mesh axis along which parameters would be copied.
+  std::string axis = "data";
+  FsdpStage stage = FsdpStage::kParameters;
+  /// Parameters with fewer elements stay whole: gathering them costs more than it saves.
+  std::int64_t smallest = 0;
+};
+
+namespace internal {
+Tensor fsdp_layout(const Tensor& parameter, const FsdpOptions& options);
+}  // namespace internal
+
+/// A value: how the parameters, gradients and optimizer state of a model are sharded under fully
+/// sharded data parallelism. Said once for the whole model; the steps stay as they are.
+///
+/// A parameter is split as zero_layout says: its first dimension that is not split and is a
+/// multiple of the axis's size is split over the axis. Splits along other axes (tensor parallelism)
+/// stay.
+///
+/// @code
+/// Mesh mesh({{"data", 4}});
+/// Tensor w = mark_sharding(ones({8, 2}), mesh, P());
+/// Tensor x = mark_sharding(ones({4, 8}), mesh, P("data"));
+/// optim::Adam adam;
+/// optim::Fsdp<Tensor> fsdp(w, {.stage = optim::FsdpStage::kParameters});
+/// w = fsdp.place(w);                                      // P("data", none)
+/// optim::AdamState<Tensor> state = optim::init(adam, w, fsdp.state_layout());
+/// auto step = jit([&](Tensor weight, optim::AdamState<Tensor> before, Tensor batch) {
+///   auto loss = [&](Tensor v) { return mean(square(matmul(batch, v))); };
+///   Tensor gradient = fsdp.mark_gradients(grad(loss)(weight));
+///   return optim::update(adam, weight, gradient, before);
+/// });
+/// std::tie(w, state) = step(w, state, x);                 // w is laid out as before
+/// @endcode
+template <class Params>
+class Fsdp {
+ public:
+  /// @error as zero_layout: a parameter without a sharding; a mesh without the axis.
+  explicit Fsdp(const Params& params, FsdpOptions options = {})
+      : options_(std::move(options)), split_(params) {
+    std::vector<Tensor> tensors = structure::tensors(params);
+    for (Tensor& tensor : tensors) tensor = internal::fsdp_layout(tensor, options_);
+    split_ = structure::with_tensors(params, tensors);
+  }
+
+  const FsdpOptions& options() const { return options_; }
+  /// How the optimizer's state is sharded: abstract tensors, for the last argument of init().
+  const Params& state_layout() const { return split_; }
+  /// The parameters as they are laid out between steps: split in stage 3, else as they are.
+  Params place(const Params& params) const {
+    return options_.stage >= FsdpStage::kParameters ? laid_out(params) : params;
+  }
+  /// The gradients marked as they are to be summed: split from stage 2 on, else as they are. Call
+  /// it in the step, between grad and update.
+  Params mark_gradients(const Params& gradients) const {
+    return options_.stage >= FsdpStage::kGradients ? laid_out(gradients) : gradients;
+  }
+
+ private:
+  Params laid_out(const Params& params) const {
+    std::vector<Tensor> tensors = structure::tensors(params);
+    std::vector<Tensor> places = structure::tensors(split_);
+    internal::check_gradients("Fsdp", places, tensors);
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      tensors[i] = internal::laid_out(tensors[i], places[i]);
+    return structure::with_tensors(params, tensors);
+  }
+
+  FsdpOptions options_;
+  Params split_;
+};
+
+}  // namespace meshard::optim
