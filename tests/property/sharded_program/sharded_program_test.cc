@@ -1,18 +1,22 @@
-// Random programs give the same with shardings as without a mesh.
+// Random programs give the same with shardings as without a mesh, and as on the host.
 //
-// MESHARD_PROGRAMS=n runs n programs; MESHARD_NIGHTLY=1 runs 20,000. Program k of a run is drawn
-// from the run's seed + k, so that MESHARD_TEST_SEED=<its seed> MESHARD_PROGRAMS=1 runs it alone.
-#include "tests/property/sharded_program.h"
-
+// MESHARD_PROGRAMS=n runs n programs; MESHARD_NIGHTLY=1 runs 20,000. MESHARD_PROGRAM_KIND=one_set,
+// meshes or transforms runs those of one kind; without it the kinds take turns. Program k of a run
+// is drawn from the run's seed + k, so that MESHARD_TEST_SEED=<its seed> MESHARD_PROGRAMS=1
+// MESHARD_PROGRAM_KIND=<its kind> runs it alone. MESHARD_PROGRAM_FAILURES=n goes on until n have
+// failed; MESHARD_PROGRAM_COUNT=1 counts the failures by their check, and shrinks none.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "meshard/base/cat.h"
+#include "tests/property/sharded_program/program.h"
 #include "tests/support/devices.h"
 #include "tests/support/random.h"
 
@@ -28,9 +32,28 @@ int programs_to_run() {
   return nightly != nullptr && std::string(nightly) == "1" ? 20000 : 500;
 }
 
-Program drawn(std::uint64_t seed) {
+struct NamedKind {
+  const char* name;
+  Kind kind;
+};
+constexpr NamedKind kKinds[] = {
+    {"one_set", Kind::kOneSet}, {"meshes", Kind::kMeshes}, {"transforms", Kind::kTransforms}};
+
+const NamedKind& kind_of_program(int k) {
+  if (const char* wanted = std::getenv("MESHARD_PROGRAM_KIND"))
+    for (const NamedKind& each : kKinds)
+      if (std::string_view(wanted) == each.name) return each;
+  return kKinds[k % 3];
+}
+
+int failures_to_show() {
+  const char* failures = std::getenv("MESHARD_PROGRAM_FAILURES");
+  return failures ? std::atoi(failures) : 3;
+}
+
+Program drawn(std::uint64_t seed, Kind kind = Kind::kOneSet) {
   std::mt19937_64 random(seed);
-  return draw_program(random);
+  return draw_program(random, kind);
 }
 
 // A plugin that aborts leaves no time to compose a message.
@@ -46,24 +69,56 @@ std::string described(const Program& program, const Failure& failure) {
              failure.detail);
 }
 
+// MESHARD_PROGRAM_COUNT=1: how many fail in which check, and their seeds, is all that is said.
+bool only_counts() { return std::getenv("MESHARD_PROGRAM_COUNT") != nullptr; }
+
+class Counts {
+ public:
+  void add(const std::string& check, std::uint64_t seed) {
+    std::vector<std::uint64_t>& seeds = seeds_[check];
+    seeds.push_back(seed);
+  }
+  std::string to_string() const {
+    std::string text;
+    for (const auto& [check, seeds] : seeds_) {
+      append(text, cat(seeds.size(), " times ", check, ":"));
+      for (std::size_t i = 0; i < seeds.size() && i < 5; ++i) append(text, cat(" ", seeds[i]));
+      text += "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::uint64_t>> seeds_;
+};
+
 class ShardedPrograms : public OnDevices, public testing::WithParamInterface<int> {};
 
 TEST_P(ShardedPrograms, EqualThoseWithoutAMesh) {
   for (int signal : {SIGABRT, SIGSEGV}) std::signal(signal, say_what_ran);
   int failures = 0;
-  for (int k = GetParam(); k < programs_to_run() && failures < 3; k += kParts) {
+  Counts counts;
+  for (int k = GetParam(); k < programs_to_run() && failures < failures_to_show(); k += kParts) {
     std::uint64_t seed = test_seed() + static_cast<std::uint64_t>(k);
-    Program program = drawn(seed);
-    running = cat("MESHARD_TEST_SEED=", seed, " MESHARD_PROGRAMS=1\n", to_code(program));
+    const NamedKind& kind = kind_of_program(k);
+    std::string replay = cat("MESHARD_TEST_SEED=", seed,
+                             " MESHARD_PROGRAMS=1 MESHARD_PROGRAM_KIND=", kind.name, "\n");
+    running = replay;
+    Program program = drawn(seed, kind.kind);
+    running = replay + to_code(program);
     std::optional<Failure> failure = run(program);
     if (!failure) continue;
+    if (only_counts()) {
+      counts.add(failure->check, seed);
+      continue;
+    }
     ++failures;
     auto judge = [](const Program& candidate) { return run(candidate); };
     Program small = shrink(program, *failure, judge);
-    ADD_FAILURE() << "MESHARD_TEST_SEED=" << seed << " MESHARD_PROGRAMS=1\n"
-                  << described(small, run(small).value_or(*failure));
+    ADD_FAILURE() << replay << described(small, run(small).value_or(*failure));
   }
   for (int signal : {SIGABRT, SIGSEGV}) std::signal(signal, SIG_DFL);
+  EXPECT_EQ(counts.to_string(), "");
 }
 INSTANTIATE_TEST_SUITE_P(Part, ShardedPrograms, testing::Range(0, kParts));
 
@@ -109,6 +164,27 @@ TEST_F(ShardedProgramShrinker, FindsWhatIsWrongInUnevenShards) {
   EXPECT_EQ(small->meshes[0].axes.size(), 1u) << code;
   EXPECT_EQ(small->meshes[0].devices.at(0), 0) << code;
   EXPECT_EQ(small->jit_steps, 0) << code;
+}
+
+TEST_F(ShardedProgramShrinker, FindsWhatIsWrongOnOtherDevices) {
+  const Operation* tanh = find_operation("tanh");
+  std::optional<Program> small;
+  for (std::uint64_t seed = 0; seed < 5000 && !small; ++seed) {
+    Program program = drawn(test_seed() + seed, Kind::kMeshes);
+    auto is_tanh = [&](const Step& step) { return step.operation == tanh; };
+    if (program.retarget.empty() || program.jit_steps > 0 ||
+        std::none_of(program.steps.begin(), program.steps.end(), is_tanh))
+      continue;
+    auto judge = [](const Program& candidate) {
+      return run(candidate, Wrong::kOtherDevicesAreOff);
+    };
+    if (std::optional<Failure> failure = judge(program)) small = shrink(program, *failure, judge);
+  }
+  ASSERT_TRUE(small);
+  std::string code = to_code(*small);
+  EXPECT_FALSE(small->retarget.empty()) << code;
+  ASSERT_EQ(small->steps.size(), 1u) << code;
+  EXPECT_EQ(small->steps[0].operation, tanh) << code;
 }
 
 TEST_F(ShardedProgramShrinker, FindsThingsThatAreWrongTogether) {

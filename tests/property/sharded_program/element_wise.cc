@@ -1,7 +1,8 @@
 // Operations that work element by element.
 #include <cmath>
 
-#include "tests/property/sharded_program_draw.h"
+#include "tests/property/sharded_program/draw.h"
+#include "tests/property/sharded_program/host_value.h"
 
 namespace meshard::property {
 namespace {
@@ -58,6 +59,7 @@ bool draw_cast(Draw& draw, Step& step) {
   });
 }
 bool draw_new_contents(Draw& draw, Step& step) {
+  if (draw.depth() > 0) return false;
   step.lists.push_back({draw.between(1, 99)});
   return draw.take(step, is_number);
 }
@@ -97,20 +99,27 @@ Bounds converted(const Arguments& args, const TensorType& result) {
 Bounds fresh(const Arguments&, const TensorType&) { return {8, 0}; }
 
 const Operation kElementWise[] = {
-    {"tanh", MESHARD_CALL(tanh(A(0))), draw_float, gentle<1, 1>, true},
-    {"sin", MESHARD_CALL(sin(A(0))), draw_float, gentle<1, 1>, true, 1},
-    {"logistic", MESHARD_CALL(logistic(A(0))), draw_float, gentle<1, 1>, true, 1},
-    {"erf", MESHARD_CALL(erf(A(0))), draw_float, gentle<1, 2>, true, 1},
-    {"exp", MESHARD_CALL(exp(A(0))), draw_small_float, exponential, true},
+    {"tanh", MESHARD_CALL(tanh(A(0))), draw_float, gentle<1, 1>, true, 2, host::unary<std::tanh>,
+     true},
+    {"sin", MESHARD_CALL(sin(A(0))), draw_float, gentle<1, 1>, true, 1, host::unary<std::sin>,
+     true},
+    {"logistic", MESHARD_CALL(logistic(A(0))), draw_float, gentle<1, 1>, true, 1,
+     host::unary<host::logistic>, true},
+    {"erf", MESHARD_CALL(erf(A(0))), draw_float, gentle<1, 2>, true, 1, host::unary<std::erf>,
+     true},
+    {"exp", MESHARD_CALL(exp(A(0))), draw_small_float, exponential, true, 2, host::unary<std::exp>,
+     true},
     {"log1p", MESHARD_CALL(log1p(abs(A(0)))), draw_float, shrinking, false, 1},
     {"sqrt", MESHARD_CALL(sqrt(A(0) * A(0) + 1)), draw_float, shrinking, true, 1},
-    {"negative", MESHARD_CALL(-A(0)), draw_number, moved, true},
+    {"negative", MESHARD_CALL(-A(0)), draw_number, moved, true, 2, host::unary<host::negative>,
+     true},
     {"abs", MESHARD_CALL(abs(A(0))), draw_number, moved, false, 1},
-    {"square", MESHARD_CALL(square(A(0))), draw_number, squared, true},
+    {"square", MESHARD_CALL(square(A(0))), draw_number, squared, true, 2, host::unary<host::square>,
+     true},
     {"clip", MESHARD_CALL(clip(A(0), -1, 1)), draw_float, moved, false, 1},
-    {"add", MESHARD_CALL(A(0) + A(1)), draw_pair, added, true, 4},
-    {"subtract", MESHARD_CALL(A(0) - A(1)), draw_pair, added, true},
-    {"multiply", MESHARD_CALL(A(0) * A(1)), draw_pair, multiplied, true, 4},
+    {"add", MESHARD_CALL(A(0) + A(1)), draw_pair, added, true, 4, host::sum_of_two, true},
+    {"subtract", MESHARD_CALL(A(0) - A(1)), draw_pair, added, true, 2, host::difference, true},
+    {"multiply", MESHARD_CALL(A(0) * A(1)), draw_pair, multiplied, true, 4, host::product, true},
     {"divide", MESHARD_CALL(A(0) / (abs(A(1)) + 1)), draw_float_pair, divided, false, 2},
     {"maximum", MESHARD_CALL(maximum(A(0), A(1))), draw_pair, moved, false, 1},
     {"minimum", MESHARD_CALL(minimum(A(0), A(1))), draw_pair, moved, false, 1},
@@ -119,7 +128,7 @@ const Operation kElementWise[] = {
        t += A(1);
        return t;
      }()),
-     draw_float_pair, added, true},
+     draw_float_pair, added, true, 2, host::sum_of_two, true},
     {"multiply in place", MESHARD_CALL([&] {
        Tensor t = A(0);
        t *= A(1);
@@ -132,7 +141,8 @@ const Operation kElementWise[] = {
        return t;
      }()),
      draw_new_contents, fresh, true},
-    {"scale", MESHARD_CALL(0.5 * A(0) + 3), draw_float, shrinking, true, 1},
+    {"scale", MESHARD_CALL(0.5 * A(0) + 3), draw_float, shrinking, true, 1,
+     host::unary<host::scale>, true},
     {"remainder", MESHARD_CALL(A(0) % (A(1) * A(1) + 1)), draw_whole_pair, whole},
     {"bitwise_xor", MESHARD_CALL(A(0) ^ A(1)), draw_whole_pair, whole, false, 1},
     {"less", MESHARD_CALL(A(0) < A(1)), draw_exact_pair, whole},

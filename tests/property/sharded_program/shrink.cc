@@ -1,9 +1,12 @@
 // Makes a failing program small: it stays failing in the same check.
+#include "tests/property/shrink.h"
+
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
-#include "tests/property/sharded_program_operation.h"
-#include "tests/property/shrink.h"
+#include "tests/property/sharded_program/device_sets.h"
+#include "tests/property/sharded_program/operation.h"
 
 namespace meshard::property {
 namespace {
@@ -17,52 +20,75 @@ class Tidy {
   explicit Tidy(Program program) : program_(std::move(program)) {}
 
   Program tidied() {
-    number(program_.inputs, used(true), true);
-    std::vector<bool> steps = used(false);
+    std::vector<bool> steps = used_steps(program_.steps, program_.results, 0);
     int jitted = 0;
     for (int i = 0; i < program_.jit_steps; ++i) jitted += steps[static_cast<std::size_t>(i)];
     program_.jit_steps = jitted;
-    number(program_.steps, steps, false);
+    std::vector<int> places = compact(program_.steps, steps);
+    for_each_ref(program_, [&](Ref& ref) {
+      if (ref.level == 0 && !ref.is_input) ref.index = places[static_cast<std::size_t>(ref.index)];
+    });
+    for (Step& step : program_.steps) tidy_bodies(step, 1);
+    std::vector<bool> inputs(program_.inputs.size());
+    for_each_ref(program_, [&](Ref& ref) {
+      if (ref.level == 0 && ref.is_input) inputs.at(static_cast<std::size_t>(ref.index)) = true;
+    });
+    places = compact(program_.inputs, inputs);
+    for_each_ref(program_, [&](Ref& ref) {
+      if (ref.level == 0 && ref.is_input) ref.index = places[static_cast<std::size_t>(ref.index)];
+    });
     drop_meshes();
     return std::move(program_);
   }
 
  private:
-  // By way of the steps that are left: a step is used by a result or a later step that is.
-  std::vector<bool> used(bool inputs) const {
-    std::vector<bool> of_inputs(program_.inputs.size()), of_steps(program_.steps.size());
-    auto use = [&](Ref ref) {
-      (ref.is_input ? of_inputs : of_steps).at(static_cast<std::size_t>(ref.index)) = true;
+  // A step is used by a result or a later step that is.
+  static std::vector<bool> used_steps(std::vector<Step>& steps, const std::vector<Ref>& results,
+                                      int level) {
+    std::vector<bool> used(steps.size());
+    auto use = [&](const Ref& ref) {
+      if (ref.level == level && !ref.is_input) used.at(static_cast<std::size_t>(ref.index)) = true;
     };
-    for (Ref ref : program_.results) use(ref);
-    for (std::size_t i = program_.steps.size(); i-- > 0;)
-      if (of_steps[i])
-        for (Ref ref : program_.steps[i].operands) use(ref);
-    return inputs ? of_inputs : of_steps;
+    for (const Ref& ref : results) use(ref);
+    for (std::size_t i = steps.size(); i-- > 0;)
+      if (used[i]) for_each_ref(steps[i], use);
+    return used;
   }
 
+  static void tidy_bodies(Step& step, int level) {
+    for (Body& body : step.bodies) {
+      std::vector<int> places = compact(body.steps, used_steps(body.steps, body.results, level));
+      auto renumber = [&](Ref& ref) {
+        if (ref.level == level && !ref.is_input)
+          ref.index = places[static_cast<std::size_t>(ref.index)];
+      };
+      for (Step& inner : body.steps) for_each_ref(inner, renumber);
+      for (Ref& ref : body.results) renumber(ref);
+      for (Step& inner : body.steps) tidy_bodies(inner, level + 1);
+    }
+  }
+
+  // Drops what is not used; where the others are then.
   template <class List>
-  void number(List& list, const std::vector<bool>& used, bool inputs) {
-    std::vector<int> place(list.size());
+  static std::vector<int> compact(List& list, const std::vector<bool>& used) {
+    std::vector<int> places(list.size());
     std::size_t left = 0;
     for (std::size_t i = 0; i < list.size(); ++i) {
-      place[i] = static_cast<int>(left);
+      places[i] = static_cast<int>(left);
       if (used[i] && left++ != i) list[left - 1] = std::move(list[i]);
     }
     list.resize(left);
-    auto renumber = [&](Ref& ref) {
-      if (ref.is_input == inputs) ref.index = place[static_cast<std::size_t>(ref.index)];
-    };
-    for (Ref& ref : program_.results) renumber(ref);
-    for (Step& step : program_.steps)
-      for (Ref& ref : step.operands) renumber(ref);
+    return places;
   }
 
   void drop_meshes() {
     for (std::size_t m = program_.meshes.size(); m-- > 0;) {
       std::vector<Placement*> all = placements(program_);
       auto names = [&](const Placement* each) { return each->mesh == static_cast<int>(m); };
+      auto is_part = [&](const MeshSpec& mesh) { return mesh.parent == static_cast<int>(m); };
       if (std::any_of(all.begin(), all.end(), names)) continue;
+      if (std::any_of(program_.meshes.begin(), program_.meshes.end(), is_part)) continue;
+      for (MeshSpec& mesh : program_.meshes) mesh.parent -= mesh.parent > static_cast<int>(m);
       program_.meshes.erase(program_.meshes.begin() + static_cast<std::ptrdiff_t>(m));
       for (Placement* each : all)
         if (each->mesh > static_cast<int>(m)) --each->mesh;
@@ -76,10 +102,17 @@ class Tidy {
     std::vector<Placement*> all;
     for (Input& input : program.inputs)
       if (input.mark) all.push_back(&*input.mark);
-    for (Step& step : program.steps)
-      if (std::string_view(step.operation->code).find('M') != std::string_view::npos)
-        all.push_back(&step.placement);
+    for (Step& step : program.steps) append_placements(step, all);
     return all;
+  }
+
+ private:
+  static void append_placements(Step& step, std::vector<Placement*>& all) {
+    std::string_view name = step.operation->name;
+    if (name == "mark_sharding" || name == "transfer" || name == "manual")
+      all.push_back(&step.placement);
+    for (Body& body : step.bodies)
+      for (Step& inner : body.steps) append_placements(inner, all);
   }
 };
 
@@ -90,6 +123,7 @@ class ShardedShrink {
             Tidy(program).tidied(),
             [&judge, check](const Program& candidate) {
               try {
+                if (!may_run(candidate)) return false;
                 std::optional<Failure> failure = judge(candidate);
                 return failure && failure->check == check;
               } catch (const std::exception&) {
@@ -104,6 +138,7 @@ class ShardedShrink {
       better |= simplify_modes();
       better |= cut_steps();
       better |= bypass_steps();
+      better |= simplify_bodies();
       better |= unmark_inputs();
       better |= simplify_specs();
       better |= simplify_meshes();
@@ -145,6 +180,19 @@ class ShardedShrink {
       for (Step& step : p.steps) looks |= std::exchange(step.look, Step::kNone) != Step::kNone;
       return looks;
     });
+    better |= change([](Program& p) { return std::exchange(p.sync_results, false); });
+    better |= change([](Program& p) { return !std::exchange(p.retarget, {}).empty(); });
+    if (!best().retarget.empty())
+      for (std::size_t i = 0; i < best().retarget.size(); ++i)
+        better |= change([i](Program& p) {
+          // Device i stays where it is.
+          auto there =
+              std::find(p.retarget.begin(), p.retarget.end(), static_cast<std::int64_t>(i));
+          if (there == p.retarget.end() || p.retarget[i] == static_cast<std::int64_t>(i))
+            return false;
+          std::swap(*there, p.retarget[i]);
+          return true;
+        });
     return better;
   }
 
@@ -155,7 +203,7 @@ class ShardedShrink {
       if (i >= best().steps.size()) continue;
       better |= change([&](Program& p) {
         Ref ref{false, static_cast<int>(i)}, data{true, static_cast<int>(p.inputs.size())};
-        p.inputs.push_back({step_types(p)[i], 1, {}, false, p.steps[i].home});
+        p.inputs.push_back({step_types(p)[i], 1, {}, false});
         replace(p, ref, data);
         return true;
       });
@@ -180,11 +228,57 @@ class ShardedShrink {
   }
 
   static void replace(Program& program, Ref old, Ref by) {
-    for (Ref& ref : program.results)
+    for_each_ref(program, [&](Ref& ref) {
       if (ref == old) ref = by;
-    for (Step& step : program.steps)
-      for (Ref& ref : step.operands)
-        if (ref == old) ref = by;
+    });
+  }
+
+  // All bodies, outer ones first, with their levels.
+  static std::vector<std::pair<Body*, int>> bodies_of(Program& program) {
+    std::vector<std::pair<Body*, int>> all;
+    std::function<void(Step&, int)> visit = [&](Step& step, int level) {
+      for (Body& body : step.bodies) {
+        all.emplace_back(&body, level);
+        for (Step& inner : body.steps) visit(inner, level + 1);
+      }
+    };
+    for (Step& step : program.steps) visit(step, 1);
+    return all;
+  }
+
+  // In a body, a parameter or an operand in the place of what a step gives; the judge says whether
+  // the types fit.
+  bool simplify_bodies() {
+    bool better = false;
+    Program copy = best();
+    for (std::size_t b = bodies_of(copy).size(); b-- > 0;)
+      for (std::size_t i = 8; i-- > 0;)
+        for (std::size_t k = 0; k < 5; ++k)
+          better |= change([&](Program& p) {
+            auto all = bodies_of(p);
+            return b < all.size() && bypass(*all[b].first, all[b].second, i, k);
+          });
+    return better;
+  }
+
+  static bool bypass(Body& body, int level, std::size_t i, std::size_t k) {
+    if (i >= body.steps.size()) return false;
+    const Step& step = body.steps[i];
+    Ref by;
+    if (k < step.operands.size())
+      by = step.operands[k];
+    else if (k - step.operands.size() < body.parameters.size())
+      by = {true, static_cast<int>(k - step.operands.size()), level};
+    else
+      return false;
+    Ref old{false, static_cast<int>(i), level};
+    auto replaced = [&](Ref& ref) {
+      if (ref == old) ref = by;
+    };
+    for (std::size_t later = i + 1; later < body.steps.size(); ++later)
+      for_each_ref(body.steps[later], replaced);
+    for (Ref& ref : body.results) replaced(ref);
+    return true;
   }
 
   bool unmark_inputs() {
@@ -249,7 +343,9 @@ class ShardedShrink {
     for (std::size_t m = 0; m < best().meshes.size(); ++m) {
       auto exists = [m](const Program& p) { return m < p.meshes.size(); };
       better |= change([&](Program& p) {
-        return exists(p) && std::exchange(p.meshes[m].form, MeshSpec::kRoot) != MeshSpec::kRoot;
+        if (!exists(p)) return false;
+        p.meshes[m].parent = -1;
+        return std::exchange(p.meshes[m].form, MeshSpec::kRoot) != MeshSpec::kRoot;
       });
       better |= change([&](Program& p) { return exists(p) && use_counted_devices(p.meshes[m]); });
       for (std::size_t axis = 0; axis < 4; ++axis)
@@ -299,6 +395,15 @@ class ShardedShrink {
         better |= done;
         if (done) break;
       }
+    // Of one input alone.
+    for (std::size_t i = 0; i < best().inputs.size(); ++i)
+      for (int d = 0; i < best().inputs.size() && d < best().inputs[i].type.rank(); ++d)
+        better |= change([&](Program& p) {
+          Shape& shape = p.inputs[i].type.shape;
+          if (d >= shape.rank() || shape[d] < 2) return false;
+          shape = shape.with(d, 1);
+          return true;
+        });
     return better;
   }
 
@@ -310,10 +415,24 @@ class ShardedShrink {
         if (each == size) each = smaller, found = true;
       input.type.shape = Shape(sizes);
     }
-    for (Step& step : program.steps)
-      for (std::vector<std::int64_t>& list : step.lists)
-        for (std::int64_t& each : list)
-          if (list.size() > 1 && each == size) each = smaller, found = true;
+    for (Step& step : program.steps) found |= resize_step(step, size, smaller);
+    return found;
+  }
+
+  static bool resize_step(Step& step, std::int64_t size, std::int64_t smaller) {
+    bool found = false;
+    for (std::vector<std::int64_t>& list : step.lists)
+      for (std::int64_t& each : list)
+        if (list.size() > 1 && each == size) each = smaller, found = true;
+    for (Body& body : step.bodies) {
+      for (TensorType& type : body.parameters) {
+        Dimensions sizes = type.shape.sizes();
+        for (std::int64_t& each : sizes)
+          if (each == size) each = smaller, found = true;
+        type.shape = Shape(sizes);
+      }
+      for (Step& inner : body.steps) found |= resize_step(inner, size, smaller);
+    }
     return found;
   }
 

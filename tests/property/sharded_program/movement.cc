@@ -1,7 +1,8 @@
 // Operations that move elements, and those that make them of nothing.
 #include <algorithm>
 
-#include "tests/property/sharded_program_draw.h"
+#include "tests/property/sharded_program/draw.h"
+#include "tests/property/sharded_program/host_value.h"
 
 namespace meshard::property {
 namespace {
@@ -139,6 +140,34 @@ bool draw_part(Draw& draw, Step& step) {
   return true;
 }
 
+// The order of inexact numbers would be a matter of luck, but on the host too.
+bool draw_sort(Draw& draw, Step& step) {
+  bool any = draw.kind() == Kind::kTransforms;
+  if (!draw.take(step, [&](const Known& value) {
+        return has_dimensions(value) && (any || value.bounds.error == 0);
+      }))
+    return false;
+  step.lists.push_back({draw.between(0, draw.operand(step, 0).type().rank() - 1)});
+  return true;
+}
+bool draw_cumulative(Draw& draw, Step& step) {
+  if (!draw.take(step, [](const Known& value) {
+        return has_dimensions(value) && value.type().dtype != DType::bool_;
+      }))
+    return false;
+  step.lists.push_back({draw.between(0, draw.operand(step, 0).type().rank() - 1)});
+  return true;
+}
+bool draw_window(Draw& draw, Step& step) {
+  if (!draw_any(draw, step)) return false;
+  Shape shape = draw.operand(step, 0).type().shape;
+  int d = draw.between(0, shape.rank() - 1);
+  std::int64_t size = draw.between(1, static_cast<int>(shape[d]));
+  Shape window = shape.with(d, size);
+  step.lists = {{d}, {size}, {window.begin(), window.end()}};
+  return draw.take_type(step, {DType::i32, Shape{}});
+}
+
 bool draw_random(Draw& draw, Step& step) {
   Shape shape = draw.shape(0, 3);
   step.lists = {{draw.between(0, 9)}, {shape.begin(), shape.end()}};
@@ -157,25 +186,32 @@ Bounds half_unit(const Arguments&, const TensorType& result) { return rounded(re
 Bounds standard_normal(const Arguments&, const TensorType& result) {
   return rounded(result, 6, 0, 64);
 }
+Bounds cumulative_bounds(const Arguments& args, const TensorType& result) {
+  auto count = static_cast<double>(args.type(0).shape[args.number(0)]);
+  return rounded(result, count * args.bounds[0].size, count * args.bounds[0].error, count + 4);
+}
 Bounds any_whole(const Arguments&, const TensorType& result) { return rounded(result, 1e300, 0); }
 Bounds small_whole(const Arguments&, const TensorType&) { return {16, 0}; }
 
 // Gradients through take are left out: they are scattered, and XLA's partitioner adds what stands
 // in the padding of uneven updates to the first element.
 const Operation kMovements[] = {
-    {"permute_dims", MESHARD_CALL(permute_dims(A(0), L(0))), draw_permutation, moved, true, 4},
-    {"reshape", MESHARD_CALL(reshape(A(0), S(0))), draw_reshape, moved, true, 6},
-    {"broadcast_to", MESHARD_CALL(broadcast_to(A(0), S(0))), draw_broadcast, moved, true, 3},
-    {"slice", MESHARD_CALL(slice(A(0), L(0), L(1), L(2))), draw_slice, moved, true, 4},
+    {"permute_dims", MESHARD_CALL(permute_dims(A(0), L(0))), draw_permutation, moved, true, 4,
+     host::permute_dims},
+    {"reshape", MESHARD_CALL(reshape(A(0), S(0))), draw_reshape, moved, true, 6, host::reshape},
+    {"broadcast_to", MESHARD_CALL(broadcast_to(A(0), S(0))), draw_broadcast, moved, true, 3,
+     host::broadcast_to},
+    {"slice", MESHARD_CALL(slice(A(0), L(0), L(1), L(2))), draw_slice, moved, true, 4,
+     host::slice_of},
     {"pad", MESHARD_CALL(pad(A(0), 1, L(0), L(1), L(2))), draw_pad,
      [](const Arguments& args, const TensorType& result) {
        Bounds bounds = moved(args, result);
        return Bounds{std::max(bounds.size, 1.0), bounds.error};
      },
      true, 3},
-    {"flip", MESHARD_CALL(flip(A(0), L(0))), draw_some_dimensions, moved, true},
-    {"concat", MESHARD_CALL(concat({A(0), A(1)}, N(0))), draw_concat, moved, true, 4},
-    {"stack", MESHARD_CALL(stack({A(0), A(1)}, N(0))), draw_stack, moved, true},
+    {"flip", MESHARD_CALL(flip(A(0), L(0))), draw_some_dimensions, moved, true, 2, host::flip},
+    {"concat", MESHARD_CALL(concat({A(0), A(1)}, N(0))), draw_concat, moved, true, 4, host::concat},
+    {"stack", MESHARD_CALL(stack({A(0), A(1)}, N(0))), draw_stack, moved, true, 2, host::stack},
     {"split", MESHARD_CALL(split(A(0), N(0), N(1)).at(N(2))), draw_part, moved, true},
     {"take", MESHARD_CALL(take(A(0), A(1), N(0))), draw_take, moved, true, 3},
     {"take_along_axis", MESHARD_CALL(take_along_axis(A(0), A(1), N(0))), draw_take_along, moved,
@@ -186,6 +222,16 @@ const Operation kMovements[] = {
      },
      false, 1},
     {"tril", MESHARD_CALL(tril(A(0), N(0))), draw_triangle, moved, true, 1},
+    {"sort", MESHARD_CALL(sort(A(0), N(0))), draw_sort, moved, true, 1, host::sort},
+    {"cumulative_sum", MESHARD_CALL(cumulative_sum(A(0), N(0))), draw_cumulative, cumulative_bounds,
+     true, 2, host::cumulative_sum},
+    {"dynamic_slice", MESHARD_CALL([&] {
+       std::vector<In> starts;
+       for (int d = 0; d < A(0).type().rank(); ++d) starts.push_back(d == N(0) ? In(A(1)) : In(0));
+       return dynamic_slice(A(0), starts, L(2));
+     }()),
+     draw_window, [](const Arguments& args, const TensorType&) { return args.bounds[0]; }, true, 2,
+     host::dynamic_slice},
     {"iota", MESHARD_CALL(iota(D(0), S(1), N(2))), draw_iota, small_whole, true},
     {"uniform", MESHARD_CALL(random::uniform(random::key(N(0)), S(1))), draw_random, half_unit,
      true, 1},

@@ -1,30 +1,37 @@
-// Runs a program twice and compares.
+// Runs a program on all its devices and compares.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
 #include "meshard/base/cat.h"
-#include "tests/property/sharded_program_operation.h"
+#include "tests/property/sharded_program/evaluate.h"
 
 namespace meshard::property {
 namespace {
 
-bool is_closed(const PartitionSpec& spec) {
-  return std::none_of(spec.dimensions().begin(), spec.dimensions().end(),
-                      [](const DimensionSpec& dimension) { return dimension.is_open(); });
-}
-
-// One of the two runs.
+// Runs a program without a mesh, or on the devices of one mesh after another.
 class Run {
  public:
-  /// @param meshes nullptr: without shardings, and without jit
-  Run(const Program& program, const std::vector<Mesh>* meshes, Wrong wrong)
-      : program_(program), meshes_(meshes), wrong_(wrong) {}
+  using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-  std::vector<Tensor> results() {
-    for (const Input& input : program_.inputs) inputs_.push_back(make(input));
-    steps_.resize(program_.steps.size());
-    return program_.gradient ? gradients() : values();
+  Run(const Program& program, Wrong wrong)
+      : program_(program),
+        wrong_(wrong),
+        evaluator_([this](Tensor result, const Arguments& args, int level) {
+          return after(std::move(result), args, level);
+        }) {}
+
+  /// @param meshes nullptr: without shardings, and without jit
+  std::vector<Tensor> results(const std::vector<Mesh>* meshes) {
+    meshes_ = meshes;
+    evaluator_.set_meshes(meshes);
+    std::vector<Tensor> inputs;
+    for (const Input& input : program_.inputs) inputs.push_back(make(input));
+    evaluator_.begin(std::move(inputs), program_.steps.size());
+    std::vector<Tensor> results = program_.gradient ? gradients() : values();
+    evaluator_.end();  // nobody holds what is on the way
+    if (program_.sync_results) sync(results);
+    return results;
   }
 
  private:
@@ -40,90 +47,81 @@ class Run {
         .global();
   }
 
-  Tensor value(Ref ref) const {
-    return (ref.is_input ? inputs_ : steps_).at(static_cast<std::size_t>(ref.index));
-  }
-
-  std::vector<Tensor> values_of(const std::vector<Ref>& refs) const {
-    std::vector<Tensor> values;
-    for (Ref ref : refs) values.push_back(value(ref));
-    return values;
-  }
   void set_inputs(const std::vector<Ref>& refs, const std::vector<Tensor>& values) {
-    for (std::size_t i = 0; i < refs.size(); ++i)
-      inputs_[static_cast<std::size_t>(refs[i].index)] = values[i];
+    for (std::size_t i = 0; i < refs.size(); ++i) evaluator_.set_input(refs[i].index, values[i]);
   }
+  void take_steps(int from, int to) { evaluator_.take(program_.steps, from, to); }
 
-  void take_steps(int from, int to, bool in_jit) {
-    for (int i = from; i < to; ++i) {
-      const Step& step = program_.steps[static_cast<std::size_t>(i)];
-      std::vector<Tensor> operands;
-      for (Ref ref : step.operands) operands.push_back(value(ref));
-      Arguments args{operands, {}, step, meshes_};
-      Tensor result = step.operation->run(args);
-      if (meshes_) result = spoiled(std::move(result), args, in_jit);
-      if (meshes_ && step.look == Step::kSync) sync({result});
-      if (meshes_ && step.look == Step::kRead) (void)result.to_host();
-      steps_[static_cast<std::size_t>(i)] = std::move(result);
-    }
-  }
-
-  // What the wrong runtimes do.
-  Tensor spoiled(Tensor result, const Arguments& args, bool in_jit) const {
+  // What is done with the result of a step, and what the wrong runtimes do to it.
+  Tensor after(Tensor result, const Arguments& args, int level) const {
+    if (!meshes_) return result;
     std::string_view name = args.step.operation->name;
     if (wrong_ == Wrong::kSumOfUnevenCountsOneMore && name == "sum") {
       std::optional<Sharding> sharding = args.operands[0].sharding();
-      if (sharding && !sharding->is_even(args.type(0).shape)) return result + 1;
+      if (sharding && !sharding->is_even(args.type(0).shape)) result = result + 1;
     }
-    if (wrong_ == Wrong::kTransposedMarkInJit && in_jit && name == "mark_sharding" &&
+    if (wrong_ == Wrong::kTransposedMarkInJit && in_jit_ && name == "mark_sharding" &&
         args.step.placement.spec.size() == 2)
-      return flip(result);
+      result = flip(result);
+    if (wrong_ == Wrong::kOtherDevicesAreOff && elsewhere_ && name == "tanh") result = result + 1;
+    if (level == 0 && args.step.look == Step::kSync) sync({result});
+    if (level == 0 && args.step.look == Step::kRead) (void)result.to_host();
     return result;
+  }
+
+  // Run twice: the second call finds what the first has compiled. A function that was called for
+  // other devices is called again where its arguments say which devices.
+  std::vector<Tensor> call_jitted(Function function, const std::vector<Tensor>& in) {
+    if (!jitted_ || !can_call_again(program_)) jitted_.emplace(jit(std::move(function)));
+    in_jit_ = true;
+    (void)(*jitted_)(in);
+    std::vector<Tensor> out = (*jitted_)(in);
+    in_jit_ = false;
+    return out;
   }
 
   std::vector<Tensor> values() {
     int jitted = meshes_ ? program_.jit_steps : 0;
     if (jitted > 0) {
-      std::vector<Ref> out = jit_results(program_);
-      std::vector<Ref> given = input_refs(program_, false);
-      auto f = jit([&](const std::vector<Tensor>& in) {
-        set_inputs(given, in);
-        take_steps(0, jitted, true);
-        return values_of(out);
-      });
-      std::vector<Tensor> in = values_of(given);
-      (void)f(in);
-      std::vector<Tensor> results = f(in);  // finds what the first call has compiled
+      std::vector<Ref> out = jit_results(program_), given = input_refs(program_);
+      std::vector<Tensor> in = evaluator_.values(given);
+      std::vector<Tensor> results = call_jitted(
+          [this, out, given, jitted](const std::vector<Tensor>& arguments) {
+            set_inputs(given, arguments);
+            take_steps(0, jitted);
+            return evaluator_.values(out);
+          },
+          in);
       set_inputs(given, in);
-      std::fill(steps_.begin(), steps_.end(), Tensor());
-      for (std::size_t i = 0; i < out.size(); ++i)
-        steps_[static_cast<std::size_t>(out[i].index)] = results[i];
+      evaluator_.forget_steps();
+      for (std::size_t i = 0; i < out.size(); ++i) evaluator_.set_step(out[i].index, results[i]);
     }
-    take_steps(jitted, static_cast<int>(program_.steps.size()), false);
-    std::vector<Tensor> results = values_of(program_.results);
-    steps_.clear();  // nobody holds what is on the way
-    return results;
+    take_steps(jitted, static_cast<int>(program_.steps.size()));
+    return evaluator_.values(program_.results);
   }
 
   std::vector<Tensor> gradients() {
-    std::vector<Ref> wanted = input_refs(program_, true);
-    bool jitted = meshes_ && program_.jit_steps > 0;
-    auto loss = [&](const std::vector<Tensor>& in) {
+    std::vector<Ref> wanted = input_refs(program_);
+    auto loss = [this, wanted](const std::vector<Tensor>& in) {
       set_inputs(wanted, in);
-      take_steps(0, static_cast<int>(program_.steps.size()), jitted);
-      return sum(square(astype(value(program_.results.at(0)), DType::f64)));
+      take_steps(0, static_cast<int>(program_.steps.size()));
+      return sum(square(astype(evaluator_.value(program_.results.at(0)), DType::f64)));
     };
-    std::vector<Tensor> in = values_of(wanted);
-    if (!jitted) return grad(loss)(in);
-    auto f = jit(grad(loss));
-    (void)f(in);
-    return f(in);
+    std::vector<Tensor> in = evaluator_.values(wanted);
+    return meshes_ && program_.jit_steps > 0 ? call_jitted(grad(loss), in) : grad(loss)(in);
   }
 
+ public:
+  /// From now on it runs on other devices than before.
+  void go_elsewhere() { elsewhere_ = true; }
+
+ private:
   const Program& program_;
-  const std::vector<Mesh>* meshes_;
   Wrong wrong_;
-  std::vector<Tensor> inputs_, steps_;
+  const std::vector<Mesh>* meshes_ = nullptr;
+  Evaluator evaluator_;
+  std::optional<Jit<Function>> jitted_;
+  bool in_jit_ = false, elsewhere_ = false;
 };
 
 // The sharding that a value must have, because the program says so.
@@ -139,6 +137,7 @@ std::optional<Sharding> stated_sharding(const Program& program, const std::vecto
   }
   const Step& step = program.steps[static_cast<std::size_t>(ref.index)];
   std::string_view name = step.operation->name;
+  if (step.operation->has_bodies()) return std::nullopt;
   if (name == "mark_sharding" || name == "transfer") return stated(step.placement);
   if (name == "add in place") return stated_sharding(program, meshes, step.operands[0], rank);
   return std::nullopt;
@@ -200,40 +199,66 @@ std::string kind_of(const std::string& message) {
   return "an error: " + message.substr(0, message.find_first_of("0123456789<({\"\n"));
 }
 
-}  // namespace
-
-std::optional<Failure> run(const Program& program, Wrong wrong) {
-  Tolerance tolerance = tolerance_of(program);
-  std::vector<HostArray> whole;
-  {
-    std::vector<Tensor> results = Run(program, nullptr, Wrong::kNothing).results();
-    sync(results);
-    for (const Tensor& result : results) whole.push_back(result.to_host());
+// What the results must be.
+class Expected {
+ public:
+  explicit Expected(const Program& program)
+      : program_(program),
+        tolerance_(tolerance_of(program)),
+        refs_(program.gradient ? input_refs(program) : program.results) {
+    if (std::optional<std::vector<HostArray>> host = values_on_host(program)) {
+      whole_ = *std::move(host);
+    } else {
+      std::vector<Tensor> results = Run(program, Wrong::kNothing).results(nullptr);
+      sync(results);
+      for (const Tensor& result : results) whole_.push_back(result.to_host());
+    }
+    if (tolerance_.relative > 0)
+      for (const HostArray& each : whole_)
+        for (double x : each.astype(DType::f64).to_vector<double>())
+          largest_ = std::max(largest_, std::abs(x));
   }
-  double largest = 0;
-  if (tolerance.relative > 0)
-    for (const HostArray& each : whole)
-      for (double x : each.astype(DType::f64).to_vector<double>())
-        largest = std::max(largest, std::abs(x));
-  std::vector<Mesh> meshes;
-  for (const MeshSpec& spec : program.meshes) meshes.push_back(spec.make());
-  try {
-    std::vector<Tensor> results = Run(program, &meshes, wrong).results();
-    std::vector<Ref> refs = program.gradient ? input_refs(program, true) : program.results;
+
+  void compare(const std::vector<Tensor>& results, const std::vector<Mesh>& meshes,
+               std::string_view where) const {
     for (std::size_t i = 0; i < results.size(); ++i) {
-      std::string what = cat("result ", i);
+      std::string what = cat("result ", i, where);
       HostArray value = results[i].to_host();
-      compare_values(whole[i], value, tolerance.error[i] + tolerance.relative * largest, what);
+      compare_values(whole_[i], value, tolerance_.error[i] + tolerance_.relative * largest_, what);
       compare_shards(value, results[i], what);
       std::optional<Sharding> stated =
-          stated_sharding(program, meshes, refs[i], static_cast<std::size_t>(value.rank()));
+          stated_sharding(program_, meshes, refs_[i], static_cast<std::size_t>(value.rank()));
       if (stated && results[i].sharding() != stated)
         throw Failure{"a marked value has its sharding",
                       cat(what, " is marked ", *stated, ", has ",
                           results[i].sharding() ? results[i].sharding()->to_string() : "none")};
     }
+  }
+
+ private:
+  const Program& program_;
+  Tolerance tolerance_;
+  std::vector<Ref> refs_;
+  std::vector<HostArray> whole_;
+  double largest_ = 0;
+};
+
+}  // namespace
+
+std::optional<Failure> run(const Program& program, Wrong wrong) {
+  Expected expected(program);
+  std::vector<Mesh> meshes = make_meshes(program.meshes, own_places()), others;
+  if (!program.retarget.empty()) others = make_meshes(program.meshes, program.retarget);
+  Run run(program, wrong);
+  bool elsewhere = false;
+  try {
+    expected.compare(run.results(&meshes), meshes, "");
+    if (program.retarget.empty()) return std::nullopt;
+    elsewhere = true;
+    run.go_elsewhere();
+    expected.compare(run.results(&others), others, " on other devices");
   } catch (const Failure& failure) {
-    return failure;
+    return elsewhere ? Failure{failure.check + " on other devices", failure.detail} : failure;
   } catch (const Error& error) {
     return Failure{kind_of(error.message()), error.what()};
   }

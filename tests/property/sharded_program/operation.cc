@@ -1,4 +1,4 @@
-#include "tests/property/sharded_program_operation.h"
+#include "tests/property/sharded_program/operation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,12 +11,18 @@ namespace meshard::property {
 const std::vector<const Operation*>& operations() {
   static const std::vector<const Operation*> all = [] {
     std::vector<const Operation*> list;
-    for (std::span<const Operation> group : {element_wise_operations(), contraction_operations(),
-                                             movement_operations(), placement_operations()})
+    for (std::span<const Operation> group :
+         {element_wise_operations(), contraction_operations(), movement_operations(),
+          placement_operations(), control_flow_operations()})
       for (const Operation& operation : group) list.push_back(&operation);
     return list;
   }();
   return all;
+}
+
+bool Operation::has_bodies() const {
+  std::string_view text = code;
+  return text.find("F(") != text.npos || text.find("G(") != text.npos;
 }
 
 const Operation* find_operation(std::string_view name) {

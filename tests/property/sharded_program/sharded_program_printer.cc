@@ -4,7 +4,7 @@
 // usage: sharded_program_printer VALUES.cc GRADIENT.cc
 #include <fstream>
 
-#include "tests/property/sharded_program.h"
+#include "tests/property/sharded_program/program.h"
 
 namespace meshard::property {
 namespace {
@@ -31,19 +31,19 @@ Ref t(int index) { return {false, index}; }
 Program values() {
   Program program;
   program.meshes = {
-      {MeshSpec::kRoot, {{"x", 2}, {"y", 4}}, {3, 1, 0, 2, 7, 5, 6, 4}, 0},
-      {MeshSpec::kFlat, {{"a", 4}, {"b", 2}}, {0, 1, 2, 3, 4, 5, 6, 7}, 0},
-      {MeshSpec::kSubmesh, {{"a", 2}, {"b", 3}}, {5, 1, 2, 6, 3, 4}, 1},
+      {MeshSpec::kRoot, {{"x", 2}, {"y", 4}}, {3, 1, 0, 2, 7, 5, 6, 4}, -1},
+      {MeshSpec::kFlat, {{"a", 4}, {"b", 2}}, {0, 1, 2, 3, 4, 5, 6, 7}, -1},
+      {MeshSpec::kRoot, {{"a", 2}, {"b", 3}}, {5, 1, 2, 6, 3, 4}, -1},
+      {MeshSpec::kSubmesh, {{"b", 3}}, {6, 3, 4}, 2},
   };
   program.inputs = {
       {{DType::f32, {4, 6}},
        1,
        Placement{0, P(AxisRef("y", 2, 2), axes("x", AxisRef("y", 1, 2)))},
-       false,
-       0},
-      {{DType::f32, {6, 3}}, 2, Placement{1, P("f")}, true, 0},
-      {{DType::i32, {5}}, 3, Placement{0, P(DimensionSpec(AxisList{"x"}, true))}, false, 0},
-      {{DType::bool_, {4, 3}}, 4, std::nullopt, false, 0},
+       false},
+      {{DType::f32, {6, 3}}, 2, Placement{1, P("f")}, true},
+      {{DType::i32, {5}}, 3, Placement{0, P(DimensionSpec(AxisList{"x"}, true))}, false},
+      {{DType::bool_, {4, 3}}, 4, std::nullopt, false},
   };
   program.steps = {
       step("einsum of two", {x(0), x(1)}, {{0}}),
@@ -56,21 +56,23 @@ Program values() {
       step("add in place", {t(5), t(5)}),
       step("clear_sharding", {t(7)}),
       step("assign", {x(1)}, {{6}}),
-      placed("transfer", t(8), 2, P(none, "b")),
+      placed("transfer", t(8), 3, P(none, "b")),
       step("softmax", {t(10)}, {{1}}),
   };
   program.steps[7].look = Step::kSync;
   program.steps[8].look = Step::kRead;
   program.results = {t(2), t(6), t(9), t(11)};
   program.jit_steps = 6;
+  program.sync_results = true;
+  program.retarget = {1, 0, 4, 2, 3, 7, 6, 5};
   return program;
 }
 
 Program gradient() {
   Program program;
-  program.meshes = {{MeshSpec::kRoot, {{"x", 3}}, {4, 0, 2}, 0}};
-  program.inputs = {{{DType::f64, {4, 5}}, 1, Placement{0, P("x")}, false, 0},
-                    {{DType::f64, {5}}, 2, Placement{0, P("x")}, false, 0}};
+  program.meshes = {{MeshSpec::kRoot, {{"x", 3}}, {4, 0, 2}, -1}};
+  program.inputs = {{{DType::f64, {4, 5}}, 1, Placement{0, P("x")}, false},
+                    {{DType::f64, {5}}, 2, Placement{0, P("x")}, false}};
   program.steps = {step("matmul", {x(0), x(1)}), step("tanh", {t(0)})};
   program.results = {t(1)};
   program.jit_steps = 2;

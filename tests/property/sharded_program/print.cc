@@ -1,9 +1,13 @@
 // A program as C++ that anybody can compile.
 #include <algorithm>
 #include <cctype>
+#include <functional>
+#include <iomanip>
+#include <sstream>
+#include <utility>
 
 #include "meshard/base/cat.h"
-#include "tests/property/sharded_program_operation.h"
+#include "tests/property/sharded_program/operation.h"
 
 namespace meshard::property {
 namespace {
@@ -37,41 +41,50 @@ std::string dimension_code(const DimensionSpec& dimension) {
 }
 
 std::string placement_code(const Placement& placement) {
-  return cat("m", placement.mesh, ", P(", listed(placement.spec.dimensions(), dimension_code), ")");
+  return cat("m[", placement.mesh, "], P(", listed(placement.spec.dimensions(), dimension_code),
+             ")");
 }
 
 std::string mesh_code(const MeshSpec& mesh) {
+  if (mesh.form == MeshSpec::kSubmesh)
+    return cat("*m[", mesh.parent, "].submesh({",
+               listed(mesh.axes, [](const MeshAxis& axis) { return cat('"', axis.name, '"'); }),
+               "}, device[", mesh.devices[0], "])");
   std::string root = cat(
       "Mesh({",
       listed(mesh.axes,
              [](const MeshAxis& axis) { return cat("{\"", axis.name, "\", ", axis.size, "}"); }),
-      "}, {", numbers(mesh.devices), "})");
-  if (mesh.form == MeshSpec::kFlat) return root + ".flatten(\"f\")";
-  if (mesh.form == MeshSpec::kRoot) return root;
-  std::vector<MeshAxis> kept(mesh.axes.begin() + 1, mesh.axes.end());
-  return cat("*", root, ".submesh({",
-             listed(kept, [](const MeshAxis& axis) { return cat('"', axis.name, '"'); }), "}, ",
-             mesh.devices[0], ")");
+      "}, on({", numbers(mesh.devices), "}))");
+  return mesh.form == MeshSpec::kFlat ? root + ".flatten(\"f\")" : root;
 }
 
-std::string data_code(const TensorType& type, int seed) {
-  std::vector<double> values = input_data(type, seed).astype(DType::f64).to_vector<double>();
+std::string array_code(const HostArray& array) {
+  std::vector<double> values = array.astype(DType::f64).to_vector<double>();
   std::string text = listed(values, [](double value) {
-    std::string number = std::to_string(value);
-    number.erase(number.find_last_not_of('0') + 1);
-    if (number.back() == '.') number.pop_back();
-    return number;
+    std::ostringstream number;
+    number << std::setprecision(17) << value;
+    return number.str();
   });
+  const TensorType& type = array.type();
   return cat("HostArray::from_vector<double>({", text, "}, Shape{", numbers(type.shape),
              "}).astype(", dtype_code(type.dtype), ")");
 }
+std::string data_code(const TensorType& type, int seed) {
+  return array_code(input_data(type, seed));
+}
 
-std::string name_of(Ref ref) { return cat(ref.is_input ? 'x' : 't', ref.index); }
+// Values of a body are named with its depth.
+std::string name_of(Ref ref) {
+  return ref.level == 0 ? cat(ref.is_input ? 'x' : 't', ref.index)
+                        : cat(ref.is_input ? 'p' : 'b', ref.level, '_', ref.index);
+}
 
 // The call of a step: letters in the operation's code are replaced by what they stand for.
 class Call {
  public:
-  Call(const Step& step, const TensorType& first) : step_(step), first_(first) {}
+  using BodyCode = std::function<std::string(const Body&)>;
+  Call(const Step& step, const TensorType& first, BodyCode body)
+      : step_(step), first_(first), body_(std::move(body)) {}
 
   std::string code() const {
     std::string_view text = step_.operation->code;
@@ -95,6 +108,7 @@ class Call {
  private:
   std::string argument(char letter, std::size_t i) const {
     if (letter == 'A') return name_of(step_.operands[i]);
+    if (letter == 'F' || letter == 'G') return body_(step_.bodies[i]);
     const std::vector<std::int64_t>& list = step_.lists[i];
     switch (letter) {
       case 'L': return cat("Dimensions{", numbers(list), "}");
@@ -109,6 +123,7 @@ class Call {
 
   const Step& step_;
   const TensorType& first_;
+  BodyCode body_;
 };
 
 constexpr const char* kHead = R"(#include <meshard/meshard.h>
@@ -125,42 +140,55 @@ namespace {
 
 // What is the same in every program.
 constexpr const char* kTools = R"(
-  auto mark = [&](const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
-    return sharded ? mark_sharding(x, mesh, spec) : x;
-  };
-  [[maybe_unused]] auto move = [&](const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
-    return sharded ? transfer(x, mesh, spec) : x;
-  };
-  [[maybe_unused]] auto in_parts = [&](const HostArray& whole, const Mesh& mesh, const PartitionSpec& spec) {
-    if (!sharded) return from_host(whole);
-    Sharding sharding(mesh, spec, static_cast<std::size_t>(whole.rank()));
-    return ShardedTensor::from_callback(whole.type(), sharding, [&](const Box& box) { return whole.slice(box); }).global();
-  };
+bool sharded = false;
+// Where device i of the meshes is, and the meshes.
+std::vector<std::int64_t> device{0, 1, 2, 3, 4, 5, 6, 7};
+std::vector<Mesh> m;
+
+[[maybe_unused]] std::vector<std::int64_t> on(std::vector<std::int64_t> devices) {
+  for (std::int64_t& id : devices) id = device[static_cast<std::size_t>(id)];
+  return devices;
+}
+[[maybe_unused]] Tensor mark(const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
+  return sharded ? mark_sharding(x, mesh, spec) : x;
+}
+[[maybe_unused]] Tensor move(const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
+  return sharded ? transfer(x, mesh, spec) : x;
+}
+template <class F>
+Tensor by_hand(const Mesh& mesh, const PartitionSpec& spec, F f, const Tensor& x) {
+  return sharded ? manual(mesh, spec, spec, f, {.out_shapes = {x.shape()}})(x) : f(x);
+}
+[[maybe_unused]] Tensor in_parts(const HostArray& whole, const Mesh& mesh, const PartitionSpec& spec) {
+  if (!sharded) return from_host(whole);
+  Sharding sharding(mesh, spec, static_cast<std::size_t>(whole.rank()));
+  return ShardedTensor::from_callback(whole.type(), sharding, [&](const Box& box) { return whole.slice(box); }).global();
+}
 )";
 
 constexpr const char* kCompare = R"(
-}  // namespace
-
-int main() {
-  std::vector<Tensor> whole = run(false), sharded = run(true);
+int compare(const std::vector<Tensor>& whole, const std::vector<Tensor>& results) {
   int wrong = 0;
   double largest = 0;
   for (const Tensor& each : whole)
     for (double x : each.to_host().astype(DType::f64).to_vector<double>()) largest = std::max(largest, std::abs(x));
   for (std::size_t i = 0; i < whole.size(); ++i) {
     std::vector<double> a = whole[i].to_host().astype(DType::f64).to_vector<double>();
-    std::vector<double> b = sharded[i].to_host().astype(DType::f64).to_vector<double>();
+    std::vector<double> b = results[i].to_host().astype(DType::f64).to_vector<double>();
     double off = a.size() == b.size() ? 0 : INFINITY;
     for (std::size_t k = 0; k < a.size() && off < INFINITY; ++k)
       if (!(std::abs(a[k] - b[k]) <= off)) off = std::abs(a[k] - b[k]);
     double allowed = tolerance[i] + relative * largest;
     if (off <= allowed) continue;
     wrong = 1;
-    std::cout << "result " << i << " is off by " << off << ", may be by " << allowed << "\nwithout a mesh "
-              << whole[i] << "\nsharded " << sharded[i] << "\n";
+    std::cout << "result " << i << " is off by " << off << ", may be by " << allowed << "\nexpected "
+              << whole[i] << "\nsharded " << results[i] << "\n";
   }
   return wrong;
 }
+
+}  // namespace
+
 )";
 
 class Code {
@@ -171,17 +199,20 @@ class Code {
     out_ = kHead;
     Tolerance tolerance = tolerance_of(program_);
     append(out_, cat("const std::vector<double> tolerance{", numbers(tolerance.error),
-                     "};\nconst double relative = ", tolerance.relative, ";\n\n",
-                     "std::vector<Tensor> run([[maybe_unused]] bool sharded) {"));
+                     "};\nconst double relative = ", tolerance.relative, ";\n"));
     out_ += kTools;
-    for (std::size_t i = 0; i < program_.meshes.size(); ++i)
-      line(cat("Mesh m", i, " = ", mesh_code(program_.meshes[i]), ";"));
+    out_ += "\nstd::vector<Tensor> run() {\n";
+    line("m.clear();");
+    for (const MeshSpec& mesh : program_.meshes) line(cat("m.push_back(", mesh_code(mesh), ");"));
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) input(i);
     if (program_.gradient)
       gradient();
     else
       values();
-    return out_ + "}\n" + kCompare;
+    out_ += "}\n";
+    out_ += kCompare;
+    main();
+    return out_;
   }
 
  private:
@@ -202,15 +233,58 @@ class Code {
     line(cat("Tensor x", i, " = ", data, ";"));
   }
 
-  void steps(int from, int to) {
-    for (int i = from; i < to; ++i) {
-      const Step& step = program_.steps[static_cast<std::size_t>(i)];
-      static const TensorType kNone{};
-      const TensorType& first = step.operands.empty() ? kNone : type_of(step.operands[0]);
-      line(cat("Tensor t", i, " = ", Call(step, first).code(), ";"));
-      if (step.look == Step::kSync) line(cat("sync({t", i, "});"));
-      if (step.look == Step::kRead) line(cat("(void)t", i, ".to_host();"));
+  void main() {
+    out_ += "int main() {\n";
+    if (std::optional<std::vector<HostArray>> host = values_on_host(program_)) {
+      line("// By differences where derivatives are taken.");
+      line(cat(
+          "std::vector<Tensor> whole{",
+          listed(*host,
+                 [](const HostArray& array) { return cat("from_host(", array_code(array), ")"); }),
+          "};"));
+    } else {
+      line("std::vector<Tensor> whole = run();");
     }
+    line("sharded = true;");
+    line("int wrong = compare(whole, run());");
+    if (!program_.retarget.empty()) {
+      line(cat("device = {", numbers(program_.retarget), "};"));
+      line("wrong += compare(whole, run());");
+    }
+    line("return wrong;");
+    out_ += "}\n";
+  }
+
+  void steps(const std::vector<Step>& steps, int from, int to, int level) {
+    for (int i = from; i < to; ++i) {
+      const Step& step = steps[static_cast<std::size_t>(i)];
+      static const TensorType kNone{};
+      const TensorType& first =
+          step.operands.empty() || level > 0 ? kNone : type_of(step.operands[0]);
+      std::string name = name_of({false, i, level});
+      Call call(step, first, [&](const Body& body) { return function(body, level + 1); });
+      line(cat("Tensor ", name, " = ", call.code(), ";"));
+      if (level == 0 && step.look == Step::kSync) line(cat("sync({", name, "});"));
+      if (level == 0 && step.look == Step::kRead) line(cat("(void)", name, ".to_host();"));
+    }
+  }
+
+  // A body as a lambda, in the middle of a call.
+  std::string function(const Body& body, int level) {
+    std::string before = std::exchange(out_, "");
+    std::vector<std::string> parameters;
+    for (std::size_t i = 0; i < body.parameters.size(); ++i)
+      parameters.push_back(cat("Tensor ", name_of({true, static_cast<int>(i), level})));
+    bool pair = body.results.size() == 2;
+    out_ = cat("[&](", listed(parameters, [](const std::string& text) { return text; }), ") {\n");
+    indent_ += 2;
+    steps(body.steps, 0, static_cast<int>(body.steps.size()), level);
+    std::string results = listed(body.results, name_of);
+    line(pair ? cat("return std::pair<Tensor, Tensor>(", results, ");")
+              : cat("return Tensor(", results, ");"));
+    indent_ -= 2;
+    out_.append(static_cast<std::size_t>(indent_), ' ');
+    return std::exchange(out_, before) + "}";
   }
 
   const TensorType& type_of(Ref ref) const {
@@ -221,34 +295,44 @@ class Code {
   void values() {
     int jitted = program_.jit_steps, all = static_cast<int>(program_.steps.size());
     if (jitted > 0) {
-      std::vector<Ref> inputs = input_refs(program_, false), out = jit_results(program_);
+      std::vector<Ref> inputs = input_refs(program_), out = jit_results(program_);
       begin_jit(inputs, "jit(");
-      steps(0, jitted);
+      steps(program_.steps, 0, jitted, 0);
       line(cat("return std::vector<Tensor>{", listed(out, name_of), "};"));
       end_jit(inputs, ")");
       for (std::size_t i = 0; i < out.size(); ++i)
         line(cat("Tensor ", name_of(out[i]), " = out[", i, "];"));
     }
-    steps(jitted, all);
-    line(cat("return {", listed(program_.results, name_of), "};"));
+    steps(program_.steps, jitted, all, 0);
+    finish(listed(program_.results, name_of));
+  }
+
+  void finish(const std::string& results) {
+    line(cat("std::vector<Tensor> results{", results, "};"));
+    if (program_.sync_results) line("sync(results);");
+    line("return results;");
   }
 
   void gradient() {
-    std::vector<Ref> inputs = input_refs(program_, true);
+    std::vector<Ref> inputs = input_refs(program_);
     bool jitted = program_.jit_steps > 0;
     begin_jit(inputs, jitted ? "jit(grad(" : "grad(");
-    steps(0, static_cast<int>(program_.steps.size()));
+    steps(program_.steps, 0, static_cast<int>(program_.steps.size()), 0);
     line(cat(
         "return ",
         listed(program_.results,
                [](Ref ref) { return cat("sum(square(astype(", name_of(ref), ", DType::f64)))"); }),
         ";"));
     end_jit(inputs, jitted ? "))" : ")");
+    if (program_.sync_results) line("sync(out);");
     line("return out;");
   }
 
   void begin_jit(const std::vector<Ref>& inputs, const char* what) {
-    line(cat("auto f = ", what, "[&](const std::vector<Tensor>& in) {"));
+    // One function for all devices, where its arguments say which.
+    bool again = std::string_view(what).starts_with("jit") && !program_.retarget.empty() &&
+                 can_call_again(program_);
+    line(cat(again ? "static " : "", "auto f = ", what, "[&](const std::vector<Tensor>& in) {"));
     indent_ += 2;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       line(cat("Tensor ", name_of(inputs[i]), " = in[", i, "];"));

@@ -1,5 +1,6 @@
 // Operations that say where a value lies. Without a mesh they say nothing.
-#include "tests/property/sharded_program_draw.h"
+#include "tests/property/sharded_program/draw.h"
+#include "tests/property/sharded_program/host_value.h"
 
 namespace meshard::property {
 namespace {
@@ -8,8 +9,8 @@ using Known = Draw::Known;
 
 bool draw_placed(Draw& draw, Step& step) {
   if (!draw.take(step, [](const Known&) { return true; })) return false;
-  std::optional<Placement> placement = draw.placement(draw.operand(step, 0).type().rank());
-  if (!placement) return false;
+  std::optional<Placement> placement = draw.mark(draw.operand(step, 0).type().rank());
+  if (!placement || !draw.may_mark(draw.operand(step, 0))) return false;
   step.placement = *std::move(placement);
   return true;
 }
@@ -19,9 +20,7 @@ bool draw_cleared(Draw& draw, Step& step) {
 }
 
 bool draw_transfer(Draw& draw, Step& step) {
-  // Mostly to the devices where the steps are by now; else all go on.
-  if (draw.in_jit() || (draw.home() == 0 && !draw.move_on())) return false;
-  if (!draw.take_from_elsewhere(step, draw.home())) return false;
+  if (draw.in_trace() || !draw.take_from_elsewhere(step)) return false;
   std::optional<Placement> placement = draw.placement(draw.operand(step, 0).type().rank());
   if (!placement) return false;
   step.placement = *std::move(placement);
@@ -38,8 +37,9 @@ const Operation kPlacements[] = {
        return args.meshes ? mark_sharding(args.operands[0], mesh_of(args), args.step.placement.spec)
                           : args.operands[0];
      },
-     draw_placed, moved, true, 16},
-    {"clear_sharding", MESHARD_CALL(clear_sharding(A(0))), draw_cleared, moved, true, 3},
+     draw_placed, moved, true, 16, host::same},
+    {"clear_sharding", MESHARD_CALL(clear_sharding(A(0))), draw_cleared, moved, true, 3,
+     host::same},
     {"transfer", "move(A(0), M)",
      [](const Arguments& args) {
        return args.meshes ? transfer(args.operands[0], mesh_of(args), args.step.placement.spec)

@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/property/sharded_program_draw.h"
+#include "tests/property/sharded_program/draw.h"
+#include "tests/property/sharded_program/host_value.h"
 
 namespace meshard::property {
 namespace {
@@ -174,13 +175,14 @@ Bounds place_in_dimension(const Arguments& args, const TensorType&) {
 }
 
 const Operation kContractions[] = {
-    {"matmul", MESHARD_CALL(matmul(A(0), A(1))), draw_matmul, matmul_bounds, true, 6},
+    {"matmul", MESHARD_CALL(matmul(A(0), A(1))), draw_matmul, matmul_bounds, true, 6, host::matmul},
     {"einsum of two", MESHARD_CALL(einsum(E(0), {A(0), A(1)})), draw_einsum_of_two, einsum_bounds,
      true, 4},
     {"einsum of one", MESHARD_CALL(einsum(E(0), {A(0)})), draw_einsum_of_one, einsum_bounds, true,
      1},
-    {"sum", MESHARD_CALL(sum(A(0), L(0), B(1))), draw_reduction, sum_bounds, true, 6},
-    {"mean", MESHARD_CALL(mean(A(0), L(0), B(1))), draw_reduction, mean_bounds, true},
+    {"sum", MESHARD_CALL(sum(A(0), L(0), B(1))), draw_reduction, sum_bounds, true, 6, host::sum},
+    {"mean", MESHARD_CALL(mean(A(0), L(0), B(1))), draw_reduction, mean_bounds, true, 2,
+     host::mean},
     {"var", MESHARD_CALL(var(A(0), L(0), 0, B(1))), draw_reduction, variance_bounds, true, 1},
     {"max", MESHARD_CALL(max(A(0), L(0), B(1))), draw_reduction, moved},
     {"min", MESHARD_CALL(min(A(0), L(0), B(1))), draw_reduction, moved, false, 1},
@@ -188,7 +190,8 @@ const Operation kContractions[] = {
     {"any", MESHARD_CALL(any(A(0), L(0), B(1))), draw_logic, truth, false, 1},
     {"all", MESHARD_CALL(all(A(0), L(0), B(1))), draw_logic, truth, false, 1},
     {"argmax", MESHARD_CALL(argmax(A(0), N(0))), draw_argmax, place_in_dimension},
-    {"softmax", MESHARD_CALL(softmax(A(0), N(0))), draw_softmax, softmax_bounds, true},
+    {"softmax", MESHARD_CALL(softmax(A(0), N(0))), draw_softmax, softmax_bounds, true, 2,
+     host::softmax},
     {"log_softmax", MESHARD_CALL(log_softmax(A(0), N(0))), draw_softmax, log_softmax_bounds, true,
      1},
 };

@@ -1,0 +1,43 @@
+// Runs the steps of a program, and bodies inside bodies, on tensors.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "tests/property/sharded_program/operation.h"
+
+namespace meshard::property {
+
+/// The values of the steps that run, of each level.
+class Evaluator {
+ public:
+  /// What else is done with a step's result.
+  using After = std::function<Tensor(Tensor, const Arguments&, int level)>;
+
+  explicit Evaluator(After after = {}) : after_(std::move(after)) {}
+
+  /// nullptr: the run without shardings.
+  void set_meshes(const std::vector<Mesh>* meshes) { meshes_ = meshes; }
+  void begin(std::vector<Tensor> inputs, std::size_t steps);
+  void set_input(int index, Tensor value) { at({true, index}) = std::move(value); }
+  void set_step(int index, Tensor value) { at({false, index}) = std::move(value); }
+  void forget_steps();
+  void end() { frames_.clear(); }
+
+  const Tensor& value(Ref ref) const;
+  std::vector<Tensor> values(const std::vector<Ref>& refs) const;
+  /// Steps `from` to `to` - 1 of the innermost body, or of the program.
+  void take(const std::vector<Step>& steps, int from, int to);
+
+ private:
+  struct Frame {
+    std::vector<Tensor> inputs, steps;
+  };
+  Tensor& at(Ref ref);
+  std::vector<Tensor> call(const Body& body, std::vector<Tensor> arguments);
+
+  After after_;
+  const std::vector<Mesh>* meshes_ = nullptr;
+  std::vector<Frame> frames_;
+};
+
+}  // namespace meshard::property
