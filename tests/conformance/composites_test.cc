@@ -1,7 +1,9 @@
 // Composites whose values need a compiler, and that give the same on shards as on one device.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 
 #include "meshard/meshard.h"
 #include "tests/conformance/conformance.h"
@@ -71,6 +73,63 @@ TEST_F(Composites, SegmentsAreCombined) {
   EXPECT_EQ(slopes(segment_max, {4, 4, 1}), (Floats{1, 1, 3}));
   EXPECT_EQ(slopes(segment_min, {4, 5, 1}), (Floats{2, 0, 3}));
   EXPECT_EQ(slopes(segment_prod, {4, 0, 1}), (Floats{0, 8, 3}));
+}
+
+// As numpy.remainder, numpy.fmod and those of JAX; floor_divide as jax.numpy.floor_divide.
+TEST_F(Composites, IntegersDividedByZeroLeaveNothing) {
+  Tensor a = from_host<std::int32_t>({7, -7, 0, 7, std::numeric_limits<std::int32_t>::min()}, {5});
+  Tensor b = from_host<std::int32_t>({0, 0, 0, -3, -1}, {5});
+  EXPECT_EQ(remainder(a, b).to_vector<std::int32_t>(), (Integers{0, 0, 0, -2, 0}));
+  EXPECT_EQ(fmod(a, b).to_vector<std::int32_t>(), (Integers{0, 0, 0, 1, 0}));
+  EXPECT_EQ(floor_divide(a, b).to_vector<std::int32_t>(),
+            (Integers{-2, -2, -1, -3, std::numeric_limits<std::int32_t>::min()}));
+  EXPECT_EQ((a % 0).to_vector<std::int32_t>(), Integers(5, 0));
+  Tensor bytes = from_host<std::uint8_t>({7, 200, 0}, {3}), none = zeros({3}, DType::u8);
+  using Bytes = std::vector<std::uint8_t>;
+  EXPECT_EQ(remainder(bytes, none).to_vector<std::uint8_t>(), Bytes(3, 0));
+  EXPECT_EQ(fmod(bytes, none).to_vector<std::uint8_t>(), Bytes(3, 0));
+  EXPECT_EQ(floor_divide(bytes, none).to_vector<std::uint8_t>(), Bytes(3, 255));
+  for (float rest : remainder(from_host<float>({1, -1, 0}, {3}), 0).to_vector<float>())
+    EXPECT_TRUE(std::isnan(rest));
+}
+
+// Of equal elements the first of a window, in row-major order, whatever is padded: by a plain loop.
+TEST_F(Composites, TheFirstOfEqualElementsIsPooled) {
+  TestRandom random;
+  for (int k = 0; k < 12; ++k) {
+    std::int64_t height = random.between(2, 7), width = random.between(2, 7);
+    std::int64_t step = random.between(1, 2), gap = k % 3 == 0 ? 2 : 1;
+    WindowPadding::Pairs pads{{random.between(0, 1), random.between(1, 2)},
+                              {random.between(0, 1), random.between(0, 1)}};
+    auto [top, bottom] = pads[0];
+    auto [left, right] = pads[1];
+    std::int64_t rows = height + top + bottom - gap - 1, columns = width + left + right - 2;
+    if (rows < 0) continue;
+    rows = rows / step + 1;
+    columns = columns / step + 1;
+    std::vector<float> x(static_cast<std::size_t>(height * width)), expected(x.size()), weights;
+    for (float& value : x) value = random.between(0, 2) == 0 ? -INFINITY : 1;
+    for (std::int64_t i = 0; i < rows * columns; ++i)
+      weights.push_back(static_cast<float>(random.between(1, 9)));
+    for (std::int64_t i = 0; i < rows * columns; ++i) {
+      std::optional<std::size_t> best;
+      for (std::int64_t place = 0; place < 4; ++place) {
+        std::int64_t row = i / columns * step - top + place / 2 * gap;
+        std::int64_t column = i % columns * step - left + place % 2;
+        if (row < 0 || column < 0 || row >= height || column >= width) continue;
+        auto at = static_cast<std::size_t>(row * width + column);
+        if (!best || x[at] > x[*best]) best = at;
+      }
+      if (best) expected[*best] += weights[static_cast<std::size_t>(i)];
+    }
+    Tensor weight = from_host(weights, {1, rows, columns, 1});
+    auto pooled = [&](const Tensor& t) {
+      return sum(
+          weight *
+          max_pool(t, {2, 2}, {.strides = {step, step}, .padding = pads, .dilation = {gap, 1}}));
+    };
+    EXPECT_EQ(grad(pooled)(from_host(x, {1, height, width, 1})).to_vector<float>(), expected) << k;
+  }
 }
 
 TEST_F(Composites, CumulativeOnesBeginAsTold) {

@@ -57,6 +57,20 @@ TEST(Names, FunctionsOfTensorsAreOurs) {
   EXPECT_STREQ(index("a=b", '='), "=b");
 }
 
+// sync() of <unistd.h> takes no arguments either, and between two functions that are called alike
+// the compiler refuses to choose (tests/refused/plain_sync.cc): with our name before it, ours is
+// meant.
+TEST(Names, SyncIsOurs) {
+  Tensor t = ones({2}) * 2, u = t + 1;
+  sync(t);
+  sync(t, u);
+  sync(std::pair(t, u));
+  meshard::sync();
+  EXPECT_NE(u.placement(), "recorded");
+  using meshard::sync;
+  sync();
+}
+
 // A function and a variable of one name do not overload: `open` alone is ambiguous in a file that
 // includes <fcntl.h>. The glossary says what to write there.
 TEST(Names, OpenIsQualifiedBesideTheOneForFiles) {

@@ -45,6 +45,25 @@ auto near(const Tensor& expected) {
   return testing::Pointwise(testing::DoubleNear(1e-12), expected.to_vector<double>());
 }
 
+TEST_F(ControlFlow, BranchesEndWithDifferentMarks) {
+  Mesh mesh({{"x", 2}});
+  auto f = [&](const Tensor& i, const Tensor& x) {
+    return cond(
+        equal(i, 1), [&](Tensor t) { return mark_sharding(t, mesh, P()); },
+        [&](Tensor t) { return mark_sharding(t * 2, mesh, P("x")); }, x);
+  };
+  Tensor x = from_host(std::vector<float>{1, 2, 3, 4}, {2, 2});
+  for (int i : {0, 1}) {
+    Tensor index = from_host(HostArray::scalar(i));
+    float factor = i == 1 ? 1 : 2;
+    std::vector<float> expected{factor, 2 * factor, 3 * factor, 4 * factor};
+    EXPECT_EQ(f(index, x).to_vector<float>(), expected);
+    EXPECT_EQ(jit(f)(index, x).to_vector<float>(), expected);
+    auto loss = [&](const Tensor& t) { return sum(f(index, t)); };
+    EXPECT_EQ(grad(loss)(x).to_vector<float>(), std::vector<float>(4, factor));
+  }
+}
+
 TEST_F(ControlFlow, ScanSumsUp) {
   Tensor x = from_host(std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2});
   auto sums = [](const Tensor& rows, bool reverse) {

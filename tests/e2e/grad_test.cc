@@ -122,6 +122,46 @@ TEST_F(Derivatives, OfTheUsersOwnRunInJitAndOutside) {
   EXPECT_EQ(jit(loss)(x).item<float>(), 800);
 }
 
+// The matrix of cofactors, by minors on the host.
+std::vector<double> cofactors(const std::vector<double>& matrix, std::size_t size) {
+  std::vector<double> all;
+  for (std::size_t row = 0; row < size; ++row)
+    for (std::size_t column = 0; column < size; ++column) {
+      std::vector<double> rest;
+      for (std::size_t i = 0; i < size * size; ++i)
+        if (i / size != row && i % size != column) rest.push_back(matrix[i]);
+      double minor = 0;
+      // Of 3 by 3 matrices: along the first row.
+      for (std::size_t k = 0; k < 3; ++k)
+        minor += rest[k] * (rest[3 + (k + 1) % 3] * rest[6 + (k + 2) % 3] -
+                            rest[3 + (k + 2) % 3] * rest[6 + (k + 1) % 3]);
+      all.push_back((row + column) % 2 == 0 ? minor : -minor);
+    }
+  return all;
+}
+
+TEST_F(Derivatives, OfDeterminantsAreTheCofactors) {
+  std::vector<std::vector<double>> matrices = {
+      std::vector<double>(16, 0.0),
+      {1, 2, 3, 4, 2, 4, 6, 8, 1, 0, 5, 2, 0, 3, 1, 1},   // a row twice another
+      {1, 2, 0, 4, 2, 1, 0, 8, 1, 0, 0, 2, 0, 3, 0, 1},   // a column of zeros
+      {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 2},   // a pivot of zero in the middle
+      {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2},   // two of them
+      {4, 1, 0, 2, 1, 3, 1, 0, 0, 1, 5, 1, 2, 0, 1, 6}};  // regular
+  auto step = jit([](Tensor x) {
+    auto [value, gradient] = value_and_grad([](Tensor t) { return det(t); })(x);
+    return std::pair(value, gradient);
+  });
+  for (const std::vector<double>& matrix : matrices) {
+    std::vector<double> expected = cofactors(matrix, 4);
+    auto [value, gradient] = step(from_host(matrix, {4, 4}));
+    double determinant = 0;
+    for (std::size_t i = 0; i < 4; ++i) determinant += matrix[i] * expected[i];
+    EXPECT_NEAR(value.item<double>(), determinant, 1e-11);
+    EXPECT_THAT(gradient.to_vector<double>(), Pointwise(testing::DoubleNear(1e-11), expected));
+  }
+}
+
 TEST_F(Derivatives, BehindABarrierAreTheSame) {
   std::vector<Dense> layers = two_layers();
   Tensor x = counting({8, 4}, -16) / 32;

@@ -33,7 +33,7 @@ TEST_F(RuntimeOnFake, ProgramsOnDisjointSubmeshesRunAtTheSameTime) {
   Tensor a = on({0, 1}), b = on({4, 5, 6, 7}), c = on({3, 2});
   control.set_run_time(kLong / 10);
   int before = launches();
-  for (const Tensor& each : {step(a), step(b), step(c)}) sync({each});
+  for (const Tensor& each : {step(a), step(b), step(c)}) compute({each});
   // None was waited for: when the last was launched, nothing had completed.
   EXPECT_EQ(control.most_in_flight(), launches() - before);
   EXPECT_GE(launches() - before, 3);

@@ -105,6 +105,27 @@ TEST_F(TraceEvents, TransfersHaveTheBytesOfTheCounters) {
   EXPECT_EQ(of(trace, "call").size(), done.launches);
 }
 
+TEST_F(TraceEvents, SendsAndReadsHaveTheLineTheyBelongTo) {
+  TraceSession trace = start_trace();
+  std::string sent = cat("trace_events_test.cc:", __LINE__ + 1);
+  Tensor x = mark_sharding(f32({4, 4}), Mesh({{"x", 4}}), P("x"));
+  std::string gathered = cat("trace_events_test.cc:", __LINE__ + 1);
+  (void)x.to_host();
+  std::string read = cat("trace_events_test.cc:", __LINE__ + 1);
+  (void)local_shards(x)[2].padded_data();
+  for (const TraceEvent& event : of(trace, "send")) EXPECT_EQ(event.place, sent);
+  std::vector<TraceEvent> reads = of(trace, "read");
+  ASSERT_EQ(of(trace, "send").size(), 4u);
+  ASSERT_EQ(reads.size(), 5u);
+  int whole = 0, one = 0;
+  for (const TraceEvent& event : reads) {
+    whole += event.place == gathered;
+    one += event.place == read;
+  }
+  EXPECT_EQ(whole, 4);
+  EXPECT_EQ(one, 1);
+}
+
 // Complete events of one track either follow one another or lie one inside the other.
 void expect_sound_nesting(const Json& events) {
   std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> open;

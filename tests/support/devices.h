@@ -30,7 +30,7 @@ inline std::vector<float> numbers(std::size_t count, float first = 0, float step
 
 /// The array on devices behind a computed tensor; computes it.
 inline const DeviceArray& device_array(const Tensor& tensor) {
-  sync({tensor});
+  compute({tensor});
   Storage* storage = tensor.value().storage();
   if (storage->kind() != Storage::Kind::kDevice)
     throw InternalError("not on devices: " + storage->placement());

@@ -242,6 +242,13 @@ expect("our raw answer has shards", observed["named_sharding.json"][0]["answer"]
 code, out, _ = run(named_sharding(4, refused))
 expect("no rule for an even size", code == 1 and "FAILED vector" in out, out)
 
+# A parameter that is not there, or null, is not guessed.
+for params in ({}, {"k": None}):
+    top = {"id": "top", "op": "top_k", "in_shapes": [[4]], "in_specs": [["x"]], "params": params, "out_shape": [2]}
+    meta = {"mesh": {"axis_names": ["x"], "axis_sizes": [2]}}
+    code, out, _ = run({"explicit_rules.json": {"meta": meta, "cases": [top]}})
+    expect("top_k of how many", code == 0 and "0 failed, 0 by rule, 1 unknown" in out, out)
+
 for wrong in ([], ["--data"], ["--data", "/nowhere/at/all"], ["--all"]):
     done = subprocess.run([PROGRAM, *wrong], capture_output=True, text=True, timeout=60)
     expect(f"usage after {wrong}", done.returncode == 2 and "usage:" in done.stderr, done.stderr)

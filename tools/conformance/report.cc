@@ -55,7 +55,7 @@ Verdict judge(const Suite& suite, const Json& test, const GoldenFile& file, Work
     const Json& input = test.contains("input") ? test.at("input") : test;
     answer = suite.devices
                  ? workers.ask(suite.devices(input), file.path.string(), input, suite.seconds)
-                 : suite.answer(input, file);
+                 : answer_or_unknown(suite, input, file);
     if (answer.is_null()) return {Verdict::Kind::kUnknown, {}, {}};
     if (answer.contains("skipped"))
       return {Verdict::Kind::kSkipped, {}, answer.at("skipped").get<std::string>()};

@@ -27,6 +27,8 @@ constexpr NamedRule kNamedRules[] = {
     {Rule::kNoAbort, "no-abort"},
     {Rule::kUnevenKept, "uneven-kept"},
     {Rule::kDevicesInAnyOrder, "devices-in-any-order"},
+    {Rule::kRangeOnTheWay, "range-on-the-way"},
+    {Rule::kDtypeRefused, "dtype-refused"},
 };
 
 }  // namespace

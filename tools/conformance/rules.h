@@ -30,6 +30,8 @@ enum class Rule {
   kUnevenKept,
   // jax/
   kDevicesInAnyOrder,
+  kRangeOnTheWay,
+  kDtypeRefused,
 };
 
 /// All of them, in the order in which they are reported.

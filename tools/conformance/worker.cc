@@ -14,7 +14,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/runtime/runtime.h"
-#include "tools/conformance/suite.h"
 
 namespace meshard::conformance {
 namespace {
@@ -60,7 +59,7 @@ Json answer_here(const Json& request) {
   GoldenFile file{request.at("file").get<std::string>(), {}};
   const Suite* suite = find_suite(file.path.filename().string());
   try {
-    return {{"answer", suite->answer(request.at("input"), file)}};
+    return {{"answer", answer_or_unknown(*suite, request.at("input"), file)}};
   } catch (const std::exception& error) {
     return {{"failure", error.what()}};
   }
@@ -116,6 +115,14 @@ Json Workers::ask(int devices, const std::string& file, const Json& input, int s
   Json reply = Json::parse(line);
   if (reply.contains("failure")) throw std::runtime_error(reply.at("failure").get<std::string>());
   return reply.at("answer");
+}
+
+Json answer_or_unknown(const Suite& suite, const Json& input, const GoldenFile& file) {
+  try {
+    return suite.answer(input, file);
+  } catch (const Json::exception&) {
+    return {};
+  }
 }
 
 int serve_answers(int devices) {

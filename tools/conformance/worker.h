@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tools/conformance/suite.h"
+
 namespace meshard::conformance {
 
 /// Processes of this program, one for each number of devices, started when first asked and again
@@ -32,6 +34,11 @@ class Workers {
   static Process start(int devices);
   std::map<int, Process> processes_;  // by number of devices
 };
+
+/// The suite's answer; null if the input lacks a field that the suite reads, or has another kind of
+/// value there: nothing is guessed.
+nlohmann::json answer_or_unknown(const Suite& suite, const nlohmann::json& input,
+                                 const GoldenFile& file);
 
 /// The other end, `meshard-conformance --worker N`: answers a line of standard input with a line of
 /// standard output until there are no more. Returns the exit code.

@@ -75,13 +75,11 @@ DType dtype_in_jax(const std::string& name) {
   return dtype.value();
 }
 
-HostArray array_in_jax(const Json& fields) {
-  Shape shape(fields.at("shape").get<std::vector<std::int64_t>>());
-  DType dtype = dtype_in_jax(fields.at("dtype").get<std::string>());
+HostArray host_array_of(DType dtype, const Shape& shape, const Json& data) {
   // Not through doubles: they do not hold every integer of 64 bits.
   if (dtype == DType::i64 || dtype == DType::u64) {
     std::vector<std::int64_t> whole;
-    for (const Json& value : fields.at("data"))
+    for (const Json& value : data)
       whole.push_back(value.is_number_unsigned()
                           ? static_cast<std::int64_t>(value.get<std::uint64_t>())
                           : value.get<std::int64_t>());
@@ -89,13 +87,19 @@ HostArray array_in_jax(const Json& fields) {
   }
   if (is_complex(dtype)) {
     std::vector<double> parts;
-    for (const Json& element : fields.at("data"))
+    for (const Json& element : data)
       for (double part : parts_of(element)) parts.push_back(part);
     return HostArray::copy_of({DType::c128, shape}, parts.data()).astype(dtype);
   }
   std::vector<double> values;
-  for (const Json& value : fields.at("data")) values.push_back(number(value));
+  for (const Json& value : data) values.push_back(number(value));
   return HostArray::from_vector(std::move(values), shape).astype(dtype);
+}
+
+HostArray array_in_jax(const Json& fields) {
+  return host_array_of(dtype_in_jax(fields.at("dtype").get<std::string>()),
+                       Shape(fields.at("shape").get<std::vector<std::int64_t>>()),
+                       fields.at("data"));
 }
 
 std::vector<HostArray> arrays_in_jax(const Json& list) {
@@ -104,7 +108,7 @@ std::vector<HostArray> arrays_in_jax(const Json& list) {
   return arrays;
 }
 
-Json json_in_jax(const HostArray& array) {
+Json data_of(const HostArray& array) {
   Json data = Json::array();
   if (array.dtype() == DType::bool_)
     for (double value : array.astype(DType::f64).to_vector<double>()) data.push_back(value != 0);
@@ -118,7 +122,13 @@ Json json_in_jax(const HostArray& array) {
   else
     for (double value : array.astype(DType::f64).to_vector<double>())
       data.push_back(json_number(value));
-  return {{"shape", array.shape().sizes()}, {"dtype", name_in_jax(array.dtype())}, {"data", data}};
+  return data;
+}
+
+Json json_in_jax(const HostArray& array) {
+  return {{"shape", array.shape().sizes()},
+          {"dtype", name_in_jax(array.dtype())},
+          {"data", data_of(array)}};
 }
 
 std::string array_difference(const Json& ours, const Json& recorded, double distance) {

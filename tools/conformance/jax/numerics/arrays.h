@@ -11,6 +11,12 @@ namespace meshard::conformance {
 /// The dtype that JAX calls so. @error std::runtime_error if meshard has none.
 DType dtype_in_jax(const std::string& name);
 
+/// The array of these elements, flat and row-major: numbers, bools, pairs for complex ones; strings
+/// for what is not finite.
+HostArray host_array_of(DType dtype, const Shape& shape, const nlohmann::json& data);
+/// The other way. Bools are bools.
+nlohmann::json data_of(const HostArray& array);
+
 /// The array; non-finite numbers are strings. @error as dtype_in_jax.
 HostArray array_in_jax(const nlohmann::json& fields);
 std::vector<HostArray> arrays_in_jax(const nlohmann::json& list);

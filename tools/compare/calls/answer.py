@@ -1,0 +1,119 @@
+"""What JAX says to a call: in the dtypes of its operands, in 64 bits, and how much a small change matters."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from calls import encode
+from calls.draw import DTYPES, is_complex, is_inexact, name_of
+
+UNIT = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52, "c64": 2.0**-23, "c128": 2.0**-52}
+DIGITS = {"f16": 7, "bf16": 7, "f32": 10, "c64": 10, "f64": 17, "c128": 17}
+LARGEST = {"f16": 65504.0, "bf16": 3.3895314e38, "f32": 3.4028235e38, "c64": 3.4028235e38,
+           "f64": 1.7976931348623157e308, "c128": 1.7976931348623157e308}
+CHANGE = 1e-7
+PARTS = ("out", "vjp", "jvp", "hvp")
+
+
+def widened(array):
+    if is_inexact(array):
+        return array.astype(np.complex128 if is_complex(array) else np.float64)
+    return array
+
+
+def needs_64(arrays):
+    return any(name_of(a.dtype) in ("f64", "c128", "i64", "u64") for a in arrays)
+
+
+def as_tuple(result):
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def program(f, inputs, parts):
+    """A function of (inputs, cotangents, tangents) that computes `parts`."""
+    chosen = [i for i, x in enumerate(inputs) if is_inexact(x)]
+
+    def whole(inputs, cotangents, tangents):
+        inputs = list(inputs)
+
+        def inexact(*primals):
+            operands = list(inputs)
+            for i, primal in zip(chosen, primals):
+                operands[i] = primal
+            return tuple(r for r in as_tuple(f(*operands)) if jnp.issubdtype(r.dtype, jnp.inexact))
+
+        def gradient(*primals):
+            results, pull = jax.vjp(inexact, *primals)
+            return pull(tuple(c.astype(r.dtype) for c, r in zip(cotangents, results)))
+
+        primals = tuple(inputs[i] for i in chosen)
+        answers = {}
+        if "out" in parts:
+            answers["out"] = as_tuple(f(*inputs))
+        if "vjp" in parts:
+            answers["vjp"] = gradient(*primals)
+        if "jvp" in parts:
+            answers["jvp"] = jax.jvp(inexact, primals, tuple(tangents))[1]
+        if "hvp" in parts:
+            answers["hvp"] = jax.jvp(gradient, primals, tuple(tangents))[1]
+        return answers
+    return jax.jit(whole)
+
+
+def result_types(f, inputs):
+    with jax.enable_x64(needs_64(inputs)):
+        return [(tuple(r.shape), np.dtype(r.dtype)) for r in as_tuple(jax.eval_shape(f, *inputs))]
+
+
+def to_numpy(answers):
+    return {part: [np.asarray(r) for r in results] for part, results in answers.items()}
+
+
+class Answers:
+    """The answers to one call.
+
+    own: in the operands' dtypes. truth: of the same operands in 64 bits. scale: for each element of truth how much it
+    changes, relative to the change, when operands change a little; what an algorithm that is stable cannot do better
+    than.
+    """
+
+    def __init__(self, call, cotangents, tangents, parts, rng):
+        with jax.enable_x64(needs_64(call.inputs)):
+            self.own = to_numpy(program(call.f, call.inputs, parts)(call.inputs, cotangents, tangents))
+        wide = [widened(x) for x in call.inputs]
+        self.is_wide = any(name_of(x.dtype) in ("f64", "c128") for x in call.inputs)
+        with jax.enable_x64(True):
+            run = program(call.f, wide, parts)
+            ct, tn = [widened(c) for c in cotangents], [widened(t) for t in tangents]
+            self.truth = to_numpy(run(wide, ct, tn))
+            self.scale = {part: [np.zeros(np.shape(r)) for r in results] for part, results in self.truth.items()}
+            for _ in range(0 if call.exact else 2):
+                moved = [changed(x, rng) for x in wide]
+                self._widen_scale(to_numpy(run(moved, ct, tn)))
+        if self.is_wide and not call.exact:
+            self._error_of_narrow(call, cotangents, tangents, parts)
+
+    def _widen_scale(self, moved):
+        with np.errstate(all="ignore"):
+            for part, results in moved.items():
+                for k, result in enumerate(results):
+                    if np.issubdtype(result.dtype, np.inexact):
+                        change = np.abs(result - self.truth[part][k]) / CHANGE
+                        change = np.where(np.isfinite(change), change, 0)
+                        self.scale[part][k] = np.maximum(self.scale[part][k], change)
+
+    def _error_of_narrow(self, call, cotangents, tangents, parts):
+        """For 64 bits there is nothing more precise: the error is that of the same program in 32 bits."""
+        narrow = [x.astype({"f64": np.float32, "c128": np.complex64}.get(name_of(x.dtype), x.dtype)) for x in call.inputs]
+        def down(list_):
+            return [c.astype({"f64": np.float32, "c128": np.complex64}.get(name_of(c.dtype), c.dtype)) for c in list_]
+        with jax.enable_x64(False):
+            self.narrow = to_numpy(program(call.f, narrow, parts)(narrow, down(cotangents), down(tangents)))
+
+
+def changed(x, rng):
+    """Every element that is no small integer changes by a random part of itself."""
+    if not is_inexact(x):
+        return x
+    with np.errstate(all="ignore"):
+        return x * np.where(np.isfinite(x), 1 + CHANGE * rng.uniform(-1, 1, x.shape), 1)

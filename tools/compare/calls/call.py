@@ -1,0 +1,33 @@
+"""A call, and the table of those that can be drawn."""
+
+import dataclasses
+import typing
+
+OPERATIONS = {}  # family -> {name: draw}
+
+
+@dataclasses.dataclass
+class Call:
+    """What one case computes.
+
+    inputs: numpy arrays, the operands in order. f: the same in JAX, from arrays to an array or a tuple. at: the
+    attributes, as the README of the recorded cases describes them. exact: the result has to be equal, also where it is
+    a float. derivative: whether derivatives make sense. mappable: whether any order of an operand's elements is an
+    operand too. integers: results that are integers in both, of possibly different width (positions).
+    """
+    inputs: list
+    f: typing.Callable
+    at: dict = dataclasses.field(default_factory=dict)
+    exact: bool = False
+    derivative: bool = True
+    mappable: bool = True
+    positions: bool = False
+    op: str = ""
+
+
+def operation(family, name=None):
+    """Registers a function from a Draw to a Call."""
+    def register(draw):
+        OPERATIONS.setdefault(family, {})[name or draw.__name__] = draw
+        return draw
+    return register

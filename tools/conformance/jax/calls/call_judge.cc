@@ -1,0 +1,117 @@
+#include "tools/conformance/jax/calls/call_judge.h"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "meshard/array/dtype.h"
+#include "meshard/base/cat.h"
+#include "tools/conformance/difference.h"
+
+namespace meshard::conformance {
+namespace {
+
+// What a dtype can tell apart: the distance of 1 to the next number, and what is as good as zero.
+struct Precision {
+  double unit, tiny;
+  double roundings;  // that any algorithm may make
+};
+
+const Precision* precision_of(const std::string& dtype) {
+  static const std::map<std::string, Precision> kPrecisions{
+      {"f16", {0x1p-10, 0x1p-22, 4}},    {"bf16", {0x1p-7, 0x1p-120, 4}},
+      {"f32", {0x1p-23, 0x1p-120, 16}},  {"c64", {0x1p-23, 0x1p-120, 16}},
+      {"f64", {0x1p-52, 0x1p-1010, 32}}, {"c128", {0x1p-52, 0x1p-1010, 32}}};
+  auto found = kPrecisions.find(dtype);
+  return found == kPrecisions.end() ? nullptr : &found->second;
+}
+
+double number_in(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
+  return value == "inf" ? HUGE_VAL : -HUGE_VAL;
+}
+
+std::complex<double> element(const Json& value) {
+  if (value.is_array()) return {number_in(value[0]), number_in(value[1])};
+  return number_in(value);
+}
+
+bool part_is_close(double ours, double right, double allowed) {
+  if (std::isnan(right)) return std::isnan(ours);
+  if (std::isinf(right) || !std::isfinite(ours)) return ours == right;
+  return std::abs(ours - right) <= allowed;
+}
+
+bool is_close(const Json& ours, const Json& right, const Precision& precision, double slope,
+              double error) {
+  std::complex<double> a = element(ours), b = element(right);
+  double size = std::isfinite(std::abs(b)) ? std::abs(b) : 0;
+  double allowed =
+      precision.unit * (precision.roundings + 4 * error) * (size + slope) + precision.tiny;
+  return part_is_close(a.real(), b.real(), allowed) && part_is_close(a.imag(), b.imag(), allowed);
+}
+
+// The first difference of two results; empty if there is none.
+std::string result_difference(const Json& ours, const Json& recorded, std::set<Rule>& rules) {
+  for (const char* field : {"d", "s"})
+    if (ours.at(field) != recorded.at(field))
+      return cat(field, ": ours ", ours.at(field).dump(), ", recorded ", recorded.at(field).dump());
+  const Precision* precision = precision_of(recorded.at("d").get<std::string>());
+  const Json &mine = ours.at("v"), &theirs = recorded.at("v");
+  double error = recorded.value("e", 0.0);
+  const Json none = Json::object(), others = recorded.value("o", none);
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    if (!precision) {
+      if (mine[i] == theirs[i]) continue;
+      return cat("[", i, "]: ours ", mine[i].dump(), ", recorded ", theirs[i].dump());
+    }
+    double slope = recorded.contains("c") ? recorded.at("c")[i].get<double>() : 0;
+    if (is_close(mine[i], theirs[i], *precision, slope, error)) continue;
+    if (auto other = others.find(std::to_string(i)); other != others.end()) {
+      // Two answers are right there, and so is what lies between them.
+      if (is_close(mine[i], *other, *precision, slope, error)) {
+        rules.insert(Rule::kRangeOnTheWay);
+        continue;
+      }
+    }
+    return cat("[", i, "]: ours ", mine[i].dump(), ", recorded ", theirs[i].dump());
+  }
+  return {};
+}
+
+// `[cosh] takes floats, not c64`
+bool is_refusal_of_dtype(const std::string& message) {
+  std::size_t takes = message.find("] takes "), but = message.find(", not ", takes);
+  if (message[0] != '[' || takes == std::string::npos || but == std::string::npos) return false;
+  std::string rest = message.substr(but + 6);
+  return parse_dtype(rest.substr(0, rest.find_first_of(": ,"))).ok();
+}
+
+}  // namespace
+
+Verdict judge_call_case(const Json& test, const Json& answer) {
+  std::set<Rule> rules;
+  for (const char* part : {"out", "vjp", "jvp", "hvp"}) {
+    if (!test.contains(part)) continue;
+    const Json &ours = answer.at(part), &recorded = test.at(part);
+    if (ours.is_string()) {
+      std::string refusal = ours.get<std::string>();
+      if (!is_refusal_of_dtype(refusal)) return Verdict::failed(cat(part, ": refused: ", refusal));
+      rules.insert(Rule::kDtypeRefused);
+      continue;
+    }
+    if (ours.size() != recorded.size())
+      return Verdict::failed(
+          cat(part, ": ours ", ours.size(), " results, recorded ", recorded.size()));
+    for (std::size_t i = 0; i < recorded.size(); ++i) {
+      std::string different = result_difference(ours[i], recorded[i], rules);
+      if (!different.empty()) return Verdict::failed(cat(part, "[", i, "] ", different));
+    }
+  }
+  return {Verdict::Kind::kPassed, {rules.begin(), rules.end()}, {}};
+}
+
+}  // namespace meshard::conformance

@@ -1,0 +1,213 @@
+#include "tools/conformance/jax/calls/case_run.h"
+
+#include "meshard/meshard.h"
+#include "tools/conformance/jax/numerics/arrays.h"
+
+namespace meshard::conformance {
+namespace {
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+Tensor read(const Json& fields) {
+  Result<DType> dtype = parse_dtype(fields.at("d").get<std::string>());
+  if (!dtype.ok()) throw Unreadable(dtype.error().message());
+  return from_host(host_array_of(
+      dtype.value(), Shape(fields.at("s").get<std::vector<std::int64_t>>()), fields.at("v")));
+}
+
+Json written(const Tensor& tensor) {
+  HostArray array = tensor.to_host();
+  return {{"d", std::string(to_string(array.dtype()))},
+          {"s", array.shape().sizes()},
+          {"v", data_of(array)}};
+}
+
+Tensors read_all(const Json& test, const char* field) {
+  Tensors tensors;
+  if (test.contains(field))
+    for (const Json& fields : test.at(field)) tensors.push_back(read(fields));
+  return tensors;
+}
+
+PartitionSpec spec_in(const Json& entries) {
+  std::vector<DimensionSpec> dimensions;
+  for (const Json& entry : entries) {
+    AxisList axes;
+    for (const Json& name : entry) axes.push_back(AxisRef(name.get<std::string>()));
+    dimensions.emplace_back(axes.empty() ? DimensionSpec(none) : DimensionSpec(std::move(axes)));
+  }
+  return PartitionSpec(std::move(dimensions));
+}
+
+Tensors operands_of(const Json& test) {
+  Tensors operands = read_all(test, "x");
+  if (!test.contains("mesh")) return operands;
+  std::vector<MeshAxis> axes;
+  for (const Json& axis : test.at("mesh").at("axes")) axes.push_back({axis[0], axis[1]});
+  Mesh mesh(std::move(axes), test.at("mesh").at("devices").get<std::vector<std::int64_t>>());
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    operands[i] = mark_sharding(operands[i], mesh, spec_in(test.at("specs").at(i)));
+  return operands;
+}
+
+// A batch: `in_axes` has the dimension of each operand, or null.
+Function in_batch(const Function& f, const Attributes& how) {
+  std::vector<BatchAxis> axes;
+  for (const Json& axis : how.at("in_axes"))
+    axes.push_back(axis.is_null() ? BatchAxis(none) : BatchAxis(axis.get<std::int64_t>()));
+  return vmap(f, {.in_axes = BatchAxes(std::move(axes))});
+}
+
+// The carry starts at 1 and becomes half of itself plus the sum of the first result.
+Function in_scan(const Function& f, const Attributes& how) {
+  return [f, reverse = how.flag("reverse")](const Tensors& x) {
+    auto step = [&f](const Tensor& carry, const Tensors& slices) {
+      Tensors results = f(slices);
+      return std::pair(carry * 0.5 + astype(sum(results[0]), DType::f32), results);
+    };
+    auto [total, results] = scan(step, full({}, 1.0), x, {.reverse = reverse});
+    results.insert(results.begin(), total);
+    return results;
+  };
+}
+
+// The first operand says whether it is the call, or the call of halves.
+Function in_branch(const Function& f) {
+  return [f](const Tensors& x) {
+    auto halved = [&f](const Tensors& operands) {
+      Tensors halves = operands;
+      for (Tensor& operand : halves)
+        if (is_floating(operand.dtype()) || is_complex(operand.dtype())) operand = operand * 0.5;
+      return f(halves);
+    };
+    return cond(x[0], f, halved, Tensors(x.begin() + 1, x.end()));
+  };
+}
+
+// Half of the first operand plus the call, several times.
+Function in_loop(const Function& f, const Attributes& how) {
+  return [f, count = how.integer("count")](const Tensors& x) {
+    auto body = [&](const Tensor&, const Tensor& carry) {
+      Tensors operands = x;
+      operands[0] = carry;
+      return carry * 0.5 + f(operands)[0];
+    };
+    return Tensors{fori_loop(0, count, body, x[0])};
+  };
+}
+
+Function wrapped(const Function& f, const Json& test) {
+  if (!test.contains("in")) return f;
+  Attributes how(test.at("in"));
+  switch (how.one_of("wrap", {"vmap", "map", "scan", "cond", "checkpoint", "fori_loop"})) {
+    case 0: return in_batch(f, how);
+    case 1: return [f](const Tensors& x) { return map(f, x); };
+    case 2: return in_scan(f, how);
+    case 3: return in_branch(f);
+    case 4: return checkpoint(f);
+    default: return in_loop(f, how);
+  }
+}
+
+bool is_inexact(const Tensor& tensor) {
+  return is_floating(tensor.dtype()) || is_complex(tensor.dtype());
+}
+
+Tensors inexact_of(const Tensors& tensors) {
+  Tensors inexact;
+  for (const Tensor& tensor : tensors)
+    if (is_inexact(tensor)) inexact.push_back(tensor);
+  return inexact;
+}
+
+// The inexact results as a function of the inexact operands.
+Function inexact_part(const Function& f, const Tensors& operands) {
+  return [f, operands](const Tensors& primals) {
+    Tensors all = operands;
+    std::size_t next = 0;
+    for (Tensor& operand : all)
+      if (is_inexact(operand)) operand = primals[next++];
+    return inexact_of(f(all));
+  };
+}
+
+// One part of the answer: its results, or why there are none.
+struct Part {
+  std::string name;
+  Tensors results;
+  std::string refusal;
+};
+
+constexpr const char* kParts[] = {"out", "vjp", "jvp", "hvp"};
+
+Tensors results_of(std::string_view part, const Function& f, const Tensors& operands,
+                   const Tensors& cotangents, const Tensors& tangents) {
+  if (part == "out") return f(operands);
+  Function g = inexact_part(f, operands);
+  Tensors primals = inexact_of(operands);
+  auto gradient = [&](const Tensors& at) { return std::get<0>(vjp(g, at).second(cotangents)); };
+  if (part == "vjp") return gradient(primals);
+  if (part == "jvp") return jvp(g, primals, tangents).second;
+  return jvp(gradient, primals, tangents).second;
+}
+
+std::vector<Part> parts_of(const Json& test, const Function& f, const Tensors& operands,
+                           const Tensors& cotangents, const Tensors& tangents) {
+  std::vector<Part> parts;
+  for (const char* name : kParts) {
+    if (!test.contains(name)) continue;
+    parts.push_back({name, {}, {}});
+    try {
+      parts.back().results = results_of(name, f, operands, cotangents, tangents);
+    } catch (const Error& error) {
+      parts.back().refusal = error.message();
+    }
+  }
+  return parts;
+}
+
+std::vector<Part> compiled_parts(const Json& test, const Function& f, const Tensors& operands,
+                                 const Tensors& cotangents, const Tensors& tangents) {
+  std::vector<Part> parts;
+  auto program = jit([&](const Tensors& x, const Tensors& ct, const Tensors& tn) {
+    parts = parts_of(test, f, x, ct, tn);
+    Tensors all;
+    for (const Part& part : parts) all.insert(all.end(), part.results.begin(), part.results.end());
+    return all;
+  });
+  Tensors all = program(operands, cotangents, tangents);
+  std::size_t next = 0;
+  for (Part& part : parts)
+    for (Tensor& result : part.results) result = all[next++];
+  return parts;
+}
+
+}  // namespace
+
+Json run_call_case(const Json& test) {
+  const CallFunction* call = find_call(test.at("op").get<std::string>());
+  if (!call) throw Unreadable("no such call");
+  static const Json kNone = Json::object();
+  Attributes attributes(test.contains("at") ? test.at("at") : kNone);
+  Function f = wrapped([&](const Tensors& x) { return (*call)(x, attributes); }, test);
+  Tensors operands = operands_of(test), ct = read_all(test, "ct"), tn = read_all(test, "tn");
+  KeepOperandsScope keep;
+  bool compiled = test.contains("jit");
+  std::vector<Part> parts =
+      compiled ? compiled_parts(test, f, operands, ct, tn) : parts_of(test, f, operands, ct, tn);
+  Tensors all;
+  for (const Part& part : parts) all.insert(all.end(), part.results.begin(), part.results.end());
+  sync(all);
+  Json answer = Json::object();
+  for (const Part& part : parts) {
+    if (!part.refusal.empty()) {
+      answer[part.name] = part.refusal;
+      continue;
+    }
+    Json& results = answer[part.name] = Json::array();
+    for (const Tensor& result : part.results) results.push_back(written(result));
+  }
+  return answer;
+}
+
+}  // namespace meshard::conformance

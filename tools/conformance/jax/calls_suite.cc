@@ -1,0 +1,24 @@
+// calls_*.json: calls drawn at random, their derivatives, and what they stand in.
+#include "tools/conformance/jax/calls/call_judge.h"
+#include "tools/conformance/jax/calls/case_run.h"
+#include "tools/conformance/suite.h"
+
+namespace meshard::conformance {
+namespace {
+
+Json answer_to(const Json& test, const GoldenFile&) {
+  try {
+    return run_call_case(test);
+  } catch (const Unreadable&) {
+    return {};
+  }
+}
+
+// Meshes are over some of eight devices.
+int devices_for(const Json& test) { return test.contains("mesh") ? 8 : 1; }
+
+}  // namespace
+
+Suite calls_suite() { return {"calls_*.json", answer_to, judge_call_case, devices_for}; }
+
+}  // namespace meshard::conformance
