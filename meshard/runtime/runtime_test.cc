@@ -16,6 +16,7 @@ namespace meshard {
 namespace {
 
 using Runtime = OnPlugin;
+using RuntimeAtExitDeathTest = OnPlugin;
 
 TEST_F(Runtime, ThereIsOneClient) {
   EXPECT_EQ(&runtime_client(), &runtime_client());
@@ -67,6 +68,22 @@ TEST(RuntimeDeathTest, TakesTheNumberOfDevices) {
         }
       },
       testing::ExitedWithCode(0), "");
+}
+
+// The programs are the first of their process: while they run, the plugin makes its static objects.
+TEST_F(RuntimeAtExitDeathTest, EndsWithItsOwnStatusWithWorkInFlight) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const Mesh mesh({{"x", 2}, {"y", 4}});
+  for (std::int64_t size = 16; size < 16 + 12; ++size)
+    EXPECT_EXIT(
+        {
+          std::vector<float> ones(static_cast<std::size_t>(64 * size), 1.0f);
+          Tensor a = mark_sharding(from_host(ones, {size, 64}), mesh, P(none, "y"));
+          Tensor b = mark_sharding(from_host(ones, {64, size}), mesh, P("y", none));
+          compute({dot_general(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}})});
+          std::exit(3);
+        },
+        testing::ExitedWithCode(3), "");
 }
 
 TEST(RuntimeDeathTest, ANumberOfDevicesThatIsNone) {

@@ -1,6 +1,8 @@
 // Tested in tests/plugin/wait_test.cc.
 #include "meshard/runtime/wait.h"
 
+#include <unistd.h>
+
 #include <bit>
 #include <cstdlib>
 #include <memory>
@@ -35,6 +37,26 @@ bool is_through(const std::shared_ptr<const pjrt::Launch>& launch) {
   return !through.ok() || *through;
 }
 
+void wait_if_started() {
+  if (!internal::is_forked_child.load(std::memory_order_relaxed)) internal::wait_for_launches();
+}
+
+// The main thread's. `exit` destroys the objects of the thread that calls it before it runs any
+// handler and before it destroys any static object.
+struct WaitsFirst {
+  ~WaitsFirst() {
+    // A library that is loaded later gets its static objects in the thread that loads it, and that
+    // one may end at any time.
+    if (gettid() == getpid()) wait_if_started();
+  }
+};
+
+// Static objects are made in the main thread, and so is its own WaitsFirst.
+[[maybe_unused]] const bool main_thread_waits = [] {
+  thread_local WaitsFirst waits;
+  return static_cast<void>(&waits), true;
+}();
+
 }  // namespace
 
 void internal::remember_launch(pjrt::Launch launch) {
@@ -50,9 +72,7 @@ void internal::remember_launch(pjrt::Launch launch) {
 void internal::wait_at_exit(std::uint64_t launches) {
   if (!std::has_single_bit(launches)) return;
   // Without memory for another handler the older ones have to do.
-  (void)std::atexit([] {
-    if (!is_forked_child.load(std::memory_order_relaxed)) wait_for_launches();
-  });
+  (void)std::atexit(wait_if_started);
 }
 
 void internal::wait_for_launches() {

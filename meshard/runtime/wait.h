@@ -12,10 +12,12 @@ void remember_launch(pjrt::Launch launch);
 /// Called after each launch: makes sure that the process waits for what is in flight before it
 /// ends.
 ///
-/// A plugin makes static objects when its programs are compiled and run first, and a process that
-/// exits destroys them in the reverse order, while threads of the plugin may still use them. The
-/// handler of std::atexit that waits must therefore be younger than they are: one is registered at
-/// the launches number 1, 2, 4, 8, ...
+/// A plugin makes static objects when its programs are compiled and run first, some of them in its
+/// own threads, and a process that exits destroys them in the reverse order, while these threads
+/// may still use them. If the main thread exits, an object of that thread waits: the C library
+/// destroys it before all static objects. Handlers of std::atexit wait too, for threads that call
+/// exit themselves and for launches in the destructors of static objects; since a handler must be
+/// younger than what it is to save, one is registered at the launches number 1, 2, 4, 8, ...
 void wait_at_exit(std::uint64_t launches);
 
 /// Waits for every launch in flight: those that the client counts, and those remembered. Their
