@@ -7,6 +7,9 @@
 #include "meshard/autodiff/backward.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/checkpoint_name.h"
+#include "meshard/ops/full_to_shard.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/shard_to_full.h"
 
 namespace meshard {
 namespace {
@@ -15,9 +18,10 @@ using Keep = ResidualPolicy::Keep;
 
 // Ops whose result costs no more than to move it.
 bool is_cheap(const Node& node) {
-  constexpr std::string_view kNames[] = {
-      "astype",        "broadcast_in_dim",    "constant",   "iota", "permute_dims",   "reshape",
-      "stop_gradient", "sharding_constraint", "custom_vjp", "vary", "checkpoint_name"};
+  constexpr std::string_view kNames[] = {"astype",        "broadcast_in_dim",    "constant",
+                                         "iota",          "permute_dims",        "reshape",
+                                         "stop_gradient", "sharding_constraint", "custom_vjp",
+                                         "vary",          "checkpoint_name",     "full_to_shard"};
   return std::find(std::begin(kNames), std::end(kNames), node.op().name) != std::end(kNames);
 }
 
@@ -32,6 +36,25 @@ struct ValueOrder {
   }
 };
 using ValueSet = std::set<Value, ValueOrder>;
+
+// The full value that carries a local one from a body to another.
+Tensor carried(const Value& local) {
+  const ManualAxes& place = *manual_axes(local);
+  Sharding sharding = carried_sharding(place, local.type());
+  bool gets_a_dimension = sharding.rank() > static_cast<std::size_t>(local.type().rank());
+  Tensor value = gets_a_dimension ? reshape(Tensor(local), {1}) : Tensor(local);
+  Dimensions full;
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    full.push_back(value.shape()[static_cast<std::int64_t>(d)] * sharding.num_tiles(d));
+  return shard_to_full(value, sharding, Shape(std::move(full)));
+}
+
+// The local value that `carried` carries.
+Tensor brought_back(const Value& local, const Tensor& carried) {
+  const ManualAxes& place = *manual_axes(local);
+  Tensor value = full_to_shard(carried, carried_sharding(place, local.type()), place.axes);
+  return value.rank() > local.type().rank() ? reshape(value, {}) : value;
+}
 
 // A body and its derivative in one trace, and where to cut.
 class Joint {
@@ -49,6 +72,9 @@ class Joint {
     record_way_back(has_cotangent, wanted, where);
     border_ = needed_of_way_back();
     choose();
+    // Inside manual axes the bodies' own parameters and results are local values.
+    for (const Value& residual : residuals_)
+      crossing_.push_back(!place && manual_axes(residual) ? carried(residual) : Tensor(residual));
   }
 
   BodyVjp cut(const std::optional<ManualAxes>& place, SourceLocation where) {
@@ -56,7 +82,7 @@ class Joint {
     vjp.forward = way_forward(vjp);
     std::vector<BodyInput> inputs;
     for (const Tensor& cotangent : cotangents_) inputs.push_back(body_input(cotangent));
-    for (const Value& residual : residuals_) inputs.push_back(body_input(Tensor(residual)));
+    for (const Tensor& residual : crossing_) inputs.push_back(body_input(residual));
     std::uint64_t trace = scope_.trace();
     TracedBody back = trace_body(
         inputs,
@@ -64,7 +90,11 @@ class Joint {
           Replay replay(trace);
           std::size_t next = 0;
           for (const Tensor& cotangent : cotangents_) replay.set(cotangent.value(), given[next++]);
-          for (const Value& residual : residuals_) replay.set(residual, given[next++]);
+          for (const Value& residual : residuals_) {
+            const Tensor& parameter = given[next++];
+            bool is_local = manual_axes(residual) && !manual_axes(parameter.value());
+            replay.set(residual, is_local ? brought_back(residual, parameter) : parameter);
+          }
           for (std::size_t i = 0; i < scope_.captured().size(); ++i)
             replay.set(scope_.captured_parameters()[i].value(), scope_.captured()[i]);
           std::vector<Value> wanted;
@@ -194,14 +224,16 @@ class Joint {
     std::vector<Value> parameters, results;
     for (const Tensor& parameter : parameters_) parameters.push_back(parameter.value());
     for (const Tensor& result : results_) results.push_back(result.value());
+    auto crossing = crossing_.begin();
     for (const Value& residual : residuals_) {
       const OnTheWayBack* hand = at_hand(residual);
+      const Tensor& out = *crossing++;
       if (hand && *hand != OnTheWayBack::kGone) {
         auto at = std::find(parameters.begin(), parameters.end(), residual);
         vjp.residuals.push_back({false, static_cast<std::size_t>(at - parameters.begin())});
       } else {
         vjp.residuals.push_back({true, results.size()});
-        results.push_back(residual);
+        results.push_back(out.value());
       }
     }
     return Body(Graph::build(parameters, results, scope_.trace()));
@@ -212,6 +244,7 @@ class Joint {
   std::vector<Tensor> parameters_, results_, cotangents_, gradients_;
   std::unordered_map<const Node*, OnTheWayBack> at_hand_;
   ValueSet leaves_, border_, residuals_;
+  std::vector<Tensor> crossing_;  // what is handed over for each residual
   std::unordered_map<const Node*, bool> invariant_;
   std::uint64_t border_id_ = 0;
 };

@@ -27,6 +27,13 @@ const Sharding* explicit_sharding(const Node& node, std::uint32_t result) {
   return sharding ? &*sharding : nullptr;
 }
 
+Sharding carried_sharding(const ManualAxes& place, const TensorType& local) {
+  auto rank = static_cast<std::size_t>(local.rank());
+  if (place.varying.empty()) return Sharding::replicated(place.mesh, rank);
+  return Sharding(place.mesh, P(DimensionSpec(place.varying.of(place.mesh))),
+                  std::max<std::size_t>(rank, 1), SourceLocation{});
+}
+
 const Sharding* explicit_sharding(const Value& value) {
   return explicit_sharding(*value.node(), value.index());
 }

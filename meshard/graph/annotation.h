@@ -47,6 +47,10 @@ using AnnotationsPtr = std::shared_ptr<const Annotations>;
 
 /// The manual axes that a value is inside of; nullptr for a full value.
 const ManualAxes* manual_axes(const Value& value);
+/// The sharding of the full value that carries a local one out of its manual axes and back into
+/// them: dimension 0 (of a scalar, a new one) is split by the axes that the value varies over, in
+/// mesh order.
+Sharding carried_sharding(const ManualAxes& place, const TensorType& local);
 /// The sharding that is part of a value; nullptr: none.
 const Sharding* explicit_sharding(const Value& value);
 const Sharding* explicit_sharding(const Node& node, std::uint32_t result);

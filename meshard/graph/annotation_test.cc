@@ -53,5 +53,14 @@ TEST(Annotation, IsPrintedAndRead) {
   EXPECT_FALSE(parse_graph(wrong, test::find_test_op).ok());
 }
 
+TEST(Annotation, ACarriedValueIsSplitByWhatItVariesOver) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  ManualAxes place{mesh, AxisSet::all(mesh), AxisSet(mesh, {"y"})};
+  EXPECT_EQ(carried_sharding(place, {DType::f32, {2, 3}}).spec(), P("y", none));
+  EXPECT_EQ(carried_sharding(place, {DType::f32, {}}).spec(), P("y"));
+  place.varying = {};
+  EXPECT_EQ(carried_sharding(place, {DType::f32, {2, 3}}).spec(), P(none, none));
+}
+
 }  // namespace
 }  // namespace meshard

@@ -119,11 +119,4 @@ ProgramOrder::ProgramOrder(const Graph& graph) {
     for (const Node* node : graph.nodes()) steps.push_back({node, 0});
 }
 
-Sharding carried_sharding(const ManualAxes& place, const TensorType& local) {
-  auto rank = static_cast<std::size_t>(local.rank());
-  if (place.varying.empty()) return Sharding::replicated(place.mesh, rank);
-  return Sharding(place.mesh, P(DimensionSpec(place.varying.of(place.mesh))),
-                  std::max<std::size_t>(rank, 1), SourceLocation{});
-}
-
 }  // namespace meshard

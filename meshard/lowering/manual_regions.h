@@ -52,8 +52,4 @@ struct ProgramOrder {
   explicit ProgramOrder(const Graph& graph);
 };
 
-/// How a local value that varies lies outside: its dimension 0 (of a scalar, a new one) is split by
-/// the axes that it varies over, in mesh order.
-Sharding carried_sharding(const ManualAxes& place, const TensorType& local);
-
 }  // namespace meshard

@@ -96,13 +96,5 @@ TEST(ProgramOrder, OtherAxesAreAnotherRegion) {
             "[1: tanh :1] [1: tanh :1] sharding_constraint sharding_constraint add ");
 }
 
-TEST(ProgramOrder, ACarriedValueIsSplitByWhatItVariesOver) {
-  ManualAxes place{quad(), AxisSet::all(quad()), AxisSet(quad(), {"y"})};
-  EXPECT_EQ(carried_sharding(place, {DType::f32, {2, 3}}).spec(), P("y", none));
-  EXPECT_EQ(carried_sharding(place, {DType::f32, {}}).spec(), P("y"));
-  place.varying = {};
-  EXPECT_EQ(carried_sharding(place, {DType::f32, {2, 3}}).spec(), P(none, none));
-}
-
 }  // namespace
 }  // namespace meshard

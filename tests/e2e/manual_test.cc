@@ -219,6 +219,52 @@ TEST_F(Manual, SecondDerivativesToo) {
   EXPECT_EQ(second(by_hand), second(cubed));
 }
 
+// What the way back of a body needs of a region inside it: a part, a number of each device, and one
+// that all have.
+TEST_F(Manual, DerivativesPassThroughRegionsInsideOfBodies) {
+  auto parts = manual(ring(), P("x"), P("x"), [](const Tensor& part) {
+    Tensor size = sum(square(part)), all = all_reduce(sin(size), "x");
+    return tanh(part) * cos(size) + exp(part * 0.1) * all * 0.1;
+  });
+  // The same on the whole.
+  auto whole = [](const Tensor& x) {
+    Tensor rows = reshape(x, {4, x.shape()[0] / 4});
+    Tensor size = sum(square(rows), 1, true), all = sum(sin(size));
+    return reshape(tanh(rows) * cos(size) + exp(rows * 0.1) * all * 0.1, x.shape());
+  };
+  using Function = std::function<Tensor(const Tensor&)>;
+  const std::pair<const char*, std::function<Tensor(const Function&, const Tensor&)>> bodies[] = {
+      {"repeat", [](const Function& f, const Tensor& x) { return repeat(2, x, f) * 1; }},
+      {"scan",
+       [](const Function& f, const Tensor& x) {
+         auto step = [&](Tensor c, Tensor row) { return std::pair(f(c * row), f(row)); };
+         auto [last, each] = scan(step, x, stack({x, x * 0.5}));
+         return last + sum(each, 0);
+       }},
+      {"cond",
+       [](const Function& f, const Tensor& x) {
+         return cond(
+             sum(x) > 100, [](const Tensor& t) { return t; }, f, x);
+       }},
+      {"checkpoint", [](const Function& f, const Tensor& x) { return checkpoint(f)(x); }}};
+  Tensor x = sin(counting({8})) * 0.2, w = cos(counting({8}));
+  for (const auto& [name, body] : bodies) {
+    auto derivatives = [&](const Function& f) {
+      auto first = grad([&](const Tensor& t) { return sum(body(f, t) * w); });
+      auto second = grad([&](const Tensor& t) { return sum(square(first(t))); });
+      return stack({first(x), second(x)});
+    };
+    EXPECT_THAT(derivatives(parts).to_vector<float>(),
+                Pointwise(FloatNear(1e-4f), derivatives(whole).to_vector<float>()))
+        << name;
+  }
+  Function kept = checkpoint(parts, CheckpointPolicy::everything());
+  auto gradient = [&](const Function& f) {
+    return grad([&](const Tensor& t) { return sum(f(t) * w); })(x).to_vector<float>();
+  };
+  EXPECT_THAT(gradient(kept), Pointwise(FloatNear(1e-4f), gradient(whole)));
+}
+
 TEST_F(Manual, TheOperandOfAProductOrAMaximumIsFound) {
   Tensor x = from_host(std::vector<float>{3, 0, 5, 5}, {4});
   auto gradient = [&](ReduceKind kind) {
