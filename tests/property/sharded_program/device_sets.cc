@@ -54,6 +54,15 @@ std::optional<Home> DeviceSets::meet(const std::vector<Home>& values, bool scala
   return Home{set, false, scalar_result};
 }
 
+namespace {
+
+bool is_update(const Step& step) {
+  std::string_view name = step.operation->name;
+  return name.find("in place") != std::string_view::npos || name == "assign";
+}
+
+}  // namespace
+
 Home home_of_placement(const Placement& placement, int set, int rank) {
   const std::vector<DimensionSpec>& dimensions = placement.spec.dimensions();
   bool whole = std::all_of(dimensions.begin(), dimensions.end(),
@@ -72,8 +81,7 @@ std::optional<Home> home_of_result(const DeviceSets& sets, const Step& step,
   }
   if (name == "clear_sharding") return Home{-1, false, scalar_result, false};
   std::optional<Home> home = sets.meet(met, scalar_result);
-  bool in_place = name.find("in place") != std::string_view::npos || name == "assign";
-  if (!home || !in_place || first.is_free()) return home;
+  if (!home || !is_update(step) || first.is_free()) return home;
   // The new value is marked as the old one was.
   if (first.set != home->set || !first.marked) return std::nullopt;
   home->marked = true;
@@ -81,6 +89,14 @@ std::optional<Home> home_of_result(const DeviceSets& sets, const Step& step,
 }
 
 namespace {
+
+// Updates and carries keep the place of a marked value, so it does not narrow.
+bool keeps_places(const Step& step) {
+  constexpr std::string_view kLoops[] = {"scan",   "results of scan",   "fori_loop",
+                                         "repeat", "repeat some times", "while_loop"};
+  return is_update(step) ||
+         std::find(std::begin(kLoops), std::end(kLoops), step.operation->name) != std::end(kLoops);
+}
 
 // Follows a program, step by step.
 class Homes {
@@ -129,10 +145,18 @@ class Homes {
   }
   // Everything that a step and its bodies use, and where they mark.
   bool meet(Step step, std::vector<Home>& met) {
-    bool possible = true;
-    for_each_ref(step, [&](Ref& ref) {
-      if (ref.level == 0 && !home(ref).is_free()) met.push_back(home(ref));
+    bool possible = true, bodies_keep_places = false;
+    for_each_step(step, [&](const Step& inner) {
+      bodies_keep_places |=
+          keeps_places(inner) && (&inner != &step || step.operation->has_bodies());
     });
+    auto add = [&](Ref ref, bool keeps_place) {
+      if (ref.level != 0 || home(ref).is_free()) return;
+      met.push_back(home(ref));
+      if (keeps_place && met.back().marked) met.back().replicated = met.back().scalar = false;
+    };
+    for_each_ref(step, [&](Ref& ref) { add(ref, bodies_keep_places); });
+    if (is_update(step)) add(step.operands.at(0), true);
     for_each_step(step, [&](const Step& inner) {
       std::string_view name = inner.operation->name;
       if (name != "mark_sharding" && name != "manual") return;

@@ -257,7 +257,7 @@ Program Draw::program() {
   if (program_.gradient && jit_steps > 0) jit_steps = steps;
   draw_meshes();
   bool drawn = draw_steps(steps, jit_steps);
-  if (!drawn || program_.steps.empty()) return Draw(random_, kind_).program();
+  if (!drawn || program_.steps.empty() || !may_run(program_)) return Draw(random_, kind_).program();
   if (program_.gradient)
     choose_gradient();
   else
