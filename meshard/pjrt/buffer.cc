@@ -2,6 +2,7 @@
 #include "meshard/pjrt/buffer.h"
 
 #include <cstring>
+#include <mutex>
 
 #include "meshard/pjrt/internal/client_state.h"
 
@@ -13,7 +14,27 @@ struct SharedBuffer {
   const PJRT_Api* api;
   PJRT_Buffer* raw;
   std::atomic<int> references{1};
+  // The plugin keeps the external references of a buffer in a list that it does not guard.
+  std::mutex external{};
 
+  Result<void> hold() {
+    std::lock_guard lock(external);
+    MESHARD_PJRT_ARGS(PJRT_Buffer_IncreaseExternalReferenceCount, args);
+    args.buffer = raw;
+    MESHARD_RETURN_IF_ERROR(
+        MESHARD_PJRT_CALL(api, PJRT_Buffer_IncreaseExternalReferenceCount, args));
+    references.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  void give_back() noexcept {
+    {
+      std::lock_guard lock(external);
+      MESHARD_PJRT_ARGS(PJRT_Buffer_DecreaseExternalReferenceCount, args);
+      args.buffer = raw;
+      (void)MESHARD_PJRT_CALL(api, PJRT_Buffer_DecreaseExternalReferenceCount, args);
+    }
+    drop();
+  }
   void drop() noexcept {
     if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     destroy_buffer(api, raw);
@@ -38,11 +59,7 @@ HostView& HostView::operator=(HostView&& other) noexcept {
 HostView::~HostView() { release(); }
 
 void HostView::release() noexcept {
-  if (shared_ == nullptr) return;
-  MESHARD_PJRT_ARGS(PJRT_Buffer_DecreaseExternalReferenceCount, args);
-  args.buffer = shared_->raw;
-  (void)MESHARD_PJRT_CALL(shared_->api, PJRT_Buffer_DecreaseExternalReferenceCount, args);
-  std::exchange(shared_, nullptr)->drop();
+  if (shared_ != nullptr) std::exchange(shared_, nullptr)->give_back();
 }
 
 void Buffer::release() noexcept {
@@ -134,11 +151,7 @@ Result<HostView> Buffer::host_view() const {
       delete fresh;
   }
   // From here on a failure leaves nothing held.
-  MESHARD_PJRT_ARGS(PJRT_Buffer_IncreaseExternalReferenceCount, hold);
-  hold.buffer = raw_;
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(client_->api, PJRT_Buffer_IncreaseExternalReferenceCount, hold));
-  shared->references.fetch_add(1, std::memory_order_relaxed);
+  MESHARD_RETURN_IF_ERROR(shared->hold());
   HostView view(ClientRef(client_), shared, {});
   MESHARD_ASSIGN_OR_RETURN(std::uintptr_t address, unsafe_pointer());
   view.bytes_ = {reinterpret_cast<const std::byte*>(address), type_->host_size()};

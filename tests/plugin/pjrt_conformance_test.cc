@@ -1,4 +1,5 @@
 // What every plugin must do behind meshard/pjrt. Each test also runs on the fake one.
+#include <atomic>
 #include <thread>
 
 #include "meshard/pjrt/hlo_module.h"
@@ -393,6 +394,23 @@ TEST_P(PluginTest, ViewsOutliveDeletionAndDestruction) {
   }
   ASSERT_EQ(view->bytes().size(), 16u);
   EXPECT_EQ(reinterpret_cast<const float*>(view->bytes().data())[3], 4.0f);
+}
+
+// Without a lock the plugin loses count of its references and ends the process with the buffer.
+TEST_P(PluginTest, SeveralThreadsViewOneBuffer) {
+  Buffer buffer = send(client(), device(), {1, 2, 3, 4});
+  std::atomic<int> right = 0;
+  constexpr int kThreads = 4, kViews = 5000;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < kViews; ++i) {
+        Result<HostView> view = buffer.host_view();
+        right += view.ok() && view->bytes().size() == 16;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, kThreads * kViews);
 }
 
 TEST_P(PluginTest, DeadBuffersAreRefusedEverywhere) {
