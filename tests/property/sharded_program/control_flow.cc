@@ -173,10 +173,16 @@ bool draw_call(Draw& draw, Step& step) {
   Known a = draw.operand(step, 0), b = draw.operand(step, 1);
   return draw.body(step, {a.type(), b.type()}, {a.bounds, b.bounds}, {std::nullopt});
 }
+template <int Count>
 bool draw_donation(Draw& draw, Step& step) {
-  if (!draw.take(step, is_differentiable)) return false;
-  Known x = draw.operand(step, 0);
-  return draw.body(step, {x.type()}, {x.bounds}, {x.type()});
+  std::vector<TensorType> types;
+  std::vector<Bounds> bounds;
+  for (int i = 0; i < Count; ++i) {
+    if (!draw.take(step, is_differentiable)) return false;
+    types.push_back(draw.operand(step, i).type());
+    bounds.push_back(draw.operand(step, i).bounds);
+  }
+  return draw.body(step, types, bounds, {types[0]});
 }
 HostValue call_on_host(const HostArguments& args) { return args.body(0, args.operands); }
 
@@ -317,8 +323,10 @@ const Operation kControlFlow[] = {
     {"checkpoint", MESHARD_CALL(checkpoint(F(0))(A(0), A(1))), draw_call, one_call, true, 2,
      call_on_host},
     {"jit", MESHARD_CALL(jit(F(0))(A(0), A(1))), draw_call, one_call, true, 2, call_on_host},
-    {"jit of a donated argument", MESHARD_CALL(jit(F(0), {.donate = {0}})(A(0) * 1)), draw_donation,
-     one_call, true, 1, call_on_host},
+    {"jit of a donated argument", MESHARD_CALL(jit(F(0), {.donate = {0}})(A(0) * 1)),
+     draw_donation<1>, one_call, true, 1, call_on_host},
+    {"jit of donated arguments", MESHARD_CALL(jit(F(0), {.donate = {0, 1}})(A(0) * 1, A(1) * 1)),
+     draw_donation<2>, one_call, true, 1, call_on_host},
     {"vmap", MESHARD_CALL(vmap(F(0))(A(0))), draw_map, one_call, true, 2, each_on_host},
     {"manual", "by_hand(M, F(0), A(0))", run_manual, draw_manual, one_call, true, 2, call_on_host},
     derivative("grad", MESHARD_CALL(grad([&](Tensor x) { return sum(square(F(0)(x))); })(A(0))),

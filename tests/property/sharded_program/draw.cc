@@ -83,7 +83,7 @@ std::optional<Placement> Draw::placement(int rank) {
   for (const AxisRef& part : parts)
     if (rank > 0 && !one_in(4))
       axes[static_cast<std::size_t>(between(0, rank - 1))].push_back(part);
-  bool some_open = one_in(4);
+  bool some_open = kind_ != Kind::kExplicit && one_in(4);
   std::vector<DimensionSpec> dimensions;
   for (const AxisList& list : axes) dimensions.emplace_back(list, some_open && one_in(2));
   while (!dimensions.empty() && dimensions.back() == DimensionSpec() && one_in(2))

@@ -114,6 +114,7 @@ class Draw {
   bool try_outer_step();
   bool add_step(Step step);
   bool is_smooth(const Step& step);
+  bool is_unambiguous(const Step& step) const;
   std::optional<Known> settled_value(const Step& step, const TensorType& type, Bounds bounds);
   std::optional<Ref> body_result(const std::optional<TensorType>& wanted);
   bool draw_steps(int steps, int jit_steps);

@@ -26,6 +26,11 @@ MeshSpec Draw::root_mesh(std::vector<std::int64_t> devices) {
   }
   if (left > 1 || spec.axes.empty())
     spec.axes.push_back({std::string(1, names[spec.axes.size()]), left});
+  if (kind_ == Kind::kExplicit) {
+    bool all = !one_in(3);
+    for (MeshAxis& axis : spec.axes)
+      if (all || one_in(2)) axis.kind = AxisKind::kExplicit;
+  }
   spec.devices = std::move(devices);
   return spec;
 }
@@ -83,16 +88,17 @@ void Draw::draw_meshes() {
   } else {
     static constexpr int kCounts[] = {1, 2, 2, 3, 4, 4, 4, 6, 6, 8, 8, 8};
     MeshSpec first = root_mesh(shuffled_devices(one_of(kCounts)));
-    if (first.axes.size() > 1 && one_in(8)) first.form = MeshSpec::kFlat;
+    bool is_explicit = kind_ == Kind::kExplicit;
+    if (first.axes.size() > 1 && !is_explicit && one_in(8)) first.form = MeshSpec::kFlat;
     add_mesh(first);
-    if (first.form == MeshSpec::kRoot && first.axes.size() > 1 && one_in(6)) {
+    if (first.form == MeshSpec::kRoot && first.axes.size() > 1 && !is_explicit && one_in(6)) {
       MeshSpec part{MeshSpec::kSubmesh, first.axes, {devices_of(meshes_[0]).front()}, 0};
       part.axes.erase(part.axes.begin());
       add_mesh(part);
     }
   }
-  draw_other_orders();
-  if (kind_ == Kind::kMeshes && one_in(2)) {
+  if (kind_ != Kind::kExplicit) draw_other_orders();
+  if (kind_ == Kind::kMeshes ? one_in(2) : kind_ != Kind::kOneSet && one_in(4)) {
     program_.retarget = own_places();
     std::shuffle(program_.retarget.begin(), program_.retarget.end(), random_);
   }

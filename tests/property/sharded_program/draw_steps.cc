@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "tests/property/sharded_program/draw.h"
+#include "tests/property/sharded_program/evaluate.h"
 
 namespace meshard::property {
 namespace {
@@ -58,7 +59,7 @@ void Draw::choose_target() {
 bool Draw::try_step() {
   static const auto tables = [] {
     std::vector<std::vector<const Operation*>> all;
-    for (Kind kind : {Kind::kOneSet, Kind::kMeshes, Kind::kTransforms})
+    for (Kind kind : {Kind::kOneSet, Kind::kMeshes, Kind::kTransforms, Kind::kExplicit})
       for (int depth = 0; depth <= kDeepest; ++depth)
         all.push_back(weighted_operations(kind, depth));
     return all;
@@ -102,6 +103,7 @@ bool Draw::add_step(Step step) {
   std::optional<Known> settled = settled_value(step, type, got.bounds);
   if (!settled) return false;
   if (kind_ == Kind::kTransforms && depth() == 0 && !is_smooth(step)) return false;
+  if (kind_ == Kind::kExplicit && depth() == 0 && !is_unambiguous(step)) return false;
   if (!in_trace() && one_in(8)) step.look = one_in(2) ? Step::kSync : Step::kRead;
   frames_.back().steps.push_back(*settled);
   steps_of_bodies_.back()->push_back(std::move(step));
@@ -116,6 +118,12 @@ bool Draw::is_smooth(const Step& step) {
   } catch (const NotSmooth&) {
     return false;
   }
+}
+
+bool Draw::is_unambiguous(const Step& step) const {
+  Program so_far = program_;
+  so_far.steps.push_back(step);
+  return can_be_recorded(so_far, meshes_);
 }
 
 // Where the result is; none if the step's values must not meet.
@@ -251,7 +259,8 @@ bool Draw::leave_trace() {
 
 Program Draw::program() {
   steps_of_bodies_ = {&program_.steps};
-  program_.gradient = kind_ == Kind::kOneSet && one_in(6);
+  bool one_mesh = kind_ == Kind::kOneSet || kind_ == Kind::kExplicit;
+  program_.gradient = one_mesh && one_in(6);
   int most = kind_ == Kind::kTransforms ? 2 : 7;
   int steps = between(1, most), jit_steps = one_in(2) ? 0 : one_in(3) ? between(1, steps) : steps;
   if (program_.gradient && jit_steps > 0) jit_steps = steps;

@@ -50,4 +50,31 @@ std::vector<Tensor> Evaluator::call(const Body& body, std::vector<Tensor> argume
   return values(body.results);
 }
 
+Tensor make_input(const Input& input, const std::vector<Mesh>* meshes) {
+  HostArray data = input_data(input.type, input.seed);
+  if (!meshes || !input.mark) return from_host(std::move(data));
+  const Mesh& mesh = meshes->at(static_cast<std::size_t>(input.mark->mesh));
+  if (!input.by_callback) return mark_sharding(from_host(std::move(data)), mesh, input.mark->spec);
+  Sharding sharding(mesh, input.mark->spec, static_cast<std::size_t>(data.rank()));
+  return ShardedTensor::from_callback(data.type(), sharding,
+                                      [&](const Box& box) { return data.slice(box); })
+      .global();
+}
+
+bool can_be_recorded(const Program& program, const std::vector<Mesh>& meshes) {
+  KeepOperandsScope only_recording;  // jit compiles nothing
+  Evaluator evaluator;
+  evaluator.set_meshes(&meshes);
+  std::vector<Tensor> inputs;
+  for (const Input& input : program.inputs) inputs.push_back(make_input(input, &meshes));
+  evaluator.begin(std::move(inputs), program.steps.size());
+  try {
+    evaluator.take(program.steps, 0, static_cast<int>(program.steps.size()));
+    return true;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInternal) throw;
+    return false;
+  }
+}
+
 }  // namespace meshard::property

@@ -40,4 +40,11 @@ class Evaluator {
   std::vector<Frame> frames_;
 };
 
+/// @param meshes nullptr: without shardings
+Tensor make_input(const Input& input, const std::vector<Mesh>* meshes);
+
+/// Whether all steps can be recorded. Explicit axes refuse what would leave a choice.
+/// @error internal errors
+bool can_be_recorded(const Program& program, const std::vector<Mesh>& meshes);
+
 }  // namespace meshard::property

@@ -50,11 +50,14 @@ std::string mesh_code(const MeshSpec& mesh) {
     return cat("*m[", mesh.parent, "].submesh({",
                listed(mesh.axes, [](const MeshAxis& axis) { return cat('"', axis.name, '"'); }),
                "}, device[", mesh.devices[0], "])");
-  std::string root = cat(
-      "Mesh({",
-      listed(mesh.axes,
-             [](const MeshAxis& axis) { return cat("{\"", axis.name, "\", ", axis.size, "}"); }),
-      "}, on({", numbers(mesh.devices), "}))");
+  std::string root = cat("Mesh({",
+                         listed(mesh.axes,
+                                [](const MeshAxis& axis) {
+                                  bool is_explicit = axis.kind == AxisKind::kExplicit;
+                                  return cat("{\"", axis.name, "\", ", axis.size,
+                                             is_explicit ? ", AxisKind::kExplicit}" : "}");
+                                }),
+                         "}, on({", numbers(mesh.devices), "}))");
   return mesh.form == MeshSpec::kFlat ? root + ".flatten(\"f\")" : root;
 }
 

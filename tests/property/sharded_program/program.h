@@ -102,9 +102,10 @@ struct Program {
 
 /// Which programs are drawn.
 enum class Kind {
-  kOneSet,     ///< one set of devices, in one or several orders
-  kMeshes,     ///< several sets and orders, submeshes, transfers, other devices
-  kTransforms  ///< loops, branches and derivatives in any order, inside bodies
+  kOneSet,      ///< one set of devices, in one or several orders
+  kMeshes,      ///< several sets and orders, submeshes, transfers, other devices
+  kTransforms,  ///< loops, branches and derivatives in any order, inside bodies
+  kExplicit     ///< a mesh with explicit axes
 };
 
 /// What is known of a value's elements before it is computed.

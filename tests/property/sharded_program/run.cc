@@ -26,7 +26,7 @@ class Run {
     meshes_ = meshes;
     evaluator_.set_meshes(meshes);
     std::vector<Tensor> inputs;
-    for (const Input& input : program_.inputs) inputs.push_back(make(input));
+    for (const Input& input : program_.inputs) inputs.push_back(make_input(input, meshes));
     evaluator_.begin(std::move(inputs), program_.steps.size());
     std::vector<Tensor> results = program_.gradient ? gradients() : values();
     evaluator_.end();  // nobody holds what is on the way
@@ -35,18 +35,6 @@ class Run {
   }
 
  private:
-  Tensor make(const Input& input) const {
-    HostArray data = input_data(input.type, input.seed);
-    if (!meshes_ || !input.mark) return from_host(std::move(data));
-    const Mesh& mesh = meshes_->at(static_cast<std::size_t>(input.mark->mesh));
-    if (!input.by_callback)
-      return mark_sharding(from_host(std::move(data)), mesh, input.mark->spec);
-    Sharding sharding(mesh, input.mark->spec, static_cast<std::size_t>(data.rank()));
-    return ShardedTensor::from_callback(data.type(), sharding,
-                                        [&](const Box& box) { return data.slice(box); })
-        .global();
-  }
-
   void set_inputs(const std::vector<Ref>& refs, const std::vector<Tensor>& values) {
     for (std::size_t i = 0; i < refs.size(); ++i) evaluator_.set_input(refs[i].index, values[i]);
   }

@@ -1,10 +1,11 @@
 // Random programs give the same with shardings as without a mesh, and as on the host.
 //
 // MESHARD_PROGRAMS=n runs n programs; MESHARD_NIGHTLY=1 runs 20,000. MESHARD_PROGRAM_KIND=one_set,
-// meshes or transforms runs those of one kind; without it the kinds take turns. Program k of a run
-// is drawn from the run's seed + k, so that MESHARD_TEST_SEED=<its seed> MESHARD_PROGRAMS=1
-// MESHARD_PROGRAM_KIND=<its kind> runs it alone. MESHARD_PROGRAM_FAILURES=n goes on until n have
-// failed; MESHARD_PROGRAM_COUNT=1 counts the failures by their check, and shrinks none.
+// meshes, transforms or explicit runs those of one kind; without it the kinds take turns. Program k
+// of a run is drawn from the run's seed + k, so that MESHARD_TEST_SEED=<its seed>
+// MESHARD_PROGRAMS=1 MESHARD_PROGRAM_KIND=<its kind> runs it alone. MESHARD_PROGRAM_FAILURES=n goes
+// on until n have failed; MESHARD_PROGRAM_COUNT=1 counts the failures by their check, and shrinks
+// none.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,14 +37,17 @@ struct NamedKind {
   const char* name;
   Kind kind;
 };
-constexpr NamedKind kKinds[] = {
-    {"one_set", Kind::kOneSet}, {"meshes", Kind::kMeshes}, {"transforms", Kind::kTransforms}};
+constexpr NamedKind kKinds[] = {{"one_set", Kind::kOneSet},
+                                {"meshes", Kind::kMeshes},
+                                {"transforms", Kind::kTransforms},
+                                {"explicit", Kind::kExplicit}};
 
 const NamedKind& kind_of_program(int k) {
   if (const char* wanted = std::getenv("MESHARD_PROGRAM_KIND"))
     for (const NamedKind& each : kKinds)
       if (std::string_view(wanted) == each.name) return each;
-  return kKinds[k % 3];
+  // Each part has its turn of every kind.
+  return kKinds[(k + k / kParts) % static_cast<int>(std::size(kKinds))];
 }
 
 int failures_to_show() {

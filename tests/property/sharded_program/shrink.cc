@@ -220,11 +220,21 @@ class ShardedShrink {
           Ref operand = p.steps[i].operands[k];
           std::vector<TensorType> types = step_types(p);
           auto at = static_cast<std::size_t>(operand.index);
-          if ((operand.is_input ? p.inputs[at].type : types[at]) != types[i]) return false;
-          replace(p, {false, static_cast<int>(i)}, operand);
+          bool same_type = (operand.is_input ? p.inputs[at].type : types[at]) == types[i];
+          Ref bypassed{false, static_cast<int>(i)};
+          // A result may have another type.
+          if (!same_type && (operand.is_input || is_operand(p, bypassed))) return false;
+          replace(p, bypassed, operand);
           return true;
         });
     return better;
+  }
+
+  static bool is_operand(Program& program, Ref wanted) {
+    bool found = false;
+    for (Step& step : program.steps)
+      for_each_ref(step, [&](Ref& ref) { found |= ref == wanted; });
+    return found;
   }
 
   static void replace(Program& program, Ref old, Ref by) {
