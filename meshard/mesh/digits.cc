@@ -142,7 +142,7 @@ bool Digits::cut(const Digit& digit, const Digits& frame, InlineVector<Piece, 4>
     std::int64_t step = stride / home->stride;
     if (home->size % step != 0) return false;
     std::int64_t piece = std::min(size, home->size / step);
-    if (size % piece != 0) return false;
+    if (size % piece != 0 || home->size / step % piece != 0) return false;
     pieces.push_back({{piece, stride}, place * step});
     size /= piece;
     stride *= piece;

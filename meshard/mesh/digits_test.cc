@@ -117,6 +117,7 @@ TEST(Digits, WithinAFrame) {
   EXPECT_EQ(*Digits::whole(8).within(frame), digits_of({{2, 1}, {4, 2}}));
   EXPECT_EQ(*digits_of({{4, 2}}).within(frame), digits_of({{2, 1}, {2, 4}}));
   EXPECT_FALSE(digits_of({{2, 16}}).within(frame).ok());
+  EXPECT_FALSE(digits_of({{4, 1}}).within(Digits::whole(21)).ok());
   Digits sixes = digits_of({{4, 1}, {6, 4}});
   EXPECT_FALSE(digits_of({{3, 8}}).within(sixes).value_or(Digits()) == digits_of({{3, 1}}));
   EXPECT_FALSE(digits_of({{8, 1}}).within(digits_of({{2, 1}, {3, 2}})).ok());

@@ -133,7 +133,8 @@ TEST(MeshText, RefusesWhatIsNoMesh) {
         "mesh<x=2; uneven=yes>", "mesh<x=2; color=red>", "mesh<x=2; device_type=a; device_type=b>",
         "mesh<x=4; flattened x=4:1>", "mesh<x=4; flattened y=3:1>", "mesh<x=4; flattened y=4>",
         "mesh<x=4; flattened>", "mesh<x=2:4611686018427387904 of mesh<y=8>>",
-        "mesh<x=4; flattened y=4:1, y=2:1>", "mesh<x=2:4 in mesh<y=4:1 from 4 of mesh<z=8>>>"})
+        "mesh<x=4; flattened y=4:1, y=2:1>", "mesh<x=2:4 in mesh<y=4:1 from 4 of mesh<z=8>>>",
+        "mesh<x=4:1 in mesh<y=21>>"})
     EXPECT_FALSE(Mesh::parse(text).ok()) << text;
 }
 
