@@ -9,6 +9,7 @@
 #include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/pad_emission.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/resized_dimension.h"
 #include "meshard/ops/slice.h"
@@ -79,44 +80,6 @@ void pad_vjp(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
-// Elements that are cut off are sliced off: the partitioner of XLA aborts the process where an edge
-// is negative on a dimension that is split and has gaps.
-void emit_pad(const OpCall& call, OpEmission& out) {
-  const auto& [low, high, interior] = call.as<PadAttributes>();
-  auto pad = [&out, &between = interior](std::span<const OpEmission::Typed> results,
-                                         const Dimensions& before, const Dimensions& after) {
-    out.writer.op("stablehlo.pad", results, out.operands, out.location)
-        .i64_array("edge_padding_low", before)
-        .i64_array("edge_padding_high", after)
-        .i64_array("interior_padding", between)
-        .done();
-  };
-  auto is_negative = [](std::int64_t n) { return n < 0; };
-  if (std::none_of(low.begin(), low.end(), is_negative) &&
-      std::none_of(high.begin(), high.end(), is_negative))
-    return pad(out.results, low, high);
-  Dimensions before = low, after = high, sizes, start, stop, ones(low.size(), 1);
-  for (std::size_t d = 0; d < low.size(); ++d) {
-    std::int64_t cut_low = std::max<std::int64_t>(-low[d], 0);
-    std::int64_t cut_high = std::max<std::int64_t>(-high[d], 0);
-    std::int64_t size = call.result().shape[static_cast<std::int64_t>(d)] + cut_low + cut_high;
-    before[d] += cut_low;
-    after[d] += cut_high;
-    sizes.push_back(size);
-    start.push_back(cut_low);
-    stop.push_back(size - cut_high);
-  }
-  TensorType padded_type{call.result().dtype, Shape(std::move(sizes))};
-  stablehlo::Value padded = out.writer.temporary();
-  OpEmission::Typed padded_result(padded, padded_type);
-  pad(std::span(&padded_result, 1), before, after);
-  out.writer.op("stablehlo.slice", out.results, {{padded, padded_type}}, out.location)
-      .i64_array("start_indices", start)
-      .i64_array("limit_indices", stop)
-      .i64_array("strides", ones)
-      .done();
-}
-
 // A value for each member cannot be the scalar that StableHLO pads with: it goes where a padding of
 // `true` shows.
 void batch_pad(const BatchCall& call, std::span<Tensor> results) {
@@ -166,7 +129,11 @@ extern constinit const OpDef pad_op = {
     .example = "pad(x, 0, {0, 1}, {0, 1})",
     .infer = infer_pad,
     .sharding_rule = pad_rule,
-    .emit = emit_pad,
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          const auto& [low, high, interior] = call.as<PadAttributes>();
+          emit_pad(out, out.results[0], out.operands[0], out.operands[1], low, high, interior);
+        },
     .vjp = pad_vjp,
     .batch = batch_pad,
     .samples = pad_samples,

@@ -36,14 +36,21 @@ TEST(Pad, EmitsAndRule) {
 }
 
 TEST(Pad, WhatIsCutOffIsSlicedOff) {
-  // 4 elements and 3 gaps make 7; with 2 behind them 9, of which the first goes.
+  // The first element goes, and one of the gap behind it.
   EXPECT_EQ(emitted(pad(input({4}), 0, {-1}, {2}, {1})),
-            "%t0 = \"stablehlo.pad\"(%arg0, %arg1) <{edge_padding_low = array<i64: 0>, "
+            "%t0 = \"stablehlo.slice\"(%arg0) <{start_indices = array<i64: 1>, "
+            "limit_indices = array<i64: 4>, strides = array<i64: 1>}> : "
+            "(tensor<4xf32>) -> tensor<3xf32>\n"
+            "%0 = \"stablehlo.pad\"(%t0, %arg1) <{edge_padding_low = array<i64: 1>, "
             "edge_padding_high = array<i64: 2>, interior_padding = array<i64: 1>}> : "
-            "(tensor<4xf32>, tensor<f32>) -> tensor<9xf32>\n"
-            "%0 = \"stablehlo.slice\"(%t0) <{start_indices = array<i64: 1>, "
-            "limit_indices = array<i64: 9>, strides = array<i64: 1>}> : "
-            "(tensor<9xf32>) -> tensor<8xf32>");
+            "(tensor<3xf32>, tensor<f32>) -> tensor<8xf32>");
+  EXPECT_EQ(emitted(pad(input({4}), 0, {-1}, {-2})),
+            "%0 = \"stablehlo.slice\"(%arg0) <{start_indices = array<i64: 1>, "
+            "limit_indices = array<i64: 2>, strides = array<i64: 1>}> : "
+            "(tensor<4xf32>) -> tensor<1xf32>");
+  EXPECT_EQ(emitted(pad(input({4}), 0, {-5}, {2})),
+            "%0 = \"stablehlo.broadcast_in_dim\"(%arg1) <{broadcast_dimensions = array<i64>}> : "
+            "(tensor<f32>) -> tensor<1xf32>");
 }
 
 }  // namespace

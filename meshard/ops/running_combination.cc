@@ -7,6 +7,7 @@
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/pad.h"
+#include "meshard/ops/pad_emission.h"
 
 namespace meshard {
 
@@ -44,12 +45,7 @@ void emit_cumulative(const OpCall& call, OpEmission& out, const HostArray& ident
     low[dimension] = along.reverse ? -step : step;
     high[dimension] = -low[dimension];
     stablehlo::Value moved = out.writer.temporary();
-    out.writer
-        .op("stablehlo.pad", {{moved, type}}, {{running, type}, {start, scalar}}, out.location)
-        .i64_array("edge_padding_low", low)
-        .i64_array("edge_padding_high", high)
-        .i64_array("interior_padding", unpadded)
-        .done();
+    emit_pad(out, {moved, type}, {running, type}, {start, scalar}, low, high, unpadded);
     bool last = 2 * step >= size;
     stablehlo::Value next = last ? out.results[0].value : out.writer.temporary();
     combine(out, type, next, moved, running);

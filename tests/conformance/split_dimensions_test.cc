@@ -15,6 +15,28 @@ using SplitDimensions = OnPlugin;
 
 Mesh eight_devices() { return Mesh({{"data", 2}, {"model", 4}}); }
 
+// Over more devices than there are elements, and where nothing is left of the operand.
+TEST_F(SplitDimensions, EdgesThatCutAndShift) {
+  const Mesh three({{"x", 3}}, {0, 1, 2});
+  for (std::int64_t size : {1, 2, 4})
+    for (std::int64_t low : {-2, -1, 0, 1, 2})
+      for (std::int64_t high : {-2, -1, 1}) {
+        if (size + low + high <= 0) continue;
+        std::vector<float> from, expected;
+        for (std::int64_t i = 0; i < size; ++i) from.push_back(static_cast<float>(i + 1));
+        for (std::int64_t i = -low; i < size + high; ++i)
+          expected.push_back(i >= 0 && i < size ? from[static_cast<std::size_t>(i)] : -1.f);
+        Tensor x = from_host(from, {size}), split = mark_sharding(x, three, P("x"));
+        for (const Tensor& each : {x, split})
+          EXPECT_EQ(mark_sharding(pad(each, -1, {low}, {high}), three, P("x")).to_vector<float>(),
+                    expected)
+              << size << " " << low << " " << high;
+      }
+  Tensor pair = from_host<float>({1, 2}, {2, 1});
+  Tensor running = mark_sharding(cumulative_sum(pair, 0), three, P("x"));
+  EXPECT_EQ(running.to_vector<float>(), (std::vector<float>{1, 3}));
+}
+
 TEST_F(SplitDimensions, MaxAndMinKeepNan) {
   PartitionSpec all = P({"data", "model"});
   for (DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
