@@ -10,6 +10,7 @@
 #include "meshard/autodiff/manual_cotangent.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body.h"
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
@@ -24,10 +25,11 @@ namespace {
 
 // Over explicit axes a cotangent lies as its primal does, all the way.
 Tensor as_primal(const Value& primal, const Tensor& cotangent) {
-  const Sharding* wanted = explicit_sharding(primal);
+  const Sharding* said = explicit_sharding(primal);
   const Sharding* present = explicit_sharding(cotangent.value());
-  if (!wanted || (present && *present == *wanted)) return cotangent;
-  return sharding_constraint(cotangent, *wanted);
+  if (!said && !present) return cotangent;
+  Sharding wanted = said ? *said : whole_over_explicit_axes(present->mesh(), present->rank());
+  return present && *present == wanted ? cotangent : sharding_constraint(cotangent, wanted);
 }
 
 // What a node is made of: its operands, or of one that stands for a value outside of the body that

@@ -83,6 +83,10 @@ std::optional<Sharding> explicit_part(const Sharding& sharding) {
   return all ? part : part.with_replicated(unused_explicit_axes(part));
 }
 
+Sharding whole_over_explicit_axes(const Mesh& mesh, std::size_t rank) {
+  return *explicit_part(Sharding::replicated(mesh, rank));
+}
+
 AnnotationsPtr annotations_of(const Sharding& sharding, std::size_t rank) {
   std::optional<Sharding> part = explicit_part(sharding);
   if (!part) return nullptr;

@@ -14,6 +14,9 @@ namespace meshard {
 /// and stay with the compiler: on a mesh that has some, dimensions are open to them alone. None if
 /// the mesh has no explicit axis.
 std::optional<Sharding> explicit_part(const Sharding& sharding);
+/// The sharding as which a value without one takes part over the explicit axes of `mesh`: its
+/// dimensions are whole along them. @pre the mesh has explicit axes
+Sharding whole_over_explicit_axes(const Mesh& mesh, std::size_t rank);
 
 /// Annotations of a value with this sharding; null if none of it is explicit.
 AnnotationsPtr annotations_of(const Sharding& sharding, std::size_t rank);

@@ -181,6 +181,8 @@ Tensor operand_cotangent(const Tensor& cotangent, const Side& wanted, const Side
   std::optional<Sharding> sharding;
   if (const Sharding* primal = explicit_sharding(wanted.tensor.value()))
     sharding = permuted(*primal, order);
+  else if (const Sharding* met = explicit_sharding(cotangent.value()))
+    sharding = whole_over_explicit_axes(met->mesh(), order.size());
   Tensor product = dot_general(cotangent, other.tensor, std::move(dims), std::nullopt, sharding);
   if (!ordered) product = permute_dims(product, std::move(permutation));
   return astype(product, wanted.tensor.dtype());

@@ -171,12 +171,12 @@ class SwitchVjp {
   // Records the switch with what the way back of each branch needs as further results; the other
   // branches give zeros there.
   void keep() {
-    std::vector<TensorType> extra;
+    std::vector<Tensor> extra;
     for (std::size_t b = 0; b < vjps_.size(); ++b) {
       first_kept_.push_back(num_results() + extra.size());
       const Body& forward = vjps_[b].forward;
       for (std::size_t i = num_results(); i < forward.num_results(); ++i)
-        extra.push_back(forward.result(i));
+        extra.emplace_back(forward.graph().results()[i]);
     }
     if (extra.empty()) return;
     SwitchAttributes more = attributes_;
@@ -186,7 +186,7 @@ class SwitchVjp {
                         call_.node.where());
   }
 
-  Body with_zeros(std::size_t b, const std::vector<TensorType>& extra) const {
+  Body with_zeros(std::size_t b, const std::vector<Tensor>& extra) const {
     const Body& forward = vjps_[b].forward;
     std::vector<BodyInput> inputs;
     for (std::size_t operand : operands_[b]) inputs.push_back(body_input(call_.operands[operand]));
@@ -200,8 +200,7 @@ class SwitchVjp {
           std::size_t first = first_kept_[b] - num_results();
           for (std::size_t i = 0; i < extra.size(); ++i) {
             bool own = i >= first && i - first + num_results() < results.size();
-            all.push_back(own ? results[num_results() + i - first]
-                              : zeros(extra[i].shape, extra[i].dtype));
+            all.push_back(own ? results[num_results() + i - first] : zero_cotangent(extra[i]));
           }
           return all;
         },

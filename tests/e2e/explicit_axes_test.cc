@@ -71,6 +71,33 @@ TEST_F(ExplicitAxes, LazyValuesKnowTheirShardingBeforeTheyAreComputed) {
   EXPECT_THAT(values(y), Pointwise(FloatNear(1e-5f), values(tanh(matmul(host.x, host.up)))));
 }
 
+// What was never marked takes part as if it were replicated, and so do its cotangents.
+TEST_F(ExplicitAxes, GradientsOfUnmarkedValues) {
+  Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kAuto}});
+  Tensor plain = sin(counting({6, 4})), rows = cos(counting({4, 6}));
+  Tensor split = mark_sharding(rows, mesh, P("x", none));
+  auto check = [&](auto f) {
+    auto gradient = [&](const Tensor& w) { return grad([&, w](Tensor t) { return f(t, w); }); };
+    std::vector<float> expected = values(gradient(rows)(plain));
+    EXPECT_THAT(values(gradient(split)(plain)), Pointwise(FloatNear(1e-4f), expected));
+    EXPECT_THAT(values(jit(gradient(split))(plain)), Pointwise(FloatNear(1e-4f), expected));
+  };
+  // On the way back both operands of a product are split along what is summed.
+  check([](const Tensor& t, const Tensor& w) { return sum(square(matmul(w, t))); });
+  // A pad, along what is split.
+  check([](const Tensor& t, const Tensor& w) {
+    Tensor part = slice(reshape(t, {8, 3}), {2, 0}, {6, 3}, {1, 1});
+    return sum(square(part * slice(w, {0, 0}, {4, 3}, {1, 1})));
+  });
+  // One branch keeps what the others do not have.
+  check([](const Tensor& t, const Tensor& w) {
+    Tensor which = from_host<std::int32_t>({1}, {});
+    auto same = [](Tensor x) { return x; };
+    auto bent = [](Tensor x) { return tanh(x); };
+    return sum(square(switch_case(which, std::tuple(same, bent, same), w * reshape(t, {4, 6}))));
+  });
+}
+
 TEST_F(ExplicitAxes, GradientsLieAsTheirPrimals) {
   Mesh mesh = explicit_mesh();
   Operands host, p = placed(host, mesh);

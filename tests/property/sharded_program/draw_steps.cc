@@ -27,6 +27,9 @@ std::vector<const Operation*> weighted_operations(Kind kind, int depth) {
   for (const Operation* operation : operations()) {
     bool drawn =
         kind == Kind::kTransforms ? operation->on_host != nullptr : !operation->is_derivative;
+    // What a jitted function leaves unsaid the compiler chooses, and then it is said.
+    if (kind == Kind::kExplicit && std::string_view(operation->name).starts_with("jit"))
+      drawn = false;
     if (drawn)
       list.insert(list.end(), static_cast<std::size_t>(weight_of(*operation, kind, depth)),
                   operation);
@@ -263,7 +266,8 @@ Program Draw::program() {
   program_.gradient = one_mesh && one_in(6);
   int most = kind_ == Kind::kTransforms ? 2 : 7;
   int steps = between(1, most), jit_steps = one_in(2) ? 0 : one_in(3) ? between(1, steps) : steps;
-  if (program_.gradient && jit_steps > 0) jit_steps = steps;
+  bool all_or_none = program_.gradient || kind_ == Kind::kExplicit;
+  if (all_or_none && jit_steps > 0) jit_steps = steps;
   draw_meshes();
   bool drawn = draw_steps(steps, jit_steps);
   if (!drawn || program_.steps.empty() || !may_run(program_)) return Draw(random_, kind_).program();

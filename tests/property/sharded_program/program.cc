@@ -158,11 +158,14 @@ Tolerance tolerance_of(const Program& program) {
     return tolerance;
   }
   // A gradient goes back through all steps: relative to the largest, some roundings for each sum.
+  // It may be 0 because cotangents cancel: a few of their roundings.
   double widest = 0;
   for (const Input& input : program.inputs) widest = std::max(widest, epsilon(input.type.dtype));
   for (std::size_t i = 0; i < program.steps.size(); ++i)
     widest = std::max(widest, epsilon(recorder.value({false, static_cast<int>(i)}).tensor.dtype()));
-  return {std::vector<double>(input_refs(program).size(), 0.0), widest * (1 << 12)};
+  double cotangent = 2 * recorder.value(program.results.at(0)).bounds.size;
+  return {std::vector<double>(input_refs(program).size(), widest * 64 * cotangent),
+          widest * (1 << 12)};
 }
 
 }  // namespace meshard::property

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tests/property/sharded_program/device_sets.h"
+#include "tests/property/sharded_program/evaluate.h"
 #include "tests/property/sharded_program/operation.h"
 
 namespace meshard::property {
@@ -116,6 +117,14 @@ class Tidy {
   }
 };
 
+// What explicit axes refuse without a failure of ours.
+bool is_refused(const Program& program) {
+  std::vector<Mesh> meshes = make_meshes(program.meshes, own_places());
+  bool is_explicit = std::any_of(meshes.begin(), meshes.end(),
+                                 [](const Mesh& mesh) { return mesh.has_explicit_axes(); });
+  return is_explicit && !can_be_recorded(program, meshes);
+}
+
 class ShardedShrink {
  public:
   ShardedShrink(const Program& program, const std::string& check, const Judge& judge)
@@ -123,7 +132,7 @@ class ShardedShrink {
             Tidy(program).tidied(),
             [&judge, check](const Program& candidate) {
               try {
-                if (!may_run(candidate)) return false;
+                if (!may_run(candidate) || is_refused(candidate)) return false;
                 std::optional<Failure> failure = judge(candidate);
                 return failure && failure->check == check;
               } catch (const std::exception&) {
@@ -232,8 +241,7 @@ class ShardedShrink {
 
   static bool is_operand(Program& program, Ref wanted) {
     bool found = false;
-    for (Step& step : program.steps)
-      for_each_ref(step, [&](Ref& ref) { found |= ref == wanted; });
+    for (Step& step : program.steps) for_each_ref(step, [&](Ref& ref) { found |= ref == wanted; });
     return found;
   }
 
