@@ -21,11 +21,21 @@ def cache_folder():
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "meshard"
 
 
-def interpreter():
-    """The environment's python; it is made if it is not there."""
+def environment_folder():
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     key = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]
-    folder = cache_folder() / f"jax-{key}-python{version}"
+    return cache_folder() / f"jax-{key}-python{version}"
+
+
+def existing_interpreter():
+    """The environment's python; None if it was not made yet."""
+    folder = environment_folder()
+    return folder / "bin/python" if (folder / "complete").exists() else None
+
+
+def interpreter():
+    """The environment's python; it is made if it is not there."""
+    folder = environment_folder()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.with_suffix(".lock"), "w", encoding="ascii") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)

@@ -12,6 +12,9 @@ DIGITS = {"f16": 7, "bf16": 7, "f32": 10, "c64": 10, "f64": 17, "c128": 17}
 LARGEST = {"f16": 65504.0, "bf16": 3.3895314e38, "f32": 3.4028235e38, "c64": 3.4028235e38,
            "f64": 1.7976931348623157e308, "c128": 1.7976931348623157e308}
 CHANGE = 1e-7
+MOVES = 3
+BESIDE = 1e-6  # how far a limit looks
+JUMP = 1e5  # a change this much larger than all values is a jump, not a slope
 PARTS = ("out", "vjp", "jvp", "hvp")
 
 
@@ -74,7 +77,7 @@ class Answers:
 
     own: in the operands' dtypes. truth: of the same operands in 64 bits. scale: for each element of truth how much it
     changes, relative to the change, when operands change a little; what an algorithm that is stable cannot do better
-    than.
+    than. limits: (part, result) -> the truth a little to either side, where an element of it is NaN or jumps.
     """
 
     def __init__(self, call, cotangents, tangents, parts, rng):
@@ -82,14 +85,16 @@ class Answers:
             self.own = to_numpy(program(call.f, call.inputs, parts)(call.inputs, cotangents, tangents))
         wide = [widened(x) for x in call.inputs]
         self.is_wide = any(name_of(x.dtype) in ("f64", "c128") for x in call.inputs)
+        self.limits = {}
         with jax.enable_x64(True):
             run = program(call.f, wide, parts)
             ct, tn = [widened(c) for c in cotangents], [widened(t) for t in tangents]
             self.truth = to_numpy(run(wide, ct, tn))
             self.scale = {part: [np.zeros(np.shape(r)) for r in results] for part, results in self.truth.items()}
-            for _ in range(0 if call.exact else 2):
-                moved = [changed(x, rng) for x in wide]
-                self._widen_scale(to_numpy(run(moved, ct, tn)))
+            for _ in range(0 if call.exact and parts == ["out"] else MOVES):
+                moved = [[changed(x, rng, call.matrix) for x in list_] for list_ in (wide, ct, tn)]
+                self._widen_scale(to_numpy(run(*moved)))
+            self._find_limits(call, lambda inputs: to_numpy(run(inputs, ct, tn)), wide)
         if self.is_wide and not call.exact:
             self._error_of_narrow(call, cotangents, tangents, parts)
 
@@ -102,18 +107,50 @@ class Answers:
                         change = np.where(np.isfinite(change), change, 0)
                         self.scale[part][k] = np.maximum(self.scale[part][k], change)
 
+    def _find_limits(self, call, run, wide):
+        """A derivative by one operand is taken to either side of that operand; all others move together."""
+        inexact = [i for i, x in enumerate(wide) if is_inexact(x)]
+        around = {}
+        for part, results in self.truth.items():
+            for k, result in enumerate(results):
+                if not np.issubdtype(result.dtype, np.inexact) or not np.any(self.is_odd(part, k)):
+                    continue
+                by_operand = part in ("vjp", "hvp") or part == "out" and call.by_operand
+                who = inexact[k] if by_operand else None
+                if who not in around:
+                    around[who] = [run([beside(x, sign) if who in (None, i) else x for i, x in enumerate(wide)])
+                                   for sign in (1, -1)]
+                self.limits[part, k] = [side[part][k] for side in around[who]]
+
+    def is_odd(self, part, k):
+        """Where the truth is not a number, or another one than a little beside it."""
+        truth, scale = self.truth[part][k], self.scale[part][k]
+        finite = np.abs(truth[np.isfinite(truth)])
+        return np.isnan(truth) | (scale > JUMP * np.max(finite, initial=1e-3))
+
     def _error_of_narrow(self, call, cotangents, tangents, parts):
         """For 64 bits there is nothing more precise: the error is that of the same program in 32 bits."""
-        narrow = [x.astype({"f64": np.float32, "c128": np.complex64}.get(name_of(x.dtype), x.dtype)) for x in call.inputs]
         def down(list_):
             return [c.astype({"f64": np.float32, "c128": np.complex64}.get(name_of(c.dtype), c.dtype)) for c in list_]
         with jax.enable_x64(False):
-            self.narrow = to_numpy(program(call.f, narrow, parts)(narrow, down(cotangents), down(tangents)))
+            self.narrow = to_numpy(program(call.f, down(call.inputs), parts)(
+                down(call.inputs), down(cotangents), down(tangents)))
 
 
-def changed(x, rng):
-    """Every element that is no small integer changes by a random part of itself."""
+def changed(x, rng, matrix=False):
+    """Every element that is no small integer changes by a random part of itself, in a matrix of the largest."""
     if not is_inexact(x):
         return x
     with np.errstate(all="ignore"):
+        if matrix and x.size and np.all(np.isfinite(x)):
+            return x + CHANGE * np.max(np.abs(x)) * rng.uniform(-1, 1, x.shape)
         return x * np.where(np.isfinite(x), 1 + CHANGE * rng.uniform(-1, 1, x.shape), 1)
+
+
+def beside(x, sign):
+    """Every element a little larger or smaller, each by another part."""
+    if not is_inexact(x):
+        return x
+    parts = np.linspace(1, 2, x.size).reshape(x.shape)
+    with np.errstate(all="ignore"):
+        return np.where(np.isfinite(x), x + sign * BESIDE * parts * np.maximum(np.abs(x), 1), x)

@@ -76,7 +76,7 @@ def tensordot(d):
 @operation(FAMILY)
 def outer(d):
     dtype = _dtype(d)
-    return Call([_numbers(d, d.shape(1, 2, 5), dtype), _numbers(d, d.shape(1, 2, 5), dtype)], jnp.outer)
+    return Call([_numbers(d, d.shape(1, 1, 5), dtype), _numbers(d, d.shape(1, 1, 5), dtype)], jnp.outer)
 
 
 @operation(FAMILY)
@@ -115,7 +115,7 @@ def cholesky(d):
         x = (x + jnp.swapaxes(x, -1, -2)) / 2
         l = lax.linalg.cholesky(x, symmetrize_input=False)
         return jnp.swapaxes(l, -1, -2) if upper else l
-    return Call([_square(d, True)], f, {"upper": upper}, mappable=False)
+    return Call([_square(d, True)], f, {"upper": upper}, mappable=False, matrix=True)
 
 
 @operation(FAMILY)
@@ -126,28 +126,28 @@ def triangular_solve(d):
     b = _numbers(d, a.shape[:-2] + ((n, m) if left else (m, n)), "f32").astype(a.dtype)
     return Call([a, b], lambda a, b: lax.linalg.triangular_solve(
         a, b, left_side=left, lower=lower, unit_diagonal=unit, transpose_a=kind != "none", conjugate_a=kind == "adjoint"),
-        {"left_side": left, "lower": lower, "unit_diagonal": unit, "transpose": kind}, mappable=False)
+        {"left_side": left, "lower": lower, "unit_diagonal": unit, "transpose": kind}, mappable=False, matrix=True)
 
 
 @operation(FAMILY)
 def solve(d):
     a = _square(d)
     b = _numbers(d, a.shape[:-1] + (d.integer(1, 3),), "f32").astype(a.dtype)
-    return Call([a, b], jnp.linalg.solve, mappable=False)
+    return Call([a, b], jnp.linalg.solve, mappable=False, matrix=True)
 
 
 for _name, _f in (("inv", jnp.linalg.inv), ("det", jnp.linalg.det)):
-    operation(FAMILY, _name)(lambda d, f=_f: Call([_square(d)], f, mappable=False))
+    operation(FAMILY, _name)(lambda d, f=_f: Call([_square(d)], f, mappable=False, matrix=True))
 
 
 @operation(FAMILY)
 def slogdet(d):
-    return Call([_square(d)], lambda x: tuple(jnp.linalg.slogdet(x)), mappable=False)
+    return Call([_square(d)], lambda x: tuple(jnp.linalg.slogdet(x)), mappable=False, matrix=True)
 
 
 @operation(FAMILY)
 def eigvalsh(d):
-    return Call([_square(d, True)], lambda x: jnp.linalg.eigvalsh((x + jnp.swapaxes(x, -1, -2)) / 2), mappable=False)
+    return Call([_square(d, True)], lambda x: jnp.linalg.eigvalsh((x + jnp.swapaxes(x, -1, -2)) / 2), mappable=False, matrix=True)
 
 
 @operation(FAMILY)
@@ -155,13 +155,13 @@ def qr_r(d):
     """The absolute value of R, which is unique."""
     n = d.integer(1, 3)
     x = (d.rng.normal(size=(n + d.integer(0, 2), n)).round(2) + np.eye(n)[:1]).astype(np.float32)
-    return Call([x], lambda x: jnp.abs(jnp.linalg.qr(x)[1]), mappable=False)
+    return Call([x], lambda x: jnp.abs(jnp.linalg.qr(x)[1]), mappable=False, matrix=True)
 
 
 @operation(FAMILY)
 def matrix_power(d):
     n = d.integer(-2, 4)
-    return Call([_square(d)], lambda x: jnp.linalg.matrix_power(x, n), {"n": n}, mappable=False)
+    return Call([_square(d)], lambda x: jnp.linalg.matrix_power(x, n), {"n": n}, mappable=False, matrix=True)
 
 
 @operation(FAMILY)
@@ -180,7 +180,7 @@ def _frequency(name, f, real=False, half=False):
         at = {"dimension": axis}
         if half and shape[axis] < 2 or d.chance(0.4):
             at["n"] = d.integer(1, 7)
-        return Call([_numbers(d, shape, dtype)], lambda x: f(x, at.get("n"), axis), at)
+        return Call([_numbers(d, shape, dtype)], lambda x: f(x, at.get("n"), axis), at, matrix=True)
     operation(FAMILY, name)(draw)
 
 
@@ -196,7 +196,7 @@ _frequency("ihfft", jnp.fft.ihfft, real=True)
 def fftn(d):
     x = _numbers(d, d.shape(1, 3, empty=0), "c64")
     dims = d.shuffled(range(x.ndim))[:d.integer(1, x.ndim)]
-    return Call([x], lambda x: jnp.fft.fftn(x, axes=sorted(dims)), {"dimensions": dims})
+    return Call([x], lambda x: jnp.fft.fftn(x, axes=sorted(dims)), {"dimensions": dims}, matrix=True)
 
 
 for _name, _f in (("fftshift", jnp.fft.fftshift), ("ifftshift", jnp.fft.ifftshift)):

@@ -97,7 +97,8 @@ class Draw:
             data = self._integers(count, dtype, low, high)
         elif kind == "c":
             parts = [self._floats(count, "f32", low, high, manner or self.manner) for _ in range(2)]
-            data = parts[0] + 1j * parts[1]
+            data = np.empty(count, complex)
+            data.real, data.imag = parts
         else:
             data = self._floats(count, dtype, low, high, manner or self.manner)
         with np.errstate(all="ignore"):
@@ -121,7 +122,9 @@ class Draw:
             return np.array([float(f"{v:.4g}") for v in plain * 10 ** self.rng.uniform(-reach, reach, count)])
         if manner == "special":
             limits = ml_dtypes.finfo(DTYPES[dtype])
-            odd = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, float(limits.max), float(limits.tiny)]
+            odd = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0]
+            # Where f64 ends there is no wider dtype that says what is right.
+            odd += [1e100, 1e-100] if dtype == "f64" else [float(limits.max), float(limits.tiny)]
             for at in range(count):
                 if self.chance(0.4):
                     plain[at] = self.one_of(odd)

@@ -90,7 +90,8 @@ for _name, _f in (("sum", jax.ops.segment_sum), ("prod", jax.ops.segment_prod), 
         d.manner = d.one_of(("plain", "ties"))
         x, count = _tensor(d, 1, 2), d.integer(1, 4)
         s = d.values((len(x),), "i32", 0, count - 1 + (1 if d.chance(0.2) else 0))
-        return Call([x, s], lambda x, s: f(x, s, count), {"count": count})
+        # JAX has no derivative of products of segments.
+        return Call([x, s], lambda x, s: f(x, s, count), {"count": count}, derivative=name != "prod")
     operation(FAMILY, f"segment_{_name}")(_draw)
 
 

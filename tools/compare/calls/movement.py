@@ -124,7 +124,7 @@ def index(d):
             parts.append(k)
             continue
         a, b = (d.integer(-n - 1, n + 1) if d.chance(0.7) else None for _ in range(2))
-        step = d.one_of((1, 1, 2, 3))
+        step = d.one_of((1, 1, 2, 3, -1, -2))
         items.append([a, b, step])
         parts.append(builtins.slice(a, b, step))
     if d.chance(0.2):

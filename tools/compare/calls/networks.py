@@ -126,10 +126,10 @@ def binary_cross_entropy(d):
 @operation(FAMILY)
 def linear(d):
     dtype, n, m = _dtype(d), d.integer(1, 4), d.integer(1, 4)
-    x = [d.values(d.shape(0, 2, 4) + (n,), dtype), d.values((n, m), dtype)]
+    x = [d.values(d.shape(0, 2, 4) + (n,), dtype), d.values((m, n), dtype)]  # the weight as meshard has it
     if d.chance(0.5):
         x.append(d.values((m,), dtype))
-    return Call(x, lambda x, w, *b: jnp.matmul(x, w) + (b[0] if b else 0))
+    return Call(x, lambda x, w, *b: jnp.matmul(x, w.T) + (b[0] if b else 0))
 
 
 @operation(FAMILY)

@@ -5,10 +5,9 @@ import math
 import numpy as np
 
 from calls import encode
-from calls.answer import DIGITS, LARGEST, UNIT
+from calls.answer import DIGITS, JUMP, LARGEST, UNIT
 from calls.draw import name_of
 
-JUMP = 1e5  # a change this much larger than all values is a jump, not a slope
 
 
 def element(value, digits):
@@ -82,6 +81,17 @@ def result(own, truth, scale, narrow, exact, reach):
     return fields
 
 
+def limit(truth, sides, odd):
+    """Element -> what the truth is to either side of it, if that is one number and not what it is there."""
+    near = {}
+    for i in np.flatnonzero(odd.reshape(-1)):
+        here, (above, below) = plain(truth.reshape(-1)[i]), (plain(side.reshape(-1)[i]) for side in sides)
+        if is_finite(above) and is_finite(below) and abs(above - below) <= 1e-4 * abs(above) + 1e-5 \
+                and not abs(above - here) <= 1e-2 * abs(above):
+            near[str(i)] = element(above, 7)
+    return near
+
+
 def smallest(dtype):
     return {"f16": 1e-7, "bf16": 1.2e-38, "f32": 1.2e-38, "c64": 1.2e-38}.get(dtype, 2.3e-308)
 
@@ -102,5 +112,9 @@ def recorded(answers, call):
                            narrow[part][k] if narrow else None, call.exact and part == "out", reach)
             if call.positions and part == "out" and entry["d"] == "i64":
                 entry["d"] = "i32"
+            if entry["d"] in UNIT and (part, k) in answers.limits:
+                near = limit(truth, answers.limits[part, k], answers.is_odd(part, k))
+                if near:
+                    entry["n"] = near
             fields[part].append(entry)
     return fields

@@ -5,8 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from calls.answer import as_tuple
+from calls.answer import as_tuple, result_types
+from calls.call import Call
 from calls.draw import is_inexact
+
+
+KEEP = ("vmap", "map", "cond", "checkpoint", "switch")  # results are the call's own
 
 
 def members(x, count, at, mappable, rng):
@@ -71,13 +75,69 @@ def repeated(d, call):
     return call.inputs, f, {"wrap": "fori_loop", "count": count}
 
 
-def choose(d, call, result_types):
+def switched(d, call):
+    """The call, the call of halves, or the call of negated operands."""
+    inputs = [np.asarray(d.integer(-1, 3), np.int32)] + call.inputs
+
+    def scaled(factor):
+        return lambda *x: as_tuple(call.f(*[v * jnp.asarray(factor, v.dtype) if is_inexact(v) else v for v in x]))
+    return inputs, lambda i, *x: lax.switch(i, [scaled(1), scaled(0.5), scaled(-1)], *x), {"wrap": "switch"}
+
+
+def while_small(d, call):
+    """repeated, as a loop that has no derivative."""
+    count = d.integer(0, 3)
+
+    def f(*x):
+        def body(state):
+            i, c = state
+            return i + 1, c * jnp.asarray(0.5, c.dtype) + as_tuple(call.f(c, *x[1:]))[0]
+        return lax.while_loop(lambda state: state[0] < count, body, (jnp.int32(0), x[0]))[1]
+    return call.inputs, f, {"wrap": "while_loop", "count": count}
+
+
+def graded(d, call):
+    """The gradients of the sum of the results, by the inexact operands."""
+    chosen = tuple(i for i, x in enumerate(call.inputs) if is_inexact(x))
+
+    def total(*x):
+        return sum(jnp.sum(r.astype(jnp.promote_types(r.dtype, jnp.float32))) for r in as_tuple(call.f(*x))
+                   if is_inexact(r))
+    return call.inputs, jax.grad(total, chosen), {"wrap": "grad"}
+
+
+def is_real_float(dtype):
+    return np.dtype(dtype).kind == "f" or np.dtype(dtype).name == "bfloat16"
+
+
+def choose(d, call, types):
     """One of the above, of those that are possible here."""
-    wraps = [vmapped, vmapped, vmapped, mapped, branched, checkpointed]
-    first = result_types[0]
-    if len(first[0]) >= 0 and np.dtype(first[1]).kind == "f" or np.dtype(first[1]).name == "bfloat16":
+    wraps = [vmapped, vmapped, vmapped, mapped, branched, checkpointed, switched]
+    first = types[0]
+    if is_real_float(first[1]):
         wraps.append(scanned)
     x = call.inputs[0]
-    if is_inexact(x) and len(result_types) == 1 and first == (x.shape, x.dtype):
-        wraps += [repeated, repeated]
+    if is_inexact(x) and len(types) == 1 and first == (x.shape, x.dtype):
+        wraps += [repeated, repeated, while_small]
+    real = [is_real_float(dtype) for _, dtype in types]
+    if call.derivative and any(real) and any(is_inexact(x) for x in call.inputs) \
+            and not any(np.dtype(dtype).kind == "c" for _, dtype in types) \
+            and not any(np.dtype(x.dtype).kind == "c" for x in call.inputs):
+        wraps += [graded, graded]
     return d.one_of(wraps)(d, call)
+
+
+def wrapped(d, call, types):
+    """The call in one of the above; seldom that in another. Also what `in` says of it."""
+    inside = None
+    for _ in range(2 if d.chance(0.15) else 1):
+        inputs, f, how = choose(d, call, types)
+        if inside:
+            how["in"] = inside
+        inside = how
+        exact = call.exact and how["wrap"] in KEEP
+        derivative = call.derivative and how["wrap"] != "while_loop"
+        call = Call(inputs, f, call.at, exact, derivative, call.mappable, call.positions, call.matrix,
+                    by_operand=how["wrap"] == "grad" or call.by_operand and how["wrap"] in KEEP)
+        types = result_types(f, inputs)
+    return call, inside
