@@ -93,6 +93,25 @@ TEST(Ties, OfCornersAreThoseOfJax) {
                      {0.5, 0.5}, {0, 0, 0, 0});
 }
 
+// b a^(b-1) (1 / b + log a), which is 1 / a where b is zero, in either order.
+TEST(Ties, OfPowersByZero) {
+  auto power = [](const Tensor& x) { return pow(element(x, 0), element(x, 1)); };
+  double l = std::log(2.0);
+  expect_derivatives(power, {2, 0}, {0, l}, {0, 0.5, 0.5, l * l});
+  expect_derivatives(power, {2, 1}, {1, 2 * l}, {0, 1 + l, 1 + l, 2 * l * l});
+}
+
+// The derivative of a result that is NaN is not a number either, and of max no number of its own.
+TEST(Ties, OfNaN) {
+  auto slope_of = [](const OfRow& f) {
+    Tensor x = from_host<double>({NAN}, {1});
+    return interpret(grad([&](const Tensor& t) { return sum(f(t)); })(x)).at<double>({0});
+  };
+  EXPECT_TRUE(std::isnan(slope_of([](const Tensor& x) { return softplus(x); })));
+  EXPECT_TRUE(std::isnan(slope_of([](const Tensor& x) { return logaddexp(x, -x); })));
+  EXPECT_EQ(slope_of([](const Tensor& x) { return maximum(x, 0); }), 0);
+}
+
 // The cofactors, of the formulas up to size 3.
 TEST(Ties, OfDeterminantsOfSingularMatrices) {
   auto f = [](std::int64_t size) {

@@ -5,26 +5,29 @@
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
-#include "meshard/ops/logical.h"
+#include "meshard/ops/maximum.h"
+#include "meshard/ops/multiply.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
 namespace {
 
+// The cotangent where `chosen` is larger than `other`, and half of it where they are equal: as
+// minimum(maximum(x, min), max) has it.
+Tensor share(const Tensor& cotangent, const Tensor& chosen, const Tensor& other) {
+  Tensor half = multiply(cotangent, element_wise::literal(0.5, cotangent));
+  return where(greater(chosen, other), cotangent, where(equal(chosen, other), half, 0));
+}
+
 void clip_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor &x = call.operands[0], &min = call.operands[1], &max = call.operands[2];
-  if (call.needs(0)) {
-    Tensor inside = logical_and(greater(x, min), less(x, max));
-    out[0] = where(inside, call.cotangents[0], 0);
+  Tensor raised = maximum(x, min);
+  if (call.needs(0) || call.needs(1)) {
+    Tensor below_max = share(call.cotangents[0], max, raised);
+    if (call.needs(0)) out[0] = share(below_max, x, min);
+    if (call.needs(1)) out[1] = share(below_max, min, x);
   }
-  if (call.needs(1)) {
-    Tensor below = logical_and(less(x, min), less_equal(min, max));
-    out[1] = where(below, call.cotangents[0], 0);
-  }
-  if (call.needs(2)) {
-    Tensor above = logical_or(greater(x, max), greater(min, max));
-    out[2] = where(above, call.cotangents[0], 0);
-  }
+  if (call.needs(2)) out[2] = share(call.cotangents[0], raised, max);
 }
 
 std::vector<OpSample> clip_samples(SampleSource& source) {

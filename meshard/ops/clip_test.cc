@@ -2,12 +2,31 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "meshard/graph/leaf.h"
 #include "tests/support/check_vjp.h"
 #include "tests/support/emitted.h"
 
 namespace meshard {
 namespace {
+
+// The shares of x, min and max in minimum(maximum(x, min), max), with equal ones halved.
+std::vector<HostArray> clip_as_two(const std::vector<double>& x, const std::vector<double>& low,
+                                   const std::vector<double>& high) {
+  auto share = [](double chosen, double other) {
+    return chosen > other ? 1.0 : chosen == other ? 0.5 : 0.0;
+  };
+  std::vector<double> of_x, of_low, of_high;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double raised = std::max(x[i], low[i]), kept = share(high[i], raised);
+    of_x.push_back(kept * share(x[i], low[i]));
+    of_low.push_back(kept * share(low[i], x[i]));
+    of_high.push_back(share(raised, high[i]));
+  }
+  return {HostArray::from_vector<double>(of_x), HostArray::from_vector<double>(of_low),
+          HostArray::from_vector<double>(of_high)};
+}
 
 TEST(Clip, Emits) {
   Tensor x = from_host<float>({1, 2}, {2});
@@ -32,13 +51,32 @@ TEST(Clip, BoundsThatTheDtypeCannotHoldAreRefused) {
                            {"i8 cannot hold 200"}));
 }
 
-TEST(Clip, CotangentsGoToWhatWasChosen) {
+TEST(Clip, CotangentsGoToWhatWasChosenAndHalfEachAtABound) {
   Tensor x = from_host<double>({-2, -1, 0, 1, 2}, {5});
   std::vector<Tensor> slopes =
       recorded_vjp(clip(x, -1, 1), from_host<double>({1, 1, 1, 1, 1}, {5}));
-  EXPECT_EQ(interpret(slopes[0]), HostArray::from_vector<double>({0, 0, 1, 0, 0}));
-  EXPECT_EQ(interpret(slopes[1]), HostArray::from_vector<double>({1, 0, 0, 0, 0}));
-  EXPECT_EQ(interpret(slopes[2]), HostArray::from_vector<double>({0, 0, 0, 0, 1}));
+  EXPECT_EQ(interpret(slopes[0]), HostArray::from_vector<double>({0, 0.5, 1, 0.5, 0}));
+  EXPECT_EQ(interpret(slopes[1]), HostArray::from_vector<double>({1, 0.5, 0, 0, 0}));
+  EXPECT_EQ(interpret(slopes[2]), HostArray::from_vector<double>({0, 0, 0, 0.5, 1}));
+}
+
+// As the two operations that it stands for share it, whatever is equal and in whatever order.
+TEST(Clip, DerivativesAreThoseOfMaximumAndMinimum) {
+  std::vector<double> numbers{-1, 0, 1}, x, low, high;
+  for (double a : numbers)
+    for (double b : numbers)
+      for (double c : numbers) {
+        x.push_back(a);
+        low.push_back(b);
+        high.push_back(c);
+      }
+  auto tensor = [](const std::vector<double>& values) {
+    return from_host(HostArray::from_vector<double>(values));
+  };
+  Tensor ones = tensor(std::vector<double>(x.size(), 1));
+  std::vector<Tensor> slopes = recorded_vjp(clip(tensor(x), tensor(low), tensor(high)), ones);
+  std::vector<HostArray> shares = clip_as_two(x, low, high);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(interpret(slopes[i]), shares[i]) << i;
 }
 
 }  // namespace

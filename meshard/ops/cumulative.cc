@@ -5,6 +5,7 @@
 #include "meshard/ops/astype.h"
 #include "meshard/ops/batch_rule.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/multiply.h"
@@ -85,11 +86,13 @@ void prod_along_vjp(const VjpCall& call, std::span<Tensor> out) {
 
 void extreme_along_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor &x = call.operands[0], &y = call.results[0];
-  // NaN is equal to nothing: the first element takes all.
+  // NaN is equal to nothing: the first element takes all of what it is, and where the result is NaN
+  // nothing goes further, as in maximum.
   Tensor last = before(call, std::numeric_limits<double>::quiet_NaN());
   Tensor one = element_wise::literal(1, x), half = element_wise::literal(0.5, x);
-  Tensor slope = where(equal(last, y), where(equal(x, y), half, one), 0);
-  pass_back(call, out, slope, subtract(1, slope));
+  Tensor is_last = equal(last, y), is_new = equal(x, y);
+  pass_back(call, out, where(is_last, where(is_new, half, one), 0),
+            where(is_new, where(is_last, half, one), 0));
 }
 
 void logsumexp_along_vjp(const VjpCall& call, std::span<Tensor> out) {
@@ -181,8 +184,12 @@ Tensor cumulative_min(In x, std::int64_t dimension, bool reverse) {
 Tensor cumulative_logsumexp(In x, std::int64_t dimension, bool reverse) {
   SourceScope line(x.where);
   Tensor operand = operand_tensor(cumulative_logsumexp_op, x);
-  if (!is_inexact(operand.dtype())) operand = astype(operand, kDefaultFloat);
-  return record_cumulative(cumulative_logsumexp_op, operand, dimension, reverse, x.where);
+  if (is_complex(operand.dtype()))
+    return record_cumulative(cumulative_logsumexp_op, operand, dimension, reverse, x.where);
+  // Narrow floats in f32: derivatives are exponentials of differences to the result.
+  Tensor running = record_cumulative(cumulative_logsumexp_op, for_computation(operand), dimension,
+                                     reverse, x.where);
+  return astype(running, float_result_dtype(operand.dtype()));
 }
 
 }  // namespace meshard

@@ -4,6 +4,7 @@
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
 #include "meshard/ops/log.h"
+#include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/subtract.h"
 #include "meshard/ops/where.h"
@@ -22,10 +23,11 @@ extern constinit const OpDef pow_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor &a = call.operands[0], &b = call.operands[1];
           if (call.needs(0)) {
-            // b * a^(b-1), and zero where b is zero, even at a = 0.
-            Tensor zero_power = equal(b, 0);
-            Tensor lower = pow(a, where(zero_power, 1, subtract(b, 1)));
-            out[0] = multiply(call.cotangents[0], where(zero_power, 0, multiply(b, lower)));
+            // b * a^(b-1), where 0 * 0^-1 counts as 0. (Elsewhere b = 0 is no exception, or the
+            // derivative by b would be lost.)
+            Tensor pole = logical_and(equal(a, 0), equal(b, 0));
+            Tensor lower = pow(a, where(pole, 1, subtract(b, 1)));
+            out[0] = multiply(call.cotangents[0], where(pole, 0, multiply(b, lower)));
           }
           if (call.needs(1)) {
             // a^b * log(a), where 0 * log(0) counts as 0.

@@ -32,6 +32,10 @@ enum class Rule {
   kDevicesInAnyOrder,
   kRangeOnTheWay,
   kDtypeRefused,
+  kLimit,
+  kIntegerWidth,
+  kIntegersBecomeF32,
+  kNarrowStaysNarrow,
 };
 
 /// All of them, in the order in which they are reported.

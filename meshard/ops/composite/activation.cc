@@ -89,14 +89,14 @@ Tensor gelu(In argument, GeluForm form) {
   // erf is of real numbers; the other form is JAX's of complex ones too.
   Tensor x = form == GeluForm::kErf ? real_floating_operand("gelu with GeluForm::kErf", argument)
                                     : floating_operand("gelu", argument);
-  Tensor half = scaled(x, 0.5);
   // erfc: 1 + erf of a large negative number would cancel.
-  if (form == GeluForm::kErf) return multiply(half, erfc(scaled(x, -std::numbers::sqrt2 / 2)));
+  if (form == GeluForm::kErf)
+    return multiply(scaled(x, 0.5), erfc(scaled(x, -std::numbers::sqrt2 / 2)));
   Tensor cube = multiply(x, multiply(x, x));
   Tensor inner = add(x, scaled(cube, 0.044715));
-  // sqrt(2 / pi)
-  Tensor of_tanh = scaled(inner, std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
-  return multiply(half, add(tanh(of_tanh), 1));
+  // (1 + tanh(u)) / 2 is logistic(2 u), which does not cancel where u is a large negative number; u
+  // has the factor sqrt(2 / pi).
+  return multiply(x, logistic(scaled(inner, 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
 }
 
 Tensor silu(In x) {
@@ -110,7 +110,10 @@ Tensor mish(In argument) {
   return multiply(x, tanh(softplus(x)));
 }
 
-Tensor softplus(In x) { return logaddexp(x, 0); }
+Tensor softplus(In x) {
+  SourceScope line(x.where);
+  return logaddexp(real_operand("softplus", x), 0);
+}
 
 Tensor log_sigmoid(In x) {
   SourceScope line(x.where);

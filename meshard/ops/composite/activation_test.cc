@@ -52,6 +52,25 @@ TEST(Activation, GeluOfLargeNegativeNumbersDoesNotCancel) {
   EXPECT_NEAR(narrow.at<double>({0}), -5.86e-4, 3e-5);
 }
 
+// x / (1 + exp(-2 u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), where 1 + tanh(u) rounds to 0 in f32.
+TEST(Activation, GeluByTanhOfLargeNegativeNumbersDoesNotCancel) {
+  std::vector<float> x{-5, -5.5f, -6.5f};
+  std::vector<float> got = interpret(gelu(from_host(x, {3}))).to_vector<float>();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double v = x[i], u = std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v);
+    double expected = v / (1 + std::exp(-2 * u));
+    EXPECT_NEAR(got[i], expected, 1e-5 * std::abs(expected)) << v;
+  }
+}
+
+TEST(Activation, SoftplusRefusesComplexNumbers) {
+  Tensor x = from_host(HostArray::zeros({DType::c64, Shape{2}}));
+  EXPECT_TRUE(throws_error([&] { softplus(x); }, ErrorCode::kInvalidArgument,
+                           {"[softplus] takes real numbers, not c64[2]"}));
+  EXPECT_TRUE(throws_error([&] { mish(x); }, ErrorCode::kInvalidArgument,
+                           {"[mish] takes real numbers, not c64[2]"}));
+}
+
 TEST(Activation, GeluKeepsTheDtypeAndHasNoArguments) {
   Tensor x = from_host(HostArray::zeros({DType::bf16, Shape{4}}));
   EXPECT_EQ(gelu(x).dtype(), DType::bf16);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/ops/flip.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/slice.h"
@@ -14,6 +15,7 @@ struct Selection {
   const TensorType& type;
   SourceLocation where;
   Dimensions start = {}, stop = {}, stride = {}, result = {};
+  Dimensions backward = {};  // dimensions that are walked from the end
 
   std::int64_t dimension() const { return static_cast<std::int64_t>(start.size()); }
 
@@ -38,9 +40,10 @@ struct Selection {
   }
   void cut(const Range& range) {
     std::int64_t d = dimension(), size = type.shape[d];
-    if (range.stride < 1)
-      throw_invalid(where, "[index] the stride of dimension ", d, " is ", range.stride,
-                    ", not 1 or more");
+    if (range.stride == 0)
+      throw_invalid(where, "[index] the stride of dimension ", d,
+                    " is 0: use 1 or more, or -1 or less");
+    if (range.stride < 0) return cut_backward(range);
     auto bound = [&](const RangeBound& end, std::int64_t otherwise) {
       std::int64_t number = end.value.value_or(otherwise);
       return std::clamp<std::int64_t>(number < 0 ? number + size : number, 0, size);
@@ -49,6 +52,21 @@ struct Selection {
     std::int64_t end = std::max(first, bound(range.stop, size));
     result.push_back((end - first + range.stride - 1) / range.stride);
     add(first, end, range.stride);
+  }
+  // The same elements are cut out in ascending order, and flipped.
+  void cut_backward(const Range& range) {
+    std::int64_t d = dimension(), size = type.shape[d], step = -range.stride;
+    auto bound = [&](const RangeBound& end, std::int64_t otherwise) {
+      if (!end.value) return otherwise;
+      std::int64_t number = *end.value;
+      return std::clamp<std::int64_t>(number < 0 ? number + size : number, -1, size - 1);
+    };
+    std::int64_t first = bound(range.start, size - 1), before = bound(range.stop, -1);
+    std::int64_t count = first <= before ? 0 : (first - before - 1) / step + 1;
+    result.push_back(count);
+    if (count == 0) return add(0, 0, 1);
+    add(first - (count - 1) * step, first + 1, step);
+    backward.push_back(d);
   }
 };
 
@@ -89,6 +107,7 @@ Tensor index(In x, const std::vector<IndexItem>& items) {
   if (!all)
     operand = slice(operand, std::move(selection.start), std::move(selection.stop),
                     std::move(selection.stride));
+  if (!selection.backward.empty()) operand = flip(operand, std::move(selection.backward));
   return reshape(operand, result);
 }
 

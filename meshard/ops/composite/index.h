@@ -7,6 +7,7 @@
 // | x[:, -1]         | index(x, {whole, -1})                      |
 // | x[..., 2:]       | index(x, {ellipsis, range(2, none)})       |
 // | x[None, ::2]     | index(x, {newaxis, range(0, none, 2)})     |
+// | x[::-1]          | index(x, {range(none, none, -1)})          |
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -24,12 +25,14 @@ struct RangeBound {
   std::optional<std::int64_t> value;
 };
 
-/// A value: start, start + stride, ... below stop. Ends beyond the dimension are cut, as in Python.
+/// A value: start, start + stride, ... until stop, which is excluded. Bounds beyond the dimension are
+/// clamped, as in Python.
 struct Range {
   RangeBound start, stop;
   std::int64_t stride = 1;
 };
-/// `range(1, 4)`, `range(none, -1)`, `range(0, none, 2)`; the stride is 1 or more.
+/// `range(1, 4)`, `range(none, -1)`, `range(0, none, 2)`; with a negative stride from the end to the
+/// beginning: `range(none, none, -1)`. The stride is not 0.
 inline Range range(RangeBound start, RangeBound stop, std::int64_t stride = 1) {
   return {start, stop, stride};
 }
@@ -69,7 +72,7 @@ class IndexItem {
 
 /// A part of `x`: one item for each dimension, in order; dimensions beyond the items are kept
 /// whole. A number takes one element and drops the dimension.
-/// @error a number out of range; more items than dimensions; two ellipses; a stride below 1.
+/// @error a number out of range; more items than dimensions; two ellipses; a stride of 0.
 Tensor index(In x, const std::vector<IndexItem>& items);
 
 }  // namespace meshard

@@ -31,6 +31,39 @@ TEST(Index, AsInNumPy) {
   EXPECT_EQ(index(x, {}).value(), x.value());
 }
 
+// As NumPy answers.
+TEST(Index, BackwardAsInNumPy) {
+  Tensor x = grid();
+  EXPECT_EQ(interpret(index(x, {0, range(none, none, -1)})), ints({3, 2, 1, 0}, {4}));
+  EXPECT_EQ(interpret(index(x, {0, range(none, none, -2)})), ints({3, 1}, {2}));
+  EXPECT_EQ(interpret(index(x, {0, range(2, 0, -1)})), ints({2, 1}, {2}));
+  EXPECT_EQ(interpret(index(x, {0, range(-2, none, -3)})), ints({2}, {1}));
+  EXPECT_EQ(interpret(index(x, {0, range(9, -9, -3)})), ints({3, 0}, {2}));
+  EXPECT_EQ(interpret(index(x, {range(none, none, -2), range(3, 1, -1)})),
+            ints({23, 22, 3, 2}, {2, 2}));
+  EXPECT_EQ(index(x, {range(0, 2, -1)}).shape(), (Shape{0, 4}));
+  EXPECT_EQ(index(x, {range(-9, none, -1)}).shape(), (Shape{0, 4}));
+}
+
+// Every range of a small dimension takes the elements at start, start + stride, ... before stop.
+TEST(Index, EveryRange) {
+  std::vector<std::int32_t> values{0, 1, 2, 3};
+  Tensor x = from_host<std::int32_t>({0, 1, 2, 3}, {4});
+  for (std::int64_t stride : {-5, -3, -2, -1, 1, 2, 3, 5})
+    for (std::int64_t start = 0; start < 4; ++start)
+      for (std::int64_t stop = 0; stop < 4; ++stop) {
+        std::vector<std::int32_t> taken;
+        for (std::int64_t i = start; stride > 0 ? i < stop : i > stop; i += stride)
+          taken.push_back(values[static_cast<std::size_t>(i)]);
+        Shape shape{std::ssize(taken)};
+        if (taken.empty())
+          EXPECT_EQ(index(x, {range(start, stop, stride)}).shape(), shape);
+        else
+          EXPECT_EQ(interpret(index(x, {range(start, stop, stride)})), ints(taken, shape))
+              << start << ":" << stop << ":" << stride;
+      }
+}
+
 TEST(Index, Errors) {
   EXPECT_TRUE(throws_error([] { index(grid(), {3}); }, ErrorCode::kOutOfRange,
                            {"index_test.cc:", "3 is outside dimension 0 = 3 of i32[3,4]"}));

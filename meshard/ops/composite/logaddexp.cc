@@ -4,10 +4,12 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/log1p.h"
+#include "meshard/ops/logical.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/subtract.h"
 #include "meshard/ops/where.h"
@@ -22,6 +24,8 @@ constexpr OpDef kLogaddexp{.name = "logaddexp"};
 
 Tensor logaddexp(In a, In b) {
   SourceScope line(a.where);
+  check_real("logaddexp", a);
+  check_real("logaddexp", b);
   DType common = element_wise::common_dtype(kLogaddexp, a, b);
   // Differences of integers could wrap around.
   bool integral = is_integer(common) || common == DType::bool_;
@@ -31,8 +35,8 @@ Tensor logaddexp(In a, In b) {
   };
   Tensor x = operand(a), y = operand(b), difference = subtract(x, y);
   // Equal infinities have no difference: their sum is right, and 0 in its place keeps NaN out of
-  // the derivative.
-  Tensor undefined = isnan(difference);
+  // the derivative. (NaN itself goes the other way, so that its derivative is NaN.)
+  Tensor undefined = logical_and(equal(x, y), isinf(x));
   // Chosen and not maximum and abs: which of two equal ones is the larger makes no difference to
   // any derivative of the whole, and it would to those of the parts.
   Tensor x_is_larger = greater_equal(x, y);

@@ -6,6 +6,7 @@
 
 #include "meshard/graph/leaf.h"
 #include "tests/support/interpreter.h"
+#include "tests/support/matchers.h"
 
 namespace meshard {
 namespace {
@@ -29,6 +30,12 @@ TEST(Logaddexp, NeverOverflows) {
   EXPECT_EQ(got[3], -kInf);
   EXPECT_EQ(got[4], kInf);
   EXPECT_EQ(got[5], 1);
+}
+
+TEST(Logaddexp, RefusesComplexNumbers) {
+  Tensor x = from_host(HostArray::zeros({DType::c64, Shape{2}}));
+  EXPECT_TRUE(throws_error([&] { logaddexp(x, 1); }, ErrorCode::kInvalidArgument,
+                           {"[logaddexp] takes real numbers, not c64[2]"}));
 }
 
 TEST(Logaddexp, ComputesIntegersInF32) {

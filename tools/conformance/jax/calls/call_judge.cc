@@ -1,9 +1,11 @@
 #include "tools/conformance/jax/calls/call_judge.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "meshard/array/dtype.h"
@@ -54,18 +56,67 @@ bool is_close(const Json& ours, const Json& right, const Precision& precision, d
   return part_is_close(a.real(), b.real(), allowed) && part_is_close(a.imag(), b.imag(), allowed);
 }
 
+DType dtype_in(const Json& array) { return parse_dtype(array.at("d").get<std::string>()).value(); }
+
+// The rule by which our result may have another dtype than the recorded one.
+std::optional<Rule> rule_of_dtypes(const Json& test, const Json& ours, const Json& recorded) {
+  DType mine = dtype_in(ours), theirs = dtype_in(recorded);
+  bool of_integers = false, of_64_bits = false, is_operand = false;
+  for (const Json& operand : test.at("x")) {
+    DType dtype = dtype_in(operand);
+    of_integers |= is_integer(dtype);
+    of_64_bits |= dtype == DType::f64 || dtype == DType::c128;
+    is_operand |= dtype == mine;
+  }
+  if (is_integer(mine) && is_integer(theirs) &&
+      is_unsigned_integer(mine) == is_unsigned_integer(theirs))
+    return Rule::kIntegerWidth;
+  if (mine == DType::f32 && theirs == DType::f64 && of_integers && !of_64_bits)
+    return Rule::kIntegersBecomeF32;
+  if ((mine == DType::f16 || mine == DType::bf16) && theirs == DType::f32 && is_operand)
+    return Rule::kNarrowStaysNarrow;
+  return std::nullopt;
+}
+
+std::uint64_t bits_of(const Json& integer) {
+  return integer.is_number_unsigned() ? integer.get<std::uint64_t>()
+                                      : static_cast<std::uint64_t>(integer.get<std::int64_t>());
+}
+
+// Integers of unlike widths: as far as the narrower one holds them.
+bool are_same_integers(const Json& ours, const Json& recorded, int bits) {
+  std::uint64_t difference = bits_of(ours) - bits_of(recorded);
+  return bits >= 64 ? difference == 0 : difference % (std::uint64_t{1} << bits) == 0;
+}
+
+// `near` is the recorded derivative to either side, to a few digits.
+bool is_limit(const Json& ours, const Json& near, const Precision& precision) {
+  double a = number_in(ours), b = number_in(near);
+  return std::abs(a - b) <= (precision.unit * precision.roundings + 1e-3) * std::abs(b) + 1e-4;
+}
+
 // The first difference of two results; empty if there is none.
-std::string result_difference(const Json& ours, const Json& recorded, std::set<Rule>& rules) {
-  for (const char* field : {"d", "s"})
-    if (ours.at(field) != recorded.at(field))
-      return cat(field, ": ours ", ours.at(field).dump(), ", recorded ", recorded.at(field).dump());
-  const Precision* precision = precision_of(recorded.at("d").get<std::string>());
+std::string result_difference(const Json& test, const Json& ours, const Json& recorded,
+                              std::set<Rule>& rules) {
+  if (ours.at("s") != recorded.at("s"))
+    return cat("s: ours ", ours.at("s").dump(), ", recorded ", recorded.at("s").dump());
+  if (ours.at("d") != recorded.at("d")) {
+    std::optional<Rule> rule = rule_of_dtypes(test, ours, recorded);
+    if (!rule) return cat("d: ours ", ours.at("d").dump(), ", recorded ", recorded.at("d").dump());
+    rules.insert(*rule);
+  }
+  const Precision* precision = precision_of(ours.at("d").get<std::string>());
+  int bits = 8 * static_cast<int>(
+                     std::min(size_in_bytes(dtype_in(ours)), size_in_bytes(dtype_in(recorded))));
   const Json &mine = ours.at("v"), &theirs = recorded.at("v");
   double error = recorded.value("e", 0.0);
-  const Json none = Json::object(), others = recorded.value("o", none);
+  const Json none = Json::object(), others = recorded.value("o", none),
+             limits = recorded.value("n", none);
   for (std::size_t i = 0; i < theirs.size(); ++i) {
     if (!precision) {
       if (mine[i] == theirs[i]) continue;
+      if (rules.contains(Rule::kIntegerWidth) && are_same_integers(mine[i], theirs[i], bits))
+        continue;
       return cat("[", i, "]: ours ", mine[i].dump(), ", recorded ", theirs[i].dump());
     }
     double slope = recorded.contains("c") ? recorded.at("c")[i].get<double>() : 0;
@@ -76,6 +127,11 @@ std::string result_difference(const Json& ours, const Json& recorded, std::set<R
         rules.insert(Rule::kRangeOnTheWay);
         continue;
       }
+    }
+    if (auto near = limits.find(std::to_string(i));
+        near != limits.end() && !mine[i].is_array() && is_limit(mine[i], *near, *precision)) {
+      rules.insert(Rule::kLimit);
+      continue;
     }
     return cat("[", i, "]: ours ", mine[i].dump(), ", recorded ", theirs[i].dump());
   }
@@ -107,7 +163,7 @@ Verdict judge_call_case(const Json& test, const Json& answer) {
       return Verdict::failed(
           cat(part, ": ours ", ours.size(), " results, recorded ", recorded.size()));
     for (std::size_t i = 0; i < recorded.size(); ++i) {
-      std::string different = result_difference(ours[i], recorded[i], rules);
+      std::string different = result_difference(test, ours[i], recorded[i], rules);
       if (!different.empty()) return Verdict::failed(cat(part, "[", i, "] ", different));
     }
   }

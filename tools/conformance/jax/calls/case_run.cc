@@ -50,65 +50,6 @@ Tensors operands_of(const Json& test) {
   return operands;
 }
 
-// A batch: `in_axes` has the dimension of each operand, or null.
-Function in_batch(const Function& f, const Attributes& how) {
-  std::vector<BatchAxis> axes;
-  for (const Json& axis : how.at("in_axes"))
-    axes.push_back(axis.is_null() ? BatchAxis(none) : BatchAxis(axis.get<std::int64_t>()));
-  return vmap(f, {.in_axes = BatchAxes(std::move(axes))});
-}
-
-// The carry starts at 1 and becomes half of itself plus the sum of the first result.
-Function in_scan(const Function& f, const Attributes& how) {
-  return [f, reverse = how.flag("reverse")](const Tensors& x) {
-    auto step = [&f](const Tensor& carry, const Tensors& slices) {
-      Tensors results = f(slices);
-      return std::pair(carry * 0.5 + astype(sum(results[0]), DType::f32), results);
-    };
-    auto [total, results] = scan(step, full({}, 1.0), x, {.reverse = reverse});
-    results.insert(results.begin(), total);
-    return results;
-  };
-}
-
-// The first operand says whether it is the call, or the call of halves.
-Function in_branch(const Function& f) {
-  return [f](const Tensors& x) {
-    auto halved = [&f](const Tensors& operands) {
-      Tensors halves = operands;
-      for (Tensor& operand : halves)
-        if (is_floating(operand.dtype()) || is_complex(operand.dtype())) operand = operand * 0.5;
-      return f(halves);
-    };
-    return cond(x[0], f, halved, Tensors(x.begin() + 1, x.end()));
-  };
-}
-
-// Half of the first operand plus the call, several times.
-Function in_loop(const Function& f, const Attributes& how) {
-  return [f, count = how.integer("count")](const Tensors& x) {
-    auto body = [&](const Tensor&, const Tensor& carry) {
-      Tensors operands = x;
-      operands[0] = carry;
-      return carry * 0.5 + f(operands)[0];
-    };
-    return Tensors{fori_loop(0, count, body, x[0])};
-  };
-}
-
-Function wrapped(const Function& f, const Json& test) {
-  if (!test.contains("in")) return f;
-  Attributes how(test.at("in"));
-  switch (how.one_of("wrap", {"vmap", "map", "scan", "cond", "checkpoint", "fori_loop"})) {
-    case 0: return in_batch(f, how);
-    case 1: return [f](const Tensors& x) { return map(f, x); };
-    case 2: return in_scan(f, how);
-    case 3: return in_branch(f);
-    case 4: return checkpoint(f);
-    default: return in_loop(f, how);
-  }
-}
-
 bool is_inexact(const Tensor& tensor) {
   return is_floating(tensor.dtype()) || is_complex(tensor.dtype());
 }
@@ -131,6 +72,105 @@ Function inexact_part(const Function& f, const Tensors& operands) {
   };
 }
 
+// A batch: `in_axes` has the dimension of each operand, or null.
+Function in_batch(const Function& f, const Attributes& how) {
+  std::vector<BatchAxis> axes;
+  for (const Json& axis : how.at("in_axes"))
+    axes.push_back(axis.is_null() ? BatchAxis(none) : BatchAxis(axis.get<std::int64_t>()));
+  return vmap(f, {.in_axes = BatchAxes(std::move(axes))});
+}
+
+// The carry starts at 1 and becomes half of itself plus the sum of the first result.
+Function in_scan(const Function& f, const Attributes& how) {
+  return [f, reverse = how.flag("reverse")](const Tensors& x) {
+    auto step = [&f](const Tensor& carry, const Tensors& slices) {
+      Tensors results = f(slices);
+      return std::pair(carry * 0.5 + astype(sum(results[0]), DType::f32), results);
+    };
+    auto [total, results] = scan(step, full({}, 1.0), x, {.reverse = reverse});
+    results.insert(results.begin(), total);
+    return results;
+  };
+}
+
+// Inexact operands times `factor`.
+Tensors scaled(Tensors operands, double factor) {
+  for (Tensor& operand : operands)
+    if (is_inexact(operand)) operand = operand * factor;
+  return operands;
+}
+
+// The first operand says whether it is the call, or the call of halves.
+Function in_branch(const Function& f) {
+  return [f](const Tensors& x) {
+    auto halved = [&f](const Tensors& operands) { return f(scaled(operands, 0.5)); };
+    return cond(x[0], f, halved, Tensors(x.begin() + 1, x.end()));
+  };
+}
+
+// The first operand chooses between the call, the call of halves, and that of negated operands.
+Function in_switch(const Function& f) {
+  return [f](const Tensors& x) {
+    auto of = [&f](double factor) {
+      return [&f, factor](const Tensors& operands) { return f(scaled(operands, factor)); };
+    };
+    return switch_case(x[0], std::tuple(of(1), of(0.5), of(-1)), Tensors(x.begin() + 1, x.end()));
+  };
+}
+
+// Half of the first operand plus the call, several times.
+Function in_loop(const Function& f, const Attributes& how) {
+  return [f, count = how.integer("count"),
+          differentiable = how.text("wrap") == "fori_loop"](const Tensors& x) {
+    auto step = [&](const Tensor& carry) {
+      Tensors operands = x;
+      operands[0] = carry;
+      return carry * 0.5 + f(operands)[0];
+    };
+    if (differentiable)
+      return Tensors{fori_loop(
+          0, count, [&](const Tensor&, const Tensor& c) { return step(c); }, x[0])};
+    auto state = while_loop(
+        [&](const auto& now) { return less(std::get<0>(now), count); },
+        [&](const auto& now) { return std::tuple(std::get<0>(now) + 1, step(std::get<1>(now))); },
+        std::tuple(zeros({}, DType::i32), x[0]));
+    return Tensors{std::get<1>(state)};
+  };
+}
+
+// The gradients of the sum of the inexact results, by the inexact operands.
+Function gradients(const Function& f) {
+  return [f](const Tensors& x) {
+    Function g = inexact_part(f, x);
+    auto total = [&g](const Tensors& primals) {
+      Tensor all = zeros({});
+      for (const Tensor& result : g(primals)) {
+        bool narrow = result.dtype() == DType::f16 || result.dtype() == DType::bf16;
+        all = all + sum(narrow ? astype(result, DType::f32) : result);
+      }
+      return all;
+    };
+    return grad(total)(inexact_of(x));
+  };
+}
+
+Function wrapped(const Function& call, const Json& how_it_stands) {
+  if (!how_it_stands.contains("in")) return call;
+  Attributes how(how_it_stands.at("in"));
+  Function f = wrapped(call, how_it_stands.at("in"));
+  switch (how.one_of("wrap", {"vmap", "map", "scan", "cond", "checkpoint", "switch", "grad",
+                              "fori_loop", "while_loop"})) {
+    case 0: return in_batch(f, how);
+    case 1: return [f](const Tensors& x) { return map(f, x); };
+    case 2: return in_scan(f, how);
+    case 3: return in_branch(f);
+    case 4: return checkpoint(f);
+    case 5: return in_switch(f);
+    case 6: return gradients(f);
+    default: return in_loop(f, how);
+  }
+}
+
 // One part of the answer: its results, or why there are none.
 struct Part {
   std::string name;
@@ -140,12 +180,22 @@ struct Part {
 
 constexpr const char* kParts[] = {"out", "vjp", "jvp", "hvp"};
 
+// Cotangents in the dtypes of our results, where a rule has others than JAX.
+Tensors of_dtypes_of(const Tensors& results, Tensors cotangents) {
+  for (std::size_t i = 0; i < std::min(results.size(), cotangents.size()); ++i)
+    cotangents[i] = astype(cotangents[i], results[i].dtype());
+  return cotangents;
+}
+
 Tensors results_of(std::string_view part, const Function& f, const Tensors& operands,
                    const Tensors& cotangents, const Tensors& tangents) {
   if (part == "out") return f(operands);
   Function g = inexact_part(f, operands);
   Tensors primals = inexact_of(operands);
-  auto gradient = [&](const Tensors& at) { return std::get<0>(vjp(g, at).second(cotangents)); };
+  auto gradient = [&](const Tensors& at) {
+    auto [results, pull] = vjp(g, at);
+    return std::get<0>(pull(of_dtypes_of(results, cotangents)));
+  };
   if (part == "vjp") return gradient(primals);
   if (part == "jvp") return jvp(g, primals, tangents).second;
   return jvp(gradient, primals, tangents).second;
