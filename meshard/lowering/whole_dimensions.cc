@@ -4,6 +4,8 @@
 
 #include "meshard/ops/convolution.h"
 #include "meshard/ops/fft.h"
+#include "meshard/ops/gather.h"
+#include "meshard/ops/scatter_add.h"
 
 namespace meshard {
 namespace {
@@ -34,6 +36,20 @@ Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
   for (std::size_t i = 0; i < fft.lengths.size(); ++i)
     closed.push_back(rank - 1 - static_cast<int>(i));
   return closed;
+}
+
+// Of gather and scatter the second operand has indices.
+constexpr std::size_t kIndices = 1;
+
+// Where the components of one index are on several devices, the module that the partitioner makes
+// is none.
+Dimensions closed_for_indices(const Node& node, int rank) {
+  std::int64_t components = rank;
+  if (const auto* gather = attributes_of<GatherAttributes>(node))
+    components = gather->index_vector_dim;
+  else if (const auto* scatter = attributes_of<ScatterAttributes>(node))
+    components = scatter->index_vector_dim;
+  return components < rank ? Dimensions{components} : Dimensions{};
 }
 
 enum class Part { kInput, kKernel, kResult };
@@ -94,6 +110,7 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
     Part part = operand == 0 ? Part::kInput : Part::kKernel;
     return closed_at(SplitConvolution(node, *conv, mesh.size()).closed(part), rank, mesh);
   }
+  if (operand == kIndices) return closed_at(closed_for_indices(node, rank), rank, mesh);
   return std::nullopt;
 }
 

@@ -6,6 +6,8 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/convolution.h"
 #include "meshard/ops/fft.h"
+#include "meshard/ops/gather.h"
+#include "meshard/ops/scatter_add.h"
 
 namespace meshard {
 namespace {
@@ -65,6 +67,30 @@ TEST(WholeDimensions, OfGroupsAreAllUnlessEachDeviceHasWholeOnes) {
   EXPECT_FALSE(
       whole_parts(convolution(whole_data({4, 9, 8}), whole_data({3, 1, 16}), {.feature_groups = 8}))
           .input);
+}
+
+TEST(WholeDimensions, OfIndicesAreTheirComponents) {
+  Tensor x = whole_data({5, 2}), indices = whole_data({3, 2}, DType::i32);
+  Tensor slices =
+      gather(x, indices, {.offset_dims = {1, 2}, .start_index_map = {0, 1}, .index_vector_dim = 1},
+             {3, 1});
+  Sharding components(kEight, P(open, none));
+  EXPECT_FALSE(whole_operand(*slices.value().node(), 0, kEight));
+  EXPECT_EQ(whole_operand(*slices.value().node(), 1, kEight), components);
+  Tensor added = scatter_add(x, indices, whole_data({3}),
+                             {.inserted_window_dims = {0, 1},
+                              .scatter_dims_to_operand_dims = {0, 1},
+                              .index_vector_dim = 1},
+                             false, false);
+  EXPECT_EQ(whole_operand(*added.value().node(), 1, kEight), components);
+  // Indices of one component that have no dimension for it.
+  Tensor rows = gather(x, whole_data({3}, DType::i32),
+                       {.offset_dims = {1},
+                        .collapsed_slice_dims = {0},
+                        .start_index_map = {0},
+                        .index_vector_dim = 1},
+                       {1, 2});
+  EXPECT_FALSE(whole_operand(*rows.value().node(), 1, kEight));
 }
 
 TEST(WholeDimensions, OfTransformsAreTheTransformedOnes) {

@@ -1,12 +1,16 @@
 #include "meshard/ops/remainder.h"
 
+#include "meshard/ops/comparison.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/emission.h"
+#include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/nonzero_divisor.h"
 #include "meshard/ops/rounding.h"
+#include "meshard/ops/subtract.h"
+#include "meshard/ops/where.h"
 
 namespace meshard {
 namespace {
@@ -82,7 +86,13 @@ extern constinit const OpDef remainder_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = call.cotangents[0];
           if (call.needs(1)) {
-            Tensor quotient = floor(divide(call.operands[0], call.operands[1]));
+            // The whole number below a / b. Where that is between -1 and 0 the division may round
+            // to 0.
+            const Tensor &a = call.operands[0], &b = call.operands[1];
+            Tensor truncated = trunc(divide(a, b));
+            Tensor below =
+                logical_and(not_equal(call.results[0], 0), logical_xor(less(a, 0), less(b, 0)));
+            Tensor quotient = where(below, subtract(truncated, 1), truncated);
             out[1] = negative(multiply(call.cotangents[0], quotient));
           }
         },

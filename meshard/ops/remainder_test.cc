@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
+#include "tests/support/check_vjp.h"
 #include "tests/support/emitted.h"
 
 namespace meshard {
@@ -20,6 +21,15 @@ TEST(Remainder, Emits) {
 %t6 = stablehlo.and %t5, %t4 : tensor<2xi1>
 %t7 = stablehlo.add %t1, %arg1 : tensor<2xf32>
 %0 = "stablehlo.select"(%t6, %t7, %t1) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>)");
+}
+
+// d/db = -floor(a / b), also where a / b is too small for the dtype to hold.
+TEST(Remainder, DerivativeByTheDivisor) {
+  Tensor a = from_host<float>({5, -5, -1, -2, 4}, {5});
+  Tensor b = from_host<float>({3, 3, 3e38f, -3e38f, 2}, {5});
+  std::vector<Tensor> slopes =
+      recorded_vjp(remainder(a, b), from_host<float>({1, 1, 1, 1, 1}, {5}));
+  EXPECT_EQ(interpret(slopes[1]), HostArray::from_vector<float>({-1, 2, 1, 0, -2}));
 }
 
 // 1 in place of a divisor 0.

@@ -29,7 +29,7 @@ constexpr NamedRule kNamedRules[] = {
     {Rule::kDevicesInAnyOrder, "devices-in-any-order"},
     {Rule::kRangeOnTheWay, "range-on-the-way"},
     {Rule::kDtypeRefused, "dtype-refused"},
-    {Rule::kLimit, "limit"},
+    {Rule::kLimit, "no-derivative"},
     {Rule::kIntegerWidth, "integer-width"},
     {Rule::kIntegersBecomeF32, "integers-become-f32"},
     {Rule::kNarrowStaysNarrow, "narrow-stays-narrow"},

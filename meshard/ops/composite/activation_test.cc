@@ -52,7 +52,8 @@ TEST(Activation, GeluOfLargeNegativeNumbersDoesNotCancel) {
   EXPECT_NEAR(narrow.at<double>({0}), -5.86e-4, 3e-5);
 }
 
-// x / (1 + exp(-2 u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), where 1 + tanh(u) rounds to 0 in f32.
+// x / (1 + exp(-2 u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), where 1 + tanh(u) rounds to 0 in
+// f32.
 TEST(Activation, GeluByTanhOfLargeNegativeNumbersDoesNotCancel) {
   std::vector<float> x{-5, -5.5f, -6.5f};
   std::vector<float> got = interpret(gelu(from_host(x, {3}))).to_vector<float>();

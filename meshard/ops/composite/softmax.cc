@@ -33,14 +33,16 @@ Tensor shifted(const Tensor& x, std::int64_t dimension) {
 
 Tensor softmax(In x, std::int64_t dimension) {
   SourceScope line(x.where);
-  Tensor powers = exp(shifted(floating_operand("softmax", x), dimension));
-  return divide(powers, sum(powers, dimension, true));
+  Tensor operand = floating_operand("softmax", x);
+  Tensor powers = exp(shifted(for_computation(operand), dimension));
+  return astype(divide(powers, sum(powers, dimension, true)), operand.dtype());
 }
 
 Tensor log_softmax(In x, std::int64_t dimension) {
   SourceScope line(x.where);
-  Tensor centred = shifted(floating_operand("log_softmax", x), dimension);
-  return subtract(centred, log(sum(exp(centred), dimension, true)));
+  Tensor operand = floating_operand("log_softmax", x);
+  Tensor centred = shifted(for_computation(operand), dimension);
+  return astype(subtract(centred, log(sum(exp(centred), dimension, true))), operand.dtype());
 }
 
 Tensor logsumexp(In x, DimensionList dimensions, bool keepdims) {

@@ -13,6 +13,7 @@ LARGEST = {"f16": 65504.0, "bf16": 3.3895314e38, "f32": 3.4028235e38, "c64": 3.4
            "f64": 1.7976931348623157e308, "c128": 1.7976931348623157e308}
 CHANGE = 1e-7
 MOVES = 3
+NEIGHBORS = 3
 BESIDE = 1e-6  # how far a limit looks
 JUMP = 1e5  # a change this much larger than all values is a jump, not a slope
 PARTS = ("out", "vjp", "jvp", "hvp")
@@ -81,11 +82,13 @@ class Answers:
     """
 
     def __init__(self, call, cotangents, tangents, parts, rng):
+        self.own_program = program(call.f, call.inputs, parts)
         with jax.enable_x64(needs_64(call.inputs)):
-            self.own = to_numpy(program(call.f, call.inputs, parts)(call.inputs, cotangents, tangents))
+            self.own = to_numpy(self.own_program(call.inputs, cotangents, tangents))
         wide = [widened(x) for x in call.inputs]
         self.is_wide = any(name_of(x.dtype) in ("f64", "c128") for x in call.inputs)
         self.limits = {}
+        self.at_infinity = any(is_inexact(x) and np.any(np.isinf(x)) for x in wide)
         with jax.enable_x64(True):
             run = program(call.f, wide, parts)
             ct, tn = [widened(c) for c in cotangents], [widened(t) for t in tangents]
@@ -95,8 +98,9 @@ class Answers:
                 moved = [[changed(x, rng, call.matrix) for x in list_] for list_ in (wide, ct, tn)]
                 self._widen_scale(to_numpy(run(*moved)))
             self._find_limits(call, lambda inputs: to_numpy(run(inputs, ct, tn)), wide)
-        if self.is_wide and not call.exact:
-            self._error_of_narrow(call, cotangents, tangents, parts)
+        self.errors = []
+        if not call.exact or parts != ["out"]:
+            self._find_errors(call, cotangents, tangents, parts, rng, run)
 
     def _widen_scale(self, moved):
         with np.errstate(all="ignore"):
@@ -125,16 +129,29 @@ class Answers:
     def is_odd(self, part, k):
         """Where the truth is not a number, or another one than a little beside it."""
         truth, scale = self.truth[part][k], self.scale[part][k]
+        if self.at_infinity:  # where JAX has, of infinity less infinity, anything
+            return np.ones(truth.shape, bool)
         finite = np.abs(truth[np.isfinite(truth)])
         return np.isnan(truth) | (scale > JUMP * np.max(finite, initial=1e-3))
 
-    def _error_of_narrow(self, call, cotangents, tangents, parts):
-        """For 64 bits there is nothing more precise: the error is that of the same program in 32 bits."""
+    def _find_errors(self, call, cotangents, tangents, parts, rng, run):
+        """JAX's answers and the truth, here and for other operands nearby: one answer alone may be right by chance.
+
+        For 64 bits there is nothing more precise: there it is the same program in 32 bits.
+        """
         def down(list_):
             return [c.astype({"f64": np.float32, "c128": np.complex64}.get(name_of(c.dtype), c.dtype)) for c in list_]
-        with jax.enable_x64(False):
-            self.narrow = to_numpy(program(call.f, down(call.inputs), parts)(
-                down(call.inputs), down(cotangents), down(tangents)))
+        directions = [down(cotangents), down(tangents)] if self.is_wide else [cotangents, tangents]
+        own = program(call.f, call.inputs, parts) if self.is_wide else self.own_program
+        for k in range(1 + NEIGHBORS):
+            with np.errstate(all="ignore"):
+                near = [x * (1 + rng.integers(-9, 9, x.shape) / 1024).astype(x.dtype) if k and is_inexact(x) else x
+                        for x in call.inputs]
+            with jax.enable_x64(needs_64(call.inputs) and not self.is_wide):
+                mine = to_numpy(own(down(near) if self.is_wide else near, *directions))
+            with jax.enable_x64(True):
+                right = to_numpy(run(*([widened(x) for x in list_] for list_ in (near, cotangents, tangents))))
+            self.errors.append((mine, right))
 
 
 def changed(x, rng, matrix=False):
@@ -148,9 +165,10 @@ def changed(x, rng, matrix=False):
 
 
 def beside(x, sign):
-    """Every element a little larger or smaller, each by another part."""
+    """Every element a little larger or smaller, each by another part; infinite ones are large."""
     if not is_inexact(x):
         return x
     parts = np.linspace(1, 2, x.size).reshape(x.shape)
     with np.errstate(all="ignore"):
-        return np.where(np.isfinite(x), x + sign * BESIDE * parts * np.maximum(np.abs(x), 1), x)
+        moved = np.where(np.isfinite(x), x + sign * BESIDE * parts * np.maximum(np.abs(x), 1), x)
+        return moved if is_complex(x) else np.where(np.isinf(x), np.copysign(10.0 ** (30 + 10 * sign), x), moved)

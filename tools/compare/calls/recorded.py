@@ -8,6 +8,8 @@ from calls import encode
 from calls.answer import DIGITS, JUMP, LARGEST, UNIT
 from calls.draw import name_of
 
+CANCELS = 16  # units of an element and its slope; what is more comes of larger numbers on the way
+
 
 
 def element(value, digits):
@@ -37,45 +39,57 @@ def is_finite(value):
     return np.isfinite(value)
 
 
-def result(own, truth, scale, narrow, exact, reach):
-    """`{d, s, v}` with `c`, `e` and `o` where they say something; the README tells what they are.
+def error_of(errors, part, k, scale, dtype, reach):
+    """(e, a) of the page: JAX's errors in units, relative and, where it is large because numbers cancel, absolute."""
+    wide = dtype in ("f64", "c128")
+    unit = 2.0**-23 if wide else UNIT[dtype]
+    relative, absolute = 0.0, 0.0
+    with np.errstate(all="ignore"):
+        for mine, right in errors:
+            low, high = (np.asarray(side[part][k], complex if np.iscomplexobj(side[part][k]) else float)
+                         for side in (mine, right))
+            distance, base = np.abs(low - high), np.abs(high) + scale
+            counts = np.isfinite(distance) & (distance > smallest(dtype)) & (base > 0) \
+                & (distance < 4096 * unit * max(1.0, reach))
+            if not np.any(counts):
+                continue
+            ratios = distance[counts] / (unit * base[counts])
+            relative = max(relative, float(np.max(ratios)))
+            absolute = max(absolute, float(np.max(distance[counts], where=ratios > CANCELS, initial=0)))
+    return min(relative, 1e6), absolute * (UNIT[dtype] / unit)
 
-    narrow: the pair (in 32 bits, truth for it) if the dtype has 64 bits. reach: the largest operand.
+
+def result(own, truth, scale, errors, exact, reach):
+    """`{d, s, v}` with `c`, `e`, `a` and `o` where they say something; the README tells what they are.
+
+    errors: a function of the slopes to e and a. reach: the largest operand.
     """
     dtype = name_of(own.dtype)
     if dtype not in UNIT or exact:
         return encode.array(own)
     wide = dtype in ("f64", "c128")
-    values, others, scales, errors = [], {}, [], [0.0]
-    flat_scale = scale.reshape(-1)
+    values, others, scales, slopes = [], {}, [], []
     largest = max([abs(t) for t in truth.reshape(-1) if is_finite(t)] + [reach], default=0)
-    for i, (mine, right) in enumerate(zip(own.reshape(-1), (own if wide else truth).reshape(-1))):
-        mine, right = plain(mine), rounded_kind(plain(right), dtype)
-        slope = float(flat_scale[i])
+    for mine, right, slope in zip(own.reshape(-1), (own if wide else truth).reshape(-1), scale.reshape(-1)):
+        mine, right, slope = plain(mine), rounded_kind(plain(right), dtype), float(slope)
         if not math.isfinite(slope) or slope > JUMP * largest:
             slope = 0.0
+        slopes.append(slope)
         if kind_of(mine) != kind_of(right):
+            others[str(len(values))] = element(right, DIGITS[dtype])
             values.append(element(mine, DIGITS[dtype]))
-            others[str(i)] = element(right, DIGITS[dtype])
             scales.append(0)
             continue
         values.append(element(right, DIGITS[dtype]))
-        if not is_finite(right):
-            scales.append(0)
-            continue
-        scales.append(float(f"{slope:.2g}") if slope > 3 * abs(right) else 0)
-        distance, unit = abs(mine - right), UNIT[dtype]
-        if wide and narrow is not None:
-            low, unit = plain(narrow.reshape(-1)[i]), 2.0**-23
-            distance = abs(low - right) if is_finite(low) and abs(right) > 1e-30 else 0
-        base = abs(right) + slope
-        if base > 0 and distance > smallest(dtype):
-            errors.append(distance / (unit * base))
+        scales.append(float(f"{slope:.2g}") if is_finite(right) and slope > 3 * abs(right) else 0)
     fields = {"d": dtype, "s": list(own.shape), "v": values}
     if any(scales):
         fields["c"] = [encode.number(s) for s in scales]
-    if max(errors) > 1:
-        fields["e"] = float(f"{min(max(errors), 1e6):.2g}")
+    relative, absolute = errors(np.reshape(slopes, own.shape), dtype)
+    if relative > 1:
+        fields["e"] = float(f"{relative:.2g}")
+    if absolute:
+        fields["a"] = float(f"{absolute:.2g}")
     if others:
         fields["o"] = others
     return fields
@@ -102,14 +116,15 @@ def recorded(answers, call):
                  if np.issubdtype(np.asarray(x).dtype, np.inexact) or x.dtype.kind in "iuf"), default=0.0) \
         if call.inputs else 0.0
     fields = {}
-    narrow = getattr(answers, "narrow", None)
     for part, results in answers.own.items():
         fields[part] = []
         for k, own in enumerate(results):
             truth = answers.truth[part][k]
             inexact = name_of(own.dtype) in UNIT
-            entry = result(own, truth, answers.scale[part][k] if inexact else None,
-                           narrow[part][k] if narrow else None, call.exact and part == "out", reach)
+            def errors(slopes, dtype, part=part, k=k):
+                return error_of(answers.errors, part, k, slopes, dtype, reach)
+            entry = result(own, truth, answers.scale[part][k] if inexact else None, errors,
+                           call.exact and part == "out", reach)
             if call.positions and part == "out" and entry["d"] == "i64":
                 entry["d"] = "i32"
             if entry["d"] in UNIT and (part, k) in answers.limits:

@@ -47,12 +47,20 @@ bool part_is_close(double ours, double right, double allowed) {
   return std::abs(ours - right) <= allowed;
 }
 
+// What a result says of its error: relative, and absolute where numbers cancel on the way.
+struct Allowance {
+  double relative, absolute;
+};
+
 bool is_close(const Json& ours, const Json& right, const Precision& precision, double slope,
-              double error) {
+              Allowance error) {
   std::complex<double> a = element(ours), b = element(right);
-  double size = std::isfinite(std::abs(b)) ? std::abs(b) : 0;
-  double allowed =
-      precision.unit * (precision.roundings + 4 * error) * (size + slope) + precision.tiny;
+  auto finite = [](double part) { return std::isfinite(part) ? part : 0; };
+  double size = std::hypot(finite(b.real()), finite(b.imag()));
+  double allowed = precision.unit * (precision.roundings + 4 * error.relative) * (size + slope) +
+                   4 * error.absolute + precision.tiny;
+  // Beside 0, the square of the unit is as good as 0.
+  if (size == 0) allowed += precision.unit * precision.unit;
   return part_is_close(a.real(), b.real(), allowed) && part_is_close(a.imag(), b.imag(), allowed);
 }
 
@@ -95,13 +103,56 @@ bool is_limit(const Json& ours, const Json& near, const Precision& precision) {
   return std::abs(a - b) <= (precision.unit * precision.roundings + 1e-3) * std::abs(b) + 1e-4;
 }
 
+// Which result of a case: number `index` of a part.
+struct Place {
+  const Json& test;
+  std::string_view part;
+  std::size_t index;
+
+  // What is wrapped in `grad`, with nothing around it that makes other results.
+  static bool is_gradient(const Json& in) {
+    std::string wrap = in.at("wrap");
+    if (wrap == "grad") return true;
+    for (const char* keeps : {"vmap", "map", "cond", "checkpoint", "switch"})
+      if (wrap == keeps) return in.contains("in") && is_gradient(in.at("in"));
+    return false;
+  }
+
+  bool is_derivative() const {
+    return part != "out" || (test.contains("in") && is_gradient(test.at("in")));
+  }
+
+  // The operand by which a derivative is taken, or the result of which it is; null for values.
+  const Json* of() const {
+    if (part == "jvp") {
+      std::size_t inexact = 0;
+      for (const Json& result : test.at("out"))
+        if (precision_of(result.at("d").get<std::string>()) && inexact++ == index) return &result;
+      return nullptr;
+    }
+    if (!is_derivative()) return nullptr;
+    std::size_t inexact = 0;
+    for (const Json& operand : test.at("x"))
+      if (precision_of(operand.at("d").get<std::string>()) && inexact++ == index) return &operand;
+    return nullptr;
+  }
+
+  // There is no derivative at, or of, a number that is none.
+  bool is_of_nan(std::size_t element) const {
+    const Json* number = of();
+    return number && element < number->at("v").size() && number->at("v")[element] == "nan";
+  }
+};
+
+bool is_finite(const Json& value) { return std::isfinite(std::abs(element(value))); }
+
 // The first difference of two results; empty if there is none.
-std::string result_difference(const Json& test, const Json& ours, const Json& recorded,
+std::string result_difference(const Place& place, const Json& ours, const Json& recorded,
                               std::set<Rule>& rules) {
   if (ours.at("s") != recorded.at("s"))
     return cat("s: ours ", ours.at("s").dump(), ", recorded ", recorded.at("s").dump());
   if (ours.at("d") != recorded.at("d")) {
-    std::optional<Rule> rule = rule_of_dtypes(test, ours, recorded);
+    std::optional<Rule> rule = rule_of_dtypes(place.test, ours, recorded);
     if (!rule) return cat("d: ours ", ours.at("d").dump(), ", recorded ", recorded.at("d").dump());
     rules.insert(*rule);
   }
@@ -109,7 +160,7 @@ std::string result_difference(const Json& test, const Json& ours, const Json& re
   int bits = 8 * static_cast<int>(
                      std::min(size_in_bytes(dtype_in(ours)), size_in_bytes(dtype_in(recorded))));
   const Json &mine = ours.at("v"), &theirs = recorded.at("v");
-  double error = recorded.value("e", 0.0);
+  Allowance error{recorded.value("e", 0.0), recorded.value("a", 0.0)};
   const Json none = Json::object(), others = recorded.value("o", none),
              limits = recorded.value("n", none);
   for (std::size_t i = 0; i < theirs.size(); ++i) {
@@ -130,6 +181,11 @@ std::string result_difference(const Json& test, const Json& ours, const Json& re
     }
     if (auto near = limits.find(std::to_string(i));
         near != limits.end() && !mine[i].is_array() && is_limit(mine[i], *near, *precision)) {
+      rules.insert(Rule::kLimit);
+      continue;
+    }
+    bool is_pole = place.is_derivative() && !is_finite(mine[i]) && !is_finite(theirs[i]);
+    if (is_pole || place.is_of_nan(i)) {
       rules.insert(Rule::kLimit);
       continue;
     }
@@ -163,7 +219,7 @@ Verdict judge_call_case(const Json& test, const Json& answer) {
       return Verdict::failed(
           cat(part, ": ours ", ours.size(), " results, recorded ", recorded.size()));
     for (std::size_t i = 0; i < recorded.size(); ++i) {
-      std::string different = result_difference(test, ours[i], recorded[i], rules);
+      std::string different = result_difference({test, part, i}, ours[i], recorded[i], rules);
       if (!different.empty()) return Verdict::failed(cat(part, "[", i, "] ", different));
     }
   }
