@@ -39,7 +39,7 @@ Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
 }
 
 // Of gather and scatter the second operand has indices.
-constexpr std::size_t kIndices = 1;
+constexpr std::size_t kIndexOperand = 1;
 
 // Where the components of one index are on several devices, the module that the partitioner makes
 // is none.
@@ -110,7 +110,7 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
     Part part = operand == 0 ? Part::kInput : Part::kKernel;
     return closed_at(SplitConvolution(node, *conv, mesh.size()).closed(part), rank, mesh);
   }
-  if (operand == kIndices) return closed_at(closed_for_indices(node, rank), rank, mesh);
+  if (operand == kIndexOperand) return closed_at(closed_for_indices(node, rank), rank, mesh);
   return std::nullopt;
 }
 

@@ -49,13 +49,13 @@ def error_of(errors, part, k, scale, dtype, reach):
             low, high = (np.asarray(side[part][k], complex if np.iscomplexobj(side[part][k]) else float)
                          for side in (mine, right))
             distance, base = np.abs(low - high), np.abs(high) + scale
-            counts = np.isfinite(distance) & (distance > smallest(dtype)) & (base > 0) \
-                & (distance < 4096 * unit * max(1.0, reach))
+            counts = np.isfinite(distance) & (distance > smallest(dtype)) & (base > 0)
             if not np.any(counts):
                 continue
             ratios = distance[counts] / (unit * base[counts])
             relative = max(relative, float(np.max(ratios)))
-            absolute = max(absolute, float(np.max(distance[counts], where=ratios > CANCELS, initial=0)))
+            cancelled = (ratios > CANCELS) & (distance[counts] < 4096 * unit * max(1.0, reach))
+            absolute = max(absolute, float(np.max(distance[counts], where=cancelled, initial=0)))
     return min(relative, 1e6), absolute * (UNIT[dtype] / unit)
 
 
