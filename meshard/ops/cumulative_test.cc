@@ -2,11 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 
 #include "meshard/ops/op_testutil.h"
-#include "tests/support/check_vjp.h"
 #include "tests/support/emitted.h"
 #include "tests/support/matchers.h"
 
@@ -58,14 +56,6 @@ TEST(Cumulative, LogsumexpOfNarrowFloatsIsComputedInF32) {
   Tensor running(result.value().node()->operands()[0]);
   EXPECT_EQ(running.dtype(), DType::f32);
   EXPECT_EQ(running.value().node()->op().name, "cumulative_logsumexp");
-}
-
-// As maximum: where the result is NaN nobody receives its cotangent.
-TEST(Cumulative, ExtremesHaveNoDerivativeAtNaN) {
-  Tensor x = from_host<double>({1, 3, NAN, 2}, {4});
-  std::vector<Tensor> slopes =
-      recorded_vjp(cumulative_max(x), from_host<double>({1, 10, 100, 1000}, {4}));
-  EXPECT_EQ(interpret(slopes[0]), HostArray::from_vector<double>({1, 10, 0, 0}));
 }
 
 TEST(Cumulative, ProductsBeginWithOneIfTold) {

@@ -25,14 +25,14 @@ struct RangeBound {
   std::optional<std::int64_t> value;
 };
 
-/// A value: start, start + stride, ... until stop, which is excluded. Bounds beyond the dimension are
-/// clamped, as in Python.
+/// A value: start, start + stride, ... until stop, which is excluded. Bounds beyond the dimension
+/// are clamped, as in Python.
 struct Range {
   RangeBound start, stop;
   std::int64_t stride = 1;
 };
-/// `range(1, 4)`, `range(none, -1)`, `range(0, none, 2)`; with a negative stride from the end to the
-/// beginning: `range(none, none, -1)`. The stride is not 0.
+/// `range(1, 4)`, `range(none, -1)`, `range(0, none, 2)`; with a negative stride from the end to
+/// the beginning: `range(none, none, -1)`. The stride is not 0.
 inline Range range(RangeBound start, RangeBound stop, std::int64_t stride = 1) {
   return {start, stop, stride};
 }

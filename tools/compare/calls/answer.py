@@ -122,7 +122,7 @@ class Answers:
                 by_operand = part in ("vjp", "hvp") or part == "out" and call.by_operand
                 who = inexact[k] if by_operand else None
                 if who not in around:
-                    around[who] = [run([beside(x, sign) if who in (None, i) else x for i, x in enumerate(wide)])
+                    around[who] = [run([beside(x, sign, who in (None, i)) for i, x in enumerate(wide)])
                                    for sign in (1, -1)]
                 self.limits[part, k] = [side[part][k] for side in around[who]]
 
@@ -164,11 +164,11 @@ def changed(x, rng, matrix=False):
         return x * np.where(np.isfinite(x), 1 + CHANGE * rng.uniform(-1, 1, x.shape), 1)
 
 
-def beside(x, sign):
-    """Every element a little larger or smaller, each by another part; infinite ones are large."""
+def beside(x, sign, moves):
+    """If it moves: every element a little larger or smaller, each by another part. Infinite ones are large."""
     if not is_inexact(x):
         return x
     parts = np.linspace(1, 2, x.size).reshape(x.shape)
     with np.errstate(all="ignore"):
-        moved = np.where(np.isfinite(x), x + sign * BESIDE * parts * np.maximum(np.abs(x), 1), x)
+        moved = np.where(np.isfinite(x) & moves, x + sign * BESIDE * parts * np.maximum(np.abs(x), 1), x)
         return moved if is_complex(x) else np.where(np.isinf(x), np.copysign(10.0 ** (30 + 10 * sign), x), moved)
