@@ -149,7 +149,7 @@ class RecordCalls(unittest.TestCase):
             os.sched_setaffinity(0, chosen)
             with tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run([sys.executable, HERE / "record_calls.py", folder, "6", "3", "optimizers"],
-                                      capture_output=True, text=True, timeout=100)
+                                      capture_output=True, text=True, timeout=300)
                 self.assertEqual(0, done.returncode, done.stderr)
                 self.assertIn("6 cases, 0 calls that JAX refuses", done.stdout)
                 texts.append(pathlib.Path(folder, "calls_optimizers.json").read_text())
