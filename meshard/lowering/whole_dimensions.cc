@@ -1,7 +1,10 @@
 #include "meshard/lowering/whole_dimensions.h"
 
 #include <algorithm>
+#include <span>
 
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/convolution.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/gather.h"
@@ -54,22 +57,46 @@ Dimensions closed_for_indices(const Node& node, int rank) {
 
 enum class Part { kInput, kKernel, kResult };
 
-// A convolution on a mesh of `devices`. What is closed here was found by random convolutions: split
-// there, they were wrong or ended the process.
+// Whether somebody said that one of these dimensions is split: of the value, or of what it is
+// computed from element by element.
+bool is_said_to_split(Value value, std::span<const std::int64_t> dimensions) {
+  for (int steps = 0; steps < 32; ++steps) {
+    std::optional<Sharding> said = marked_sharding(value);
+    if (const Sharding* stored = leaf_sharding(value)) said = *stored;
+    if (said)
+      return std::any_of(dimensions.begin(), dimensions.end(), [&](std::int64_t d) {
+        return said->num_tiles(static_cast<std::size_t>(d)) > 1;
+      });
+    if (value->operands().empty() || value->operands()[0].type().shape != value.type().shape)
+      return false;
+    value = value->operands()[0];
+  }
+  return false;
+}
+
+// A convolution on a mesh. What is closed here was found by random convolutions: split there, they
+// were wrong or ended the process.
 class SplitConvolution {
  public:
-  SplitConvolution(const Node& node, const ConvolutionAttributes& a, std::int64_t devices)
+  SplitConvolution(const Node& node, const ConvolutionAttributes& a, const Mesh& mesh)
       : a_(a),
         input_(node.operands()[0].type().shape),
         kernel_(node.operands()[1].type().shape),
         result_(node.type().shape),
-        devices_(devices) {}
+        devices_(mesh.size()),
+        several_axes_(std::count_if(mesh.axes().begin(), mesh.axes().end(),
+                                    [](const MeshAxis& axis) { return axis.size > 1; }) > 1),
+        space_is_said_(is_said_to_split(
+            node.operands()[0], std::span(a.input.begin(), a.input.end()).subspan(kSpatial))) {}
 
   Dimensions closed(Part part) const {
     const Dimensions& layout = part == Part::kInput    ? a_.input
                                : part == Part::kKernel ? a_.kernel
                                                        : a_.result;
     if (groups_are_cut()) return layout;
+    // With space along one axis and the kernel's features along another, parts are added up over
+    // devices that have copies. Space goes first where somebody said so.
+    if (several_axes_ && space_is_said_ && part == Part::kKernel) return layout;
     Dimensions out;
     for (std::size_t d = kSpatial; d < layout.size(); ++d)
       if (is_closed(part, d)) out.push_back(layout[d]);
@@ -88,6 +115,7 @@ class SplitConvolution {
 
   bool is_closed(Part part, std::size_t d) const {
     std::size_t window = d - kSpatial;
+    if (several_axes_ && !space_is_said_ && part != Part::kKernel) return true;
     if (a_.input_dilation[window] > 1) return true;
     bool steps = a_.strides[window] > 1 || a_.kernel_dilation[window] > 1;
     // What is split evenly is the cotangent in the derivative of a convolution by its kernel.
@@ -98,6 +126,7 @@ class SplitConvolution {
   const ConvolutionAttributes& a_;
   const Shape &input_, &kernel_, &result_;
   std::int64_t devices_;
+  bool several_axes_, space_is_said_;
 };
 
 }  // namespace
@@ -108,7 +137,7 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
     return closed_at(closed_for_fft(*fft, rank), rank, mesh);
   if (const auto* conv = attributes_of<ConvolutionAttributes>(node)) {
     Part part = operand == 0 ? Part::kInput : Part::kKernel;
-    return closed_at(SplitConvolution(node, *conv, mesh.size()).closed(part), rank, mesh);
+    return closed_at(SplitConvolution(node, *conv, mesh).closed(part), rank, mesh);
   }
   if (operand == kIndexOperand) return closed_at(closed_for_indices(node, rank), rank, mesh);
   return std::nullopt;
@@ -117,8 +146,8 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
 std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh) {
   const auto* conv = attributes_of<ConvolutionAttributes>(node);
   if (!conv) return std::nullopt;
-  return closed_at(SplitConvolution(node, *conv, mesh.size()).closed(Part::kResult),
-                   node.type().rank(), mesh);
+  return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), node.type().rank(),
+                   mesh);
 }
 
 }  // namespace meshard

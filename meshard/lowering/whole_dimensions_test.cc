@@ -8,11 +8,13 @@
 #include "meshard/ops/fft.h"
 #include "meshard/ops/gather.h"
 #include "meshard/ops/scatter_add.h"
+#include "meshard/ops/sharding_constraint.h"
 
 namespace meshard {
 namespace {
 
-const Mesh kEight({{"a", 2}, {"b", 4}});
+const Mesh kEight({{"a", 8}});
+const Mesh kSquare({{"a", 2}, {"b", 4}});
 
 Tensor whole_data(Shape shape, DType dtype = DType::f32) {
   return from_host(HostArray::zeros({dtype, std::move(shape)}));
@@ -21,10 +23,9 @@ Tensor whole_data(Shape shape, DType dtype = DType::f32) {
 struct WholeParts {
   std::optional<Sharding> input, kernel, result;
 };
-WholeParts whole_parts(const Tensor& y) {
+WholeParts whole_parts(const Tensor& y, const Mesh& mesh = kEight) {
   const Node& node = *y.value().node();
-  return {whole_operand(node, 0, kEight), whole_operand(node, 1, kEight),
-          whole_result(node, kEight)};
+  return {whole_operand(node, 0, mesh), whole_operand(node, 1, mesh), whole_result(node, mesh)};
 }
 
 TEST(WholeDimensions, OfPlainConvolutionsAreThoseOfTheKernel) {
@@ -34,6 +35,21 @@ TEST(WholeDimensions, OfPlainConvolutionsAreThoseOfTheKernel) {
   EXPECT_FALSE(parts.result);
   // As large as a cotangent, which is the kernel of a derivative, it may be split.
   EXPECT_FALSE(whole_parts(convolution(whole_data({2, 9, 4}), whole_data({8, 4, 2}))).kernel);
+}
+
+// Space along one axis and the kernel's features along another are not split together.
+TEST(WholeDimensions, OverSeveralAxesAreSpaceOrTheKernel) {
+  Sharding middle(kSquare, P(open, none, open));
+  Tensor x = whole_data({4, 8, 2}), kernel = whole_data({3, 2, 4});
+  WholeParts unsaid = whole_parts(convolution(x, kernel), kSquare);
+  EXPECT_EQ(unsaid.input, middle);
+  EXPECT_EQ(unsaid.kernel, Sharding(kSquare, P(none, open, open)));
+  EXPECT_EQ(unsaid.result, middle);
+  Tensor marked = sharding_constraint(x, Sharding(kSquare, P("a", "b")));
+  WholeParts said = whole_parts(convolution(add(marked, marked), kernel), kSquare);
+  EXPECT_FALSE(said.input);
+  EXPECT_EQ(said.kernel, Sharding(kSquare, P(none, none, none)));
+  EXPECT_FALSE(said.result);
 }
 
 TEST(WholeDimensions, OfDilatedInputsAreAllSpatialOnes) {

@@ -160,6 +160,16 @@ TEST_F(SplitDimensions, ConvolutionsAreThoseOfOneDevice) {
        P(none, "data"),
        P(),
        P(none, "data")},
+      // Space along one axis, features of the kernel along the other.
+      {{2, 5, 1}, {1, 1, 1}, {.padding = {{1, 0}}}, P(none, "data"), P(none, none, "model"), P()},
+      {{2, 8, 4}, {3, 4, 4}, {}, P(none, "data"), P(none, "model"), P(none, "data")},
+      {{4, 8, 2}, {3, 2, 4}, {}, P("data"), P(none, none, "model"), P(none, "data", "model")},
+      {{4, 8, 6, 2},
+       {3, 3, 2, 8},
+       {.padding = {{1, 1}, {1, 1}}},
+       P("data", none, "model"),
+       P(none, none, none, "model"),
+       P("data", none, none, "model")},
       // Groups of which a device would hold a part.
       {{1, 10, 2},
        {1, 1, 6},

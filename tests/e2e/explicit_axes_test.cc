@@ -71,6 +71,21 @@ TEST_F(ExplicitAxes, LazyValuesKnowTheirShardingBeforeTheyAreComputed) {
   EXPECT_THAT(values(y), Pointwise(FloatNear(1e-5f), values(tanh(matmul(host.x, host.up)))));
 }
 
+TEST_F(ExplicitAxes, ACarryThatNobodyMarkedIsWhole) {
+  Mesh mesh({{"x", 2, AxisKind::kExplicit}});
+  Tensor whole = mark_sharding(counting({4}), mesh, P(none));
+  Tensor split = mark_sharding(counting({4}), mesh, P("x"));
+  auto total = [](const Tensor& start, const Tensor& each) {
+    return repeat(3, start, [&](Tensor sum) { return sum + each; });
+  };
+  Tensor zero = from_host<float>({0, 0, 0, 0}, {4});
+  EXPECT_EQ(values(total(zero, whole)), (std::vector<float>{0, 3, 6, 9}));
+  auto loss = [&](Tensor start) { return sum(square(total(start, whole))); };
+  EXPECT_EQ(values(grad(loss)(zero)), (std::vector<float>{0, 6, 12, 18}));
+  EXPECT_TRUE(throws_error([&] { total(zero, split); }, ErrorCode::kInvalidArgument,
+                           {"explicit_axes_test.cc", "goes into the body", "comes out", "\"x\""}));
+}
+
 // What was never marked takes part as if it were replicated, and so do its cotangents.
 TEST_F(ExplicitAxes, GradientsOfUnmarkedValues) {
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kAuto}});

@@ -1,6 +1,7 @@
 #include "meshard/ops/composite/control_flow.h"
 
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/comparison.h"
@@ -30,9 +31,12 @@ std::string described(const Tensor& tensor) {
   return part ? cat(tensor.type(), " @ ", *part) : cat(tensor.type());
 }
 
-bool same_part(const Tensor& a, const Tensor& b) {
-  const Sharding *first = explicit_sharding(a.value()), *second = explicit_sharding(b.value());
-  return first && second ? *first == *second : first == second;
+// Whether a carry may come out of the body so. One whose sharding nobody said went in as if it were
+// whole.
+bool keeps_part(const Tensor& in, const Tensor& out) {
+  const Sharding *before = explicit_sharding(in.value()), *after = explicit_sharding(out.value());
+  if (before || !after) return before && after ? *before == *after : before == after;
+  return *after == whole_over_explicit_axes(after->mesh(), after->rank());
 }
 
 }  // namespace
@@ -56,7 +60,7 @@ BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carr
       if (!results[i].defined())
         throw_invalid(form.where, "[", form.op, "] ", form.paths[i],
                       " comes out of the body without a value");
-      if (results[i].type() == given[i].type() && same_part(results[i], given[i])) continue;
+      if (results[i].type() == given[i].type() && keeps_part(given[i], results[i])) continue;
       throw Error(ErrorCode::kInvalidArgument,
                   cat("[", form.op, "] ", form.paths[i], " goes into the body as ",
                       described(given[i]), " and comes out as ", described(results[i])),
