@@ -2,6 +2,7 @@
 #pragma once
 #include <concepts>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -30,47 +31,57 @@ Tensor marked(const Marking& marking, const Tensor& x, const ShardingSpec& spec,
 
 // Marks the tensors of `value` in place.
 template <class T, class Specs>
+void mark_each(const Marking& marking, T& value, const Specs& specs, const std::string& path);
+
+template <class T, class Spec>
+void mark_all(const Marking& marking, T& value, const Spec& spec, const std::string& path) {
+  structure::for_each(
+      value,
+      [&](auto& leaf, const std::string& inner) {
+        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+          leaf = marked(marking, leaf, spec, inner);
+      },
+      path);
+}
+
+template <class T, class Specs>
+void mark_fields(const Marking& marking, T& value, const Specs& specs, const std::string& path) {
+  static_assert(structure::Mapping<Specs>,
+                "the specs of a struct are a map from the names of its fields");
+  std::set<std::string> names;
+  visit_fields(value, [&](std::string_view name, auto& field) {
+    std::string inner = cat(path, ".", name);
+    auto spec = specs.find(*names.emplace(name).first);
+    if (spec != specs.end())
+      mark_each(marking, field, spec->second, inner);
+    else if (!structure::tensors(field).empty())
+      no_spec_for(marking, inner);
+  });
+  for (const auto& entry : specs)
+    if (!names.contains(entry.first)) no_tensor_for(marking, cat(path, ".", entry.first));
+}
+
+template <class T, class Specs>
+void mark_entries(const Marking& marking, T& value, const Specs& specs, const std::string& path) {
+  static_assert(structure::Mapping<Specs>, "the specs of a map are a map with the same keys");
+  for (auto& [key, element] : value) {
+    std::string inner = cat(path, "[\"", key, "\"]");
+    auto spec = specs.find(key);
+    if (spec == specs.end()) no_spec_for(marking, inner);
+    mark_each(marking, element, spec->second, inner);
+  }
+  for (const auto& [key, spec] : specs)
+    if (value.find(key) == value.end()) no_tensor_for(marking, cat(path, "[\"", key, "\"]"));
+}
+
+template <class T, class Specs>
 void mark_each(const Marking& marking, T& value, const Specs& specs, const std::string& path) {
   if constexpr (std::same_as<Specs, PartitionSpec> || std::same_as<Specs, ShardingSpec>) {
-    structure::for_each(
-        value,
-        [&](auto& leaf, const std::string& inner) {
-          if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
-            leaf = marked(marking, leaf, specs, inner);
-        },
-        path);
+    mark_all(marking, value, specs, path);
   } else if constexpr (HasFields<T>) {
-    static_assert(structure::Mapping<Specs>,
-                  "the specs of a struct are a map from the names of its fields");
-    std::size_t found = 0;
-    visit_fields(value, [&](std::string_view name, auto& field) {
-      std::string inner = cat(path, ".", name);
-      auto spec = specs.find(std::string(name));
-      if (spec != specs.end()) {
-        ++found;
-        mark_each(marking, field, spec->second, inner);
-      } else if (!structure::tensors(field).empty()) {
-        no_spec_for(marking, inner);
-      }
-    });
-    if (found != specs.size()) {
-      for (const auto& entry : specs) {
-        bool known = false;
-        visit_fields(value,
-                     [&](std::string_view field, auto&) { known = known || field == entry.first; });
-        if (!known) no_tensor_for(marking, cat(path, ".", entry.first));
-      }
-    }
+    mark_fields(marking, value, specs, path);
   } else if constexpr (structure::Mapping<T>) {
-    static_assert(structure::Mapping<Specs>, "the specs of a map are a map with the same keys");
-    for (auto& [key, element] : value) {
-      std::string inner = cat(path, "[\"", key, "\"]");
-      auto spec = specs.find(key);
-      if (spec == specs.end()) no_spec_for(marking, inner);
-      mark_each(marking, element, spec->second, inner);
-    }
-    for (const auto& [key, spec] : specs)
-      if (value.find(key) == value.end()) no_tensor_for(marking, cat(path, "[\"", key, "\"]"));
+    mark_entries(marking, value, specs, path);
   } else if constexpr (structure::Sequence<T>) {
     static_assert(structure::Sequence<Specs>, "the specs of a sequence are as long a sequence");
     if (value.size() != specs.size()) other_count(marking, path, value.size(), specs.size());
