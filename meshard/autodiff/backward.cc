@@ -32,6 +32,13 @@ Tensor as_primal(const Value& primal, const Tensor& cotangent) {
   return present && *present == wanted ? cotangent : sharding_constraint(cotangent, wanted);
 }
 
+// The same value, whole along explicit axes.
+Tensor gathered(const Tensor& tensor) {
+  const Sharding* present = tensor.defined() ? explicit_sharding(tensor.value()) : nullptr;
+  if (!present) return tensor;
+  return sharding_constraint(tensor, whole_over_explicit_axes(present->mesh(), present->rank()));
+}
+
 // What a node is made of: its operands, or of one that stands for a value outside of the body that
 // is being recorded, that value.
 std::span<const Value> sources_of(const Node& node) {
@@ -210,13 +217,25 @@ class Backward {
     if (node->annotations())
       for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
         cotangents[i] = cotangent_like(results[i].value(), cotangents[i]);
-    op.vjp({.node = *node,
-            .operands = operands,
-            .results = results,
-            .cotangents = std::span<const Tensor>(cotangents.data(), cotangents.size()),
-            .needed = std::span<const bool>(needed.data(), needed.size()),
-            .bodies = &body_differentiator()},
-           gradients);
+    auto run_vjp = [&] {
+      op.vjp({.node = *node,
+              .operands = operands,
+              .results = results,
+              .cotangents = std::span<const Tensor>(cotangents.data(), cotangents.size()),
+              .needed = std::span<const bool>(needed.data(), needed.size()),
+              .bodies = &body_differentiator()},
+             gradients);
+    };
+    try {
+      run_vjp();
+    } catch (const AmbiguousSharding&) {
+      // With everything whole there is no choice. What comes out is sharded as its primal is.
+      for (std::vector<Tensor>* tensors : {&operands, &results})
+        for (Tensor& tensor : *tensors) tensor = gathered(tensor);
+      for (Tensor& cotangent : cotangents) cotangent = gathered(cotangent);
+      gradients.assign(gradients.size(), Tensor());
+      run_vjp();
+    }
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!needed[i] || !gradients[i].defined()) continue;
       internal_check(gradients[i].type() == operands[i].type(),

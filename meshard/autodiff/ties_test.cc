@@ -128,5 +128,11 @@ TEST(Ties, OfDeterminantsOfSingularMatrices) {
   expect_close(element(second, 0), {0, 0, 0, 0, 1, -1, 0, -1, 1});
 }
 
+// jax.nn.celu(x, 2): the two halves share what there is at 0.
+TEST(Ties, CeluAtZero) {
+  expect_derivatives([](const Tensor& x) { return celu(x, 2); }, {0, 2, -2}, {1, 1, std::exp(-1)},
+                     {0.125, 0, 0, 0, 0, 0, 0, 0, std::exp(-1) / 2});
+}
+
 }  // namespace
 }  // namespace meshard

@@ -32,12 +32,13 @@ Error describe_operands(Error error, const Node& node, OperandShardings sharding
 
 [[noreturn]] void fail_ambiguous(const Node& node, OperandShardings shardings,
                                  std::string_view why) {
-  throw describe_operands(
-      Error(ErrorCode::kInvalidArgument,
-            cat("[", node.op().name, "] the operands do not say how the result is sharded: ", why),
-            node.where()),
-      node, shardings)
-      .with_note("bring an operand into another sharding before, with mark_sharding");
+  Error error(
+      ErrorCode::kInvalidArgument,
+      cat("[", node.op().name, "] the operands do not say how the result is sharded: ", why),
+      node.where());
+  throw AmbiguousSharding(
+      describe_operands(std::move(error), node, shardings)
+          .with_note("bring an operand into another sharding before, with mark_sharding"));
 }
 
 const Mesh& common_mesh(const Node& node, OperandShardings shardings) {

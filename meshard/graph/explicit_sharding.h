@@ -21,6 +21,11 @@ Sharding whole_over_explicit_axes(const Mesh& mesh, std::size_t rank);
 /// Annotations of a value with this sharding; null if none of it is explicit.
 AnnotationsPtr annotations_of(const Sharding& sharding, std::size_t rank);
 
+/// The error of a call whose operands leave a choice of how its results are sharded.
+struct AmbiguousSharding : Error {
+  explicit AmbiguousSharding(Error error) : Error(std::move(error)) {}
+};
+
 /// The annotations that follow from the operands' explicit shardings by the op's sharding rule;
 /// null if no operand has one. Operands without one take part as if they were replicated.
 /// @error invalid argument at the user's line if the rule leaves a choice, or the operands are on

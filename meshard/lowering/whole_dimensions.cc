@@ -8,6 +8,7 @@
 #include "meshard/ops/convolution.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/gather.h"
+#include "meshard/ops/pad.h"
 #include "meshard/ops/scatter_add.h"
 
 namespace meshard {
@@ -45,14 +46,32 @@ Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
 constexpr std::size_t kIndexOperand = 1;
 
 // Where the components of one index are on several devices, the module that the partitioner makes
-// is none.
-Dimensions closed_for_indices(const Node& node, int rank) {
-  std::int64_t components = rank;
+// is none; nor where an uneven dimension of indices and one of the slices are split by one axis.
+Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
+  const Shape& shape = node.operands()[kIndexOperand].type().shape;
+  std::int64_t rank = shape.rank(), components = rank;
   if (const auto* gather = attributes_of<GatherAttributes>(node))
     components = gather->index_vector_dim;
   else if (const auto* scatter = attributes_of<ScatterAttributes>(node))
     components = scatter->index_vector_dim;
-  return components < rank ? Dimensions{components} : Dimensions{};
+  else
+    return {};
+  Dimensions closed;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    bool is_uneven = std::any_of(mesh.axes().begin(), mesh.axes().end(), [&](const MeshAxis& axis) {
+      return shape[static_cast<int>(d)] % axis.size != 0;
+    });
+    if (d == components || is_uneven) closed.push_back(d);
+  }
+  return closed;
+}
+
+// Gaps are filled with elements of the next device where the dimension is uneven.
+Dimensions closed_for_pad(const PadAttributes& pad) {
+  Dimensions closed;
+  for (std::size_t d = 0; d < pad.interior.size(); ++d)
+    if (pad.interior[d] > 0) closed.push_back(static_cast<std::int64_t>(d));
+  return closed;
 }
 
 enum class Part { kInput, kKernel, kResult };
@@ -139,15 +158,19 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
     Part part = operand == 0 ? Part::kInput : Part::kKernel;
     return closed_at(SplitConvolution(node, *conv, mesh).closed(part), rank, mesh);
   }
-  if (operand == kIndexOperand) return closed_at(closed_for_indices(node, rank), rank, mesh);
+  if (const auto* pad = attributes_of<PadAttributes>(node); pad && operand == 0)
+    return closed_at(closed_for_pad(*pad), rank, mesh);
+  if (operand == kIndexOperand) return closed_at(closed_for_indices(node, mesh), rank, mesh);
   return std::nullopt;
 }
 
 std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh) {
+  int rank = node.type().rank();
+  if (const auto* pad = attributes_of<PadAttributes>(node))
+    return closed_at(closed_for_pad(*pad), rank, mesh);
   const auto* conv = attributes_of<ConvolutionAttributes>(node);
   if (!conv) return std::nullopt;
-  return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), node.type().rank(),
-                   mesh);
+  return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), rank, mesh);
 }
 
 }  // namespace meshard

@@ -7,6 +7,7 @@
 #include "meshard/ops/convolution.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/gather.h"
+#include "meshard/ops/pad.h"
 #include "meshard/ops/scatter_add.h"
 #include "meshard/ops/sharding_constraint.h"
 
@@ -86,27 +87,39 @@ TEST(WholeDimensions, OfGroupsAreAllUnlessEachDeviceHasWholeOnes) {
 }
 
 TEST(WholeDimensions, OfIndicesAreTheirComponents) {
-  Tensor x = whole_data({5, 2}), indices = whole_data({3, 2}, DType::i32);
+  Tensor x = whole_data({5, 2}), indices = whole_data({8, 2}, DType::i32);
   Tensor slices =
       gather(x, indices, {.offset_dims = {1, 2}, .start_index_map = {0, 1}, .index_vector_dim = 1},
              {3, 1});
   Sharding components(kEight, P(open, none));
   EXPECT_FALSE(whole_operand(*slices.value().node(), 0, kEight));
   EXPECT_EQ(whole_operand(*slices.value().node(), 1, kEight), components);
-  Tensor added = scatter_add(x, indices, whole_data({3}),
+  Tensor added = scatter_add(x, indices, whole_data({8}),
                              {.inserted_window_dims = {0, 1},
                               .scatter_dims_to_operand_dims = {0, 1},
                               .index_vector_dim = 1},
                              false, false);
   EXPECT_EQ(whole_operand(*added.value().node(), 1, kEight), components);
   // Indices of one component that have no dimension for it.
-  Tensor rows = gather(x, whole_data({3}, DType::i32),
+  Tensor rows = gather(x, whole_data({8}, DType::i32),
                        {.offset_dims = {1},
                         .collapsed_slice_dims = {0},
                         .start_index_map = {0},
                         .index_vector_dim = 1},
                        {1, 2});
   EXPECT_FALSE(whole_operand(*rows.value().node(), 1, kEight));
+  EXPECT_EQ(whole_operand(*rows.value().node(), 1, Mesh({{"a", 3}})),
+            Sharding(Mesh({{"a", 3}}), P(none)))
+      << "uneven";
+}
+
+TEST(WholeDimensions, OfPadsAreThoseWithGaps) {
+  Sharding gaps(kEight, P(open, none));
+  Tensor padded = pad(whole_data({8, 4}), 0, {1, 0}, {0, 2}, {0, 1});
+  const Node& node = *padded.value().node();
+  EXPECT_EQ(whole_operand(node, 0, kEight), gaps);
+  EXPECT_FALSE(whole_operand(node, 1, kEight));
+  EXPECT_EQ(whole_result(node, kEight), gaps);
 }
 
 TEST(WholeDimensions, OfTransformsAreTheTransformedOnes) {

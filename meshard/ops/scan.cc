@@ -393,7 +393,7 @@ std::vector<OpSample> scan_samples(SampleSource& source) {
   // The carry turns, and depends on all that there is.
   auto run = [](bool reverse, std::size_t result, std::int64_t unroll = 1) {
     return [reverse, result, unroll](std::span<const Tensor> x) {
-      Tensor w = x[2];
+      const Tensor& w = x[2];
       ScanCall call{{x[0]}, {x[1]}, x[1].dim(0), reverse, unroll};
       return scan_tensors(call, [w](std::span<const Tensor> given) {
         Tensor next = sin(add(multiply(given[0], w), given[1]));

@@ -66,15 +66,26 @@ InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size
   InlineVector<stablehlo::Typed, 4> operands;
   for (std::size_t i = 0; i < first; ++i) operands.push_back(out.operands[i]);
   static const TensorType kWide{DType::i32, {}};
+  const Shape& whole = out.operands[0].type->shape;
+  const Shape& window = (first == 1 ? out.results[0] : out.operands[1]).type->shape;
   for (std::size_t i = first; i < out.operands.size(); ++i) {
-    const stablehlo::Typed& start = out.operands[i];
-    if (size_in_bytes(start.type->dtype) >= 4) {
-      operands.push_back(start);
-      continue;
+    stablehlo::Typed start = out.operands[i];
+    if (size_in_bytes(start.type->dtype) < 4) {
+      stablehlo::Typed converted{out.writer.temporary(), kWide};
+      out.writer.op("stablehlo.convert", {converted}, {start}, out.location).done();
+      start = converted;
     }
-    stablehlo::Value converted = out.writer.temporary();
-    out.writer.op("stablehlo.convert", {{converted, kWide}}, {start}, out.location).done();
-    operands.push_back({converted, kWide});
+    if (out.partitioned) {
+      int d = static_cast<int>(i - first);
+      stablehlo::Typed clamped{out.writer.temporary(), *start.type};
+      stablehlo::Typed low{out.writer.scalar(start.type->dtype, 0), *start.type};
+      stablehlo::Typed high{
+          out.writer.scalar(start.type->dtype, static_cast<double>(whole[d] - window[d])),
+          *start.type};
+      out.writer.op("stablehlo.clamp", {clamped}, {low, start, high}, out.location).done();
+      start = clamped;
+    }
+    operands.push_back(start);
   }
   return operands;
 }

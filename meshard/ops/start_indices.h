@@ -21,7 +21,9 @@ std::vector<In> starts_behind_batch(const BatchCall& call, std::size_t first);
 /// One row of starts for each member: [size, rank].
 Tensor batched_starts(const BatchCall& call, std::size_t first);
 
-/// All operands; the starts, from `first` on, in a dtype that XLA takes (written_index_type).
+/// All operands; the starts, from `first` on, in a dtype that XLA takes (written_index_type), and
+/// where the work may be split so that the window is inside: the partitioner leaves out an update
+/// before the beginning, which should be moved there.
 InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size_t first);
 
 }  // namespace meshard

@@ -6,6 +6,7 @@
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body_vjp.h"
+#include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/add.h"
@@ -59,13 +60,17 @@ void infer_switch(const OpCall& call, ResultTypes& results) {
   if (results.empty()) call.fail("the branches give nothing");
 }
 
-// Over explicit axes the results of all branches lie alike.
+// Over explicit axes the results of all branches lie alike. What nobody said is whole.
 void check_same_shardings(const Node& node, const Body& first, const Body& body) {
   auto described = [](const Sharding* sharding) { return sharding ? cat(*sharding) : "unsaid"; };
   for (std::size_t i = 0; i < first.num_results(); ++i) {
     const Value &a = first.graph().results()[i], &b = body.graph().results()[i];
     const Sharding *wanted = explicit_sharding(a), *present = explicit_sharding(b);
-    if (wanted == present || (wanted && present && *wanted == *present)) continue;
+    if (!wanted && !present) continue;
+    auto said = [&](const Sharding* of, const Sharding* other) {
+      return of ? *of : whole_over_explicit_axes(other->mesh(), other->rank());
+    };
+    if (said(wanted, present) == said(present, wanted)) continue;
     throw Error(ErrorCode::kInvalidArgument,
                 cat("[switch_case] result ", i, " is ", described(wanted), " in one branch and ",
                     described(present), " in another"),

@@ -37,6 +37,40 @@ TEST_F(SplitDimensions, EdgesThatCutAndShift) {
   EXPECT_EQ(running.to_vector<float>(), (std::vector<float>{1, 3}));
 }
 
+TEST_F(SplitDimensions, GapsOfUnevenDimensions) {
+  const Mesh two({{"x", 2}}, {0, 1});
+  Tensor x = from_host<float>({5, 6, 1}, {3});
+  Tensor y = mark_sharding(pad(x, 1, {0}, {0}, {1}), two, P("x"));
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{5, 1, 6, 1, 1}));
+}
+
+// The window is moved inside: its start may be before the beginning.
+TEST_F(SplitDimensions, WindowsThatBeginOutside) {
+  const Mesh two({{"x", 2}}, {0, 1});
+  Tensor x = mark_sharding(from_host<float>({3, 4, 5, 6}, {4}), two, P("x"));
+  for (std::int32_t start : {-4, -1, 0, 2, 3, 9}) {
+    Tensor at = from_host<std::int32_t>({start}, {});
+    auto inside = static_cast<std::size_t>(std::clamp(start, 0, 2));
+    std::vector<float> expected(4, 0), whole{3, 4, 5, 6}, updated = whole;
+    auto window = [&](const Tensor& t) { return dynamic_slice(t, {at}, {2}); };
+    EXPECT_EQ(window(x).to_vector<float>(), (std::vector<float>{whole[inside], whole[inside + 1]}));
+    for (std::size_t i : {inside, inside + 1}) expected[i] = 1, updated[i] = -1;
+    EXPECT_EQ(grad([&](const Tensor& t) { return sum(window(t)); })(x).to_vector<float>(), expected)
+        << start;
+    Tensor update = from_host<float>({-1, -1}, {2});
+    EXPECT_EQ(dynamic_update_slice(x, update, {at}).to_vector<float>(), updated) << start;
+  }
+}
+
+TEST_F(SplitDimensions, FewIndices) {
+  const Mesh mesh({{"s", 2}, {"x", 2}}, {0, 1, 2, 3});
+  Tensor x =
+      mark_sharding(from_host<float>({-3, -4, 0, 2, 4, -3}, {1, 1, 6}), mesh, P(none, none, "s"));
+  Tensor which = mark_sharding(from_host<std::int32_t>({0}, {1}), mesh, P("s"));
+  EXPECT_EQ(mark_sharding(take(x, which, 1), mesh, P("x")).to_vector<float>(),
+            x.to_vector<float>());
+}
+
 TEST_F(SplitDimensions, MaxAndMinKeepNan) {
   PartitionSpec all = P({"data", "model"});
   for (DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/cat.h"
 #include "meshard/pjrt/host_to_device_transfer.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/pjrt/plugin_search.h"
@@ -56,11 +57,11 @@ inline std::string pass_on(int partitions, int arguments, bool donate = false, i
   for (int i = 0; i < arguments; ++i) {
     std::string comma = i == 0 ? "" : ", ";
     std::string n = std::to_string(i);
-    parameters += comma + "%a" + n + ": " + type + " {" + sharding +
-                  (donate ? ", tf.aliasing_output = " + n + " : i32" : "") + "}";
-    results += comma + type + " {" + sharding + "}";
-    values += comma + "%a" + n;
-    types += comma + type;
+    append(parameters, cat(comma, "%a", n, ": ", type, " {", sharding,
+                           donate ? ", tf.aliasing_output = " + n + " : i32" : "", "}"));
+    append(results, cat(comma, type, " {", sharding, "}"));
+    append(values, cat(comma, "%a", n));
+    append(types, cat(comma, type));
   }
   return "module @pass_on { sdy.mesh @m = <[\"x\"=" + std::to_string(partitions) +
          "]>\n func.func public @main(" + parameters + ") -> (" + results + ") { return " + values +

@@ -15,6 +15,8 @@
 #include "meshard/ops/erfc.h"
 #include "meshard/ops/expm1.h"
 #include "meshard/ops/logistic.h"
+#include "meshard/ops/maximum.h"
+#include "meshard/ops/minimum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/operand.h"
@@ -73,7 +75,10 @@ Tensor elu(In x, double alpha) {
 
 Tensor celu(In x, double alpha) {
   SourceScope line(x.where);
-  return exponential_below(real_floating_operand("celu", x), alpha, alpha);
+  // As jax.nn.celu: the two halves share the derivatives at 0, where there is no second one.
+  Tensor operand = real_floating_operand("celu", x);
+  Tensor power = divide(minimum(operand, 0), element_wise::literal(alpha, operand));
+  return add(maximum(operand, 0), scaled(expm1(power), alpha));
 }
 
 Tensor selu(In x) {

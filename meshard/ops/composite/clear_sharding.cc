@@ -30,9 +30,10 @@ Tensor clear_sharding(In x) {
   if (recorder().keep_operands == 0)
     while (marked_sharding(cleared.value())) cleared = Tensor(cleared.value()->operands()[0]);
   // An argument's sharding is a fact of the trace; beyond this node it binds nobody.
-  if (std::optional<Sharding> known = cleared.sharding())
+  std::optional<Sharding> known = cleared.sharding();
+  if (known && known->mesh().has_explicit_axes())
     return sharding_constraint(In(cleared, x.where), wholly_open(known->mesh(), cleared.rank()));
-  if (only_recording() || !depends_on_placed(cleared.value())) return cleared;
+  if (!known && (only_recording() || !depends_on_placed(cleared.value()))) return cleared;
   // Another node, which belongs to no devices although its operand does.
   SourceLocation where = effective_source(x.where);
   Tensor same =

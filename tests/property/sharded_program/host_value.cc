@@ -378,10 +378,12 @@ bool all_on_host(const std::vector<Step>& steps) {
 
 // Doubles throughout: differences of anything less say little.
 bool is_on_host(const Program& program) {
-  return !program.gradient && all_on_host(program.steps) &&
-         std::all_of(program.inputs.begin(), program.inputs.end(), [](const Input& input) {
-           return input.type.dtype == DType::f64 || input.type.dtype == DType::i32;
-         });
+  if (program.gradient || !all_on_host(program.steps)) return false;
+  for (const TensorType& type : step_types(program))
+    if (is_floating(type.dtype) && type.dtype != DType::f64) return false;
+  return std::all_of(program.inputs.begin(), program.inputs.end(), [](const Input& input) {
+    return input.type.dtype == DType::f64 || input.type.dtype == DType::i32;
+  });
 }
 
 std::optional<std::vector<HostArray>> values_on_host(const Program& program) {
