@@ -305,7 +305,7 @@ std::vector<OpSample> switch_samples(SampleSource& source) {
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
   auto choose = [](std::int64_t result) {
     return [result](std::span<const Tensor> x) {
-      Tensor w = x[2];
+      const Tensor& w = x[2];
       std::vector<BodyFunction> branches{
           [](std::span<const Tensor> g) {
             return std::vector<Tensor>{sin(g[0]), add(g[0], g[0])};
