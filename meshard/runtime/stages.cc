@@ -252,7 +252,7 @@ Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where) 
   auto elsewhere = [&](const Value& leaf) { return is_elsewhere(leaf, mesh); };
   bool all_here = std::none_of(graph.parameters().begin(), graph.parameters().end(), elsewhere) &&
                   std::none_of(graph.captured().begin(), graph.captured().end(), elsewhere);
-  if (all_here || graph.nodes().empty()) return graph;
+  if (all_here) return graph;
   auto whole = [&](const Value& leaf) {
     return Sharding::replicated(mesh, static_cast<std::size_t>(leaf.type().rank()));
   };
@@ -264,7 +264,11 @@ Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where) 
         .with_note(cat("a value computed at ", where, " needs it"));
   };
   TraceScope scope;
-  Replay replay(graph.nodes().front()->trace());
+  // A function may use none of its arguments, or have none.
+  const Node& first = !graph.nodes().empty()        ? *graph.nodes().front()
+                      : !graph.parameters().empty() ? *graph.parameters().front().node()
+                                                    : *graph.captured().front().node();
+  Replay replay(first.trace());
   std::vector<Value> parameters, results;
   for (const Value& leaf : graph.parameters()) {
     std::optional<Sharding> sharding;

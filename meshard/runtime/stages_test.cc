@@ -140,6 +140,26 @@ TEST_F(OverDevices, AClearedValueIsFreeAgain) {
   EXPECT_FALSE(recorded.sharding());
 }
 
+TEST_F(OverDevices, InATraceAClearedArgumentIsFreeAgain) {
+  Mesh wide({{"w", 4}}, {0, 1, 2, 3}), one(std::vector<MeshAxis>{}, {2});
+  Tensor whole = mark_sharding(floats({1, 2}), wide, P());
+  auto f = jit([&](Tensor x, Tensor y) {
+    return clear_sharding(x) + manual(one, P(), P(), [](const Tensor& t) { return t * 2; })(y);
+  });
+  EXPECT_THAT(f(whole, floats({10, 20})).to_vector<float>(), ElementsAre(21, 42));
+}
+
+TEST_F(OverDevices, AFunctionMayUseNoneOfItsArguments) {
+  Mesh wide({{"w", 4}}, {0, 1, 2, 3}), one(std::vector<MeshAxis>{}, {2});
+  Tensor whole = mark_sharding(floats({1, 2}), wide, P());
+  Tensor small = mark_sharding(floats({3, 4}), one, P());
+  auto f = jit([](Tensor, Tensor) { return from_host<float>({5, 6}, {2}); });
+  EXPECT_THAT(f(whole, small).to_vector<float>(), ElementsAre(5, 6));
+  auto second = jit([](Tensor, Tensor y) { return y; });
+  EXPECT_THAT(second(whole, small).to_vector<float>(), ElementsAre(3, 4));
+  EXPECT_THAT(second(small, whole).to_vector<float>(), ElementsAre(1, 2));
+}
+
 TEST_F(OverDevices, JittedFunctionsTakeUnplacedValuesFromAnywhere) {
   Tensor shared = floats({1, 2}) + 0;
   (void)(on_left({1, 1}) * shared).to_host();  // computed there
