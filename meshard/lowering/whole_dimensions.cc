@@ -1,6 +1,7 @@
 #include "meshard/lowering/whole_dimensions.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "meshard/graph/leaf.h"
@@ -42,40 +43,6 @@ Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
   return closed;
 }
 
-// Of gather and scatter the second operand has indices.
-constexpr std::size_t kIndexOperand = 1;
-
-// Where the components of one index are on several devices, the module that the partitioner makes
-// is none; nor where an uneven dimension of indices and one of the slices are split by one axis.
-Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
-  const Shape& shape = node.operands()[kIndexOperand].type().shape;
-  std::int64_t rank = shape.rank(), components = rank;
-  if (const auto* gather = attributes_of<GatherAttributes>(node))
-    components = gather->index_vector_dim;
-  else if (const auto* scatter = attributes_of<ScatterAttributes>(node))
-    components = scatter->index_vector_dim;
-  else
-    return {};
-  Dimensions closed;
-  for (std::int64_t d = 0; d < rank; ++d) {
-    bool is_uneven = std::any_of(mesh.axes().begin(), mesh.axes().end(), [&](const MeshAxis& axis) {
-      return shape[static_cast<int>(d)] % axis.size != 0;
-    });
-    if (d == components || is_uneven) closed.push_back(d);
-  }
-  return closed;
-}
-
-// Gaps are filled with elements of the next device where the dimension is uneven.
-Dimensions closed_for_pad(const PadAttributes& pad) {
-  Dimensions closed;
-  for (std::size_t d = 0; d < pad.interior.size(); ++d)
-    if (pad.interior[d] > 0) closed.push_back(static_cast<std::int64_t>(d));
-  return closed;
-}
-
-enum class Part { kInput, kKernel, kResult };
-
 // Whether somebody said that one of these dimensions is split: of the value, or of what it is
 // computed from element by element.
 bool is_said_to_split(Value value, std::span<const std::int64_t> dimensions) {
@@ -92,6 +59,43 @@ bool is_said_to_split(Value value, std::span<const std::int64_t> dimensions) {
   }
   return false;
 }
+
+// Of gather and scatter the second operand has indices.
+constexpr std::size_t kIndexOperand = 1;
+
+// Where the components of one index are on several devices, the module that the partitioner makes
+// is none; nor where an uneven dimension of indices and one of the operand are split by one axis.
+Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
+  const Shape& shape = node.operands()[kIndexOperand].type().shape;
+  std::int64_t rank = shape.rank(), components = rank;
+  if (const auto* gather = attributes_of<GatherAttributes>(node))
+    components = gather->index_vector_dim;
+  else if (const auto* scatter = attributes_of<ScatterAttributes>(node))
+    components = scatter->index_vector_dim;
+  else
+    return {};
+  const Value& operand = node.operands()[0];
+  Dimensions all(static_cast<std::size_t>(operand.type().rank())), closed;
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  bool operand_is_split = is_said_to_split(operand, std::span(all.begin(), all.end()));
+  for (std::int64_t d = 0; d < rank; ++d) {
+    bool is_uneven = std::any_of(mesh.axes().begin(), mesh.axes().end(), [&](const MeshAxis& axis) {
+      return shape[static_cast<int>(d)] % axis.size != 0;
+    });
+    if (d == components || (is_uneven && operand_is_split)) closed.push_back(d);
+  }
+  return closed;
+}
+
+// Gaps are filled with elements of the next device where the dimension is uneven.
+Dimensions closed_for_pad(const PadAttributes& pad) {
+  Dimensions closed;
+  for (std::size_t d = 0; d < pad.interior.size(); ++d)
+    if (pad.interior[d] > 0) closed.push_back(static_cast<std::int64_t>(d));
+  return closed;
+}
+
+enum class Part { kInput, kKernel, kResult };
 
 // A convolution on a mesh. What is closed here was found by random convolutions: split there, they
 // were wrong or ended the process.

@@ -108,9 +108,17 @@ TEST(WholeDimensions, OfIndicesAreTheirComponents) {
                         .index_vector_dim = 1},
                        {1, 2});
   EXPECT_FALSE(whole_operand(*rows.value().node(), 1, kEight));
-  EXPECT_EQ(whole_operand(*rows.value().node(), 1, Mesh({{"a", 3}})),
-            Sharding(Mesh({{"a", 3}}), P(none)))
-      << "uneven";
+  EXPECT_FALSE(whole_operand(*rows.value().node(), 1, Mesh({{"a", 3}})));
+  // Uneven ones into a split operand.
+  Mesh three({{"a", 3}});
+  Tensor split = sharding_constraint(whole_data({5, 6}), Sharding(three, P(none, "a")));
+  Tensor taken = gather(split, whole_data({8}, DType::i32),
+                        {.offset_dims = {1},
+                         .collapsed_slice_dims = {0},
+                         .start_index_map = {0},
+                         .index_vector_dim = 1},
+                        {1, 6});
+  EXPECT_EQ(whole_operand(*taken.value().node(), 1, three), Sharding(three, P(none)));
 }
 
 TEST(WholeDimensions, OfPadsAreThoseWithGaps) {

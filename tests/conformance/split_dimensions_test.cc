@@ -64,11 +64,16 @@ TEST_F(SplitDimensions, WindowsThatBeginOutside) {
 
 TEST_F(SplitDimensions, FewIndices) {
   const Mesh mesh({{"s", 2}, {"x", 2}}, {0, 1, 2, 3});
-  Tensor x =
-      mark_sharding(from_host<float>({-3, -4, 0, 2, 4, -3}, {1, 1, 6}), mesh, P(none, none, "s"));
-  Tensor which = mark_sharding(from_host<std::int32_t>({0}, {1}), mesh, P("s"));
-  EXPECT_EQ(mark_sharding(take(x, which, 1), mesh, P("x")).to_vector<float>(),
-            x.to_vector<float>());
+  Tensor rows = from_host<float>({-3, -4, 0, 2, 4, -3, 1, 5, 7, 6, 8, 9}, {1, 2, 6});
+  Tensor x = mark_sharding(rows, mesh, P(none, none, "s"));
+  for (std::int64_t count : {1, 2, 3, 5}) {
+    Tensor which =
+        from_host(std::vector<std::int32_t>(static_cast<std::size_t>(count), 1), {count});
+    Tensor split = mark_sharding(which, mesh, P("s"));
+    EXPECT_EQ(mark_sharding(take(x, split, 1), mesh, P("x")).to_vector<float>(),
+              take(rows, which, 1).to_vector<float>())
+        << count;
+  }
 }
 
 TEST_F(SplitDimensions, MaxAndMinKeepNan) {
