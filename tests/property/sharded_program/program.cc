@@ -18,6 +18,8 @@ Recorder record(const Program& program) {
   return recorder;
 }
 
+}  // namespace
+
 bool takes_derivatives(const std::vector<Step>& steps) {
   return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
     return step.operation->is_derivative ||
@@ -25,8 +27,6 @@ bool takes_derivatives(const std::vector<Step>& steps) {
                        [](const Body& body) { return takes_derivatives(body.steps); });
   });
 }
-
-}  // namespace
 
 const std::vector<std::int64_t>& own_places() {
   static const std::vector<std::int64_t> places = [] {

@@ -131,6 +131,8 @@ void for_each_ref(Program& program, const RefVisitor& visit);
 void for_each_ref(Step& step, const RefVisitor& visit);
 /// The step and those of its bodies.
 void for_each_step(const Step& step, const std::function<void(const Step&)>& visit);
+/// True if one of them, at any depth, is a derivative.
+bool takes_derivatives(const std::vector<Step>& steps);
 
 /// How far the two runs may be apart: result i by error[i], and by a fraction of the largest
 /// result.
