@@ -23,20 +23,20 @@
 namespace meshard {
 namespace {
 
-// Over explicit axes a cotangent lies as its primal does, all the way.
-Tensor as_primal(const Value& primal, const Tensor& cotangent) {
-  const Sharding* said = explicit_sharding(primal);
-  const Sharding* present = explicit_sharding(cotangent.value());
-  if (!said && !present) return cotangent;
-  Sharding wanted = said ? *said : whole_over_explicit_axes(present->mesh(), present->rank());
-  return present && *present == wanted ? cotangent : sharding_constraint(cotangent, wanted);
-}
-
-// The same value, whole along explicit axes.
+// The same value, replicated along explicit axes.
 Tensor gathered(const Tensor& tensor) {
   const Sharding* present = tensor.defined() ? explicit_sharding(tensor.value()) : nullptr;
   if (!present) return tensor;
-  return sharding_constraint(tensor, whole_over_explicit_axes(present->mesh(), present->rank()));
+  Sharding whole = whole_over_explicit_axes(present->mesh(), present->rank());
+  return *present == whole ? tensor : sharding_constraint(tensor, whole);
+}
+
+// Over explicit axes a cotangent is sharded as its primal is, all the way.
+Tensor as_primal(const Value& primal, const Tensor& cotangent) {
+  const Sharding* said = explicit_sharding(primal);
+  if (!said) return gathered(cotangent);
+  const Sharding* present = explicit_sharding(cotangent.value());
+  return present && *present == *said ? cotangent : sharding_constraint(cotangent, *said);
 }
 
 // What a node is made of: its operands, or of one that stands for a value outside of the body that
@@ -229,7 +229,7 @@ class Backward {
     try {
       run_vjp();
     } catch (const AmbiguousSharding&) {
-      // With everything whole there is no choice. What comes out is sharded as its primal is.
+      // Between replicated operands there is no choice. add() shards what they give as its primals.
       for (std::vector<Tensor>* tensors : {&operands, &results})
         for (Tensor& tensor : *tensors) tensor = gathered(tensor);
       for (Tensor& cotangent : cotangents) cotangent = gathered(cotangent);

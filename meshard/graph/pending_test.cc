@@ -8,25 +8,14 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/ops_testutil.h"
+#include "meshard/graph/zero_evaluator_testutil.h"
 
 namespace meshard {
 namespace {
 
-struct ZeroEvaluator final : Evaluator {
-  void evaluate(std::span<const Value> values, SourceLocation) override {
-    for (const Value& value : values)
-      value.node()->set_storage(value.index(),
-                                make_storage<HostStorage>(HostArray::zeros(value.type())));
-  }
-  Tensor place(const Value& value, const Sharding&, SourceLocation) override {
-    return Tensor(value);
-  }
-  std::shared_ptr<CompiledProgram> compile(Program, SourceLocation) override { return nullptr; }
-};
-
 struct Pending : testing::Test {
   Pending() {
-    static ZeroEvaluator zeros;
+    static test::ZeroEvaluator zeros;
     install_evaluator([]() -> Evaluator& { return zeros; });
     set_advice_handler([this](const Advice& advice) {
       if (advice.topic == "lazy.pending") heard.push_back(advice.to_string());

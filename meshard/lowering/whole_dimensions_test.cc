@@ -86,6 +86,16 @@ TEST(WholeDimensions, OfGroupsAreAllUnlessEachDeviceHasWholeOnes) {
           .input);
 }
 
+// So many rows of a matrix, by indices that have no dimension for their one component.
+Tensor rows_of(const Tensor& matrix, std::int64_t count) {
+  return gather(matrix, whole_data({count}, DType::i32),
+                {.offset_dims = {1},
+                 .collapsed_slice_dims = {0},
+                 .start_index_map = {0},
+                 .index_vector_dim = 1},
+                {1, matrix.dim(1)});
+}
+
 TEST(WholeDimensions, OfIndicesAreTheirComponents) {
   Tensor x = whole_data({5, 2}), indices = whole_data({8, 2}, DType::i32);
   Tensor slices =
@@ -100,24 +110,13 @@ TEST(WholeDimensions, OfIndicesAreTheirComponents) {
                               .index_vector_dim = 1},
                              false, false);
   EXPECT_EQ(whole_operand(*added.value().node(), 1, kEight), components);
-  // Indices of one component that have no dimension for it.
-  Tensor rows = gather(x, whole_data({8}, DType::i32),
-                       {.offset_dims = {1},
-                        .collapsed_slice_dims = {0},
-                        .start_index_map = {0},
-                        .index_vector_dim = 1},
-                       {1, 2});
+  Tensor rows = rows_of(x, 8);
   EXPECT_FALSE(whole_operand(*rows.value().node(), 1, kEight));
   EXPECT_FALSE(whole_operand(*rows.value().node(), 1, Mesh({{"a", 3}})));
   // Uneven ones into a split operand.
   Mesh three({{"a", 3}});
   Tensor split = sharding_constraint(whole_data({5, 6}), Sharding(three, P(none, "a")));
-  Tensor taken = gather(split, whole_data({8}, DType::i32),
-                        {.offset_dims = {1},
-                         .collapsed_slice_dims = {0},
-                         .start_index_map = {0},
-                         .index_vector_dim = 1},
-                        {1, 6});
+  Tensor taken = rows_of(split, 8);
   EXPECT_EQ(whole_operand(*taken.value().node(), 1, three), Sharding(three, P(none)));
 }
 

@@ -165,10 +165,6 @@ Tensor move_to(const Value& value, const Sharding& target, SourceLocation where)
   StoragePtr storage = nearest_copy(value, target);
   Tensor source = make_array(value.type(), storage, value->where());
   const Sharding* present = storage->sharding();
-  auto made_of = [&](DeviceArray::Buffers buffers) {
-    return make_array(value.type(),
-                      make_storage<DeviceArray>(value.type(), target, std::move(buffers)), where);
-  };
   Result<DeviceArray::Buffers> moved = not_between_devices();
   // On its own devices it gets buffers of its own, which can be donated; views cannot.
   if (present && present->mesh().same_devices(target.mesh()))
@@ -187,7 +183,9 @@ Tensor move_to(const Value& value, const Sharding& target, SourceLocation where)
         where);
   if (!moved.ok() && moved.error().code() != ErrorCode::kUnimplemented)
     throw moved.error().at(where);
-  if (moved.ok()) return made_of(*std::move(moved));
+  if (moved.ok())
+    return make_array(value.type(),
+                      make_storage<DeviceArray>(value.type(), target, *std::move(moved)), where);
   HostArray array = storage->to_host(where);
   return make_array(value.type(), place(runtime_client(where), array, target, where), where);
 }
