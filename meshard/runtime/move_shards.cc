@@ -169,11 +169,11 @@ Tensor move_to(const Value& value, const Sharding& target, SourceLocation where)
   // On its own devices it gets buffers of its own, which can be donated; views cannot.
   if (present && present->mesh().same_devices(target.mesh()))
     return reshard(source.value(), target, where);
-  if (present && has_tiles_in_place(*present, target))
-    moved = send_shards(source.value(), target, where);
-  else if (std::optional<Sharding> part = present ? part_in_place(*present, target) : std::nullopt)
-    return reshard(move_to(source.value(), *part, where).value(), target, where);
-  else if (has_same_tiles(present, target))
+  bool in_place = present && has_tiles_in_place(*present, target);
+  if (present && !in_place)
+    if (std::optional<Sharding> part = part_in_place(*present, target))
+      return reshard(move_to(source.value(), *part, where).value(), target, where);
+  if (in_place || has_same_tiles(present, target))
     moved = send_shards(source.value(), target, where);
   else if (!present)
     moved = send_tiles(cut(source.value(), target, where), target, where);
