@@ -45,11 +45,40 @@ class JsonText {
       if (at_ == text_.size()) return value;
       fail("nothing should follow the value");
     }
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[", place_, "] not JSON at byte ", wrong_at_, ": ", wrong_));
+    return wrong();
+  }
+
+  using OnMember = std::function<Result<void>(const std::string&, const JsonValue&)>;
+  Result<void> members(const OnMember& on_member, JsonLimits limits) {
+    std::optional<Error> refused;
+    auto take_member = [&](std::string name) {
+      JsonValue value;
+      left_ = limits.values;
+      if (!read_value(value, 1)) return false;
+      if (Result<void> taken = on_member(name, value); !taken) {
+        refused = taken.error();
+        return fail("refused");
+      }
+      return true;
+    };
+    skip_space();
+    if (at_ == text_.size() || text_[at_] != '{') {
+      fail("an object should be here");
+      return wrong();
+    }
+    if (read_members(take_member)) {
+      skip_space();
+      if (at_ == text_.size()) return {};
+      fail("nothing should follow the value");
+    }
+    return refused ? *refused : wrong();
   }
 
  private:
+  Error wrong() const {
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[", place_, "] not JSON at byte ", wrong_at_, ": ", wrong_));
+  }
   bool fail(std::string_view what) {
     wrong_ = what;
     wrong_at_ = at_;
@@ -75,6 +104,7 @@ class JsonText {
     skip_space();
     if (at_ == text_.size()) return fail("the text ends where a value should be");
     if (depth > kDeepestJson) return fail("nested too deeply");
+    if (left_-- == 0) return fail("too many values");
     switch (text_[at_]) {
       case '{': return read_object(out, depth);
       case '[': return read_array(out, depth);
@@ -91,6 +121,15 @@ class JsonText {
 
   bool read_object(JsonValue& out, int depth) {
     out.kind = JsonValue::Kind::kObject;
+    return read_members([&](std::string name) {
+      out.members.push_back({std::move(name), {}});
+      return read_value(out.members.back().value, depth + 1);
+    });
+  }
+
+  // `take_member` reads the value of a name.
+  template <class TakeMember>
+  bool read_members(TakeMember take_member) {
     ++at_;
     skip_space();
     if (take('}')) return true;
@@ -103,8 +142,7 @@ class JsonText {
       if (!names.insert(name).second) return fail(cat("the name \"", name, "\" is there twice"));
       skip_space();
       if (!take(':')) return fail("':' should be here");
-      out.members.push_back({std::move(name), {}});
-      if (!read_value(out.members.back().value, depth + 1)) return false;
+      if (!take_member(std::move(name))) return false;
       skip_space();
       if (take('}')) return true;
       if (!take(',')) return fail("',' or '}' should be here");
@@ -200,6 +238,7 @@ class JsonText {
 
   std::string_view text_, place_;
   std::size_t at_ = 0, wrong_at_ = 0;
+  std::size_t left_ = static_cast<std::size_t>(-1);  // values that may still be read
   std::string wrong_;
 };
 
@@ -221,6 +260,13 @@ std::optional<std::uint64_t> JsonValue::whole_number() const {
 
 Result<JsonValue> read_json(std::string_view text, std::string_view place) {
   return JsonText(text, place).whole();
+}
+
+Result<void> read_json_members(
+    std::string_view text, std::string_view place,
+    const std::function<Result<void>(const std::string& name, const JsonValue& value)>& on_member,
+    JsonLimits limits) {
+  return JsonText(text, place).members(on_member, limits);
 }
 
 }  // namespace meshard

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,5 +41,20 @@ struct JsonMember {
 /// an object, half of a surrogate pair, strings that are not UTF-8, and bytes behind the value,
 /// too.
 Result<JsonValue> read_json(std::string_view text, std::string_view place = "json");
+
+/// How read_json_members bounds what it holds.
+struct JsonLimits {
+  /// The most values in the value of one member, itself included.
+  std::size_t values = 1'000'000;
+};
+
+/// Reads an object member by member, holding one at a time: texts of any size need little memory.
+/// @param on_member is given each name and value; an error ends the reading
+/// @error as read_json, also for a text that is no object and for a member with too many values;
+/// what `on_member` answers
+Result<void> read_json_members(
+    std::string_view text, std::string_view place,
+    const std::function<Result<void>(const std::string& name, const JsonValue& value)>& on_member,
+    JsonLimits limits = {});
 
 }  // namespace meshard

@@ -82,5 +82,29 @@ TEST(JsonReader, NestingIsBounded) {
   EXPECT_FALSE(read_json(nested(100000)).ok());
 }
 
+TEST(JsonReader, MembersOneByOne) {
+  std::vector<std::string> seen;
+  auto take = [&](const std::string& name, const JsonValue& value) -> Result<void> {
+    seen.push_back(name + "=" + value.text);
+    if (value.text == "9") return Error(ErrorCode::kUnimplemented, "nine");
+    return {};
+  };
+  EXPECT_TRUE(read_json_members(R"( {"a": 1, "b": {"c": [2]}, "d": "e"} )", "w", take).ok());
+  EXPECT_EQ(seen, (std::vector<std::string>{"a=1", "b=", "d=e"}));
+  EXPECT_TRUE(read_json_members("{}", "w", take).ok());
+  EXPECT_EQ(read_json_members(R"({"a":9,)", "w", take).error().message(), "nine");
+  for (const char* text : {"[1]", "", "{", R"({"a":1,"a":2})", R"({"a":1} 2)", R"({"a"})"})
+    EXPECT_EQ(read_json_members(text, "w", take).error().code(), ErrorCode::kInvalidArgument)
+        << text;
+}
+
+TEST(JsonReader, ValuesOfAMemberAreBounded) {
+  auto take = [](const std::string&, const JsonValue&) -> Result<void> { return {}; };
+  JsonLimits three{3};
+  EXPECT_TRUE(read_json_members(R"({"a":[1,2],"b":[3,4]})", "w", take, three).ok());
+  EXPECT_EQ(read_json_members(R"({"a":[1,2,3]})", "w", take, three).error().message(),
+            "[w] not JSON at byte 10: too many values");
+}
+
 }  // namespace
 }  // namespace meshard

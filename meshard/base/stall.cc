@@ -1,0 +1,106 @@
+#include "meshard/base/stall.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kDefaultTime = seconds(60);
+// A wait asks at least so often whether what it waits for can still happen.
+constexpr milliseconds kLongestSlice = seconds(1);
+
+milliseconds time_from_environment() {
+  const char* text = std::getenv("MESHARD_STALL_SECONDS");
+  if (!text) return kDefaultTime;
+  std::string_view digits(text);
+  double number = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  bool valid =
+      error == std::errc() && end == digits.data() + digits.size() && number >= 0 && number < 1e9;
+  return valid ? milliseconds(static_cast<std::int64_t>(number * 1000)) : kDefaultTime;
+}
+
+void write(const Stall& stall) {
+  std::string line = cat("meshard: ", stall.to_string(), "\n");
+  (void)std::fputs(line.c_str(), stderr);
+}
+
+struct Settings {
+  std::mutex mutex;
+  StallHandler handler = write;
+  std::atomic<std::int64_t> time{time_from_environment().count()};
+  std::atomic<std::string (*)()> detail{nullptr};
+};
+
+Settings& settings() {
+  // Never destroyed: waits outlive static objects.
+  static Settings* instance = new Settings();
+  return *instance;
+}
+
+}  // namespace
+
+std::string Stall::to_string() const {
+  return where.known() ? cat(where.to_string(), ": ", text) : text;
+}
+
+void set_stall_handler(StallHandler handler) {
+  Settings& all = settings();
+  std::lock_guard lock(all.mutex);
+  all.handler = std::move(handler);
+}
+
+milliseconds stall_time() { return milliseconds(settings().time.load(std::memory_order_relaxed)); }
+
+void set_stall_time(milliseconds time) {
+  settings().time.store(std::max<std::int64_t>(0, time.count()), std::memory_order_relaxed);
+}
+
+namespace internal {
+
+void set_stall_detail(std::string (*detail)()) { settings().detail = detail; }
+
+void report_stall(const std::string& what, milliseconds waited) {
+  Settings& all = settings();
+  Stall stall{cat("[wait] waiting for ", std::chrono::duration_cast<seconds>(waited).count(),
+                  " s for ", what),
+              WaitPlace::current()};
+  if (auto detail = all.detail.load()) stall.text += detail();
+  StallHandler handler;
+  {
+    std::lock_guard lock(all.mutex);
+    handler = all.handler;
+  }
+  // Unlocked: a handler may wait itself, or set another one.
+  if (handler) handler(stall);
+}
+
+milliseconds StallWatch::slice() const {
+  if (limit_ == milliseconds(0)) return kLongestSlice;
+  return std::clamp(limit_ / 4, milliseconds(1), kLongestSlice);
+}
+
+bool StallWatch::is_due() {
+  if (reported_ || limit_ == milliseconds(0) || waited() < limit_) return false;
+  reported_ = true;
+  return true;
+}
+
+milliseconds StallWatch::waited() const {
+  return std::chrono::duration_cast<milliseconds>(Clock::now() - begun_);
+}
+
+}  // namespace internal
+}  // namespace meshard
