@@ -1,6 +1,7 @@
 // What the tests of files share.
 #pragma once
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -17,7 +18,8 @@ class InFolder : public testing::Test {
   InFolder() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     folder_ = std::filesystem::path(testing::TempDir()) /
-              (std::string("meshard_io_") + test->test_suite_name() + "_" + test->name());
+              (std::string("meshard_io_") + std::to_string(::getpid()) + "_" +
+               test->test_suite_name() + "_" + test->name());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

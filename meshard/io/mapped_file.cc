@@ -26,7 +26,8 @@ struct MappedFile::Mapping {
 };
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A FIFO without a writer would block here.
+  int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return system_error("open", path);
   struct stat about {};
   if (::fstat(file, &about) != 0) {
@@ -36,7 +37,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   if (!S_ISREG(about.st_mode)) {
     ::close(file);
-    return Error(ErrorCode::kInvalidArgument, cat("[io] ", path, " is no file"));
+    return Error(ErrorCode::kInvalidArgument, cat("[io] ", path, " is not a regular file"));
   }
   auto mapping = std::make_shared<Mapping>();
   mapping->path = path;

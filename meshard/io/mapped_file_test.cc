@@ -1,5 +1,7 @@
 #include "meshard/io/mapped_file.h"
 
+#include <sys/stat.h>
+
 #include <optional>
 
 #include "meshard/io/io_testutil.h"
@@ -38,6 +40,16 @@ TEST_F(MappedFileTest, BoolsBecomeZeroOrOne) {
   EXPECT_EQ(array.bytes()[0], std::byte{1});
   EXPECT_EQ(array.bytes()[1], std::byte{0});
   EXPECT_EQ(array.bytes()[2], std::byte{1});
+}
+
+// Opening a FIFO waits for a writer, and a device may have no end.
+TEST_F(MappedFileTest, OnlyRegularFiles) {
+  ASSERT_EQ(::mkfifo(in_folder("fifo").c_str(), 0600), 0);
+  for (const std::string& path : {in_folder("fifo"), std::string("/dev/zero")}) {
+    Error error = MappedFile::open(path).error();
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument) << path;
+    EXPECT_NE(error.message().find(path), std::string::npos);
+  }
 }
 
 TEST_F(MappedFileTest, ErrorsNameTheFile) {

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cerrno>
 
 #include "meshard/base/cat.h"
@@ -29,30 +29,33 @@ Result<void> flush_folder_of(const std::string& path) {
   return {};
 }
 
-// A file of a name that nobody has, beside `path`; -1 with errno if it cannot be made.
-int make_part(const std::string& path, std::string& part) {
-  static std::atomic<unsigned> next{0};
-  while (true) {
-    part = cat(path, ".part-", static_cast<std::int64_t>(::getpid()), "-", next++);
-    int file = ::open(part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0 || errno != EEXIST) return file;
+// Signals that come again and again would interrupt a large reservation for ever: after the first
+// it goes on in small pieces.
+int reserve(int file, std::size_t bytes) {
+  constexpr std::size_t kPiece = 1 << 20;
+  int code = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
+  if (code != EINTR) return code;
+  for (std::size_t at = 0; at < bytes; at += kPiece) {
+    auto size = static_cast<off_t>(std::min(kPiece, bytes - at));
+    do code = ::posix_fallocate(file, static_cast<off_t>(at), size);
+    while (code == EINTR);
+    if (code != 0) return code;
   }
+  return 0;
 }
 
 }  // namespace
 
 Result<NewFile> NewFile::create(const std::string& path, std::size_t bytes) {
   NewFile out(path, bytes);
-  std::string part;
-  out.file_ = make_part(path, part);
-  if (out.file_ < 0) return system_error("write", path);
-  out.part_ = std::move(part);
+  int file = out.part_.file();
+  if (file < 0) return system_error("write", path);
   // Reserved now: a full disk is an error here, and not a signal at the write that touches it.
-  if (int code = ::posix_fallocate(out.file_, 0, static_cast<off_t>(bytes)); code != 0) {
+  if (int code = reserve(file, bytes); code != 0) {
     errno = code;
     return system_error("write", path);
   }
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, out.file_, 0);
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (data == MAP_FAILED) return system_error("map", path);
   out.data_ = static_cast<std::byte*>(data);
   return out;
@@ -60,15 +63,12 @@ Result<NewFile> NewFile::create(const std::string& path, std::size_t bytes) {
 
 NewFile::~NewFile() {
   if (data_) ::munmap(data_, bytes_);
-  if (file_ >= 0) ::close(file_);
-  if (!part_.empty()) ::unlink(part_.c_str());
 }
 
 Result<void> NewFile::commit() {
-  if (::msync(data_, bytes_, MS_SYNC) != 0 || ::fsync(file_) != 0)
+  if (::msync(data_, bytes_, MS_SYNC) != 0 || ::fsync(part_.file()) != 0)
     return system_error("write", path_);
-  if (::rename(part_.c_str(), path_.c_str()) != 0) return system_error("write", path_);
-  part_.clear();
+  if (!part_.commit()) return system_error("write", path_);
   return flush_folder_of(path_);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "meshard/base/part_file.h"
 #include "meshard/base/result.h"
 
 namespace meshard::io {
@@ -13,15 +14,15 @@ namespace meshard::io {
 /// remains.
 class NewFile {
  public:
-  /// Makes the file beside `path` and reserves its bytes, which are zero.
+  /// Makes the file beside `path` and reserves its bytes, which are zero. Removes what a killed
+  /// process left of an earlier try.
   /// @pre bytes > 0
   /// @error not found, permission denied, resource exhausted (no space), or what the system says
   static Result<NewFile> create(const std::string& path, std::size_t bytes);
 
   NewFile(NewFile&& other) noexcept
       : path_(std::move(other.path_)),
-        part_(std::exchange(other.part_, {})),
-        file_(std::exchange(other.file_, -1)),
+        part_(std::move(other.part_)),
         data_(std::exchange(other.data_, nullptr)),
         bytes_(other.bytes_) {}
   NewFile& operator=(NewFile&&) = delete;
@@ -35,9 +36,10 @@ class NewFile {
   Result<void> commit();
 
  private:
-  NewFile(std::string path, std::size_t bytes) : path_(std::move(path)), bytes_(bytes) {}
-  std::string path_, part_;
-  int file_ = -1;
+  NewFile(std::string path, std::size_t bytes)
+      : path_(std::move(path)), part_(PartFile::create(path_)), bytes_(bytes) {}
+  std::string path_;
+  PartFile part_;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };

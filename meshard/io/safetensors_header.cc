@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <tuple>
 
@@ -66,15 +67,14 @@ class HeaderReader {
       return bad("no safetensors file: a header of ", length, " bytes in a file of ", file.size());
     std::string_view text = file.substr(8, length);
     if (!text.starts_with('{')) return bad("no safetensors file: the header is no JSON object");
-    Result<JsonValue> json = read_json(text, place_);
-    if (!json) return json.error();
     SafetensorsHeader header;
     header.data_begin = 8 + length;
-    for (const auto& [name, value] : json->members) {
-      Result<void> done = name == "__metadata__" ? read_metadata(value, header.metadata)
-                                                 : read_entry(name, value, header.tensors);
-      if (!done) return done.error();
-    }
+    // One tensor at a time: values of the whole text would need a hundred times its size.
+    MESHARD_RETURN_IF_ERROR(
+        read_json_members(text, place_, [&](const std::string& name, const JsonValue& value) {
+          return name == "__metadata__" ? read_metadata(value, header.metadata)
+                                        : read_entry(name, value, header.tensors);
+        }));
     if (Result<void> tiled = check_places(header.tensors, file.size() - header.data_begin); !tiled)
       return tiled.error();
     return header;
@@ -151,7 +151,12 @@ class HeaderReader {
 }  // namespace
 
 Result<SafetensorsHeader> read_safetensors_header(std::string_view file, std::string_view place) {
-  return HeaderReader(place).read(file);
+  try {
+    return HeaderReader(place).read(file);
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorCode::kResourceExhausted,
+                 cat("[", place, "] not enough memory to read the header"));
+  }
 }
 
 Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tensors,

@@ -34,7 +34,7 @@ struct SafetensorsHeader {
 /// many bytes as its type needs, and together they are all the bytes, without gap or overlap.
 /// @param place what messages name: the path
 /// @error invalid argument for anything else, also for a name that is there twice; unimplemented
-/// for dtypes that meshard lacks, naming the tensor.
+/// for dtypes that meshard lacks, naming the tensor; resource exhausted without the memory for it.
 Result<SafetensorsHeader> read_safetensors_header(std::string_view file, std::string_view place);
 
 /// The first bytes of a file of these tensors, whose places it fills in: names of the widest

@@ -1,6 +1,12 @@
 #include "meshard/io/safetensors_header.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/support/exit_statuses.h"
 
 namespace meshard::io {
 namespace {
@@ -77,6 +83,35 @@ TEST(SafetensorsHeader, RefusesEntriesItDoesNotKnow) {
           R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})",
           0),
       "accepted");
+}
+
+// Values of the whole text would need 88 bytes for each two of the text.
+TEST(SafetensorsHeader, HostileHeadersNeedLittleMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space";
+#endif
+  auto many = [](std::string_view begin, std::string_view piece, std::string_view end) {
+    std::string text(begin);
+    while (text.size() < 20'000'000) text += piece;
+    text.pop_back();
+    return text + std::string(end);
+  };
+  auto answer = [&](const std::string& json) {
+    std::string file = file_of(json, 0);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_DATA, &limit);
+    limit.rlim_cur = std::size_t{600} << 20;
+    ::setrlimit(RLIMIT_DATA, &limit);
+    auto header = read_safetensors_header(file, "w");
+    bool refused = !header && header.error().code() == ErrorCode::kInvalidArgument;
+    std::fprintf(stderr, "%s", header ? "accepted" : header.error().what());
+    std::_Exit(refused ? 0 : 1);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(answer(many(R"({"a":{"dtype":"F32","shape":[)", "0,", R"(],"data_offsets":[0,0]}})")),
+              testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(answer(many(R"({"a":[)", "[0],", "]}")), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(answer(many(R"({"a":[)", "{},", "]}")), testing::ExitedWithCode(0), "");
 }
 
 TEST(SafetensorsHeader, RefusesWhatIsNoSuchFile) {
