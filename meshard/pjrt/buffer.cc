@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/client_state.h"
 
 namespace meshard::pjrt {
@@ -97,9 +98,21 @@ Result<Event> Buffer::ready_event() const {
   return Event(ClientRef(client_), client_->api, args.event);
 }
 
+namespace {
+
+std::string describe_buffer(const void* subject) {
+  const auto& buffer = *static_cast<const Buffer*>(subject);
+  return cat(buffer.type().to_string(), " on device ", buffer.device().id());
+}
+
+}  // namespace
+
 Result<void> Buffer::await_ready() const {
   MESHARD_ASSIGN_OR_RETURN(Event ready, ready_event());
-  return ready.await();
+  PJRT_Event* raw = ready.raw();
+  return internal::await_events(
+      client_->api, {&raw, 1}, "PJRT_Event_Await",
+      {.describe = describe_buffer, .subject = this, .client = client_, .device = device_});
 }
 
 Result<Event> Buffer::copy_to_host(std::span<std::byte> destination) const {
@@ -209,10 +222,14 @@ Result<Buffer> Buffer::copy_to_memory(const Memory& memory) const {
 
 Result<void> Buffer::delete_now() {
   MESHARD_RETURN_IF_ERROR(check_live("delete_now"));
+  // Before the call, so that no other thread uses it meanwhile.
   life_.store(kDeleted, std::memory_order_relaxed);
   MESHARD_PJRT_ARGS(PJRT_Buffer_Delete, args);
   args.buffer = raw_;
-  return MESHARD_PJRT_CALL(client_->api, PJRT_Buffer_Delete, args);
+  Result<void> done = MESHARD_PJRT_CALL(client_->api, PJRT_Buffer_Delete, args);
+  if (!done.ok() && !plugin_says_deleted().value_or(true))
+    life_.store(kLive, std::memory_order_relaxed);
+  return done;
 }
 
 Result<bool> Buffer::plugin_says_deleted() const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "meshard/pjrt/host_to_device_transfer.h"
+#include "meshard/pjrt/internal/callbacks.h"
 #include "meshard/pjrt/internal/client_state.h"
 #include "meshard/pjrt/loaded_executable.h"
 
@@ -24,7 +25,7 @@ Result<ArrayType> recheck(const ArrayType& type) {
 
 void call_release(void*, void* argument) {
   std::unique_ptr<Release> release(static_cast<Release*>(argument));
-  if (release->call) release->call();
+  if (release->call) internal::call_soon(std::move(release->call));
 }
 
 }  // namespace
@@ -195,7 +196,7 @@ Result<Buffer> Client::view_device_memory(void* address, const ArrayType& type,
   args.on_delete_callback_arg = release.get();
   MESHARD_RETURN_IF_ERROR(
       MESHARD_PJRT_CALL(state_->api, PJRT_Client_CreateViewOfDeviceBuffer, args));
-  release.release();
+  (void)release.release();  // call_release frees it
   return make_buffer(args.buffer, checked, target);
 }
 
@@ -229,18 +230,13 @@ Result<HostToDeviceTransfer> Client::begin_transfer(std::span<const ArrayType> t
 std::size_t Client::launches_in_flight() const {
   std::lock_guard lock(state_->launch_mutex);
   std::size_t count = 0;
-  for (internal::LaunchRecord* record : state_->in_flight)
-    count += !record->done.load(std::memory_order_acquire);
+  for (internal::LaunchRecord* record : state_->in_flight) count += !record->is_through();
   return count;
 }
 
-void Client::await_launches() const {
-  std::lock_guard lock(state_->launch_mutex);
-  for (internal::LaunchRecord* record : state_->in_flight) {
-    (void)record->await();  // the error is for whoever holds the launch
-    internal::drop_launch(record);
-  }
-  state_->in_flight.clear();
-}
+void Client::await_launches() const { state_->await_launches(); }
+void Client::await_failed_launches() const { state_->await_failed_launches(); }
+void finish_callbacks() { internal::finish_callbacks(); }
+bool Client::is_wedged() const { return state_->wedged; }
 
 }  // namespace meshard::pjrt

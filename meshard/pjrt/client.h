@@ -115,6 +115,11 @@ class Client {
   std::size_t launches_in_flight() const;
   /// Waits until all of them are through; their errors are for those who hold the launches.
   void await_launches() const;
+  /// Waits for the launches that have failed on some device: at most a second for the others.
+  void await_failed_launches() const;
+  /// True after a launch on several devices failed inside a plugin that then completes no further
+  /// ones (rules().error_wedges_client): make a new client.
+  bool is_wedged() const;
 
   PJRT_Client* raw() const;
   const ClientRef& ref() const { return state_; }
@@ -128,5 +133,9 @@ class Client {
   Buffer make_buffer(PJRT_Buffer* raw, const ArrayType& type, const Device* device) const;
   ClientRef state_;
 };
+
+/// Returns when every callback that was due before (Event::on_ready, releases of borrowed memory)
+/// is through. @pre not in such a callback
+void finish_callbacks();
 
 }  // namespace meshard::pjrt

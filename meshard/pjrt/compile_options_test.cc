@@ -37,8 +37,8 @@ std::string decode(const std::string& bytes) {
       fs::temp_directory_path() /
       cat("meshard_options_", ::testing::UnitTest::GetInstance()->random_seed(), "_", bytes.size());
   std::ofstream(file, std::ios::binary) << bytes;
-  std::string command = cat("protoc --decode=CompileOptions -I ", source.string(),
-                            " compile_options_test.proto < ", file.string(), " 2>&1");
+  std::string command = cat("protoc --decode=CompileOptions -I '", source.string(),
+                            "' compile_options_test.proto < '", file.string(), "' 2>&1");
   std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   std::string text;
   for (int c; (c = std::fgetc(pipe.get())) != EOF;) text.push_back(static_cast<char>(c));

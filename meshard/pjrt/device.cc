@@ -5,28 +5,34 @@
 
 namespace meshard::pjrt {
 
-DeviceDescription::DeviceDescription(const PJRT_Api* api, PJRT_DeviceDescription* raw)
-    : api_(api), raw_(raw) {
+Result<DeviceDescription> DeviceDescription::read(const PJRT_Api* api,
+                                                  PJRT_DeviceDescription* raw) {
+  DeviceDescription description(api, raw);
   MESHARD_PJRT_ARGS(PJRT_DeviceDescription_Id, id);
   id.device_description = raw;
-  if (MESHARD_PJRT_CALL(api, PJRT_DeviceDescription_Id, id).ok()) id_ = id.id;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_DeviceDescription_Id, id));
+  description.id_ = id.id;
   MESHARD_PJRT_ARGS(PJRT_DeviceDescription_ProcessIndex, process);
   process.device_description = raw;
-  if (MESHARD_PJRT_CALL(api, PJRT_DeviceDescription_ProcessIndex, process).ok())
-    process_index_ = process.process_index;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_DeviceDescription_ProcessIndex, process));
+  description.process_index_ = process.process_index;
+  return description;
 }
 
-std::string DeviceDescription::kind() const {
+Result<std::string> DeviceDescription::kind() const {
   MESHARD_PJRT_ARGS(PJRT_DeviceDescription_Kind, args);
   args.device_description = raw_;
-  if (!MESHARD_PJRT_CALL(api_, PJRT_DeviceDescription_Kind, args).ok()) return "";
-  return {args.device_kind, args.device_kind_size};
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_DeviceDescription_Kind, args));
+  return std::string(args.device_kind, args.device_kind_size);
 }
 
-std::vector<NamedValue> DeviceDescription::attributes() const {
+Result<std::vector<NamedValue>> DeviceDescription::attributes() const {
   MESHARD_PJRT_ARGS(PJRT_DeviceDescription_Attributes, args);
   args.device_description = raw_;
-  if (!MESHARD_PJRT_CALL(api_, PJRT_DeviceDescription_Attributes, args).ok()) return {};
+  if (auto read = MESHARD_PJRT_CALL(api_, PJRT_DeviceDescription_Attributes, args); !read.ok()) {
+    if (read.error().code() == ErrorCode::kUnimplemented) return std::vector<NamedValue>();
+    return read.error();
+  }
   return internal::read_named_values(args.attributes, args.num_attributes);
 }
 
@@ -38,26 +44,39 @@ std::string DeviceDescription::to_string() const {
   return {args.to_string, args.to_string_size};
 }
 
-Memory::Memory(const PJRT_Api* api, PJRT_Memory* raw) : raw_(raw) {
+Result<Memory> Memory::read(const PJRT_Api* api, PJRT_Memory* raw) {
+  Memory memory(raw);
   MESHARD_PJRT_ARGS(PJRT_Memory_Id, id);
   id.memory = raw;
-  if (MESHARD_PJRT_CALL(api, PJRT_Memory_Id, id).ok()) id_ = id.id;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Memory_Id, id));
+  memory.id_ = id.id;
   MESHARD_PJRT_ARGS(PJRT_Memory_Kind, kind);
   kind.memory = raw;
-  if (MESHARD_PJRT_CALL(api, PJRT_Memory_Kind, kind).ok()) kind_.assign(kind.kind, kind.kind_size);
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Memory_Kind, kind));
+  memory.kind_.assign(kind.kind, kind.kind_size);
+  return memory;
 }
 
-Device::Device(const PJRT_Api* api, PJRT_Device* raw, const DeviceDescription& description)
-    : api_(api), raw_(raw), description_(description) {
+Result<std::unique_ptr<Device>> Device::read(const PJRT_Api* api, PJRT_Device* raw) {
+  MESHARD_PJRT_ARGS(PJRT_Device_GetDescription, about);
+  about.device = raw;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Device_GetDescription, about));
+  MESHARD_ASSIGN_OR_RETURN(DeviceDescription description,
+                           DeviceDescription::read(api, about.device_description));
+  std::unique_ptr<Device> device(new Device(api, raw, description));
   MESHARD_PJRT_ARGS(PJRT_Device_IsAddressable, args);
   args.device = raw;
-  if (MESHARD_PJRT_CALL(api, PJRT_Device_IsAddressable, args).ok())
-    addressable_ = args.is_addressable;
-  if (!addressable_) return;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Device_IsAddressable, args));
+  device->addressable_ = args.is_addressable;
+  if (!device->addressable_) return device;
   MESHARD_PJRT_ARGS(PJRT_Device_LocalHardwareId, local);
   local.device = raw;
-  if (MESHARD_PJRT_CALL(api, PJRT_Device_LocalHardwareId, local).ok())
-    local_hardware_id_ = local.local_hardware_id;
+  auto known = MESHARD_PJRT_CALL(api, PJRT_Device_LocalHardwareId, local);
+  if (known.ok())
+    device->local_hardware_id_ = local.local_hardware_id;
+  else if (known.error().code() != ErrorCode::kUnimplemented)
+    return known.error();
+  return device;
 }
 
 Result<std::vector<Memory>> Device::memories() const {
@@ -65,7 +84,10 @@ Result<std::vector<Memory>> Device::memories() const {
   args.device = raw_;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Device_AddressableMemories, args));
   std::vector<Memory> memories;
-  for (std::size_t i = 0; i < args.num_memories; ++i) memories.emplace_back(api_, args.memories[i]);
+  for (std::size_t i = 0; i < args.num_memories; ++i) {
+    MESHARD_ASSIGN_OR_RETURN(Memory memory, Memory::read(api_, args.memories[i]));
+    memories.push_back(std::move(memory));
+  }
   return memories;
 }
 
@@ -73,7 +95,7 @@ Result<Memory> Device::default_memory() const {
   MESHARD_PJRT_ARGS(PJRT_Device_DefaultMemory, args);
   args.device = raw_;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Device_DefaultMemory, args));
-  return Memory(api_, args.memory);
+  return Memory::read(api_, args.memory);
 }
 
 Result<DeviceMemoryStats> Device::memory_stats() const {

@@ -1,6 +1,7 @@
 // Devices and memories of a client, and descriptions of devices that may be absent.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,20 +19,23 @@ namespace meshard::pjrt {
 /// What is known of a device without holding it. Valid as long as its client or topology.
 class DeviceDescription {
  public:
-  DeviceDescription(const PJRT_Api* api, PJRT_DeviceDescription* raw);
+  /// The description behind a plugin's handle. @error what the plugin answers
+  static Result<DeviceDescription> read(const PJRT_Api* api, PJRT_DeviceDescription* raw);
 
   /// The id that device assignments use; ids may be sparse and in any order.
   int id() const { return id_; }
   /// The process (host) that the device belongs to.
   int process_index() const { return process_index_; }
-  /// `cpu`, `TPU v5 lite`, ...
-  std::string kind() const;
-  /// `coords`, `core_on_chip`, `slice_index`, ... Empty if the plugin tells none.
-  std::vector<NamedValue> attributes() const;
-  /// The plugin's short text for it.
+  /// `cpu`, `TPU v5 lite`, ... @error what the plugin answers
+  Result<std::string> kind() const;
+  /// `coords`, `core_on_chip`, `slice_index`, ... Empty if the plugin does not implement it.
+  /// @error what the plugin answers
+  Result<std::vector<NamedValue>> attributes() const;
+  /// The plugin's short text for it; `device 3` if it gives none.
   std::string to_string() const;
 
  private:
+  DeviceDescription(const PJRT_Api* api, PJRT_DeviceDescription* raw) : api_(api), raw_(raw) {}
   const PJRT_Api* api_;
   PJRT_DeviceDescription* raw_;
   int id_ = -1;
@@ -41,12 +45,14 @@ class DeviceDescription {
 /// One memory of a device: `device`, `pinned_host`, ... Valid as long as its client.
 class Memory {
  public:
-  Memory(const PJRT_Api* api, PJRT_Memory* raw);
+  /// The memory behind a plugin's handle. @error what the plugin answers
+  static Result<Memory> read(const PJRT_Api* api, PJRT_Memory* raw);
   int id() const { return id_; }
   const std::string& kind() const { return kind_; }
   PJRT_Memory* raw() const { return raw_; }
 
  private:
+  explicit Memory(PJRT_Memory* raw) : raw_(raw) {}
   PJRT_Memory* raw_;
   int id_ = -1;
   std::string kind_;
@@ -63,7 +69,8 @@ struct DeviceMemoryStats {
 /// A device of a client. Owned by the client and valid as long as it; compare by address.
 class Device {
  public:
-  Device(const PJRT_Api* api, PJRT_Device* raw, const DeviceDescription& description);
+  /// The device behind a plugin's handle. @error what the plugin answers
+  static Result<std::unique_ptr<Device>> read(const PJRT_Api* api, PJRT_Device* raw);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -71,7 +78,7 @@ class Device {
   int process_index() const { return description_.process_index(); }
   /// Whether this process can put data on it.
   bool addressable() const { return addressable_; }
-  /// Number among the devices of the host; -1 if not addressable.
+  /// Number among the devices of the host; -1 if not addressable or not known.
   int local_hardware_id() const { return local_hardware_id_; }
   const DeviceDescription& description() const { return description_; }
   std::string to_string() const { return description_.to_string(); }
@@ -85,6 +92,8 @@ class Device {
   PJRT_Device* raw() const { return raw_; }
 
  private:
+  Device(const PJRT_Api* api, PJRT_Device* raw, const DeviceDescription& description)
+      : api_(api), raw_(raw), description_(description) {}
   const PJRT_Api* api_;
   PJRT_Device* raw_;
   DeviceDescription description_;

@@ -2,21 +2,25 @@
 #include "meshard/pjrt/event.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/internal/callbacks.h"
 
 namespace meshard::pjrt {
 namespace {
 
 struct ReadyCallback {
   const PJRT_Api* api;
+  std::string entry;
   std::function<void(const Result<void>&)> call;
 };
 
 void call_ready(PJRT_Error* error, void* argument) {
   std::unique_ptr<ReadyCallback> callback(static_cast<ReadyCallback*>(argument));
-  callback->call(internal::take_error(callback->api, error, "PJRT_Event_OnReady"));
+  callback->call(internal::take_error(callback->api, error, callback->entry));
 }
 
 }  // namespace
@@ -39,36 +43,42 @@ Event::~Event() { internal::destroy_event(api_, raw_); }
 
 Result<void> Event::await() const {
   if (raw_ == nullptr) return {};
-  MESHARD_PJRT_ARGS(PJRT_Event_Await, args);
-  args.event = raw_;
-  return internal::take_error(api_, api_->PJRT_Event_Await(&args), "PJRT_Event_Await");
+  return internal::await_events(api_, {&raw_, 1}, "PJRT_Event_Await", {});
 }
 
 Result<bool> Event::is_ready() const {
   if (raw_ == nullptr) return true;
-  MESHARD_PJRT_ARGS(PJRT_Event_IsReady, args);
-  args.event = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Event_IsReady, args));
-  return args.is_ready;
+  return internal::is_ready(api_, raw_);
 }
 
-Result<void> Event::on_ready(std::function<void(const Result<void>&)> callback) const {
+Result<void> Event::on_ready(std::function<void(const Result<void>&)> callback,
+                             CallbackThread thread) const {
+  if (thread == CallbackThread::kOurs) callback = internal::in_our_thread(std::move(callback));
   if (raw_ == nullptr) {
     callback({});
     return {};
   }
-  return internal::call_when_ready(api_, raw_, std::move(callback));
+  return internal::call_when_ready(api_, raw_, "PJRT_Event_OnReady", std::move(callback));
+}
+
+std::function<void(const Result<void>&)> internal::in_our_thread(
+    std::function<void(const Result<void>&)> callback) {
+  return [callback = std::move(callback)](const Result<void>& outcome) mutable {
+    call_soon([callback = std::move(callback), outcome] { callback(outcome); });
+  };
 }
 
 Result<void> internal::call_when_ready(const PJRT_Api* api, PJRT_Event* event,
+                                       std::string_view entry,
                                        std::function<void(const Result<void>&)> callback) {
-  auto owned = std::make_unique<ReadyCallback>(ReadyCallback{api, std::move(callback)});
+  auto owned =
+      std::make_unique<ReadyCallback>(ReadyCallback{api, std::string(entry), std::move(callback)});
   MESHARD_PJRT_ARGS(PJRT_Event_OnReady, args);
   args.event = event;
   args.callback = call_ready;
   args.user_arg = owned.get();
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Event_OnReady, args));
-  owned.release();  // call_ready frees it
+  (void)owned.release();  // call_ready frees it
   return {};
 }
 

@@ -1,22 +1,70 @@
-// Tested in tests/plugin/pjrt_conformance_test.cc.
+// Tested in tests/plugin/launches_test.cc.
 #include "meshard/pjrt/launch.h"
 
-#include "meshard/pjrt/event.h"
+#include <chrono>
+
+#include "meshard/base/stall.h"
+#include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/client_state.h"
 
 namespace meshard::pjrt {
 namespace internal {
+namespace {
+
+std::string describe_launch(const void* subject) {
+  return cat("the launch of ", static_cast<const LaunchRecord*>(subject)->to_string());
+}
+
+}  // namespace
 
 Result<void> LaunchRecord::await() {
-  Result<void> outcome;
-  for (PJRT_Event* event : events) {
-    MESHARD_PJRT_ARGS(PJRT_Event_Await, args);
-    args.event = event;
-    auto one = take_error(api, api->PJRT_Event_Await(&args), "PJRT_LoadedExecutable_Execute");
-    if (!one.ok() && outcome.ok()) outcome = std::move(one);
+  if (done.load(std::memory_order_acquire)) {
+    std::lock_guard lock(mutex);
+    return *outcome;
   }
+  Awaited awaited{.describe = describe_launch, .subject = this};
+  Result<void> result =
+      await_events(api, {events.data(), events.size()}, "PJRT_LoadedExecutable_Execute", awaited);
+  if (!result.ok()) {
+    result = result.error().with_note(cat("while running ", to_string()));
+    // Its partners wait for ever, and so does all that comes after them.
+    if (client->rules.error_wedges_client && !is_through()) client->wedged = true;
+  }
+  std::lock_guard lock(mutex);
+  if (!outcome) outcome = result;
   done.store(true, std::memory_order_release);
-  return outcome;
+  return *outcome;
+}
+
+bool LaunchRecord::has_failed() {
+  if (done.load(std::memory_order_acquire)) {
+    std::lock_guard lock(mutex);
+    return !outcome->ok();
+  }
+  for (std::size_t k = 0; k < events.size(); ++k) {
+    if (is_through(k) && !outcome_of(api, events[k], "").ok()) return true;
+  }
+  return false;
+}
+
+bool LaunchRecord::is_through(std::size_t k) const {
+  if (done.load(std::memory_order_acquire)) return true;
+  // A question that fails is answered by await().
+  return is_ready(api, events[k]).value_or(true);
+}
+
+bool LaunchRecord::is_through() const {
+  for (std::size_t k = 0; k < events.size(); ++k)
+    if (!is_through(k)) return false;
+  return true;
+}
+
+std::string LaunchRecord::to_string() const {
+  std::string devices;
+  for (std::size_t k = 0; k < events.size(); ++k)
+    append(devices, cat(k ? "," : "", site->devices[first + k]->id()));
+  return cat("\"", site->name, "\" on device", events.size() == 1 ? " " : "s ", devices,
+             where.known() ? cat(", launched at ", where) : std::string());
 }
 
 void drop_launch(LaunchRecord* record) noexcept {
@@ -34,16 +82,17 @@ Result<void> Launch::await() const {
 Result<bool> Launch::is_ready() const {
   if (record_ == nullptr || record_->done.load(std::memory_order_acquire)) return true;
   for (PJRT_Event* event : record_->events) {
-    MESHARD_PJRT_ARGS(PJRT_Event_IsReady, args);
-    args.event = event;
-    MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(record_->api, PJRT_Event_IsReady, args));
-    if (!args.is_ready) return false;
+    MESHARD_ASSIGN_OR_RETURN(bool ready, internal::is_ready(record_->api, event));
+    if (!ready) return false;
   }
   return true;
 }
 
-Result<void> Launch::on_ready(std::size_t device,
-                              std::function<void(const Result<void>&)> callback) const {
+bool Launch::has_failed() const { return record_ != nullptr && record_->has_failed(); }
+
+Result<void> Launch::on_ready(std::size_t device, std::function<void(const Result<void>&)> callback,
+                              CallbackThread thread) const {
+  if (thread == CallbackThread::kOurs) callback = internal::in_our_thread(std::move(callback));
   if (record_ == nullptr) {
     callback({});
     return {};
@@ -51,7 +100,8 @@ Result<void> Launch::on_ready(std::size_t device,
   if (device >= record_->events.size())
     return Error(ErrorCode::kOutOfRange, cat("[launch] device number ", device, " of a launch on ",
                                              record_->events.size(), " devices"));
-  return internal::call_when_ready(record_->api, record_->events[device], std::move(callback));
+  return internal::call_when_ready(record_->api, record_->events[device],
+                                   "PJRT_LoadedExecutable_Execute", std::move(callback));
 }
 
 int Launch::id() const { return record_ == nullptr ? 0 : record_->id; }

@@ -6,6 +6,7 @@
 
 #include "meshard/base/result.h"
 #include "meshard/pjrt/client_ref.h"
+#include "meshard/pjrt/event.h"
 
 namespace meshard::pjrt {
 
@@ -30,16 +31,18 @@ class Launch {
     if (record_ != nullptr) internal::drop_launch(record_);
   }
 
-  /// Blocks until every device is through.
-  /// @error the first device's error
+  /// Blocks until every device is through. A wait that is too long is reported (base/stall.h).
+  /// @error the first device's error, naming program and devices; after one device failed, the
+  /// others, whose partner it may have been, get a second
   Result<void> await() const;
   /// Whether every device is through; does not block.
   Result<bool> is_ready() const;
-  /// Calls `callback` once when device number `device` of the launch is through, with its outcome:
-  /// as Event::on_ready does.
+  /// Whether some device is through with an error, the others through or not; does not block.
+  bool has_failed() const;
+  /// Calls `callback` once when device number `device` of the launch is through, with its outcome.
   /// @error out of range if the launch has no such device; of an empty launch all are through
-  Result<void> on_ready(std::size_t device,
-                        std::function<void(const Result<void>&)> callback) const;
+  Result<void> on_ready(std::size_t device, std::function<void(const Result<void>&)> callback,
+                        CallbackThread thread = CallbackThread::kOurs) const;
   /// The number the plugin knows the launch by; 0 for an empty one.
   int id() const;
 

@@ -9,7 +9,6 @@ namespace {
 
 // Measured on API 0.81; the source of 0.114 still has the same queues.
 constexpr LaunchRules kCpuRules = {.max_in_flight = 31,
-                                   .one_launcher = true,
                                    .error_wedges_client = true,
                                    .device_launch_may_run_inline = true,
                                    .checks_propagation_flags_fatally = true,
@@ -17,9 +16,8 @@ constexpr LaunchRules kCpuRules = {.max_in_flight = 31,
 
 constexpr LaunchRuleRow kTable[] = {
     {"cpu", 0, INT_MAX, kCpuRules,
-     "32 launches that nobody awaits fill every device's queue and block the thread pool; launches "
-     "from two "
-     "threads meet in different orders; an error leaves its partners waiting for ever"},
+     "32 launches that nobody awaits fill every device's queue and block the thread pool; an error "
+     "leaves its partners waiting for ever"},
 };
 
 }  // namespace

@@ -15,8 +15,6 @@ struct LaunchRules {
   /// Most launches that may be under way on one client; the oldest is awaited before the next. 0:
   /// no bound.
   int max_in_flight = 0;
-  /// Launches of one client enter the plugin one at a time.
-  bool one_launcher = false;
   /// After an error from a launch on several devices, later ones never complete: refuse them.
   bool error_wedges_client = false;
   /// execute_device runs a cheap program in the calling thread, so one with collectives would never

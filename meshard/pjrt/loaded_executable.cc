@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "meshard/base/thread_instance.h"
 #include "meshard/pjrt/internal/client_state.h"
 
 namespace meshard::pjrt {
@@ -25,7 +26,13 @@ struct LoadedExecutable::Call {
   std::uint32_t mark = 0;  // of the buffers that this launch consumes; 0: it consumes none
   std::span<PJRT_Buffer*> raw_arguments = {};
   std::span<PJRT_Buffer*> raw_outputs = {};
-  PJRT_Event** events = nullptr;
+  std::span<PJRT_Event*> events = {};
+  std::size_t launched = 0;  // after a failure: on so many devices the program runs
+
+  // Their parts may meet: all devices have to get the launches in one order.
+  bool may_meet(const ExecutableSignature& signature) const {
+    return count > 1 && (!device_by_device || signature.has_collectives);
+  }
 };
 
 namespace {
@@ -38,10 +45,7 @@ struct Scratch {
   std::vector<PJRT_Buffer**> output_lists;
 };
 
-Scratch& scratch() {
-  static thread_local Scratch instance;
-  return instance;
-}
+Scratch& scratch() { return meshard::internal::thread_instance<Scratch>(); }
 
 }  // namespace
 
@@ -55,6 +59,7 @@ LoadedExecutable::LoadedExecutable(LoadedExecutable&& other) noexcept
       executable_(std::move(other.executable_)),
       signature_(std::move(other.signature_)),
       devices_(std::move(other.devices_)),
+      site_(std::move(other.site_)),
       parameter_types_(std::move(other.parameter_types_)),
       result_types_(std::move(other.result_types_)) {}
 
@@ -99,6 +104,8 @@ Result<void> LoadedExecutable::read_devices() {
       return Error(ErrorCode::kInternal, "[pjrt] the plugin named a device that its client lacks");
     devices_.push_back(device);
   }
+  site_ = std::make_shared<const internal::LaunchSite>(
+      internal::LaunchSite{executable_.name().value_or("a program"), devices_});
   return {};
 }
 
@@ -189,8 +196,8 @@ Result<void> LoadedExecutable::check(const Call& call) const {
   if (client_->wedged && call.count > 1)
     return Error(ErrorCode::kFailedPrecondition,
                  cat("[", call.place,
-                     "] an earlier launch of this client failed inside the plugin, "
-                     "which completes no further ones on several devices: make a new client"));
+                     "] an earlier launch of this client failed inside the plugin, which completes "
+                     "no further ones on several devices: make a new client (restart_runtime())"));
   std::int64_t last = -1;
   for (std::int64_t kept : call.options.keep) {
     if (kept <= last || kept >= static_cast<std::int64_t>(per_device))
@@ -285,6 +292,15 @@ void LoadedExecutable::settle_donated(const Call& call) const {
     }
 }
 
+// After an error on device k of a launch device by device: who runs already.
+std::string LoadedExecutable::launched_before(const Call& call) const {
+  if (call.launched == 0) return "; it runs nowhere";
+  std::string text = "; it runs on device";
+  for (std::size_t k = 0; k < call.launched; ++k)
+    append(text, cat(k == 0 ? " " : ",", devices_[call.first + k]->id()));
+  return text + (signature_.donated.empty() ? "" : ", which consumed what was donated there");
+}
+
 // The plugin's own call or calls. @post on success raw_outputs and events are filled
 Result<void> LoadedExecutable::enter_plugin(Call& call) const {
   const PJRT_Api* api = client_->api;
@@ -308,39 +324,52 @@ Result<void> LoadedExecutable::enter_plugin(Call& call) const {
     args.argument_lists = lists.argument_lists.data();
     args.output_lists = lists.output_lists.data();
     args.num_devices = call.count;
-    args.device_complete_events = call.events;
-    return internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
-                                "PJRT_LoadedExecutable_Execute");
+    args.device_complete_events = call.events.data();
+    auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
+                                     "PJRT_LoadedExecutable_Execute");
+    if (done.ok()) return done;
+    return done.error().with_note(
+        cat("while launching \"", site_->name, "\" on ", call.count, " devices"));
   }
   args.num_devices = 1;
   for (std::size_t k = 0; k < call.count; ++k) {
     args.argument_lists = &lists.argument_lists[k];
     args.output_lists = &lists.output_lists[k];
     args.execute_device = devices_[call.first + k]->raw();
-    args.device_complete_events = call.events == nullptr ? nullptr : call.events + k;
+    args.device_complete_events = call.events.data() + k;
     auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
                                      "PJRT_LoadedExecutable_Execute");
     if (done.ok()) continue;
     for (std::size_t j = 0; j < k * outputs; ++j)  // earlier devices' outputs are nobody's now
       internal::destroy_buffer(api, call.raw_outputs[j]);
-    return done;
+    call.launched = k;
+    return done.error().with_note(cat("while launching \"", site_->name, "\" on device ",
+                                      devices_[call.first + k]->id(), launched_before(call)));
   }
   return {};
 }
 
-namespace {
-
-// Whether a launch on one device has completed. A failed question is answered later, by await().
-bool is_done(const LaunchRecord& record) {
-  MESHARD_PJRT_ARGS(PJRT_Event_IsReady, args);
-  args.event = record.events[0];
-  return MESHARD_PJRT_CALL(record.api, PJRT_Event_IsReady, args).ok() && args.is_ready;
+internal::LaunchRecord* LoadedExecutable::new_record(const Call& call) const {
+  ClientState& client = *client_.get();
+  LaunchRecord* record = nullptr;
+  {
+    std::lock_guard lock(client.launch_mutex);
+    record = client.spare_launch.release();
+  }
+  if (record == nullptr) record = new LaunchRecord;
+  record->api = client.api;
+  record->client = &client;
+  record->id = call.id;
+  // Null until the plugin has made them: what a failed call leaves there is nobody's.
+  record->events.assign(call.count, nullptr);
+  record->first = call.first;
+  record->site = site_;
+  record->where = call.options.where;
+  record->begun = std::chrono::steady_clock::now();
+  return record;
 }
 
-}  // namespace
-
 Result<Launch> LoadedExecutable::run(Call& call) const {
-  ClientState& client = *client_.get();
   Scratch& arrays = scratch();
   auto fit = [](auto& vector, std::size_t size) {
     if (vector.size() < size) vector.resize(size);
@@ -353,61 +382,74 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
   fit(arrays.output_lists, call.count);
   call.raw_arguments = {arrays.arguments.data(), arguments};
   call.raw_outputs = {arrays.outputs.data(), outputs};
+  MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
 
-  std::unique_lock lock(client.launch_mutex);
-  MESHARD_RETURN_IF_ERROR(check(call));
-  MESHARD_RETURN_IF_ERROR(claim_donated(call));
-  bool bounded = client.rules.max_in_flight > 0;
-  if (bounded) {
-    auto& queue = client.in_flight;
-    while (!queue.empty() &&
-           (queue.size() >= static_cast<std::size_t>(client.rules.max_in_flight) ||
-            queue.front()->done.load(std::memory_order_acquire))) {
-      if (!queue.front()->done.load(std::memory_order_acquire))
-        (void)queue.front()->await();  // its error is for whoever holds the launch
-      internal::drop_launch(queue.front());
-      queue.pop_front();
-    }
-  }
-  LaunchRecord* record = nullptr;
-  if (bounded || call.options.track) {
-    record = client.spare_launch ? client.spare_launch.release() : new LaunchRecord;
-    record->api = client.api;
-    record->events.resize(call.count);
-    call.events = record->events.data();
-  }
-  call.id = next_launch_id();
-  if (record != nullptr) record->id = call.id;
-  if (!client.rules.one_launcher) lock.unlock();
-  auto entered = enter_plugin(call);
-  if (!lock.owns_lock() && (bounded || !entered.ok())) lock.lock();
-  if (!entered.ok()) {
-    if (record != nullptr) internal::drop_launch(record);
-    settle_donated(call);
-    client.wedged |= client.rules.error_wedges_client && call.count > 1 && !call.device_by_device;
-    return entered.error();
-  }
-  bool wanted = bounded || call.options.track;
-  if (bounded && call.count == 1 && !call.options.track && is_done(*record)) {
-    // A small program on one device ran inside the call: nothing is in flight.
-    internal::destroy_event(client.api, record->events[0]);
-    client.spare_launch.reset(std::exchange(record, nullptr));
-    wanted = false;
-  }
-  if (bounded && wanted) {
-    record->references.store(call.options.track ? 2 : 1, std::memory_order_relaxed);
-    client.in_flight.push_back(record);
-  }
-  if (lock.owns_lock()) lock.unlock();
-
-  internal::add_references(&client, static_cast<long>(outputs));
+  internal::add_references(client_.get(), static_cast<long>(outputs));
   std::size_t position = 0;
   for (std::size_t k = 0; k < call.count; ++k)
     for (const ArrayType* type : result_types_) {
       call.outputs[position] =
-          Buffer(&client, call.raw_outputs[position], type, devices_[call.first + k]);
+          Buffer(client_.get(), call.raw_outputs[position], type, devices_[call.first + k]);
       ++position;
     }
+  return launch;
+}
+
+namespace {
+
+// Holds the launch's place among those of the client, however its call ends.
+struct Entering {
+  explicit Entering(ClientState& of) : client(of) { client.begin_launch(); }
+  ~Entering() { client.end_launch(launched); }
+  Entering(const Entering&) = delete;
+  Entering& operator=(const Entering&) = delete;
+  ClientState& client;
+  LaunchRecord* launched = nullptr;
+};
+
+}  // namespace
+
+Result<Launch> LoadedExecutable::enter(Call& call) const {
+  ClientState& client = *client_.get();
+  Entering entering(client);
+  std::unique_lock order(client.order_mutex, std::defer_lock);
+  if (call.may_meet(signature_)) order.lock();
+  Result<void> ready;
+  {
+    std::lock_guard lock(client.launch_mutex);
+    ready = check(call);
+    if (ready.ok()) ready = claim_donated(call);
+  }
+  if (!ready.ok()) return ready.error();
+  call.id = next_launch_id();
+  LaunchRecord* record = new_record(call);
+  call.events = {record->events.data(), call.count};
+  Result<void> entered = enter_plugin(call);
+  if (order.owns_lock()) order.unlock();
+  bool at_once = entered.ok() && call.count == 1 && !call.options.track && record->is_through();
+  if (at_once) entered = record->await();  // a small program ran inside the call
+  if (!entered.ok()) {
+    if (at_once)
+      for (PJRT_Buffer* output : call.raw_outputs) internal::destroy_buffer(client.api, output);
+    else  // devices that were launched before the one that refused
+      std::fill(record->events.begin() + static_cast<std::ptrdiff_t>(call.launched),
+                record->events.end(), nullptr);
+    internal::drop_launch(record);
+    settle_donated(call);
+    if (client.rules.error_wedges_client && call.count > 1 && !call.device_by_device)
+      client.wedged = true;
+    return entered.error();
+  }
+  if (at_once) {
+    internal::destroy_event(client.api, std::exchange(record->events[0], nullptr));
+    record->done = false;
+    record->outcome.reset();
+    std::lock_guard lock(client.launch_mutex);
+    client.spare_launch.reset(record);
+    return Launch();
+  }
+  record->references.store(call.options.track ? 2 : 1, std::memory_order_relaxed);
+  entering.launched = record;
   return call.options.track ? Launch(client_, record) : Launch();
 }
 

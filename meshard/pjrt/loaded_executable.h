@@ -1,10 +1,12 @@
 // A compiled program on its devices, ready to run.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/base/source_location.h"
 #include "meshard/pjrt/buffer.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/executable.h"
@@ -15,13 +17,19 @@ struct PJRT_LoadedExecutable;
 
 namespace meshard::pjrt {
 
+namespace internal {
+struct LaunchSite;
+}
+
 /// Options of one launch.
 struct LaunchOptions {
   /// Parameters that this launch must not consume although the program donates them, ascending.
   /// Their outputs go to fresh memory.
   std::span<const std::int64_t> keep = {};
-  /// Whether the launch's completion is of interest. Plugins whose launches are bounded track all.
+  /// Whether the launch's completion is of interest to the caller: without it the handle is empty.
   bool track = true;
+  /// The user's line, for errors and for reports of launches that do not end.
+  SourceLocation where = {};
 };
 
 /// Outputs in the order of LoadedExecutable::execute, and the launch's completion.
@@ -36,8 +44,9 @@ struct LaunchResult {
 /// outputs are device-major: argument i of device k is arguments[k * parameter_count() + i].
 ///
 /// Every argument's type, device and liveness is checked before the plugin is called, and an error
-/// found there consumes nothing. After a launch the donated arguments are dead. Launches of one
-/// client are put in order by a lock; outputs can be given to the next launch at once.
+/// found there consumes nothing. After a launch the donated arguments are dead. Programs on several
+/// devices whose parts meet are launched in one order on all their devices, from any number of
+/// threads; outputs can be given to the next launch at once.
 class LoadedExecutable {
  public:
   LoadedExecutable(LoadedExecutable&& other) noexcept;
@@ -86,17 +95,21 @@ class LoadedExecutable {
   void release() noexcept;
 
   Result<Launch> run(Call& call) const;
+  Result<Launch> enter(Call& call) const;
+  internal::LaunchRecord* new_record(const Call& call) const;
   Result<void> check(const Call& call) const;
   Error explain(const Call& call, std::size_t device, std::size_t argument) const;
   Result<void> claim_donated(Call& call) const;
   void settle_donated(const Call& call) const;
   Result<void> enter_plugin(Call& call) const;
+  std::string launched_before(const Call& call) const;
 
   ClientRef client_;
   PJRT_LoadedExecutable* raw_ = nullptr;
   Executable executable_;
   ExecutableSignature signature_;
   std::vector<const Device*> devices_;
+  std::shared_ptr<const internal::LaunchSite> site_;
   std::vector<const ArrayType*> parameter_types_;  // interned
   std::vector<const ArrayType*> result_types_;     // interned
 };

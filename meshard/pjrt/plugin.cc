@@ -10,7 +10,10 @@
 #include <memory>
 #include <mutex>
 
+#include "meshard/base/file_trust.h"
+#include "meshard/pjrt/fetched_record.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/plugin_log.h"
 
 namespace meshard::pjrt {
 
@@ -101,6 +104,12 @@ Result<Plugin> Plugin::load(const std::string& path) {
   if (auto found = registry().by_path.find(resolved); found != registry().by_path.end())
     return found->second;
 
+  MESHARD_RETURN_IF_ERROR(check_file_trust(resolved));
+  MESHARD_RETURN_IF_ERROR(check_fetched_file(resolved));
+  choose_plugin_log(std::getenv("MESHARD_PLUGIN_LOG"),
+                    [](const char* name, const std::string& value) {
+                      ::setenv(name, value.c_str(), /*overwrite=*/0);
+                    });
   void* library = ::dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return Error(ErrorCode::kFailedPrecondition, cat("[plugin] cannot load ", ::dlerror()));

@@ -38,9 +38,12 @@ ApiVersion oldest_api_version();
 /// threads.
 class Plugin {
  public:
-  /// Loads and initialises the plugin at `path`; loading a path again gives the same plugin.
+  /// Loads and initialises the plugin at `path`; loading a path again gives the same plugin. Before
+  /// that, sets the variables that say what it logs (choose_plugin_log in plugin_log.h).
   /// @error not found if there is no such file; failed precondition if it cannot be loaded (the
-  /// loader's own words) or is no plugin; unimplemented if its API version is not one we can use.
+  /// loader's own words) or is no plugin; permission denied if another user could have written it
+  /// (check_file_trust); data loss if it changed since it was fetched; unimplemented if its API
+  /// version is not one we can use.
   static Result<Plugin> load(const std::string& path);
 
   /// The plugin behind a table that is already in the process.

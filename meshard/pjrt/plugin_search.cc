@@ -1,5 +1,8 @@
 #include "meshard/pjrt/plugin_search.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -12,9 +15,20 @@ namespace {
 namespace fs = std::filesystem;
 
 std::optional<std::string> read_process_environment(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value =
+      ::secure_getenv(name);  // no plugin of the caller's choice in a setuid program
   if (value == nullptr || *value == '\0') return std::nullopt;
   return std::string(value);
+}
+
+// From the password database; empty where this user has no account.
+std::string home_of_account() {
+  std::vector<char> space(1 << 14);
+  passwd entry{}, *found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, space.data(), space.size(), &found) != 0 ||
+      found == nullptr || !fs::path(entry.pw_dir).is_absolute())
+    return "";
+  return entry.pw_dir;
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -56,13 +70,7 @@ class Search {
       note(path, "MESHARD_PLUGIN", exists);
       if (exists) add(path, "MESHARD_PLUGIN");
     }
-    fs::path cache = cache_folder(read_);
-    look_below(cache / "plugins", "cache");
-    // The CUDA plugin keeps its wheel's folders, in which it finds its assembler.
-    for (const fs::path& inner : entries(cache / "plugins"))
-      if (fs::is_directory(inner / "jax_plugins", error_))
-        look_below(inner / "jax_plugins", "cache");
-    look_below(cache / "xla_plugins", "cache");
+    if (std::string cache = cache_folder(read_); !cache.empty()) look_in_cache(cache);
     for (const fs::path& packages : site_packages()) {
       look_below(packages / "xla_plugins", "python");
       look_below(packages / "jax_plugins", "python");
@@ -72,6 +80,15 @@ class Search {
   }
 
  private:
+  void look_in_cache(const fs::path& cache) {
+    look_below(cache / "plugins", "cache");
+    // The CUDA plugin keeps its wheel's folders, in which it finds its assembler.
+    for (const fs::path& inner : entries(cache / "plugins"))
+      if (fs::is_directory(inner / "jax_plugins", error_))
+        look_below(inner / "jax_plugins", "cache");
+    look_below(cache / "xla_plugins", "cache");
+  }
+
   void note(const fs::path& path, const char* reason, bool exists) {
     result_.places.push_back({path.string(), reason, exists});
   }
@@ -132,8 +149,12 @@ PluginSearch find_plugins(const ReadEnvironment& environment) { return Search(en
 std::string cache_folder(const ReadEnvironment& environment) {
   auto read = environment ? environment : ReadEnvironment(read_process_environment);
   if (auto cache = read("MESHARD_CACHE")) return *cache;
-  if (auto cache = read("XDG_CACHE_HOME")) return (fs::path(*cache) / "meshard").string();
-  return (fs::path(read("HOME").value_or("/tmp")) / ".cache" / "meshard").string();
+  if (auto cache = read("XDG_CACHE_HOME"); cache && fs::path(*cache).is_absolute())
+    return (fs::path(*cache) / "meshard").string();
+  std::string home = read("HOME").value_or("");
+  if (!fs::path(home).is_absolute()) home = home_of_account();
+  if (home.empty()) return "";
+  return (fs::path(home) / ".cache" / "meshard").string();
 }
 
 std::string guess_platform(std::string_view path) {
@@ -151,8 +172,12 @@ Result<std::string> PluginSearch::first(std::string_view platform) const {
     if (plugin.platform == platform || plugin.reason == "MESHARD_PLUGIN") return plugin.path;
   std::string looked;
   for (const SearchedPlace& place : places) looked += cat("\n  ", place.path);
+  bool fetched = platform == "cpu" || platform == "cuda" || platform == "tpu";
   return Error(ErrorCode::kNotFound,
-               cat("[plugin] no plugin for platform ", platform, " was found in", looked));
+               cat("[plugin] no plugin for platform ", platform, " was found; ",
+                   fetched ? cat("`meshard fetch ", platform, "` gets one, ") : "",
+                   "`meshard doctor` shows which plugins are usable, and ",
+                   "MESHARD_PLUGIN=/path/to/plugin.so names one. Looked in", looked));
 }
 
 }  // namespace meshard::pjrt

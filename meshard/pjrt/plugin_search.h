@@ -34,7 +34,7 @@ struct PluginSearch {
   std::vector<SearchedPlace> places;
 
   /// The first plugin of `platform`. A file that MESHARD_PLUGIN names serves for any platform.
-  /// @error not found, listing the places
+  /// @error not found, saying how to get one and listing the places
   Result<std::string> first(std::string_view platform) const;
 };
 
@@ -45,13 +45,15 @@ using ReadEnvironment = std::function<std::optional<std::string>(const char* nam
 /// 1. the files in MESHARD_PLUGIN, separated by colons;
 /// 2. `plugins/`, `plugins/*/jax_plugins/` and `xla_plugins/` of the cache folder: MESHARD_CACHE,
 /// else XDG_CACHE_HOME/meshard,
-///    else ~/.cache/meshard;
+///    else ~/.cache/meshard (of the password database without HOME);
 /// 3. `xla_plugins/*`, `jax_plugins/*` and `libtpu/` of Python's site-packages: VIRTUAL_ENV,
 /// CONDA_PREFIX,
 ///    PYTHONPATH, ~/.local, /usr/local and /usr.
 PluginSearch find_plugins(const ReadEnvironment& environment = {});
 
-/// The cache folder, whether it exists or not.
+/// The cache folder, whether it exists or not: MESHARD_CACHE, else XDG_CACHE_HOME/meshard, else
+/// ~/.cache/meshard, where the home folder is HOME or, without it, that of the password database.
+/// Empty if there is none of them: then nothing is cached.
 std::string cache_folder(const ReadEnvironment& environment = {});
 
 /// `cpu`, `cuda`, `rocm`, `tpu` or empty, from a plugin file's name.

@@ -1,6 +1,7 @@
 #include "meshard/pjrt/plugin_search.h"
 
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -45,6 +46,27 @@ class PluginSearchTest : public ::testing::Test {
   fs::path root_;
   std::map<std::string, std::string> variables_;
 };
+
+// Never /tmp, where anybody could have put a plugin.
+TEST_F(PluginSearchTest, WithoutHomeTheAccountsHomeCounts) {
+  for (const char* home : {"", "relative", "none"}) {
+    variables_["HOME"] = home;
+    if (std::string_view(home) == "none") variables_.erase("HOME");
+    const passwd* account = ::getpwuid(::geteuid());
+    std::string expected =
+        account != nullptr ? (fs::path(account->pw_dir) / ".cache/meshard").string() : "";
+    EXPECT_EQ(cache_folder(environment()), expected) << home;
+    for (const SearchedPlace& place : find_plugins(environment()).places)
+      EXPECT_FALSE(place.path.starts_with("/tmp/.cache")) << place.path;
+  }
+}
+
+TEST_F(PluginSearchTest, WithoutAPluginTheErrorSaysHowToGetOne) {
+  PluginSearch none;
+  none.places.push_back({"/looked/here", "cache", false});
+  EXPECT_TRUE(throws_error([&] { none.first("cpu").value(); }, ErrorCode::kNotFound,
+                           {"meshard fetch cpu", "meshard doctor", "/looked/here"}));
+}
 
 TEST_F(PluginSearchTest, LooksInOrderAndOnce) {
   std::string named = file("mine/some_thing.so");

@@ -76,8 +76,11 @@ Result<void> Topology::read_devices() {
   MESHARD_RETURN_IF_ERROR(
       MESHARD_PJRT_CALL(api, PJRT_TopologyDescription_GetDeviceDescriptions, args));
   devices_.reserve(args.num_descriptions);
-  for (std::size_t i = 0; i < args.num_descriptions; ++i)
-    devices_.emplace_back(api, args.descriptions[i]);
+  for (std::size_t i = 0; i < args.num_descriptions; ++i) {
+    MESHARD_ASSIGN_OR_RETURN(DeviceDescription device,
+                             DeviceDescription::read(api, args.descriptions[i]));
+    devices_.push_back(std::move(device));
+  }
   return {};
 }
 

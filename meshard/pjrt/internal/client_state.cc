@@ -4,10 +4,33 @@
 #include <algorithm>
 #include <cctype>
 
+#include "meshard/base/stall.h"
 #include "meshard/pjrt/client_ref.h"
+#include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/launch.h"
 
 namespace meshard::pjrt::internal {
+namespace {
+
+// The clients of the process, for reports.
+struct Clients {
+  std::mutex mutex;
+  std::vector<ClientState*> all;
+};
+
+Clients& clients() {
+  static auto* instance = new Clients;
+  return *instance;
+}
+
+std::string launches_in_flight() {
+  std::lock_guard lock(clients().mutex);
+  std::string text;
+  for (ClientState* client : clients().all) append(text, client->list_launches());
+  return text.empty() ? "; no launch is in flight" : "; in flight:" + text;
+}
+
+}  // namespace
 
 void add_references(ClientState* client, long count) noexcept {
   client->references.fetch_add(count, std::memory_order_relaxed);
@@ -18,6 +41,10 @@ void drop_reference(ClientState* client) noexcept {
 }
 
 ClientState::~ClientState() {
+  {
+    std::lock_guard lock(clients().mutex);
+    std::erase(clients().all, this);
+  }
   for (LaunchRecord* record : in_flight) drop_launch(record);
   MESHARD_PJRT_ARGS(PJRT_Client_Destroy, args);
   args.client = raw;
@@ -45,11 +72,9 @@ Result<void> ClientState::initialise() {
   list.client = raw;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_Devices, list));
   for (std::size_t i = 0; i < list.num_devices; ++i) {
-    MESHARD_PJRT_ARGS(PJRT_Device_GetDescription, description);
-    description.device = list.devices[i];
-    MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Device_GetDescription, description));
-    auto device = std::make_unique<Device>(api, list.devices[i],
-                                           DeviceDescription(api, description.device_description));
+    auto read = Device::read(api, list.devices[i]);
+    if (!read.ok()) return read.error().with_note(cat("while reading device number ", i));
+    std::unique_ptr<Device> device = *std::move(read);
     by_id[device->id()] = device.get();
     by_handle[list.devices[i]] = device.get();
     devices.push_back(std::move(device));
@@ -62,7 +87,124 @@ Result<void> ClientState::initialise() {
   if (addressable.empty())
     return Error(ErrorCode::kFailedPrecondition,
                  cat("[client] ", plugin.path(), " gave a client without devices"));
+  std::lock_guard lock(clients().mutex);
+  clients().all.push_back(this);
+  meshard::internal::set_stall_detail(launches_in_flight);
   return {};
+}
+
+void ClientState::begin_launch() {
+  std::unique_lock lock(launch_mutex);
+  auto most = static_cast<std::size_t>(rules.max_in_flight);
+  if (most == 0) {
+    if (in_flight.size() >= look_at) {
+      std::erase_if(in_flight, [](LaunchRecord* record) {
+        bool through = record->is_through();
+        if (through) drop_launch(record);
+        return through;
+      });
+      look_at = 2 * in_flight.size() + 64;
+    }
+    ++entering;
+    return;
+  }
+  while (true) {
+    while (!in_flight.empty() && in_flight.front()->done.load(std::memory_order_acquire)) {
+      drop_launch(in_flight.front());
+      in_flight.pop_front();
+    }
+    if (in_flight.size() + entering < most) break;
+    if (in_flight.empty()) {
+      launch_ended.wait(lock);
+      continue;
+    }
+    LaunchRecord* oldest = in_flight.front();
+    oldest->references.fetch_add(1, std::memory_order_relaxed);
+    lock.unlock();          // what it waits for may need a launch of another thread
+    (void)oldest->await();  // its error is for whoever holds the launch
+    drop_launch(oldest);
+    lock.lock();
+  }
+  ++entering;
+}
+
+void ClientState::end_launch(LaunchRecord* record) {
+  {
+    std::lock_guard lock(launch_mutex);
+    --entering;
+    if (record != nullptr) in_flight.push_back(record);
+  }
+  if (rules.max_in_flight > 0) launch_ended.notify_one();
+}
+
+void ClientState::await_failed_launches() {
+  await_those([](LaunchRecord& record) { return record.has_failed(); });
+}
+
+void ClientState::await_those(bool (*wanted)(LaunchRecord&)) {
+  std::vector<LaunchRecord*> waited;
+  {
+    std::lock_guard lock(launch_mutex);
+    for (LaunchRecord* record : in_flight)
+      if (wanted(*record)) waited.push_back(record);
+    for (LaunchRecord* record : waited) record->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  for (LaunchRecord* record : waited) (void)record->await();  // as above
+  std::lock_guard lock(launch_mutex);
+  for (LaunchRecord* record : waited) {
+    if (auto at = std::find(in_flight.begin(), in_flight.end(), record); at != in_flight.end()) {
+      in_flight.erase(at);
+      drop_launch(record);
+    }
+    drop_launch(record);
+  }
+}
+
+Result<void> ClientState::stuck_launch(const Device& device) {
+  LaunchRecord* stuck = nullptr;
+  std::size_t failed = 0;
+  {
+    std::lock_guard lock(launch_mutex);
+    for (LaunchRecord* record : in_flight) {
+      bool waits = false, has_failed = false;
+      for (std::size_t k = 0; k < record->events.size(); ++k) {
+        bool through = record->is_through(k);
+        waits |= !through && record->site->devices[record->first + k] == &device;
+        if (!through || has_failed || record->events.size() == 1) continue;
+        has_failed = !outcome_of(api, record->events[k], "").ok();
+        if (has_failed) failed = k;
+      }
+      if (!waits || !has_failed) continue;
+      stuck = record;
+      stuck->references.fetch_add(1, std::memory_order_relaxed);
+      break;
+    }
+  }
+  if (stuck == nullptr) return {};
+  Result<void> outcome = outcome_of(api, stuck->events[failed], "PJRT_LoadedExecutable_Execute");
+  Error error =
+      outcome.error().with_note(cat("while running ", stuck->to_string(), "; it failed on device ",
+                                    stuck->site->devices[stuck->first + failed]->id(),
+                                    " and is not through on device ", device.id()));
+  drop_launch(stuck);
+  if (rules.error_wedges_client) wedged = true;
+  return error;
+}
+
+std::string ClientState::list_launches() {
+  std::lock_guard lock(launch_mutex);
+  std::string text;
+  auto now = std::chrono::steady_clock::now();
+  for (LaunchRecord* record : in_flight) {
+    if (record->is_through()) continue;
+    append(text, cat("\n  ", record->to_string(), ", ",
+                     std::chrono::duration_cast<std::chrono::seconds>(now - record->begun).count(),
+                     " s ago; not through on"));
+    for (std::size_t k = 0; k < record->events.size(); ++k)
+      if (!record->is_through(k))
+        append(text, cat(" ", record->site->devices[record->first + k]->id()));
+  }
+  return text;
 }
 
 const ArrayType* ClientState::intern(const ArrayType& type) {

@@ -1,0 +1,104 @@
+// Tested in tests/plugin/launches_test.cc.
+#include "meshard/pjrt/internal/await.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "meshard/base/inline_vector.h"
+#include "meshard/base/stall.h"
+#include "meshard/pjrt/event.h"
+#include "meshard/pjrt/internal/client_state.h"
+
+namespace meshard::pjrt::internal {
+namespace {
+
+constexpr std::chrono::seconds kTimeForPartners{1};
+
+// What callbacks of the plugin tell a thread that waits. It may have given up before they come.
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t pending = 0;
+  std::optional<Error> failed;
+
+  void arrive(const Result<void>& outcome) {
+    std::lock_guard lock(mutex);
+    --pending;
+    if (!outcome.ok() && !failed) failed = outcome.error();
+    changed.notify_all();
+  }
+};
+
+Result<void> wait_at(Gate& gate, const Awaited& awaited) {
+  meshard::internal::StallWatch watch;
+  std::optional<std::chrono::steady_clock::time_point> until;
+  std::unique_lock lock(gate.mutex);
+  auto all_here = [&] { return gate.pending == 0; };
+  while (!all_here()) {
+    if (gate.failed) {
+      auto now = std::chrono::steady_clock::now();
+      if (!until) until = now + kTimeForPartners;
+      if (now >= *until) break;
+      gate.changed.wait_until(lock, *until, all_here);
+      continue;
+    }
+    if (gate.changed.wait_for(lock, watch.slice(), [&] { return all_here() || gate.failed; }))
+      continue;
+    lock.unlock();
+    if (awaited.client && awaited.device)
+      MESHARD_RETURN_IF_ERROR(awaited.client->stuck_launch(*awaited.device));
+    if (watch.is_due())
+      meshard::internal::report_stall(
+          awaited.describe ? awaited.describe(awaited.subject) : "an event of the plugin",
+          watch.waited());
+    lock.lock();
+  }
+  return gate.failed ? Result<void>(*gate.failed) : Result<void>();
+}
+
+}  // namespace
+
+Result<bool> is_ready(const PJRT_Api* api, PJRT_Event* event) {
+  MESHARD_PJRT_ARGS(PJRT_Event_IsReady, args);
+  args.event = event;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Event_IsReady, args));
+  return args.is_ready;
+}
+
+Result<void> outcome_of(const PJRT_Api* api, PJRT_Event* event, std::string_view entry) {
+  MESHARD_PJRT_ARGS(PJRT_Event_Await, args);
+  args.event = event;
+  return take_error(api, api->PJRT_Event_Await(&args), entry);
+}
+
+Result<void> await_events(const PJRT_Api* api, std::span<PJRT_Event* const> events,
+                          std::string_view entry, const Awaited& awaited) {
+  Result<void> outcome;
+  InlineVector<PJRT_Event*, 8> pending;
+  auto take = [&](PJRT_Event* event) {
+    if (Result<void> one = outcome_of(api, event, entry); !one.ok() && outcome.ok())
+      outcome = std::move(one);
+  };
+  for (PJRT_Event* event : events) {
+    // Where a question fails it is waited for, without a word: work that may still use somebody's
+    // memory must not be taken for done.
+    if (is_ready(api, event).value_or(true))
+      take(event);
+    else
+      pending.push_back(event);
+  }
+  if (pending.empty()) return outcome;
+  auto gate = std::make_shared<Gate>();
+  gate->pending = pending.size();
+  if (!outcome.ok()) gate->failed = outcome.error();
+  for (PJRT_Event* event : pending) {
+    Result<void> asked = call_when_ready(api, event, entry,
+                                         [gate](const Result<void>& each) { gate->arrive(each); });
+    if (!asked.ok()) gate->arrive(outcome_of(api, event, entry));
+  }
+  return wait_at(*gate, awaited);
+}
+
+}  // namespace meshard::pjrt::internal

@@ -1,0 +1,95 @@
+// Tested in tests/plugin/launches_test.cc.
+#include "meshard/pjrt/internal/callbacks.h"
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "meshard/base/advice.h"
+#include "meshard/base/cat.h"
+
+namespace meshard::pjrt::internal {
+namespace {
+
+void call_now(const std::function<void()>& call) noexcept {
+  std::string what;
+  try {
+    call();
+    return;
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+    what = "something that is no std::exception";
+  }
+  try {
+    meshard::internal::advise(
+        {"pjrt.callback", cat("[pjrt] a callback threw, and nobody can catch it: ", what), {}});
+  } catch (...) {  // a handler's own
+  }
+}
+
+class Callbacks {
+ public:
+  // Takes `call` last of all: after an exception it is still the caller's.
+  void add(std::function<void()>& call) {
+    std::unique_lock lock(mutex_);
+    if (!running_) {
+      // Never joined: the process may end in the middle of a callback.
+      std::thread([this] { work(); }).detach();
+      running_ = true;
+    }
+    waiting_.push_back(std::move(call));
+    ++given_;
+    changed_.notify_all();
+  }
+  void finish() {
+    std::unique_lock lock(mutex_);
+    std::uint64_t until = given_;
+    changed_.wait(lock, [&] { return done_ >= until; });
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return !waiting_.empty(); });
+      std::function<void()> call = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      call_now(call);
+      call = {};  // what it holds may be the user's, too
+      lock.lock();
+      ++done_;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  std::uint64_t given_ = 0, done_ = 0;
+  bool running_ = false;
+};
+
+Callbacks& callbacks() {
+  static auto* instance = new Callbacks;  // plugins call back as long as the process lives
+  return *instance;
+}
+
+}  // namespace
+
+void call_soon(std::function<void()> call) noexcept {
+  try {
+    callbacks().add(call);
+  } catch (const std::exception&) {
+    call_now(call);  // no thread or no memory: better here than never
+  }
+}
+
+void finish_callbacks() { callbacks().finish(); }
+
+}  // namespace meshard::pjrt::internal
