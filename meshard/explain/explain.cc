@@ -32,8 +32,10 @@ Result<ProgramReport> report_of_loaded(const ProgramView& view) {
   const pjrt::Client& client = view.program.client();
   parts.target.name = client.platform();
   parts.target.devices = facts.program.num_partitions();
-  if (!client.addressable_devices().empty())
-    parts.target.device_kind = client.addressable_devices()[0]->description().kind();
+  if (!client.addressable_devices().empty()) {
+    MESHARD_ASSIGN_OR_RETURN(parts.target.device_kind,
+                             client.addressable_devices()[0]->description().kind());
+  }
   return ProgramReport(std::move(parts));
 }
 

@@ -8,6 +8,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/print.h"
+#include "meshard/graph/sharding_mark.h"
 
 namespace meshard {
 namespace {
@@ -91,7 +92,7 @@ Result<std::vector<Body>> parse_bodies(std::string_view text, FindOp find_op) {
 // ---- Tracing.
 
 BodyInput body_input(const Tensor& argument) {
-  return {argument.type(), argument.sharding(), argument.where()};
+  return {argument.type(), said_sharding(argument), argument.where()};
 }
 
 BodyScope::BodyScope(const std::optional<ManualAxes>& place)

@@ -28,6 +28,16 @@ std::size_t Evaluator::count_pending(const Value& value) {
   return value.storage() ? 0 : Graph::build({}, {&value, 1}, 0).nodes().size();
 }
 
+Storage& computed_storage(const Value& value, SourceLocation where) {
+  if (Storage* storage = value.storage()) [[likely]]
+    return *storage;
+  throw Error(ErrorCode::kFailedPrecondition,
+              cat("[tensor] the launch that was to compute ", value.type(),
+                  " failed, as another thread has read; ask again to have it computed again"),
+              where)
+      .with_note(cat("it was recorded at ", value->where()));
+}
+
 void compute(std::span<const Tensor> tensors, SourceLocation where) {
   std::vector<Value> values;
   for (const Tensor& tensor : tensors) {

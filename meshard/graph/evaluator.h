@@ -68,6 +68,11 @@ void install_evaluator(EvaluatorFactory factory);
 /// The evaluator if one is installed; nullptr otherwise.
 Evaluator* installed_evaluator();
 
+/// The storage of a value that was evaluated.
+/// @error failed precondition if the launch that was to compute it failed, and another thread has
+/// read its error: it is recorded again.
+Storage& computed_storage(const Value& value, SourceLocation where);
+
 /// Starts to compute the values of `tensors`, in one program; does not wait for it (sync() does).
 /// @error invalid argument for a tensor without a value; failed precondition for a traced one; what
 /// the compiler or the plugin answers.

@@ -67,6 +67,10 @@ void Node::set_storage(std::uint32_t index, StoragePtr storage) {
   storage.release();
 }
 
+StoragePtr Node::take_storage(std::uint32_t index) {
+  return StoragePtr::adopt(outputs_[index].storage.exchange(nullptr, std::memory_order_acq_rel));
+}
+
 void Node::forget_operands() {
   // Moved out first: releasing operands may free nodes, and must not see a half-cleared list.
   InlineVector<Value, 2> forgotten = std::move(operands_);

@@ -102,6 +102,10 @@ class Node {
   }
   /// Gives the result its computed value. @pre it has none yet.
   void set_storage(std::uint32_t index, StoragePtr storage);
+  /// Takes the computed value back: it is recorded only, and can be computed again. Others may
+  /// still look at the storage, so that the caller has to keep it.
+  /// @pre the node has its operands; the caller holds the evaluator's lock.
+  StoragePtr take_storage(std::uint32_t index);
   /// Forgets the operands of a computed node, so that what led to it can be released.
   /// @pre the caller holds the evaluator's lock.
   void forget_operands();

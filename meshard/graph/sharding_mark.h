@@ -4,6 +4,7 @@
 
 #include "meshard/base/fields.h"
 #include "meshard/graph/node.h"
+#include "meshard/graph/tensor.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -16,5 +17,10 @@ struct ShardingMark {
 
 /// The mark on a recorded value, if its node is one.
 std::optional<Sharding> marked_sharding(const Value& value);
+
+/// The sharding that somebody said: of a mark, of an array that was placed or came out of a
+/// compiled function, or over explicit axes. What the compiler chose for a recorded value is not
+/// it: a program means the same whether a value was computed before or not.
+std::optional<Sharding> said_sharding(const Tensor& x);
 
 }  // namespace meshard

@@ -94,6 +94,7 @@ class StoragePtr {
 
 struct Storage::Placement {
   StoragePtr storage;
+  bool arrived = false;  // known to hold its value
   std::shared_ptr<Placement> next;
 };
 

@@ -6,7 +6,7 @@ namespace meshard {
 
 void internal::sync_tensors(std::vector<Tensor> tensors, SourceLocation where) {
   compute(tensors, where);
-  for (const Tensor& tensor : tensors) tensor.value().storage()->wait(where);
+  for (const Tensor& tensor : tensors) computed_storage(tensor.value(), where).wait(where);
 }
 
 void sync(std::initializer_list<Tensor> tensors, SourceLocation where) {

@@ -38,7 +38,7 @@ HostArray Tensor::to_host(SourceLocation where) const {
           .with_note(cat("it was recorded at ", value_->where().to_string()));
     evaluator(where).evaluate(std::span(&value_, 1), where);
   }
-  return value_.storage()->to_host(where);
+  return computed_storage(value_, where).to_host(where);
 }
 
 std::optional<Sharding> Tensor::sharding() const {

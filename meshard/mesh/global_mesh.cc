@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "meshard/base/thread_instance.h"
+
 namespace meshard {
 namespace {
 
@@ -11,14 +13,15 @@ struct ProcessMesh {
 };
 
 ProcessMesh& process_mesh() {
-  static ProcessMesh mesh;
-  return mesh;
+  static auto* mesh = new ProcessMesh;  // destructors of static objects may still ask
+  return *mesh;
 }
 
-std::vector<Mesh>& scopes_of_this_thread() {
-  thread_local std::vector<Mesh> scopes;
-  return scopes;
-}
+struct Scopes {
+  std::vector<Mesh> meshes;
+};
+
+std::vector<Mesh>& scopes_of_this_thread() { return internal::thread_instance<Scopes>().meshes; }
 
 }  // namespace
 

@@ -17,6 +17,23 @@ const DeviceArray& array_of(const Storage::Placement& copy) {
   return static_cast<const DeviceArray&>(*copy.storage);
 }
 
+// False for a copy that was not sent successfully: each use of it would fail again. One that is on
+// its way is usable.
+bool is_usable(Storage::Placement& copy) {
+  const DeviceArray& array = array_of(copy);
+  if (!array.is_live() || !array.is_current()) return false;
+  if (copy.arrived) return true;
+  bool arrived = true;
+  for (const pjrt::Buffer& buffer : array.buffers()) {
+    Result<pjrt::Event> event = buffer.ready_event();
+    Result<bool> ready = event.ok() ? event->is_ready() : event.error();
+    if (!ready.ok() || (*ready && !event->await().ok())) return false;
+    arrived &= *ready;
+  }
+  copy.arrived = arrived;
+  return true;
+}
+
 // How far a value is from being laid out as `target` says; smaller is nearer.
 int distance(const Storage& storage, const Sharding& target) {
   const Sharding* sharding =
@@ -29,12 +46,17 @@ int distance(const Storage& storage, const Sharding& target) {
 
 }  // namespace
 
+bool is_on_this_client(const Storage& storage) {
+  return storage.kind() != Storage::Kind::kDevice ||
+         static_cast<const DeviceArray&>(storage).is_current();
+}
+
 StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding, int device_id) {
   std::lock_guard lock(copies_mutex);
   for (auto* each = value.placements().get(); each; each = each->next.get()) {
     const DeviceArray& array = array_of(*each);
-    if (same_sharding(array.sharding(), sharding) && array.is_live() &&
-        (sharding || array.device_id(0) == device_id))
+    if (same_sharding(array.sharding(), sharding) &&
+        (sharding || array.device_id(0) == device_id) && is_usable(*each))
       return each->storage;
   }
   return {};
@@ -43,7 +65,7 @@ StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& shardi
 void remember_copy(const Storage& value, StoragePtr copy) {
   std::lock_guard lock(copies_mutex);
   for (auto* link = &value.placements(); *link;) {
-    if (array_of(**link).is_live())
+    if (is_usable(**link))
       link = &(*link)->next;
     else
       *link = std::shared_ptr<Storage::Placement>((*link)->next);
@@ -60,7 +82,7 @@ StoragePtr nearest_copy(const Value& value, const Sharding& target) {
   std::lock_guard lock(copies_mutex);
   for (auto* each = nearest->placements().get(); each && best > 0; each = each->next.get()) {
     int here = distance(*each->storage, target);
-    if (here >= best || !array_of(*each).is_live()) continue;
+    if (here >= best || !is_usable(*each)) continue;
     best = here;
     nearest = each->storage;
   }
@@ -70,7 +92,8 @@ StoragePtr nearest_copy(const Value& value, const Sharding& target) {
 Tensor copy_with(const Value& value, const Sharding& sharding, SourceLocation where) {
   StoragePtr storage(value.storage());
   const Sharding* present = storage->sharding();
-  if (present && *present == sharding) return make_array(value.type(), storage, where);
+  if (present && *present == sharding && is_on_this_client(*storage))
+    return make_array(value.type(), storage, where);
   if (StoragePtr known = find_copy(*storage, sharding, 0))
     return make_array(value.type(), known, where);
   Tensor copy = evaluator(where).place(value, sharding, where);

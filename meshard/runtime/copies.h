@@ -12,6 +12,9 @@ inline bool same_sharding(const Sharding* a, const std::optional<Sharding>& b) {
   return a ? b && *a == *b : !b;
 }
 
+/// False for what is on the devices of a client that was replaced (restart_runtime()).
+bool is_on_this_client(const Storage& storage);
+
 /// A live copy of the value with this sharding, or without one on this device. Null: there is none.
 StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding, int device_id);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 
 namespace meshard {
 namespace {
@@ -26,12 +27,17 @@ struct CopyPool::Batch {
 };
 
 CopyPool& CopyPool::get() {
-  static CopyPool pool(std::max(1u, std::thread::hardware_concurrency()) - 1);
-  return pool;
+  // Never destroyed: destructors of static objects may still read.
+  static auto* pool = new CopyPool(std::max(1u, std::thread::hardware_concurrency()) - 1);
+  return *pool;
 }
 
 CopyPool::CopyPool(std::size_t threads) {
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  // The caller copies too: where the system has no more threads, fewer do.
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+  }
 }
 
 CopyPool::~CopyPool() {

@@ -16,6 +16,8 @@ namespace meshard {
 class CopyPool {
  public:
   static CopyPool& get();
+  /// A pool of at most so many threads; fewer where the system refuses more.
+  explicit CopyPool(std::size_t threads);
   ~CopyPool();
 
   /// Runs all copies and returns when the last is done. Small work stays on the calling thread. The
@@ -24,7 +26,6 @@ class CopyPool {
 
  private:
   struct Batch;
-  explicit CopyPool(std::size_t threads);
   void work();
 
   std::mutex mutex_;

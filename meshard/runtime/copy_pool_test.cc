@@ -1,7 +1,10 @@
 #include "meshard/runtime/copy_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
 
 namespace meshard {
@@ -45,6 +48,32 @@ TEST(CopyPool, ManyOwnersAtOnce) {
       for (int i = 0; i < 3; ++i) check(600, 512);
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+// In a child process: room for the stack of one thread, and not for that of a second one.
+[[noreturn]] void copy_with_room_for_one_thread() {
+  pthread_attr_t attributes;
+  std::size_t stack = 0;
+  if (pthread_attr_init(&attributes) != 0 || pthread_attr_getstacksize(&attributes, &stack) != 0)
+    std::exit(2);
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  unsigned long pages = 0;
+  if (file == nullptr || std::fscanf(file, "%lu", &pages) != 1) std::exit(3);
+  rlimit limit{};
+  limit.rlim_cur = limit.rlim_max = pages * 4096 + stack + stack / 2 + (std::size_t{8} << 20);
+  std::vector<int> from(1 << 20, 7), to(1 << 20, 0);
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(4);
+  Box box{{0, 1 << 20}};
+  StridedCopy copy =
+      plan_copy(from.data(), Shape{1 << 20}, box, to.data(), Shape{1 << 20}, box, sizeof(int));
+  CopyPool(64).run(std::span(&copy, 1));
+  std::fprintf(stderr, to == from ? "copied" : "not copied");
+  std::exit(0);
+}
+
+TEST(CopyPool, CopiesWithTheThreadsThatTheSystemHas) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(copy_with_room_for_one_thread(), testing::ExitedWithCode(0), "copied");
 }
 
 }  // namespace

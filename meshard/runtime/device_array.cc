@@ -3,11 +3,13 @@
 #include <array>
 
 #include "meshard/array/slice.h"
+#include "meshard/base/stall.h"
 #include "meshard/runtime/copy_pool.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
 #include "meshard/runtime/runtime.h"
+#include "meshard/runtime/wait.h"
 
 namespace meshard {
 namespace {
@@ -87,6 +89,7 @@ void DeviceArray::check_live(SourceLocation where) const {
 
 HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) const {
   check_live(where);
+  internal::WaitPlace place(where);
   const pjrt::Buffer& buffer = buffers_[position];
   TensorType type{type_.dtype, padded_shape_of(buffer)};
   HostArray array = HostArray::uninitialized(type);
@@ -95,7 +98,11 @@ HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) 
     begin_read(span, buffer, static_cast<std::uint64_t>(type.bytes()), where);
   Result<void> read = buffer.read(
       std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())));
-  if (!read.ok()) throw read.error().at(where);
+  if (!read.ok()) {
+    internal::forget_failed_launches();
+    throw read.error().at(where).with_note(
+        cat("while reading ", type_, " from device ", buffer.device().id()));
+  }
   span.end();
   internal::count(internal::counters().buffers_read);
   internal::count(internal::counters().bytes_read, static_cast<std::uint64_t>(type.bytes()));
@@ -116,45 +123,74 @@ HostArray DeviceArray::to_host(SourceLocation where) const {
   return array;
 }
 
+namespace {
+
+// The bytes of shards in host memory, for as long as it lives.
+class ShardBytes {
+ public:
+  ShardBytes() = default;
+  ~ShardBytes() { (void)await(); }  // a fetch that is under way writes into its block
+  ShardBytes(const ShardBytes&) = delete;
+  ShardBytes& operator=(const ShardBytes&) = delete;
+
+  /// Of one shard. Memory that the host cannot see is fetched, all shards at once, each into a
+  /// block of its own: the bytes are there after await().
+  Result<const std::byte*> add(const pjrt::Buffer& buffer, DType dtype) {
+    if (Result<pjrt::HostView> shown = buffer.host_view(); shown.ok()) {
+      views_.push_back(*std::move(shown));
+      return views_.back().bytes().data();
+    } else if (shown.error().code() != ErrorCode::kUnimplemented) {
+      return shown.error();
+    }
+    HostArray& block =
+        blocks_.emplace_back(HostArray::uninitialized({dtype, padded_shape_of(buffer)}));
+    fetched_.reserve(fetched_.size() + 1);  // no exception between the fetch and its event
+    MESHARD_ASSIGN_OR_RETURN(
+        pjrt::Event fetch,
+        buffer.copy_to_host(
+            std::span(block.mutable_bytes(), static_cast<std::size_t>(block.size_in_bytes()))));
+    fetched_.push_back(std::move(fetch));
+    return block.bytes();
+  }
+  /// Waits for all of them, also after one failed. @error the last one's
+  Result<void> await() {
+    Result<void> outcome;
+    for (const pjrt::Event& event : fetched_)
+      if (Result<void> done = event.await(); !done.ok()) outcome = std::move(done);
+    fetched_.clear();
+    return outcome;
+  }
+
+ private:
+  std::vector<pjrt::HostView> views_;
+  std::vector<HostArray> blocks_;
+  std::vector<pjrt::Event> fetched_;
+};
+
+}  // namespace
+
 void DeviceArray::read_into(void* destination, SourceLocation where) const {
   check_live(where);
+  internal::WaitPlace place(where);
   internal::HostSpan gather;
   std::vector<internal::TransferSpan> reads;
   if (internal::records_events()) gather.begin("gather", type_.to_string(), where);
   gather.set_bytes(static_cast<std::uint64_t>(type_.bytes()));
   std::size_t element_bytes = meshard::size_in_bytes(type_.dtype);
-  std::vector<pjrt::HostView> views;
-  std::vector<HostArray> blocks;
-  std::vector<pjrt::Event> fetched;
+  ShardBytes shards;
   std::vector<StridedCopy> copies;
-  // Thrown at the end only: a fetch that is under way writes into its block.
   std::optional<Error> failed;
   auto add = [&](const pjrt::Buffer& buffer, const Box& target) {
     Shape extents = box_shape(target);
     if (extents.size() == 0 || failed) return;
     auto bytes = static_cast<std::uint64_t>(extents.size()) * element_bytes;
     if (gather.begun()) begin_read(reads.emplace_back(), buffer, bytes, where);
-    const std::byte* source = nullptr;
-    if (Result<pjrt::HostView> shown = buffer.host_view(); shown.ok()) {
-      source = shown->bytes().data();
-      views.push_back(*std::move(shown));
-    } else if (shown.error().code() == ErrorCode::kUnimplemented) {
-      // Memory that the host cannot see: all shards are fetched at once, each into a block of its
-      // own.
-      blocks.push_back(HostArray::uninitialized({type_.dtype, padded_shape_of(buffer)}));
-      Result<pjrt::Event> fetch = buffer.copy_to_host(std::span(
-          blocks.back().mutable_bytes(), static_cast<std::size_t>(blocks.back().size_in_bytes())));
-      if (!fetch.ok()) {
-        failed = fetch.error();
-        return;
-      }
-      fetched.push_back(*std::move(fetch));
-      source = blocks.back().bytes();
-    } else {
-      failed = shown.error();
+    Result<const std::byte*> source = shards.add(buffer, type_.dtype);
+    if (!source.ok()) {
+      failed = source.error();
       return;
     }
-    copies.push_back(plan_copy(source, padded_shape_of(buffer), whole_box(extents), destination,
+    copies.push_back(plan_copy(*source, padded_shape_of(buffer), whole_box(extents), destination,
                                type_.shape, target, element_bytes));
     internal::count(internal::counters().buffers_read);
     internal::count(internal::counters().bytes_read, bytes);
@@ -166,9 +202,11 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       if (sharding_->replica_id(static_cast<std::int64_t>(i)) == 0) add(buffers_[i], box(i));
   }
-  for (const pjrt::Event& event : fetched)
-    if (Result<void> done = event.await(); !done.ok()) failed = done.error();
-  if (failed) throw failed->at(where);
+  if (Result<void> fetched = shards.await(); !fetched.ok()) failed = fetched.error();
+  if (failed) {
+    internal::forget_failed_launches();
+    throw failed->at(where).with_note(cat("while reading ", type_, " from ", placement()));
+  }
   CopyPool::get().run(copies);
   for (internal::TransferSpan& read : reads) read.end();
 }

@@ -11,6 +11,7 @@
 #include "meshard/graph/storage.h"
 #include "meshard/pjrt/buffer.h"
 #include "meshard/pjrt/client.h"
+#include "meshard/runtime/runtime.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -49,6 +50,10 @@ class DeviceArray final : public Storage {
   std::string placement() const override;
   std::string gone() const override;
   bool is_live() const;
+  /// False after the runtime was restarted: the buffers are another client's, and only to be read.
+  bool is_current() const {
+    return generation_ == internal::runtime_generation.load(std::memory_order_relaxed);
+  }
 
   /// Remembers who consumed it, for the message of whoever uses it afterwards.
   void set_donated_at(SourceLocation where) const { donated_at_ = where; }
@@ -58,6 +63,7 @@ class DeviceArray final : public Storage {
   TensorType type_;
   std::optional<Sharding> sharding_;
   Buffers buffers_;
+  std::uint32_t generation_ = internal::runtime_generation.load(std::memory_order_relaxed);
   mutable SourceLocation donated_at_;
 };
 

@@ -14,14 +14,15 @@ std::optional<std::int64_t> number_called(const NamedValues& attributes, std::st
   return value ? std::optional(*value) : std::nullopt;
 }
 
-DeviceAttributes attributes_of_device(const pjrt::DeviceDescription& description) {
-  NamedValues attributes = description.attributes();
+Result<DeviceAttributes> attributes_of_device(const pjrt::DeviceDescription& description) {
+  MESHARD_ASSIGN_OR_RETURN(NamedValues attributes, description.attributes());
+  MESHARD_ASSIGN_OR_RETURN(std::string kind, description.kind());
   DeviceAttributes device{.id = description.id(),
                           .process_index = description.process_index(),
                           .slice_index = number_called(attributes, "slice_index"),
                           .coords = {},
                           .core_on_chip = number_called(attributes, "core_on_chip").value_or(0),
-                          .kind = description.kind()};
+                          .kind = std::move(kind)};
   if (const auto* coords = pjrt::find_value<std::vector<std::int64_t>>(attributes, "coords"))
     device.coords.assign(coords->begin(), coords->end());
   return device;
@@ -52,16 +53,21 @@ Result<Topology> made(std::vector<DeviceAttributes> devices, const pjrt::Topolog
 
 Result<Topology> topology_of(const pjrt::Client& client) {
   std::vector<DeviceAttributes> devices;
-  for (std::size_t i = 0; i < client.device_count(); ++i)
-    devices.push_back(attributes_of_device(client.device(i).description()));
+  for (std::size_t i = 0; i < client.device_count(); ++i) {
+    MESHARD_ASSIGN_OR_RETURN(DeviceAttributes device,
+                             attributes_of_device(client.device(i).description()));
+    devices.push_back(std::move(device));
+  }
   Result<pjrt::Topology> told = pjrt::Topology::of(client);
   return made(std::move(devices), told ? &*told : nullptr);
 }
 
 Result<Topology> topology_of(const pjrt::Topology& topology) {
   std::vector<DeviceAttributes> devices;
-  for (const pjrt::DeviceDescription& description : topology.devices())
-    devices.push_back(attributes_of_device(description));
+  for (const pjrt::DeviceDescription& description : topology.devices()) {
+    MESHARD_ASSIGN_OR_RETURN(DeviceAttributes device, attributes_of_device(description));
+    devices.push_back(std::move(device));
+  }
   return made(std::move(devices), &topology);
 }
 

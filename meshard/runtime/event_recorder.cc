@@ -100,7 +100,8 @@ void TransferSpan::end_when_ready(const pjrt::Buffer& buffer) {
         event.failed = !outcome.ok();
         recorder->add(std::move(event), start, TraceClock::now());
         recorder->arrived();
-      });
+      },
+      pjrt::CallbackThread::kPlugins);
   if (!waiting.ok()) recorder->arrived();
 }
 
@@ -122,12 +123,14 @@ void record_executions(const pjrt::Launch& launch, const std::vector<int>& devic
   for (std::size_t k = 0; k < device_ids.size(); ++k) {
     event.number = device_ids[k];
     recorder->expect();
-    Result<void> waiting =
-        launch.on_ready(k, [recorder, event, start](const Result<void>& outcome) mutable {
+    Result<void> waiting = launch.on_ready(
+        k,
+        [recorder, event, start](const Result<void>& outcome) mutable {
           event.failed = !outcome.ok();
           recorder->add(std::move(event), start, TraceClock::now());
           recorder->arrived();
-        });
+        },
+        pjrt::CallbackThread::kPlugins);
     if (!waiting.ok()) recorder->arrived();
   }
 }

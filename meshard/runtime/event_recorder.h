@@ -14,6 +14,7 @@
 
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
+#include "meshard/pjrt/buffer.h"
 #include "meshard/pjrt/event.h"
 #include "meshard/pjrt/launch.h"
 #include "meshard/runtime/trace_events.h"

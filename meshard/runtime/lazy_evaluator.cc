@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/base/stall.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/named_mesh.h"
@@ -11,6 +12,7 @@
 #include "meshard/runtime/move_shards.h"
 #include "meshard/runtime/placement.h"
 #include "meshard/runtime/runtime.h"
+#include "meshard/runtime/wait.h"
 
 namespace meshard {
 namespace {
@@ -58,25 +60,28 @@ std::vector<Value> results_to_keep(const Graph& graph) {
 
 class JitProgram final : public CompiledProgram {
  public:
-  JitProgram(std::shared_ptr<const LoadedProgram> loaded, Program program)
-      : program_(std::move(loaded)),
-        graph_(std::move(program.graph)),
-        names_(std::move(program.parameter_names)),
-        donated_(std::move(program.donated)) {
-    for (const Value& value : graph_.captured()) captured_.emplace_back(value);
+  JitProgram(ProgramCache& cache, std::shared_ptr<const LoadedProgram> loaded, Program program)
+      : cache_(cache), program_(std::move(loaded)), recorded_(std::move(program)) {
+    const Graph& graph = recorded_.graph;
+    for (const Value& value : graph.captured()) captured_.emplace_back(value);
     places_ = std::any_of(captured_.begin(), captured_.end(), is_placed) ||
-              std::any_of(graph_.nodes().begin(), graph_.nodes().end(),
+              std::any_of(graph.nodes().begin(), graph.nodes().end(),
                           [](const Node* node) { return named_mesh(*node) != nullptr; });
   }
 
   void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
            SourceLocation where) override {
+    std::shared_ptr<const LoadedProgram> again;
+    const LoadedProgram* program = program_.get();
+    if (!program->is_current()) [[unlikely]]
+      program = (again = compiled_again(where)).get();
+    const std::vector<std::string>& names = recorded_.parameter_names;
     if (captured_.empty()) {
-      program_->run(arguments, results, where, names_);
+      program->run(arguments, results, where, names);
     } else {
       InlineVector<const Tensor*, 16> all(arguments.begin(), arguments.end());
       for (const Tensor& tensor : captured_) all.push_back(&tensor);
-      program_->run(std::span<const Tensor* const>(all.data(), all.size()), results, where, names_);
+      program->run(std::span<const Tensor* const>(all.data(), all.size()), results, where, names);
     }
     // A training step's first argument is placed.
     if (places_ || !program_->lowered().mesh) return;
@@ -88,15 +93,26 @@ class JitProgram final : public CompiledProgram {
     const auto& sharding = program_->shardings().arguments[i];
     return sharding ? &*sharding : nullptr;
   }
-  ProgramView view() const { return {*program_, graph_, names_, donated_}; }
+  ProgramView view() const {
+    return {*program_, recorded_.graph, recorded_.parameter_names, recorded_.donated};
+  }
 
  private:
   static bool is_placed(const Tensor& tensor) { return !is_unplaced(tensor.value()); }
 
+  // The program for the client that replaced the one it was compiled for.
+  std::shared_ptr<const LoadedProgram> compiled_again(SourceLocation where) {
+    std::lock_guard lock(again_mutex_);
+    if (!again_ || !again_->is_current())
+      again_ = cache_.get(runtime_client(where), recorded_, where);
+    return again_;
+  }
+
+  ProgramCache& cache_;
   std::shared_ptr<const LoadedProgram> program_;
-  Graph graph_;
-  std::vector<std::string> names_;
-  std::vector<std::uint32_t> donated_;
+  std::mutex again_mutex_;
+  std::shared_ptr<const LoadedProgram> again_;  // under again_mutex_
+  Program recorded_;
   std::vector<Tensor> captured_;
   bool places_ = false;  // whatever the arguments are, its results are bound to devices
 };
@@ -114,6 +130,7 @@ class LazyEvaluator::Claim {
     {
       std::lock_guard lock(evaluator_.mutex_);
       std::erase(evaluator_.running_, graph_);
+      ++evaluator_.num_finished_;
     }
     evaluator_.finished_.notify_all();
   }
@@ -134,6 +151,7 @@ bool LazyEvaluator::is_claimed(const Graph& graph) const {
 
 void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
   std::unique_lock lock(mutex_);
+  settle_locked(Failed::kForget);
   Program program;
   program.name = "lazy";
   do {
@@ -151,15 +169,24 @@ void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where
     }
     for (const Value& leaf : program.graph.captured()) check_not_traced(leaf, where);
     if (!is_claimed(program.graph)) break;
-    finished_.wait(lock);
+    internal::WaitPlace place(where);
+    internal::wait_or_report(
+        finished_, lock, [&, before = num_finished_] { return num_finished_ != before; },
+        [] { return "an evaluation of the same values in another thread"; });
   } while (true);
   Graph entire = program.graph.with_results(results_to_keep(program.graph));
   std::vector<Stage> stages = split_by_devices(entire);
+  // A stage that is through forgets what it was computed from. Nodes that a later stage records
+  // must not get the addresses of claimed ones: this thread would wait for itself.
+  std::vector<Value> held;
+  if (stages.size() > 1)
+    for (const Node* node : entire.nodes()) held.emplace_back(const_cast<Node*>(node));
   Claim claim(*this, entire);
   lock.unlock();
   for (const Stage& stage : stages) run(stage, stages.size() == 1 ? &entire : nullptr, where);
 }
 
+// @pre each result's node has all of its operands, and no storage yet
 void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation where) {
   Program program;
   program.name = "lazy";
@@ -170,7 +197,9 @@ void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation 
   for (const Value& leaf : program.graph.captured()) captured.emplace_back(leaf);
   std::vector<const Tensor*> arguments;
   for (const Tensor& tensor : captured) arguments.push_back(&tensor);
-  loaded->run(arguments, computed, where);
+  Unsettled run{
+      std::make_shared<const pjrt::Launch>(loaded->run_tracked(arguments, computed, where)),
+      stage.results};
   internal::count(internal::counters().nodes_run, program.graph.nodes().size());
 
   std::lock_guard lock(mutex_);
@@ -179,17 +208,61 @@ void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation 
     if (stage.unplaced[i]) result.node()->set_unplaced();
     result.node()->set_storage(result.index(), StoragePtr(computed[i].value().storage()));
   }
-  for (const Value& result : stage.results)
-    if (!result->keeps_operands()) result.node()->forget_operands();
+  unsettled_.push_back(std::move(run));
+  has_unsettled_.store(true, std::memory_order_relaxed);
+  settle_locked(Failed::kLeave);
+}
+
+void LazyEvaluator::settle() {
+  if (!has_unsettled_.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(mutex_);
+  settle_locked(Failed::kForget);
+}
+
+void LazyEvaluator::settle_locked(Failed what) {
+  std::erase_if(unsettled_, [&](Unsettled& each) {
+    bool failed = each.launch->has_failed();
+    if (failed && what == Failed::kLeave) return false;
+    if (!failed && !each.launch->is_ready().value_or(false)) return false;
+    for (const Value& result : each.results) {
+      if (failed)
+        failed_.push_back(result.node()->take_storage(result.index()));
+      else if (!result->keeps_operands())
+        result.node()->forget_operands();
+    }
+    return true;
+  });
+  has_unsettled_.store(!unsettled_.empty(), std::memory_order_relaxed);
+}
+
+void LazyEvaluator::settle_failed() {
+  std::vector<std::shared_ptr<const pjrt::Launch>> under_way;
+  bool failed = false;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Unsettled& each : unsettled_) {
+      failed |= each.launch->has_failed();
+      under_way.push_back(each.launch);
+    }
+  }
+  if (failed)
+    for (const auto& launch : under_way) (void)launch->await();  // whose error is to be forgotten
+  settle();
+}
+
+void internal::forget_failed_launches() {
+  if (const pjrt::Client* client = started_client()) client->await_failed_launches();
+  if (auto* ours = dynamic_cast<LazyEvaluator*>(installed_evaluator())) ours->settle_failed();
 }
 
 Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
   StoragePtr storage(value.storage());
   const Sharding* present = storage->sharding();
-  if (present && *present == sharding)
+  if (present && *present == sharding && is_on_this_client(*storage))
     return is_unplaced(value) ? make_array(value.type(), storage, where) : Tensor(value);
   // A host value that a program used before goes on from there.
-  if (nearest_copy(value, sharding)->kind() != Storage::Kind::kDevice) {
+  if (!is_on_this_client(*storage) ||
+      nearest_copy(value, sharding)->kind() != Storage::Kind::kDevice) {
     // An abstract value says that it has no elements.
     HostArray array = storage->to_host(where);
     return make_array(value.type(), meshard::place(runtime_client(where), array, sharding, where),
@@ -207,7 +280,7 @@ std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceL
     if (std::optional<Mesh> mesh = devices_of_program(program.graph))
       program.graph = on_devices_of(program.graph, *mesh, where);
   std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
-  return std::make_shared<JitProgram>(std::move(loaded), std::move(program));
+  return std::make_shared<JitProgram>(cache_, std::move(loaded), std::move(program));
 }
 
 std::size_t LazyEvaluator::count_pending(const Value& value) {

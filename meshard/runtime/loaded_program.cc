@@ -1,5 +1,6 @@
 #include "meshard/runtime/loaded_program.h"
 
+#include "meshard/base/thread_instance.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/runtime/copies.h"
@@ -27,10 +28,7 @@ struct Scratch {
   std::vector<pjrt::Buffer> made;  // empty ones between calls
 };
 
-Scratch& scratch() {
-  static thread_local Scratch instance;
-  return instance;
-}
+Scratch& scratch() { return internal::thread_instance<Scratch>(); }
 
 }  // namespace
 
@@ -77,7 +75,7 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
   const std::optional<Sharding>& sharding = chosen_.arguments[i];
   const pjrt::Device& device = *executable_.devices()[0];
   Storage* storage = tensor.value().storage();
-  if (storage->kind() == Storage::Kind::kDevice) {
+  if (storage->kind() == Storage::Kind::kDevice && is_on_this_client(*storage)) {
     // Marked in other words (an open dimension, another name of an axis) with the same parts in the
     // same order: nothing moves.
     const Sharding* present = storage->sharding();
@@ -101,11 +99,10 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
 }
 
 Result<pjrt::Launch> LoadedProgram::launch(std::span<const pjrt::Buffer* const> arguments,
-                                           std::span<pjrt::Buffer> results,
-                                           SourceLocation where) const {
+                                           std::span<pjrt::Buffer> results, SourceLocation where,
+                                           bool track) const {
   if (!internal::records_events()) [[likely]] {
-    // What the client does not count sync() has to wait for itself.
-    pjrt::LaunchOptions options{.track = client_.rules().max_in_flight == 0};
+    pjrt::LaunchOptions options{.track = track, .where = where};
     return device_by_device_ ? executable_.execute_each_device(arguments, results, options)
                              : executable_.execute(arguments, results, options);
   }
@@ -113,7 +110,7 @@ Result<pjrt::Launch> LoadedProgram::launch(std::span<const pjrt::Buffer* const> 
   internal::HostSpan span;
   span.begin("launch", lowered_.name, where);
   internal::TraceClock::time_point start = internal::TraceClock::now();
-  Result<pjrt::Launch> launched = executable_.execute(arguments, results, {.track = true});
+  Result<pjrt::Launch> launched = executable_.execute(arguments, results, {.where = where});
   if (!launched.ok()) return launched;
   std::vector<int> devices;
   for (const pjrt::Device* device : executable_.devices()) devices.push_back(device->id());
@@ -121,8 +118,9 @@ Result<pjrt::Launch> LoadedProgram::launch(std::span<const pjrt::Buffer* const> 
   return launched;
 }
 
-void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
-                        SourceLocation where, std::span<const std::string> names) const {
+pjrt::Launch LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
+                                SourceLocation where, std::span<const std::string> names,
+                                bool track) const {
   check_not_forked(where);
   internal::HostSpan span;
   if (internal::records_events()) [[unlikely]]
@@ -134,11 +132,11 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
   InlineVector<const DeviceArray*, 16> arrays;
   InlineVector<StoragePtr, 4> kept;
   for (std::size_t i = 0; i < count; ++i) {
-    Storage* storage = arguments[i]->value().storage();
-    const DeviceArray* array = storage->kind() == Storage::Kind::kDevice
-                                   ? static_cast<const DeviceArray*>(storage)
+    Storage& storage = computed_storage(arguments[i]->value(), where);
+    const DeviceArray* array = storage.kind() == Storage::Kind::kDevice
+                                   ? static_cast<const DeviceArray*>(&storage)
                                    : nullptr;
-    if (!array || !same_sharding(array->sharding(), chosen_.arguments[i]) ||
+    if (!array || !array->is_current() || !same_sharding(array->sharding(), chosen_.arguments[i]) ||
         (!array->sharding() && &array->buffers()[0].device() != executable_.devices()[0]))
         [[unlikely]] {
       kept.push_back(on_devices(i, *arguments[i], where));
@@ -160,13 +158,19 @@ void LoadedProgram::run(std::span<const Tensor* const> arguments, std::span<Tens
   if (made.size() < outputs * devices) made.resize(outputs * devices);
   std::span<const pjrt::Buffer* const> given(buffers.data(), buffers.size());
   std::span<pjrt::Buffer> taken(made.data(), outputs * devices);
-  Result<pjrt::Launch> launched = launch(given, taken, where);
+  Result<pjrt::Launch> launched = launch(given, taken, where, track);
   if (!launched.ok()) [[unlikely]]
     fail(launched.error(), arguments, std::span(arrays.data(), arrays.size()), names, where);
-  if (client_.rules().max_in_flight == 0) internal::remember_launch(*std::move(launched));
   internal::wait_at_exit(internal::count(internal::counters().launches));
   for (std::uint32_t i : donated_) arrays[i]->set_donated_at(where);
 
+  take_results(made, results, where);
+  return *std::move(launched);
+}
+
+void LoadedProgram::take_results(std::span<pjrt::Buffer> made, std::span<Tensor> results,
+                                 SourceLocation where) const {
+  std::size_t devices = executable_.devices().size(), outputs = results.size();
   for (std::size_t i = 0; i < outputs; ++i) {
     DeviceArray::Buffers shards;
     shards.reserve(devices);

@@ -27,7 +27,19 @@ class LoadedProgram {
   /// @error an argument that is gone or does not fit, called by its name in `names`, as far as
   /// these go; before the launch nothing is consumed.
   void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
-           SourceLocation where, std::span<const std::string> names = {}) const;
+           SourceLocation where, std::span<const std::string> names = {}) const {
+    (void)run(arguments, results, where, names, /*track=*/false);
+  }
+
+  /// The same, and the launch that computes the results.
+  pjrt::Launch run_tracked(std::span<const Tensor* const> arguments, std::span<Tensor> results,
+                           SourceLocation where, std::span<const std::string> names = {}) const {
+    return run(arguments, results, where, names, /*track=*/true);
+  }
+  /// False after the runtime was restarted: its client was replaced.
+  bool is_current() const {
+    return generation_ == internal::runtime_generation.load(std::memory_order_relaxed);
+  }
 
   const LoweredModule& lowered() const { return lowered_; }
   const pjrt::LoadedExecutable& executable() const { return executable_; }
@@ -40,8 +52,14 @@ class LoadedProgram {
   struct ArgumentPlan {
     std::vector<std::uint32_t> order;
   };
+  pjrt::Launch run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
+                   SourceLocation where, std::span<const std::string> names, bool track) const;
   Result<pjrt::Launch> launch(std::span<const pjrt::Buffer* const> arguments,
-                              std::span<pjrt::Buffer> results, SourceLocation where) const;
+                              std::span<pjrt::Buffer> results, SourceLocation where,
+                              bool track) const;
+  // Results of a launch, device after device.
+  void take_results(std::span<pjrt::Buffer> made, std::span<Tensor> results,
+                    SourceLocation where) const;
   StoragePtr on_devices(std::size_t argument, const Tensor& tensor, SourceLocation where) const;
   // Equal shardings become copies of one, which compare by pointer when a result comes back as
   // argument.
@@ -57,6 +75,7 @@ class LoadedProgram {
   std::vector<ArgumentPlan> plans_;
   std::vector<std::uint32_t> donated_;
   bool device_by_device_ = false;
+  std::uint32_t generation_ = internal::runtime_generation.load(std::memory_order_relaxed);
 };
 
 /// Compiles `lowered` for the devices of its mesh. `where` is the user's line, for traces.

@@ -163,6 +163,9 @@ Tensor move_to(const Value& value, const Sharding& target, SourceLocation where)
                       place(runtime_client(where), HostArray::zeros(value.type()), target, where),
                       where);
   StoragePtr storage = nearest_copy(value, target);
+  if (!is_on_this_client(*storage))
+    return make_array(value.type(),
+                      place(runtime_client(where), storage->to_host(where), target, where), where);
   Tensor source = make_array(value.type(), storage, value->where());
   const Sharding* present = storage->sharding();
   Result<DeviceArray::Buffers> moved = not_between_devices();

@@ -37,7 +37,13 @@ pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void*
   internal::count(counters.bytes_sent, static_cast<std::uint64_t>(type.bytes()));
   if (in_place) {
     // The event fires when the device no longer uses the block; until then the callback owns it.
-    sent->host_released.on_ready([keep](const Result<void>&) {}).value();
+    Result<void> watched = sent->host_released.on_ready([keep](const Result<void>&) {});
+    if (!watched.ok()) {
+      sent->buffer = {};
+      (void)sent->host_released.await();  // the device may still be reading
+      throw watched.error().at(where).with_note(
+          cat("while sending ", type, " to device ", device.id()));
+    }
   }
   return std::move(sent->buffer);
 }

@@ -1,5 +1,10 @@
 #include "meshard/runtime/program_cache.h"
 
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "meshard/base/stall.h"
 #include "meshard/runtime/check_devices.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/event_recorder.h"
@@ -7,6 +12,10 @@
 
 namespace meshard {
 namespace {
+
+// Each executable of the CPU plugin keeps some ten memory mappings of the 65,530 that Linux gives a
+// process by default (vm.max_map_count).
+constexpr std::size_t kMostPrograms = 1000;
 
 Fingerprint graph_key(const Program& program) {
   Fingerprint graph = program.graph.fingerprint();
@@ -88,30 +97,104 @@ Result<std::shared_ptr<const LoadedProgram>> retarget(const pjrt::Client& client
 
 }  // namespace
 
+ProgramCache::ProgramCache() : most_(kMostPrograms) {
+  const char* text = std::getenv("MESHARD_MOST_PROGRAMS");
+  if (!text) return;
+  std::string_view digits(text);
+  std::size_t most = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), most);
+  if (error != std::errc() || end != digits.data() + digits.size() || most == 0)
+    throw Error(ErrorCode::kInvalidArgument,
+                cat("[runtime] MESHARD_MOST_PROGRAMS is '", digits, "', not a number of programs"));
+  most_ = most;
+}
+
+std::size_t ProgramCache::size() const {
+  std::lock_guard lock(mutex_);
+  return by_graph_.entries.size();
+}
+
+ProgramCache::Programs ProgramCache::shrink(Table& table) const {
+  Programs gone;
+  auto oldest = table.latest_first.end();
+  while (table.entries.size() > most_ && oldest != table.latest_first.begin()) {
+    --oldest;
+    auto entry = table.entries.find(*oldest);
+    if (!entry->second.program) continue;  // it is being made
+    gone.push_back(std::move(entry->second.program));
+    table.entries.erase(entry);
+    oldest = table.latest_first.erase(oldest);
+  }
+  return gone;
+}
+
+// After a restart. Those that are being made for the client that was replaced are forgotten at the
+// next call.
+ProgramCache::Programs ProgramCache::forget_replaced() {
+  Programs gone;
+  std::uint32_t now = internal::runtime_generation.load(std::memory_order_acquire);
+  if (now == generation_) return gone;
+  for (Table* table : {&by_graph_, &by_text_})
+    for (auto at = table->entries.begin(); at != table->entries.end();) {
+      if (!at->second.program || at->second.program->is_current()) {
+        ++at;
+        continue;
+      }
+      gone.push_back(std::move(at->second.program));
+      table->latest_first.erase(at->second.place);
+      at = table->entries.erase(at);
+    }
+  generation_ = now;
+  return gone;
+}
+
 // The place of one program in a table: found there, or made by this thread while others wait.
 class ProgramCache::Making {
  public:
   /// Waits while another thread makes it.
-  Making(ProgramCache& cache, Programs& table, const Fingerprint& key)
+  Making(ProgramCache& cache, Table& table, const Fingerprint& key)
       : cache_(cache), table_(table), key_(key) {
+    Programs gone;  // released after the lock
     std::unique_lock lock(cache_.mutex_);
+    gone = cache_.forget_replaced();
     while (true) {
-      auto [entry, fresh] = table_.try_emplace(key_, nullptr);
-      ours_ = fresh;
-      found_ = entry->second;
-      if (ours_ || found_) return;
-      cache_.made_.wait(lock);
+      auto [at, fresh] = table_.entries.try_emplace(key_);
+      Entry& entry = at->second;
+      if (fresh) {
+        table_.latest_first.push_front(key_);
+        entry.place = table_.latest_first.begin();
+        ours_ = true;
+        return;
+      }
+      table_.latest_first.splice(table_.latest_first.begin(), table_.latest_first, entry.place);
+      found_ = entry.program;
+      if (found_ && found_->is_current()) return;
+      if (found_) {  // it was being made when the runtime was restarted
+        entry.program = nullptr;
+        gone.push_back(std::move(found_));
+        ours_ = true;
+        return;
+      }
+      internal::wait_or_report(
+          cache_.made_, lock, [&, before = cache_.num_made_] { return cache_.num_made_ != before; },
+          [] { return "another thread to compile the same program"; });
     }
   }
   /// Without a program, the next who asks has to make it.
   ~Making() {
     if (!ours_) return;
+    Programs gone;  // released after the lock
     {
       std::lock_guard lock(cache_.mutex_);
-      if (found_)
-        table_[key_] = found_;
-      else
-        table_.erase(key_);
+      auto at = table_.entries.find(key_);
+      if (found_) {
+        at->second.program = found_;
+        gone = cache_.shrink(table_);
+      } else {
+        table_.latest_first.erase(at->second.place);
+        table_.entries.erase(at);
+      }
+      ++cache_.num_made_;
     }
     cache_.made_.notify_all();
   }
@@ -123,7 +206,7 @@ class ProgramCache::Making {
 
  private:
   ProgramCache& cache_;
-  Programs& table_;
+  Table& table_;
   Fingerprint key_;
   bool ours_ = false;
   std::shared_ptr<const LoadedProgram> found_;
@@ -132,6 +215,7 @@ class ProgramCache::Making {
 std::shared_ptr<const LoadedProgram> ProgramCache::get(const pjrt::Client& client,
                                                        const Program& program,
                                                        SourceLocation where) {
+  internal::WaitPlace place(where);
   Making entry(*this, by_graph_, graph_key(program));
   if (entry.found())
     internal::count(internal::counters().cache_hits);

@@ -51,6 +51,21 @@ TEST_F(Cache, OtherDevicesAreALoadAndNoCompile) {
   EXPECT_EQ(first->executable().devices()[0]->id(), 0);
 }
 
+TEST_F(Cache, KeepsTheProgramsThatWereAskedForLast) {
+  ProgramCache cache(2);
+  Mesh mesh({{"x", 2}});
+  auto first = get(cache, product(mesh, 3));
+  (void)get(cache, product(mesh, 4));
+  EXPECT_EQ(get(cache, product(mesh, 3)), first);
+  (void)get(cache, product(mesh, 5));
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_EQ(done().compiles, 3u);
+  EXPECT_EQ(get(cache, product(mesh, 3)), first);
+  EXPECT_EQ(done().compiles, 3u);
+  (void)get(cache, product(mesh, 4));  // was not asked for longest
+  EXPECT_EQ(done().compiles + done().retargets, 4u);
+}
+
 TEST_F(Cache, DonationIsPartOfTheProgram) {
   ProgramCache cache;
   Program plain = product(Mesh({{"x", 2}}), 3), donating = plain;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <optional>
 
@@ -19,8 +20,9 @@ constexpr int kDefaultCpuDevices = 8;
 
 std::mutex client_mutex;
 std::optional<RuntimeOptions> configured;  // under client_mutex
-std::optional<pjrt::Client> the_client;    // set once, under client_mutex
-std::atomic<const pjrt::Client*> ready_client{nullptr};
+// Set and reset under client_mutex. Clients stay where they are: references to them are out, and to
+// destroy one that is wedged would be to wait for its launches.
+std::atomic<const pjrt::Client*> the_client{nullptr};
 
 Result<int> cpu_device_count(const RuntimeOptions& options) {
   if (options.cpu_devices != 0) return options.cpu_devices;
@@ -71,6 +73,7 @@ Result<pjrt::Client> make_client(const RuntimeOptions& options) {
 
 namespace internal {
 
+std::atomic<std::uint32_t> runtime_generation{0};
 std::atomic<bool> is_forked_child{false};
 
 void fail_in_forked_child(SourceLocation where) {
@@ -95,19 +98,27 @@ Result<void> configure_runtime(RuntimeOptions options) {
 
 const pjrt::Client& runtime_client(SourceLocation where) {
   check_not_forked(where);
-  if (const pjrt::Client* made = ready_client.load(std::memory_order_acquire)) return *made;
+  if (const pjrt::Client* made = the_client.load(std::memory_order_acquire)) return *made;
   std::lock_guard lock(client_mutex);
-  if (!the_client) {
-    Result<pjrt::Client> made = make_client(configured.value_or(RuntimeOptions{}));
-    if (!made.ok()) throw made.error().at(where);
-    the_client = *std::move(made);
-    pthread_atfork(nullptr, nullptr, [] { internal::is_forked_child = true; });
-    ready_client.store(&*the_client, std::memory_order_release);
-  }
-  return *the_client;
+  if (const pjrt::Client* made = the_client.load(std::memory_order_acquire)) return *made;
+  Result<pjrt::Client> made = make_client(configured.value_or(RuntimeOptions{}));
+  if (!made.ok()) throw made.error().at(where);
+  static auto* clients = new std::deque<pjrt::Client>;
+  const pjrt::Client& client = clients->emplace_back(*std::move(made));
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { internal::is_forked_child = true; });
+  the_client.store(&client, std::memory_order_release);
+  return client;
 }
 
-const pjrt::Client* started_client() { return ready_client.load(std::memory_order_acquire); }
+void restart_runtime() {
+  check_not_forked({});
+  std::lock_guard lock(client_mutex);
+  if (!the_client.exchange(nullptr, std::memory_order_acq_rel)) return;
+  internal::runtime_generation.fetch_add(1, std::memory_order_acq_rel);
+}
+
+const pjrt::Client* started_client() { return the_client.load(std::memory_order_acquire); }
 
 bool install_runtime() {
   install_evaluator([]() -> Evaluator& {

@@ -30,7 +30,20 @@ Result<void> configure_runtime(RuntimeOptions options);
 /// failed precondition in a process that was forked after the runtime began.
 const pjrt::Client& runtime_client(SourceLocation where = SourceLocation::current());
 
+/// Goes on with a new client of the same plugin, made at the next use, after a launch that failed
+/// inside the plugin has left the client unable to run others (pjrt::Client::is_wedged()), or
+/// whenever devices are to be given back.
+///
+/// Values on the host are as before. Values on the devices of the client that was replaced are read
+/// from there as long as its memory can be read, and are sent to the new one's devices by way of
+/// the host when a program uses them; those that a failed launch should have computed are recorded
+/// again, or give its error. Programs are compiled again at their next call. The old client stays
+/// until the process ends: references to it are out, and to destroy a wedged one is to wait.
+void restart_runtime();
+
 namespace internal {
+/// Counts restarts.
+extern std::atomic<std::uint32_t> runtime_generation;
 extern std::atomic<bool> is_forked_child;
 [[noreturn]] void fail_in_forked_child(SourceLocation where);
 }  // namespace internal

@@ -10,6 +10,7 @@
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/trace/jit.h"
+#include "tests/support/exit_statuses.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

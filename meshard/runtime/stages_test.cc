@@ -129,6 +129,46 @@ TEST_F(OverDevices, ScalarsCross) {
   EXPECT_FLOAT_EQ((loss + other).item<float>(), 12);
 }
 
+// A carry keeps the place that somebody said, not the one that it was computed on.
+TEST_F(OverDevices, CarriesCrossWhetherTheyWereComputedOrNot) {
+  for (bool computed : {false, true}) {
+    Tensor number = sum(on_left({1, 2})) / 2, slices = on_right({3, 4});
+    if (computed) sync(number);
+    auto [last, before] =
+        scan([](Tensor c, Tensor x) { return std::pair(c + x, c); }, number, slices);
+    EXPECT_FLOAT_EQ(last.item<float>(), 8.5f) << computed;
+    EXPECT_THAT(before.to_vector<float>(), ElementsAre(1.5f, 4.5f)) << computed;
+    Tensor updated = sum(on_left({1, 2}));
+    if (computed) sync(updated);
+    updated += slices;
+    EXPECT_THAT(updated.to_vector<float>(), ElementsAre(6, 7)) << computed;
+  }
+}
+
+TEST_F(OverDevices, AMarkInATracePinsANumber) {
+  Mesh one({}, {0});
+  auto f = jit(
+      [&](Tensor number, Tensor x) { return std::pair(mark_sharding(number, one, P()), x + 1); });
+  auto [number, x] =
+      f(mark_sharding(reshape(floats({5}), {}), one, P()), mark_sharding(floats({7}), left, P()));
+  EXPECT_EQ(number.placement(), "device 0");
+  EXPECT_EQ(x.placement(), "device 0") << "the whole value narrows";
+}
+
+// What a stage no longer needs is freed, and its memory used for what the next one records.
+TEST_F(OverDevices, StagesThatRecordWhatTheyMoveEnd) {
+  for (int k = 1; k <= 4; ++k) {
+    Tensor shared = floats({1, 2, 3, 4});
+    for (int i = 0; i < 8 * k; ++i) shared = shared + static_cast<float>(k);
+    Tensor a = mark_sharding(floats({1, 1, 1, 1}), left, P("x")) * shared;
+    Tensor b = mark_sharding(floats({4, 3, 2, 1}), right, P("y"));
+    Tensor c = mark_sharding(floats({0, 1}), right, P());
+    sync({a, flip(cumulative_sum(shared, 0), {0}) + b, sum(shared * b), c + sum(shared)});
+    float more = static_cast<float>(8 * k * k);
+    EXPECT_THAT(a.to_vector<float>(), ElementsAre(1 + more, 2 + more, 3 + more, 4 + more));
+  }
+}
+
 TEST_F(OverDevices, AClearedValueIsFreeAgain) {
   Tensor stored = clear_sharding(on_left({1, 2}));
   Tensor recorded = clear_sharding(on_left({1, 2}) * 10);
@@ -147,6 +187,14 @@ TEST_F(OverDevices, InATraceAClearedArgumentIsFreeAgain) {
     return clear_sharding(x) + manual(one, P(), P(), [](const Tensor& t) { return t * 2; })(y);
   });
   EXPECT_THAT(f(whole, floats({10, 20})).to_vector<float>(), ElementsAre(21, 42));
+}
+
+TEST_F(OverDevices, AComputedMarkIsClearedInABody) {
+  Tensor marked = mark_sharding(on_left({1, 2}) + 1, left, P("x"));
+  sync(marked);
+  Tensor total = fori_loop(
+      0, 2, [&](Tensor, Tensor c) { return c + sum(clear_sharding(marked)); }, full({}, 1.f));
+  EXPECT_FLOAT_EQ(total.item<float>(), 11);
 }
 
 TEST_F(OverDevices, AFunctionMayUseNoneOfItsArguments) {

@@ -2,12 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "meshard/pjrt/launch.h"
-
 namespace meshard::internal {
-
-/// Remembers a launch that its client does not count among those in flight, until it is through.
-void remember_launch(pjrt::Launch launch);
 
 /// Called after each launch: makes sure that the process waits for what is in flight before it
 /// ends.
@@ -20,8 +15,11 @@ void remember_launch(pjrt::Launch launch);
 /// younger than what it is to save, one is registered at the launches number 1, 2, 4, 8, ...
 void wait_at_exit(std::uint64_t launches);
 
-/// Waits for every launch in flight: those that the client counts, and those remembered. Their
-/// errors are for whoever uses the results.
+/// Waits for every launch in flight. Their errors are for whoever uses the results.
 void wait_for_launches();
+
+/// Called before the error of a failed launch is thrown: what it should have computed of recorded
+/// values is recorded again, so that the next who asks has it computed again.
+void forget_failed_launches();
 
 }  // namespace meshard::internal

@@ -91,6 +91,15 @@ inline constexpr StaticKind kStaticKind{
       return std::make_shared<const Kept<T>>(*static_cast<const T*>(value));
     },
     .text = [](const void* value) -> std::string { return cat(*static_cast<const T*>(value)); },
+    .hash = [](const void* value) -> std::size_t {
+      const T& given = *static_cast<const T*>(value);
+      if constexpr (std::is_convertible_v<const T&, std::string_view>)
+        return std::hash<std::string_view>()(given);
+      else if constexpr (std::is_arithmetic_v<T>)
+        return given == given ? std::hash<T>()(given) : 1;  // all NaN are one value
+      else
+        return 0;  // equal() tells them apart
+    },
 };
 
 /// A nested number, or what a Static holds.
@@ -156,8 +165,8 @@ class Jit {
     call.types = &internal::kTypeTag<Arguments...>;
     (collect(arguments, numbers[I], call, I), ...);
     compute_pending(call);
-    const internal::JitEntry* entry = cache_->find(call);
-    if (!entry) entry = &trace<Result>(call, arguments...);
+    std::shared_ptr<const internal::JitEntry> entry = cache_->find(call);
+    if (!entry) entry = trace<Result>(call, arguments...);
 
     InlineVector<Tensor, 8> results(entry->num_results);
     entry->program->run(std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
@@ -219,8 +228,8 @@ class Jit {
   }
 
   template <class Result, class... Arguments>
-  const internal::JitEntry& trace(const internal::JitCall& call,
-                                  const Arguments&... arguments) const {
+  std::shared_ptr<const internal::JitEntry> trace(const internal::JitCall& call,
+                                                  const Arguments&... arguments) const {
     internal::JitPaths paths;
     [[maybe_unused]] std::size_t position = 0;
     ((internal::append_paths(arguments, position, paths.tensors),

@@ -1,9 +1,12 @@
 #include "meshard/trace/jit_cache.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <thread>
 
 #include "meshard/base/advice.h"
+#include "meshard/base/stall.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 
@@ -16,6 +19,8 @@ bool same_sharding(const std::optional<Sharding>& known, const Sharding* given) 
 
 // From then on it is no warm-up any more.
 constexpr std::uint64_t kManyTraces = 8;
+
+constexpr std::size_t kMostReasons = 100;
 
 Advice advice_on_traces(const std::string& name, const JitStats& stats, SourceLocation where) {
   return {"jit.traces",
@@ -65,17 +70,36 @@ bool JitEntry::matches(const JitCall& call) const {
          differing_static(call) == statics.size();
 }
 
-const JitEntry* JitCache::find_locked(const JitCall& call) const {
-  // The newest first: a training loop asks for the same one again and again.
-  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
-    if ((*entry)->matches(call)) return entry->get();
+std::size_t JitCall::hash() const {
+  std::size_t result = std::hash<const void*>()(types);
+  auto add = [&](std::size_t part) {
+    result ^= part + 0x9e3779b97f4a7c15u + (result << 6) + (result >> 2);  // as boost::hash_combine
+  };
+  for (std::uint64_t part : form) add(part);
+  for (const Tensor* tensor : tensors) {
+    const TensorType& type = tensor->value().type();
+    add(static_cast<std::size_t>(type.dtype));
+    for (std::int64_t extent : type.shape) add(static_cast<std::size_t>(extent));
+  }
+  for (const StaticValue& each : statics) add(each.kind->hash(each.value));
+  return result;
+}
+
+JitCache::Kept* JitCache::find_locked(const JitCall& call) {
+  if (latest_ && latest_->entry->matches(call)) return latest_;
+  auto [first, last] = entries_.equal_range(call.hash());
+  for (auto at = first; at != last; ++at)
+    if (at->second.entry->matches(call)) return latest_ = &at->second;
   return nullptr;
 }
 
-const JitEntry* JitCache::find(const JitCall& call) {
+std::shared_ptr<const JitEntry> JitCache::find(const JitCall& call) {
   std::lock_guard lock(mutex_);
   ++stats_.calls;
-  return find_locked(call);
+  Kept* known = find_locked(call);
+  if (!known) return nullptr;
+  known->last_call = stats_.calls;
+  return known->entry;
 }
 
 Graph trace_function(
@@ -118,49 +142,118 @@ std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& do
   return donated;
 }
 
-const JitEntry& JitCache::find_or_trace(const JitCall& call, const std::vector<std::size_t>& leaves,
-                                        const JitPaths& paths, const Tracer& tracer) {
-  std::unique_lock lock(mutex_);
-  if (const JitEntry* known = find_locked(call)) return *known;
+class JitCache::Making {
+ public:
+  /// @pre the cache's lock is held
+  Making(JitCache& cache, std::shared_ptr<const JitEntry> signature)
+      : cache_(cache), signature_(std::move(signature)) {
+    cache_.making_.push_back(this);
+  }
+  ~Making() {
+    {
+      std::lock_guard lock(cache_.mutex_);
+      std::erase(cache_.making_, this);
+      ++cache_.num_made_;
+    }
+    cache_.made_.notify_all();
+  }
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
 
-  auto entry = std::make_unique<JitEntry>();
+  bool is_for(const JitCall& call) const { return signature_->matches(call); }
+  bool is_of_this_thread() const { return thread_ == std::this_thread::get_id(); }
+
+ private:
+  JitCache& cache_;
+  std::shared_ptr<const JitEntry> signature_;
+  std::thread::id thread_ = std::this_thread::get_id();
+};
+
+std::shared_ptr<JitEntry> JitCache::signature_of(const JitCall& call) const {
+  auto entry = std::make_shared<JitEntry>();
   entry->types = call.types;
   entry->form = call.form;
   for (const StaticValue& each : call.statics)
     entry->statics.push_back(each.kind->keep(each.value));
-  Program program;
-  program.name = options_.name;
   for (const Tensor* argument : call.tensors) {
     const Sharding* sharding = leaf_sharding(argument->value());
     entry->argument_types.push_back(argument->value().type());
     entry->asked.push_back(sharding ? std::optional(*sharding) : std::nullopt);
   }
+  entry->chosen = entry->asked;
+  return entry;
+}
+
+void JitCache::make(JitEntry& entry, const JitCall& call, const std::vector<std::size_t>& leaves,
+                    const JitPaths& paths, const Tracer& tracer) const {
+  Program program;
+  program.name = options_.name;
   program.graph = trace_function(
       std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
-      [&](std::span<const Tensor> parameters) { return tracer(parameters, *entry); }, where_);
-  entry->num_results = program.graph.results().size();
+      [&](std::span<const Tensor> parameters) { return tracer(parameters, entry); }, where_);
+  entry.num_results = program.graph.results().size();
   program.donated = donated_parameters(options_.donate, leaves, where_);
   program.parameter_names = paths.tensors;
-  entry->graph = program.graph;
-  entry->program = evaluator(where_).compile(std::move(program), where_);
+  entry.graph = program.graph;
+  entry.program = evaluator(where_).compile(std::move(program), where_);
   for (std::size_t i = 0; i < call.tensors.size(); ++i) {
-    const Sharding* sharding = entry->program->parameter_sharding(i);
-    entry->chosen.push_back(sharding ? std::optional(*sharding) : std::nullopt);
+    const Sharding* sharding = entry.program->parameter_sharding(i);
+    entry.chosen[i] = sharding ? std::optional(*sharding) : std::nullopt;
   }
-  const JitEntry& made = *entry;
-  add_entry(std::move(entry), call, paths);
+}
+
+std::shared_ptr<const JitEntry> JitCache::find_or_trace(const JitCall& call,
+                                                        const std::vector<std::size_t>& leaves,
+                                                        const JitPaths& paths,
+                                                        const Tracer& tracer) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (Kept* known = find_locked(call)) return known->entry;
+    auto making = std::find_if(making_.begin(), making_.end(),
+                               [&](const Making* each) { return each->is_for(call); });
+    if (making == making_.end()) break;
+    if ((*making)->is_of_this_thread())
+      throw Error(ErrorCode::kFailedPrecondition,
+                  cat("[jit] the function \"", options_.name,
+                      "\" jitted here calls itself with the same types while it is traced"),
+                  where_);
+    WaitPlace place(where_);
+    wait_or_report(
+        made_, lock, [&, before = num_made_] { return num_made_ != before; },
+        [&] { return cat("another thread to trace and compile \"", options_.name, "\""); });
+  }
+  std::shared_ptr<const JitEntry> made;
   std::optional<Advice> advice;
-  if (stats_.traces == kManyTraces) advice = advice_on_traces(options_.name, stats_, where_);
-  lock.unlock();  // a handler may ask for the stats
-  if (advice) advise(*std::move(advice));
+  {
+    std::shared_ptr<const JitEntry> signature = signature_of(call);
+    Making making(*this, signature);
+    lock.unlock();  // for good: the end of `making` takes it, also after an exception
+    auto entry = std::make_shared<JitEntry>(*signature);
+    make(*entry, call, leaves, paths, tracer);
+    made = std::move(entry);
+    std::lock_guard adding(mutex_);
+    add_entry(made, call, paths);
+    if (stats_.traces == kManyTraces) advice = advice_on_traces(options_.name, stats_, where_);
+  }
+  if (advice) advise(*std::move(advice));  // unlocked: a handler may ask for the stats
   return made;
 }
 
-void JitCache::add_entry(std::unique_ptr<JitEntry> entry, const JitCall& call,
+void JitCache::add_entry(std::shared_ptr<const JitEntry> entry, const JitCall& call,
                          const JitPaths& paths) {
-  if (!entries_.empty()) stats_.reasons.push_back(why_not(*entries_.back(), call, paths));
+  if (newest_) stats_.reasons.push_back(why_not(*newest_, call, paths));
+  if (stats_.reasons.size() > kMostReasons) stats_.reasons.erase(stats_.reasons.begin());
+  while (entries_.size() >= std::max<std::size_t>(1, options_.most_programs)) {
+    auto oldest = std::min_element(entries_.begin(), entries_.end(), [](auto& a, auto& b) {
+      return a.second.last_call < b.second.last_call;
+    });
+    if (latest_ == &oldest->second) latest_ = nullptr;
+    entries_.erase(oldest);
+  }
+  newest_ = entry;
+  auto at = entries_.emplace(call.hash(), Kept{std::move(entry), stats_.traces, stats_.calls});
+  latest_ = &at->second;
   ++stats_.traces;
-  entries_.push_back(std::move(entry));
 }
 
 std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
@@ -186,18 +279,29 @@ std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
   return "no difference";
 }
 
+std::vector<const JitCache::Kept*> JitCache::oldest_first() const {
+  std::vector<const Kept*> kept;
+  for (const auto& [hash, each] : entries_) kept.push_back(&each);
+  std::sort(kept.begin(), kept.end(),
+            [](const Kept* a, const Kept* b) { return a->number < b->number; });
+  return kept;
+}
+
 JitStats JitCache::stats() const {
   std::lock_guard lock(mutex_);
-  for (; advised_ < entries_.size(); ++advised_)
-    if (std::optional<RollingAdvice> advice = rolling_advice(entries_[advised_]->graph))
-      stats_.rolling.push_back(std::move(*advice));
+  for (const Kept* each : oldest_first()) {
+    if (each->number < advised_) continue;
+    if (std::optional<RollingAdvice> advice = rolling_advice(each->entry->graph))
+      stats_.rolling.push_back(*advice);
+    advised_ = each->number + 1;
+  }
   return stats_;
 }
 
 std::vector<std::shared_ptr<CompiledProgram>> JitCache::programs() const {
   std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<CompiledProgram>> programs;
-  for (const auto& entry : entries_) programs.push_back(entry->program);
+  for (const Kept* each : oldest_first()) programs.push_back(each->entry->program);
   return programs;
 }
 

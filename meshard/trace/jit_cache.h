@@ -1,11 +1,13 @@
 // The non-template part of jit: what a call looks like, and the programs traced so far.
 #pragma once
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "meshard/graph/evaluator.h"
@@ -20,6 +22,9 @@ struct JitOptions {
   std::string name = "main";
   /// Positions of arguments whose memory the results may reuse; they cannot be used after the call.
   std::vector<std::size_t> donate = {};
+  /// How many programs it keeps; beyond them the one that was not called for longest is forgotten,
+  /// and compiled again when it is called. At least 1.
+  std::size_t most_programs = 256;
 };
 
 /// What a jitted function did so far. A function that is traced for the eighth time is worth advice
@@ -28,7 +33,7 @@ struct JitStats {
   std::uint64_t calls = 0;
   std::uint64_t traces = 0;
   /// Why each trace after the first was needed, in comparison with the one before: `argument 0.w is
-  /// f32[8,4], was f32[8,8]`; `argument 0.step is 7, was 6`.
+  /// f32[8,4], was f32[8,8]`; `argument 0.step is 7, was 6`. The last 100 of them.
   std::vector<std::string> reasons;
   /// Of the programs: equal layers in a row, which repeat() would record, and the compiler would
   /// see, once.
@@ -44,6 +49,8 @@ struct StaticKind {
   std::shared_ptr<const void> (*keep)(const void* value);
   /// For messages.
   std::string (*text)(const void* value);
+  /// Equal for equal values.
+  std::size_t (*hash)(const void* value);
 };
 
 /// A static value of a call. Lives for the call.
@@ -61,6 +68,9 @@ struct JitCall {
   std::vector<std::uint64_t> form;
   /// Nested numbers and Statics.
   InlineVector<StaticValue, 4> statics;
+
+  /// Equal for calls that the same program may serve; of the shardings it knows nothing.
+  std::size_t hash() const;
 };
 
 /// What messages call the tensors and the static values of a call: `argument 0.w`.
@@ -111,7 +121,9 @@ std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& do
                                               const std::vector<std::size_t>& leaves,
                                               SourceLocation where);
 
-/// The programs of one jitted function. Locked; a signature is traced once even if two threads ask.
+/// The programs of one jitted function, found by hash. May be asked by several threads: a signature
+/// is traced and compiled once, while those who ask for it wait and those who ask for others do
+/// not.
 class JitCache {
  public:
   JitCache(JitOptions options, SourceLocation where)
@@ -124,28 +136,49 @@ class JitCache {
 
   /// The entry for this call, traced and compiled if there is none. Argument `i` of the function
   /// owns `leaves[i]` tensors.
-  const JitEntry& find_or_trace(const JitCall& call, const std::vector<std::size_t>& leaves,
-                                const JitPaths& paths, const Tracer& tracer);
-  /// nullptr if no entry matches.
-  const JitEntry* find(const JitCall& call);
+  /// @error failed precondition if the function, while it is traced, calls itself with the same
+  /// signature
+  std::shared_ptr<const JitEntry> find_or_trace(const JitCall& call,
+                                                const std::vector<std::size_t>& leaves,
+                                                const JitPaths& paths, const Tracer& tracer);
+  /// Null if no entry matches.
+  std::shared_ptr<const JitEntry> find(const JitCall& call);
 
   JitStats stats() const;
-  /// All programs, oldest first.
+  /// All programs that it keeps, oldest first.
   std::vector<std::shared_ptr<CompiledProgram>> programs() const;
   SourceLocation where() const { return where_; }
   const JitOptions& options() const { return options_; }
 
  private:
-  const JitEntry* find_locked(const JitCall& call) const;
+  struct Kept {
+    std::shared_ptr<const JitEntry> entry;
+    std::uint64_t number = 0;     // in the order in which they were made
+    std::uint64_t last_call = 0;  // number of the call
+  };
+  using Table = std::unordered_multimap<std::size_t, Kept>;
+  // A signature that some thread traces and compiles.
+  class Making;
+
+  std::vector<const Kept*> oldest_first() const;
+  Kept* find_locked(const JitCall& call);
+  std::shared_ptr<JitEntry> signature_of(const JitCall& call) const;
+  void make(JitEntry& entry, const JitCall& call, const std::vector<std::size_t>& leaves,
+            const JitPaths& paths, const Tracer& tracer) const;
   std::string why_not(const JitEntry& entry, const JitCall& call, const JitPaths& paths) const;
-  void add_entry(std::unique_ptr<JitEntry> entry, const JitCall& call, const JitPaths& paths);
+  void add_entry(std::shared_ptr<const JitEntry> entry, const JitCall& call, const JitPaths& paths);
 
   JitOptions options_;
   SourceLocation where_;
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<const JitEntry>> entries_;
+  mutable std::mutex mutex_;  // never held while a function is traced or compiled
+  std::condition_variable made_;
+  Table entries_;
+  Kept* latest_ = nullptr;  // of entries_: a training loop asks for the same one again and again
+  std::shared_ptr<const JitEntry> newest_;
+  std::vector<const Making*> making_;
+  std::uint64_t num_made_ = 0;  // or given up
   mutable JitStats stats_;
-  mutable std::size_t advised_ = 0;  // entries that stats_.rolling was made from
+  mutable std::uint64_t advised_ = 0;  // entries that stats_.rolling was made from
 };
 
 }  // namespace internal
