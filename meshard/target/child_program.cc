@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/target/child_group.h"
 
 extern char** environ;
 
@@ -52,32 +55,39 @@ struct ChildPipe {
 // Ends and reaps the whole group.
 class ChildGroup {
  public:
-  explicit ChildGroup(pid_t child) : child_(child) {}
+  ChildGroup(pid_t child, std::string mark) : child_(child), mark_(std::move(mark)) {}
   ChildGroup(const ChildGroup&) = delete;
   ~ChildGroup() {
     if (child_ > 0) end();
   }
-  bool has_ended() const {
+  enum class State { kRuns, kEnded, kReapedByOthers };
+  // A child that has ended stays a zombie, so that its number cannot become another process's.
+  State state() const {
     siginfo_t info{};
-    // The process stays a zombie, so that its number cannot be another's when the group is ended.
-    int done = ::waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT);
-    return done != 0 || info.si_pid == child_;
+    int done = 0;
+    do done = ::waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT);
+    while (done != 0 && errno == EINTR);
+    if (done != 0) return State::kReapedByOthers;
+    return info.si_pid == child_ ? State::kEnded : State::kRuns;
   }
-  // The status as waitpid tells it; -1 if somebody else reaped it.
-  int end() {
-    ::kill(-child_, SIGKILL);
-    int status = -1;
-    while (::waitpid(child_, &status, 0) < 0)
-      if (errno != EINTR) {
-        status = -1;
-        break;
-      }
-    child_ = 0;
+  // The status as waitpid gives it; none if somebody else reaped the child.
+  std::optional<int> end() {
+    State found = state();
+    pid_t child = std::exchange(child_, 0);
+    if (found == State::kReapedByOthers) {
+      end_marked_processes(child, mark_);
+      return std::nullopt;
+    }
+    ::kill(-child, SIGKILL);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0)
+      if (errno != EINTR) return std::nullopt;
     return status;
   }
 
  private:
   pid_t child_;
+  std::string mark_;
 };
 
 class SpawnSetting {
@@ -154,7 +164,7 @@ bool watch_child(const ChildProgramOptions& options, const ChildGroup& group, in
   auto next_tick = ChildClock::now();
   while (true) {
     read_ready(kTickMilliseconds);
-    bool ended = group.has_ended();
+    bool ended = group.state() != ChildGroup::State::kRuns;
     // What it wrote last, but no waiting for children of its own that hold the pipes.
     for (int round = 0; ended && round < 64 && (files[0].fd >= 0 || files[1].fd >= 0); ++round)
       if (!read_ready(0)) break;
@@ -193,12 +203,18 @@ Result<ChildEnd> run_child_program(const ChildProgramOptions& options) {
   for (const std::string& argument : options.arguments)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  std::string mark = child_mark();
+  std::vector<char*> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    variables.push_back(*variable);
+  variables.push_back(mark.data());
+  variables.push_back(nullptr);
   SpawnSetting setting(input.read.get(), output.write.get(), errors.write.get());
   pid_t child = 0;
   int failed = ::posix_spawn(&child, program.c_str(), &setting.files, &setting.attributes,
-                             arguments.data(), environ);
+                             arguments.data(), variables.data());
   if (failed != 0) return cannot_start(program, failed);
-  ChildGroup group(child);
+  ChildGroup group(child, mark);
   input.read.close();
   output.write.close();
   errors.write.close();
@@ -206,10 +222,11 @@ Result<ChildEnd> run_child_program(const ChildProgramOptions& options) {
   BoundedText log;
   ChildEnd end;
   end.timed_out = watch_child(options, group, output.read.get(), errors.read.get(), log);
-  int status = group.end();
-  if (!end.timed_out && status != -1) {
-    if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+  std::optional<int> status = group.end();
+  end.status_lost = !end.timed_out && !status.has_value();
+  if (!end.timed_out && status.has_value()) {
+    if (WIFEXITED(*status)) end.exit_code = WEXITSTATUS(*status);
+    if (WIFSIGNALED(*status)) end.signal = WTERMSIG(*status);
   }
   end.log = log.text();
   return end;

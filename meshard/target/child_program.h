@@ -40,12 +40,15 @@ struct ChildProgramOptions {
 
 /// A value: how it ended.
 struct ChildEnd {
-  /// -1 if a signal ended it.
+  /// -1 if a signal ended it, or if nobody knows.
   int exit_code = -1;
   /// 0 if none.
   int signal = 0;
   /// It was ended because of the time limit.
   bool timed_out = false;
+  /// The system did not keep its exit status for us, because the host program ignores SIGCHLD or
+  /// waits for every child: `exit_code` and `signal` are unknown.
+  bool status_lost = false;
   /// Its standard error.
   std::string log;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "tests/support/exit_statuses.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -50,6 +51,42 @@ TEST(ChildProgram, NoProcessOfTheGroupIsLeft) {
   hangs.on_line = remember;
   EXPECT_TRUE(run_child_program(hangs).value().timed_out);
   EXPECT_TRUE(is_gone()) << number;
+}
+
+// A host program that ignores SIGCHLD, as daemons do: the system reaps its children by itself.
+class IgnoredSigchld {
+ public:
+  IgnoredSigchld() : previous_(::signal(SIGCHLD, SIG_IGN)) {}
+  ~IgnoredSigchld() { ::signal(SIGCHLD, previous_); }
+
+ private:
+  void (*previous_)(int);
+};
+
+TEST(ChildProgram, WithoutAStatusTheRestIsKept) {
+  IgnoredSigchld ignored;
+  ChildProgramOptions options =
+      shell("echo line; echo words >&2; (trap '' TERM; sleep 1000) & echo $!; exit 3");
+  std::vector<std::string> lines;
+  options.on_line = [&](std::string_view line) { lines.emplace_back(line); };
+  ChildEnd end = run_child_program(options).value();
+  EXPECT_TRUE(end.status_lost);
+  EXPECT_EQ(end.exit_code, -1);
+  EXPECT_EQ(end.signal, 0);
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_EQ(end.log, "words\n");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "line");
+  pid_t left = std::stoi(lines[1]);
+  for (int i = 0; i < 500 && ::kill(left, 0) == 0; ++i) ::usleep(20000);
+  EXPECT_NE(::kill(left, 0), 0) << "a process of the group was left";
+}
+
+TEST(ChildProgram, ATimeLimitHoldsWhereSigchldIsIgnored) {
+  IgnoredSigchld ignored;
+  ChildEnd end = run_child_program(shell("sleep 1000", 1)).value();
+  EXPECT_TRUE(end.timed_out);
+  EXPECT_FALSE(end.status_lost);
 }
 
 TEST(ChildProgram, ItsInputEndsOnlyWithUs) {

@@ -139,8 +139,10 @@ Error abnormal_end(const ChildEnd& end, const ProgressTeller& progress,
     return Error(ErrorCode::kDeadlineExceeded,
                  cat("[compile] the compiler was stopped after ", options.time_limit.count(), " s",
                      while_at, "; ", last_lines(end.log)));
-  std::string how = end.signal != 0 ? cat("crashed (signal ", end.signal, ")")
-                                    : cat("ended with exit code ", end.exit_code);
+  std::string how = end.status_lost
+                        ? "ended without an answer (SIGCHLD is ignored, so its status is unknown)"
+                    : end.signal != 0 ? cat("crashed (signal ", end.signal, ")")
+                                      : cat("ended with exit code ", end.exit_code);
   return Error(ErrorCode::kInternal,
                cat("[compile] the compiler ", how, while_at, "; ", last_lines(end.log)));
 }
@@ -161,7 +163,9 @@ Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
   child.on_line = [&](std::string_view line) { progress.line(line); };
   child.on_tick = [&] { progress.tick(); };
   MESHARD_ASSIGN_OR_RETURN(ChildEnd end, run_child_program(child));
-  if (end.timed_out || end.exit_code != 0) return abnormal_end(end, progress, options);
+  // An answer is there whole or not at all, so that it counts without an exit status, too.
+  bool failed = end.timed_out || (!end.status_lost && end.exit_code != 0);
+  if (failed) return abnormal_end(end, progress, options);
   auto bytes = read_whole_file(answer);
   if (!bytes.ok()) return abnormal_end(end, progress, options);
   auto compiled = deserialize_answer(*bytes);
@@ -170,15 +174,23 @@ Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
   return compiled;
 }
 
+// Empty where there is no cache folder at all.
+std::string cache_folder_of(const CompileForOptions& options) {
+  if (!options.cache.empty()) return options.cache;
+  std::string folder = pjrt::cache_folder();
+  return folder.empty() ? "" : (fs::path(folder) / "compiled").string();
+}
+
 }  // namespace
 
 Result<Compiled> compile_for(const CompileRequest& request, const CompileForOptions& options) {
   MESHARD_ASSIGN_OR_RETURN(CompileJob job, job_of(request, options));
-  CompiledCache cache(options.cache.empty() ? (fs::path(pjrt::cache_folder()) / "compiled").string()
-                                            : options.cache);
+  CompiledCache cache(cache_folder_of(options));
   std::string key = CompiledCache::key_of(job);
-  if (options.use_cache)
+  if (options.use_cache) {
+    MESHARD_RETURN_IF_ERROR(cache.check_trust());
     if (auto found = cache.find(key)) return *std::move(found);
+  }
   MESHARD_ASSIGN_OR_RETURN(Compiled compiled, compile_in_child(job, request.target, options));
   // A cache that cannot be written costs time only.
   if (options.use_cache) (void)cache.keep(key, compiled);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "meshard/pjrt/hlo_module.h"
 #include "meshard/target/compile_program.h"
+#include "meshard/target/compiled_cache.h"
 #include "meshard/target/memory_shortage.h"
 #include "meshard/target/temporary_folder.h"
 #include "tests/support/matchers.h"
@@ -80,6 +82,16 @@ class CompileFor : public testing::Test {
   CompileForOptions options_;
 };
 
+// As in a daemon: the exit status of the compiler is lost, its answer is not.
+TEST_F(CompileFor, AnswersWhereSigchldIsIgnored) {
+  auto* previous = ::signal(SIGCHLD, SIG_IGN);
+  EXPECT_NO_THROW(EXPECT_FALSE(compile(request("cpu:1")).from_cache));
+  options_.use_cache = false;
+  fate("abort");
+  EXPECT_TRUE(throws_error(compiling(request("cpu:1")), ErrorCode::kInternal, {"SIGCHLD"}));
+  ::signal(SIGCHLD, previous);
+}
+
 TEST_F(CompileFor, CompilesInAnotherProcess) {
   std::vector<std::string> steps;
   options_.progress = [&](const std::string& step) { steps.push_back(step); };
@@ -123,6 +135,54 @@ TEST_F(CompileFor, WhatDiffersIsCompiledAnew) {
        {other_target, other_ids, other_partitioner, other_options, other_module})
     EXPECT_FALSE(compile(other).from_cache);
   EXPECT_EQ(cached().size(), 6u);
+}
+
+TEST_F(CompileFor, ACacheThatOthersCanWriteIsRefused) {
+  fs::create_directory(options_.cache);
+  ::chmod(options_.cache.c_str(), 0777);
+  EXPECT_TRUE(throws_error(compiling(request("cpu:1")), ErrorCode::kPermissionDenied,
+                           {options_.cache, "0777"}));
+  ::chmod(options_.cache.c_str(), 0755);
+  EXPECT_FALSE(compile(request("cpu:1")).from_cache);
+}
+
+TEST_F(CompileFor, TheCacheRemovesWhatWasUsedLongestAgo) {
+  auto is_cached = [&](const char* target) { return compile(request(target)).from_cache; };
+  auto age = [&](int hours) {
+    for (const fs::path& path : cached())
+      fs::last_write_time(path, fs::last_write_time(path) - std::chrono::hours(hours));
+  };
+  compile(request("cpu:1"));
+  std::uint64_t each = fs::file_size(cached().at(0));
+  age(2);
+  compile(request("cpu:2"));
+  age(2);
+  EXPECT_TRUE(compile(request("cpu:1")).from_cache) << "now the last that was used";
+  CompiledCache cache(options_.cache, 2 * each + each / 2);
+  cache.keep("third", compile(request("cpu:1"))).value();
+  EXPECT_EQ(cached().size(), 2u);
+  EXPECT_TRUE(cache.find("third").has_value());
+  EXPECT_TRUE(is_cached("cpu:1"));
+  EXPECT_FALSE(is_cached("cpu:2"));
+  CompiledCache(options_.cache, 0).keep("fourth", compile(request("cpu:1"))).value();
+  EXPECT_EQ(cached().size(), 0u);
+}
+
+TEST_F(CompileFor, TheBoundOfTheCacheIsASetting) {
+  ::setenv("MESHARD_COMPILED_CACHE_MB", "3", 1);
+  EXPECT_EQ(CompiledCache::most_bytes_set(), std::uint64_t{3} << 20);
+  for (const char* text : {"", "-1", "3x", "99999999999999999999"}) {
+    ::setenv("MESHARD_COMPILED_CACHE_MB", text, 1);
+    EXPECT_EQ(CompiledCache::most_bytes_set(), std::uint64_t{1} << 30) << text;
+  }
+  ::unsetenv("MESHARD_COMPILED_CACHE_MB");
+}
+
+TEST_F(CompileFor, PartsOfAKilledProcessAreRemoved) {
+  fs::create_directory(options_.cache);
+  std::ofstream(fs::path(options_.cache) / "0123.compiled.part-1-0") << "half";
+  compile(request("cpu:1"));
+  EXPECT_EQ(cached().size(), 1u);
 }
 
 TEST_F(CompileFor, ADamagedEntryIsReplaced) {

@@ -1,11 +1,20 @@
 // Tested in meshard/target/compile_for_test.cc.
 #include "meshard/target/compiled_cache.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/file_trust.h"
 #include "meshard/base/fingerprint.h"
+#include "meshard/base/part_file.h"
 #include "meshard/target/temporary_folder.h"
 
 namespace meshard {
@@ -41,6 +50,7 @@ std::string CompiledCache::path_of(const std::string& key) const {
 
 // A file is the header, the fingerprint of the rest, and the rest.
 std::optional<Compiled> CompiledCache::find(const std::string& key) const {
+  if (folder_.empty()) return std::nullopt;
   auto bytes = read_whole_file(path_of(key));
   if (!bytes.ok()) return std::nullopt;
   std::string_view rest = *bytes;
@@ -54,17 +64,74 @@ std::optional<Compiled> CompiledCache::find(const std::string& key) const {
   auto compiled = Compiled::deserialize(rest);
   if (!compiled.ok()) return std::nullopt;
   compiled->from_cache = true;
+  // The time of the last use; a cache that cannot be written keeps the old one.
+  ::utimensat(AT_FDCWD, path_of(key).c_str(), nullptr, 0);
   return *std::move(compiled);
 }
 
 Result<void> CompiledCache::keep(const std::string& key, const Compiled& compiled) const {
+  if (folder_.empty()) return {};
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error)
     return Error(ErrorCode::kUnavailable,
                  cat("[cache] cannot make the folder ", folder_, ": ", error.message()));
   std::string bytes = compiled.serialize();
-  return write_whole_file(path_of(key), cat(kCacheHeader, fingerprint(bytes).to_string(), bytes));
+  MESHARD_RETURN_IF_ERROR(
+      write_whole_file(path_of(key), cat(kCacheHeader, fingerprint(bytes).to_string(), bytes)));
+  shrink();
+  return {};
+}
+
+std::uint64_t CompiledCache::most_bytes_set() {
+  const char* text = std::getenv("MESHARD_COMPILED_CACHE_MB");
+  std::uint64_t megabytes = 1024;
+  if (text != nullptr) {
+    std::uint64_t given = 0;
+    const char* last = text + std::strlen(text);
+    auto [end, error] = std::from_chars(text, last, given);
+    if (error == std::errc() && end == last && text != last && given >> 40 == 0) megabytes = given;
+  }
+  return megabytes << 20;
+}
+
+Result<void> CompiledCache::check_trust() const {
+  if (folder_.empty()) return {};
+  return check_file_trust(folder_);
+}
+
+// Another process may do the same meanwhile: a file that is gone is as good as removed, and one
+// that is being read stays readable.
+void CompiledCache::shrink() const {
+  struct Entry {
+    fs::file_time_type used;
+    std::uint64_t bytes;
+    fs::path path;
+  };
+  std::vector<Entry> entries;
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() != ".compiled") {
+      // A part that a killed process left, under the key of a compile that nobody repeated.
+      std::string name = at->path().string();
+      if (auto part = name.rfind(".part-"); part != std::string::npos)
+        remove_stale_parts(name.substr(0, part));
+      continue;
+    }
+    std::error_code gone;
+    Entry entry{at->last_write_time(gone), at->file_size(gone), at->path()};
+    if (gone) continue;
+    bytes += entry.bytes;
+    entries.push_back(std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.used < b.used; });
+  for (const Entry& entry : entries) {
+    if (bytes <= most_bytes_) return;
+    fs::remove(entry.path, error);
+    bytes -= entry.bytes;
+  }
 }
 
 }  // namespace meshard

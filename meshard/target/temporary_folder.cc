@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/part_file.h"
 
 namespace meshard {
 namespace {
@@ -58,12 +59,13 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 Result<std::string> read_whole_file(const std::string& path) {
-  OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A FIFO without a writer would block here.
+  OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0) return system_error("open", path);
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return system_error("read", path);
   if (!S_ISREG(about.st_mode))
-    return Error(ErrorCode::kInvalidArgument, cat("[file] ", path, " is no file"));
+    return Error(ErrorCode::kInvalidArgument, cat("[file] ", path, " is not a regular file"));
   std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
   std::size_t at = 0;
   while (at < bytes.size()) {
@@ -78,14 +80,9 @@ Result<std::string> read_whole_file(const std::string& path) {
 }
 
 Result<void> write_whole_file(const std::string& path, std::string_view bytes) {
-  std::string part = path + ".part-XXXXXX";
-  OpenFile file(::mkostemp(part.data(), O_CLOEXEC));
-  if (file.get() < 0) return system_error("write", path);
-  if (!write_all_bytes(file.get(), bytes) || ::rename(part.c_str(), path.c_str()) != 0) {
-    Error error = system_error("write", path);
-    ::unlink(part.c_str());
-    return error;
-  }
+  PartFile part = PartFile::create(path, 0600);
+  if (part.file() < 0 || !write_all_bytes(part.file(), bytes) || !part.commit())
+    return system_error("write", path);
   return {};
 }
 
