@@ -11,6 +11,7 @@
 #include "meshard/ops/gather.h"
 #include "meshard/ops/pad.h"
 #include "meshard/ops/scatter_add.h"
+#include "meshard/ops/select_and_scatter_add.h"
 
 namespace meshard {
 namespace {
@@ -95,6 +96,14 @@ Dimensions closed_for_pad(const PadAttributes& pad) {
   return closed;
 }
 
+// Windows that overlap take zeros of beyond the edge for elements.
+Dimensions closed_for_select(const SelectAndScatterAddAttributes& windows) {
+  Dimensions closed;
+  for (std::size_t d = 0; d < windows.window.size(); ++d)
+    if (windows.window[d] > windows.strides[d]) closed.push_back(static_cast<std::int64_t>(d));
+  return closed;
+}
+
 enum class Part { kInput, kKernel, kResult };
 
 // A convolution on a mesh. What is closed here was found by random convolutions: split there, they
@@ -164,6 +173,8 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
   }
   if (const auto* pad = attributes_of<PadAttributes>(node); pad && operand == 0)
     return closed_at(closed_for_pad(*pad), rank, mesh);
+  if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node))
+    return closed_at(closed_for_select(*select), rank, mesh);
   if (operand == kIndexOperand) return closed_at(closed_for_indices(node, mesh), rank, mesh);
   return std::nullopt;
 }
@@ -172,6 +183,8 @@ std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh) {
   int rank = node.type().rank();
   if (const auto* pad = attributes_of<PadAttributes>(node))
     return closed_at(closed_for_pad(*pad), rank, mesh);
+  if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node))
+    return closed_at(closed_for_select(*select), rank, mesh);
   const auto* conv = attributes_of<ConvolutionAttributes>(node);
   if (!conv) return std::nullopt;
   return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), rank, mesh);

@@ -20,9 +20,10 @@ extern constinit const OpDef atan2_op = {
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor &a = call.operands[0], &b = call.operands[1];
-          Tensor scaled = divide(call.cotangents[0], add(multiply(a, a), multiply(b, b)));
-          if (call.needs(0)) out[0] = multiply(scaled, b);
-          if (call.needs(1)) out[1] = negative(multiply(scaled, a));
+          // The quotients first: where the squares leave the range they are 0.
+          Tensor square = add(multiply(a, a), multiply(b, b));
+          if (call.needs(0)) out[0] = multiply(call.cotangents[0], divide(b, square));
+          if (call.needs(1)) out[1] = negative(multiply(call.cotangents[0], divide(a, square)));
         },
     .batch = element_wise::batch,
     .samples =

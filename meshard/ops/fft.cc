@@ -58,13 +58,30 @@ ShardingRule fft_rule(const OpCall& call) {
   return builder.operand(one_factor_each(in)).result(one_factor_each(out)).build();
 }
 
+// In row-major order: the compiler's choice would follow what is around it, such as a gather, and
+// the CPU plugin transforms no other.
+void write_row_major(OpEmission& out, stablehlo::Value result, stablehlo::Value operand,
+                     const TensorType& type) {
+  std::string order = "[dense<[";
+  for (int d = type.rank() - 1; d >= 0; --d) append(order, cat(d, d == 0 ? "" : ", "));
+  append(order, cat("]> : tensor<", type.rank(), "xindex>]"));
+  out.writer.custom_call("LayoutConstraint", {{result, type}}, {{operand, type}}, out.location)
+      .raw("operand_layouts", order)
+      .raw("result_layouts", order)
+      .done();
+}
+
 void emit_fft(const OpCall& call, OpEmission& out) {
   constexpr std::string_view kNames[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
   const auto& [kind, lengths] = call.as<FftAttributes>();
-  out.op("stablehlo.fft")
+  stablehlo::Value before = out.writer.temporary(), after = out.writer.temporary();
+  const TensorType &from = call.operand(0), &to = out.results[0].type[0];
+  write_row_major(out, before, out.operands[0].value, from);
+  out.writer.op("stablehlo.fft", {{after, to}}, {{before, from}}, out.location)
       .enumeration("fft_type", "fft_type", kNames[static_cast<int>(kind)])
       .i64_array("fft_length", lengths)
       .done();
+  write_row_major(out, out.results[0].value, after, to);
 }
 
 // 1 for each element of irfft's operand that it takes once, 2 for each that stands for its

@@ -12,8 +12,16 @@ namespace {
 TEST(Fft, EmitsAsSpecified) {
   Tensor y = fft(input({4, 8}), FftKind::kRfft, {8});
   EXPECT_EQ(emitted(y),
-            "%0 = \"stablehlo.fft\"(%arg0) <{fft_type = #stablehlo<fft_type RFFT>, fft_length = "
-            "array<i64: 8>}> : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>");
+            "%t0 = \"stablehlo.custom_call\"(%arg0) <{call_target_name = \"LayoutConstraint\", "
+            "operand_layouts = [dense<[1, 0]> : tensor<2xindex>], "
+            "result_layouts = [dense<[1, 0]> : tensor<2xindex>]}> : "
+            "(tensor<4x8xf32>) -> tensor<4x8xf32>\n"
+            "%t1 = \"stablehlo.fft\"(%t0) <{fft_type = #stablehlo<fft_type RFFT>, fft_length = "
+            "array<i64: 8>}> : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>\n"
+            "%0 = \"stablehlo.custom_call\"(%t1) <{call_target_name = \"LayoutConstraint\", "
+            "operand_layouts = [dense<[1, 0]> : tensor<2xindex>], "
+            "result_layouts = [dense<[1, 0]> : tensor<2xindex>]}> : "
+            "(tensor<4x5xcomplex<f32>>) -> tensor<4x5xcomplex<f32>>");
   EXPECT_EQ(rule_of(y), "([i, j])->([i, k]) {i=4, j=8, k=5} need_replication={i, j, k}");
 }
 

@@ -1,6 +1,7 @@
 #include "meshard/ops/scan.h"
 
 #include "meshard/graph/body_vjp.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/batch_rule.h"
@@ -340,7 +341,7 @@ class ScanVjp {
 // What a body gets of an array that is taken apart.
 BodyInput slice_input(const Tensor& sliced) {
   BodyInput input{slice_type(sliced.type()), std::nullopt, sliced.where()};
-  if (std::optional<Sharding> sharding = sliced.sharding())
+  if (std::optional<Sharding> sharding = said_sharding(sliced))
     input.sharding = slice_sharding(*sharding);
   return input;
 }

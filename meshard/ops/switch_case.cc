@@ -79,12 +79,15 @@ void check_same_shardings(const Node& node, const Body& first, const Body& body)
   }
 }
 
-// Whether the branches end with marks that say different things of a result. XLA takes a mark at
-// the end of a branch for the sharding of the whole, and refuses the program.
+// Whether the branches end with marks, or shardings over explicit axes, that say different things
+// of a result. XLA takes what stands at the end of a branch for the sharding of the whole, and
+// refuses the program.
 bool marks_differ(const std::vector<Body>& bodies, std::size_t result) {
   std::optional<Sharding> first;
   for (const Body& body : bodies) {
-    std::optional<Sharding> mark = marked_sharding(body.graph().results()[result]);
+    const Value& value = body.graph().results()[result];
+    std::optional<Sharding> mark = marked_sharding(value);
+    if (const Sharding* part = explicit_sharding(value); part && !mark) mark = *part;
     if (mark && first && *mark != *first) return true;
     if (mark) first = std::move(mark);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/optim/parameter_step.h"
 #include "meshard/optim/schedule.h"
@@ -62,8 +63,10 @@ inline constexpr bool kIsAdam = std::is_same_v<T, Adam> || std::is_same_v<T, Ada
 /// The state before the first step: zeros, made on the devices, each lying as the tensor of
 /// `layout` in its place (see zero_layout). Means of 16-bit parameters are f32.
 template <class Optimiser, class Params>
-requires internal::kIsAdam<Optimiser> AdamState<Params> init(const Optimiser&, const Params& params,
-                                                             const Params& layout) {
+requires internal::kIsAdam<Optimiser> AdamState<Params> init(
+    const Optimiser&, const Params& params, const Params& layout,
+    SourceLocation where = SourceLocation::current()) {
+  SourceScope line(where);
   std::vector<Tensor> tensors = structure::tensors(params), places = structure::tensors(layout);
   internal::check_gradients("init", tensors, places);
   std::vector<Tensor> means, squares;
@@ -76,9 +79,10 @@ requires internal::kIsAdam<Optimiser> AdamState<Params> init(const Optimiser&, c
 }
 /// Lying as the parameters do.
 template <class Optimiser, class Params>
-requires internal::kIsAdam<Optimiser> AdamState<Params> init(const Optimiser& optimiser,
-                                                             const Params& params) {
-  return init(optimiser, params, params);
+requires internal::kIsAdam<Optimiser> AdamState<Params> init(
+    const Optimiser& optimiser, const Params& params,
+    SourceLocation where = SourceLocation::current()) {
+  return init(optimiser, params, params, where);
 }
 
 /// One step: the new parameters and the new state. A new tensor lies as the old one does; the step

@@ -31,7 +31,8 @@ Tensor zeros_for(const Tensor& parameter, const Tensor& layout) {
     throw_invalid(layout.where(), "[optim] the layout of a state is ", layout.type(),
                   ", its parameter ", parameter.type());
   Tensor made = laid_out(zeros(parameter.shape(), state_dtype(parameter)), layout);
-  if (!only_recording() && !is_abstract(parameter)) compute({made});
+  if (!only_recording() && !is_abstract(parameter))
+    compute({made}, effective_source(SourceLocation::current()));
   return is_abstract(parameter) ? abstract_tensor(made.type(), layout.sharding()) : made;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/optim/parameter_step.h"
 #include "meshard/optim/schedule.h"
@@ -43,7 +44,9 @@ SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gr
 
 /// The state before the first step; velocities lie as the tensors of `layout` do.
 template <class Params>
-SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout) {
+SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout,
+                      SourceLocation where = SourceLocation::current()) {
+  SourceScope line(where);
   std::vector<Tensor> tensors = structure::tensors(params), places = structure::tensors(layout);
   internal::check_gradients("init", tensors, places);
   SgdState<Params> state{std::nullopt, internal::no_steps(tensors)};
@@ -55,8 +58,9 @@ SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout
 }
 /// Lying as the parameters do.
 template <class Params>
-SgdState<Params> init(const Sgd& sgd, const Params& params) {
-  return init(sgd, params, params);
+SgdState<Params> init(const Sgd& sgd, const Params& params,
+                      SourceLocation where = SourceLocation::current()) {
+  return init(sgd, params, params, where);
 }
 
 /// One step: the new parameters and the new state. Call it inside jit.

@@ -28,7 +28,9 @@ Tensor clear_sharding(In x) {
   // The input of a differentiated function is a marked value too: what comes before it has no part
   // in the derivative.
   if (recorder().keep_operands == 0)
-    while (marked_sharding(cleared.value())) cleared = Tensor(cleared.value()->operands()[0]);
+    // A mark that was computed has forgotten what it marked.
+    while (marked_sharding(cleared.value()) && !cleared.value()->operands().empty())
+      cleared = Tensor(cleared.value()->operands()[0]);
   // An argument's sharding is a fact of the trace; beyond this node it binds nobody.
   std::optional<Sharding> known = cleared.sharding();
   if (known && known->mesh().has_explicit_axes())

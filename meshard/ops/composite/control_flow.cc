@@ -2,6 +2,7 @@
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/explicit_sharding.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/comparison.h"
@@ -18,7 +19,7 @@ namespace {
 // part of the value anyway, and a local value has none.
 std::optional<Sharding> kept_sharding(const Tensor& carry) {
   if (explicit_sharding(carry.value())) return std::nullopt;
-  return carry.sharding();
+  return said_sharding(carry);
 }
 
 Tensor kept(const Tensor& like, const Tensor& value) {

@@ -4,12 +4,15 @@
 
 #include "meshard/graph/record.h"
 #include "meshard/ops/astype.h"
+#include "meshard/ops/complex.h"
 #include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/element_wise.h"
 #include "meshard/ops/exp.h"
+#include "meshard/ops/imag.h"
 #include "meshard/ops/log.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/operand.h"
+#include "meshard/ops/real.h"
 
 namespace meshard {
 namespace {
@@ -17,7 +20,12 @@ namespace {
 Tensor scaled_log(std::string_view name, const In& x, double factor) {
   SourceScope line(x.where);
   Tensor natural = log(operand_tensor(name, x));
-  return multiply(natural, element_wise::literal(factor, natural));
+  auto scaled = [&](const Tensor& part) {
+    return multiply(part, element_wise::literal(factor, part));
+  };
+  // Part by part: the complex product of (-inf, 0) and (factor, 0) has a NaN.
+  return is_complex(natural.dtype()) ? complex(scaled(real(natural)), scaled(imag(natural)))
+                                     : scaled(natural);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "meshard/ops/composite/magnitude.h"
 
-#include <limits>
-
 #include "meshard/graph/record.h"
 #include "meshard/ops/abs.h"
 #include "meshard/ops/add.h"
@@ -55,8 +53,8 @@ Tensor copysign(In a, In b) {
                          : astype(a, real_floating_operand("copysign", b).dtype());
   Tensor sign = b.tensor ? real_floating_operand("copysign", b) : astype(b, size.dtype());
   size = astype(size, promote(size.dtype(), sign.dtype(), effective_source(a.where)));
-  Tensor other = logical_xor(signbit(size), signbit(sign));
-  return where(other, negative(size), size);
+  Tensor without = abs(size);
+  return where(signbit(sign), negative(without), without);
 }
 
 Tensor hypot(In a, In b) {
@@ -66,14 +64,15 @@ Tensor hypot(In a, In b) {
   Tensor y = b.tensor ? real_floating_operand("hypot", b) : astype(b, x.dtype());
   // Chosen, with their signs: then derivatives are right where the two are equally large, and where
   // one is zero.
-  Tensor x_is_larger = greater_equal(abs(x), abs(y));
+  Tensor x_is_larger = logical_or(greater_equal(abs(x), abs(y)), isinf(x));
   Tensor larger = where(x_is_larger, x, y), smaller = where(x_is_larger, y, x);
   Tensor infinite = logical_or(isinf(x), isinf(y));
   Tensor is_zero = logical_and(equal(x, 0), equal(y, 0));
   Tensor has_ratio = logical_not(logical_or(infinite, is_zero));
   Tensor ratio = divide(where(has_ratio, smaller, 0), where(has_ratio, larger, 1));
   Tensor result = multiply(abs(larger), sqrt(add(1, multiply(ratio, ratio))));
-  return where(infinite, std::numeric_limits<double>::infinity(), where(is_zero, 0, result));
+  // An infinite operand's derivative is that of its size, as it is for large numbers.
+  return where(infinite, abs(larger), where(is_zero, 0, result));
 }
 
 Tensor reciprocal(In x) {

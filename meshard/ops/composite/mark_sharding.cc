@@ -3,6 +3,7 @@
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/operand.h"
 #include "meshard/ops/sharding_constraint.h"
@@ -15,7 +16,10 @@ thread_local int strict_scopes = 0;
 
 Tensor mark(const Tensor& x, const Sharding& sharding, SourceLocation where) {
   check_even(sharding, x.shape(), where);
-  if (x.sharding() == sharding) return x;
+  // In a trace a number or a whole value may follow others to their devices: the mark says that it
+  // does not.
+  bool may_follow = tracing() && sharding.is_fully_replicated() && !marked_sharding(x.value());
+  if (x.sharding() == sharding && !may_follow) return x;
   if (!only_recording() && is_abstract(x)) return abstract_tensor(x.type(), sharding, where);
   if (!only_recording() && x.value().storage())
     return evaluator(where).place(x.value(), sharding, where);

@@ -1,5 +1,6 @@
 #include "meshard/ops/composite/operators.h"
 
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/bitwise.h"
 #include "meshard/ops/comparison.h"
@@ -15,7 +16,7 @@ namespace {
 
 // The new value of a marked tensor is marked alike: an update keeps its parameter's place.
 Tensor& rebind(Tensor& a, Tensor result, const SourceLocation& where) {
-  std::optional<Sharding> sharding = a.sharding();
+  std::optional<Sharding> sharding = said_sharding(a);
   if (sharding && result.shape() == a.shape())
     result = sharding_constraint(In(result, where), *sharding);
   return a = std::move(result);
