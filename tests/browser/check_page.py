@@ -191,7 +191,7 @@ def main():
             if name == "sample":
                 check_reading(checks, page, label)
             for step in steps:
-                step(checks, page, json.loads((folder / f"{name}.json").read_text()))
+                step(checks, page, json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
             if name != "hostile":
                 checks.equal(f"{label}: nothing is logged at the end", page.complaints(), [])
             if name == "empty":  # the check of quiet pages can fail

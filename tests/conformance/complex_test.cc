@@ -35,6 +35,17 @@ void expect_near(const Tensor& got, const std::vector<Number>& expected, const c
         << name << " [" << i << "]: " << values[i] << ", JAX has " << expected[i];
 }
 
+TEST_F(ComplexNumbers, LogarithmsOfZeroHaveAnAngle) {
+  Tensor zero = complex(from_host<float>({0, -0.0f}, {2}), from_host<float>({0, 0}, {2}));
+  for (auto logarithm : {log2, log10}) {
+    Tensor result = logarithm(zero);
+    EXPECT_EQ(real(result).to_vector<float>(), std::vector<float>(2, -HUGE_VALF));
+    std::vector<float> angles = imag(result).to_vector<float>();
+    EXPECT_EQ(angles[0], 0);
+    EXPECT_FALSE(std::isnan(angles[1]));
+  }
+}
+
 // One function, its values at three_numbers() and the gradient of sum((Re y + 3 Im y) * [1, 2, 3])
 // (without the weights for a single y), computed by jax 0.10.2.
 struct KnownFunction {

@@ -173,5 +173,20 @@ TEST_F(ExplicitAxes, AutoAxesBesideThemStayWithTheCompiler) {
   EXPECT_THAT(values(rows), Pointwise(FloatNear(1e-5f), values(tanh(matmul(host.x, host.up)))));
 }
 
+// XLA takes what stands at the end of a branch for the sharding of all of them.
+TEST_F(ExplicitAxes, ABranchMayEndWithAMarkOfTheCompilersAxes) {
+  Mesh mesh({{"data", 2}, {"model", 4, AxisKind::kExplicit}});
+  Tensor x = mark_sharding(counting({4}, -2), mesh, P("model")), y = counting({4}, 1);
+  for (int which : {0, 1}) {
+    Tensor result = jit([&](Tensor index) {
+      return cond(
+          equal(index, 0), [&](Tensor t) { return t + reshape(sum(x), {1}); },
+          [&](Tensor t) { return mark_sharding(t * 2, mesh, P("data")); }, y);
+    })(from_host<std::int32_t>({which}, {}));
+    std::vector<float> expected = which == 0 ? values(y + sum(counting({4}, -2))) : values(y * 2);
+    EXPECT_THAT(values(result), Pointwise(FloatNear(1e-5f), expected)) << which;
+  }
+}
+
 }  // namespace
 }  // namespace meshard

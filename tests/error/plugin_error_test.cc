@@ -4,6 +4,7 @@
 #include "meshard/pjrt/plugin.h"
 #include "tests/error/fake_runtime.h"
 #include "tests/plugin/fixture.h"
+#include "tests/support/exit_statuses.h"
 
 namespace meshard {
 namespace {

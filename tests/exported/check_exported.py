@@ -11,10 +11,13 @@ cases that take minutes. Skips, out loud, if the TPU plugin is not here. The las
 import argparse
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 BYTES = {"argument": "arguments", "output": "outputs", "alias": "aliased", "temp": "temporaries", "generated_code": "code",
          "peak_memory": "peak"}
@@ -43,8 +46,8 @@ def explain(program, case, data):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "report.json"
         done = subprocess.run([program, "explain", data / case["module"], "--topology", case["topology"], "--no-cache", "--must-fit",
-                               "--time-limit", "1500", "--json", path], capture_output=True, text=True, errors="replace")
-        report = json.loads(path.read_text()) if path.exists() else None
+                               "--time-limit", "1500", "--json", path], capture_output=True, encoding="utf-8", errors="replace")
+        report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
         return done.returncode, done.stdout + done.stderr, report
 
 
@@ -70,7 +73,7 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    cases = json.loads((arguments.data / "expected.json").read_text())["cases"]
+    cases = json.loads((arguments.data / "expected.json").read_text(encoding="utf-8"))["cases"]
     chosen = [case for case in cases if case["name"] in arguments.names] if arguments.names else \
         [case for case in cases if arguments.all or case["quick"]]
     if not has_plugin(arguments.meshard):

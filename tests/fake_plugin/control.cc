@@ -8,8 +8,18 @@
 
 extern "C" {
 
+EXPORT void fake_hold_runs(int on) {
+  std::vector<std::function<void()>> held;
+  {
+    std::lock_guard lock(fake::control().mutex);
+    fake::control().hold_runs = on != 0;
+    if (on == 0) held.swap(fake::control().held);
+  }
+  for (const auto& end : held) end();
+}
 EXPORT void fake_reset() {
   fake::reset_table();
+  fake_hold_runs(0);
   std::lock_guard lock(fake::control().mutex);
   fake::Control& control = fake::control();
   control.trap = kFakeHonest;
@@ -18,6 +28,11 @@ EXPORT void fake_reset() {
   control.grid.reset();
   control.run_time = control.fail_runs = control.invalid_calls = 0;
   control.entries.clear();
+  control.any_entry = {};
+  control.shards.clear();
+  control.process = control.ready_fail_in = control.transfer_fail_in = 0;
+  control.processes = 1;
+  control.zero_copy = false;
   control.launch_ids.clear();
   control.launch_rows.clear();
   fake::in_flight = fake::most_in_flight = fake::most_launchers = 0;
@@ -46,7 +61,7 @@ EXPORT void fake_set_grid(const char* kind, const int* sizes, const int* wrap, i
 }
 EXPORT void fake_fail_at(const char* entry, int k, int code, const char* message) {
   std::lock_guard lock(fake::control().mutex);
-  auto& state = fake::control().entries[entry];
+  auto& state = entry == nullptr ? fake::control().any_entry : fake::control().entries[entry];
   state.fail_in = k;
   state.code = code;
   state.message = message;
@@ -57,8 +72,33 @@ EXPORT void fake_set_delay(const char* entry, int microseconds) {
 }
 EXPORT void fake_set_run_time(int microseconds) { fake::control().run_time = microseconds; }
 EXPORT void fake_fail_runs(int code) { fake::control().fail_runs = code; }
+EXPORT void fake_fail_shard(int launch, int device, int code) {
+  std::lock_guard lock(fake::control().mutex);
+  fake::control().shards.push_back({launch, device, code, 0});
+}
+EXPORT void fake_delay_shard(int launch, int device, int microseconds) {
+  std::lock_guard lock(fake::control().mutex);
+  fake::control().shards.push_back({launch, device, 0, microseconds});
+}
+EXPORT void fake_fail_ready_event(int k, int code) {
+  std::lock_guard lock(fake::control().mutex);
+  fake::control().ready_fail_in = k;
+  fake::control().ready_code = code;
+}
+EXPORT void fake_fail_transfer(int k, int code) {
+  std::lock_guard lock(fake::control().mutex);
+  fake::control().transfer_fail_in = k;
+  fake::control().transfer_code = code;
+}
+EXPORT void fake_set_zero_copy(int on) { fake::control().zero_copy = on != 0; }
+EXPORT void fake_set_processes(int processes, int mine) {
+  fake::control().processes = processes;
+  fake::control().process = mine;
+}
+EXPORT int fake_external_references() { return fake::external_references; }
 EXPORT int fake_call_count(const char* entry) {
   std::lock_guard lock(fake::control().mutex);
+  if (entry == nullptr) return fake::control().any_entry.calls;
   auto found = fake::control().entries.find(entry);
   return found == fake::control().entries.end() ? 0 : found->second.calls;
 }

@@ -48,30 +48,31 @@ void fill_outputs(const PJRT_LoadedExecutable_Execute_Args* args, size_t d, PJRT
     out->device = device;
     out->ready = done;
     if (i < args->num_args && program.parameters[i] == program.results[i])
-      out->data = std::make_shared<std::vector<char>>(*args->argument_lists[d][i]->data);
+      out->data = args->argument_lists[d][i]->data->copy(device);
     else
-      out->data =
-          std::make_shared<std::vector<char>>(static_cast<size_t>(program.results[i].size()));
+      out->data = std::make_shared<Bytes>(device, static_cast<size_t>(program.results[i].size()));
     args->output_lists[d][i] = out;
   }
   for (size_t i = 0; i < args->num_args; ++i)
     if (program.alias[i] >= 0 && !kept(args->options, i)) {
       PJRT_Buffer* donated = args->argument_lists[d][i];
-      args->output_lists[d][program.alias[i]]->data = donated->data;
+      if (donated->external > 0) continue;  // copied; it stays alive
+      // The host's bytes are computed on in place only where they may be written.
+      if (donated->data->writable) args->output_lists[d][program.alias[i]]->data = donated->data;
       donated->deleted = true;
     }
 }
 
-}  // namespace
-
-PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args) {
+PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
   InExecute inside;
-  if (PJRT_Error* error = enter("PJRT_LoadedExecutable_Execute")) return error;
+  ENTER(PJRT_LoadedExecutable_Execute);
   PJRT_LoadedExecutable* executable = args->executable;
   PJRT_Client* client = executable->client;
   std::vector<PJRT_Device*> devices = executable->devices;
   if (args->execute_device != nullptr) devices = {args->execute_device};
   int run_time, fail_runs, trap;
+  bool hold;
+  std::vector<Control::Shard> shards;
   {
     std::lock_guard lock(control().mutex);
     control().launch_ids.push_back(args->options->launch_id);
@@ -79,6 +80,12 @@ PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args) {
     run_time = control().run_time;
     fail_runs = control().fail_runs;
     trap = control().trap;
+    hold = control().hold_runs;
+    std::erase_if(control().shards, [&](Control::Shard& shard) {
+      if (--shard.launch_in > 0) return false;
+      shards.push_back(shard);
+      return true;
+    });
   }
   if (args->options->launch_id == 0) return invalid("launch id 0");
   if (PJRT_Error* error = check(args, devices)) {
@@ -86,29 +93,56 @@ PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args) {
     return error;
   }
   raise_to(most_in_flight, ++in_flight);
-  auto done = std::make_shared<Moment>();
+  auto left = std::make_shared<std::atomic<size_t>>(devices.size());
+  std::map<int, std::vector<std::function<void()>>> ends;  // by time
   for (size_t d = 0; d < devices.size(); ++d) {
+    auto done = std::make_shared<Moment>();
     fill_outputs(args, d, devices[d], done);
-    if (args->device_complete_events != nullptr) {
-      args->device_complete_events[d] = new PJRT_Event;
-      args->device_complete_events[d]->moment = done;
+    if (args->device_complete_events != nullptr) args->device_complete_events[d] = event_of(done);
+    int code = fail_runs, time = run_time;
+    for (const Control::Shard& shard : shards)
+      if (shard.device == devices[d]->description.id) {
+        code = shard.code != 0 ? shard.code : code;
+        time = shard.delay < 0 || time < 0 ? -1 : time + shard.delay;
+      }
+    ends[time].push_back([done, code, left] {
+      if (--*left == 0) --in_flight;
+      done->finish(code, code == 0 ? "" : "the run failed as the test asked");
+    });
+  }
+  if (client->wedged && devices.size() > 1) return nullptr;  // and never completes
+  for (auto& [time, calls] : ends) {
+    auto end = [calls = std::move(calls)] {
+      for (const auto& call : calls) call();
+    };
+    if (hold || time < 0) {
+      std::lock_guard lock(control().mutex);
+      control().held.push_back(end);
+    } else if (time == 0) {
+      end();
+    } else {
+      std::lock_guard lock(client->mutex);
+      client->threads.emplace_back([end, time = time] {
+        std::this_thread::sleep_for(std::chrono::microseconds(time));
+        end();
+      });
     }
   }
-  auto finish = [done, fail_runs] {
-    --in_flight;
-    done->finish(fail_runs, fail_runs == 0 ? "" : "the run failed as the test asked");
-  };
-  if (client->wedged && devices.size() > 1) return nullptr;  // and never completes
-  if (run_time == 0) {
-    finish();
-    return nullptr;
-  }
-  std::lock_guard lock(client->mutex);
-  client->threads.emplace_back([finish, run_time] {
-    std::this_thread::sleep_for(std::chrono::microseconds(run_time));
-    finish();
-  });
   return nullptr;
+}
+
+}  // namespace
+
+PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args) {
+  PJRT_Error* error = launch(args);
+  if (error == nullptr) return nullptr;
+  // Nobody may look at the slots of a launch that failed.
+  size_t outputs = args->executable->program->results.size();
+  for (size_t d = 0; d < args->num_devices; ++d) {
+    for (size_t i = 0; i < outputs; ++i) spoil(args->output_lists[d][i]);
+    if (args->device_complete_events != nullptr) spoil(args->device_complete_events[d]);
+  }
+  return error;
 }
 
 }  // namespace fake

@@ -10,18 +10,9 @@
 #include "tests/fake_plugin/state.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define ENTRY(Name) PJRT_Error* Name(Name##_Args* args)
-#define ENTER(Name) \
-  if (PJRT_Error* error = enter(#Name)) return error
 
 namespace fake {
 namespace {
-
-PJRT_Event* event_of(MomentPtr moment) {
-  auto* event = new PJRT_Event;
-  event->moment = std::move(moment);
-  return event;
-}
 
 PJRT_Error* error_of(const MomentPtr& moment) {
   std::lock_guard lock(moment->mutex);
@@ -101,8 +92,12 @@ ENTRY(PJRT_Client_Create) {
   ENTER(PJRT_Client_Create);
   // For tests that start a program and cannot reach the control functions.
   if (const char* fate = getenv("MESHARD_FAKE_ON_CREATE")) {
+    fprintf(stderr, "fake plugin: %s\n", fate);
     if (std::string_view(fate) == "abort") abort();
     if (std::string_view(fate) == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+    char* words = nullptr;
+    long code = strtol(fate, &words, 10);
+    if (code > 0) return fail(static_cast<int>(code), words + 1);
   }
   int64_t count = 4;
   for (size_t i = 0; i < args->num_options; ++i) {
@@ -119,6 +114,8 @@ ENTRY(PJRT_Client_Create) {
     device->description.id = static_cast<int>(i);
     device->description.text = "FakeDevice(id=" + std::to_string(i) + ")";
     if (control().grid) place_on_grid(device->description, *control().grid);
+    device->description.process = static_cast<int>(i * control().processes / count);
+    device->addressable = device->description.process == control().process;
     device->memory.id = static_cast<int>(i);
     device->memory.kind = "device";
     device->memory.device = device.get();
@@ -126,6 +123,9 @@ ENTRY(PJRT_Client_Create) {
     client->owned.push_back(std::move(device));
   }
   if (control().reverse_devices) std::reverse(client->devices.begin(), client->devices.end());
+  std::copy_if(client->devices.begin(), client->devices.end(),
+               std::back_inserter(client->addressable),
+               [](const PJRT_Device* device) { return device->addressable; });
   args->client = client;
   return nullptr;
 }
@@ -135,83 +135,109 @@ ENTRY(PJRT_Client_Destroy) {
   return nullptr;
 }
 ENTRY(PJRT_Client_PlatformName) {
+  ENTER(PJRT_Client_PlatformName);
   args->platform_name = args->client->platform.data();
   args->platform_name_size = args->client->platform.size();
   return nullptr;
 }
 ENTRY(PJRT_Client_PlatformVersion) {
+  ENTER(PJRT_Client_PlatformVersion);
   args->platform_version = "fake 1";
   args->platform_version_size = 6;
   return nullptr;
 }
 ENTRY(PJRT_Client_ProcessIndex) {
-  args->process_index = 0;
+  ENTER(PJRT_Client_ProcessIndex);
+  args->process_index = control().process;
   return nullptr;
 }
 ENTRY(PJRT_Client_Devices) {
+  ENTER(PJRT_Client_Devices);
   args->devices = args->client->devices.data();
   args->num_devices = args->client->devices.size();
   return nullptr;
 }
 ENTRY(PJRT_Client_AddressableDevices) {
-  args->addressable_devices = args->client->devices.data();
-  args->num_addressable_devices = args->client->devices.size();
+  ENTER(PJRT_Client_AddressableDevices);
+  args->addressable_devices = args->client->addressable.data();
+  args->num_addressable_devices = args->client->addressable.size();
   return nullptr;
 }
 ENTRY(PJRT_DeviceDescription_Id) {
+  ENTER(PJRT_DeviceDescription_Id);
   args->id = args->device_description->id;
   return nullptr;
 }
 ENTRY(PJRT_DeviceDescription_ProcessIndex) {
-  args->process_index = 0;
+  ENTER(PJRT_DeviceDescription_ProcessIndex);
+  args->process_index = args->device_description->process;
   return nullptr;
 }
 ENTRY(PJRT_DeviceDescription_Attributes) {
+  ENTER(PJRT_DeviceDescription_Attributes);
   args->attributes = args->device_description->attributes.data();
   args->num_attributes = args->device_description->attributes.size();
   return nullptr;
 }
 ENTRY(PJRT_DeviceDescription_Kind) {
+  ENTER(PJRT_DeviceDescription_Kind);
   args->device_kind = args->device_description->kind.data();
   args->device_kind_size = args->device_description->kind.size();
   return nullptr;
 }
 ENTRY(PJRT_DeviceDescription_ToString) {
+  ENTER(PJRT_DeviceDescription_ToString);
   args->to_string = args->device_description->text.data();
   args->to_string_size = args->device_description->text.size();
   return nullptr;
 }
 ENTRY(PJRT_Device_GetDescription) {
+  ENTER(PJRT_Device_GetDescription);
   args->device_description = &args->device->description;
   return nullptr;
 }
 ENTRY(PJRT_Device_IsAddressable) {
-  args->is_addressable = true;
+  ENTER(PJRT_Device_IsAddressable);
+  args->is_addressable = args->device->addressable;
   return nullptr;
 }
 ENTRY(PJRT_Device_LocalHardwareId) {
+  ENTER(PJRT_Device_LocalHardwareId);
   args->local_hardware_id = args->device->description.id;
   return nullptr;
 }
+ENTRY(PJRT_Device_MemoryStats) {
+  ENTER(PJRT_Device_MemoryStats);
+  args->bytes_in_use = args->device->bytes_in_use;
+  args->peak_bytes_in_use = args->device->peak_bytes;
+  args->peak_bytes_in_use_is_set = true;
+  args->bytes_limit_is_set = args->largest_free_block_bytes_is_set = false;
+  return nullptr;
+}
 ENTRY(PJRT_Device_AddressableMemories) {
+  ENTER(PJRT_Device_AddressableMemories);
   args->memories = args->device->memories;
   args->num_memories = 1;
   return nullptr;
 }
 ENTRY(PJRT_Device_DefaultMemory) {
+  ENTER(PJRT_Device_DefaultMemory);
   args->memory = &args->device->memory;
   return nullptr;
 }
 ENTRY(PJRT_Memory_Id) {
+  ENTER(PJRT_Memory_Id);
   args->id = args->memory->id;
   return nullptr;
 }
 ENTRY(PJRT_Memory_Kind) {
+  ENTER(PJRT_Memory_Kind);
   args->kind = args->memory->kind.data();
   args->kind_size = args->memory->kind.size();
   return nullptr;
 }
 ENTRY(PJRT_Memory_AddressableByDevices) {
+  ENTER(PJRT_Memory_AddressableByDevices);
   args->devices = &args->memory->device;
   args->num_devices = 1;
   return nullptr;
@@ -251,6 +277,7 @@ ENTRY(PJRT_LoadedExecutable_Destroy) {
   return nullptr;
 }
 ENTRY(PJRT_LoadedExecutable_GetExecutable) {
+  ENTER(PJRT_LoadedExecutable_GetExecutable);
   auto* executable = new PJRT_Executable;
   executable->program = args->loaded_executable->program;
   for (const Type& type : executable->program->results) {
@@ -263,6 +290,7 @@ ENTRY(PJRT_LoadedExecutable_GetExecutable) {
   return nullptr;
 }
 ENTRY(PJRT_LoadedExecutable_AddressableDevices) {
+  ENTER(PJRT_LoadedExecutable_AddressableDevices);
   args->addressable_devices = args->executable->devices.data();
   args->num_addressable_devices = args->executable->devices.size();
   return nullptr;
@@ -272,28 +300,34 @@ ENTRY(PJRT_Executable_Destroy) {
   return nullptr;
 }
 ENTRY(PJRT_Executable_Name) {
+  ENTER(PJRT_Executable_Name);
   args->executable_name = "fake";
   args->executable_name_size = 4;
   return nullptr;
 }
 ENTRY(PJRT_Executable_NumReplicas) {
+  ENTER(PJRT_Executable_NumReplicas);
   args->num_replicas = static_cast<size_t>(args->executable->program->replicas);
   return nullptr;
 }
 ENTRY(PJRT_Executable_NumPartitions) {
+  ENTER(PJRT_Executable_NumPartitions);
   args->num_partitions = static_cast<size_t>(args->executable->program->partitions);
   return nullptr;
 }
 ENTRY(PJRT_Executable_NumOutputs) {
+  ENTER(PJRT_Executable_NumOutputs);
   args->num_outputs = args->executable->program->results.size();
   return nullptr;
 }
 ENTRY(PJRT_Executable_OutputElementTypes) {
+  ENTER(PJRT_Executable_OutputElementTypes);
   args->output_types = args->executable->output_types.data();
   args->num_output_types = args->executable->output_types.size();
   return nullptr;
 }
 ENTRY(PJRT_Executable_OutputDimensions) {
+  ENTER(PJRT_Executable_OutputDimensions);
   args->num_outputs = args->executable->output_ranks.size();
   args->dims = args->executable->output_dims.data();
   args->dim_sizes = args->executable->output_ranks.data();
@@ -311,6 +345,7 @@ ENTRY(PJRT_Executable_OptimizedProgram) {
   return nullptr;
 }
 ENTRY(PJRT_Executable_Fingerprint) {
+  ENTER(PJRT_Executable_Fingerprint);
   args->executable_fingerprint = args->executable->program->module.data();
   args->executable_fingerprint_size = args->executable->program->module.size();
   return nullptr;
@@ -343,174 +378,7 @@ ENTRY(PJRT_Executable_DeserializeAndLoad) {
   return load(args->client, all.substr(line + 1, size), options, &args->loaded_executable);
 }
 
-// ---- buffers -----------------------------------------------------------------------------------
-
-bool element_of(PJRT_Buffer_Type number, Type& to) {
-  static const int64_t bytes[] = {0,  1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 2, 8,
-                                  16, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1};
-  auto index = static_cast<size_t>(number);
-  if (index >= std::size(bytes) || bytes[index] == 0) return false;
-  to.element = static_cast<int>(number);
-  // XLA's own numbers differ from 13 on.
-  static const int primitives[] = {16, 15, 18, 19, 20, 23, 24, 25, 21, 22};
-  to.primitive = index < 13 ? to.element : index < 23 ? primitives[index - 13] : 0;
-  to.bytes = bytes[index];
-  return true;
-}
-
-PJRT_Error* deleted(const PJRT_Buffer* buffer) {
-  return buffer->deleted ? invalid("buffer has been deleted or donated") : nullptr;
-}
-
-void copy_strided(const char* from, char*& to, const PJRT_Client_BufferFromHostBuffer_Args* args,
-                  size_t axis, int64_t bytes) {
-  if (axis == args->num_dims) {
-    memcpy(to, from, static_cast<size_t>(bytes));
-    to += bytes;
-    return;
-  }
-  for (int64_t i = 0; i < args->dims[axis]; ++i)
-    copy_strided(from + i * args->byte_strides[axis], to, args, axis + 1, bytes);
-}
-
-ENTRY(PJRT_Client_BufferFromHostBuffer) {
-  ENTER(PJRT_Client_BufferFromHostBuffer);
-  auto buffer = std::make_unique<PJRT_Buffer>();
-  if (args->data == nullptr) return invalid("null data");
-  if (args->device == nullptr) return invalid("null device");
-  if (!element_of(args->type, buffer->type)) return invalid("no such element type");
-  buffer->type.dims.assign(args->dims, args->dims + args->num_dims);
-  buffer->device = args->device;
-  buffer->data = std::make_shared<std::vector<char>>(static_cast<size_t>(buffer->type.size()));
-  char* to = buffer->data->data();
-  auto* from = static_cast<const char*>(args->data);
-  if (args->num_byte_strides != 0 && buffer->type.size() != 0)
-    copy_strided(from, to, args, 0, buffer->type.bytes);
-  else
-    memcpy(to, from, buffer->data->size());
-  buffer->ready = past();
-  // It always copies, but keeps to the rules of the semantics: zero copy holds the host's bytes.
-  bool holds = args->host_buffer_semantics >= PJRT_HostBufferSemantics_kImmutableZeroCopy;
-  buffer->host_released = holds ? std::make_shared<Moment>() : past();
-  args->done_with_host_buffer = event_of(buffer->host_released);
-  args->buffer = buffer.release();
-  return nullptr;
-}
-ENTRY(PJRT_Client_CreateUninitializedBuffer) {
-  ENTER(PJRT_Client_CreateUninitializedBuffer);
-  auto buffer = std::make_unique<PJRT_Buffer>();
-  if (!element_of(args->shape_element_type, buffer->type)) return invalid("no such element type");
-  buffer->type.dims.assign(args->shape_dims, args->shape_dims + args->shape_num_dims);
-  buffer->device = args->device;
-  buffer->data = std::make_shared<std::vector<char>>(static_cast<size_t>(buffer->type.size()));
-  buffer->ready = past();
-  args->buffer = buffer.release();
-  return nullptr;
-}
-ENTRY(PJRT_Client_CreateViewOfDeviceBuffer) {
-  ENTER(PJRT_Client_CreateViewOfDeviceBuffer);
-  if (args->on_delete_callback == nullptr) return invalid("null callback");
-  auto buffer = std::make_unique<PJRT_Buffer>();
-  if (!element_of(args->element_type, buffer->type)) return invalid("no such element type");
-  buffer->type.dims.assign(args->dims, args->dims + args->num_dims);
-  buffer->device = args->device;
-  auto* bytes = static_cast<char*>(args->device_buffer_ptr);
-  buffer->data = std::make_shared<std::vector<char>>(bytes, bytes + buffer->type.size());
-  buffer->ready = past();
-  buffer->on_release = [call = args->on_delete_callback, pointer = args->device_buffer_ptr,
-                        user = args->on_delete_callback_arg] { call(pointer, user); };
-  args->buffer = buffer.release();
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_Destroy) {
-  delete args->buffer;
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_Delete) {
-  ENTER(PJRT_Buffer_Delete);
-  args->buffer->deleted = true;
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_IsDeleted) {
-  ENTER(PJRT_Buffer_IsDeleted);
-  args->is_deleted = args->buffer->deleted;
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_OnDeviceSizeInBytes) {
-  args->on_device_size_in_bytes = args->buffer->data->size();
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_ReadyEvent) {
-  ENTER(PJRT_Buffer_ReadyEvent);
-  if (PJRT_Error* error = deleted(args->buffer)) return error;
-  args->event = event_of(args->buffer->ready);
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_ToHostBuffer) {
-  ENTER(PJRT_Buffer_ToHostBuffer);
-  if (PJRT_Error* error = deleted(args->src)) return error;
-  if (args->dst_size < args->src->data->size()) return invalid("the destination is too small");
-  // Its wait is the launch's: a test that wants a slow copy delays the entry.
-  args->src->ready->wait();
-  memcpy(args->dst, args->src->data->data(), args->src->data->size());
-  args->event = event_of(args->src->ready);
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_CopyRawToHost) {
-  ENTER(PJRT_Buffer_CopyRawToHost);
-  if (PJRT_Error* error = deleted(args->buffer)) return error;
-  args->buffer->ready->wait();
-  memcpy(args->dst, args->buffer->data->data() + args->offset,
-         static_cast<size_t>(args->transfer_size));
-  args->event = event_of(args->buffer->ready);
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_CopyToDevice) {
-  ENTER(PJRT_Buffer_CopyToDevice);
-  if (PJRT_Error* error = deleted(args->buffer)) return error;
-  auto* copy = new PJRT_Buffer;
-  copy->type = args->buffer->type;
-  copy->device = args->dst_device;
-  copy->ready = args->buffer->ready;
-  copy->data = std::make_shared<std::vector<char>>(*args->buffer->data);
-  args->dst_buffer = copy;
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_UnsafePointer) {
-  ENTER(PJRT_Buffer_UnsafePointer);
-  if (PJRT_Error* error = deleted(args->buffer)) return error;
-  args->buffer_pointer = reinterpret_cast<uintptr_t>(args->buffer->data->data());
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_IncreaseExternalReferenceCount) {
-  (void)args;  // the bytes live as long as the buffer
-  ENTER(PJRT_Buffer_IncreaseExternalReferenceCount);
-  return nullptr;
-}
-ENTRY(PJRT_Buffer_DecreaseExternalReferenceCount) {
-  (void)args;
-  ENTER(PJRT_Buffer_DecreaseExternalReferenceCount);
-  return nullptr;
-}
-
 #define SET(Name) api.Name = Name
-void set_buffer_entries(PJRT_Api& api) {
-  SET(PJRT_Client_BufferFromHostBuffer);
-  SET(PJRT_Client_CreateUninitializedBuffer);
-  SET(PJRT_Client_CreateViewOfDeviceBuffer);
-  SET(PJRT_Buffer_Destroy);
-  SET(PJRT_Buffer_Delete);
-  SET(PJRT_Buffer_IsDeleted);
-  SET(PJRT_Buffer_OnDeviceSizeInBytes);
-  SET(PJRT_Buffer_ReadyEvent);
-  SET(PJRT_Buffer_ToHostBuffer);
-  SET(PJRT_Buffer_CopyRawToHost);
-  SET(PJRT_Buffer_CopyToDevice);
-  SET(PJRT_Buffer_UnsafePointer);
-  SET(PJRT_Buffer_IncreaseExternalReferenceCount);
-  SET(PJRT_Buffer_DecreaseExternalReferenceCount);
-}
-
 PJRT_Api make_table() {
   PJRT_Api api{};
   api.struct_size = PJRT_Api_STRUCT_SIZE;
@@ -545,6 +413,7 @@ PJRT_Api make_table() {
   SET(PJRT_Device_GetDescription);
   SET(PJRT_Device_IsAddressable);
   SET(PJRT_Device_LocalHardwareId);
+  SET(PJRT_Device_MemoryStats);
   SET(PJRT_Device_AddressableMemories);
   SET(PJRT_Device_DefaultMemory);
   SET(PJRT_Memory_Id);
@@ -566,6 +435,7 @@ PJRT_Api make_table() {
   SET(PJRT_Executable_Serialize);
   SET(PJRT_Executable_DeserializeAndLoad);
   set_buffer_entries(api);
+  set_transfer_entries(api);
 #undef SET
   return api;
 }

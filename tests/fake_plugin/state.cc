@@ -3,12 +3,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "tests/fake_plugin/control.h"
 
 PJRT_Buffer::~PJRT_Buffer() {
   if (on_release) on_release();
-  if (host_released) host_released->finish();
+  fake::external_references -= external;
 }
 
 PJRT_Device* PJRT_Client::find(int64_t id) const {
@@ -19,7 +20,7 @@ PJRT_Device* PJRT_Client::find(int64_t id) const {
 
 namespace fake {
 
-std::atomic<int> live_objects{0};
+std::atomic<int> live_objects{0}, external_references{0};
 std::atomic<int> in_flight{0}, most_in_flight{0}, launchers{0}, most_launchers{0};
 
 Counted::Counted() { ++live_objects; }
@@ -50,10 +51,41 @@ void Moment::wait() {
   changed.wait(lock, [this] { return done; });
 }
 
+Bytes::Bytes(PJRT_Device* on, size_t bytes)
+    : own(bytes), data(own.data()), size(bytes), device(on) {
+  if (device == nullptr) return;
+  int64_t now = device->bytes_in_use += static_cast<int64_t>(size);
+  int64_t seen = device->peak_bytes;
+  while (seen < now && !device->peak_bytes.compare_exchange_weak(seen, now)) {
+  }
+}
+
+Bytes::Bytes(PJRT_Device* on, char* host, size_t bytes, bool may_write)
+    : data(host), size(bytes), writable(may_write), device(on) {}
+
+Bytes::~Bytes() {
+  if (device != nullptr && !own.empty()) device->bytes_in_use -= static_cast<int64_t>(size);
+  // Whoever still reads what was given away for writing shall see it.
+  if (in_place() && writable) memset(data, 0xA5, size);
+  if (host_released) host_released->finish();
+}
+
+BytesPtr Bytes::copy(PJRT_Device* to) const {
+  auto made = std::make_shared<Bytes>(to, size);
+  if (size > 0) memcpy(made->data, data, size);
+  return made;
+}
+
 MomentPtr past() {
   auto moment = std::make_shared<Moment>();
   moment->done = true;
   return moment;
+}
+
+PJRT_Event* event_of(MomentPtr moment) {
+  auto* event = new PJRT_Event;
+  event->moment = std::move(moment);
+  return event;
 }
 
 Control& control() {
@@ -77,6 +109,10 @@ PJRT_Error* enter(const char* entry) {
     ++state.calls;
     delay = state.delay;
     if (state.fail_in > 0 && --state.fail_in == 0) error = fail(state.code, state.message);
+    Control::Entry& any = control().any_entry;
+    ++any.calls;
+    if (any.fail_in > 0 && --any.fail_in == 0 && error == nullptr)
+      error = fail(any.code, any.message);
   }
   if (delay > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay));
   return error;

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,6 +39,26 @@ struct Moment {
 using MomentPtr = std::shared_ptr<Moment>;
 MomentPtr past();
 
+/// The bytes of one or several buffers on a device: memory of their own, or the host's in place.
+struct Bytes {
+  Bytes(PJRT_Device* device, size_t size);
+  /// In place; `writable`: the plugin may write there, and nobody else may read.
+  Bytes(PJRT_Device* device, char* host, size_t size, bool writable);
+  Bytes(const Bytes&) = delete;
+  ~Bytes();
+  /// A copy on a device, in memory of its own.
+  std::shared_ptr<Bytes> copy(PJRT_Device* to) const;
+  bool in_place() const { return own.empty() && size > 0; }
+
+  std::vector<char> own;
+  char* data = nullptr;
+  size_t size = 0;
+  bool writable = true;
+  PJRT_Device* device = nullptr;
+  MomentPtr host_released = nullptr;  // finished when these bytes go
+};
+using BytesPtr = std::shared_ptr<Bytes>;
+
 }  // namespace fake
 
 struct PJRT_Error : fake::Counted {
@@ -49,6 +70,7 @@ struct PJRT_Event : fake::Counted {
 };
 struct PJRT_DeviceDescription {
   int id = 0;
+  int process = 0;
   std::string text;
   std::string kind = "fake";
   int64_t coords[3] = {};
@@ -66,13 +88,15 @@ struct PJRT_Memory {
 };
 struct PJRT_Device {
   PJRT_DeviceDescription description;
+  bool addressable = true;
+  std::atomic<int64_t> bytes_in_use{0}, peak_bytes{0};
   PJRT_Memory memory;
   PJRT_Memory* memories[1] = {&memory};
 };
 struct PJRT_Client : fake::Counted {
   std::string platform;
   std::vector<std::unique_ptr<PJRT_Device>> owned;
-  std::vector<PJRT_Device*> devices;
+  std::vector<PJRT_Device*> devices, addressable;
   PJRT_TopologyDescription topology;
   std::vector<std::thread> threads;
   std::mutex mutex;
@@ -83,11 +107,11 @@ struct PJRT_Client : fake::Counted {
 struct PJRT_Buffer : fake::Counted {
   fake::Type type;
   PJRT_Device* device = nullptr;
-  std::shared_ptr<std::vector<char>> data;
+  fake::BytesPtr data;
   fake::MomentPtr ready;
   bool deleted = false;
+  int external = 0;  // references that others hold on the bytes
   std::function<void()> on_release;
-  fake::MomentPtr host_released;  // finished when the buffer goes
   ~PJRT_Buffer() override;
 };
 struct PJRT_Executable : fake::Counted {
@@ -119,8 +143,22 @@ struct Control {
   int trap = 0;
   std::string platform = "fake";
   bool reverse_devices = false;
+  int process = 0, processes = 1;
   int run_time = 0;
   int fail_runs = 0;
+  bool zero_copy = false;
+  /// Something that happens to one device of one launch.
+  struct Shard {
+    int launch_in = 0;
+    int device = 0;
+    int code = 0;
+    int delay = 0;
+  };
+  std::vector<Shard> shards;
+  bool hold_runs = false;
+  std::vector<std::function<void()>> held;  // what ends the launches that are held
+  int ready_fail_in = 0, ready_code = 0;
+  int transfer_fail_in = 0, transfer_code = 0;
   struct Entry {
     int calls = 0;
     int fail_in = 0;
@@ -129,20 +167,38 @@ struct Control {
     int delay = 0;
   };
   std::map<std::string, Entry, std::less<>> entries;
+  Entry any_entry;
   int invalid_calls = 0;
   std::vector<int> launch_ids, launch_rows;
 };
 Control& control();
 
-extern std::atomic<int> live_objects;
+extern std::atomic<int> live_objects, external_references;
 extern std::atomic<int> in_flight, most_in_flight, launchers, most_launchers;
 void raise_to(std::atomic<int>& most, int value);
 
 PJRT_Error* fail(int code, std::string message);
 /// Counts the call, waits and fails as the test asked for.
 PJRT_Error* enter(const char* entry);
+#define ENTRY(Name) PJRT_Error* Name(Name##_Args* args)
+#define ENTER(Name) \
+  if (PJRT_Error* error = enter(#Name)) return error
 /// A call that would break a real plugin.
 PJRT_Error* invalid(std::string message);
+
+/// Fills the place of a result with garbage, as a call that fails may leave it.
+template <class T>
+void spoil(T& result) {
+  memset(static_cast<void*>(&result), 0xA5, sizeof result);
+}
+
+/// A new handle on something that will have happened.
+PJRT_Event* event_of(MomentPtr moment);
+
+void set_buffer_entries(PJRT_Api& api);
+void set_transfer_entries(PJRT_Api& api);
+/// False if the plugin has no such type.
+bool element_of(PJRT_Buffer_Type number, Type& to);
 
 /// The table that GetPjrtApi gives; a test may cut it.
 PJRT_Api& table();

@@ -44,7 +44,7 @@ TEST_P(PluginTest, TellsItsVersionsAndDevices) {
     EXPECT_EQ(client().find_device(one->id()), one);
     EXPECT_TRUE(one->addressable());
     EXPECT_FALSE(one->to_string().empty());
-    EXPECT_FALSE(one->description().kind().empty());
+    EXPECT_FALSE(one->description().kind().value().empty());
     EXPECT_EQ(one->default_memory().value().kind(), one->memories().value()[0].kind());
   }
   EXPECT_EQ(client().find_device(12345), nullptr);
@@ -444,6 +444,7 @@ TEST_P(PluginTest, MemoryOfOthersIsViewedAndGivenBack) {
         client().view_device_memory(values, type, device(), [&] { released = true; }).value();
     EXPECT_EQ(read_all<float>(buffer)[2], 3.0f);
   }
+  finish_callbacks();
   EXPECT_TRUE(released);
   Buffer silent = client().view_device_memory(values, type, device(), {}).value();
   EXPECT_FALSE(client().view_device_memory(nullptr, type, device(), {}).ok());

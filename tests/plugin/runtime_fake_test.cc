@@ -83,5 +83,39 @@ TEST_F(RuntimeOnFake, TwoThreadsThatNeedOneValueComputeItOnce) {
   EXPECT_EQ((runtime_counters() - before).nodes_run, of_both);
 }
 
+TEST_F(RuntimeOnFake, PlacingThatCannotBeWatchedFailsAtTheUsersLine) {
+  Tensor large = f32({2, 1 << 15});
+  control.fail_at("PJRT_Event_OnReady", 2, static_cast<int>(ErrorCode::kInternal), "injected");
+  EXPECT_ERROR_HERE(mark_sharding(large, Mesh({{"x", 2}}), P("x")), ErrorCode::kInternal,
+                    "PJRT_Event_OnReady", "injected", "while sending f32[1,32768] to device 1");
+  Tensor placed = mark_sharding(large, Mesh({{"x", 2}}), P("x"));
+  EXPECT_EQ(placed.to_host().shape(), (Shape{2, 1 << 15}));
+}
+
+TEST_F(RuntimeOnFake, ACopyThatWasNotSentIsSentAgain) {
+  Tensor x = on({0, 1}), offset = f32({4});
+  auto sent = [&](auto use) {
+    int before = control.call_count("PJRT_Client_BufferFromHostBuffer");
+    sync(use());
+    return control.call_count("PJRT_Client_BufferFromHostBuffer") - before;
+  };
+  control.fail_transfer(2, static_cast<int>(ErrorCode::kInternal));
+  EXPECT_EQ(sent([&] { return x + offset; }), 2);
+  EXPECT_EQ(sent([&] { return x - offset; }), 2) << "one of the two failed";
+  EXPECT_EQ(sent([&] { return x * offset; }), 0);
+}
+
+TEST_F(RuntimeOnFake, TheStateOfAnOptimizerFailsAtTheUsersLine) {
+  Tensor parameter = on({0, 1});
+  optim::Adam adam;
+  optim::Sgd sgd{.momentum = 0.9};
+  for (const char* entry : {"PJRT_LoadedExecutable_Execute", "PJRT_Client_BufferFromHostBuffer"}) {
+    control.fail_at(entry, 1, static_cast<int>(ErrorCode::kInternal), "injected");
+    EXPECT_ERROR_HERE(optim::init(adam, parameter), ErrorCode::kInternal, entry, "injected");
+    control.fail_at(entry, 1, static_cast<int>(ErrorCode::kInternal), "injected");
+    EXPECT_ERROR_HERE(optim::init(sgd, parameter), ErrorCode::kInternal, entry, "injected");
+  }
+}
+
 }  // namespace
 }  // namespace meshard

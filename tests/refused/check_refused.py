@@ -6,13 +6,16 @@ usage: check_refused.py --compiler CXX --include FOLDER PROGRAM.cc
 
 import argparse
 import re
+import signal
 import subprocess
 import sys
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 
 def compile_program(args, *more):
     command = [args.compiler, "-std=c++20", "-fsyntax-only", "-I", args.include, *more, args.program]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
     return done.returncode, done.stderr
 
 

@@ -7,9 +7,12 @@ A member that the schema does not name is a failure, so that the schema stays co
 """
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 KEYWORDS = {"$schema", "$ref", "$defs", "title", "description", "type", "required", "properties", "items", "enum", "const",
@@ -68,7 +71,7 @@ def without(value, *way):
 
 
 def main():
-    program, schema = sys.argv[1], json.loads(pathlib.Path(sys.argv[2]).read_text())
+    program, schema = sys.argv[1], json.loads(pathlib.Path(sys.argv[2]).read_text(encoding="utf-8"))
     passed = failed = 0
 
     def check(what, found):
@@ -86,7 +89,7 @@ def main():
         validator = None
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([program, folder], check=True, timeout=60)
-        reports = {path.stem: json.loads(path.read_text()) for path in sorted(pathlib.Path(folder).glob("*.json"))}
+        reports = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(pathlib.Path(folder).glob("*.json"))}
     for name, report in reports.items():
         check(name, list(problems(report, schema, schema)))
         if validator and name != "large":

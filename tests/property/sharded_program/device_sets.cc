@@ -61,7 +61,24 @@ bool is_update(const Step& step) {
   return name.find("in place") != std::string_view::npos || name == "assign";
 }
 
+// The operand that is the carry of a loop; none if the result is not the last carry.
+std::optional<std::size_t> carry_of(const Step& step) {
+  constexpr std::pair<std::string_view, std::size_t> kLoops[] = {
+      {"scan", 0}, {"fori_loop", 0}, {"repeat some times", 0}, {"repeat", 1}, {"while_loop", 1}};
+  for (auto [name, position] : kLoops)
+    if (name == step.operation->name) return position;
+  return std::nullopt;
+}
+
+// Updates and carries keep the place of a marked value, so it does not narrow.
+bool keeps_places(const Step& step) {
+  return is_update(step) || carry_of(step) ||
+         std::string_view(step.operation->name) == "results of scan";
+}
+
 }  // namespace
+
+std::size_t kept_operand(const Step& step) { return carry_of(step).value_or(0); }
 
 Home home_of_placement(const Placement& placement, int set, int rank) {
   const std::vector<DimensionSpec>& dimensions = placement.spec.dimensions();
@@ -81,6 +98,7 @@ std::optional<Home> home_of_result(const DeviceSets& sets, const Step& step,
   }
   if (name == "clear_sharding") return Home{-1, false, scalar_result, false};
   std::optional<Home> home = sets.meet(met, scalar_result);
+  if (home && carry_of(step) && first.marked) home->marked = true;
   if (!home || !is_update(step) || first.is_free()) return home;
   // The new value is marked as the old one was.
   if (first.set != home->set || !first.marked) return std::nullopt;
@@ -89,14 +107,6 @@ std::optional<Home> home_of_result(const DeviceSets& sets, const Step& step,
 }
 
 namespace {
-
-// Updates and carries keep the place of a marked value, so it does not narrow.
-bool keeps_places(const Step& step) {
-  constexpr std::string_view kLoops[] = {"scan",   "results of scan",   "fori_loop",
-                                         "repeat", "repeat some times", "while_loop"};
-  return is_update(step) ||
-         std::find(std::begin(kLoops), std::end(kLoops), step.operation->name) != std::end(kLoops);
-}
 
 // Follows a program, step by step.
 class Homes {
@@ -124,7 +134,7 @@ class Homes {
       const Step& step = program_.steps[i];
       std::vector<Home> own;
       if (!meet(step, own)) return false;
-      Home first = step.operands.empty() ? Home() : home(step.operands[0]);
+      Home first = step.operands.empty() ? Home() : home(step.operands[kept_operand(step)]);
       bool scalar = types_[i].rank() == 0;
       Home marked;
       if (!program_.meshes.empty()) marked = placed(step.placement, types_[i].rank());

@@ -37,11 +37,13 @@ class DeviceSets {
 };
 
 /// Where the result of a step outside of a trace is; none if what it meets must not meet.
-/// @param first its first operand, if it has one
+/// @param first its operand number kept_operand(), if it has one
 /// @param marked where its placement is, of a mark or a transfer
 std::optional<Home> home_of_result(const DeviceSets& sets, const Step& step,
                                    const std::vector<Home>& met, const Home& first,
                                    const Home& marked, bool scalar_result);
+/// The operand whose place the result keeps, if it keeps one: the carry of a loop, else the first.
+std::size_t kept_operand(const Step& step);
 /// A placement's devices, for a value of this rank.
 Home home_of_placement(const Placement& placement, int set, int rank);
 /// Whether all values of a program may meet where they do.

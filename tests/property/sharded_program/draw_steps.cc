@@ -134,7 +134,7 @@ std::optional<Draw::Known> Draw::settled_value(const Step& step, const TensorTyp
                                                Bounds bounds) {
   if (in_trace()) return Known{type, bounds, {}};
   Home first, marked;
-  if (!step.operands.empty()) first = known(step.operands[0]).home;
+  if (!step.operands.empty()) first = known(step.operands[kept_operand(step)]).home;
   if (!meshes_.empty()) marked = home_of(step.placement, type.rank());
   std::optional<Home> home = home_of_result(sets_, step, meeting_, first, marked, type.rank() == 0);
   if (!home) return std::nullopt;

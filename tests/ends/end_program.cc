@@ -1,0 +1,98 @@
+// A program that ends in the way that its argument names, with programs in flight on 8 devices.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+
+#include "meshard/meshard.h"
+
+using namespace meshard;
+
+namespace {
+
+Mesh all_devices() { return Mesh({{"x", 8}}); }
+
+// Some launches, each of which takes a while, and none of which is waited for.
+Tensor in_flight() {
+  Tensor x = mark_sharding(ones({64, 64}), all_devices(), P("x"));
+  auto step = jit([](Tensor t) {
+    return fori_loop(
+        0, 200, [](Tensor, Tensor c) { return tanh(matmul(c, c) * 0.01f); }, t);
+  });
+  for (int i = 0; i < 3; ++i) x = step(x);
+  return x;
+}
+
+Tensor& static_tensor() {
+  static Tensor tensor;
+  return tensor;
+}
+
+struct LaunchesAtTheEnd {
+  ~LaunchesAtTheEnd() { (void)in_flight(); }
+};
+
+void throw_deep_inside(const Tensor& x) {
+  if (x.rank() == 2) throw std::runtime_error("nobody catches this");
+}
+
+int end(std::string_view way) {
+  if (way == "static") static_tensor() = ones({8});  // made first, destroyed last
+  Tensor x = in_flight();
+  std::cout << "said before the end";  // not flushed here
+  if (way == "return") return 3;
+  if (way == "exit") std::exit(4);
+  if (way == "exit-in-a-thread") {
+    std::thread([] { std::exit(5); }).join();
+  } else if (way == "exception") {
+    std::cout << std::flush;
+    throw_deep_inside(x);
+  } else if (way == "static") {
+    static_tensor() = x;
+    return 6;
+  } else if (way == "launch-in-a-destructor") {
+    static LaunchesAtTheEnd later;
+    return 7;
+  } else if (way == "launch-in-a-handler") {
+    std::atexit([] { (void)in_flight(); });
+    return 8;
+  } else if (way == "interrupt" || way == "terminate") {
+    std::cout << std::flush;
+    raise(way == "interrupt" ? SIGINT : SIGTERM);
+  } else if (way == "fork") {
+    std::cout << std::flush;
+    pid_t child = fork();
+    if (child == 0) {
+      try {
+        (void)in_flight();
+      } catch (const Error& error) {
+        std::exit(error.code() == ErrorCode::kFailedPrecondition ? 9 : 1);
+      }
+      std::exit(1);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return 1;
+    return WEXITSTATUS(status);
+  } else if (way == "quick-exit") {
+    std::cout << std::flush;
+    std::quick_exit(10);
+  } else if (way == "exec") {
+    std::cout << std::flush;
+    execl("/bin/sh", "sh", "-c", "exit 11", static_cast<char*>(nullptr));
+  }
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  signal(SIGINT, SIG_DFL);
+  signal(SIGCHLD, SIG_DFL);
+  return argc == 2 ? end(argv[1]) : 2;
+}

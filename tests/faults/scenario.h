@@ -1,0 +1,79 @@
+// Programs that the fault sweep runs, and what they must leave behind when a call of theirs fails.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "meshard/meshard.h"
+
+namespace faults {
+
+/// How many launches the plugin has accepted so far.
+using CountLaunches = int (*)();
+
+/// One attempt at a scenario: the inputs that it has placed and the results that it has read.
+class Run {
+ public:
+  /// @param folder for the files of this attempt
+  Run(CountLaunches launches, std::string folder)
+      : launches_(launches), folder_(std::move(folder)) {}
+
+  struct Input {
+    std::string name;
+    meshard::Tensor tensor;
+    meshard::HostArray value;
+    /// A launch consumes it.
+    bool donated;
+    /// Launches that were accepted before the one that consumes it; -1: not launched yet.
+    int launches_before = -1;
+  };
+
+  /// Records a value on devices, which must hold `value` whatever fails.
+  void keep(std::string name, const meshard::Tensor& tensor, const meshard::HostArray& value) {
+    inputs_.push_back({std::move(name), tensor, value, false});
+  }
+  /// The same for one that the next launch consumes.
+  void keep_until_launch(std::string name, const meshard::Tensor& tensor,
+                         const meshard::HostArray& value) {
+    inputs_.push_back({std::move(name), tensor, value, true});
+  }
+  /// Call it right before the launch that consumes inputs.
+  void begin_launch() {
+    for (Input& input : inputs_)
+      if (input.donated && input.launches_before < 0) input.launches_before = launches_();
+  }
+  /// Reads a result.
+  void read(const meshard::Tensor& tensor,
+            meshard::SourceLocation where = meshard::SourceLocation::current());
+
+  const std::string& folder() const { return folder_; }
+  const std::vector<Input>& inputs() const { return inputs_; }
+  /// All results that were read, one after another.
+  const std::vector<float>& values() const { return values_; }
+  /// The launches that the plugin accepted since the one that consumes `input` began.
+  int launches_since(const Input& input) const {
+    return input.launches_before < 0 ? 0 : launches_() - input.launches_before;
+  }
+
+ private:
+  CountLaunches launches_;
+  std::string folder_;
+  std::vector<Input> inputs_;
+  std::vector<float> values_;
+};
+
+struct Scenario {
+  const char* name;
+  /// @error an Error, where a call of the plugin fails
+  void (*run)(Run& run);
+  /// Whether a fresh process is swept too, from loading the plugin on.
+  bool cold;
+};
+
+/// All scenarios.
+std::span<const Scenario> scenarios();
+
+/// The elements of an array as f32. @pre its dtype is f32 or i32
+std::vector<float> as_floats(const meshard::HostArray& array);
+
+}  // namespace faults

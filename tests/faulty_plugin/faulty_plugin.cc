@@ -1,0 +1,403 @@
+// A PJRT plugin in front of a real one: it counts calls, and makes one of them fail. See control.h.
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <thread>
+#include <type_traits>
+
+#include "tests/faulty_plugin/state.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+namespace faulty {
+namespace {
+
+enum class Form { kExempt, kGetter, kCall };
+
+constexpr unsigned char kGarbage = 0xA5;
+
+template <class T>
+void spoil(T& output) {
+  std::memset(static_cast<void*>(&output), kGarbage, sizeof output);
+}
+
+// Whether the call gives an event that stands for data; `event_of` is where.
+template <class Args>
+PJRT_Event** event_of(Args* args) {
+  if constexpr (requires { args->done_with_host_buffer; })
+    return &args->done_with_host_buffer;
+  else if constexpr (requires { args->done_with_h2d_transfer; })
+    return &args->done_with_h2d_transfer;
+  else if constexpr (requires { args->transfer_complete; })
+    return &args->transfer_complete;
+  else if constexpr (std::is_same_v<Args, PJRT_Buffer_ReadyEvent_Args> ||
+                     std::is_same_v<Args, PJRT_Buffer_ToHostBuffer_Args> ||
+                     std::is_same_v<Args, PJRT_Buffer_CopyRawToHost_Args>)
+    return &args->event;
+  else
+    return nullptr;
+}
+
+// The buffer whose value the call reads; nullptr if none.
+template <class Args>
+PJRT_Buffer* source_of(Args* args) {
+  if constexpr (std::is_same_v<Args, PJRT_Buffer_ToHostBuffer_Args>)
+    return args->src;
+  else if constexpr (std::is_same_v<Args, PJRT_Buffer_ReadyEvent_Args> ||
+                     std::is_same_v<Args, PJRT_Buffer_CopyRawToHost_Args> ||
+                     std::is_same_v<Args, PJRT_Buffer_CopyToDevice_Args> ||
+                     std::is_same_v<Args, PJRT_Buffer_CopyToMemory_Args>)
+    return args->buffer;
+  else
+    return nullptr;
+}
+
+// The buffer that the call makes; nullptr if none.
+template <class Args>
+PJRT_Buffer** result_of(Args* args) {
+  if constexpr (std::is_same_v<Args, PJRT_Client_BufferFromHostBuffer_Args> ||
+                std::is_same_v<Args, PJRT_Client_CreateViewOfDeviceBuffer_Args> ||
+                std::is_same_v<Args, PJRT_Client_CreateUninitializedBuffer_Args>)
+    return &args->buffer;
+  else if constexpr (requires { args->dst_buffer; })
+    return &args->dst_buffer;
+  else if constexpr (requires { args->buffer_out; })
+    return &args->buffer_out;
+  else
+    return nullptr;
+}
+
+// As a call that fails may leave them.
+template <Form form, class Args>
+void spoil_outputs(Args* args) {
+  if constexpr (form == Form::kGetter) {
+    constexpr std::size_t kFirst = offsetof(Args, extension_start) + 2 * sizeof(void*);
+    std::memset(reinterpret_cast<char*>(args) + kFirst, kGarbage, sizeof(Args) - kFirst);
+  } else if constexpr (std::is_same_v<Args, PJRT_Client_Create_Args>) {
+    spoil(args->client);
+  } else if constexpr (std::is_same_v<Args, PJRT_Client_Compile_Args> ||
+                       std::is_same_v<Args, PJRT_Compile_Args>) {
+    spoil(args->executable);
+  } else if constexpr (std::is_same_v<Args, PJRT_Executable_DeserializeAndLoad_Args>) {
+    spoil(args->loaded_executable);
+  } else if constexpr (std::is_same_v<Args, PJRT_Plugin_Attributes_Args>) {
+    spoil(args->attributes);
+    spoil(args->num_attributes);
+  } else if constexpr (std::is_same_v<Args, PJRT_Client_CreateBuffersForAsyncHostToDevice_Args>) {
+    spoil(args->transfer_manager);
+  } else if constexpr (std::is_same_v<Args, PJRT_LoadedExecutable_Execute_Args>) {
+    if (args->device_complete_events != nullptr)
+      for (std::size_t d = 0; d < args->num_devices; ++d) spoil(args->device_complete_events[d]);
+  } else {
+    if (PJRT_Event** event = event_of(args)) spoil(*event);
+    if (PJRT_Buffer** buffer = result_of(args)) spoil(*buffer);
+  }
+}
+
+template <class Args>
+std::vector<int> devices_of_call(Args* args) {
+  if constexpr (std::is_same_v<Args, PJRT_LoadedExecutable_Execute_Args>)
+    return devices_of(args);
+  else if constexpr (std::is_same_v<Args, PJRT_Client_BufferFromHostBuffer_Args> ||
+                     std::is_same_v<Args, PJRT_Client_CreateViewOfDeviceBuffer_Args> ||
+                     std::is_same_v<Args, PJRT_Client_CreateUninitializedBuffer_Args>)
+    return {id_of(args->device)};
+  else if constexpr (std::is_same_v<Args, PJRT_Buffer_CopyToDevice_Args>)
+    return {id_of(args->dst_device)};
+  else if (PJRT_Buffer* source = source_of(args))
+    return {device_of(source)};
+  else
+    return {};
+}
+
+bool asks_for_device() {
+  std::lock_guard lock(state().mutex);
+  return state().device >= 0;
+}
+
+Problem problem_of(const PJRT_Buffer* buffer) {
+  std::lock_guard lock(state().mutex);
+  auto found = state().bad_buffers.find(buffer);
+  return found == state().bad_buffers.end() ? Problem{} : found->second;
+}
+
+void make_bad(const PJRT_Buffer* buffer, const Problem& problem) {
+  std::lock_guard lock(state().mutex);
+  state().bad_buffers[buffer] = problem;
+}
+
+// Waits without counting: only our own bookkeeping needs it.
+void await_real(PJRT_Event* event) {
+  PJRT_Event_Await_Args args{};
+  args.struct_size = PJRT_Event_Await_Args_STRUCT_SIZE;
+  args.event = event;
+  free_real_error(real()->PJRT_Event_Await(&args));
+}
+
+void spoil_destination(PJRT_Buffer_ToHostBuffer_Args* args) {
+  if (args->dst == nullptr) return;
+  await_real(args->event);
+  std::memset(args->dst, kGarbage, args->dst_size);
+}
+void spoil_destination(PJRT_Buffer_CopyRawToHost_Args* args) {
+  await_real(args->event);
+  std::memset(args->dst, kGarbage, static_cast<std::size_t>(args->transfer_size));
+}
+
+// After a call that the real plugin accepted: events and buffers as the fault has them.
+template <class Args>
+void change_results(Args* args, const Decision& decision) {
+  Problem problem;
+  if (decision.kind == kFaultErrorEvent) problem = decision.problem;
+  if (decision.kind == kFaultStuckEvent) problem.stuck = true;
+  if (PJRT_Buffer* source = source_of(args); source != nullptr && !problem.any())
+    problem = problem_of(source);
+  // Only a buffer's own transfer makes it bad, not somebody's question whether it is ready.
+  if (PJRT_Buffer** result = result_of(args))
+    if (problem.code != 0) make_bad(*result, problem);
+  PJRT_Event** event = event_of(args);
+  if (event == nullptr || *event == nullptr || !problem.any()) return;
+  if constexpr (requires { spoil_destination(args); })
+    if (problem.code != 0) spoil_destination(args);
+  *event = make_event(*event, problem, problem.stuck);
+}
+
+// What becomes of a launch on device number d.
+Problem problem_on(std::size_t d, const Decision& decision, const std::vector<int>& devices) {
+  bool named = decision.device < 0 || (d < devices.size() && devices[d] == decision.device);
+  Problem stuck{0, "", true};
+  switch (decision.kind) {
+    case kFaultErrorEvent: return named ? decision.problem : Problem{};
+    case kFaultStuckEvent: return named ? stuck : Problem{};
+    case kFaultDeserted: return (decision.device < 0 ? d == 0 : named) ? decision.problem : stuck;
+    default: return {};
+  }
+}
+
+void change_results(PJRT_LoadedExecutable_Execute_Args* args, const Decision& decision,
+                    const std::vector<int>& devices, const std::vector<Problem>& inputs,
+                    std::size_t outputs) {
+  for (std::size_t d = 0; d < args->num_devices; ++d) {
+    Problem problem = problem_on(d, decision, devices);
+    if (!problem.any()) problem = inputs[d];
+    if (!problem.any()) continue;
+    // A single event that is held back says nothing of the values.
+    if (decision.kind != kFaultStuckEvent)
+      for (std::size_t i = 0; i < outputs; ++i) make_bad(args->output_lists[d][i], problem);
+    if (args->device_complete_events != nullptr)
+      args->device_complete_events[d] =
+          make_event(args->device_complete_events[d], problem, problem.stuck);
+  }
+}
+
+std::size_t outputs_of(PJRT_LoadedExecutable* loaded) {
+  PJRT_LoadedExecutable_GetExecutable_Args get{};
+  get.struct_size = PJRT_LoadedExecutable_GetExecutable_Args_STRUCT_SIZE;
+  get.loaded_executable = loaded;
+  if (PJRT_Error* error = real()->PJRT_LoadedExecutable_GetExecutable(&get))
+    return free_real_error(error), 0;
+  PJRT_Executable_NumOutputs_Args count{};
+  count.struct_size = PJRT_Executable_NumOutputs_Args_STRUCT_SIZE;
+  count.executable = get.executable;
+  if (PJRT_Error* error = real()->PJRT_Executable_NumOutputs(&count))
+    free_real_error(error), count.num_outputs = 0;
+  PJRT_Executable_Destroy_Args destroy{};
+  destroy.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE;
+  destroy.executable = get.executable;
+  free_real_error(real()->PJRT_Executable_Destroy(&destroy));
+  return count.num_outputs;
+}
+
+PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args, const Decision& decision,
+                    const std::vector<int>& devices) {
+  // A launch that reads a value which is not there fails too, on that device.
+  std::vector<Problem> inputs(args->num_devices);
+  bool bad = decision.kind >= kFaultErrorEvent;
+  for (std::size_t d = 0; d < args->num_devices; ++d)
+    for (std::size_t i = 0; i < args->num_args; ++i)
+      if (!inputs[d].any()) inputs[d] = problem_of(args->argument_lists[d][i]);
+  for (const Problem& problem : inputs) bad |= problem.any();
+  PJRT_Error* error = real()->PJRT_LoadedExecutable_Execute(args);
+  if (error != nullptr) return error;
+  {
+    std::lock_guard lock(state().mutex);
+    ++state().launches;
+  }
+  if (bad) change_results(args, decision, devices, inputs, outputs_of(args->executable));
+  return nullptr;
+}
+
+// Events may be ours; all other handles are the real plugin's.
+#define OURS(Name, function)                                                  \
+  inline PJRT_Error* pass(PJRT_Error* (*)(Name##_Args*), Name##_Args* args) { \
+    return function(args);                                                    \
+  }
+OURS(PJRT_Event_Destroy, event_destroy)
+OURS(PJRT_Event_IsReady, event_is_ready)
+OURS(PJRT_Event_Error, event_error)
+OURS(PJRT_Event_Await, event_await)
+OURS(PJRT_Event_OnReady, event_on_ready)
+OURS(PJRT_Error_GetCode, error_get_code)
+#undef OURS
+
+template <class Args>
+PJRT_Error* pass(PJRT_Error* (*entry)(Args*), Args* args) {
+  if constexpr (std::is_same_v<Args, PJRT_Buffer_Destroy_Args>) {
+    std::lock_guard lock(state().mutex);
+    state().bad_buffers.erase(args->buffer);
+  }
+  return entry(args);
+}
+
+template <Form form, class Args>
+PJRT_Error* call(const char* name, PJRT_Error* (*entry)(Args*), Args* args) {
+  constexpr bool kLaunch = std::is_same_v<Args, PJRT_LoadedExecutable_Execute_Args>;
+  bool gives_event = event_of(args) != nullptr;
+  std::size_t rows = 0;
+  if constexpr (kLaunch) {
+    gives_event = args->device_complete_events != nullptr;
+    rows = args->num_devices;
+  }
+  std::vector<int> devices;
+  if constexpr (form != Form::kExempt)
+    if (asks_for_device()) devices = devices_of_call(args);
+  Decision decision = enter(name, form != Form::kExempt, gives_event, rows, devices);
+  if (decision.kind == kFaultError) {
+    // What a failed wait tells is that the event has its error: it has fired.
+    if constexpr (std::is_same_v<Args, PJRT_Event_Await_Args>) free_real_error(event_await(args));
+    spoil_outputs<form>(args);
+    return make_error(decision.problem);
+  }
+  if (decision.kind == kFaultLate)
+    std::this_thread::sleep_for(std::chrono::milliseconds(decision.milliseconds));
+  if constexpr (kLaunch) {
+    return execute(args, decision, devices);
+  } else {
+    PJRT_Error* error = pass(entry, args);
+    if constexpr (form != Form::kExempt)
+      if (error == nullptr) change_results(args, decision);
+    return error;
+  }
+}
+
+// The real plugin frees errors of its own only.
+#define FAULTY(Name, form) \
+  PJRT_Error* Name(Name##_Args* args) { return call<form>(#Name, real()->Name, args); }
+#define FAULTY_EXEMPT(Name) FAULTY(Name, Form::kExempt)
+#define FAULTY_GETTER(Name) FAULTY(Name, Form::kGetter)
+#define FAULTY_CALL(Name) FAULTY(Name, Form::kCall)
+#include "tests/faulty_plugin/entries.inc"
+#undef FAULTY_EXEMPT
+#undef FAULTY_GETTER
+#undef FAULTY_CALL
+
+void destroy_counted(PJRT_Error_Destroy_Args* args) {
+  enter("PJRT_Error_Destroy", false, false, 0, {});
+  error_destroy(args);
+}
+void message_counted(PJRT_Error_Message_Args* args) {
+  enter("PJRT_Error_Message", false, false, 0, {});
+  error_message(args);
+}
+
+#define FAULTY_EXEMPT(Name) +1
+#define FAULTY_GETTER(Name) +1
+#define FAULTY_CALL(Name) +1
+constexpr std::size_t kEntries = 2
+#include "tests/faulty_plugin/entries.inc"
+    ;
+#undef FAULTY_EXEMPT
+#undef FAULTY_GETTER
+#undef FAULTY_CALL
+static_assert(offsetof(PJRT_Api, PJRT_Error_Destroy) + kEntries * sizeof(void*) == sizeof(PJRT_Api),
+              "entries.inc lacks an entry of the header's table");
+
+PJRT_Api make_table(const PJRT_Api* from) {
+  PJRT_Api api{};
+  // What the real plugin or our header lacks is not there.
+  std::size_t size = std::min(from->struct_size, sizeof(PJRT_Api));
+  std::memcpy(static_cast<void*>(&api), from, size);
+  api.struct_size = size;
+  auto wrap = [&](std::size_t offset, auto& slot, auto* ours) {
+    if (offset + sizeof(void*) <= size && slot != nullptr) slot = ours;
+  };
+#define FAULTY_WRAP(Name) wrap(offsetof(PJRT_Api, Name), api.Name, &Name);
+#define FAULTY_EXEMPT FAULTY_WRAP
+#define FAULTY_GETTER FAULTY_WRAP
+#define FAULTY_CALL FAULTY_WRAP
+#include "tests/faulty_plugin/entries.inc"
+  api.PJRT_Error_Destroy = destroy_counted;
+  api.PJRT_Error_Message = message_counted;
+  return api;
+}
+
+}  // namespace
+}  // namespace faulty
+
+extern "C" {
+
+EXPORT const PJRT_Api* GetPjrtApi() {
+  if (faulty::real() == nullptr) return nullptr;
+  static const PJRT_Api api = faulty::make_table(faulty::real());
+  return &api;
+}
+
+EXPORT void faulty_set(const Fault* fault) {
+  faulty::State& all = faulty::state();
+  std::lock_guard lock(all.mutex);
+  all.kind = fault == nullptr ? kFaultNone : fault->kind;
+  all.matched = all.hits = 0;
+  all.hit_entry = "";
+  if (fault == nullptr) return;
+  all.call = fault->call;
+  all.entry = fault->entry == nullptr ? "" : fault->entry;
+  all.device = fault->device;
+  all.problem = {fault->code, fault->message == nullptr ? "injected fault" : fault->message, false};
+  all.milliseconds = fault->milliseconds;
+}
+EXPORT int faulty_hits() {
+  std::lock_guard lock(faulty::state().mutex);
+  return faulty::state().hits;
+}
+EXPORT int faulty_matches() {
+  std::lock_guard lock(faulty::state().mutex);
+  return faulty::state().matched;
+}
+EXPORT const char* faulty_hit_entry() {
+  std::lock_guard lock(faulty::state().mutex);
+  return faulty::state().hit_entry;
+}
+EXPORT int faulty_calls() {
+  std::lock_guard lock(faulty::state().mutex);
+  return static_cast<int>(faulty::state().calls.size());
+}
+EXPORT const char* faulty_call_name(int k) {
+  std::lock_guard lock(faulty::state().mutex);
+  const auto& calls = faulty::state().calls;
+  return k < 1 || k > static_cast<int>(calls.size()) ? ""
+                                                     : calls[static_cast<std::size_t>(k - 1)].entry;
+}
+EXPORT int faulty_call_gives_event(int k) {
+  std::lock_guard lock(faulty::state().mutex);
+  const auto& calls = faulty::state().calls;
+  return k >= 1 && k <= static_cast<int>(calls.size()) &&
+         calls[static_cast<std::size_t>(k - 1)].gives_event;
+}
+EXPORT void faulty_forget_calls() {
+  std::lock_guard lock(faulty::state().mutex);
+  faulty::state().calls.clear();
+}
+EXPORT int faulty_call_count(const char* entry) {
+  std::lock_guard lock(faulty::state().mutex);
+  auto found = faulty::state().counts.find(entry);
+  return found == faulty::state().counts.end() ? 0 : found->second;
+}
+EXPORT int faulty_launches() {
+  std::lock_guard lock(faulty::state().mutex);
+  return faulty::state().launches;
+}
+EXPORT int faulty_live_objects() {
+  std::lock_guard lock(faulty::state().mutex);
+  return static_cast<int>(faulty::state().errors.size() + faulty::state().events.size());
+}
+}
