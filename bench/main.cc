@@ -83,7 +83,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace meshard::bench
 
 int main(int count, char** list) {
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", /*overwrite=*/0);  // the CPU plugin tells of each compile
   std::vector<std::string> arguments(list + 1, list + count);
   try {
     if (arguments.size() > 1 && arguments[0] == "--child")

@@ -24,6 +24,7 @@ if(TARGET meshard_tool)
   install(TARGETS meshard_tool RUNTIME COMPONENT tools)
   # `meshard fetch` of an installed meshard
   install(FILES ${PROJECT_SOURCE_DIR}/tools/fetch/fetch_targets.py ${PROJECT_SOURCE_DIR}/tools/fetch/locked_wheel.py
+                ${PROJECT_SOURCE_DIR}/tools/fetch/file_trust.py
                 ${PROJECT_SOURCE_DIR}/third_party/plugins.lock
           DESTINATION ${CMAKE_INSTALL_DATADIR}/meshard COMPONENT tools)
 endif()

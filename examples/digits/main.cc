@@ -43,7 +43,6 @@ int run(const Options& options) {
 }  // namespace digits
 
 int main(int count, char** arguments) {
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", /*overwrite=*/0);  // the CPU plugin tells of each compile
   try {
     digits::Options options = digits::parse_options(count, arguments).value();
     if (options.help) {

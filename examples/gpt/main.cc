@@ -73,7 +73,6 @@ int run(const Options& options) {
 }  // namespace gpt
 
 int main(int count, char** arguments) {
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", /*overwrite=*/0);  // the CPU plugin tells of each compile
   try {
     gpt::Options options = gpt::parse_options(count, arguments).value();
     if (options.help) {

@@ -137,7 +137,6 @@ void run_backwards(const Options& options, const Mesh& mesh, const Tensor& truth
 }  // namespace
 
 int main(int count, char** arguments) {
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", /*overwrite=*/0);  // the CPU plugin tells of each compile
   if (count == 2 && std::string_view(arguments[1]) == "--help") {
     std::fputs(kUsage, stdout);
     return 0;

@@ -149,7 +149,6 @@ void run(const serve::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  setenv("TF_CPP_MIN_LOG_LEVEL", "3", /*overwrite=*/0);  // the CPU plugin tells of each compile
   try {
     serve::Options options = serve::parse_options(argc, argv).value();
     if (options.help)

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import environment  # noqa: E402
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 try:
     import jax
@@ -109,6 +112,12 @@ class RecordCalls(unittest.TestCase):
         # b a^(b-1) at a = b = 0: a alone moves.
         vjp = answered(lambda a, b: a ** b, [f32(0, 2), f32(0, 3)], ["vjp"])["vjp"][0]
         self.assertEqual({"0": 0}, vjp["n"])
+        # |x| and hypot(x, 0) have slopes from -1 to 1 at 0.
+        for f in (jnp.abs, lambda x: jnp.hypot(x, jnp.zeros_like(x))):
+            vjp = answered(f, [f32(0, 2)], ["vjp"])["vjp"][0]
+            self.assertEqual(["0"], list(vjp["k"]))
+            np.testing.assert_allclose([-1, 1], vjp["k"]["0"], atol=1e-6)
+        self.assertNotIn("k", answered(jnp.sign, [f32(0, 2)], ["out"])["out"][0])
         # A real jump has no limit.
         self.assertNotIn("n", answered(lambda x: jnp.where(x > 1, x * 5, x), [f32(1, 2)], ["vjp"])["vjp"][0])
 
@@ -149,10 +158,10 @@ class RecordCalls(unittest.TestCase):
             os.sched_setaffinity(0, chosen)
             with tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run([sys.executable, HERE / "record_calls.py", folder, "6", "3", "optimizers"],
-                                      capture_output=True, text=True, timeout=300)
+                                      capture_output=True, encoding="utf-8", timeout=300)
                 self.assertEqual(0, done.returncode, done.stderr)
                 self.assertIn("6 cases, 0 calls that JAX refuses", done.stdout)
-                texts.append(pathlib.Path(folder, "calls_optimizers.json").read_text())
+                texts.append(pathlib.Path(folder, "calls_optimizers.json").read_text(encoding="utf-8"))
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(6, len(json.loads(texts[0])["cases"]))
 

@@ -1,9 +1,12 @@
 """Runs meshard-conformance on small golden folders: counts, rules, skipped tags, unknown files, failures."""
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 PROGRAM = sys.argv[1]
 checks = 0
@@ -25,8 +28,8 @@ def run(files, *options):
             path.write_text(content if isinstance(content, str) else json.dumps(content))
         observed = pathlib.Path(folder, "observed.json")
         done = subprocess.run([PROGRAM, "--data", f"{folder}/data", "--observe", observed, *options],
-                              capture_output=True, text=True, timeout=60)
-        return done.returncode, done.stdout, json.loads(observed.read_text())
+                              capture_output=True, encoding="utf-8", timeout=60)
+        return done.returncode, done.stdout, json.loads(observed.read_text(encoding="utf-8"))
 
 
 def size_case(name, recorded, tags=()):
@@ -250,6 +253,6 @@ for params in ({}, {"k": None}):
     expect("top_k of how many", code == 0 and "0 failed, 0 by rule, 1 unknown" in out, out)
 
 for wrong in ([], ["--data"], ["--data", "/nowhere/at/all"], ["--all"]):
-    done = subprocess.run([PROGRAM, *wrong], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PROGRAM, *wrong], capture_output=True, encoding="utf-8", timeout=60)
     expect(f"usage after {wrong}", done.returncode == 2 and "usage:" in done.stderr, done.stderr)
 print(f"{checks} passed, 0 failed")

@@ -33,6 +33,7 @@ constexpr NamedRule kNamedRules[] = {
     {Rule::kIntegerWidth, "integer-width"},
     {Rule::kIntegersBecomeF32, "integers-become-f32"},
     {Rule::kNarrowStaysNarrow, "narrow-stays-narrow"},
+    {Rule::kComplexInfinity, "complex-infinity"},
 };
 
 }  // namespace

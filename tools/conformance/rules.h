@@ -36,6 +36,7 @@ enum class Rule {
   kIntegerWidth,
   kIntegersBecomeF32,
   kNarrowStaysNarrow,
+  kComplexInfinity,
 };
 
 /// All of them, in the order in which they are reported.

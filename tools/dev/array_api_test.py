@@ -36,7 +36,7 @@ HEADERS = ["meshard/array/dtype.h", "meshard/graph/leaf.h", "meshard/ops/broadca
 def rows():
     """(section, functions of the standard, names of ours, remark) of each line of the page's tables."""
     section, found = "", []
-    for line in (ROOT / "docs/concepts/array-api.md").read_text().splitlines():
+    for line in (ROOT / "docs/concepts/array-api.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             section = line[3:].strip()
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
@@ -51,9 +51,9 @@ def rows():
 def declared():
     """The names that can be called."""
     names = {page.stem for page in (ROOT / "docs/reference").glob("*.md")}
-    texts = [page.read_text() for page in (ROOT / "docs/reference").glob("*.md")]
-    texts += [(ROOT / header).read_text() for header in HEADERS]
-    texts += [header.read_text() for header in sorted((ROOT / "meshard/ops").glob("*.h"))]
+    texts = [page.read_text(encoding="utf-8") for page in (ROOT / "docs/reference").glob("*.md")]
+    texts += [(ROOT / header).read_text(encoding="utf-8") for header in HEADERS]
+    texts += [header.read_text(encoding="utf-8") for header in sorted((ROOT / "meshard/ops").glob("*.h"))]
     for text in texts:
         names |= set(re.findall(r"^(?:inline |constexpr |template <.*> )*[\w:<>,& ]+?\b(\w+)\(", text, re.M))
     return names

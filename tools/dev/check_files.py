@@ -15,8 +15,11 @@ Looks at what git tracks or would add; third_party/ is exempt. Each problem is o
 
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 MAX_LINES = 600
 MAX_BYTES = 1_000_000

@@ -98,7 +98,7 @@ def check_examples(root):
 def check(root):
     """Every problem under `root`, in a fixed order."""
     root = pathlib.Path(root)
-    depends = read_depends((root / "meshard" / "CMakeLists.txt").read_text())
+    depends = read_depends((root / "meshard" / "CMakeLists.txt").read_text(encoding="utf-8"))
     try:
         closed = reachable(depends)
     except ValueError as error:

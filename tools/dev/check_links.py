@@ -45,7 +45,7 @@ def check(root):
     for page in pages:
         if not page.is_file():
             continue
-        for number, line in prose(page.read_text()):
+        for number, line in prose(page.read_text(encoding="utf-8")):
             for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
                 place = f"{page.relative_to(root)}:{number}"
                 if re.match(r"[a-z]+:", target):
@@ -56,7 +56,7 @@ def check(root):
                     problems.append(f"{place}: there is no {name}")
                 elif root not in file.parents and file != root:
                     problems.append(f"{place}: {name} lies outside the project")
-                elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text()):
+                elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text(encoding="utf-8")):
                     problems.append(f"{place}: {file.relative_to(root)} has no heading #{anchor}")
     return problems
 

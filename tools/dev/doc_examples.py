@@ -111,13 +111,13 @@ def collect(root):
         page = path.relative_to(root)
         if path.is_file() and page.parts[:2] != ("docs", "reference"):
             quotes = []
-            found += page_examples(page, path.read_text(), quotes)
+            found += page_examples(page, path.read_text(encoding="utf-8"), quotes)
             for line, name, text in quotes:
-                if text not in (root / name).read_text():
+                if text not in (root / name).read_text(encoding="utf-8"):
                     raise ValueError(f"{page}:{line}: these lines are not in {name}")
     for path in sorted((root / "meshard").rglob("*.h")):
         if "internal" not in path.parts and not path.name.endswith("_testutil.h"):
-            found += header_examples(path.relative_to(root), path.read_text())
+            found += header_examples(path.relative_to(root), path.read_text(encoding="utf-8"))
     return found
 
 
@@ -253,12 +253,12 @@ def main():
     arguments = parser.parse_args()
     try:
         if arguments.generate:
-            pathlib.Path(arguments.generate).write_text(generate(arguments.root))
+            pathlib.Path(arguments.generate).write_text(generate(arguments.root), encoding="utf-8")
         elif arguments.program:
-            found = page_examples(arguments.program, pathlib.Path(arguments.program).read_text())
+            found = page_examples(arguments.program, pathlib.Path(arguments.program).read_text(encoding="utf-8"))
             print(first((e.text for e in found if e.has_main()), "program with a main"))
         elif arguments.cmake:
-            text = pathlib.Path(arguments.cmake).read_text()
+            text = pathlib.Path(arguments.cmake).read_text(encoding="utf-8")
             print(first((b for i, _, b, _ in blocks(text) if i == "cmake"), "```cmake block"))
         else:
             parser.error("one of --generate, --program, --cmake")

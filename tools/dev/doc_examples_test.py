@@ -1,6 +1,7 @@
 """What doc_examples.py takes for an example, and what it makes of it."""
 
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -8,6 +9,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import doc_examples  # noqa: E402
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 PAGE = """# Title
 ```cpp
@@ -107,10 +110,10 @@ class DocExamples(unittest.TestCase):
             (root / "all.cc").write_text(doc_examples.generate(root))
             command = ["g++", "-std=c++20", "-O0", "-I", folder, "all.cc", "-lgtest", "-lgtest_main",
                        "-o", "all"]
-            built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            built = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8")
             if built.returncode != 0:
                 return built.stderr
-            return subprocess.run(["./all"], cwd=folder, capture_output=True, text=True).stdout
+            return subprocess.run(["./all"], cwd=folder, capture_output=True, encoding="utf-8").stdout
 
     def test_generated_program(self):
         program = '#include <cstdio>\nint main() { std::printf("a\\nb\\n2\\n"); }'

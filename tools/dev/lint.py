@@ -31,7 +31,7 @@ SAMPLE = 8
 
 def git(*arguments):
     """Output of a git command, or None where it fails."""
-    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, encoding="utf-8")
     return done.stdout.strip() if done.returncode == 0 else None
 
 
@@ -42,7 +42,7 @@ def sources():
 
 def check_format():
     done = subprocess.run(["clang-format", "--dry-run", "-Werror", "--ferror-limit=1", *sources()],
-                          cwd=ROOT, capture_output=True, text=True)
+                          cwd=ROOT, capture_output=True, encoding="utf-8")
     files = re.findall(r"^([^:\n]+):(\d+):\d+: error", done.stderr, re.MULTILINE)
     problems = [f"{name}:{line}: not formatted (./dev fmt)" for name, line in files]
     return problems or ([] if done.returncode == 0 else [done.stderr.strip()])
@@ -77,7 +77,7 @@ def tidy_order(compiled):
 
 def tidy_one(build, name):
     done = subprocess.run(["clang-tidy", "-p", build, "--quiet", name], cwd=ROOT, capture_output=True,
-                          text=True)
+                          encoding="utf-8")
     found = re.findall(r"^(.*?:\d+):\d+: (?:warning|error): (.*)$", done.stdout, re.MULTILINE)
     problems = [f"{os.path.relpath(place, ROOT)}: {text}" for place, text in found]
     if done.returncode != 0 and not problems:
@@ -87,7 +87,7 @@ def tidy_one(build, name):
 
 def check_tidy(arguments):
     """Problems and a note of how many files were looked at."""
-    entries = json.loads((pathlib.Path(arguments.build) / "compile_commands.json").read_text())
+    entries = json.loads((pathlib.Path(arguments.build) / "compile_commands.json").read_text(encoding="utf-8"))
     names = [os.path.relpath(os.path.join(e["directory"], e["file"]), ROOT) for e in entries]
     listed = set(sources())  # what the build generates is checked where it is written
     compiled = sorted(name for name in set(names) if name in listed)

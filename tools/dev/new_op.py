@@ -81,12 +81,12 @@ def new_op(root, name, like):
     for path in model.values():
         if not path.is_file():
             raise NewOpError(f"there is no {path.relative_to(root)} to take as the model")
-    texts = {name + suffix: renamed(path.read_text(), like, name) for suffix, path in model.items()}
+    texts = {name + suffix: renamed(path.read_text(encoding="utf-8"), like, name) for suffix, path in model.items()}
     texts[f"{name}_test.cc"] = TEST.format(name=name, pascal=pascal(name))
     for file in texts:
         if (folder / file).exists():
             raise NewOpError(f"meshard/ops/{file} is there already")
-    texts["op_list.inc"] = add_to_list((folder / "op_list.inc").read_text(), name)
+    texts["op_list.inc"] = add_to_list((folder / "op_list.inc").read_text(encoding="utf-8"), name)
     for file, text in texts.items():
         (folder / file).write_text(text)
     return [f"meshard/ops/{file}" for file in texts]

@@ -1,6 +1,7 @@
 """new_op.py writes a whole op in the right place, or nothing."""
 
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -8,6 +9,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import new_op  # noqa: E402
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = "#pragma once\n/// e to the power\n/// of x.\nTensor exp(In x);\n"
@@ -30,14 +33,14 @@ class NewOp(unittest.TestCase):
 
     def test_writes_all_files(self):
         new_op.new_op(self.root, "log_add", "exp")
-        self.assertEqual((self.ops / "op_list.inc").read_text(),
+        self.assertEqual((self.ops / "op_list.inc").read_text(encoding="utf-8"),
                          LIST.replace("MESHARD_OP(tanh)", "MESHARD_OP(log_add)\nMESHARD_OP(tanh)"))
-        self.assertEqual((self.ops / "log_add.h").read_text(),
+        self.assertEqual((self.ops / "log_add.h").read_text(encoding="utf-8"),
                          "#pragma once\n/// What log_add computes.\nTensor log_add(In x);\n")
-        source = (self.ops / "log_add.cc").read_text()
+        source = (self.ops / "log_add.cc").read_text(encoding="utf-8")
         self.assertIn('log_add_op = {.name = "log_add",\n  .doc = "",', source)
         self.assertIn("stablehlo.exponential", source)
-        self.assertIn("TEST(LogAdd, SpecialCases) { FAIL()", (self.ops / "log_add_test.cc").read_text())
+        self.assertIn("TEST(LogAdd, SpecialCases) { FAIL()", (self.ops / "log_add_test.cc").read_text(encoding="utf-8"))
 
     def test_first_and_last_place(self):
         self.assertTrue(new_op.add_to_list(LIST, "abs").startswith("// All ops.\nMESHARD_OP(abs)\nMESHARD_OP(add)"))
@@ -56,16 +59,16 @@ class NewOp(unittest.TestCase):
         self.refused("tanh", "exp", "has tanh already")
 
     def test_order_of_the_real_list(self):
-        text = (ROOT / "meshard" / "ops" / "op_list.inc").read_text()
+        text = (ROOT / "meshard" / "ops" / "op_list.inc").read_text(encoding="utf-8")
         self.assertIn("MESHARD_OP(zzz)", new_op.add_to_list(text, "zzz"))
 
     @unittest.skipUnless((ROOT / "meshard" / "ops" / "exp.cc").exists(), "no model op")
     def test_the_real_model_compiles_under_a_new_name(self):
         for suffix in (".h", ".cc"):
-            text = (ROOT / "meshard" / "ops" / ("exp" + suffix)).read_text()
+            text = (ROOT / "meshard" / "ops" / ("exp" + suffix)).read_text(encoding="utf-8")
             (self.ops / ("zzz" + suffix)).write_text(new_op.renamed(text, "exp", "zzz"))
         done = subprocess.run(["g++", "-std=c++20", "-fsyntax-only", "-I", str(self.root), "-I", str(ROOT),
-                               str(self.ops / "zzz.cc")], capture_output=True, text=True)
+                               str(self.ops / "zzz.cc")], capture_output=True, encoding="utf-8")
         self.assertEqual(done.returncode, 0, done.stderr)
 
 

@@ -18,6 +18,7 @@ import argparse
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from doc_examples import blocks  # noqa: E402
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 LIMIT = 600  # seconds for one block
 
@@ -91,7 +94,7 @@ def run_step(step, folder, environment):
         return None
     try:
         done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", step.text], cwd=folder, env=environment, timeout=LIMIT,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                               errors="replace")
     except subprocess.TimeoutExpired:
         return f"it did not end within {LIMIT} s"
@@ -107,7 +110,7 @@ def run_step(step, folder, environment):
 
 def run_page(page, folder, environment):
     """(passed, failed, skipped)"""
-    text = pathlib.Path(page).read_text()
+    text = pathlib.Path(page).read_text(encoding="utf-8")
     need = missing_need(text, environment)
     if need:
         print(f"SKIPPED {page}: `{need}` fails")

@@ -1,6 +1,7 @@
 """run_page.py follows a page, and sees where it is wrong."""
 
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import run_page  # noqa: E402
 
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+
 SCRIPT = pathlib.Path(__file__).resolve().parent / "run_page.py"
 
 
@@ -16,7 +19,7 @@ def follow(page):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "page.md"
         path.write_text(page)
-        return subprocess.run([sys.executable, SCRIPT, path], capture_output=True, text=True)
+        return subprocess.run([sys.executable, SCRIPT, path], capture_output=True, encoding="utf-8")
 
 
 class RunPage(unittest.TestCase):

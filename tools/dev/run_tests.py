@@ -5,8 +5,13 @@ usage: run_tests.py --build FOLDER [--jobs N] [--only REGEX] [--timeout SECONDS]
 
 A GoogleTest program counts with each of its tests (from the XML it writes), another program with the
 `N passed, N failed` line it ends with, and any other as one test. A program that crashes or exceeds its
-time limit is one failure more. NAME selects programs, or else single tests, whose name contains it.
---only REGEX selects programs. The last line is `N passed, N failed`, with `, N skipped` where some were.
+time limit is one failure more, and names the test that was running; where gdb or eu-stack is installed, a
+program that exceeds its limit leaves the stacks of its threads. For each failed test its assertions and the
+command that repeats it are printed; the whole output of a program is in test-results/NAME.log.
+NAME selects programs, or else single tests, whose name contains it. --only REGEX selects programs.
+--timeout SECONDS replaces the limits of all programs; without it a program has the one that CTest knows, or
+600 s. --under COMMAND runs each program through a command that is given the program's words. Each program has a
+temporary folder of its own, which is removed. The last line is `N passed, N failed`, with `, N skipped` where some were.
 """
 
 import argparse
@@ -15,29 +20,48 @@ import json
 import os
 import pathlib
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fetch"))
+import file_trust  # noqa: E402
 
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 
-class Outcome:
-    """What one program did: counts, the names of failed and skipped tests, and its output."""
+RUNNING = re.compile(r"^\[ RUN      \] (\S+)$")
+ENDED = re.compile(r"^\[ {6,7}OK \] |^\[  FAILED  \] |^\[  SKIPPED \] ")
+MOST_LINES = 100  # of one failure; the log has the rest
+DEFAULT_LIMIT = 600
 
-    def __init__(self, name):
-        self.name, self.passed, self.seconds, self.output = name, 0, 0.0, ""
-        self.failures, self.skips = [], []
+
+class Outcome:
+    """What one program did: counts, failures, the names of skipped tests, and its output."""
+
+    def __init__(self, name, log=None):
+        self.name, self.passed, self.seconds, self.log = name, 0, 0.0, log
+        self.failures, self.skips = [], []  # failures: (name, lines that show it, filter that repeats it)
+        self.output = ""
+        self.repeat = lambda test_filter: ""  # the command line
+
+    def fail(self, name, shown="", test_filter=None):
+        self.failures.append((name, shown, test_filter))
 
     def read_xml(self, path):
         for case in ElementTree.parse(path).getroot().iter("testcase"):
-            name = f"{self.name}: {case.get('classname')}.{case.get('name')}"
+            test = f"{case.get('classname')}.{case.get('name')}"
+            name = f"{self.name}: {test}"
             if case.get("status") == "notrun":
                 continue
-            if case.find("failure") is not None or case.find("error") is not None:
-                self.failures.append(name)
+            broken = case.findall("failure") + case.findall("error")
+            if broken:
+                self.fail(name, "\n".join(entry.text or entry.get("message") or "" for entry in broken), test)
             elif case.find("skipped") is not None or case.get("result") == "skipped":
                 reason = (case.find("skipped").get("message") or "").strip().split("\n")[-1] \
                     if case.find("skipped") is not None else ""
@@ -45,17 +69,47 @@ class Outcome:
             else:
                 self.passed += 1
 
+    def read_lines(self):
+        """Counts of a GoogleTest program that did not live to write its XML, from the lines it printed."""
+        test, since = None, []
+        for line in self.output.split("\n"):
+            if match := RUNNING.match(line):
+                test, since = match[1], []
+            elif test and ENDED.match(line):
+                if "FAILED" in line[:12]:
+                    self.fail(f"{self.name}: {test}", "\n".join(since), test)
+                elif "OK" in line[:12]:
+                    self.passed += 1
+                else:
+                    self.skips.append(f"{self.name}: {test}")
+                test = None
+            else:
+                since.append(line)
+
+    def running_test(self):
+        """The test that had begun and not ended when the program did, and what it printed; None outside tests."""
+        test, since = None, []
+        for line in self.output.split("\n"):
+            if match := RUNNING.match(line):
+                test, since = match[1], []
+            elif test and ENDED.match(line):
+                test, since = None, []
+            else:
+                since.append(line)
+        return test, "\n".join(since)
+
     def read_counts(self, line):
         passed, failed, skipped = (int(text or 0) for text in COUNTS.match(line).groups())
         self.passed += passed
-        self.failures += [f"{self.name}: failure {i + 1}" for i in range(failed)]
+        for i in range(failed):
+            self.fail(f"{self.name}: failure {i + 1}", self.output if i == 0 else "")
         self.skips += [f"{self.name}: skip {i + 1}" for i in range(skipped)]
 
 
 def ctest_programs(build):
     """Name, command and properties of each test, as CTest knows them."""
     text = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
-                          capture_output=True, text=True).stdout
+                          capture_output=True, encoding="utf-8").stdout
     programs = []
     for test in json.loads(text)["tests"]:
         properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
@@ -72,71 +126,131 @@ def is_gtest(command):
         return False
 
 
-def execute(command, environment, folder, limit):
-    """Exit status (None after the time limit) and output; the whole process group ends with it."""
-    process = subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=limit)
-        return process.returncode, output.decode(errors="replace")
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return None, output.decode(errors="replace")
+def stacks_of(process):
+    """The stacks of all threads of all processes of a session, from gdb or eu-stack; one line where neither is there."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.getsid(int(entry.name)) == process.pid:
+                found.append(entry.name)
+        except OSError:
+            continue  # it ended meanwhile
+    if shutil.which("gdb"):
+        command = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex", "thread apply all bt 40", "-p"]
+    elif shutil.which("eu-stack"):
+        command = ["eu-stack", "-n", "40", "-p"]
+    else:
+        return "(no stacks: neither gdb nor eu-stack is installed)"
+    texts = []
+    for pid in sorted(found, key=int):
+        try:
+            done = subprocess.run([*command, pid], capture_output=True, encoding="utf-8", errors="replace", timeout=120)
+            texts.append(f"stacks of process {pid}:\n{done.stdout.strip() or done.stderr.strip()}")
+        except subprocess.TimeoutExpired:
+            texts.append(f"stacks of process {pid}: {command[0]} took too long")
+    return "\n".join(texts)
 
 
-def run_program(name, command, properties, results, limit, test_filter):
-    outcome = Outcome(name)
+def execute(command, environment, folder, limit, log):
+    """Exit status (None after the time limit) and stacks; the output is in `log`. The process group ends with it."""
+    with open(log, "wb") as out:
+        process = subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL,
+                                   stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+    # Until the process is reaped its number cannot become another's, so the group is ended before that.
+    deadline = time.monotonic() + limit
+    while not (ended := has_ended(process)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    stacks = "" if ended else stacks_of(process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return (process.returncode if ended else None), stacks
+
+
+def has_ended(process):
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def repeating_command(command, settings, folder, gtest):
+    """The function that gives the shell command line that repeats a program, or one test of it."""
+    def line(test_filter):
+        words = ["env", *(f"{key}={value}" for key, value in settings.items())] if settings else []
+        words += command
+        if gtest and test_filter:
+            words = [word for word in words if not word.startswith("--gtest_filter=")]
+            words.append(f"--gtest_filter={test_filter}")
+        return f"cd {shlex.quote(str(folder))} && {shlex.join(words)}"
+    return line
+
+
+def run_program(name, command, properties, results, limit, test_filter, under):
+    outcome = Outcome(name, results / f"{name}.log")
     if not command or not pathlib.Path(command[0]).exists():
-        outcome.failures.append(f"{name}: its program was not built")
+        outcome.log = None
+        outcome.fail(f"{name}: its program was not built")
         return outcome
-    environment = dict(os.environ)
+    # What decides how a test runs: the settings of the caller, then those of CTest.
+    settings = {key: value for key, value in os.environ.items()
+                if key.startswith(("MESHARD_", "GTEST_SHARD", "GTEST_TOTAL", "XLA_", "TF_CPP_", "PJRT_", "NPROC"))}
     for setting in properties.get("ENVIRONMENT", []):
         key, _, value = setting.partition("=")
-        environment[key] = value
-    xml = results / f"{name}.xml"
-    xml.unlink(missing_ok=True)
+        settings[key] = value
+    environment = {**os.environ, **settings}
     gtest = is_gtest(command)
     if gtest:
-        environment["GTEST_OUTPUT"] = f"xml:{xml}"
         environment["GTEST_COLOR"] = "no"
         if test_filter:
             command = command + [f"--gtest_filter=*{test_filter}*"]
     elif test_filter:
         return outcome
-    limit = float(properties.get("TIMEOUT", limit))
+    limit = float(limit or properties.get("TIMEOUT", DEFAULT_LIMIT))
+    folder = properties.get("WORKING_DIRECTORY", os.getcwd())
+    command = under + command
+    # Of two shards, the one that a test is in depends on the filter: a repeated test is run whole.
+    outcome.repeat = repeating_command(
+        command, {key: value for key, value in settings.items() if not (gtest and key.startswith("GTEST_"))}, folder, gtest)
+    temporary = tempfile.mkdtemp(prefix="test-")
+    environment["TMPDIR"] = environment["TEST_TMPDIR"] = temporary
+    xml = pathlib.Path(temporary) / "results.xml"
+    environment["GTEST_OUTPUT"] = f"xml:{xml}"
     start = time.monotonic()
-    status, outcome.output = execute(command, environment,
-                                     properties.get("WORKING_DIRECTORY", os.getcwd()), limit)
+    status, stacks = execute(command, environment, folder, limit, outcome.log)
     outcome.seconds = time.monotonic() - start
-    judge(outcome, status, xml, properties, limit, gtest)
+    outcome.output = outcome.log.read_text(errors="replace")
+    if stacks:
+        with open(outcome.log, "a", encoding="utf-8") as log:
+            log.write(f"\n{stacks}\n")
+    judge(outcome, status, stacks, xml, properties, limit, gtest)
+    shutil.rmtree(temporary, ignore_errors=True)
     return outcome
 
 
-def judge(outcome, status, xml, properties, limit, gtest):
+def judge(outcome, status, stacks, xml, properties, limit, gtest):
     """Turns exit status, XML and output into counts."""
     lines = outcome.output.strip().split("\n")
-    if xml.exists():
+    if gtest and xml.exists():
         try:
             outcome.read_xml(xml)
         except ElementTree.ParseError:
-            outcome.failures.append(f"{outcome.name}: unreadable XML")
-    elif not gtest and COUNTS.match(lines[-1]):
+            outcome.fail(f"{outcome.name}: unreadable XML")
+    elif gtest:
+        outcome.read_lines()
+    elif COUNTS.match(lines[-1]):
         outcome.read_counts(lines[-1])
-    elif not gtest and status is not None and status == properties.get("SKIP_RETURN_CODE"):
+    elif status is not None and status == properties.get("SKIP_RETURN_CODE"):
         outcome.skips.append(f"{outcome.name}: {lines[-1]}")
         return
     elif status == 0:
-        outcome.passed += 0 if gtest else 1
+        outcome.passed += 1
+    test, said = outcome.running_test() if gtest else (None, outcome.output)
+    where = f" in {test}" if test else ""
     if status is None:
-        outcome.failures.append(f"{outcome.name}: exceeded {limit:.0f} s")
+        outcome.fail(f"{outcome.name}: exceeded {limit:.0f} s{where}", f"{said}\n{stacks}", test)
     elif status < 0:
-        outcome.failures.append(f"{outcome.name}: killed by signal {-status}")
+        outcome.fail(f"{outcome.name}: killed by signal {-status}{where}", said, test)
     elif status != 0 and not outcome.failures:
-        outcome.failures.append(f"{outcome.name}: exit status {status}")
+        outcome.fail(f"{outcome.name}: exit status {status}{where}", said, test)
     elif gtest and not xml.exists():
-        outcome.failures.append(f"{outcome.name}: ended without writing its results")
+        outcome.fail(f"{outcome.name}: ended without writing its results{where}", said, test)
 
 
 def report(outcome):
@@ -144,10 +258,17 @@ def report(outcome):
     text += f", {len(outcome.failures)} failed" if outcome.failures else ""
     text += f", {len(outcome.skips)} skipped" if outcome.skips else ""
     print(f"{text}  {outcome.seconds:.1f} s", flush=True)
-    if outcome.failures:
-        lines = outcome.output.rstrip().split("\n")
-        shown = lines if len(lines) <= 200 else ["..."] + lines[-200:]
-        print("\n".join("    | " + line for line in shown), flush=True)
+    for name, shown, test_filter in outcome.failures:
+        print(f"    {name}")
+        lines = shown.strip("\n").split("\n") if shown.strip() else []
+        if len(lines) > MOST_LINES:
+            lines = [*lines[:MOST_LINES // 2], f"... {len(lines) - MOST_LINES} lines ...", *lines[-MOST_LINES // 2:]]
+        for line in lines:
+            print(f"    | {line}")
+        if repeat := outcome.repeat(test_filter):
+            print(f"    repeat: {repeat}")
+    if outcome.failures and outcome.log:
+        print(f"    output: {outcome.log}", flush=True)
 
 
 def choose(programs, arguments):
@@ -165,11 +286,18 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only")
-    parser.add_argument("--timeout", type=float, default=600)
+    parser.add_argument("--timeout", type=float)
+    parser.add_argument("--under", default="")
     parser.add_argument("name", nargs="?")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, the system keeps no exit statuses
 
     build = pathlib.Path(arguments.build).resolve()
+    try:
+        file_trust.check(build)
+    except file_trust.Untrusted as error:  # plugins of the build tree would be refused
+        print(f"{error}. The tests take what is there all the same", flush=True)
+        os.environ["MESHARD_TRUST_FILES"] = "1"
     results = build / "test-results"
     results.mkdir(exist_ok=True)
     programs, test_filter = choose(ctest_programs(str(build)), arguments)
@@ -179,7 +307,7 @@ def main():
     outcomes = []
 
     def job(program):
-        return run_program(*program, results, arguments.timeout, test_filter)
+        return run_program(*program, results, arguments.timeout, test_filter, shlex.split(arguments.under))
 
     for group, workers in ((together, arguments.jobs), (alone, 1)):
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
@@ -189,7 +317,7 @@ def main():
                 if outcome.passed or outcome.failures or outcome.skips:
                     report(outcome)
 
-    failures = sorted(f for o in outcomes for f in o.failures)
+    failures = sorted(f[0] for o in outcomes for f in o.failures)
     skips = sorted(s for o in outcomes for s in o.skips)
     passed = sum(o.passed for o in outcomes)
     for skip in skips:

@@ -44,7 +44,7 @@ def main():
     expected = entry.members[MEMBER]
     with lw.locked(lw.cache_root() / "fetch.lock"):
         if path.is_file():
-            if lw.sha256_of(path) == expected:
+            if lw.is_there(path, expected):
                 print(f"plugin: {path} (hash checked)")
                 return 0
             print(f"plugin: {path} does not have the locked hash; fetching it again", flush=True)

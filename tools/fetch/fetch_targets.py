@@ -33,16 +33,11 @@ def wanted_files(platform, lock):
             for name in names for member, sha256 in lock[name].members.items()]
 
 
-def is_there(file):
-    _, _, sha256, path = file
-    return path.is_file() and lw.sha256_of(path) == sha256
-
-
 def missing_of(platform, lock):
     """The entries whose files are not all there with the right hashes."""
     missing = {}
     for file in wanted_files(platform, lock):
-        if not is_there(file):
+        if not lw.is_there(file[3], file[2]):
             missing.setdefault(file[0].name, file[0])
     return list(missing.values())
 
@@ -82,16 +77,19 @@ def main():
         print(__doc__)
         return 2
     lock = lw.read_lock(lw.lock_path("plugins.lock"))
-    with lw.locked(lw.cache_root() / "fetch.lock"):
-        for platform in platforms:
+    lock_file = lw.cache_root() / "fetch.lock"
+    for platform in platforms:
+        # The question is asked without the lock: other fetches need not wait for an answer.
+        with lw.locked(lock_file):
             missing = missing_of(platform, lock)
-            if missing:
-                tell(platform, missing)
-                if not agreed(yes):
-                    print("nothing was fetched")
-                    return 1
-                fetch(platform, missing, lock)
-            print(f"{platform}: {wanted_files(platform, lock)[0][3]} (hash checked)", flush=True)
+        if missing:
+            tell(platform, missing)
+            if not agreed(yes):
+                print("nothing was fetched")
+                return 1
+            with lw.locked(lock_file):
+                fetch(platform, missing_of(platform, lock), lock)
+        print(f"{platform}: {wanted_files(platform, lock)[0][3]} (hash checked)", flush=True)
     return 0
 
 

@@ -7,15 +7,20 @@ file of that wheel and the hash of its contents, so that what lies in the cache 
 
 import contextlib
 import fcntl
+import glob
 import hashlib
 import os
 import pathlib
+import pwd
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import zipfile
+
+import file_trust
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLATFORMS = ["manylinux_2_31_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64",
@@ -42,7 +47,7 @@ class LockEntry:
 def read_lock(path):
     """The entries of a lock file, by name."""
     entries, last = {}, None
-    for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
+    for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
         member = re.fullmatch(r"# unpack (\S+) sha256:([0-9a-f]{64})", line.strip())
         requirement = re.fullmatch(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line.strip())
         about = re.fullmatch(r"# (size|licence) (.+)", line.strip())
@@ -65,11 +70,21 @@ def lock_path(name):
 
 
 def cache_root():
-    """Where fetched files live: outside the source tree, shared by all checkouts."""
+    """Where fetched files live: outside the source tree, shared by all checkouts. As cache_folder() of the library."""
     if os.environ.get("MESHARD_CACHE"):
         return pathlib.Path(os.environ["MESHARD_CACHE"])
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return pathlib.Path(base) / "meshard"
+    base = os.environ.get("XDG_CACHE_HOME") or ""
+    if os.path.isabs(base):
+        return pathlib.Path(base) / "meshard"
+    home = os.environ.get("HOME") or ""
+    if not os.path.isabs(home):
+        try:
+            home = pwd.getpwuid(os.geteuid()).pw_dir
+        except KeyError:
+            home = ""
+    if not os.path.isabs(home):
+        raise FetchError("this user has no home folder: name a folder in MESHARD_CACHE")
+    return pathlib.Path(home) / ".cache" / "meshard"
 
 
 def sha256_of(path):
@@ -83,8 +98,9 @@ def sha256_of(path):
 @contextlib.contextmanager
 def locked(path):
     """Holds a file lock, so that two builds do not fetch the same thing at once."""
+    file_trust.check(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w") as file:
+    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644), "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -119,9 +135,44 @@ def download(entry, folder):
     return wheels[0]
 
 
+def record(path, sha256):
+    """Writes what loading a fetched plugin compares it with: see meshard/pjrt/fetched_record.h."""
+    about = path.stat()
+    text = (f"meshard fetched 1\nsha256 {sha256}\nsize {about.st_size}\ntime {about.st_mtime_ns}\n"
+            f"owner {about.st_uid}\n")
+    kept = path.with_name(path.name + ".fetched")
+    if kept.is_file() and kept.read_text(encoding="utf-8") == text:
+        return
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=kept.name + ".part-")
+    with os.fdopen(handle, "w") as out:
+        out.write(text)
+    os.chmod(name, 0o644)
+    os.rename(name, kept)
+
+
+def is_there(path, sha256):
+    """Whether the file has the locked hash; a plugin is recorded then, where an older version did not."""
+    if not path.is_file() or sha256_of(path) != sha256:
+        return False
+    if path.suffix == ".so":
+        with contextlib.suppress(PermissionError):  # a cache for reading only
+            record(path, sha256)
+    return True
+
+
+def remove_stale(folder, pattern):
+    """Removes what a killed fetch left; the lock of the cache says that no other fetch is running."""
+    for left in folder.glob(pattern):
+        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+
+
 def unpack(wheel, member, sha256, target, transform=None, mode=0o644):
-    """Writes one file of a wheel to `target` in one step (a temporary file, then a rename)."""
+    """Writes one file of a wheel to `target` in one step (a temporary file, then a rename).
+
+    @pre the lock of the cache is held
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
+    remove_stale(target.parent, glob.escape(target.name) + "*.part-*")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".part-")
     temporary = pathlib.Path(name)
     try:
@@ -139,7 +190,11 @@ def unpack(wheel, member, sha256, target, transform=None, mode=0o644):
         if digest.hexdigest() != sha256:
             raise FetchError(f"{member}: hash {digest.hexdigest()}, the lock file says {sha256}")
         temporary.chmod(mode)
+        if target.suffix == ".so":
+            target.with_name(target.name + ".fetched").unlink(missing_ok=True)  # of the file that is replaced
         temporary.rename(target)
+        if target.suffix == ".so":
+            record(target, sha256)
     except KeyError as error:
         raise FetchError(f"{wheel.name} holds no {member}") from error
     finally:
@@ -148,9 +203,13 @@ def unpack(wheel, member, sha256, target, transform=None, mode=0o644):
 
 @contextlib.contextmanager
 def workspace():
-    """A temporary folder inside the cache: the disk that will hold the result."""
+    """A temporary folder inside the cache: the disk that will hold the result.
+
+    @pre the lock of the cache is held
+    """
     root = cache_root()
     root.mkdir(parents=True, exist_ok=True)
+    remove_stale(root, "fetch-*/")
     folder = tempfile.mkdtemp(dir=root, prefix="fetch-")
     try:
         yield pathlib.Path(folder)
@@ -160,6 +219,7 @@ def workspace():
 
 def run(main):
     """Runs a fetch program's main and turns a FetchError into a message and exit status 1."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, a failing pip would count as success
     try:
         sys.exit(main())
     except (FetchError, OSError) as error:

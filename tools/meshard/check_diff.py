@@ -25,11 +25,11 @@ with tempfile.TemporaryDirectory() as folder:
     ends([before, after, "--fail-on-change"], 1)
     page, difference = f"{folder}/diff.html", f"{folder}/diff.json"
     ends([before, after, "--html", page, "--json", difference], 0)
-    read = json.loads(pathlib.Path(difference).read_text())
+    read = json.loads(pathlib.Path(difference).read_text(encoding="utf-8"))
     checks.check("JSON", read["schema"] == "meshard.diff" and not read["same"] and len(read["placements"]) == 1, read)
     memory = {part["part"]: part["after"] - part["before"] for part in read["memory_bytes"]}
     checks.check("JSON: memory", memory["arguments"] == memory["total"] == 1024 and memory["code"] == 0, memory)
-    text = pathlib.Path(page).read_text()
+    text = pathlib.Path(page).read_text(encoding="utf-8")
     checks.check("page", "</html>" in text and "http" not in text.replace("http-equiv", ""), text)
 
     ends([before, f"{folder}/nowhere.json"], 2, "cannot read")

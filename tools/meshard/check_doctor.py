@@ -1,17 +1,22 @@
 """Runs `meshard doctor` on a good plugin, on a file that is none, and on nothing."""
+import hashlib
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 TOOL, FAKE = sys.argv[1:3]
 
 
 def doctor(*arguments, **environment):
     env = {"PATH": os.environ["PATH"], **environment}
-    done = subprocess.run([TOOL, "doctor", *arguments], capture_output=True, text=True, env=env,
+    done = subprocess.run([TOOL, "doctor", *arguments], capture_output=True, encoding="utf-8", env=env,
                           timeout=60)
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout + done.stderr
 
 
 def expect(outcome, code, *parts):
@@ -28,6 +33,28 @@ with tempfile.TemporaryDirectory() as empty:
            "virtual CPUs  works: cpu:8", "TPUs          does not work:")
     expect(doctor(MESHARD_PLUGIN=FAKE, HOME=empty, MESHARD_FAKE_ON_COMPILE="abort"), 0,
            "virtual CPUs  does not work: [compile] the compiler crashed (signal 6)")
+    # What a plugin prints does not interrupt the lines about it, and is shown where it fails.
+    code, shown = doctor(FAKE, MESHARD_FAKE_ON_CREATE="0 a warning of the plugin")
+    if code != 0 or "a warning of the plugin" in shown:
+        sys.exit(shown)
+    expect(doctor(FAKE, MESHARD_FAKE_ON_CREATE="5 a warning of the plugin"), 1, "log         ", "a warning of the plugin")
+    # A plugin that others can write is not loaded; one that changed since it was fetched neither.
+    cached = os.path.join(empty, "cache", "plugins", "fake-1")
+    os.makedirs(cached)
+    copy = shutil.copy(FAKE, os.path.join(cached, "fake_cpu_pjrt.so"))
+    os.chmod(copy, 0o666)
+    expect(doctor(copy), 1, "is not trusted", "0666", "nobody else write")
+    os.chmod(copy, 0o644)
+    cache = {"HOME": empty, "MESHARD_CACHE": os.path.join(empty, "cache")}
+    expect(doctor(**cache), 0, copy, "hash        not recorded; `meshard fetch cpu`")
+    with open(copy, "rb") as file:
+        right = hashlib.sha256(file.read()).hexdigest()
+    for digest, part in ((right, "as it was fetched"), ("0" * 64, "changed since it was fetched")):
+        with open(copy + ".fetched", "w", encoding="utf-8") as file:
+            file.write(f"meshard fetched 1\nsha256 {digest}\nsize 1\ntime 1\nowner 1\n")
+        code, shown = doctor(**cache)
+        if part not in shown:
+            sys.exit(shown)
     text = os.path.join(empty, "no_plugin.so")
     with open(text, "w", encoding="utf-8") as file:
         file.write("text")

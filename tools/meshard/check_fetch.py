@@ -1,12 +1,17 @@
 """Runs `meshard fetch` against wheels made here: what it says, what it refuses, what it leaves."""
+import fcntl
 import hashlib
 import os
 import pathlib
+import pty
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import zipfile
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 TOOL = pathlib.Path(sys.argv[1])
 FETCH = pathlib.Path(__file__).resolve().parents[1] / "fetch"
@@ -14,7 +19,7 @@ FETCH = pathlib.Path(__file__).resolve().parents[1] / "fetch"
 
 def run(command, cache, wheels, **more):
     env = {**os.environ, "MESHARD_CACHE": str(cache), "MESHARD_WHEEL_DIR": str(wheels), **more}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=env,
+    done = subprocess.run([str(word) for word in command], capture_output=True, encoding="utf-8", env=env,
                           stdin=subprocess.DEVNULL, timeout=100)
     return done.returncode, done.stdout + done.stderr
 
@@ -51,7 +56,7 @@ with tempfile.TemporaryDirectory() as root:
     cache, wheels, program = root / "cache", root / "wheels", root / "share"
     for folder in (wheels, program):
         folder.mkdir()
-    for name in ("fetch_targets.py", "locked_wheel.py"):
+    for name in ("fetch_targets.py", "locked_wheel.py", "file_trust.py"):
         shutil.copy(FETCH / name, program)
     lock = make_wheel(wheels, "libtpu", "1.2", {"libtpu/libtpu.so": b"tpu", "libtpu/LICENSE": b"terms"})
     lock += make_wheel(wheels, "jax-cuda13-pjrt", "3.4", {"jax_plugins/xla_cuda13/xla_cuda_plugin.so": b"gpu"})
@@ -80,6 +85,41 @@ with tempfile.TemporaryDirectory() as root:
     expect(run([*fetch, "tpu"], cache, wheels), 1, "licence")
     expect(run([*fetch, "tpu", "--yes"], cache, wheels), 0)
     assert tpu.read_bytes() == b"tpu"
+    # The record that loading compares the file with; and what a killed fetch left is removed.
+    about = tpu.stat()
+    record = (tpu.parent / "libtpu.so.fetched").read_text(encoding="utf-8").split("\n")
+    assert record[1:5] == [f"sha256 {sha256(b'tpu')}", "size 3", f"time {about.st_mtime_ns}", f"owner {about.st_uid}"], record
+    (tpu.parent / "libtpu.so.fetched").unlink()
+    expect(run([*fetch, "tpu"], cache, root / "none"), 0)
+    assert (tpu.parent / "libtpu.so.fetched").is_file()
+    (cache / "fetch-killed").mkdir()
+    (tpu.parent / "libtpu.so.part-killed").write_bytes(b"t")
+    tpu.write_bytes(b"changed")
+    expect(run([*fetch, "tpu", "--yes"], cache, wheels), 0)
+    assert not (cache / "fetch-killed").exists() and not (tpu.parent / "libtpu.so.part-killed").exists()
+    # A question that nobody answers does not keep others from fetching.
+    parent, terminal = pty.openpty()
+    tpu.write_bytes(b"changed")
+    asking = subprocess.Popen([str(word) for word in [*fetch, "tpu"]], stdin=terminal, stdout=terminal, stderr=terminal,
+                              env={**os.environ, "MESHARD_CACHE": str(cache), "MESHARD_WHEEL_DIR": str(wheels)})
+    os.close(terminal)
+    try:
+        asked = b""
+        while b"[y/N]" not in asked:
+            asked += os.read(parent, 1000)
+        with open(cache / "fetch.lock", "r+") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(parent, b"y\n")
+        asking.wait(100)
+    finally:
+        asking.kill()
+        asking.wait()
+        os.close(parent)
+    assert tpu.read_bytes() == b"tpu"
+    # A cache that others can write is refused.
+    cache.chmod(0o777)
+    expect(run([*fetch, "tpu"], cache, wheels), 1, str(cache), "0777")
+    cache.chmod(0o755)
     # A wheel with another hash is refused and leaves nothing.
     (program / "plugins.lock").write_text("\n".join(lock).replace(lock[0][-10:], "0123456789") + "\n")
     tpu.unlink()

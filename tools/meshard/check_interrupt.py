@@ -39,23 +39,50 @@ def within(seconds, condition):
     return condition()
 
 
-checks = Checks("explain")
-for fate in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-    with tempfile.TemporaryDirectory() as folder:
-        temporary = os.path.join(folder, "tmp")
-        os.mkdir(temporary)
-        module = os.path.join(folder, "one.mlir")
-        with open(module, "w", encoding="utf-8") as file:
-            file.write(MODULE)
-        running = subprocess.Popen(
-            [*checks.command, module, "--topology", "cpu:1", "--plugin", FAKE, "--no-cache"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, "TMPDIR": temporary, "MESHARD_FAKE_ON_COMPILE": "hang"})
+def start(arguments, environment):
+    """The command with default signals: a background job of a script, or a parent's choice, ignores SIGINT."""
+    def default_signals():
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+
+    return subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+                            preexec_fn=default_signals)
+
+
+def ended_within(seconds, process):
+    """Its return code; None if it still runs."""
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def interrupt(checks, fate, folder):
+    temporary = os.path.join(folder, "tmp")
+    os.mkdir(temporary)
+    module = os.path.join(folder, "one.mlir")
+    with open(module, "w", encoding="utf-8") as file:
+        file.write(MODULE)
+    running = start([*checks.command, module, "--topology", "cpu:1", "--plugin", FAKE, "--no-cache"],
+                    {**os.environ, "TMPDIR": temporary, "MESHARD_FAKE_ON_COMPILE": "hang"})
+    try:
         checks.check(f"{fate.name}: the compiler runs", within(30, lambda: processes_in(temporary)))
         running.send_signal(fate)
-        running.wait(30)
-        checks.check(f"{fate.name}: the command ended by it", running.returncode == -fate, str(running.returncode))
+        code = ended_within(30, running)
+        checks.check(f"{fate.name}: the command ended by it", code == -fate, str(code))
         checks.check(f"{fate.name}: the compiler ended", within(30, lambda: not processes_in(temporary)))
         checks.check(f"{fate.name}: no file is left", within(30, lambda: not os.listdir(temporary)),
                      str(os.listdir(temporary)))
+    finally:
+        running.kill()
+        running.wait()
+        for left in processes_in(temporary):
+            os.kill(left, signal.SIGKILL)
+
+
+checks = Checks("explain")
+for tried in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    with tempfile.TemporaryDirectory() as root:
+        interrupt(checks, tried, root)
 checks.end()

@@ -82,7 +82,7 @@ checks.check("4160 values are not", "size        4160" in out and "│" not in o
 with tempfile.TemporaryDirectory() as folder:
     svg = pathlib.Path(folder) / "a.svg"
     checks.run("(2,3)", "--svg", str(svg))
-    text = svg.read_text() if svg.exists() else ""
+    text = svg.read_text(encoding="utf-8") if svg.exists() else ""
     checks.check("an SVG image", text.startswith("<svg ") and ">5</text>" in text)
     checks.refuses(["(64,65)", "--svg", str(svg)], "4160 values")
     checks.refuses(["2", "--svg", f"{folder}/none/a.svg"], "cannot write")

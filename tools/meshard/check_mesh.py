@@ -76,7 +76,7 @@ checks.prints(["a=4096,b=4096"], "16777216 devices are too many for a picture")
 with tempfile.TemporaryDirectory() as folder:
     svg = pathlib.Path(folder) / "a.svg"
     prints([MESH, "--groups", "model", "--svg", str(svg)])
-    text = svg.read_text() if svg.exists() else ""
+    text = svg.read_text(encoding="utf-8") if svg.exists() else ""
     checks.check("a colour for each of the 2 groups of 4", text.count("hsl(0,") == 4 and text.count("hsl(137,") == 4)
 
 checks.refuses([MESH, "slice:tp"], 'no axis "tp"', "data, model")

@@ -1,13 +1,16 @@
 """Runs `meshard op` for a primitive, a composite, nothing and an unknown name."""
 import pathlib
+import signal
 import subprocess
 import sys
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 TOOL, PAGES = sys.argv[1], pathlib.Path(sys.argv[2])
 
 
 def op(*arguments):
-    done = subprocess.run([TOOL, "op", *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([TOOL, "op", *arguments], capture_output=True, encoding="utf-8", timeout=60)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -17,7 +20,7 @@ def expect(what, condition):
 
 
 code, out, _ = op("dot_general")
-expect("a primitive's page is the reference's", code == 0 and out == (PAGES / "dot_general.md").read_text())
+expect("a primitive's page is the reference's", code == 0 and out == (PAGES / "dot_general.md").read_text(encoding="utf-8"))
 code, out, _ = op("softmax")
 expect("a composite", code == 0 and "Tensor softmax(In x, std::int64_t dimension = -1);" in out)
 code, out, _ = op()

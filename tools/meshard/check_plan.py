@@ -25,7 +25,7 @@ MODULE = """module @mlp attributes {mhlo.num_partitions = 8 : i32} {
 """
 
 checks = Checks("plan")
-doctor = subprocess.run([sys.argv[1], "doctor"], capture_output=True, text=True, timeout=120).stdout
+doctor = subprocess.run([sys.argv[1], "doctor"], capture_output=True, encoding="utf-8", timeout=120).stdout
 if "cpu" not in doctor:
     print("skipped: no CPU plugin\n0 passed, 0 failed")
     sys.exit(0)
@@ -50,20 +50,20 @@ with tempfile.TemporaryDirectory() as folder:
     search = subprocess.Popen([sys.argv[1], "plan", *common], stdout=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 50
     while time.monotonic() < deadline and search.poll() is None:
-        if pathlib.Path(journal).exists() and len(pathlib.Path(journal).read_text().splitlines()) >= 4:
+        if pathlib.Path(journal).exists() and len(pathlib.Path(journal).read_text(encoding="utf-8").splitlines()) >= 4:
             break
         time.sleep(0.01)
     if search.poll() is None:
         os.killpg(search.pid, signal.SIGKILL)
     search.wait()
-    known = len([line for line in pathlib.Path(journal).read_text().splitlines()[1:] if line.endswith("\t.")])
+    known = len([line for line in pathlib.Path(journal).read_text(encoding="utf-8").splitlines()[1:] if line.endswith("\t.")])
     checks.check("verdicts before the end", known >= 3, known)
 
     # One all-reduce of 32 rows of 32 floats is the least there is while v stays as it is.
     out = ends([*common, "--best", f"{folder}/best.mlir", "--json", f"{folder}/reports"], 0, f"{known} known from before",
                f"1. {best}", "4 KiB in collectives")
     checks.check("the rest is compiled", f"{9 - known} compiled" in out, out)
-    text = pathlib.Path(folder, "best.mlir").read_text()
+    text = pathlib.Path(folder, "best.mlir").read_text(encoding="utf-8")
     checks.check("the best module", '[{"model"}, {}]>} loc("w")' in text, text)
     checks.check("a report", pathlib.Path(folder, "reports/plan-1.json").exists())
     ends(common, 0, "0 compiled, 9 known from before", f"1. {best}")

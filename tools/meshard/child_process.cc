@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -23,6 +24,18 @@ void write_all(int file, const std::string& text) {
   }
 }
 
+// The last bytes of a file, which is closed.
+std::string end_of(std::FILE* file) {
+  constexpr long kMost = 4000;
+  std::fseek(file, 0, SEEK_END);
+  long size = std::ftell(file), begin = std::max(0L, size - kMost);
+  std::fseek(file, begin, SEEK_SET);
+  std::string text(static_cast<std::size_t>(std::max(0L, size - begin)), '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+
 }  // namespace
 
 ChildOutcome run_in_child(const std::function<int(std::string&)>& work, double seconds) {
@@ -32,6 +45,7 @@ ChildOutcome run_in_child(const std::function<int(std::string&)>& work, double s
     outcome.failure = "cannot make a pipe";
     return outcome;
   }
+  std::FILE* log = std::tmpfile();  // without one, standard error stays what it is
   std::fflush(nullptr);
   pid_t child = ::fork();
   if (child < 0) {
@@ -40,6 +54,7 @@ ChildOutcome run_in_child(const std::function<int(std::string&)>& work, double s
   }
   if (child == 0) {
     ::close(ends[0]);
+    if (log != nullptr) ::dup2(::fileno(log), STDERR_FILENO);
     std::string output;
     int code = work(output);
     write_all(ends[1], output);
@@ -64,6 +79,7 @@ ChildOutcome run_in_child(const std::function<int(std::string&)>& work, double s
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
+  if (log != nullptr) outcome.log = end_of(log);
   if (!outcome.failure.empty()) return outcome;
   if (WIFEXITED(status))
     outcome.exit_code = WEXITSTATUS(status);

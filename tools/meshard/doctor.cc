@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
 #include "meshard/pjrt/client.h"
+#include "meshard/pjrt/fetched_record.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "tools/meshard/child_process.h"
 #include "tools/meshard/subcommands.h"
@@ -27,8 +29,8 @@ void line(std::string& out, std::string_view name, const std::string& value) {
 void describe_devices(const pjrt::Client& client, std::string& out) {
   auto devices = client.addressable_devices();
   line(out, "devices",
-       cat(devices.size(), " x ", devices[0]->description().kind(), " (", devices[0]->to_string(),
-           devices.size() > 1 ? ", ..." : "", ")"));
+       cat(devices.size(), " x ", devices[0]->description().kind().value_or("unknown kind"), " (",
+           devices[0]->to_string(), devices.size() > 1 ? ", ..." : "", ")"));
   if (client.device_count() != devices.size())
     line(out, "", cat("of ", client.device_count(), " in all processes"));
   std::vector<std::string> kinds;
@@ -40,6 +42,9 @@ void describe_devices(const pjrt::Client& client, std::string& out) {
 }
 
 std::string how_to_mend(const Error& error, const std::string& platform) {
+  if (error.code() == ErrorCode::kPermissionDenied)
+    return "give the file and its folders to yourself or to root, and let nobody else write them";
+  if (error.code() == ErrorCode::kDataLoss) return "remove the file and fetch it again";
   if (error.code() == ErrorCode::kUnimplemented)
     return "install a plugin of a version that meshard can use";
   if (platform == "cuda")
@@ -55,8 +60,32 @@ std::chrono::seconds seconds_of(const DoctorOptions& options) {
   return std::chrono::seconds(std::max<std::int64_t>(1, std::llround(options.timeout)));
 }
 
+// Of a file below the cache's `plugins/`; others need no record.
+std::string hash_state(const pjrt::FoundPlugin& found) {
+  if (found.reason != "cache") return "";
+  auto state = pjrt::check_fetched_file(found.path);
+  if (!state.ok()) return "";  // loading says so
+  switch (*state) {
+    case pjrt::FetchedState::kNoRecord:
+      return found.platform.empty()
+                 ? "not recorded"
+                 : cat("not recorded; `meshard fetch ", found.platform, "` checks and records it");
+    case pjrt::FetchedState::kUnchanged: return "unchanged since it was fetched";
+    case pjrt::FetchedState::kHashChecked: return "calculated, as it was fetched";
+  }
+  return "";
+}
+
+void print_log(const std::string& log) {
+  std::istringstream lines(log);
+  for (std::string each; std::getline(lines, each);)
+    std::printf("  log         %s\n", each.c_str());
+}
+
 // Runs in a child. 0: usable.
-int examine(const std::string& path, const std::string& platform, std::string& out) {
+int examine(const pjrt::FoundPlugin& found, std::string& out) {
+  const std::string &path = found.path, &platform = found.platform;
+  if (std::string hash = hash_state(found); !hash.empty()) line(out, "hash", hash);
   auto plugin = pjrt::Plugin::load(path);
   if (!plugin.ok()) {
     line(out, "problem", plugin.error().message());
@@ -103,14 +132,16 @@ int run(const DoctorOptions& options) {
   for (const pjrt::FoundPlugin& found : search.found) {
     std::printf("%s\n", found.path.c_str());
     ChildOutcome outcome =
-        run_in_child([&](std::string& out) { return examine(found.path, found.platform, out); },
-                     options.timeout);
+        run_in_child([&](std::string& out) { return examine(found, out); }, options.timeout);
     std::fputs(outcome.output.c_str(), stdout);
     if (!outcome.failure.empty())
       std::printf(
           "  problem     the plugin %s\n  mend        install it again, or another version\n",
           outcome.failure.c_str());
-    usable += outcome.failure.empty() && outcome.exit_code == 0;
+    // What plugins print on the way matters only where they fail.
+    bool works = outcome.failure.empty() && outcome.exit_code == 0;
+    if (!works) print_log(outcome.log);
+    usable += works;
     std::printf("\n");
   }
   if (options.plugins.empty()) print_places(search, options.all_places);

@@ -1,6 +1,9 @@
 """What the checks of single subcommands share: runs the program and counts what holds."""
+import signal
 import subprocess
 import sys
+
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
 
 
 class Checks:
@@ -11,7 +14,7 @@ class Checks:
         self.passed, self.failed = 0, 0
 
     def run(self, *arguments):
-        done = subprocess.run([*self.command, *arguments], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*self.command, *arguments], capture_output=True, encoding="utf-8", timeout=60)
         return done.returncode, done.stdout, done.stderr
 
     def check(self, what, condition, shown=""):

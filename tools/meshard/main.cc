@@ -1,4 +1,6 @@
 // meshard: what can be asked of the library from the command line.
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -7,8 +9,8 @@
 #include "tools/meshard/subcommands.h"
 
 int main(int argc, char** argv) {
-  // Plugins read these when they are loaded. The library never sets them; a program may.
-  ::setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
+  ::signal(SIGCHLD, SIG_DFL);  // where it is ignored, exit statuses of plugins tried are lost
+  // Plugins read these when they are loaded.
   ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);          // else libtpu waits for a metadata server
   ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);  // a description needs no lock on the hardware
   ::setenv("TPU_LOG_DIR", "disabled", 0);

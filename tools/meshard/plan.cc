@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "meshard/base/file_trust.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/pjrt/plugin_search.h"
@@ -77,7 +78,10 @@ std::string journal_path(const PlanArguments& arguments, const PlanProblem& prob
                         arguments.margin);
   for (const FreeValue& value : problem.values)
     append(key, cat("\n", value.name, value.type, value.spec));
-  std::filesystem::create_directories(folder + "/plans");
+  std::error_code unwritable;
+  std::filesystem::create_directories(folder + "/plans", unwritable);
+  if (unwritable || ::access((folder + "/plans").c_str(), W_OK) != 0) return "";
+  check_file_trust(folder + "/plans").value();
   return cat(folder, "/plans/", fingerprint(key), ".journal");
 }
 

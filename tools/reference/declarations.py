@@ -111,7 +111,7 @@ def main():
     rows = []
     try:
         for header in arguments.headers:
-            for d in read(header, (pathlib.Path(arguments.root) / header).read_text()):
+            for d in read(header, (pathlib.Path(arguments.root) / header).read_text(encoding="utf-8")):
                 rows.append(f"{{{raw(d.name)}, DeclarationKind::{d.kind}, {raw(d.header)}, {raw(d.title)},\n"
                             f"{raw(d.comment)},\n{raw(d.text)}}},\n")
     except ValueError as error:

@@ -15,6 +15,7 @@ CHANGE = 1e-7
 MOVES = 3
 NEIGHBORS = 3
 BESIDE = 1e-6  # how far a limit looks
+WAYS = 3  # in how many directions, and to both sides of each
 JUMP = 1e5  # a change this much larger than all values is a jump, not a slope
 PARTS = ("out", "vjp", "jvp", "hvp")
 
@@ -78,7 +79,8 @@ class Answers:
 
     own: in the operands' dtypes. truth: of the same operands in 64 bits. scale: for each element of truth how much it
     changes, relative to the change, when operands change a little; what an algorithm that is stable cannot do better
-    than. limits: (part, result) -> the truth a little to either side, where an element of it is NaN or jumps.
+    than. limits: (part, result) -> the truth a little beside it in several directions, where an element of it is NaN or
+    jumps, or may do so because an operand has a 0.
     """
 
     def __init__(self, call, cotangents, tangents, parts, rng):
@@ -88,7 +90,8 @@ class Answers:
         wide = [widened(x) for x in call.inputs]
         self.is_wide = any(name_of(x.dtype) in ("f64", "c128") for x in call.inputs)
         self.limits = {}
-        self.at_infinity = any(is_inexact(x) and np.any(np.isinf(x)) for x in wide)
+        # There JAX has, of infinity less infinity, anything; and 0 is where functions bend.
+        self.is_special = any(is_inexact(x) and np.any(np.isinf(x) | (x == 0)) for x in wide)
         with jax.enable_x64(True):
             run = program(call.f, wide, parts)
             ct, tn = [widened(c) for c in cotangents], [widened(t) for t in tangents]
@@ -122,14 +125,14 @@ class Answers:
                 by_operand = part in ("vjp", "hvp") or part == "out" and call.by_operand
                 who = inexact[k] if by_operand else None
                 if who not in around:
-                    around[who] = [run([beside(x, sign, who in (None, i)) for i, x in enumerate(wide)])
-                                   for sign in (1, -1)]
+                    around[who] = [run([beside(x, sign, who in (None, i), way, i) for i, x in enumerate(wide)])
+                                   for way in range(WAYS) for sign in (1, -1)]
                 self.limits[part, k] = [side[part][k] for side in around[who]]
 
     def is_odd(self, part, k):
         """Where the truth is not a number, or another one than a little beside it."""
         truth, scale = self.truth[part][k], self.scale[part][k]
-        if self.at_infinity:  # where JAX has, of infinity less infinity, anything
+        if self.is_special:
             return np.ones(truth.shape, bool)
         finite = np.abs(truth[np.isfinite(truth)])
         return np.isnan(truth) | (scale > JUMP * np.max(finite, initial=1e-3))
@@ -164,11 +167,18 @@ def changed(x, rng, matrix=False):
         return x * np.where(np.isfinite(x), 1 + CHANGE * rng.uniform(-1, 1, x.shape), 1)
 
 
-def beside(x, sign, moves):
-    """If it moves: every element a little larger or smaller, each by another part. Infinite ones are large."""
+def beside(x, sign, moves, way, operand):
+    """If it moves: every element a little larger or smaller, each by another part.
+
+    Infinite ones are large, in each way another operand's more than the others'.
+    """
     if not is_inexact(x):
         return x
-    parts = np.linspace(1, 2, x.size).reshape(x.shape)
+    parts = np.linspace(1, 2, x.size)
+    if way:
+        parts = np.random.default_rng(way).permutation(parts)
     with np.errstate(all="ignore"):
-        moved = np.where(np.isfinite(x) & moves, x + sign * BESIDE * parts * np.maximum(np.abs(x), 1), x)
-        return moved if is_complex(x) else np.where(np.isinf(x), np.copysign(10.0 ** (30 + 10 * sign), x), moved)
+        moved = np.where(np.isfinite(x) & moves,
+                         x + sign * BESIDE * parts.reshape(x.shape) * np.maximum(np.abs(x), 1), x)
+        large = 10.0 ** (30 + 10 * sign + (4 if operand % 2 == way % 2 else 0))
+        return moved if is_complex(x) else np.where(np.isinf(x), np.copysign(large, x), moved)

@@ -93,7 +93,7 @@ def dot_product_attention(d):
         bias = rest.pop(0) if at["bias"] else None
         return jax.nn.dot_product_attention(q, k, v, bias, rest[0] if rest else None, scale=at.get("scale"),
                                             is_causal=at["causal"], local_window_size=window)
-    return Call(x, f, at, mappable=False)
+    return Call(x, f, at, mappable=False, matrix=True)
 
 
 @operation(FAMILY)

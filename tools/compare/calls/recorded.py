@@ -59,7 +59,7 @@ def error_of(errors, part, k, scale, dtype, reach):
     return min(relative, 1e6), absolute * (UNIT[dtype] / unit)
 
 
-def result(own, truth, scale, errors, exact, reach):
+def result(own, truth, scale, errors, exact, reach, matrix):
     """`{d, s, v}` with `c`, `e`, `a` and `o` where they say something; the README tells what they are.
 
     errors: a function of the slopes to e and a. reach: the largest operand.
@@ -69,6 +69,10 @@ def result(own, truth, scale, errors, exact, reach):
         return encode.array(own)
     wide = dtype in ("f64", "c128")
     values, others, scales, slopes = [], {}, [], []
+    if matrix:  # an element may be as far away as the largest one
+        with np.errstate(all="ignore"):
+            sizes = np.abs(truth) + scale
+        scale = np.full(scale.shape, np.max(sizes, where=np.isfinite(sizes), initial=0))
     largest = max([abs(t) for t in truth.reshape(-1) if is_finite(t)] + [reach], default=0)
     for mine, right, slope in zip(own.reshape(-1), (own if wide else truth).reshape(-1), scale.reshape(-1)):
         mine, right, slope = plain(mine), rounded_kind(plain(right), dtype), float(slope)
@@ -95,15 +99,21 @@ def result(own, truth, scale, errors, exact, reach):
     return fields
 
 
-def limit(truth, sides, odd):
-    """Element -> what the truth is to either side of it, if that is one number and not what it is there."""
-    near = {}
+def limits(truth, sides, odd):
+    """(n, k) of the page: what the truth is beside an element: one number that it is not there, or several."""
+    near, kinks = {}, {}
     for i in np.flatnonzero(odd.reshape(-1)):
-        here, (above, below) = plain(truth.reshape(-1)[i]), (plain(side.reshape(-1)[i]) for side in sides)
-        if is_finite(above) and is_finite(below) and abs(above - below) <= 1e-4 * abs(above) + 1e-5 \
-                and not abs(above - here) <= 1e-2 * abs(above):
-            near[str(i)] = element(above, 7)
-    return near
+        here, around = plain(truth.reshape(-1)[i]), [plain(side.reshape(-1)[i]) for side in sides]
+        if not all(is_finite(each) for each in around):
+            continue
+        largest = max(abs(each) for each in around)
+        apart = max(abs(each - around[0]) for each in around)
+        if apart <= 1e-4 * largest + 1e-5:
+            if not abs(around[0] - here) <= 1e-2 * largest:
+                near[str(i)] = element(around[0], 7)
+        elif (apart > 1e-2 * largest or not is_finite(here)) and not isinstance(here, complex):
+            kinks[str(i)] = [element(min(around), 7), element(max(around), 7)]
+    return near, kinks
 
 
 def smallest(dtype):
@@ -124,12 +134,14 @@ def recorded(answers, call):
             def errors(slopes, dtype, part=part, k=k):
                 return error_of(answers.errors, part, k, slopes, dtype, reach)
             entry = result(own, truth, answers.scale[part][k] if inexact else None, errors,
-                           call.exact and part == "out", reach)
+                           call.exact and part == "out", reach, call.matrix)
             if call.positions and part == "out" and entry["d"] == "i64":
                 entry["d"] = "i32"
             if entry["d"] in UNIT and (part, k) in answers.limits:
-                near = limit(truth, answers.limits[part, k], answers.is_odd(part, k))
+                near, kinks = limits(truth, answers.limits[part, k], answers.is_odd(part, k))
                 if near:
                     entry["n"] = near
+                if kinks and (part != "out" or call.by_operand):  # a value that jumps is what it is there
+                    entry["k"] = kinks
             fields[part].append(entry)
     return fields

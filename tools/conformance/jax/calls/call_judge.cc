@@ -103,6 +103,13 @@ bool is_limit(const Json& ours, const Json& near, const Precision& precision) {
   return std::abs(a - b) <= (precision.unit * precision.roundings + 1e-3) * std::abs(b) + 1e-4;
 }
 
+// `around` are the least and the largest of what the truth is beside a point where it bends.
+bool is_between(const Json& ours, const Json& around, const Precision& precision) {
+  double a = number_in(ours), low = number_in(around[0]), high = number_in(around[1]);
+  double slack = (precision.unit * precision.roundings + 1e-3) * std::max(-low, high) + 1e-4;
+  return low - slack <= a && a <= high + slack;
+}
+
 // Which result of a case: number `index` of a part.
 struct Place {
   const Json& test;
@@ -144,6 +151,15 @@ struct Place {
   }
 };
 
+// Products of infinities have NaN in another part if they are made in another order.
+bool are_infinite_products(const std::string& op, const Json& ours, const Json& recorded) {
+  if (!ours.is_array() || (op != "prod" && op != "cumulative_prod")) return false;
+  auto has_no_value = [](const Json& value) {
+    return !std::isfinite(number_in(value[0])) && !std::isfinite(number_in(value[1]));
+  };
+  return has_no_value(ours) && has_no_value(recorded);
+}
+
 bool is_finite(const Json& value) { return std::isfinite(std::abs(element(value))); }
 
 // The first difference of two results; empty if there is none.
@@ -162,7 +178,7 @@ std::string result_difference(const Place& place, const Json& ours, const Json& 
   const Json &mine = ours.at("v"), &theirs = recorded.at("v");
   Allowance error{recorded.value("e", 0.0), recorded.value("a", 0.0)};
   const Json none = Json::object(), others = recorded.value("o", none),
-             limits = recorded.value("n", none);
+             limits = recorded.value("n", none), kinks = recorded.value("k", none);
   for (std::size_t i = 0; i < theirs.size(); ++i) {
     if (!precision) {
       if (mine[i] == theirs[i]) continue;
@@ -179,9 +195,23 @@ std::string result_difference(const Place& place, const Json& ours, const Json& 
         continue;
       }
     }
+    // Elsewhere in this result, numbers on the way leave the range for the reference too.
+    if (!others.empty() && !is_finite(mine[i])) {
+      rules.insert(Rule::kRangeOnTheWay);
+      continue;
+    }
     if (auto near = limits.find(std::to_string(i));
         near != limits.end() && !mine[i].is_array() && is_limit(mine[i], *near, *precision)) {
       rules.insert(Rule::kLimit);
+      continue;
+    }
+    if (auto around = kinks.find(std::to_string(i));
+        around != kinks.end() && is_between(mine[i], *around, *precision)) {
+      rules.insert(Rule::kLimit);
+      continue;
+    }
+    if (are_infinite_products(place.test.at("op"), mine[i], theirs[i])) {
+      rules.insert(Rule::kComplexInfinity);
       continue;
     }
     bool is_pole = place.is_derivative() && !is_finite(mine[i]) && !is_finite(theirs[i]);
