@@ -134,8 +134,13 @@ TEST_F(CompiledCollectives, RollingByOneShardIsAShift) {
   // Device m gets what device m + 1 had.
   EXPECT_EQ(found[0].shifts, (std::vector<AxisShift>{{{"model"}, -1, true}}));
   EXPECT_EQ(found[0].bytes(), 16 / 4 * 32 * 4);
-  EXPECT_EQ(found[0].to_string(),
-            "collective-permute on axis \"model\", moving \"model\" by -1, 512 B, from n3 (exact)");
+  // Some compilers name it by the argument that it moves.
+  EXPECT_THAT(
+      found[0].to_string(),
+      testing::AllOf(testing::StartsWith(
+                         "collective-permute on axis \"model\", moving \"model\" by -1, 512 B"),
+                     testing::AnyOf(testing::EndsWith("from n3 (exact)"),
+                                    testing::EndsWith("from Arg_0.1 (exact)"))));
 }
 
 // A loop whose limit is `limit`, with an all-reduce inside.

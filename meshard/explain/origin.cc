@@ -62,6 +62,30 @@ std::optional<std::uint32_t> node_in_op_name(std::string_view op_name) {
   return number;
 }
 
+std::vector<std::string> names_in_op_name(std::string_view op_name) {
+  if (op_name.empty()) return {};
+  // From the bracket that closes the name back to the one it belongs to.
+  std::size_t bracket = op_name.back() == ')' ? op_name.size() - 1 : 0;
+  for (int depth = 1; depth > 0 && bracket > 0;) {
+    --bracket;
+    depth += op_name[bracket] == ')' ? 1 : op_name[bracket] == '(' ? -1 : 0;
+  }
+  bool joined = op_name[bracket] == '(' && (bracket == 0 || op_name[bracket - 1] == '/');
+  if (!joined) return {std::string(op_name)};
+  std::vector<std::string> names;
+  std::string_view before = op_name.substr(0, bracket);
+  std::string_view parts = op_name.substr(bracket + 1, op_name.size() - bracket - 2);
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= parts.size(); ++i) {
+    if (i < parts.size()) depth += parts[i] == '(' ? 1 : parts[i] == ')' ? -1 : 0;
+    if (i < parts.size() && (parts[i] != ':' || depth > 0)) continue;
+    if (i > begin) names.push_back(cat(before, parts.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return names;
+}
+
 OriginFinder::OriginFinder(const Graph* graph) {
   if (graph == nullptr) return;
   graph_ = *graph;
@@ -72,19 +96,26 @@ OriginFinder::OriginFinder(const Graph* graph) {
 }
 
 std::optional<OriginPlace> OriginFinder::named(const HloInstruction& instruction) const {
-  const pjrt::HloMetadata& metadata = instruction.metadata;
+  if (!graph_ && instruction.opcode == "parameter" && instruction.metadata.source_file.empty())
+    return std::nullopt;
+  std::vector<std::string> names = names_in_op_name(instruction.metadata.op_name);
+  if (names.size() > 1) return std::nullopt;
+  return named(instruction.metadata, names.empty() ? "" : names[0]);
+}
+
+std::optional<OriginPlace> OriginFinder::named(const pjrt::HloMetadata& metadata,
+                                               std::string_view op_name) const {
   if (!graph_) {
-    if (metadata.op_name.empty() && metadata.source_file.empty()) return std::nullopt;
-    if (instruction.opcode == "parameter" && metadata.source_file.empty()) return std::nullopt;
-    OriginPlace place{.node = std::nullopt, .op = metadata.op_name, .place = {}};
+    if (op_name.empty() && metadata.source_file.empty()) return std::nullopt;
+    OriginPlace place{.node = std::nullopt, .op = std::string(op_name), .place = {}};
     if (!metadata.source_file.empty())
       place.place = cat(metadata.source_file.substr(metadata.source_file.rfind('/') + 1), ":",
                         metadata.source_line);
     return place;
   }
-  std::optional<std::uint32_t> number = node_in_op_name(metadata.op_name);
+  std::optional<std::uint32_t> number = node_in_op_name(op_name);
   if (!number || *number >= marked_.size()) return std::nullopt;
-  std::string path(node_path_in_op_name(metadata.op_name));
+  std::string path(node_path_in_op_name(op_name));
   const Node* node = graph_->find(path);
   if (!node)
     return OriginPlace{number, cat("argument ", *number), graph_->source(*number).to_string(),
@@ -153,6 +184,17 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
                                     const HloInstruction& instruction, CollectiveKind kind,
                                     const EnclosingInstruction& enclosing) const {
   CollectiveOrigin origin;
+  if (std::vector<std::string> names = names_in_op_name(instruction.metadata.op_name);
+      names.size() > 1) {
+    for (const std::string& name : names)
+      if (auto place = named(instruction.metadata, name); place && !is_argument(*place))
+        add_once(origin, std::move(*place));
+    if (!origin.places.empty()) {
+      origin.certainty =
+          origin.places.size() > 1 ? OriginCertainty::kMerged : OriginCertainty::kExact;
+      return origin;
+    }
+  }
   std::optional<OriginPlace> own = named(instruction);
   if (own && !is_argument(*own)) add_once(origin, *own);
   if (may_be_combined(kind) && instruction.operands.size() > 1) {

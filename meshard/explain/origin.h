@@ -19,6 +19,11 @@ std::string_view node_path_in_op_name(std::string_view op_name);
 /// Its number in the graph; of an op in a body, that of the op around it.
 std::optional<std::uint32_t> node_in_op_name(std::string_view op_name);
 
+/// The names in an op_name, with what enclosing calls put before them. Compilers from PJRT API
+/// 0.106 on join the names of instructions that they combine: `main/(n3:n4)` is main/n3 and
+/// main/n4.
+std::vector<std::string> names_in_op_name(std::string_view op_name);
+
 /// The instruction whose body is being looked at (a loop, an async-start), where it stands.
 struct EnclosingInstruction {
   const InstructionIndex* index = nullptr;
@@ -32,15 +37,15 @@ class OriginFinder {
   /// Keeps a handle on the graph.
   explicit OriginFinder(const Graph* graph);
 
-  /// 1. The op that the instruction names. A collective of several operands that the compiler
-  ///    combined names only its first op: the parts that were taken out of its result carry on the
-  ///    others' names, else the operands' producers do.
+  /// 1. The ops that the instruction names. A collective of several operands that the compiler
+  ///    combined may name only its first op: the parts that were taken out of its result carry on
+  ///    the others' names, else the operands' producers do.
   /// 2. If it names none, or only an argument: the nearest producer that names an op, else the
   ///    nearest user, else what `enclosing` names, else its neighbours, else the argument.
   CollectiveOrigin find(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
                         CollectiveKind kind, const EnclosingInstruction& enclosing = {}) const;
 
-  /// The op that the instruction itself names; none if it names none.
+  /// The op that the instruction itself names; none if it names none, or several.
   std::optional<OriginPlace> named(const pjrt::HloInstruction& instruction) const;
 
   /// Who wanted a collective of this origin. Known only with a graph. A resharding that names an op
@@ -53,6 +58,8 @@ class OriginFinder {
  private:
   using Instructions = std::vector<const pjrt::HloInstruction*>;
   bool is_argument(const OriginPlace& place) const;
+  std::optional<OriginPlace> named(const pjrt::HloMetadata& metadata,
+                                   std::string_view op_name) const;
   bool splits_by(std::uint32_t number, const AxisList& axes) const;
   std::optional<OriginPlace> neighbour(const InstructionIndex& index,
                                        const pjrt::HloInstruction& of) const;

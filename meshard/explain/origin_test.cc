@@ -30,6 +30,15 @@ TEST(NodeInOpName, OtherNamesAreNone) {
     EXPECT_EQ(node_in_op_name(name), std::nullopt) << name;
 }
 
+TEST(NamesInOpName, JoinedNamesAreSeparated) {
+  EXPECT_THAT(names_in_op_name("jit(f)/(n3:n4)"), ElementsAre("jit(f)/n3", "jit(f)/n4"));
+  EXPECT_THAT(names_in_op_name("(n3:a/n4:n5.0.1)"), ElementsAre("n3", "a/n4", "n5.0.1"));
+  EXPECT_THAT(names_in_op_name("f/(jvp(a:b)/x:y)"), ElementsAre("f/jvp(a:b)/x", "f/y"));
+  for (const char* one : {"n3", "jit(f)/n3", "jit(f)", "a/jvp(f:g)", "n3)", ")"})
+    EXPECT_THAT(names_in_op_name(one), ElementsAre(one));
+  EXPECT_TRUE(names_in_op_name("").empty());
+}
+
 // %0 = x, %1 = exp(x), %2 = tanh(%1), %3 = mark(%2), each from a line of its own.
 struct Recorded {
   std::uint32_t first_line;
@@ -82,6 +91,19 @@ TEST(Origin, TheInstructionNamesItsOp) {
   EXPECT_EQ(found.origin.places[0].op, "exp");
   EXPECT_EQ(found.origin.places[0].node, 1u);
   EXPECT_EQ(found.cause, CollectiveCause::kInserted);
+}
+
+TEST(Origin, JoinedNamesAreThoseOfAllOps) {
+  Recorded recorded;
+  HloModule module =
+      entry({make_instruction(1, "parameter", f32_shape({8}), {}, "n0"),
+             make_instruction(2, "all-reduce", f32_shape({8}), {1}, "main/(n1:n2)")});
+  Found found = find(&recorded.graph, module, 2);
+  EXPECT_EQ(found.origin.certainty, OriginCertainty::kMerged);
+  EXPECT_THAT(found.places, ElementsAre(recorded.line(1), recorded.line(2)));
+  Found without = find(nullptr, module, 2);
+  ASSERT_EQ(without.origin.places.size(), 2u);
+  EXPECT_EQ(without.origin.places[1].op, "main/n2");
 }
 
 TEST(Origin, TheNearestProducerThenTheNearestUser) {

@@ -5,9 +5,9 @@
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/lowering/dropped_shardings.h"
 #include "meshard/lowering/node_writer.h"
 #include "meshard/lowering/program_mesh.h"
-#include "meshard/lowering/uneven_results.h"
 #include "meshard/stablehlo/module_writer.h"
 
 namespace meshard {
@@ -51,6 +51,7 @@ class Lowering {
     // What has no elements is not split: the partitioner drops such a sharding without a word.
     if (sharding && type.size() == 0)
       sharding = Sharding::replicated(sharding->mesh(), static_cast<std::size_t>(type.rank()));
+    if (sharding) sharding = closed_at_sub_axes(*sharding);
     LoweredValue value{type, type, std::move(sharding)};
     if (value.sharding && module_.num_partitions() > 1) {
       Dimensions padded;
@@ -71,8 +72,8 @@ class Lowering {
   }
 
   void describe_results() {
-    std::vector<std::optional<Sharding>> uneven(graph_.results().size());
-    if (module_.num_partitions() > 1) uneven = uneven_results(graph_);
+    std::vector<std::optional<Sharding>> dropped(graph_.results().size());
+    if (module_.num_partitions() > 1) dropped = dropped_shardings(graph_);
     for (std::size_t i = 0; i < graph_.results().size(); ++i) {
       const Value& result = graph_.results()[i];
       if (const ManualAxes* manual = manual_axes(result))
@@ -86,7 +87,7 @@ class Lowering {
         if (const Sharding* leaf = leaf_sharding(result)) sharding = *leaf;
       if (!sharding)
         if (const Sharding* part = explicit_sharding(result)) sharding = *part;
-      if (!sharding) sharding = std::move(uneven[i]);
+      if (!sharding) sharding = std::move(dropped[i]);
       module_.results.push_back(describe(result.type(), std::move(sharding)));
     }
   }

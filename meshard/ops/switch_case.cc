@@ -79,17 +79,27 @@ void check_same_shardings(const Node& node, const Body& first, const Body& body)
   }
 }
 
-// Whether the branches end with marks, or shardings over explicit axes, that say different things
-// of a result. XLA takes what stands at the end of a branch for the sharding of the whole, and
-// refuses the program.
-bool marks_differ(const std::vector<Body>& bodies, std::size_t result) {
+bool has_marks(const Body& body) {
+  std::span<const Node* const> nodes = body.graph().nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    std::span<const Body> inner = bodies_of(*node);
+    return marked_sharding(Value(const_cast<Node*>(node))) ||
+           std::any_of(inner.begin(), inner.end(), has_marks);
+  });
+}
+
+// Whether the branches may end with shardings that differ: with marks, with shardings over explicit
+// axes, or with an op whose body has marks. XLA takes what stands at the end of a branch for the
+// sharding of the whole, and refuses the program.
+bool ends_may_differ(const std::vector<Body>& bodies, std::size_t result) {
   std::optional<Sharding> first;
   for (const Body& body : bodies) {
     const Value& value = body.graph().results()[result];
-    std::optional<Sharding> mark = marked_sharding(value);
-    if (const Sharding* part = explicit_sharding(value); part && !mark) mark = *part;
-    if (mark && first && *mark != *first) return true;
-    if (mark) first = std::move(mark);
+    std::optional<Sharding> said = marked_sharding(value);
+    if (const Sharding* part = explicit_sharding(value); part && !said) said = *part;
+    if (said && first && *said != *first) return true;
+    if (!said && has_marks(body)) return true;
+    if (said) first = std::move(said);
   }
   return false;
 }
@@ -111,7 +121,7 @@ void emit_switch(const OpCall& call, OpEmission& out) {
       std::vector<Typed> returned;
       for (std::size_t i = 0; i < results.size(); ++i) {
         const TensorType& type = *out.results[i].type;
-        if (marks_differ(attributes.bodies, i)) {
+        if (ends_may_differ(attributes.bodies, i)) {
           // The same elements, which may be laid out as those of the other branches.
           SsaValue marked = std::exchange(results[i], out.writer.temporary());
           out.writer.op("stablehlo.optimization_barrier", {{results[i], type}}, {{marked, type}})

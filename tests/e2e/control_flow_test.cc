@@ -64,6 +64,21 @@ TEST_F(ControlFlow, BranchesEndWithDifferentMarks) {
   }
 }
 
+TEST_F(ControlFlow, ABranchEndsWithAMarkInACheckpoint) {
+  Mesh mesh({{"x", 2}});
+  auto f = [&](const Tensor& i, const Tensor& x) {
+    return cond(
+        equal(i, 1),
+        [&](Tensor t) {
+          return checkpoint([&](Tensor u) { return mark_sharding(u, mesh, P()); })(t);
+        },
+        [&](Tensor t) { return mark_sharding(t * 2, mesh, P("x")); }, x);
+  };
+  Tensor x = mark_sharding(from_host(std::vector<float>{1, 2}, {2, 1}), mesh, P("x"));
+  EXPECT_EQ(f(from_host(HostArray::scalar(1)), x).to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(f(from_host(HostArray::scalar(0)), x).to_vector<float>(), (std::vector<float>{2, 4}));
+}
+
 TEST_F(ControlFlow, ScanSumsUp) {
   Tensor x = from_host(std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2});
   auto sums = [](const Tensor& rows, bool reverse) {

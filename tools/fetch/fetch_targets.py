@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Fetches the compilers of hardware that is not here: PJRT plugins, named and hashed in plugins.lock.
+"""Fetches PJRT plugins, named and hashed in plugins.lock: compilers of hardware that is not here, and CPU plugins.
 
-usage: fetch_targets.py tpu|cuda|cpu ... [--yes]
+usage: fetch_targets.py tpu|cuda|cpu|NAME ... [--yes]
+
+NAME is a CPU plugin beside the default one: fastatomstruct-xla-cpu or xla-cpu-pjrt.
 
 Says what it would fetch, how large it is and under which licence, and asks; --yes answers. The files come
 from the package index that pip is set up with, go into CACHE/plugins (CACHE is $MESHARD_CACHE,
@@ -15,10 +17,14 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import locked_wheel as lw  # noqa: E402
 
-# For each platform: what it is for, the wheels, and the folder in CACHE/plugins as a function of the first.
+# For each name: what it is for, the wheels, the folder in CACHE/plugins as a function of the first one's version, and
+# what that folder leaves out of a wheel's paths. The first file of the first wheel is the plugin.
 # The CUDA plugin finds libdevice and ptxas two folders above itself, in nvidia/cu13.
 PLATFORMS = {
-    "cpu": ("virtual CPU devices", ["xla-cpu-pjrt"], "xla_cpu_pjrt-{}", "xla_plugins/xla_cpu_pjrt/"),
+    "cpu": ("virtual CPU devices", ["lammps-jax-pjrt-cpu"], "lammps_jax_pjrt_cpu-{}", "lammps_jax_pjrt_cpu/"),
+    "fastatomstruct-xla-cpu": ("virtual CPU devices", ["fastatomstruct-xla-cpu"], "fastatomstruct_xla_cpu-{}",
+                               "fastatomstruct_xla_cpu/"),
+    "xla-cpu-pjrt": ("virtual CPU devices", ["xla-cpu-pjrt"], "xla_cpu_pjrt-{}", "xla_plugins/xla_cpu_pjrt/"),
     "tpu": ("TPUs", ["libtpu"], "libtpu-{}", "libtpu/"),
     "cuda": ("NVIDIA GPUs", ["jax-cuda13-pjrt", "nvidia-nvvm", "nvidia-cuda-nvcc"], "xla_cuda13-{}", ""),
 }
@@ -31,6 +37,11 @@ def wanted_files(platform, lock):
     root = lw.cache_root() / "plugins" / folder.format(lock[names[0]].version)
     return [(lock[name], member, sha256, root / member.removeprefix(prefix))
             for name in names for member, sha256 in lock[name].members.items()]
+
+
+def plugin_path(platform, lock):
+    """Where the plugin lies in the cache, fetched or not."""
+    return wanted_files(platform, lock)[0][3]
 
 
 def missing_of(platform, lock):
@@ -89,7 +100,7 @@ def main():
                 return 1
             with lw.locked(lock_file):
                 fetch(platform, missing_of(platform, lock), lock)
-        print(f"{platform}: {wanted_files(platform, lock)[0][3]} (hash checked)", flush=True)
+        print(f"{platform}: {plugin_path(platform, lock)} (hash checked)", flush=True)
     return 0
 
 

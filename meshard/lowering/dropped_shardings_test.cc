@@ -1,4 +1,4 @@
-#include "meshard/lowering/uneven_results.h"
+#include "meshard/lowering/dropped_shardings.h"
 
 #include <gtest/gtest.h>
 
@@ -23,11 +23,11 @@ std::vector<std::optional<Sharding>> following(
     leaves.push_back(parameters.back().value());
   }
   for (const Tensor& result : f(parameters)) results.push_back(result.value());
-  return uneven_results(Graph::build(leaves, results, scope.trace()));
+  return dropped_shardings(Graph::build(leaves, results, scope.trace()));
 }
 using Parameters = std::vector<Tensor>;
 
-TEST(UnevenResults, FollowTheRules) {
+TEST(DroppedShardings, OfUnevenSizesFollowTheRules) {
   Sharding uneven(kGrid, P("x", "y"));
   auto results = following({{{5, 3}, uneven}, {{3}, std::nullopt}}, [](const Parameters& p) {
     return Parameters{p[0] + p[1], permute_dims(exp(p[0]), {1, 0}), sum(p[0], 1), sum(p[0])};
@@ -39,7 +39,7 @@ TEST(UnevenResults, FollowTheRules) {
   EXPECT_FALSE(results[3]) << "a scalar is not split";
 }
 
-TEST(UnevenResults, OfEvenSizesAreLeftToTheCompiler) {
+TEST(DroppedShardings, OfEvenSizesAndWholeAxesAreLeftToTheCompiler) {
   auto results = following({{{8, 4}, Sharding(kGrid, P("x", "y"))}}, [](const Parameters& p) {
     return Parameters{p[0] * 2, slice(p[0], {0, 0}, {5, 4})};
   });
@@ -47,7 +47,7 @@ TEST(UnevenResults, OfEvenSizesAreLeftToTheCompiler) {
   EXPECT_FALSE(results[1]);
 }
 
-TEST(UnevenResults, EvenResultsAmongUnevenOnesToo) {
+TEST(DroppedShardings, EvenResultsAmongUnevenOnesToo) {
   auto results = following({{{5, 8}, Sharding(kGrid, P("x", "y"))}}, [](const Parameters& p) {
     return Parameters{sum(p[0], 0), p[0] * 2};
   });
@@ -55,7 +55,7 @@ TEST(UnevenResults, EvenResultsAmongUnevenOnesToo) {
   EXPECT_TRUE(results[1]);
 }
 
-TEST(UnevenResults, MarksInsideCountAndConflictsSayNothing) {
+TEST(DroppedShardings, MarksInsideCountAndConflictsSayNothing) {
   Sharding rows(kGrid, P("x", none)), columns(kGrid, P(none, "x"));
   auto results = following({{{5, 5}, std::nullopt}}, [&](const Parameters& p) {
     Tensor a = sharding_constraint(p[0], rows), b = sharding_constraint(p[0], columns);
@@ -63,6 +63,25 @@ TEST(UnevenResults, MarksInsideCountAndConflictsSayNothing) {
   });
   EXPECT_EQ(results[0], rows);
   EXPECT_FALSE(results[1]) << "one axis cannot split both dimensions";
+}
+
+TEST(DroppedShardings, OfSubAxesFollowTheRules) {
+  Sharding part(kGrid, P({AxisRef("x", 2, 2), "y"}, none));
+  auto results = following({{{8, 8}, part}, {{8, 8}, std::nullopt}}, [](const Parameters& p) {
+    return Parameters{p[0] + p[1], permute_dims(p[0], {1, 0}), p[1] * 2};
+  });
+  EXPECT_EQ(results[0], part);
+  EXPECT_EQ(results[1], Sharding(kGrid, P(none, {AxisRef("x", 2, 2), "y"})));
+  EXPECT_FALSE(results[2]);
+}
+
+TEST(DroppedShardings, OpenDimensionsAreClosedAtSubAxes) {
+  DimensionSpec of_part(AxisList{AxisRef("x", 2, 2)}, true), of_whole(AxisList{"y"}, true);
+  Sharding sharding =
+      Sharding(kGrid, P(of_part, of_whole, open)).with_replicated({AxisRef("x", 1, 2)});
+  EXPECT_EQ(
+      closed_at_sub_axes(sharding),
+      Sharding(kGrid, P(AxisRef("x", 2, 2), of_whole, open)).with_replicated({AxisRef("x", 1, 2)}));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "meshard/lowering/uneven_results.h"
+#include "meshard/lowering/dropped_shardings.h"
 
 #include <algorithm>
 
@@ -10,8 +10,19 @@
 namespace meshard {
 namespace {
 
-bool is_uneven(const std::optional<Sharding>& sharding, const TensorType& type) {
-  return sharding && type.size() > 0 && !sharding->is_even(type.shape);
+bool has_sub_axis(const DimensionSpec& dimension) {
+  return std::any_of(dimension.axes().begin(), dimension.axes().end(),
+                     [](const AxisRef& axis) { return !axis.is_whole(); });
+}
+
+bool has_sub_axis(const Sharding& sharding) {
+  const std::vector<DimensionSpec>& dimensions = sharding.spec().dimensions();
+  return std::any_of(dimensions.begin(), dimensions.end(),
+                     [](const DimensionSpec& dimension) { return has_sub_axis(dimension); });
+}
+
+bool is_dropped(const std::optional<Sharding>& sharding, const TensorType& type) {
+  return sharding && type.size() > 0 && (!sharding->is_even(type.shape) || has_sub_axis(*sharding));
 }
 
 // Follows shardings through the graph, forward only.
@@ -23,12 +34,12 @@ class Following {
     for (const Value& leaf : graph.captured()) add_leaf(leaf);
   }
 
-  // Whether it is worth it: nothing uneven follows from even sizes but by a slice or a
-  // concatenation, where the compiler's own choice is as good.
-  bool any_uneven() const {
-    return any_uneven_ ||
+  // Whether it is worth it: sub-axes follow from sub-axes only, and nothing uneven from even sizes
+  // but by a slice or a concatenation, where the compiler's own choice is as good.
+  bool any_dropped() const {
+    return any_dropped_ ||
            std::any_of(graph_.nodes().begin(), graph_.nodes().end(),
-                       [](const Node* node) { return is_uneven(mark_of(*node), node->type()); });
+                       [](const Node* node) { return is_dropped(mark_of(*node), node->type()); });
   }
 
   void run() {
@@ -49,7 +60,7 @@ class Following {
     const Sharding* sharding = leaf_sharding(leaf);
     if (!sharding) return;
     known_[graph_.number(leaf.node()) + leaf.index()] = *sharding;
-    any_uneven_ = any_uneven_ || is_uneven(*sharding, leaf.type());
+    any_dropped_ = any_dropped_ || is_dropped(*sharding, leaf.type());
   }
 
   std::optional<Sharding> of_node(const Node& node) const {
@@ -74,22 +85,32 @@ class Following {
 
   const Graph& graph_;
   std::vector<std::optional<Sharding>> known_;  // by number; of a node's first result
-  bool any_uneven_ = false;
+  bool any_dropped_ = false;
 };
 
 }  // namespace
 
-std::vector<std::optional<Sharding>> uneven_results(const Graph& graph) {
+std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph) {
   std::vector<std::optional<Sharding>> results(graph.results().size());
   Following following(graph);
-  if (!following.any_uneven()) return results;
+  if (!following.any_dropped()) return results;
   following.run();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Value& result = graph.results()[i];
     std::optional<Sharding> sharding = following.of(result);
-    if (is_uneven(sharding, result.type())) results[i] = std::move(sharding);
+    if (is_dropped(sharding, result.type())) results[i] = std::move(sharding);
   }
   return results;
+}
+
+Sharding closed_at_sub_axes(const Sharding& sharding) {
+  if (!has_sub_axis(sharding)) return sharding;
+  std::vector<DimensionSpec> dimensions = sharding.spec().dimensions();
+  for (DimensionSpec& dimension : dimensions)
+    if (dimension.is_open() && has_sub_axis(dimension)) dimension = DimensionSpec(dimension.axes());
+  return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)))
+      .with_replicated(sharding.replicated_axes())
+      .with_unreduced(sharding.unreduced_axes());
 }
 
 }  // namespace meshard
