@@ -13,6 +13,7 @@ std::optional<Sharding> marked_sharding(const Value& value) {
 
 std::optional<Sharding> said_sharding(const Tensor& x) {
   const Value& value = x.value();
+  if (value.type().rank() == 0 && !explicit_sharding(value)) return std::nullopt;
   bool is_leaf = &value->op() == &array_op || &value->op() == &parameter_op;
   if (is_leaf || marked_sharding(value) || explicit_sharding(value)) return x.sharding();
   return std::nullopt;

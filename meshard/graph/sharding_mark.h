@@ -20,7 +20,8 @@ std::optional<Sharding> marked_sharding(const Value& value);
 
 /// The sharding that somebody said: of a mark, of an array that was placed or came out of a
 /// compiled function, or over explicit axes. What the compiler chose for a recorded value is not
-/// it: a program means the same whether a value was computed before or not.
+/// it: a program means the same whether a value was computed before or not. Nothing is said of a
+/// number: it is whole wherever it is used.
 std::optional<Sharding> said_sharding(const Tensor& x);
 
 }  // namespace meshard

@@ -14,6 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The CPU plugin that `meshard fetch cpu` gets (third_party/plugins.lock), as Python names it.
+constexpr std::string_view kDefaultPlugin = "fastatomstruct_xla_cpu";
+
 std::optional<std::string> read_process_environment(const char* name) {
   const char* value =
       ::secure_getenv(name);  // no plugin of the caller's choice in a setuid program
@@ -75,12 +78,15 @@ class Search {
       look_below(packages / "xla_plugins", "python");
       look_below(packages / "jax_plugins", "python");
       look_in(packages / "libtpu", "python");
+      look_in(packages / kDefaultPlugin, "python");
     }
     return std::move(result_);
   }
 
  private:
   void look_in_cache(const fs::path& cache) {
+    for (const fs::path& inner : entries(cache / "plugins"))
+      if (inner.filename().string().starts_with(kDefaultPlugin)) look_in(inner, "cache");
     look_below(cache / "plugins", "cache");
     // The CUDA plugin keeps its wheel's folders, in which it finds its assembler.
     for (const fs::path& inner : entries(cache / "plugins"))

@@ -44,11 +44,10 @@ using ReadEnvironment = std::function<std::optional<std::string>(const char* nam
 /// Looks for plugins, in this order:
 /// 1. the files in MESHARD_PLUGIN, separated by colons;
 /// 2. `plugins/`, `plugins/*/jax_plugins/` and `xla_plugins/` of the cache folder: MESHARD_CACHE,
-/// else XDG_CACHE_HOME/meshard,
-///    else ~/.cache/meshard (of the password database without HOME);
-/// 3. `xla_plugins/*`, `jax_plugins/*` and `libtpu/` of Python's site-packages: VIRTUAL_ENV,
-/// CONDA_PREFIX,
-///    PYTHONPATH, ~/.local, /usr/local and /usr.
+///    else XDG_CACHE_HOME/meshard, else ~/.cache/meshard (of the password database without HOME);
+///    the default CPU plugin, which `meshard fetch cpu` gets, before others;
+/// 3. `xla_plugins/*`, `jax_plugins/*`, `libtpu/` and the default CPU plugin's folder of Python's
+///    site-packages: VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH, ~/.local, /usr/local and /usr.
 PluginSearch find_plugins(const ReadEnvironment& environment = {});
 
 /// The cache folder, whether it exists or not: MESHARD_CACHE, else XDG_CACHE_HOME/meshard, else

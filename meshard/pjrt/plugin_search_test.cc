@@ -102,6 +102,19 @@ TEST_F(PluginSearchTest, FetchedPluginsAreFoundByPlatform) {
   EXPECT_EQ(search.first("cpu").value(), cpu);
 }
 
+TEST_F(PluginSearchTest, TheDefaultCpuPluginComesBeforeOthers) {
+  file("cache/plugins/a_cpu-1/libpjrt_cpu.so");
+  std::string cpu = file("cache/plugins/fastatomstruct_xla_cpu-2026.6.23/libpjrt_cpu.so");
+  file("cache/plugins/xla_cpu_pjrt-0.0.1/xla_cpu_pjrt.so");
+  std::string packages = "venv/lib/python3.11/site-packages/";
+  std::string wheel = file(packages + "fastatomstruct_xla_cpu/libpjrt_cpu.so");
+  variables_["MESHARD_CACHE"] = (root_ / "cache").string();
+  variables_["VIRTUAL_ENV"] = (root_ / "venv").string();
+  EXPECT_EQ(find_plugins(environment()).first("cpu").value(), cpu);
+  variables_["MESHARD_CACHE"] = (root_ / "empty").string();
+  EXPECT_EQ(find_plugins(environment()).first("cpu").value(), wheel);
+}
+
 TEST_F(PluginSearchTest, TheCacheFolderFollowsTheEnvironment) {
   EXPECT_EQ(cache_folder(environment()), (root_ / "home/.cache/meshard").string());
   variables_["XDG_CACHE_HOME"] = "/xdg";

@@ -145,6 +145,25 @@ TEST_F(OverDevices, CarriesCrossWhetherTheyWereComputedOrNot) {
   }
 }
 
+// A number that somebody placed is whole wherever it is used: it crosses, a carry too.
+TEST_F(OverDevices, PlacedNumbersAreCarriedElsewhere) {
+  Mesh one({}, {0});
+  Tensor marked = mark_sharding(reshape(floats({5}), {}), one, P());
+  Tensor by_hand = manual(one, P(), P(), [](Tensor x) { return x + 4; },
+                          {.out_shapes = {Shape{}}})(reshape(floats({1}), {}));
+  Tensor slices = on_right({3, 4});
+  for (const Tensor& number : {marked, by_hand}) {
+    auto [last, before] =
+        scan([](Tensor c, Tensor x) { return std::pair(c + x, c); }, number, slices);
+    EXPECT_FLOAT_EQ(last.item<float>(), 12);
+    EXPECT_THAT(before.to_vector<float>(), ElementsAre(5, 8));
+    auto chosen = cond(
+        from_host(HostArray::scalar(true)), [](Tensor a, Tensor b) { return a + b; },
+        [](Tensor a, Tensor b) { return a - b; }, number, slices);
+    EXPECT_THAT(chosen.to_vector<float>(), ElementsAre(8, 9));
+  }
+}
+
 TEST_F(OverDevices, AMarkInATracePinsANumber) {
   Mesh one({}, {0});
   auto f = jit(

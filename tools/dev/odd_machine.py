@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests, or some of them, as they would run on an odd machine.
 
-usage: odd_machine.py --build FOLDER [--jobs N] MACHINE|all [NAME]
+usage: odd_machine.py --build FOLDER [--jobs N] [--timeout SECONDS] MACHINE|all [NAME]
        odd_machine.py --inside MACHINE COMMAND...
 
 NAME selects programs or tests as in run_tests.py; `^REGEX` selects programs by a regular expression. The second form
@@ -211,14 +211,30 @@ def remove_group(group):
         pass
 
 
+def with_plugin(name):
+    """A machine with this CPU plugin of third_party/plugins.lock; it is fetched when it is first asked for."""
+    def machine(command):
+        fetch = [sys.executable, str(ROOT / "tools" / "fetch" / "fetch_plugin.py"), name]
+        path = subprocess.run([*fetch, "--print-path"], capture_output=True, encoding="utf-8", check=True).stdout.strip()
+        if not os.path.isfile(path):
+            fetched = subprocess.run(fetch, capture_output=True, encoding="utf-8", check=False)
+            if fetched.returncode != 0:
+                raise Impossible(fetched.stderr.strip())
+        os.environ["MESHARD_PLUGIN"] = path
+        return command
+    machine.__doc__ = f"the CPU plugin is {name} instead of the default one"
+    return machine
+
+
 MACHINES = {"avx2": avx2, "sse4": sse4, "one-core": one_core, "signals": signals, "no-home": no_home,
-            "read-only-cache": read_only_cache, "user": user, "path": path, "locale": c_locale, "memory": memory}
+            "read-only-cache": read_only_cache, "user": user, "path": path, "locale": c_locale, "memory": memory,
+            **{name: with_plugin(name) for name in ("lammps-jax-pjrt-cpu", "xla-cpu-pjrt")}}
 # Where a time limit is for one core what others take together.
 SLOW = {"one-core": 3600}
 
 
 def describe():
-    return "\n".join(f"  {name:<16} {machine.__doc__}" for name, machine in MACHINES.items())
+    return "\n".join(f"  {name:<20} {machine.__doc__}" for name, machine in MACHINES.items())
 
 
 def inside(name, command):
@@ -240,8 +256,9 @@ def run(name, arguments):
     under = shlex.join([sys.executable, str(SELF), "--inside", name])
     command = [sys.executable, str(SELF.parent / "run_tests.py"), "--build", arguments.build, "--jobs", str(arguments.jobs),
                "--under", under]
-    if name in SLOW:
-        command += ["--timeout", str(SLOW[name])]
+    timeout = arguments.timeout or SLOW.get(name)
+    if timeout:
+        command += ["--timeout", str(timeout)]
     if arguments.name and arguments.name.startswith("^"):
         command += ["--only", arguments.name]
     elif arguments.name:
@@ -261,6 +278,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__ + describe(), formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--timeout", type=int, help="seconds that a program may take")
     parser.add_argument("machine", choices=[*MACHINES, "all"])
     parser.add_argument("name", nargs="?")
     arguments = parser.parse_args()

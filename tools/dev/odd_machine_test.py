@@ -65,6 +65,13 @@ class OddMachine(unittest.TestCase):
         script = f"{sys.executable} -c 'bytearray(2 << 30)' 2>/dev/null && echo enough || echo refused"
         self.assertEqual(self.inside("memory", script), "refused")
 
+    def test_other_plugins(self):
+        with tempfile.TemporaryDirectory() as cache:
+            there = pathlib.Path(cache) / "plugins" / "xla_cpu_pjrt-0.0.1" / "xla_cpu_pjrt.so"
+            there.parent.mkdir(parents=True)
+            there.touch()
+            self.assertEqual(self.inside("xla-cpu-pjrt", 'echo "$MESHARD_PLUGIN"', MESHARD_CACHE=cache), str(there))
+
     def test_counts(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)

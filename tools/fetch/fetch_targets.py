@@ -3,7 +3,7 @@
 
 usage: fetch_targets.py tpu|cuda|cpu|NAME ... [--yes]
 
-NAME is a CPU plugin beside the default one: fastatomstruct-xla-cpu or xla-cpu-pjrt.
+NAME is a CPU plugin beside the default one: lammps-jax-pjrt-cpu or xla-cpu-pjrt.
 
 Says what it would fetch, how large it is and under which licence, and asks; --yes answers. The files come
 from the package index that pip is set up with, go into CACHE/plugins (CACHE is $MESHARD_CACHE,
@@ -21,9 +21,8 @@ import locked_wheel as lw  # noqa: E402
 # what that folder leaves out of a wheel's paths. The first file of the first wheel is the plugin.
 # The CUDA plugin finds libdevice and ptxas two folders above itself, in nvidia/cu13.
 PLATFORMS = {
-    "cpu": ("virtual CPU devices", ["lammps-jax-pjrt-cpu"], "lammps_jax_pjrt_cpu-{}", "lammps_jax_pjrt_cpu/"),
-    "fastatomstruct-xla-cpu": ("virtual CPU devices", ["fastatomstruct-xla-cpu"], "fastatomstruct_xla_cpu-{}",
-                               "fastatomstruct_xla_cpu/"),
+    "cpu": ("virtual CPU devices", ["fastatomstruct-xla-cpu"], "fastatomstruct_xla_cpu-{}", "fastatomstruct_xla_cpu/"),
+    "lammps-jax-pjrt-cpu": ("virtual CPU devices", ["lammps-jax-pjrt-cpu"], "lammps_jax_pjrt_cpu-{}", "lammps_jax_pjrt_cpu/"),
     "xla-cpu-pjrt": ("virtual CPU devices", ["xla-cpu-pjrt"], "xla_cpu_pjrt-{}", "xla_plugins/xla_cpu_pjrt/"),
     "tpu": ("TPUs", ["libtpu"], "libtpu-{}", "libtpu/"),
     "cuda": ("NVIDIA GPUs", ["jax-cuda13-pjrt", "nvidia-nvvm", "nvidia-cuda-nvcc"], "xla_cuda13-{}", ""),

@@ -52,9 +52,12 @@ void add_fetch(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<FetchOptions>();
   CLI::App* command = app.add_subcommand(
       "fetch", "Get the compilers of TPUs, GPUs or CPUs into this machine's cache");
-  command->add_option("platforms", options->platforms, "tpu, cuda, cpu")
+  command
+      ->add_option(
+          "platforms", options->platforms,
+          "tpu, cuda, cpu; lammps-jax-pjrt-cpu or xla-cpu-pjrt, other builds of the latter")
       ->required()
-      ->check(CLI::IsMember({"tpu", "cuda", "cpu"}));
+      ->check(CLI::IsMember({"tpu", "cuda", "cpu", "lammps-jax-pjrt-cpu", "xla-cpu-pjrt"}));
   command->add_flag("--yes", options->yes, "accept the licences that are printed; do not ask");
   command->footer(
       "The files come from the Python package index (MESHARD_WHEEL_DIR names a folder instead), "
