@@ -19,8 +19,8 @@ namespace meshard {
 /// as before.
 std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph);
 
-/// The same with those dimensions closed that are split by sub-axes: where values enter or leave the
-/// program the compiler drops the sub-axes of open dimensions.
+/// The same with those dimensions closed that are split by sub-axes: where values enter or leave
+/// the program the compiler drops the sub-axes of open dimensions.
 Sharding closed_at_sub_axes(const Sharding& sharding);
 
 }  // namespace meshard

@@ -36,7 +36,7 @@ class Lowering {
     for (const auto& [name, text] : meshes_.definitions()) writer.mesh(name, text);
     begin_main(writer);
     NodeWriter nodes(graph_, meshes_, writer);
-    unpad_arguments(nodes);
+    unpad_arguments(writer, nodes);
     nodes.write_nodes();
     end_main(writer, nodes);
     module_.text = std::move(writer).finish();
@@ -121,7 +121,7 @@ class Lowering {
     std::vector<ArgumentText> arguments;
     for (std::size_t i = 0; i < module_.arguments.size(); ++i) {
       const LoweredValue& argument = module_.arguments[i];
-      if (argument.sharding) texts[i] = meshes_.sharding_text(*argument.sharding);
+      if (argument.sharding) texts[i] = meshes_.border_text(*argument.sharding);
       names[i] = cat("n", i);
       arguments.push_back({.type = &argument.padded, .sharding = texts[i], .name = names[i]});
     }
@@ -129,17 +129,27 @@ class Lowering {
     for (std::size_t i = 0; i < module_.results.size(); ++i) {
       const LoweredValue& result = module_.results[i];
       std::string& text = texts[module_.arguments.size() + i];
-      if (result.sharding) text = meshes_.sharding_text(*result.sharding);
+      if (result.sharding) text = meshes_.border_text(*result.sharding);
       results.push_back({.type = &result.padded, .sharding = text});
     }
     pair_donations(arguments);
     writer.begin_function("main", arguments, results);
   }
 
-  void unpad_arguments(NodeWriter& nodes) {
+  // A value at the border in the order of devices that all values have inside.
+  SsaValue in_order(stablehlo::ModuleWriter& writer, SsaValue value, const LoweredValue& lowered) {
+    if (!lowered.sharding) return value;
+    std::string inside = meshes_.sharding_text(*lowered.sharding);
+    if (inside == meshes_.border_text(*lowered.sharding)) return value;
+    SsaValue ordered = writer.temporary();
+    writer.sharding_constraint(ordered, value, lowered.padded, inside);
+    return ordered;
+  }
+
+  void unpad_arguments(stablehlo::ModuleWriter& writer, NodeWriter& nodes) {
     for (std::uint32_t i = 0; i < module_.arguments.size(); ++i) {
       const LoweredValue& argument = module_.arguments[i];
-      SsaValue given = SsaValue::argument(static_cast<std::int32_t>(i));
+      SsaValue given = in_order(writer, SsaValue::argument(static_cast<std::int32_t>(i)), argument);
       nodes.name_leaf(i, nodes.cut(given, argument.padded, argument.type, i));
     }
   }
@@ -149,9 +159,9 @@ class Lowering {
     for (std::size_t i = 0; i < module_.results.size(); ++i) {
       const LoweredValue& result = module_.results[i];
       const Value& value = graph_.results()[i];
-      returned.emplace_back(
-          nodes.pad(nodes.value_of(value), result.type, result.padded, graph_.number(value.node())),
-          result.padded);
+      SsaValue padded =
+          nodes.pad(nodes.value_of(value), result.type, result.padded, graph_.number(value.node()));
+      returned.emplace_back(in_order(writer, padded, result), result.padded);
     }
     writer.end_function(returned);
   }

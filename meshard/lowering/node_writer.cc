@@ -6,6 +6,7 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
+#include "meshard/lowering/only_padding.h"
 #include "meshard/lowering/scattered_updates.h"
 #include "meshard/lowering/whole_dimensions.h"
 
@@ -164,7 +165,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
                       .partitioned = is_partitioned(node)};
   if (node.annotations() && node.annotations()->manual) {
     emission.mesh = &node.annotations()->manual->mesh;
-    emission.numbering = &*meshes_.numbering();
+    emission.numbering = &meshes_.numbering_inside(*emission.mesh);
     emission.channel =
         &counters_ == &own_counters_ ? std::int64_t{number} + 1 : ++counters_.next_channel;
   }
@@ -187,6 +188,12 @@ bool NodeWriter::is_partitioned(const Node& node) const {
 NodeWriter::SsaValue NodeWriter::bearable(const Node& node, std::size_t operand, SsaValue value) {
   bool is_local = node.annotations() && node.annotations()->manual;
   if (is_local || !is_partitioned(node)) return value;
+  if (operand == 0 && keeps_only_padding(node)) {
+    SsaValue apart = writer_.temporary();
+    const TensorType& type = node.operands()[operand].type();
+    writer_.op("stablehlo.optimization_barrier", {{apart, type}}, {{value, type}}).done();
+    return apart;
+  }
   std::optional<Sharding> needed = even_for_scatter(node, operand, *meshes_.numbering());
   if (!needed) needed = whole_operand(node, operand, *meshes_.numbering());
   if (!needed) return value;

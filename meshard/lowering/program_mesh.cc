@@ -49,7 +49,17 @@ void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
   }
   for (const Named& known : meshes_)
     if (known.mesh == mesh) return;
-  meshes_.push_back({mesh, meshes_.empty() ? std::string("mesh") : cat("mesh_", meshes_.size())});
+  std::string name = meshes_.empty() ? std::string("mesh") : cat("mesh_", meshes_.size());
+  std::string axes = shardy_text(mesh);
+  Named added{mesh, name, name, *numbering_};
+  if (shardy_text(mesh, *numbering_) != axes) {
+    added.inside = cat(name, "_inside");
+    added.numbering = mesh.rows() > 1 ? mesh.base() : mesh;
+    // One name for equal axes: to the compiler meshes of two names differ.
+    for (const Named& known : meshes_)
+      if (shardy_text(known.mesh) == axes) added.inside = known.inside;
+  }
+  meshes_.push_back(std::move(added));
 }
 
 Error two_device_sets(std::string_view op, const Mesh& first, SourceLocation first_where,
@@ -67,21 +77,39 @@ std::vector<Mesh> ProgramMeshes::all() const {
   return meshes;
 }
 
+const ProgramMeshes::Named& ProgramMeshes::named(const Mesh& mesh) const {
+  for (const Named& known : meshes_)
+    if (known.mesh == mesh) return known;
+  throw InternalError("[lowering] a sharding over a mesh that was not collected");
+}
+
 std::string ProgramMeshes::sharding_text(const Sharding& sharding) const {
   if (!numbering_ || numbering_->size() == 1) return {};
-  for (const Named& known : meshes_)
-    if (known.mesh == sharding.mesh()) {
-      std::string text = shardy_text(sharding, known.name);
-      return text.substr(text.find('<'));
-    }
-  throw InternalError("[lowering] a sharding over a mesh that was not collected");
+  std::string text = shardy_text(sharding, named(sharding.mesh()).inside);
+  return text.substr(text.find('<'));
+}
+
+std::string ProgramMeshes::border_text(const Sharding& sharding) const {
+  if (!numbering_ || numbering_->size() == 1) return {};
+  // What is whole has no order.
+  const Named& mesh = named(sharding.mesh());
+  std::string text =
+      shardy_text(sharding, sharding.is_fully_replicated() ? mesh.inside : mesh.name);
+  return text.substr(text.find('<'));
+}
+
+const Mesh& ProgramMeshes::numbering_inside(const Mesh& mesh) const {
+  return named(mesh).numbering;
 }
 
 std::vector<std::pair<std::string, std::string>> ProgramMeshes::definitions() const {
   std::vector<std::pair<std::string, std::string>> texts;
   if (!numbering_ || numbering_->size() == 1) return texts;
-  for (const Named& known : meshes_)
+  for (const Named& known : meshes_) {
     texts.emplace_back(known.name, shardy_text(known.mesh, *numbering_));
+    if (known.inside == cat(known.name, "_inside"))
+      texts.emplace_back(known.inside, shardy_text(known.mesh));
+  }
   return texts;
 }
 

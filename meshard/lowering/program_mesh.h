@@ -13,6 +13,12 @@ namespace meshard {
 
 /// The meshes of a program, in the order they are met. The first gives the logical devices their
 /// numbers: logical device i is the first mesh's device at position i.
+///
+/// Inside of the program all meshes have this order of devices: XLA's partitioner makes wrong
+/// values where orders meet (in one of 20 gradients of products whose operands lie on meshes of
+/// two orders). Values over a mesh in another order are put into that order where they leave the
+/// program, and out of it where they enter: there `x` on mesh_1 is `x` on a mesh with the axes of
+/// mesh_1 in the order of the numbers.
 class ProgramMeshes {
  public:
   /// No mesh: the program is for one device.
@@ -27,18 +33,27 @@ class ProgramMeshes {
   const std::optional<Mesh>& numbering() const { return numbering_; }
   /// All of them, the one that gives the numbers first.
   std::vector<Mesh> all() const;
-  /// `<@mesh, [{"data"}, {}]>`, or empty if the program has one device only.
+  /// Inside of the program: `<@mesh, [{"data"}, {}]>`, or empty if it has one device only.
   std::string sharding_text(const Sharding& sharding) const;
+  /// The same where values enter and leave the program: in the order of their own mesh.
+  std::string border_text(const Sharding& sharding) const;
+  /// What numbers the devices for a mesh inside of the program.
+  /// @pre the program has a mesh
+  const Mesh& numbering_inside(const Mesh& mesh) const;
   /// Symbol and `sdy.mesh` body of each mesh; empty if the program has one device only.
   std::vector<std::pair<std::string, std::string>> definitions() const;
 
  private:
+  struct Named;
   void add(const Mesh& mesh, SourceLocation where);
+  const Named& named(const Mesh& mesh) const;
   void collect(const Graph& graph);
   void collect_nodes(const Graph& graph);
   struct Named {
     Mesh mesh;
     std::string name;
+    std::string inside;  // the name of the mesh with these axes in the order of the numbers
+    Mesh numbering;      // what numbers the devices for it inside
   };
   std::optional<Mesh> numbering_;
   SourceLocation first_;

@@ -36,8 +36,28 @@ TEST(ProgramMeshes, TheFirstNumbersTheDevices) {
   Mesh first({{"x", 2}}, {5, 3}), second({{"y", 2}}, {3, 5});
   ProgramMeshes meshes(Sum(Sharding(first, P("x")), Sharding(second, P("y"))).graph);
   EXPECT_EQ(*meshes.numbering(), first);
-  ASSERT_EQ(meshes.definitions().size(), 2u);
+  ASSERT_EQ(meshes.definitions().size(), 3u);
   EXPECT_EQ(meshes.definitions()[1].second, "<[\"y\"=2], device_ids=[1, 0]>");
+}
+
+TEST(ProgramMeshes, InsideAllHaveOneOrder) {
+  Mesh first({{"x", 2}}, {5, 3}), second({{"y", 2}}, {3, 5}), alike({{"x", 2}}, {3, 5});
+  Sharding y(second, P("y")), x(alike, P("x"));
+  ProgramMeshes meshes(Sum(Sharding(first, P("x")), y).graph);
+  EXPECT_EQ(meshes.definitions()[2].second, "<[\"y\"=2]>");
+  std::string inside = meshes.definitions()[2].first;
+  EXPECT_EQ(meshes.border_text(y), "<@mesh_1, [{\"y\"}]>");
+  EXPECT_EQ(meshes.sharding_text(y), cat("<@", inside, ", [{\"y\"}]>"));
+  EXPECT_EQ(meshes.border_text(Sharding::replicated(second, 1)),
+            meshes.sharding_text(Sharding::replicated(second, 1)))
+      << "what is whole has no order";
+  EXPECT_EQ(meshes.numbering_inside(first), first);
+  EXPECT_EQ(meshes.numbering_inside(second), second);
+
+  ProgramMeshes equal_axes(Sum(Sharding(first, P("x")), x).graph);
+  EXPECT_EQ(equal_axes.definitions().size(), 2u);
+  EXPECT_EQ(equal_axes.border_text(x), "<@mesh_1, [{\"x\"}]>");
+  EXPECT_EQ(equal_axes.sharding_text(x), "<@mesh, [{\"x\"}]>");
 }
 
 TEST(ProgramMeshes, OtherDevicesAreAnErrorWithBothSides) {

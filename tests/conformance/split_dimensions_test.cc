@@ -37,6 +37,22 @@ TEST_F(SplitDimensions, EdgesThatCutAndShift) {
   EXPECT_EQ(running.to_vector<float>(), (std::vector<float>{1, 3}));
 }
 
+TEST_F(SplitDimensions, SlicesThatKeepOnlyPadding) {
+  Mesh mesh({{"x", 4}});
+  for (std::int64_t n : {3, 4, 8}) {
+    Tensor x = reshape(arange(0, 5 * n, 1, DType::f32), {5, n});
+    auto beside = [n](const Tensor& t) {
+      return slice(pad(t, 1, {0, 0}, {0, 2}), {0, n + 1}, {5, n + 2});
+    };
+    auto by_x = grad([&](const Tensor& t) { return sum(square(beside(t))); });
+    Tensor split = mark_sharding(x, mesh, P(none, "x"));
+    EXPECT_EQ(jit(beside)(split).to_vector<float>(), std::vector<float>(5, 1)) << n;
+    EXPECT_EQ(jit(by_x)(split).to_vector<float>(),
+              std::vector<float>(static_cast<std::size_t>(5 * n), 0))
+        << n;
+  }
+}
+
 TEST_F(SplitDimensions, GapsOfUnevenDimensions) {
   const Mesh two({{"x", 2}}, {0, 1});
   Tensor x = from_host<float>({5, 6, 1}, {3});

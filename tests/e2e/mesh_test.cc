@@ -74,6 +74,24 @@ TEST_F(Meshes, TwoOrdersOfTheSameDevicesInOneProgram) {
   EXPECT_EQ(f(b, mark_sharding(a, backward, P("y"))).to_vector<float>()[7], 7.f * 107.f);
 }
 
+TEST_F(Meshes, ProductsOfValuesOverTwoOrders) {
+  Mesh forward({{"x", 4}, {"z", 2}}), shuffled({{"x", 4}, {"z", 2}}, {2, 7, 0, 5, 4, 1, 6, 3});
+  Tensor a = remainder(reshape(counting({128}), {8, 16}), 7) - 3;
+  Tensor b = remainder(reshape(counting({128}), {16, 8}), 5) - 2;
+  auto f = [](const Tensor& s, const Tensor& t) {
+    return matmul(matmul(s, t), permute_dims(t, {1, 0}));
+  };
+  std::vector<float> expected = f(a, b).to_vector<float>();
+  for (const PartitionSpec& spec :
+       {P(), P("z"), P(none, "x"), P("z", "x"), P(none, axes("z", "x"))}) {
+    Tensor first = mark_sharding(a, forward, spec);
+    EXPECT_EQ(jit(f)(first, mark_sharding(b, shuffled, P("z", "x"))).to_vector<float>(), expected)
+        << spec.to_string();
+    EXPECT_EQ(jit(f)(first, mark_sharding(b, shuffled, P("x", "z"))).to_vector<float>(), expected)
+        << spec.to_string();
+  }
+}
+
 TEST_F(Meshes, TheSameDevicesInAnotherOrderCompileForThemselves) {
   // The text has both meshes; only which is first differs.
   Mesh forward({{"x", 4}}), shuffled({{"x", 4}}, {2, 0, 3, 1});

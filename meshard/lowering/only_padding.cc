@@ -1,0 +1,53 @@
+#include "meshard/lowering/only_padding.h"
+
+#include <algorithm>
+
+#include "meshard/ops/pad.h"
+#include "meshard/ops/slice.h"
+
+namespace meshard {
+
+namespace {
+
+struct Range {
+  std::int64_t begin, end;
+};
+
+// What a slice, or a pad whose edges cut, keeps of dimension `d` of its operand.
+Range kept_range(const Node& node, std::size_t d) {
+  if (node.op().name == "slice") {
+    const auto& kept = node.attributes_as<SliceAttributes>();
+    return {kept.start[d], kept.stop[d]};
+  }
+  const auto& cut = node.attributes_as<PadAttributes>();
+  std::int64_t step = 1 + (cut.interior.empty() ? 0 : cut.interior[d]);
+  std::int64_t size = node.operands()[0].type().shape[static_cast<int>(d)];
+  auto elements = [&](std::int64_t edge) {
+    return (std::max<std::int64_t>(-edge, 0) + step - 1) / step;
+  };
+  return {elements(cut.low[d]), size - elements(cut.high[d])};
+}
+
+// Where the operand's elements lie in dimension `d` of the result.
+Range padded_range(const Node& node, std::size_t d) {
+  const auto& added = node.attributes_as<PadAttributes>();
+  std::int64_t step = 1 + (added.interior.empty() ? 0 : added.interior[d]);
+  std::int64_t size = node.operands()[0].type().shape[static_cast<int>(d)];
+  return {added.low[d], added.low[d] + (size - 1) * step + 1};
+}
+
+}  // namespace
+
+bool keeps_only_padding(const Node& node) {
+  if (node.op().name != "slice" && node.op().name != "pad") return false;
+  const Node& padded = *node.operands()[0].node();
+  if (padded.op().name != "pad") return false;
+  for (int d = 0; d < node.type().rank(); ++d) {
+    Range kept = kept_range(node, static_cast<std::size_t>(d));
+    Range elements = padded_range(padded, static_cast<std::size_t>(d));
+    if (kept.end <= elements.begin || elements.end <= kept.begin) return true;
+  }
+  return false;
+}
+
+}  // namespace meshard
