@@ -22,7 +22,7 @@ TEST(PluginLog, OneSettingForAllPlugins) {
 
 TEST(PluginLog, QuietByDefault) {
   for (const char* asked : {static_cast<const char*>(nullptr), "", "4", "many"})
-    EXPECT_EQ(chosen(asked).at("TF_CPP_MIN_LOG_LEVEL"), "2");
+    EXPECT_EQ(chosen(asked).at("TF_CPP_MIN_LOG_LEVEL"), "3");
 }
 
 TEST(PluginLog, WhatTheUserSetStays) {
