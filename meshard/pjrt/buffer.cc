@@ -6,6 +6,7 @@
 
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/process_end.h"
 
 namespace meshard::pjrt {
 namespace internal {
@@ -127,6 +128,7 @@ Result<Event> Buffer::copy_to_host(std::span<std::byte> destination) const {
   args.src = raw_;
   args.dst = destination.data();
   args.dst_size = destination.size();
+  internal::PluginWork work;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(client_->api, PJRT_Buffer_ToHostBuffer, args));
   return Event(ClientRef(client_), client_->api, args.event);
 }
@@ -186,6 +188,7 @@ Result<Event> Buffer::copy_raw_to_host(std::span<std::byte> destination,
   args.dst = destination.data();
   args.offset = offset;
   args.transfer_size = static_cast<std::int64_t>(destination.size());
+  internal::PluginWork work;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(client_->api, PJRT_Buffer_CopyRawToHost, args));
   return Event(ClientRef(client_), client_->api, args.event);
 }
@@ -198,6 +201,7 @@ Result<Buffer> Buffer::copy_to_device(const Device& device) const {
   MESHARD_PJRT_ARGS(PJRT_Buffer_CopyToDevice, args);
   args.buffer = raw_;
   args.dst_device = device.raw();
+  internal::PluginWork work;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(client_->api, PJRT_Buffer_CopyToDevice, args));
   internal::add_references(client_, 1);
   return Buffer(client_, args.dst_buffer, type_, &device);
@@ -215,6 +219,7 @@ Result<Buffer> Buffer::copy_to_memory(const Memory& memory) const {
   MESHARD_PJRT_ARGS(PJRT_Buffer_CopyToMemory, args);
   args.buffer = raw_;
   args.dst_memory = memory.raw();
+  internal::PluginWork work;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(client_->api, PJRT_Buffer_CopyToMemory, args));
   internal::add_references(client_, 1);
   return Buffer(client_, args.dst_buffer, type_, device);

@@ -7,6 +7,7 @@
 #include "meshard/pjrt/host_to_device_transfer.h"
 #include "meshard/pjrt/internal/callbacks.h"
 #include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/process_end.h"
 #include "meshard/pjrt/loaded_executable.h"
 
 namespace meshard::pjrt {
@@ -98,6 +99,7 @@ Result<LoadedExecutable> Client::compile(std::string_view module,
   args.program = &program;
   args.compile_options = bytes.data();
   args.compile_options_size = bytes.size();
+  internal::PluginWork work;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->api, PJRT_Client_Compile, args));
   return LoadedExecutable::make(state_, args.executable, nullptr);
 }
@@ -117,6 +119,7 @@ Result<LoadedExecutable> Client::deserialize_and_load(std::string_view serialize
     args.overridden_serialized_compile_options = bytes.data();
     args.overridden_serialized_compile_options_size = bytes.size();
   }
+  internal::PluginWork work;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->api, PJRT_Executable_DeserializeAndLoad, args));
   return LoadedExecutable::make(state_, args.loaded_executable, signature);
 }
@@ -158,6 +161,7 @@ Result<SentBuffer> Client::buffer_from_host(const HostArrayView& array, HostSema
   args.host_buffer_semantics = static_cast<PJRT_HostBufferSemantics>(semantics);
   args.device = target->raw();
   if (memory != nullptr) args.memory = memory->raw();
+  internal::PluginWork work;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->api, PJRT_Client_BufferFromHostBuffer, args));
   return SentBuffer{make_buffer(args.buffer, type, target),
                     Event(state_, state_->api, args.done_with_host_buffer)};
@@ -235,6 +239,8 @@ std::size_t Client::launches_in_flight() const {
 }
 
 void Client::await_launches() const { state_->await_launches(); }
+
+void Client::await_last_launches() const { state_->await_last_launches(); }
 void Client::await_failed_launches() const { state_->await_failed_launches(); }
 void finish_callbacks() { internal::finish_callbacks(); }
 bool Client::is_wedged() const { return state_->wedged; }

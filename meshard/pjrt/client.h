@@ -115,6 +115,8 @@ class Client {
   std::size_t launches_in_flight() const;
   /// Waits until all of them are through; their errors are for those who hold the launches.
   void await_launches() const;
+  /// The process ends in this thread: waits for them, and other threads start no work any more.
+  void await_last_launches() const;
   /// Waits for the launches that have failed on some device: at most a second for the others.
   void await_failed_launches() const;
   /// True after a launch on several devices failed inside a plugin that then completes no further

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/process_end.h"
 
 namespace meshard::pjrt {
 
@@ -145,6 +146,7 @@ Result<Executable> Topology::compile(std::string_view module, const CompileOptio
   args.program = &program;
   args.compile_options = bytes.data();
   args.compile_options_size = bytes.size();
+  internal::PluginWork work;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin_.api(), PJRT_Compile, args));
   return Executable(plugin_.api(), args.executable, client_);
 }

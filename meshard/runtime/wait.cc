@@ -17,7 +17,7 @@ namespace {
 
 void wait_if_started() {
   if (internal::is_forked_child.load(std::memory_order_relaxed)) return;
-  internal::wait_for_launches();
+  if (const pjrt::Client* client = started_client()) client->await_last_launches();
   pjrt::finish_callbacks();
 }
 

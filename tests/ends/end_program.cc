@@ -1,8 +1,10 @@
 // A program that ends in the way that its argument names, with programs in flight on 8 devices.
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -37,6 +39,17 @@ Tensor& static_tensor() {
 struct LaunchesAtTheEnd {
   ~LaunchesAtTheEnd() { (void)in_flight(); }
 };
+
+// Launches, transfers and compiles until the process is gone.
+void work_for_ever(Tensor x) {
+  for (int i = 0;; ++i) {
+    auto number = static_cast<float>(i % 50);
+    x = jit([number](Tensor t) { return t * 0.5f + number; })(x);
+    if (i % 7 == 0) (void)x.to_host();
+    if (i % 11 == 0) x = transfer(x, Mesh({{"x", 4}}, {0, 1, 2, 3}), P("x"));
+    if (i % 11 == 5) x = mark_sharding(x, all_devices(), P("x"));
+  }
+}
 
 void throw_deep_inside(const Tensor& x) {
   if (x.rank() == 2) throw std::runtime_error("nobody catches this");
@@ -79,6 +92,17 @@ int end(std::string_view way) {
     int status = 0;
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return 1;
     return WEXITSTATUS(status);
+  } else if (way == "detached-thread") {
+    for (int i = 0; i < 3; ++i) std::thread(work_for_ever, ones({64, 64})).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return 12;
+  } else if (way == "main-thread-first") {
+    std::cout << std::flush;
+    std::thread([x] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      std::exit(in_flight().to_host().type().rank() == 2 ? 13 : 1);
+    }).detach();
+    pthread_exit(nullptr);
   } else if (way == "quick-exit") {
     std::cout << std::flush;
     std::quick_exit(10);

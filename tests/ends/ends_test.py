@@ -17,7 +17,7 @@ import sys
 
 WAYS = {
     "return": 3, "exit": 4, "exit-in-a-thread": 5, "static": 6, "launch-in-a-destructor": 7, "launch-in-a-handler": 8,
-    "fork": 9, "quick-exit": 10, "exec": 11, "exception": -signal.SIGABRT, "interrupt": -signal.SIGINT,
+    "fork": 9, "quick-exit": 10, "exec": 11, "detached-thread": 12, "main-thread-first": 13, "exception": -signal.SIGABRT, "interrupt": -signal.SIGINT,
     "terminate": -signal.SIGTERM,
 }
 LIMIT = 120  # seconds, of which a process takes one

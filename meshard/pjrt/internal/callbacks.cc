@@ -11,6 +11,7 @@
 
 #include "meshard/base/advice.h"
 #include "meshard/base/cat.h"
+#include "meshard/pjrt/internal/process_end.h"
 
 namespace meshard::pjrt::internal {
 namespace {
@@ -54,6 +55,7 @@ class Callbacks {
 
  private:
   void work() {
+    never_hold_this_thread();  // finish() waits for it
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [&] { return !waiting_.empty(); });

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <thread>
 
 #include "meshard/base/stall.h"
 #include "meshard/pjrt/client_ref.h"
 #include "meshard/pjrt/internal/await.h"
+#include "meshard/pjrt/internal/process_end.h"
 #include "meshard/pjrt/launch.h"
 
 namespace meshard::pjrt::internal {
@@ -95,6 +98,11 @@ Result<void> ClientState::initialise() {
 
 void ClientState::begin_launch() {
   std::unique_lock lock(launch_mutex);
+  while (is_held()) [[unlikely]] {
+      lock.unlock();
+      stay_until_the_end();
+      lock.lock();
+    }
   auto most = static_cast<std::size_t>(rules.max_in_flight);
   if (most == 0) {
     if (in_flight.size() >= look_at) {
@@ -112,6 +120,12 @@ void ClientState::begin_launch() {
     while (!in_flight.empty() && in_flight.front()->done.load(std::memory_order_acquire)) {
       drop_launch(in_flight.front());
       in_flight.pop_front();
+    }
+    if (is_held()) [[unlikely]] {
+      lock.unlock();
+      stay_until_the_end();
+      lock.lock();
+      continue;
     }
     if (in_flight.size() + entering < most) break;
     if (in_flight.empty()) {
@@ -135,6 +149,15 @@ void ClientState::end_launch(LaunchRecord* record) {
     if (record != nullptr) in_flight.push_back(record);
   }
   if (rules.max_in_flight > 0) launch_ended.notify_one();
+}
+
+void ClientState::await_last_launches() {
+  hold_other_threads();
+  for (std::unique_lock lock(launch_mutex); entering > 0; lock.lock()) {
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  await_launches();
 }
 
 void ClientState::await_failed_launches() {

@@ -78,6 +78,9 @@ struct ClientState {
   void await_launches() {
     await_those([](LaunchRecord&) { return true; });
   }
+  /// The process ends in this thread: the same for all launches, after which other threads start
+  /// none (process_end.h).
+  void await_last_launches();
   /// The same for launches that have failed on some device: those whose partners wait for ever end
   /// with the client wedged.
   void await_failed_launches();
