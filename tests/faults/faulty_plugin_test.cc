@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <latch>
 
+#include "meshard/base/stall.h"
 #include "tests/faulty_plugin/control.h"
 #include "tests/plugin/fixture.h"
 #include "tests/support/matchers.h"
@@ -167,6 +168,29 @@ TEST_F(FaultyPlugin, AnEventIsHeldBackUntilItIsReleased) {
   fired.wait();
   EXPECT_TRUE(stuck.is_ready().value());
   stuck.await().value();
+}
+
+TEST_F(FaultyPlugin, AnEventThatNeverFiresIsReportedAndTheWaitGoesOn) {
+  Client client = make_client(plugin(), 2);
+  auto program = client.compile(pass_on(2, 1), on_devices({0, 1})).value();
+  Arguments arguments(client, program);
+  set_stall_time(std::chrono::milliseconds(10));
+  std::vector<std::string> stalls;
+  set_stall_handler([&](const Stall& stall) {
+    stalls.push_back(stall.text);
+    FAULTY(release_events)();
+  });
+  set(kFaultStuckEvent, "PJRT_LoadedExecutable_Execute", 1, 1);
+  SourceLocation here = SourceLocation::current();
+  auto result = program.execute(arguments.pointers, {.where = here}).value();
+  client.await_launches();
+  set_stall_handler({});
+  set_stall_time(std::chrono::seconds(60));
+  ASSERT_EQ(stalls.size(), 1u) << "once";
+  for (const std::string& part :
+       {cat("launched at ", here), std::string("devices 0,1"), std::string("not through on 1")})
+    EXPECT_NE(stalls[0].find(part), std::string::npos) << part << " is not in: " << stalls[0];
+  EXPECT_EQ(read_all<float>(result.outputs[1]), Arguments::values(1, 0));
 }
 
 TEST_F(FaultyPlugin, AnEventsErrorStaysWithItWhereTheBufferIsRight) {
