@@ -14,10 +14,19 @@ constexpr LaunchRules kCpuRules = {.max_in_flight = 31,
                                    .checks_propagation_flags_fatally = true,
                                    .host_memory = true};
 
+// Measured on 0.106 and 0.115, and taken for all after 0.81.
+constexpr LaunchRules kNewerCpuRules = [] {
+  LaunchRules rules = kCpuRules;
+  rules.parts_start_together = true;
+  return rules;
+}();
+
 constexpr LaunchRuleRow kTable[] = {
-    {"cpu", 0, INT_MAX, kCpuRules,
+    {"cpu", 0, 81, kCpuRules,
      "32 launches that nobody awaits fill every device's queue and block the thread pool; an error "
      "leaves its partners waiting for ever"},
+    {"cpu", 82, INT_MAX, kNewerCpuRules,
+     "the same, and the parts of a program wait for each other before they start"},
 };
 
 }  // namespace

@@ -20,6 +20,10 @@ struct LaunchRules {
   /// execute_device runs a cheap program in the calling thread, so one with collectives would never
   /// meet its partners: refuse it.
   bool device_launch_may_run_inline = false;
+  /// The parts of a program on several devices start only once all of them were launched, without
+  /// collectives too: after a launch that one device refused, the others' parts and all that comes
+  /// after them never start. Programs are launched on all devices at once.
+  bool parts_start_together = false;
   /// A vector allow_propagation_to_parameters of the wrong length ends the process: its length must
   /// be known to be right.
   bool checks_propagation_flags_fatally = false;

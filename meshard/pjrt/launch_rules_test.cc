@@ -11,6 +11,11 @@ TEST(LaunchRules, TheCpuPluginIsSparedAndOthersAreNot) {
   LaunchRules cpu = launch_rules("cpu", 81);
   EXPECT_EQ(cpu.max_in_flight, 31) << "32 un-awaited launches are the most that do not hang";
   EXPECT_TRUE(cpu.error_wedges_client);
+  EXPECT_FALSE(cpu.parts_start_together);
+  LaunchRules newer = launch_rules("cpu", 106);
+  EXPECT_TRUE(newer.parts_start_together);
+  newer.parts_start_together = false;
+  EXPECT_EQ(newer, cpu);
   EXPECT_EQ(launch_rules("tpu", 81), LaunchRules());
   EXPECT_EQ(launch_rules("CPU", 81), LaunchRules()) << "names are in lower case";
 }

@@ -132,8 +132,10 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
 }
 
 bool LoadedExecutable::can_run_device_by_device() const {
-  return devices_.size() == 1 || !signature_.has_collectives ||
-         !client_->rules.device_launch_may_run_inline;
+  const LaunchRules& rules = client_->rules;
+  return devices_.size() == 1 ||
+         (!rules.parts_start_together &&
+          (!signature_.has_collectives || !rules.device_launch_may_run_inline));
 }
 
 Result<Launch> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
@@ -191,8 +193,12 @@ Result<void> LoadedExecutable::check(const Call& call) const {
             call.count, " devices, got room for ", call.outputs.size(), " in all"));
   if (call.device_by_device && !can_run_device_by_device())
     return Error(ErrorCode::kFailedPrecondition,
-                 cat("[", call.place, "] the program has collectives, and the ", client_->platform,
-                     " plugin may run one device's part in the calling thread: use execute"));
+                 cat("[", call.place, "] the parts of this program wait for each other, and the ",
+                     client_->platform, " plugin ",
+                     client_->rules.parts_start_together
+                         ? "starts none before all are launched"
+                         : "may run one device's part in the calling thread",
+                     ": use execute"));
   if (client_->wedged && call.count > 1)
     return Error(ErrorCode::kFailedPrecondition,
                  cat("[", call.place,

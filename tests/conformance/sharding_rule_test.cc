@@ -59,9 +59,11 @@ double allowed_ulps(std::string_view op) {
       {"polygamma", 1},
       {"prod", 4},
       {"reduce_window_sum", 4},
+      {"rsqrt", 1},
       {"scatter_add", 4},
       {"sinh", 1},
       {"sum", 4},
+      {"tanh", 1},
       {"zeta", 1},
   };
   auto found = ulps.find(op);
