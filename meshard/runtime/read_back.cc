@@ -108,6 +108,27 @@ Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lo
 
 namespace {
 
+// A sharding that the compiler chose for a value whose open dimensions say their first axes: with
+// axes of size 1 where they were said, which compilers leave out.
+Sharding with_said_axes(const Sharding& chosen, const Sharding& said) {
+  if (chosen.mesh() != said.mesh() || chosen.rank() != said.rank()) return chosen;
+  const Mesh& mesh = chosen.mesh();
+  auto splits = [&](const AxisRef& axis) { return mesh.axis_size(axis) > 1; };
+  std::vector<DimensionSpec> dimensions;
+  for (std::size_t d = 0; d < said.rank(); ++d) {
+    AxisList axes = said.axes(d);
+    std::size_t next = 0;
+    for (const AxisRef& axis : said.axes(d)) {
+      if (!splits(axis)) continue;
+      if (next == chosen.axes(d).size() || chosen.axes(d)[next] != axis) return chosen;
+      ++next;
+    }
+    for (; next < chosen.axes(d).size(); ++next) axes.push_back(chosen.axes(d)[next]);
+    dimensions.emplace_back(std::move(axes));
+  }
+  return Sharding(mesh, PartitionSpec(std::move(dimensions)));
+}
+
 // The shard shape of the module rules: a difference would put data where the program does not look.
 Result<void> check_shard_shape(const LoweredValue& value, const Sharding& sharding,
                                const pjrt::HloShape& shape, std::string_view role, std::size_t i) {
@@ -135,7 +156,7 @@ Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue
     if (!exact && i < shardings.size() && shardings[i]) {
       Result<Sharding> read = sharding_of(*shardings[i], lowered, rank);
       if (!read.ok()) return read.error().with_note(cat("of ", role, " ", i, ", ", value.type));
-      sharding = *std::move(read);
+      sharding = value.sharding ? with_said_axes(*read, *value.sharding) : *std::move(read);
     }
     MESHARD_RETURN_IF_ERROR(check_shard_shape(value, sharding, *shapes[i], role, i));
     chosen.push_back(std::move(sharding));

@@ -174,6 +174,19 @@ TEST_F(ExplicitAxes, AutoAxesBesideThemStayWithTheCompiler) {
 }
 
 // XLA takes what stands at the end of a branch for the sharding of all of them.
+TEST_F(ExplicitAxes, AxesOfSizeOneStayWhenAValueIsComputed) {
+  Mesh mesh({{"x", 1, AxisKind::kExplicit}, {"y", 2}});
+  Tensor recorded = exp(mark_sharding(counting({2}, 0), mesh, P("x")));
+  Tensor computed = exp(mark_sharding(counting({2}, 0), mesh, P("x")));
+  sync(computed);
+  EXPECT_EQ(computed.sharding()->axes(0)[0], AxisRef("x"));
+  for (const Tensor& like : {recorded, computed}) {
+    Tensor last = fori_loop(
+        0, 2, [&](Tensor, Tensor) { return exp(recorded) * 0.5f; }, like);
+    EXPECT_THAT(values(last), Pointwise(FloatNear(1e-5f), values(exp(recorded) * 0.5f)));
+  }
+}
+
 TEST_F(ExplicitAxes, ABranchMayEndWithAMarkOfTheCompilersAxes) {
   Mesh mesh({{"data", 2}, {"model", 4, AxisKind::kExplicit}});
   Tensor x = mark_sharding(counting({4}, -2), mesh, P("model")), y = counting({4}, 1);
