@@ -192,13 +192,13 @@ Result<void> LoadedExecutable::check(const Call& call) const {
         cat("[", call.place, "] the program gives ", result_types_.size(), " outputs on each of ",
             call.count, " devices, got room for ", call.outputs.size(), " in all"));
   if (call.device_by_device && !can_run_device_by_device())
-    return Error(ErrorCode::kFailedPrecondition,
-                 cat("[", call.place, "] the parts of this program wait for each other, and the ",
-                     client_->platform, " plugin ",
-                     client_->rules.parts_start_together
-                         ? "starts none before all are launched"
-                         : "may run one device's part in the calling thread",
-                     ": use execute"));
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[", call.place, "] the parts of this program wait for each other, and the ",
+            client_->platform, " plugin ",
+            client_->rules.parts_start_together ? "starts none before all are launched"
+                                                : "may run one device's part in the calling thread",
+            ": use execute"));
   if (client_->wedged && call.count > 1)
     return Error(ErrorCode::kFailedPrecondition,
                  cat("[", call.place,

@@ -1,3 +1,4 @@
+// Tested in tests/ends/ends_test.py.
 #include "meshard/pjrt/internal/process_end.h"
 
 #include <unistd.h>
