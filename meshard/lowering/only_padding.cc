@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/graph/op_def.h"
 #include "meshard/ops/pad.h"
 #include "meshard/ops/slice.h"
 
