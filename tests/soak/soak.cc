@@ -74,11 +74,11 @@ void programs(std::int64_t count) {
   Tensor x = mark_sharding(ones({2}), mesh, P("x"));
   // The caches have to be full before anything is dropped.
   repeated("programs", count, 1100, [&](std::int64_t i) {
-    auto number = static_cast<float>(i);
     if (i % 2 == 0) {
+      auto number = static_cast<float>(i);
       sync(jit([number](Tensor t) { return t + number; })(x));
-    } else {
-      sync(x * number);
+    } else {  // a number alone would be an argument of one lazy program
+      sync(x * sum(arange(i)));
     }
   });
 }
