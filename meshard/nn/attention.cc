@@ -3,19 +3,20 @@
 #include "meshard/base/error.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
+#include "meshard/nn/match_dtype.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::nn {
 namespace {
 
 Tensor projected(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-  Tensor y = einsum("btd,dhk->bthk", {x, astype(weight, x.dtype())});
-  return bias ? y + astype(*bias, x.dtype()) : y;
+  Tensor y = einsum("btd,dhk->bthk", {x, match_dtype(weight, x)});
+  return bias ? y + match_dtype(*bias, x) : y;
 }
 
 Tensor joined_heads(const Attention& params, const Tensor& heads) {
-  Tensor y = einsum("bthk,hkd->btd", {heads, astype(params.out, heads.dtype())});
-  return params.out_bias ? y + astype(*params.out_bias, heads.dtype()) : y;
+  Tensor y = einsum("bthk,hkd->btd", {heads, match_dtype(params.out, heads)});
+  return params.out_bias ? y + match_dtype(*params.out_bias, heads) : y;
 }
 
 struct Heads {

@@ -1,5 +1,6 @@
 #include "meshard/nn/linear.h"
 
+#include "meshard/nn/match_dtype.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::nn {
@@ -11,8 +12,8 @@ Linear make_linear(Maker& make, std::int64_t in, std::int64_t out, const LinearO
 }
 
 Tensor linear(const Linear& params, const Tensor& x) {
-  Tensor y = matmul(x, astype(params.weight, x.dtype()));
-  return params.bias ? y + astype(*params.bias, x.dtype()) : y;
+  Tensor y = matmul(x, match_dtype(params.weight, x));
+  return params.bias ? y + match_dtype(*params.bias, x) : y;
 }
 
 Embedding make_embedding(Maker& make, std::int64_t words, std::int64_t width,
@@ -25,7 +26,7 @@ Tensor embedding(const Embedding& params, const Tensor& tokens) {
 }
 
 Tensor unembed(const Embedding& params, const Tensor& x) {
-  return tensordot(x, astype(params.table, x.dtype()), {x.rank() - 1}, {1});
+  return tensordot(x, match_dtype(params.table, x), {x.rank() - 1}, {1});
 }
 
 }  // namespace meshard::nn

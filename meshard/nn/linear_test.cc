@@ -28,6 +28,19 @@ TEST_F(Layers, LinearIsAProductAndASum) {
   expect_same(linear(params, zeros({5, 3})), zeros({5, 4}));
 }
 
+// A product is linear in the weight: its real and imaginary part may be taken one by one.
+TEST_F(Layers, ComplexParametersKeepTheirImaginaryPart) {
+  Linear real{varied({3, 4}), varied({4}, 1, 5)},
+      imaginary{varied({3, 4}, 1, 7), varied({4}, 1, 2)};
+  Linear params{complex(real.weight, imaginary.weight), complex(*real.bias, *imaginary.bias)};
+  Tensor x = varied({2, 3}, 1, 9), y = linear(params, x);
+  EXPECT_EQ(y.dtype(), DType::c64);
+  expect_same(meshard::real(y), linear(real, x));
+  expect_same(imag(y), linear(imaginary, x));
+  Embedding table{complex(varied({5, 3}), varied({5, 3}, 1, 4))};
+  expect_same(imag(unembed(table, x)), unembed(Embedding{imag(table.table)}, x));
+}
+
 TEST_F(Layers, LinearHasTheDimensionsThatItsOptionsName) {
   AxisRules rules(Mesh({{"model", 2}}), {{"a", "model"}});
   Linear in = create(

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "meshard/base/error.h"
+#include "meshard/nn/match_dtype.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::nn {
@@ -52,6 +53,9 @@ Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::
 MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptions& options) {
   if (is_complex(x.dtype()))
     throw_invalid(x.where(), "[nn.mixture] takes real numbers, not ", x.type());
+  for (const Tensor* each : {&params.router, &params.up, &params.down})
+    if (is_complex(each->dtype()))
+      throw_invalid(each->where(), "[nn.mixture] takes real parameters, not ", each->type());
   std::int64_t experts = params.router.dim(1);
   if (options.used < 1 || options.used > experts)
     throw_invalid(x.where(), "[nn.mixture] a token cannot use ", options.used, " of ", experts,
@@ -67,8 +71,8 @@ MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptio
   };
   Tensor given = at_experts(einsum("btec,btd->ebcd", {dispatch, x}));
   Tensor hidden =
-      options.activation(einsum("ebcd,edh->ebch", {given, astype(params.up, x.dtype())}));
-  Tensor answers = at_experts(einsum("ebch,ehd->ebcd", {hidden, astype(params.down, x.dtype())}));
+      options.activation(einsum("ebcd,edh->ebch", {given, match_dtype(params.up, x)}));
+  Tensor answers = at_experts(einsum("ebch,ehd->ebcd", {hidden, match_dtype(params.down, x)}));
   return {einsum("btec,ebcd->btd", {combine, answers}), routes.balance_loss};
 }
 

@@ -148,5 +148,15 @@ TEST_F(Mixtures, ATokenUsesSomeOfTheExperts) {
       ErrorCode::kInvalidArgument, {"5 of 4 experts"}));
 }
 
+TEST_F(Mixtures, ComplexParametersAreRefused) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        Mixture params = varied_mixture();
+        params.up = complex(params.up, params.up);
+        mixture(params, ones({1, 2, kWidth}));
+      },
+      ErrorCode::kInvalidArgument, {"real parameters", "c64"}));
+}
+
 }  // namespace
 }  // namespace meshard::nn

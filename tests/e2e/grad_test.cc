@@ -162,6 +162,48 @@ TEST_F(Derivatives, OfDeterminantsAreTheCofactors) {
   }
 }
 
+// By the first row.
+double determinant(const std::vector<double>& matrix, std::size_t size) {
+  if (size == 0) return 1;
+  double result = 0;
+  for (std::size_t column = 0; column < size; ++column) {
+    std::vector<double> rest;
+    for (std::size_t i = size; i < size * size; ++i)
+      if (i % size != column) rest.push_back(matrix[i]);
+    result += (column % 2 == 0 ? 1 : -1) * matrix[column] * determinant(rest, size - 1);
+  }
+  return result;
+}
+
+// A determinant is linear in each element: differences with step 1 are its second derivatives.
+TEST_F(Derivatives, SecondOnesOfSingularDeterminants) {
+  for (std::size_t size : {4, 5, 6})
+    for (std::size_t rank : {size - 2, size - 1, size}) {
+      std::vector<double> matrix(size * size);
+      for (std::size_t i = 0; i < size * size; ++i)
+        for (std::size_t k = 0; k < rank; ++k)
+          matrix[i] += static_cast<double>((i / size * 3 + k * k) % 5) -
+                       static_cast<double>((i % size * k + i % size) % 4);
+      auto changed = [&](std::size_t p, std::size_t q) {
+        auto at = [&](double a, double b) {
+          std::vector<double> other = matrix;
+          other[p] += a, other[q] += b;
+          return determinant(other, size);
+        };
+        return p == q ? 0 : at(1, 1) - at(1, 0) - at(0, 1) + at(0, 0);
+      };
+      auto n = static_cast<std::int64_t>(size);
+      Tensor x = from_host(matrix, {n, n}), direction = zeros({n, n}, DType::f64);
+      std::size_t p = size + 1;  // along one element
+      direction = reshape(one_hot(full({}, static_cast<int>(p)), n * n, DType::f64), {n, n});
+      Tensor second = hvp([](Tensor t) { return det(t); }, x, direction);
+      std::vector<double> expected;
+      for (std::size_t q = 0; q < size * size; ++q) expected.push_back(changed(p, q));
+      EXPECT_THAT(second.to_vector<double>(), Pointwise(testing::DoubleNear(1e-6), expected))
+          << size << " " << rank;
+    }
+}
+
 TEST_F(Derivatives, BehindABarrierAreTheSame) {
   std::vector<Dense> layers = two_layers();
   Tensor x = counting({8, 4}, -16) / 32;

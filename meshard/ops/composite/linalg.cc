@@ -104,6 +104,34 @@ Tensor small_det(const Tensor& operand) {
   return is_floating(operand.dtype()) ? astype(result, operand.dtype()) : result;
 }
 
+// Up to this size determinants are polynomials: what cancels in those costs a few digits, for
+// larger matrices all of them.
+constexpr std::int64_t kPolynomialSize = 8;
+
+// [..., n, n] by [..., n, n], element by element: no device rounds these products to fewer digits.
+Tensor exact_product(const Tensor& a, const Tensor& b) {
+  return sum(expand_dims(a, -1) * expand_dims(b, -3), -2);
+}
+
+// Without a division (R. S. Bird, "A simple division-free algorithm for computing determinants",
+// 2011), a polynomial: all derivatives are right at singular matrices too.
+Tensor polynomial_det(const Tensor& operand) {
+  Tensor a = for_factors(operand), f = a;
+  std::int64_t size = a.shape()[-1];
+  Tensor behind = tril(ones({size, size}, a.dtype()), -1),
+         identity = eye(size, std::nullopt, 0, a.dtype());
+  for (std::int64_t i = 1; i < size; ++i) {
+    // Above the diagonal as it is; on it, minus the sum of the elements that follow there.
+    Tensor rest = sum(expand_dims(diagonal(f), -1) * behind, -2);
+    f = exact_product(triu(f, 1) - expand_dims(rest, -1) * identity, a);
+  }
+  Dimensions start(static_cast<std::size_t>(a.shape().rank()), 0), stop = a.shape().sizes();
+  stop[stop.size() - 2] = stop.back() = 1;
+  Tensor first = squeeze(slice(f, std::move(start), std::move(stop)), {-2, -1});
+  Tensor result = size % 2 == 0 ? -first : first;
+  return is_floating(operand.dtype()) ? astype(result, operand.dtype()) : result;
+}
+
 }  // namespace
 
 Tensor solve(In a, In b) {
@@ -145,6 +173,8 @@ Tensor det(In x) {
   Tensor operand = square_matrices("det", x);
   std::int64_t size = operand.shape()[-1];
   if (size >= 1 && size <= 3 && !is_complex(operand.dtype())) return small_det(operand);
+  if (size > 3 && size <= kPolynomialSize && !is_complex(operand.dtype()))
+    return polynomial_det(operand);
   auto [q, r, q_sign] = signed_qr(operand);
   Tensor scale = diagonal(r), product = prod(diagonal(regular_factor(r)), -1);
   // A singular matrix has 0, with the derivative of the product.

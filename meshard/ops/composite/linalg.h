@@ -25,7 +25,7 @@ struct SignedLog {
 /// @error not square, complex numbers.
 SignedLog slogdet(In x);
 /// The determinant. Its derivative is the matrix of cofactors, at singular matrices too; second
-/// derivatives at singular matrices are accurate up to size 3.
+/// derivatives at singular matrices are accurate up to size 8.
 /// @error not square, complex numbers.
 Tensor det(In x);
 

@@ -20,7 +20,6 @@ const Programs& networks() {
       {"swish", single([](Inputs x) { return silu(x[0]); })},
       {"sigmoid", single([](Inputs x) { return logistic(x[0]); })},
       {"softplus", single([](Inputs x) { return softplus(x[0]); })},
-      {"leaky_relu", single([](Inputs x) { return leaky_relu(x[0], 0.1); })},
       {"elu", single([](Inputs x) { return elu(x[0]); })},
       {"selu", single([](Inputs x) { return selu(x[0]); })},
       {"celu", single([](Inputs x) { return celu(x[0]); })},

@@ -1,4 +1,6 @@
 // red_*, cum*, dot_*, einsum_*: sums and their like.
+#include <sstream>
+
 #include "meshard/meshard.h"
 #include "tools/conformance/jax/numerics/programs.h"
 
@@ -12,7 +14,7 @@ DimensionList dimensions_of(const Json& axes) {
   Dimensions list;
   if (axes.is_number()) return DimensionList(axes.get<std::int64_t>());
   for (const Json& axis : axes) list.push_back(axis.get<std::int64_t>());
-  return DimensionList(list);
+  return list;
 }
 
 Dimensions dimensions_at(const Json& pair, std::size_t i) {
@@ -40,51 +42,58 @@ const std::map<std::string, Reduction, std::less<>> kReductions{
     {"norm", euclidean}, {"l2norm", euclidean},
 };
 
-const Programs& special_reductions() {
-  static const Programs programs{
-      {"red_max_ties", single([](Inputs x) { return max(x[0], 1); })},
-      {"red_min_ties", single([](Inputs x) { return min(x[0], 1); })},
-      {"red_max_nan", single([](Inputs x) { return max(x[0]); })},
-      {"red_min_nan", single([](Inputs x) { return min(x[0]); })},
-      {"red_argmax",
-       [](Inputs x) {
-         return Tensors{argmax(x[0], 1), argmin(x[0], 1)};
-       }},
-      {"red_empty",
-       [](Inputs x) {
-         return Tensors{sum(x[0], 0), prod(x[0], 0)};
-       }},
-      {"red_any_all",
-       [](Inputs x) {
-         return Tensors{any(x[0], 1), all(x[0], 1)};
-       }},
-  };
-  return programs;
+// The dimensions that a case names, or the one that its result lacks. False if it may be one of
+// several.
+bool read_dimensions(const Json& test, DimensionList& over) {
+  const Json& params = test.at("params");
+  if (params.contains("axes")) {
+    over = dimensions_of(params.at("axes"));
+    return true;
+  }
+  if (result_shape(test).rank() == 0) return true;
+  const auto from = test.at("inputs").at(0).at("shape").get<std::vector<std::int64_t>>();
+  const auto to = test.at("outputs").at(0).at("shape").get<std::vector<std::int64_t>>();
+  int fitting = 0;
+  for (std::size_t d = 0; d < from.size(); ++d) {
+    std::vector<std::int64_t> rest = from;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(d));
+    if (rest != to) continue;
+    over = DimensionList(static_cast<std::int64_t>(d));
+    ++fitting;
+  }
+  return fitting == 1;
+}
+
+std::optional<Program> index_of_extreme(const std::string& id, const Json& test) {
+  auto index = id.starts_with("red_argmax") ? argmax : argmin;
+  const Json& params = test.at("params");
+  if (!params.contains("axes")) return std::nullopt;
+  const Json& axes = params.at("axes");
+  std::optional<std::int64_t> along;
+  if (!axes.is_null()) along = axes.is_array() ? axes.at(0).get<std::int64_t>() : axes.get<int>();
+  return single([=](Inputs x) { return index(x[0], along, false); });
+}
+
+// `red_max_all` is a max, `red_int_sum` a sum: the first name between underscores.
+const Reduction* reduction_named(const std::string& id) {
+  std::istringstream words(id);
+  for (std::string word; std::getline(words, word, '_');)
+    if (auto found = kReductions.find(word); found != kReductions.end()) return &found->second;
+  if (mentions(id, "count_nonzero")) return &kReductions.find("count_nonzero")->second;
+  return nullptr;
 }
 
 std::optional<Program> reduction(const std::string& id, const Json& test) {
-  if (auto found = find_program(special_reductions(), id)) return found;
-  std::string kind;
-  for (const auto& [name, op] : kReductions)
-    if ((id + "_").starts_with("red_" + name + "_") && name.size() > kind.size()) kind = name;
-  DimensionList over = 0;
-  if (test.at("params").contains("axes")) {
-    over = dimensions_of(test.at("params").at("axes"));
-  } else {
-    // `int32 sum`: along the dimension that is gone.
-    for (const auto& [name, op] : kReductions)
-      if (kind.empty() && id.ends_with("_" + name)) kind = name;
-    if (result_shape(test).rank() == 0) over = DimensionList{};
-  }
-  if (id.starts_with("red_argm")) {
-    auto index = id.starts_with("red_argmax") ? argmax : argmin;
-    const Json axes = test.at("params").value("axes", Json(1));
-    std::optional<std::int64_t> along;
-    if (!axes.is_null()) along = axes.is_array() ? axes.at(0).get<std::int64_t>() : axes.get<int>();
-    return single([=](Inputs x) { return index(x[0], along, false); });
-  }
-  if (kind.empty()) return std::nullopt;
-  return single([over, op = kReductions.at(kind)](Inputs x) { return op(x[0], over, false); });
+  if (id.starts_with("red_argm")) return index_of_extreme(id, test);
+  DimensionList over;
+  if (!read_dimensions(test, over)) return std::nullopt;
+  if (id == "red_empty")
+    return [over](Inputs x) { return Tensors{sum(x[0], over), prod(x[0], over)}; };
+  if (id == "red_any_all")
+    return [over](Inputs x) { return Tensors{any(x[0], over), all(x[0], over)}; };
+  const Reduction* op = reduction_named(id);
+  if (op == nullptr) return std::nullopt;
+  return single([over, op = *op](Inputs x) { return op(x[0], over, false); });
 }
 
 // `axis 0 reversed`
@@ -99,6 +108,7 @@ std::optional<Program> cumulative(const std::string& id, const std::string& what
   };
   auto found = kinds.find(id.substr(0, id.find('_')));
   if (found == kinds.end()) return std::nullopt;
+  if (!mentions(what, "axis")) return std::nullopt;
   std::int64_t axis = integer_behind(what, "axis", 0);
   bool reverse = mentions(what, "revers") || mentions(id, "revers");
   return single([=, op = found->second](Inputs x) { return op(x[0], axis, reverse); });

@@ -37,21 +37,6 @@ std::optional<std::vector<IndexItem>> items_of(std::string_view what) {
   return items;
 }
 
-const Programs& pads() {
-  static const Programs programs{
-      {"pad_edges", single([](Inputs x) {
-         return pad(x[0], 1.5, {1, 0}, {2, 1});
-       })},
-      {"pad_interior", single([](Inputs x) {
-         return pad(x[0], 0, {0, 1}, {0, 0}, {1, 2});
-       })},
-      {"pad_negative", single([](Inputs x) {
-         return pad(x[0], 0, {-1, 0}, {1, -2});
-       })},
-  };
-  return programs;
-}
-
 // `reverse both`, `reverse axis 1`
 Program reversal(const std::string& what) {
   std::vector<std::int64_t> axes = integers_in(what);
@@ -123,7 +108,6 @@ std::optional<Program> shape_program(const Json& test) {
   const std::string id = test.at("id"), what = test.at("what");
   std::int64_t axis = integer_behind(what, "axis", 0);
   std::vector<std::int64_t> numbers = integers_in(what);
-  if (auto found = find_program(pads(), id)) return found;
   if (auto found = rearranged(id, what, test)) return found;
   if (auto found = made(id, what, test)) return found;
   if (id.starts_with("concat"))
