@@ -1,9 +1,10 @@
 #include "examples/digits/data.h"
 
-#include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <sstream>
+
+#include "meshard/pjrt/plugin_search.h"
 
 namespace digits {
 namespace {
@@ -79,12 +80,7 @@ Split split(const Digits& all, std::int64_t count) {
 }
 
 std::string default_data_path() {
-  const char* cache = std::getenv("MESHARD_CACHE");
-  if (cache && *cache) return std::string(cache) + "/data/digits.csv";
-  const char* shared = std::getenv("XDG_CACHE_HOME");
-  if (shared && *shared) return std::string(shared) + "/meshard/data/digits.csv";
-  const char* home = std::getenv("HOME");
-  return std::string(home ? home : ".") + "/.cache/meshard/data/digits.csv";
+  return meshard::pjrt::cache_folder() + "/data/digits.csv";
 }
 
 Batches::Batches(const Digits& digits, std::int64_t size, std::uint64_t seed)

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/environment.h"
 
 namespace meshard {
 namespace {
@@ -17,19 +15,15 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kDefaultTime = seconds(60);
+constexpr double kDefaultSeconds = 60;
 // A wait asks at least so often whether what it waits for can still happen.
 constexpr milliseconds kLongestSlice = seconds(1);
 
 milliseconds time_from_environment() {
-  const char* text = std::getenv("MESHARD_STALL_SECONDS");
-  if (!text) return kDefaultTime;
-  std::string_view digits(text);
-  double number = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  bool valid =
-      error == std::errc() && end == digits.data() + digits.size() && number >= 0 && number < 1e9;
-  return valid ? milliseconds(static_cast<std::int64_t>(number * 1000)) : kDefaultTime;
+  Result<double> time = environment_number("MESHARD_STALL_SECONDS", kDefaultSeconds, 0, 1e9);
+  // Waits are also made where nothing may throw.
+  if (!time.ok()) (void)std::fputs(cat("meshard: ", time.error().what(), "\n").c_str(), stderr);
+  return milliseconds(static_cast<std::int64_t>((time.ok() ? *time : kDefaultSeconds) * 1000));
 }
 
 void write(const Stall& stall) {

@@ -1,9 +1,6 @@
 #include "meshard/runtime/program_cache.h"
 
-#include <charconv>
-#include <cstdlib>
-#include <string_view>
-
+#include "meshard/base/environment.h"
 #include "meshard/base/stall.h"
 #include "meshard/runtime/check_devices.h"
 #include "meshard/runtime/counters.h"
@@ -97,17 +94,9 @@ Result<std::shared_ptr<const LoadedProgram>> retarget(const pjrt::Client& client
 
 }  // namespace
 
-ProgramCache::ProgramCache() : most_(kMostPrograms) {
-  const char* text = std::getenv("MESHARD_MOST_PROGRAMS");
-  if (!text) return;
-  std::string_view digits(text);
-  std::size_t most = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), most);
-  if (error != std::errc() || end != digits.data() + digits.size() || most == 0)
-    throw Error(ErrorCode::kInvalidArgument,
-                cat("[runtime] MESHARD_MOST_PROGRAMS is '", digits, "', not a number of programs"));
-  most_ = most;
-}
+ProgramCache::ProgramCache()
+    : most_(static_cast<std::size_t>(
+          environment_integer("MESHARD_MOST_PROGRAMS", kMostPrograms, 1, 1'000'000'000).value())) {}
 
 std::size_t ProgramCache::size() const {
   std::lock_guard lock(mutex_);

@@ -3,12 +3,13 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <optional>
 
+#include "meshard/base/environment.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/runtime/lazy_evaluator.h"
@@ -26,15 +27,10 @@ std::atomic<const pjrt::Client*> the_client{nullptr};
 
 Result<int> cpu_device_count(const RuntimeOptions& options) {
   if (options.cpu_devices != 0) return options.cpu_devices;
-  const char* text = std::getenv("MESHARD_CPU_DEVICES");
-  if (!text) return kDefaultCpuDevices;
-  std::string_view digits(text);
-  int count = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  if (error != std::errc() || end != digits.data() + digits.size())
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[runtime] MESHARD_CPU_DEVICES is '", digits, "', not a number of devices"));
-  return count;
+  MESHARD_ASSIGN_OR_RETURN(std::int64_t count,
+                           environment_integer("MESHARD_CPU_DEVICES", kDefaultCpuDevices, 1,
+                                               std::numeric_limits<int>::max()));
+  return static_cast<int>(count);
 }
 
 // What MESHARD_PLUGIN names is meant: another plugin in its place would be a surprise.

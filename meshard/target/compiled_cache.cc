@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/environment.h"
 #include "meshard/base/file_trust.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/base/part_file.h"
@@ -84,15 +84,9 @@ Result<void> CompiledCache::keep(const std::string& key, const Compiled& compile
 }
 
 std::uint64_t CompiledCache::most_bytes_set() {
-  const char* text = std::getenv("MESHARD_COMPILED_CACHE_MB");
-  std::uint64_t megabytes = 1024;
-  if (text != nullptr) {
-    std::uint64_t given = 0;
-    const char* last = text + std::strlen(text);
-    auto [end, error] = std::from_chars(text, last, given);
-    if (error == std::errc() && end == last && text != last && given >> 40 == 0) megabytes = given;
-  }
-  return megabytes << 20;
+  std::int64_t megabytes =
+      environment_integer("MESHARD_COMPILED_CACHE_MB", 1024, 0, std::int64_t{1} << 40).value();
+  return static_cast<std::uint64_t>(megabytes) << 20;
 }
 
 Result<void> CompiledCache::check_trust() const {

@@ -18,7 +18,8 @@ class CompiledCache {
   explicit CompiledCache(std::string folder, std::uint64_t most_bytes = most_bytes_set())
       : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
-  /// MESHARD_COMPILED_CACHE_MB in bytes; 1024 MiB without it or if it is not a whole number.
+  /// MESHARD_COMPILED_CACHE_MB in bytes; 1024 MiB by default.
+  /// @error invalid argument if it is not a whole number.
   static std::uint64_t most_bytes_set();
 
   /// @error permission denied if another user could have written the folder (check_file_trust)
