@@ -25,6 +25,7 @@
 #include "meshard/mesh/builders.h"
 #include "meshard/mesh/concatenate.h"
 #include "meshard/mesh/device_groups.h"
+#include "meshard/mesh/device_type.h"
 #include "meshard/mesh/dict_text.h"
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/mesh/mesh.h"

@@ -4,6 +4,7 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/mesh/device_type.h"
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/sharding/shardy_text.h"
 
@@ -65,7 +66,11 @@ void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
 Error two_device_sets(std::string_view op, const Mesh& first, SourceLocation first_where,
                       const Mesh& second, SourceLocation second_where, SourceLocation where) {
   return Error(ErrorCode::kInvalidArgument,
-               cat("[", op, "] one program cannot run on two different sets of devices"), where)
+               same_platform(first, second)
+                   ? cat("[", op, "] one program cannot run on two different sets of devices")
+                   : cat("[", op, "] one program cannot run on two platforms, ",
+                         platform_name(first), " and ", platform_name(second)),
+               where)
       .with_note(described(first, first_where))
       .with_note(described(second, second_where))
       .with_note("transfer() moves a value to the devices of another mesh");

@@ -7,6 +7,7 @@
 #include "meshard/layout/concatenate.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/device_groups.h"
+#include "meshard/mesh/device_type.h"
 #include "meshard/mesh/root_table.h"
 
 namespace meshard {
@@ -401,7 +402,8 @@ IntVector Mesh::coordinate_at(std::int64_t position) const {
 bool Mesh::same_devices(const Mesh& other) const {
   if (state_ == other.state_) return true;
   const State &mine = base_state(), &theirs = other.base_state();
-  return &mine == &theirs || mine.rank_map.same_devices(theirs.rank_map);
+  if (&mine == &theirs) return true;
+  return same_platform(*this, other) && mine.rank_map.same_devices(theirs.rank_map);
 }
 
 DeviceGroups Mesh::groups(const AxisList& axes) const {

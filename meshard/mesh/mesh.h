@@ -173,7 +173,7 @@ class Mesh {
   std::optional<std::int64_t> row(std::int64_t device_id) const;
   /// The index of a position along every axis. @error the position is not in 0..size()-1.
   IntVector coordinate_at(std::int64_t position) const;
-  /// True if both have the same devices, in whatever order.
+  /// True if both have the same devices of one platform (device_type.h), in whatever order.
   bool same_devices(const Mesh& other) const;
 
   /// The groups of devices that differ along `axes` only (the first is the most significant), over
@@ -244,10 +244,10 @@ class Mesh {
                       SourceLocation where = SourceLocation::current()) const;
   /// True if an axis is explicit.
   bool has_explicit_axes() const { return state_->has_explicit; }
-  /// The platform of the devices, `cpu`, `cuda`, `tpu`; empty: any. All meshes of a root share it.
-  /// Placing a value on a mesh for another platform than the client's is an error.
+  /// The platform of the devices, `cpu`, `cuda`, `tpu`; empty: the default one of the process. All
+  /// meshes of a root share it. Device ids count per platform.
   const std::string& device_type() const { return root_state().properties.device_type; }
-  /// as_root for devices of this platform; empty: any. PyTorch's `device_type`.
+  /// as_root for devices of this platform; empty: the default. PyTorch's `device_type`.
   /// @error not letters, digits and _; the mesh has several rows.
   Mesh with_device_type(std::string device_type,
                         SourceLocation where = SourceLocation::current()) const;

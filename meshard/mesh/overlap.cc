@@ -1,8 +1,11 @@
 #include "meshard/mesh/overlap.h"
 
+#include "meshard/mesh/device_type.h"
+
 namespace meshard {
 
 Overlap overlap(const Mesh& first, const Mesh& second) {
+  if (!same_platform(first, second)) return Overlap::kNone;
   RankMap a = first.base().rank_map(), b = second.base().rank_map();  // in base order: all rows
   if (a.same_devices(b)) return Overlap::kSame;
   if (b.contains(a)) return Overlap::kFirstInSecond;

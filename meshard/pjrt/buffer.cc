@@ -103,7 +103,8 @@ namespace {
 
 std::string describe_buffer(const void* subject) {
   const auto& buffer = *static_cast<const Buffer*>(subject);
-  return cat(buffer.type().to_string(), " on device ", buffer.device().id());
+  return cat(buffer.type().to_string(), " on device ", buffer.device().id(),
+             buffer.device().of_platform());
 }
 
 }  // namespace

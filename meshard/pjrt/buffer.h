@@ -71,6 +71,8 @@ class Buffer {
     return {type_->dimensions.data(), type_->dimensions.size()};
   }
   const Device& device() const { return *device_; }
+  /// Whether it belongs to this client.
+  bool is_of(const ClientRef& client) const { return client_ == client.get(); }
 
   /// Happens when the data is there.
   Result<Event> ready_event() const;

@@ -32,20 +32,23 @@ void call_release(void*, void* argument) {
 }  // namespace
 
 Result<Client> Client::create(Plugin plugin, std::span<const NamedValue> options,
-                              std::span<const ClientOptionSpec> more_options) {
+                              std::span<const ClientOptionSpec> more_options,
+                              std::string_view name) {
   MESHARD_RETURN_IF_ERROR(check_client_options(options, more_options));
   auto views = internal::view_named_values(options);
   MESHARD_PJRT_ARGS(PJRT_Client_Create, args);
   args.create_options = views.data();
   args.num_options = views.size();
+  internal::PluginWork work;  // a process that has another client already does not end beside it
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin.api(), PJRT_Client_Create, args));
-  ClientRef state(new internal::ClientState(plugin, args.client));
+  ClientRef state(new internal::ClientState(plugin, args.client, name));
   MESHARD_RETURN_IF_ERROR(state->initialise());
   return Client(std::move(state));
 }
 
 const Plugin& Client::plugin() const { return state_->plugin; }
 const std::string& Client::platform() const { return state_->platform; }
+const std::string& Client::name() const { return state_->name; }
 const std::string& Client::platform_version() const { return state_->platform_version; }
 int Client::process_index() const { return state_->process_index; }
 const LaunchRules& Client::rules() const { return state_->rules; }

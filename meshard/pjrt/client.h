@@ -59,15 +59,18 @@ struct SentBuffer {
 /// process: clients of the CPU plugin compete for cores.
 class Client {
  public:
-  /// Makes a client.
+  /// Makes a client, which the process calls `name`; empty: as the plugin calls its platform.
   /// @error invalid argument for options that check_client_options refuses; failed precondition if
   /// the client has no devices; else the plugin's error
   static Result<Client> create(Plugin plugin, std::span<const NamedValue> options = {},
-                               std::span<const ClientOptionSpec> more_options = {});
+                               std::span<const ClientOptionSpec> more_options = {},
+                               std::string_view name = {});
 
   const Plugin& plugin() const;
   /// `cpu`, `tpu`, `cuda`, ... in lower case.
   const std::string& platform() const;
+  /// What the process calls the platform: the name that create() was given, else platform().
+  const std::string& name() const;
   const std::string& platform_version() const;
   int process_index() const;
   const LaunchRules& rules() const;

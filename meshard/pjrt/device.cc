@@ -1,6 +1,8 @@
 // Tested in tests/plugin/pjrt_conformance_test.cc.
 #include "meshard/pjrt/device.h"
 
+#include <atomic>
+
 #include "meshard/pjrt/internal/c_api.h"
 
 namespace meshard::pjrt {
@@ -57,13 +59,25 @@ Result<Memory> Memory::read(const PJRT_Api* api, PJRT_Memory* raw) {
   return memory;
 }
 
-Result<std::unique_ptr<Device>> Device::read(const PJRT_Api* api, PJRT_Device* raw) {
+namespace {
+constinit std::atomic<bool> several_platforms{false};
+}  // namespace
+
+void name_platforms() { several_platforms.store(true, std::memory_order_relaxed); }
+
+std::string Device::of_platform() const {
+  return several_platforms.load(std::memory_order_relaxed) ? cat(" of ", *platform_)
+                                                           : std::string();
+}
+
+Result<std::unique_ptr<Device>> Device::read(const PJRT_Api* api, PJRT_Device* raw,
+                                             const std::string& platform) {
   MESHARD_PJRT_ARGS(PJRT_Device_GetDescription, about);
   about.device = raw;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Device_GetDescription, about));
   MESHARD_ASSIGN_OR_RETURN(DeviceDescription description,
                            DeviceDescription::read(api, about.device_description));
-  std::unique_ptr<Device> device(new Device(api, raw, description));
+  std::unique_ptr<Device> device(new Device(api, raw, description, platform));
   MESHARD_PJRT_ARGS(PJRT_Device_IsAddressable, args);
   args.device = raw;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Device_IsAddressable, args));

@@ -69,8 +69,11 @@ struct DeviceMemoryStats {
 /// A device of a client. Owned by the client and valid as long as it; compare by address.
 class Device {
  public:
-  /// The device behind a plugin's handle. @error what the plugin answers
-  static Result<std::unique_ptr<Device>> read(const PJRT_Api* api, PJRT_Device* raw);
+  /// The device behind a plugin's handle, of the platform of this name. @error what the plugin
+  /// answers
+  /// @pre `platform` lives as long as the device
+  static Result<std::unique_ptr<Device>> read(const PJRT_Api* api, PJRT_Device* raw,
+                                              const std::string& platform);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -82,6 +85,11 @@ class Device {
   int local_hardware_id() const { return local_hardware_id_; }
   const DeviceDescription& description() const { return description_; }
   std::string to_string() const { return description_.to_string(); }
+  /// Client::name of its client: ids count per platform.
+  const std::string& platform() const { return *platform_; }
+  /// ` of cuda` in a process with devices of several platforms (name_platforms), else empty. For
+  /// messages, after the id.
+  std::string of_platform() const;
 
   /// The memories it can use, asked from the plugin at each call.
   Result<std::vector<Memory>> memories() const;
@@ -92,13 +100,18 @@ class Device {
   PJRT_Device* raw() const { return raw_; }
 
  private:
-  Device(const PJRT_Api* api, PJRT_Device* raw, const DeviceDescription& description)
-      : api_(api), raw_(raw), description_(description) {}
+  Device(const PJRT_Api* api, PJRT_Device* raw, const DeviceDescription& description,
+         const std::string& platform)
+      : api_(api), raw_(raw), platform_(&platform), description_(description) {}
   const PJRT_Api* api_;
   PJRT_Device* raw_;
+  const std::string* platform_;
   DeviceDescription description_;
   bool addressable_ = false;
   int local_hardware_id_ = -1;
 };
+
+/// From now on messages name the platform of each device: the process has several.
+void name_platforms();
 
 }  // namespace meshard::pjrt

@@ -64,6 +64,7 @@ std::string LaunchRecord::to_string() const {
   for (std::size_t k = 0; k < events.size(); ++k)
     append(devices, cat(k ? "," : "", site->devices[first + k]->id()));
   return cat("\"", site->name, "\" on device", events.size() == 1 ? " " : "s ", devices,
+             site->devices[first]->of_platform(),
              where.known() ? cat(", launched at ", where) : std::string());
 }
 

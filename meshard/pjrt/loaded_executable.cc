@@ -334,8 +334,8 @@ Result<void> LoadedExecutable::enter_plugin(Call& call) const {
     auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
                                      "PJRT_LoadedExecutable_Execute");
     if (done.ok()) return done;
-    return done.error().with_note(
-        cat("while launching \"", site_->name, "\" on ", call.count, " devices"));
+    return done.error().with_note(cat("while launching \"", site_->name, "\" on ", call.count,
+                                      " devices", devices_[call.first]->of_platform()));
   }
   args.num_devices = 1;
   for (std::size_t k = 0; k < call.count; ++k) {
@@ -349,8 +349,9 @@ Result<void> LoadedExecutable::enter_plugin(Call& call) const {
     for (std::size_t j = 0; j < k * outputs; ++j)  // earlier devices' outputs are nobody's now
       internal::destroy_buffer(api, call.raw_outputs[j]);
     call.launched = k;
-    return done.error().with_note(cat("while launching \"", site_->name, "\" on device ",
-                                      devices_[call.first + k]->id(), launched_before(call)));
+    return done.error().with_note(
+        cat("while launching \"", site_->name, "\" on device ", devices_[call.first + k]->id(),
+            devices_[call.first + k]->of_platform(), launched_before(call)));
   }
   return {};
 }

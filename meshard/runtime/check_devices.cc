@@ -4,6 +4,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"
+#include "meshard/mesh/device_type.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
@@ -28,18 +29,16 @@ std::vector<std::int64_t> ids_of(const pjrt::Client& client) {
 }  // namespace
 
 void check_device_type(const pjrt::Client& client, const Mesh& mesh, SourceLocation where) {
-  if (mesh.device_type().empty() || mesh.device_type() == client.platform()) return;
+  if (internal::same_device_type(mesh.device_type(), client.name())) return;
   throw Error(ErrorCode::kFailedPrecondition,
-              cat("[runtime] ", mesh, " is for devices of type ", mesh.device_type(),
-                  "; this process runs on ", client.platform(),
-                  ": choose the platform with configure_runtime or MESHARD_PLATFORM, or the mesh's "
-                  "with with_device_type"),
+              cat("[runtime] ", mesh, " is for devices of type ", platform_name(mesh),
+                  ", and this client has those of ", client.name(),
+                  ": take runtime_client(mesh), or another type with with_device_type"),
               where);
 }
 
 void check_devices(const Mesh& mesh, SourceLocation where) {
-  const pjrt::Client& client = runtime_client(where);
-  check_device_type(client, mesh, where);
+  const pjrt::Client& client = runtime_client(mesh, where);
   std::vector<std::int64_t> there = ids_of(client), missing;
   RankMap ids = mesh.base().rank_map();
   for (std::int64_t i = 0; i < ids.size(); ++i) {
@@ -49,7 +48,7 @@ void check_devices(const Mesh& mesh, SourceLocation where) {
   if (!missing.empty())
     throw Error(ErrorCode::kNotFound,
                 cat("[runtime] ", mesh, " has devices that this process lacks: ", listed(missing),
-                    "; it has ", there.size(), " ", client.platform(), " devices: ", listed(there)),
+                    "; it has ", there.size(), " ", client.name(), " devices: ", listed(there)),
                 where);
 }
 
@@ -57,17 +56,15 @@ Mesh init_device_mesh(std::string device_type, IntView shape, const MaybeNames& 
                       SourceLocation where) {
   std::vector<MeshAxis> axes = mesh_axes(shape, names, where);
   check_mesh_axes(axes, where);
-  const pjrt::Client& client = runtime_client(where);
+  const pjrt::Client& client = runtime_client(device_type, where);
   std::vector<std::int64_t> there = ids_of(client);
   std::int64_t wanted = IntTuple::flat(shape).product();
   if (wanted > std::ssize(there))
     throw_invalid(where, "[runtime] a mesh of ", join(shape, " x "), " needs ", wanted,
-                  " devices; this process has ", there.size(), " of type ", client.platform());
+                  " devices; this process has ", there.size(), " of type ", client.name());
   there.resize(static_cast<std::size_t>(wanted));
-  Mesh mesh = Mesh(std::move(axes), std::move(there), where)
-                  .with_device_type(std::move(device_type), where);
-  check_device_type(client, mesh, where);
-  return mesh;
+  return Mesh(std::move(axes), std::move(there), where)
+      .with_device_type(std::move(device_type), where);
 }
 
 }  // namespace meshard

@@ -6,17 +6,15 @@
 
 namespace meshard {
 
-/// Checks that this process's runtime has every device of the mesh, and that it is for the
-/// runtime's platform. Without it, a mesh of devices that are not there is an error where something
-/// is first placed on it. Starts the runtime.
-///
-/// A process has one client of one plugin, so that all its meshes are for one platform.
-/// @error not found, with the devices that are missing and those that exist; failed precondition
-/// for a mesh of another platform (Mesh::with_device_type).
+/// Checks that the platform of the mesh has every device of it in this process. Without it, a mesh
+/// of devices that are not there is an error where something is first placed on it. Starts the
+/// platform's client.
+/// @error not found, with the devices that are missing and those that exist, or if there is no
+/// plugin for the mesh's device type; what the plugin answers.
 void check_devices(const Mesh& mesh, SourceLocation where = SourceLocation::current());
 
-/// The first devices of this process's runtime as a mesh for that platform: PyTorch's function of
-/// this name. Starts the runtime.
+/// The first devices of a platform as a mesh: PyTorch's function of this name. Starts the
+/// platform's client. Meshes of several device types live side by side; "" is the default platform.
 ///
 /// @code
 /// Mesh mesh = init_device_mesh("cpu", {2, 4}, {{"dp", "tp"}});
@@ -27,7 +25,7 @@ Mesh init_device_mesh(std::string device_type, IntView shape,
                       const MaybeNames& names = std::nullopt,
                       SourceLocation where = SourceLocation::current());
 
-/// Internal. @error failed precondition if the mesh is for another platform than the client's.
+/// Internal. @error failed precondition unless the client is that of the mesh's platform.
 void check_device_type(const pjrt::Client& client, const Mesh& mesh, SourceLocation where);
 
 }  // namespace meshard

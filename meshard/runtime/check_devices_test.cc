@@ -36,11 +36,11 @@ TEST_F(CheckDevices, NamesWhatIsMissing) {
   EXPECT_TRUE(throws_error([&] { check_devices(rows["y"]); }, ErrorCode::kNotFound, {"5000"}));
 }
 
-TEST_F(CheckDevices, AMeshForAnotherPlatformIsRefusedWhereSomethingIsPlaced) {
+TEST_F(CheckDevices, AMeshOfADeviceTypeWithoutAPluginIsRefusedWhereSomethingIsPlaced) {
   Mesh other = Mesh({{"x", 2}}).with_device_type("elsewhere");
   auto refused = [](auto&& use) {
-    return throws_error(use, ErrorCode::kFailedPrecondition,
-                        {"check_devices_test.cc:", "of type elsewhere", "runs on"});
+    return throws_error(use, ErrorCode::kNotFound,
+                        {"check_devices_test.cc:", "no plugin for device type elsewhere"});
   };
   EXPECT_TRUE(refused([&] { check_devices(other); }));
   // A program that is compiled and cached for the same devices without a type is another.
@@ -58,8 +58,8 @@ TEST_F(CheckDevices, InitDeviceMesh) {
   EXPECT_EQ(mesh, Mesh({{"dp", 2}, {"tp", 4}}).with_device_type(platform));
   EXPECT_EQ(init_device_mesh("", {2}).device_type(), "");
   EXPECT_EQ(sum(mark_sharding(ones({8, 2}), mesh, P("tp"))).item<float>(), 16);
-  EXPECT_TRUE(throws_error([] { init_device_mesh("elsewhere", {2}); },
-                           ErrorCode::kFailedPrecondition, {"check_devices_test.cc:"}));
+  EXPECT_TRUE(throws_error([] { init_device_mesh("elsewhere", {2}); }, ErrorCode::kNotFound,
+                           {"check_devices_test.cc:", "device type elsewhere"}));
   EXPECT_TRUE(throws_error(
       [&] {
         init_device_mesh(platform, {64, 64});

@@ -4,6 +4,7 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/mesh/device_type.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/move_shards.h"
 
@@ -38,10 +39,12 @@ bool is_usable(Storage::Placement& copy) {
 int distance(const Storage& storage, const Sharding& target) {
   const Sharding* sharding =
       storage.kind() == Storage::Kind::kDevice ? storage.sharding() : nullptr;
-  if (!sharding) return 3;
+  // A value on one device without a sharding is on the default platform.
+  if (!sharding) return internal::same_device_type("", target.mesh().device_type()) ? 3 : 4;
   if (has_tiles_in_place(*sharding, target)) return 0;
   if (part_in_place(*sharding, target)) return 1;
-  return sharding->mesh().same_devices(target.mesh()) ? 2 : 3;
+  if (sharding->mesh().same_devices(target.mesh())) return 2;
+  return same_platform(sharding->mesh(), target.mesh()) ? 3 : 4;
 }
 
 }  // namespace
@@ -51,12 +54,13 @@ bool is_on_this_client(const Storage& storage) {
          static_cast<const DeviceArray&>(storage).is_current();
 }
 
-StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding, int device_id) {
+StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding,
+                     const pjrt::Device* device) {
   std::lock_guard lock(copies_mutex);
   for (auto* each = value.placements().get(); each; each = each->next.get()) {
     const DeviceArray& array = array_of(*each);
     if (same_sharding(array.sharding(), sharding) &&
-        (sharding || array.device_id(0) == device_id) && is_usable(*each))
+        (sharding || &array.buffers()[0].device() == device) && is_usable(*each))
       return each->storage;
   }
   return {};
@@ -94,7 +98,7 @@ Tensor copy_with(const Value& value, const Sharding& sharding, SourceLocation wh
   const Sharding* present = storage->sharding();
   if (present && *present == sharding && is_on_this_client(*storage))
     return make_array(value.type(), storage, where);
-  if (StoragePtr known = find_copy(*storage, sharding, 0))
+  if (StoragePtr known = find_copy(*storage, sharding, nullptr))
     return make_array(value.type(), known, where);
   Tensor copy = evaluator(where).place(value, sharding, where);
   remember_copy(*storage, StoragePtr(copy.value().storage()));
@@ -102,7 +106,8 @@ Tensor copy_with(const Value& value, const Sharding& sharding, SourceLocation wh
 }
 
 bool has_tiles_in_place(const Sharding& source, const Sharding& target) {
-  if (!has_same_tiles(&source, target)) return false;
+  if (!same_platform(source.mesh(), target.mesh()) || !has_same_tiles(&source, target))
+    return false;
   std::size_t rank = std::min(source.rank(), target.rank());
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
     std::optional<std::int64_t> at = source.mesh().position(target.mesh().device_id(p));
@@ -140,6 +145,7 @@ std::optional<Sharding> part_in_place(const Sharding& source, const Sharding& ta
 
 bool is_whole_on(const Sharding& source, const Mesh& mesh) {
   if (!source.is_fully_replicated() || !source.unreduced_axes().empty()) return false;
+  if (!same_platform(source.mesh(), mesh)) return false;
   for (std::int64_t id : mesh.device_ids())
     if (!source.mesh().position(id)) return false;
   return true;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "meshard/graph/tensor.h"
+#include "meshard/pjrt/device.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -12,11 +13,13 @@ inline bool same_sharding(const Sharding* a, const std::optional<Sharding>& b) {
   return a ? b && *a == *b : !b;
 }
 
-/// False for what is on the devices of a client that was replaced (restart_runtime()).
+/// False for what is on the devices of a client that was replaced (restart_runtime()). True of one
+/// of any platform.
 bool is_on_this_client(const Storage& storage);
 
 /// A live copy of the value with this sharding, or without one on this device. Null: there is none.
-StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding, int device_id);
+StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding,
+                     const pjrt::Device* device);
 
 /// Remembers a copy of the value for as long as the value lives. Copies that are gone are
 /// forgotten.
@@ -24,7 +27,8 @@ void remember_copy(const Storage& value, StoragePtr copy);
 
 /// The storage of `value`, or the copy of it, from which a value with `target`'s sharding is made
 /// with the least traffic: one that has the tiles where they are wanted, else one whose tiles there
-/// contain them, else one on the same devices, else the value itself.
+/// contain them, else one on the same devices, else one on the same platform, else the value
+/// itself.
 /// @pre `value` is stored
 StoragePtr nearest_copy(const Value& value, const Sharding& target);
 

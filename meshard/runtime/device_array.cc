@@ -46,7 +46,7 @@ Shape padded_shape_of(const pjrt::Buffer& buffer) { return Shape(buffer.dimensio
 
 void begin_read(internal::TransferSpan& span, const pjrt::Buffer& buffer, std::uint64_t bytes,
                 SourceLocation where) {
-  span.begin("read", buffer.type().to_string(), buffer.device().id(), bytes, where);
+  span.begin("read", buffer.type().to_string(), buffer.device(), bytes, where);
 }
 
 }  // namespace
@@ -100,8 +100,9 @@ HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) 
       std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())));
   if (!read.ok()) {
     internal::forget_failed_launches();
-    throw read.error().at(where).with_note(
-        cat("while reading ", type_, " from device ", buffer.device().id()));
+    throw read.error().at(where).with_note(cat("while reading ", type_, " from device ",
+                                               buffer.device().id(),
+                                               buffer.device().of_platform()));
   }
   span.end();
   internal::count(internal::counters().buffers_read);
@@ -215,7 +216,7 @@ std::string DeviceArray::placement() const {
   std::string text = buffers_.size() == 1 ? "device " : "devices ";
   for (std::size_t i = 0; i < buffers_.size(); ++i)
     append(text, cat(i ? "," : "", buffers_[i].device().id()));
-  return text;
+  return text + buffers_[0].device().of_platform();
 }
 
 }  // namespace meshard

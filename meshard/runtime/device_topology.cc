@@ -71,8 +71,10 @@ Result<Topology> topology_of(const pjrt::Topology& topology) {
   return made(std::move(devices), &topology);
 }
 
-Topology runtime_topology(SourceLocation where) {
-  Result<Topology> topology = topology_of(runtime_client(where));
+Topology runtime_topology(SourceLocation where) { return runtime_topology("", where); }
+
+Topology runtime_topology(std::string_view device_type, SourceLocation where) {
+  Result<Topology> topology = topology_of(runtime_client(device_type, where));
   return topology ? *std::move(topology) : throw topology.error().at(where);
 }
 

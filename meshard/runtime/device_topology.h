@@ -1,6 +1,7 @@
 // Topologies of live clients, and of hardware that a plugin describes.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "meshard/base/result.h"
 #include "meshard/mesh/mesh.h"
@@ -19,11 +20,14 @@ Result<Topology> topology_of(const pjrt::Client& client);
 /// The same of hardware that may be absent, such as `pjrt::Topology::create(libtpu, "v5e:16x16")`.
 Result<Topology> topology_of(const pjrt::Topology& topology);
 
-/// The devices behind all tensors of this process. Starts the runtime.
+/// The devices of the default platform. Starts its client.
 /// @error what runtime_client and Topology throw
 Topology runtime_topology(SourceLocation where = SourceLocation::current());
+/// Those of another device type: give meshes that are made of it this type (with_device_type).
+Topology runtime_topology(std::string_view device_type,
+                          SourceLocation where = SourceLocation::current());
 
-/// All devices of this process's runtime along one axis. Starts the runtime.
+/// All devices of the default platform along one axis. Starts its client.
 Mesh mesh_1d(std::string name = "axis_0", SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

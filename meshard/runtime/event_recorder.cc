@@ -73,14 +73,15 @@ void HostSpan::finish() noexcept {
   recorder_.reset();
 }
 
-void TransferSpan::begin(std::string_view category, std::string_view what, int device,
-                         std::uint64_t bytes, SourceLocation where) {
+void TransferSpan::begin(std::string_view category, std::string_view what,
+                         const pjrt::Device& device, std::uint64_t bytes, SourceLocation where) {
   recorder_ = current_recorder_of_events();
   if (!recorder_) return;
   event_.track = TraceEvent::Track::kTransfer;
   event_.category = category;
   event_.what = what;
-  event_.number = device;
+  event_.number = device.id();
+  event_.platform = device.platform();
   event_.bytes = bytes;
   if (where.known())
     event_.place = where.to_string();
@@ -111,7 +112,7 @@ void TransferSpan::finish(bool failed) noexcept {
   recorder_.reset();
 }
 
-void record_executions(const pjrt::Launch& launch, const std::vector<int>& device_ids,
+void record_executions(const pjrt::Launch& launch, std::span<const pjrt::Device* const> devices,
                        std::string_view program, SourceLocation where,
                        TraceClock::time_point start) {
   std::shared_ptr<EventRecorder> recorder = current_recorder_of_events();
@@ -120,8 +121,9 @@ void record_executions(const pjrt::Launch& launch, const std::vector<int>& devic
                    .category = "execute",
                    .what = std::string(program),
                    .place = where.to_string()};
-  for (std::size_t k = 0; k < device_ids.size(); ++k) {
-    event.number = device_ids[k];
+  for (std::size_t k = 0; k < devices.size(); ++k) {
+    event.number = devices[k]->id();
+    event.platform = devices[k]->platform();
     recorder->expect();
     Result<void> waiting = launch.on_ready(
         k,

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -102,8 +103,8 @@ class TransferSpan {
   }
 
   /// Its line is `where`, or that of the innermost HostSpan of this thread.
-  void begin(std::string_view category, std::string_view what, int device, std::uint64_t bytes,
-             SourceLocation where = {});
+  void begin(std::string_view category, std::string_view what, const pjrt::Device& device,
+             std::uint64_t bytes, SourceLocation where = {});
   /// Now.
   void end() {
     if (recorder_) finish(/*failed=*/false);
@@ -119,8 +120,8 @@ class TransferSpan {
 };
 
 /// Records an execution for each device of a tracked launch that began at `start`, until that
-/// device is through. Logical device k is number device_ids[k].
-void record_executions(const pjrt::Launch& launch, const std::vector<int>& device_ids,
+/// device is through. Logical device k is devices[k].
+void record_executions(const pjrt::Launch& launch, std::span<const pjrt::Device* const> devices,
                        std::string_view program, SourceLocation where,
                        TraceClock::time_point start);
 

@@ -103,8 +103,7 @@ class JitProgram final : public CompiledProgram {
   // The program for the client that replaced the one it was compiled for.
   std::shared_ptr<const LoadedProgram> compiled_again(SourceLocation where) {
     std::lock_guard lock(again_mutex_);
-    if (!again_ || !again_->is_current())
-      again_ = cache_.get(runtime_client(where), recorded_, where);
+    if (!again_ || !again_->is_current()) again_ = cache_.get(recorded_, where);
     return again_;
   }
 
@@ -150,6 +149,7 @@ bool LazyEvaluator::is_claimed(const Graph& graph) const {
 }
 
 void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
+  internal::know_default_platform(where);
   std::unique_lock lock(mutex_);
   settle_locked(Failed::kForget);
   Program program;
@@ -192,7 +192,7 @@ void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation 
   program.name = "lazy";
   program.graph = entire ? entire->with_results(stage.results) : Graph::build({}, stage.results, 0);
   if (stage.mesh) program.graph = on_devices_of(program.graph, *stage.mesh, where);
-  std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
+  std::shared_ptr<const LoadedProgram> loaded = cache_.get(program, where);
   std::vector<Tensor> captured, computed(stage.results.size());
   for (const Value& leaf : program.graph.captured()) captured.emplace_back(leaf);
   std::vector<const Tensor*> arguments;
@@ -251,11 +251,12 @@ void LazyEvaluator::settle_failed() {
 }
 
 void internal::forget_failed_launches() {
-  if (const pjrt::Client* client = started_client()) client->await_failed_launches();
+  for (const pjrt::Client* client : started_clients()) client->await_failed_launches();
   if (auto* ours = dynamic_cast<LazyEvaluator*>(installed_evaluator())) ours->settle_failed();
 }
 
 Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
+  internal::know_default_platform(where);
   StoragePtr storage(value.storage());
   const Sharding* present = storage->sharding();
   if (present && *present == sharding && is_on_this_client(*storage))
@@ -265,21 +266,22 @@ Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, Source
       nearest_copy(value, sharding)->kind() != Storage::Kind::kDevice) {
     // An abstract value says that it has no elements.
     HostArray array = storage->to_host(where);
-    return make_array(value.type(), meshard::place(runtime_client(where), array, sharding, where),
-                      where);
+    const pjrt::Client& client = runtime_client(sharding.mesh(), where);
+    return make_array(value.type(), meshard::place(client, array, sharding, where), where);
   }
   return move_to(value, sharding, where);
 }
 
 std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceLocation where) {
+  internal::know_default_platform(where);
   std::vector<Value> pending;
   for (const Value& value : program.graph.captured())
     if (!value.storage()) pending.push_back(value);
   if (!pending.empty()) evaluate(pending, where);
   if (!program.unsharded)
-    if (std::optional<Mesh> mesh = devices_of_program(program.graph))
+    if (std::optional<Mesh> mesh = devices_of_program(program.graph, where))
       program.graph = on_devices_of(program.graph, *mesh, where);
-  std::shared_ptr<const LoadedProgram> loaded = cache_.get(runtime_client(where), program, where);
+  std::shared_ptr<const LoadedProgram> loaded = cache_.get(program, where);
   return std::make_shared<JitProgram>(cache_, std::move(loaded), std::move(program));
 }
 

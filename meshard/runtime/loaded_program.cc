@@ -92,7 +92,7 @@ StoragePtr LoadedProgram::on_devices(std::size_t i, const Tensor& tensor,
   // Once for each value: host data is sent, what is on devices goes between them; to a program on
   // one device all goes by way of the host.
   if (sharding) return StoragePtr(copy_with(tensor.value(), *sharding, where).value().storage());
-  if (StoragePtr known = find_copy(*storage, sharding, device.id())) return known;
+  if (StoragePtr known = find_copy(*storage, sharding, &device)) return known;
   StoragePtr placed = place(client_, storage->to_host(where), device, where);
   remember_copy(*storage, placed);
   return placed;
@@ -112,9 +112,7 @@ Result<pjrt::Launch> LoadedProgram::launch(std::span<const pjrt::Buffer* const> 
   internal::TraceClock::time_point start = internal::TraceClock::now();
   Result<pjrt::Launch> launched = executable_.execute(arguments, results, {.where = where});
   if (!launched.ok()) return launched;
-  std::vector<int> devices;
-  for (const pjrt::Device* device : executable_.devices()) devices.push_back(device->id());
-  internal::record_executions(*launched, devices, lowered_.name, where, start);
+  internal::record_executions(*launched, executable_.devices(), lowered_.name, where, start);
   return launched;
 }
 

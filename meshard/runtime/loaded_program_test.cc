@@ -29,7 +29,7 @@ struct Programs : OnPlugin {
     for (const Tensor& result : f(parameters)) results.push_back(result.value());
     Program program{.graph = Graph::build(leaves, results, scope.trace()),
                     .donated = std::move(donated)};
-    return cache.get(runtime_client(), program, SourceLocation::current());
+    return cache.get(program, SourceLocation::current());
   }
   ProgramCache cache;
 };

@@ -53,7 +53,15 @@ Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
   std::vector<std::int64_t> ids;
   for (std::int64_t id : mesh.device_ids()) ids.push_back(id);
   std::span<const MeshAxis> axes = sharding.mesh().axes();
-  return Sharding(Mesh({axes.begin(), axes.end()}, std::move(ids)), sharding.spec());
+  return Sharding(
+      Mesh({axes.begin(), axes.end()}, std::move(ids)).with_device_type(mesh.device_type()),
+      sharding.spec());
+}
+
+// False for what is on another platform, or on a client that was replaced: by way of the host.
+bool is_reached_by(const pjrt::Client& client, const Storage& storage) {
+  return is_on_this_client(storage) &&
+         static_cast<const DeviceArray&>(storage).buffers()[0].is_of(client.ref());
 }
 
 const DeviceArray& array_on_devices(const Value& value) {
@@ -64,8 +72,7 @@ const DeviceArray& array_on_devices(const Value& value) {
 template <class F>
 Result<DeviceArray::Buffers> send_to_devices(const Sharding& target, SourceLocation where,
                                              F shard_for) {
-  const pjrt::Client& client = runtime_client(where);
-  check_device_type(client, target.mesh(), where);
+  const pjrt::Client& client = runtime_client(target.mesh(), where);
   DeviceArray::Buffers buffers;
   buffers.reserve(static_cast<std::size_t>(target.mesh().size()));
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
@@ -128,12 +135,16 @@ Result<DeviceArray::Buffers> send_tiles(const std::vector<Tensor>& tiles, const 
 
 Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& source,
                                const pjrt::Device& device) {
+  if (!source.is_of(client.ref()))
+    return Error(ErrorCode::kUnimplemented,
+                 cat("[runtime] the data is on another platform than ", client.name(),
+                     ", or on a client that was replaced"));
   if (source.device().id() != device.id()) {
     internal::count(internal::counters().buffers_moved);
     internal::count(internal::counters().bytes_moved, source.type().host_size());
     internal::TransferSpan span;
     if (internal::records_events())
-      span.begin("move", cat(source.type(), " from device ", source.device().id()), device.id(),
+      span.begin("move", cat(source.type(), " from device ", source.device().id()), device,
                  source.type().host_size());
     Result<pjrt::Buffer> moved = source.copy_to_device(device);
     if (moved.ok()) span.end_when_ready(*moved);
@@ -158,14 +169,13 @@ bool has_same_tiles(const Sharding* source, const Sharding& target) {
 Tensor move_to(const Value& value, const Sharding& target, SourceLocation where) {
   if (!value.storage()->gone().empty())
     (void)value.storage()->to_host(where);  // throws, saying why
-  if (value.type().size() == 0)             // such values are never split: the partitioner drops it
-    return make_array(value.type(),
-                      place(runtime_client(where), HostArray::zeros(value.type()), target, where),
+  const pjrt::Client& client = runtime_client(target.mesh(), where);
+  if (value.type().size() == 0)  // such values are never split: the partitioner drops it
+    return make_array(value.type(), place(client, HostArray::zeros(value.type()), target, where),
                       where);
   StoragePtr storage = nearest_copy(value, target);
-  if (!is_on_this_client(*storage))
-    return make_array(value.type(),
-                      place(runtime_client(where), storage->to_host(where), target, where), where);
+  if (!is_reached_by(client, *storage))
+    return make_array(value.type(), place(client, storage->to_host(where), target, where), where);
   Tensor source = make_array(value.type(), storage, value->where());
   const Sharding* present = storage->sharding();
   Result<DeviceArray::Buffers> moved = not_between_devices();
@@ -190,7 +200,7 @@ Tensor move_to(const Value& value, const Sharding& target, SourceLocation where)
     return make_array(value.type(),
                       make_storage<DeviceArray>(value.type(), target, *std::move(moved)), where);
   HostArray array = storage->to_host(where);
-  return make_array(value.type(), place(runtime_client(where), array, target, where), where);
+  return make_array(value.type(), place(client, array, target, where), where);
 }
 
 }  // namespace meshard

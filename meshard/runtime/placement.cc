@@ -27,10 +27,11 @@ pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void*
                                : pjrt::HostSemantics::kImmutableZeroCopy;
   internal::TransferSpan span;
   if (internal::records_events())
-    span.begin("send", type.to_string(), device.id(), static_cast<std::uint64_t>(type.bytes()));
+    span.begin("send", type.to_string(), device, static_cast<std::uint64_t>(type.bytes()));
   Result<pjrt::SentBuffer> sent = client.buffer_from_host(view, semantics, device);
   if (!sent.ok())
-    throw sent.error().at(where).with_note(cat("while sending ", type, " to device ", device.id()));
+    throw sent.error().at(where).with_note(
+        cat("while sending ", type, " to device ", device.id(), device.of_platform()));
   span.end_when_ready(sent->buffer);
   auto& counters = internal::counters();
   internal::count(counters.buffers_sent);
@@ -42,7 +43,7 @@ pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void*
       sent->buffer = {};
       (void)sent->host_released.await();  // the device may still be reading
       throw watched.error().at(where).with_note(
-          cat("while sending ", type, " to device ", device.id()));
+          cat("while sending ", type, " to device ", device.id(), device.of_platform()));
     }
   }
   return std::move(sent->buffer);
@@ -184,7 +185,7 @@ const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, Sourc
     append(known, cat(known.empty() ? "" : ",", each->id()));
   throw Error(
       ErrorCode::kNotFound,
-      cat("[runtime] device ", id, " does not exist: platform ", client.platform(), " has devices ",
+      cat("[runtime] device ", id, " does not exist: platform ", client.name(), " has devices ",
           known, client.platform() == "cpu" ? " (MESHARD_CPU_DEVICES sets how many)" : ""),
       where);
 }

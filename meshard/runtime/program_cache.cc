@@ -2,7 +2,6 @@
 
 #include "meshard/base/environment.h"
 #include "meshard/base/stall.h"
-#include "meshard/runtime/check_devices.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/event_recorder.h"
 #include "meshard/runtime/placement.h"
@@ -63,7 +62,8 @@ class RetargetedShardings {
     std::vector<std::int64_t> ids;
     for (std::int64_t id : mesh.device_ids())
       ids.push_back(lowered_.mesh->device_id(*known_.mesh->position(id)));
-    return Mesh({mesh.axes().begin(), mesh.axes().end()}, std::move(ids));
+    return Mesh({mesh.axes().begin(), mesh.axes().end()}, std::move(ids))
+        .with_device_type(lowered_.mesh->device_type());
   }
 
   const LoweredModule& known_;
@@ -201,32 +201,35 @@ class ProgramCache::Making {
   std::shared_ptr<const LoadedProgram> found_;
 };
 
-std::shared_ptr<const LoadedProgram> ProgramCache::get(const pjrt::Client& client,
-                                                       const Program& program,
+std::shared_ptr<const LoadedProgram> ProgramCache::get(const Program& program,
                                                        SourceLocation where) {
   internal::WaitPlace place(where);
   Making entry(*this, by_graph_, graph_key(program));
   if (entry.found())
     internal::count(internal::counters().cache_hits);
   else
-    entry.set(make(client, program, where));
+    entry.set(make(program, where));
   return entry.found();
 }
 
-std::shared_ptr<const LoadedProgram> ProgramCache::make(const pjrt::Client& client,
-                                                        const Program& program,
+std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
                                                         SourceLocation where) {
   LoweredModule lowered = lower_recorded(program, where);
-  for (const Mesh& mesh : lowered.meshes) check_device_type(client, mesh, where);
+  const pjrt::Client& client =
+      lowered.mesh ? runtime_client(*lowered.mesh, where) : runtime_client(where);
   if (lowered.mesh)  // before the compiler is asked, and with the user's line
     for (std::int64_t id : lowered.mesh->device_ids()) device_of(client, id, where);
-  Making entry(*this, by_text_, fingerprint(lowered.text));
+  Making entry(*this, by_text_, fingerprint(cat(client.name(), ";", lowered.text)));
   const auto& same_text = entry.found();
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       Error(ErrorCode::kUnknown, "");  // replaced below
   if (same_text && lowered.mesh) loaded = retarget(client, *same_text, lowered, where);
   if (!loaded.ok()) loaded = load_program(client, std::move(lowered), where);
-  if (!loaded.ok()) throw loaded.error().at(where);
+  if (!loaded.ok()) {
+    std::string of = client.addressable_devices()[0]->of_platform();
+    Error error = loaded.error().at(where);
+    throw of.empty() ? error : error.with_note(cat("while compiling for devices", of));
+  }
   if (!same_text) entry.set(*loaded);
   return *std::move(loaded);
 }

@@ -14,10 +14,10 @@
 namespace meshard {
 
 /// Finds a program by what it computes. Two steps: the graph's fingerprint, which names the mesh
-/// with its device ids, finds a loaded program without lowering; a new one is lowered, and if the
-/// same text was compiled for other devices, that executable is loaded for these. May be asked by
-/// several threads: they compile side by side, and who asks for a program that another thread is
-/// compiling waits for that one.
+/// with its device type and ids, finds a loaded program without lowering; a new one is lowered, and
+/// if the same text was compiled for other devices of the same platform, that executable is loaded
+/// for these. May be asked by several threads: they compile side by side, and who asks for a
+/// program that another thread is compiling waits for that one.
 ///
 /// Holds MESHARD_MOST_PROGRAMS programs (1,000 if that is not set) and forgets the one that was not
 /// asked for longest; whoever has it may go on using it. A restart of the runtime forgets all.
@@ -27,9 +27,9 @@ class ProgramCache {
   /// @pre most > 0
   explicit ProgramCache(std::size_t most) : most_(most) {}
 
-  /// @error what lowering throws, what the compiler answers.
-  std::shared_ptr<const LoadedProgram> get(const pjrt::Client& client, const Program& program,
-                                           SourceLocation where);
+  /// The program for the client of its mesh's platform, or of the default one without a mesh.
+  /// @error what lowering and runtime_client throw, what the compiler answers.
+  std::shared_ptr<const LoadedProgram> get(const Program& program, SourceLocation where);
   std::size_t size() const;
 
  private:
@@ -43,8 +43,7 @@ class ProgramCache {
   };
   using Programs = std::vector<std::shared_ptr<const LoadedProgram>>;
   class Making;
-  std::shared_ptr<const LoadedProgram> make(const pjrt::Client& client, const Program& program,
-                                            SourceLocation where);
+  std::shared_ptr<const LoadedProgram> make(const Program& program, SourceLocation where);
   // What has to go, for the caller to release without the lock.
   Programs shrink(Table& table) const;
   Programs forget_replaced();

@@ -25,7 +25,7 @@ Program product(const Mesh& mesh, int factor, std::uint32_t line = 1, std::strin
           .donated = {}};
 }
 std::shared_ptr<const LoadedProgram> get(ProgramCache& cache, const Program& program) {
-  return cache.get(runtime_client(), program, SourceLocation::current());
+  return cache.get(program, SourceLocation::current());
 }
 
 TEST_F(Cache, EqualProgramsAreOne) {

@@ -103,7 +103,10 @@ Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lo
     Result<Sharding> over_other = sharding_from_tiles(other, by_position, rank);
     if (over_other.ok()) return over_other;
   }
-  return sharding_from_tiles(by_id, rank, mesh.size());
+  MESHARD_ASSIGN_OR_RETURN(Sharding made, sharding_from_tiles(by_id, rank, mesh.size()));
+  if (mesh.device_type().empty()) return made;
+  return Sharding(made.mesh().with_device_type(mesh.device_type()), made.spec())
+      .with_unreduced(made.unreduced_axes());
 }
 
 namespace {

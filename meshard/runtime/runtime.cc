@@ -2,67 +2,123 @@
 
 #include <pthread.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <deque>
-#include <limits>
+#include <map>
 #include <mutex>
-#include <optional>
 
-#include "meshard/base/environment.h"
-#include "meshard/pjrt/plugin.h"
-#include "meshard/pjrt/plugin_search.h"
+#include "meshard/mesh/device_type.h"
 #include "meshard/runtime/lazy_evaluator.h"
+#include "meshard/runtime/make_client.h"
 
 namespace meshard {
 namespace {
 
-constexpr int kDefaultCpuDevices = 8;
+// A platform of the process and its client.
+struct Platform {
+  std::mutex making;  // taken before registry().mutex
+  // Clients stay where they are: references to them are out, and to destroy one that is wedged
+  // would be to wait for its launches.
+  std::atomic<const pjrt::Client*> client{nullptr};
+};
 
-std::mutex client_mutex;
-std::optional<RuntimeOptions> configured;  // under client_mutex
-// Set and reset under client_mutex. Clients stay where they are: references to them are out, and to
-// destroy one that is wedged would be to wait for its launches.
-std::atomic<const pjrt::Client*> the_client{nullptr};
+struct Registry {
+  std::mutex mutex;  // never held while a plugin is called
+  RuntimeOptions options;
+  int making = 0;  // clients that are being made by `options`
+  std::map<std::string, Platform, std::less<>> further;
+  std::deque<pjrt::Client> clients;  // also those that were replaced
+};
 
-Result<int> cpu_device_count(const RuntimeOptions& options) {
-  if (options.cpu_devices != 0) return options.cpu_devices;
-  MESHARD_ASSIGN_OR_RETURN(std::int64_t count,
-                           environment_integer("MESHARD_CPU_DEVICES", kDefaultCpuDevices, 1,
-                                               std::numeric_limits<int>::max()));
-  return static_cast<int>(count);
+constinit Platform the_default;
+constinit std::atomic<bool> default_is_known{false};
+
+// Never destroyed: the process ends with clients in use.
+Registry& registry() {
+  static auto* instance = new Registry;
+  return *instance;
 }
 
-// What MESHARD_PLUGIN names is meant: another plugin in its place would be a surprise.
-Result<std::string> find_plugin(const std::string& platform) {
-  pjrt::PluginSearch search = pjrt::find_plugins();
-  auto named = [](const auto& each) { return each.reason == "MESHARD_PLUGIN"; };
-  auto asked = std::find_if(search.places.begin(), search.places.end(), named);
-  if (asked != search.places.end() && std::none_of(search.found.begin(), search.found.end(), named))
-    return Error(ErrorCode::kNotFound,
-                 cat("[runtime] there is no file ", asked->path,
-                     ", which MESHARD_PLUGIN names; unset it to use a plugin that is installed"));
-  return search.first(platform);
+RuntimeOptions options_now() {
+  std::lock_guard lock(registry().mutex);
+  return registry().options;
 }
 
-Result<pjrt::Client> make_client(const RuntimeOptions& options) {
-  std::string platform = options.platform;
-  if (platform.empty()) {
-    const char* text = std::getenv("MESHARD_PLATFORM");
-    platform = text ? text : "cpu";
+// Options that stay as they are while a client is made by them.
+class Making {
+ public:
+  Making() {
+    std::lock_guard lock(registry().mutex);
+    options_ = registry().options;
+    ++registry().making;
   }
-  std::string path = options.plugin;
-  if (path.empty()) {
-    MESHARD_ASSIGN_OR_RETURN(path, find_plugin(platform));
+  ~Making() {
+    std::lock_guard lock(registry().mutex);
+    --registry().making;
   }
-  MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
-  std::vector<pjrt::NamedValue> client_options = options.client_options;
-  bool cpu = platform == "cpu";
-  if (cpu && !pjrt::find_value<std::int64_t>(client_options, "cpu_device_count")) {
-    MESHARD_ASSIGN_OR_RETURN(int devices, cpu_device_count(options));
-    client_options.push_back({"cpu_device_count", std::int64_t{devices}});
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+  const RuntimeOptions& options() const { return options_; }
+
+ private:
+  RuntimeOptions options_;
+};
+
+// Under the registry's mutex.
+bool any_runs() {
+  if (the_default.client) return true;
+  for (const auto& [type, platform] : registry().further)
+    if (platform.client) return true;
+  return false;
+}
+
+// Under the registry's mutex.
+void publish_default_names() {
+  std::vector<std::string> names;
+  if (std::string said = internal::default_platform(registry().options); !said.empty())
+    names.push_back(std::move(said));
+  if (const pjrt::Client* client = the_default.client) {
+    const std::string& says = client->platform();
+    auto other = registry().further.find(says);
+    bool taken = (other != registry().further.end() && other->second.client) ||
+                 internal::is_further_platform(registry().options, says);
+    if (!taken && says != client->name()) names.push_back(says);
+    if (names.empty() || names[0] != client->name()) names.insert(names.begin(), client->name());
   }
-  return pjrt::Client::create(std::move(plugin), client_options);
+  default_is_known = !names.empty();
+  internal::set_default_device_types(std::move(names));
+}
+
+template <class Make>
+const pjrt::Client& started(Platform& platform, Make make, SourceLocation where) {
+  if (const pjrt::Client* client = platform.client.load(std::memory_order_acquire)) return *client;
+  std::lock_guard making(platform.making);
+  if (const pjrt::Client* client = platform.client.load(std::memory_order_acquire)) return *client;
+  Result<pjrt::Client> made = [&] {
+    Making now;
+    return make(now.options());
+  }();
+  if (!made.ok()) throw made.error().at(where);
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { internal::is_forked_child = true; });
+  std::lock_guard lock(registry().mutex);
+  const pjrt::Client& client = registry().clients.emplace_back(*std::move(made));
+  if (&platform != &the_default) pjrt::name_platforms();
+  platform.client.store(&client, std::memory_order_release);
+  publish_default_names();
+  return client;
+}
+
+// Whether a device type means the default platform.
+bool is_default(std::string_view type, SourceLocation where) {
+  if (type.empty()) return true;
+  RuntimeOptions options = options_now();
+  std::string said = internal::default_platform(options);
+  if (type == said) return true;
+  if (internal::is_further_platform(options, type)) return false;
+  const pjrt::Client* client = the_default.client;
+  // A plugin that is looked for by a platform's name is taken to be for it.
+  if (!client && internal::names_default_plugin(options)) client = &runtime_client(where);
+  return client && client->platform() == type;
 }
 
 }  // namespace
@@ -80,41 +136,79 @@ void fail_in_forked_child(SourceLocation where) {
               where);
 }
 
+void know_default_platform(SourceLocation where) {
+  if (default_is_known.load(std::memory_order_acquire)) [[likely]]
+    return;
+  {
+    std::lock_guard lock(registry().mutex);
+    publish_default_names();
+  }
+  if (!default_is_known) (void)runtime_client(where);
+}
+
 }  // namespace internal
 
 Result<void> configure_runtime(RuntimeOptions options) {
-  std::lock_guard lock(client_mutex);
-  if (the_client)
+  MESHARD_RETURN_IF_ERROR(internal::check_runtime_options(options));
+  std::lock_guard lock(registry().mutex);
+  if (any_runs() || registry().making > 0)
     return Error(
         ErrorCode::kFailedPrecondition,
         "[runtime] the runtime runs already: configure it before the first tensor is computed");
-  configured = std::move(options);
+  registry().options = std::move(options);
+  default_is_known = false;
+  internal::set_default_device_types({});
   return {};
 }
 
 const pjrt::Client& runtime_client(SourceLocation where) {
   check_not_forked(where);
-  if (const pjrt::Client* made = the_client.load(std::memory_order_acquire)) return *made;
-  std::lock_guard lock(client_mutex);
-  if (const pjrt::Client* made = the_client.load(std::memory_order_acquire)) return *made;
-  Result<pjrt::Client> made = make_client(configured.value_or(RuntimeOptions{}));
-  if (!made.ok()) throw made.error().at(where);
-  static auto* clients = new std::deque<pjrt::Client>;
-  const pjrt::Client& client = clients->emplace_back(*std::move(made));
-  [[maybe_unused]] static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { internal::is_forked_child = true; });
-  the_client.store(&client, std::memory_order_release);
-  return client;
+  return started(the_default, internal::make_default_client, where);
+}
+
+const pjrt::Client& runtime_client(std::string_view device_type, SourceLocation where) {
+  check_not_forked(where);
+  Platform* platform = nullptr;
+  {
+    std::lock_guard lock(registry().mutex);
+    auto known = registry().further.find(device_type);
+    if (known != registry().further.end() && known->second.client) platform = &known->second;
+  }
+  if (!platform && is_default(device_type, where)) return runtime_client(where);
+  if (!platform) {
+    std::lock_guard lock(registry().mutex);
+    platform = &registry().further[std::string(device_type)];
+  }
+  return started(
+      *platform,
+      [&](const RuntimeOptions& options) {
+        return internal::make_further_client(options, std::string(device_type));
+      },
+      where);
+}
+
+const pjrt::Client& runtime_client(const Mesh& mesh, SourceLocation where) {
+  return mesh.device_type().empty() ? runtime_client(where)
+                                    : runtime_client(mesh.device_type(), where);
 }
 
 void restart_runtime() {
   check_not_forked({});
-  std::lock_guard lock(client_mutex);
-  if (!the_client.exchange(nullptr, std::memory_order_acq_rel)) return;
+  std::lock_guard lock(registry().mutex);
+  if (!any_runs()) return;
+  the_default.client = nullptr;
+  for (auto& [type, platform] : registry().further) platform.client = nullptr;
   internal::runtime_generation.fetch_add(1, std::memory_order_acq_rel);
 }
 
-const pjrt::Client* started_client() { return the_client.load(std::memory_order_acquire); }
+std::vector<const pjrt::Client*> started_clients() {
+  std::vector<const pjrt::Client*> clients;
+  if (const pjrt::Client* client = the_default.client) clients.push_back(client);
+  std::lock_guard lock(registry().mutex);
+  for (const auto& [type, platform] : registry().further)
+    if (const pjrt::Client* client = platform.client) clients.push_back(client);
+  return clients;
+}
 
 bool install_runtime() {
   install_evaluator([]() -> Evaluator& {

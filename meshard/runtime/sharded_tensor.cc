@@ -56,7 +56,8 @@ ShardedTensor ShardedTensor::from_shards(std::span<const HostArray> shards, cons
   if (shards.empty()) throw_invalid(where, "[sharded_tensor] no shards were given for ", mesh);
   Sharding sharding = checked_sharding(shards.size(), mesh, spec, shards[0].shape().rank(), where);
   TensorType type = whole_type(shards[0].type(), sharding, shape, where);
-  return stored(type, place_shards(runtime_client(where), type, sharding, shards, where), where);
+  return stored(type, place_shards(runtime_client(mesh, where), type, sharding, shards, where),
+                where);
 }
 
 ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Sharding& sharding,
@@ -82,7 +83,8 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
       throw_invalid(where, "[sharded_tensor] the callback gave ", shards.back().type(), " for ",
                     TensorType{type.dtype, box_shape(box)}, " of ", type);
   }
-  return stored(type, place_shards(runtime_client(where), type, whole, shards, where), where);
+  return stored(type, place_shards(runtime_client(whole.mesh(), where), type, whole, shards, where),
+                where);
 }
 
 ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Mesh& mesh,
@@ -92,7 +94,7 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
   compute(locals, where);
   Sharding sharding = checked_sharding(locals.size(), mesh, spec, locals[0].rank(), where);
   TensorType type = whole_type(locals[0].type(), sharding, shape, where);
-  const pjrt::Client& client = runtime_client(where);
+  const pjrt::Client& client = runtime_client(mesh, where);
   TensorType shard_type = shard_type_of(type, sharding);
   DeviceArray::Buffers buffers;
   for (std::size_t i = 0; i < locals.size(); ++i) {
@@ -126,8 +128,10 @@ void ShardedTensor::load_local_shards(std::span<const HostArray> shards, SourceL
                 cat("[sharded_tensor] ", type(), " is replicated on ", sharding_.mesh(),
                     ": its devices hold copies of one value, not shards; use assign"),
                 where);
-  *this =
-      stored(type(), place_shards(runtime_client(where), type(), sharding_, shards, where), where);
+  *this = stored(
+      type(),
+      place_shards(runtime_client(sharding_.mesh(), where), type(), sharding_, shards, where),
+      where);
 }
 
 std::optional<ShardedTensor> wrap_if_sharded(const Tensor& tensor) {

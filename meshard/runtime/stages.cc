@@ -10,6 +10,7 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
 #include "meshard/lowering/program_mesh.h"
+#include "meshard/mesh/device_type.h"
 #include "meshard/runtime/copies.h"
 
 namespace meshard {
@@ -31,7 +32,7 @@ class DeviceSets {
   int size() const { return static_cast<int>(meshes_.size()); }
   bool contains(int set, int part) const {
     const Mesh &whole = mesh(set), &inner = mesh(part);
-    if (inner.size() > whole.size()) return false;
+    if (inner.size() > whole.size() || !same_platform(inner, whole)) return false;
     for (std::int64_t id : inner.device_ids())
       if (!whole.position(id)) return false;
     return true;
@@ -236,9 +237,9 @@ const Node& first_user(const Graph& graph, const Value& leaf) {
 
 std::vector<Stage> split_by_devices(const Graph& graph) { return Split(graph).run(); }
 
-std::optional<Mesh> devices_of_program(const Graph& graph) {
+std::optional<Mesh> devices_of_program(const Graph& graph, SourceLocation where) {
   DeviceSets sets;
-  Meeting meeting(sets, "jit", {});
+  Meeting meeting(sets, "jit", where);
   for (const Node* node : graph.nodes())
     if (const Mesh* mesh = named_mesh(*node))
       meeting.name({sets.number_of(*mesh), true, mesh, node->where()});

@@ -40,7 +40,7 @@ Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where);
 
 /// The mesh whose devices a traced program runs on, by the rule of split_by_devices for one node
 /// that uses all leaves and names all meshes of the program. Empty: no mesh is named.
-/// @error invalid argument: see split_by_devices
-std::optional<Mesh> devices_of_program(const Graph& graph);
+/// @error invalid argument at `where`: see split_by_devices
+std::optional<Mesh> devices_of_program(const Graph& graph, SourceLocation where = {});
 
 }  // namespace meshard

@@ -26,11 +26,13 @@ void start_where_the_one_before_ended(std::vector<TraceEvent>& events) {
   for (TraceEvent& event : events)
     if (event.track == Track::kDevice) executions.push_back(&event);
   std::sort(executions.begin(), executions.end(), [](const TraceEvent* a, const TraceEvent* b) {
-    return std::tuple(a->number, a->start + a->duration, a->start) <
-           std::tuple(b->number, b->start + b->duration, b->start);
+    return std::tuple(std::string_view(a->platform), a->number, a->start + a->duration, a->start) <
+           std::tuple(std::string_view(b->platform), b->number, b->start + b->duration, b->start);
   });
   for (std::size_t i = 1; i < executions.size(); ++i) {
-    if (executions[i]->number != executions[i - 1]->number) continue;
+    if (executions[i]->number != executions[i - 1]->number ||
+        executions[i]->platform != executions[i - 1]->platform)
+      continue;
     double end = executions[i]->start + executions[i]->duration;
     double free = executions[i - 1]->start + executions[i - 1]->duration;
     executions[i]->start = std::max(executions[i]->start, free);
@@ -43,19 +45,20 @@ constexpr int kHostProcess = 1, kDeviceProcess = 2, kTransferProcess = 3;
 // Transfers of one device may overlap, and then need tracks of their own.
 constexpr int kTracksOfADevice = 1000;
 
-int process_of(Track track) {
-  return track == Track::kHost     ? kHostProcess
-         : track == Track::kDevice ? kDeviceProcess
-                                   : kTransferProcess;
-}
-
 class ChromeTrace {
  public:
   std::string write(const std::vector<TraceEvent>& events, std::uint64_t left_out) {
     json_.begin_object().key("traceEvents").begin_array();
+    for (const TraceEvent& event : events)
+      if (event.track != Track::kHost)
+        platforms_.emplace(event.platform, static_cast<int>(platforms_.size()));
     name_process(kHostProcess, "host");
-    name_process(kDeviceProcess, "devices");
-    name_process(kTransferProcess, "transfers");
+    if (platforms_.empty()) platforms_.emplace("", 0);
+    for (const auto& [platform, number] : platforms_) {
+      std::string of = platforms_.size() > 1 ? cat(" of ", platform) : std::string();
+      name_process(kDeviceProcess + 2 * number, "devices" + of);
+      name_process(kTransferProcess + 2 * number, "transfers" + of);
+    }
     for (const TraceEvent& event : events) add(event);
     json_.end_array();
     json_.member("displayTimeUnit", "ms");
@@ -66,9 +69,16 @@ class ChromeTrace {
   }
 
  private:
+  // Each platform has two.
+  int process_of(const TraceEvent& event) const {
+    if (event.track == Track::kHost) return kHostProcess;
+    int first = event.track == Track::kDevice ? kDeviceProcess : kTransferProcess;
+    return first + 2 * platforms_.at(event.platform);
+  }
+
   void add(const TraceEvent& event) {
     int thread = event.track == Track::kTransfer ? transfer_track(event) : event.number;
-    int process = process_of(event.track);
+    int process = process_of(event);
     if (named_.emplace(std::pair(process, thread), 0.0).second)
       name_thread(process, thread, track_name(event, thread));
     json_.begin_object();
@@ -84,7 +94,7 @@ class ChromeTrace {
 
   // The first of the device's tracks that is free when the transfer begins.
   int transfer_track(const TraceEvent& event) {
-    std::vector<double>& free = free_[event.number];
+    std::vector<double>& free = free_[{event.platform, event.number}];
     std::size_t i = 0;
     while (i < free.size() && free[i] > event.start) ++i;
     if (i == free.size()) free.push_back(0);
@@ -116,7 +126,9 @@ class ChromeTrace {
 
   JsonWriter json_;
   std::map<std::pair<int, int>, double> named_;
-  std::map<int, std::vector<double>> free_;  // by device: when each of its tracks is free
+  std::map<std::string, int> platforms_;  // which number has each
+  std::map<std::pair<std::string, int>, std::vector<double>>
+      free_;  // by device: when each of its tracks is free
 };
 
 }  // namespace

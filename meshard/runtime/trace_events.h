@@ -34,6 +34,8 @@ struct TraceEvent {
   std::string place;
   /// Of the host the thread, 0 is the one that began the trace; else the device's id.
   int number = 0;
+  /// The device type of the device; empty for the host.
+  std::string platform = {};
   /// Microseconds since the trace began, and how many it took.
   double start = 0, duration = 0;
   /// Of transfers, placements and gathers.

@@ -10,8 +10,8 @@ namespace meshard {
 /// on one set.
 ///
 /// Shards go from device to device where the plugin can do that; a value with other tiles is
-/// resharded on its own devices first if there are as many of them. Else it goes through the host.
-/// runtime_counters() tells which.
+/// resharded on its own devices first if there are as many of them. Else it goes through the host,
+/// as it does from one platform to another. runtime_counters() tells which.
 /// @error failed precondition inside a trace or a function that is being differentiated, which runs
 /// on one set of devices; the sharding describes more dimensions than x has.
 Tensor transfer(In x, const Sharding& sharding);

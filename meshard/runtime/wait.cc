@@ -17,7 +17,7 @@ namespace {
 
 void wait_if_started() {
   if (internal::is_forked_child.load(std::memory_order_relaxed)) return;
-  if (const pjrt::Client* client = started_client()) client->await_last_launches();
+  for (const pjrt::Client* client : started_clients()) client->await_last_launches();
   pjrt::finish_callbacks();
 }
 
@@ -46,7 +46,7 @@ void internal::wait_at_exit(std::uint64_t launches) {
 }
 
 void internal::wait_for_launches() {
-  if (const pjrt::Client* client = started_client()) client->await_launches();
+  for (const pjrt::Client* client : started_clients()) client->await_launches();
 }
 
 void DeviceArray::wait(SourceLocation where) const {
@@ -57,8 +57,9 @@ void DeviceArray::wait(SourceLocation where) const {
   for (const pjrt::Buffer& buffer : buffers_) {
     Result<void> ready = buffer.await_ready();
     if (!ready.ok() && !failed)
-      failed = ready.error().at(where).with_note(
-          cat("while waiting for ", type_, " on device ", buffer.device().id()));
+      failed = ready.error().at(where).with_note(cat("while waiting for ", type_, " on device ",
+                                                     buffer.device().id(),
+                                                     buffer.device().of_platform()));
   }
   if (failed) {
     internal::forget_failed_launches();

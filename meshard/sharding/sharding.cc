@@ -4,6 +4,7 @@
 
 #include "meshard/base/fingerprint.h"
 #include "meshard/layout/text_scanner.h"
+#include "meshard/mesh/device_type.h"
 
 namespace meshard {
 namespace {
@@ -322,7 +323,8 @@ bool Sharding::is_equivalent_to(const Sharding& other, std::size_t rank) const {
       throw_invalid({}, "[sharding] ", *sharding, " describes ", sharding->rank(),
                     " dimensions, more than ", rank);
   if (state_ == other.state_) return true;
-  if (mesh().rank_map() != other.mesh().rank_map()) return false;
+  if (mesh().rank_map() != other.mesh().rank_map() || !same_platform(mesh(), other.mesh()))
+    return false;
   static const AxesIndex whole{};
   auto index = [](const Sharding& s, std::size_t d) -> const AxesIndex& {
     return d < s.rank() ? s.state_->index[d] : whole;

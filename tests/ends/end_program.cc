@@ -13,12 +13,17 @@
 #include <thread>
 
 #include "meshard/meshard.h"
+#include "meshard/pjrt/plugin_search.h"
 
 using namespace meshard;
 
 namespace {
 
+// In a process with two platforms.
+bool two_platforms = false;
+
 Mesh all_devices() { return Mesh({{"x", 8}}); }
+Mesh second_devices() { return Mesh({{"x", 4}}).with_device_type("second"); }
 
 // Some launches, each of which takes a while, and none of which is waited for.
 Tensor in_flight() {
@@ -28,7 +33,22 @@ Tensor in_flight() {
         0, 200, [](Tensor, Tensor c) { return tanh(matmul(c, c) * 0.01f); }, t);
   });
   for (int i = 0; i < 3; ++i) x = step(x);
+  if (!two_platforms) return x;
+  static Tensor& second = *new Tensor;
+  second = mark_sharding(ones({64, 64}), second_devices(), P("x"));
+  for (int i = 0; i < 3; ++i) second = step(second);
   return x;
+}
+
+// A further platform: another CPU plugin if this machine has one, else the same once more.
+void add_second_platform() {
+  pjrt::PluginSearch search = pjrt::find_plugins();
+  std::string first = search.first("cpu").value(), other = first;
+  for (const pjrt::FoundPlugin& each : search.found)
+    if (each.platform == "cpu" && each.path != first) other = each.path;
+  configure_runtime({.platforms = {{.device_type = "second", .plugin = other, .cpu_devices = 4}}})
+      .value();
+  two_platforms = true;
 }
 
 Tensor& static_tensor() {
@@ -47,7 +67,9 @@ void work_for_ever(Tensor x) {
     x = jit([number](Tensor t) { return t * 0.5f + number; })(x);
     if (i % 7 == 0) (void)x.to_host();
     if (i % 11 == 0) x = transfer(x, Mesh({{"x", 4}}, {0, 1, 2, 3}), P("x"));
-    if (i % 11 == 5) x = mark_sharding(x, all_devices(), P("x"));
+    if (!two_platforms && i % 11 == 5) x = mark_sharding(x, all_devices(), P("x"));
+    if (two_platforms && i % 5 == 0) x = transfer(x, second_devices(), P("x"));
+    if (two_platforms && i % 5 == 2) x = transfer(x, all_devices(), P("x"));
   }
 }
 
@@ -57,6 +79,7 @@ void throw_deep_inside(const Tensor& x) {
 
 int end(std::string_view way) {
   if (way == "static") static_tensor() = ones({8});  // made first, destroyed last
+  if (way == "platform-starts") two_platforms = false;  // it is not started yet
   Tensor x = in_flight();
   std::cout << "said before the end";  // not flushed here
   if (way == "return") return 3;
@@ -96,6 +119,10 @@ int end(std::string_view way) {
     for (int i = 0; i < 3; ++i) std::thread(work_for_ever, ones({64, 64})).detach();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return 12;
+  } else if (way == "platform-starts") {
+    std::thread([] { (void)runtime_client("second"); }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return 14;
   } else if (way == "main-thread-first") {
     std::cout << std::flush;
     std::thread([x] {
@@ -118,5 +145,9 @@ int end(std::string_view way) {
 int main(int argc, char** argv) {
   signal(SIGINT, SIG_DFL);
   signal(SIGCHLD, SIG_DFL);
-  return argc == 2 ? end(argv[1]) : 2;
+  if (argc == 3 && std::string_view(argv[2]) == "two-platforms")
+    add_second_platform();
+  else if (argc != 2)
+    return 2;
+  return end(argv[1]);
 }

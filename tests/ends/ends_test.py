@@ -20,21 +20,22 @@ WAYS = {
     "fork": 9, "quick-exit": 10, "exec": 11, "detached-thread": 12, "main-thread-first": 13, "exception": -signal.SIGABRT, "interrupt": -signal.SIGINT,
     "terminate": -signal.SIGTERM,
 }
+TWO_PLATFORMS = {**WAYS, "platform-starts": 14}
 LIMIT = 120  # seconds, of which a process takes one
 
 
-def end(program, way):
+def end(program, way, status, *arguments):
     """What was wrong; nothing if all was right."""
     try:
-        done = subprocess.run([program, way], capture_output=True, encoding="utf-8", timeout=LIMIT)
+        done = subprocess.run([program, way, *arguments], capture_output=True, encoding="utf-8", timeout=LIMIT)
     except subprocess.TimeoutExpired:
-        return f"{way}: still there after {LIMIT} s"
+        return f"{way} {arguments}: still there after {LIMIT} s"
     if done.returncode == 77 or "no plugin for platform" in done.stderr:
         return None
-    if done.returncode != WAYS[way]:
-        return f"{way}: status {done.returncode}, not {WAYS[way]}: {done.stderr.strip()[-500:]}"
+    if done.returncode != status:
+        return f"{way} {arguments}: status {done.returncode}, not {status}: {done.stderr.strip()[-500:]}"
     if done.stdout != "said before the end":
-        return f"{way}: said {done.stdout!r}"
+        return f"{way} {arguments}: said {done.stdout!r}"
     return ""
 
 
@@ -46,8 +47,10 @@ def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     outcomes = collections.Counter()
     for _ in range(int(os.environ.get("MESHARD_ENDS", "2"))):
-        for way in WAYS:
-            wrong = end(program, way)
+        ways = list(WAYS.items())
+        ways += [(way, status, "two-platforms") for way, status in TWO_PLATFORMS.items()]
+        for way, status, *arguments in ways:
+            wrong = end(program, way, status, *arguments)
             if wrong is None:
                 print("no plugin: nothing to end")
                 print("0 passed, 0 failed, 1 skipped")

@@ -55,12 +55,13 @@ ClientState::~ClientState() {
 }
 
 Result<void> ClientState::initialise() {
-  MESHARD_PJRT_ARGS(PJRT_Client_PlatformName, name);
-  name.client = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_PlatformName, name));
-  platform.assign(name.platform_name, name.platform_name_size);
+  MESHARD_PJRT_ARGS(PJRT_Client_PlatformName, says);
+  says.client = raw;
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_PlatformName, says));
+  platform.assign(says.platform_name, says.platform_name_size);
   std::transform(platform.begin(), platform.end(), platform.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (name.empty()) name = platform;
   MESHARD_PJRT_ARGS(PJRT_Client_PlatformVersion, version);
   version.client = raw;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_PlatformVersion, version));
@@ -75,7 +76,7 @@ Result<void> ClientState::initialise() {
   list.client = raw;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_Devices, list));
   for (std::size_t i = 0; i < list.num_devices; ++i) {
-    auto read = Device::read(api, list.devices[i]);
+    auto read = Device::read(api, list.devices[i], name);
     if (!read.ok()) return read.error().with_note(cat("while reading device number ", i));
     std::unique_ptr<Device> device = *std::move(read);
     by_id[device->id()] = device.get();
@@ -205,10 +206,10 @@ Result<void> ClientState::stuck_launch(const Device& device) {
   }
   if (stuck == nullptr) return {};
   Result<void> outcome = outcome_of(api, stuck->events[failed], "PJRT_LoadedExecutable_Execute");
-  Error error =
-      outcome.error().with_note(cat("while running ", stuck->to_string(), "; it failed on device ",
-                                    stuck->site->devices[stuck->first + failed]->id(),
-                                    " and is not through on device ", device.id()));
+  Error error = outcome.error().with_note(
+      cat("while running ", stuck->to_string(), "; it failed on device ",
+          stuck->site->devices[stuck->first + failed]->id(), " and is not through on device ",
+          device.id(), device.of_platform()));
   drop_launch(stuck);
   if (rules.error_wedges_client) wedged = true;
   return error;

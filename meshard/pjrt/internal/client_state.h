@@ -59,7 +59,8 @@ struct LaunchRecord {
 };
 
 struct ClientState {
-  ClientState(Plugin from, PJRT_Client* client) : plugin(from), api(from.api()), raw(client) {}
+  ClientState(Plugin from, PJRT_Client* client, std::string_view called)
+      : plugin(from), api(from.api()), raw(client), name(called) {}
   ClientState(const ClientState&) = delete;
   ClientState& operator=(const ClientState&) = delete;
   ~ClientState();
@@ -96,6 +97,7 @@ struct ClientState {
   const PJRT_Api* api;
   PJRT_Client* raw;
   std::atomic<long> references{0};
+  std::string name;  // given, else the platform
   std::string platform;
   std::string platform_version;
   int process_index = 0;

@@ -38,13 +38,15 @@ const std::vector<std::int64_t>& own_places() {
 }
 
 std::vector<Mesh> make_meshes(const std::vector<MeshSpec>& specs,
-                              const std::vector<std::int64_t>& devices) {
+                              const std::vector<std::int64_t>& devices,
+                              const std::vector<std::string>& device_types) {
   std::vector<Mesh> meshes;
   for (const MeshSpec& spec : specs) {
     std::vector<std::int64_t> ids;
     for (std::int64_t id : spec.devices) ids.push_back(devices.at(static_cast<std::size_t>(id)));
     if (spec.form != MeshSpec::kSubmesh) {
       Mesh root(spec.axes, ids);
+      if (!device_types.empty()) root = root.with_device_type(device_types[meshes.size()]);
       meshes.push_back(spec.form == MeshSpec::kFlat ? root.flatten("f") : root);
       continue;
     }

@@ -31,9 +31,11 @@ struct MeshSpec {
   int parent = -1;                    ///< of a submesh: an earlier mesh of the program
 };
 
-/// The meshes of a program, where device i of their description is devices[i].
+/// The meshes of a program, where device i of their description is devices[i]; a root is of its
+/// device type, if there are any.
 std::vector<Mesh> make_meshes(const std::vector<MeshSpec>& specs,
-                              const std::vector<std::int64_t>& devices);
+                              const std::vector<std::int64_t>& devices,
+                              const std::vector<std::string>& device_types = {});
 /// The devices of a mesh in its order.
 std::vector<std::int64_t> devices_of(const Mesh& mesh);
 /// As many devices as programs use, each in its own place.
@@ -172,6 +174,10 @@ bool is_on_host(const Program& program);
 /// Kind::kTransforms. None where an operation has no such form.
 /// @error the program has no derivative there, or no finite values
 std::optional<std::vector<HostArray>> values_on_host(const Program& program);
+
+/// MESHARD_PROGRAM_PLATFORMS=2: run() puts meshes without a common device on two platforms, the
+/// default one and `second`.
+bool on_two_platforms();
 
 /// Runs the program without a mesh and with its shardings, and compares.
 /// @error if the program is impossible without a mesh

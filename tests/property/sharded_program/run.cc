@@ -1,7 +1,10 @@
 // Runs a program on all its devices and compares.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <set>
 #include <stdexcept>
+#include <string_view>
 
 #include "meshard/base/cat.h"
 #include "tests/property/sharded_program/evaluate.h"
@@ -231,12 +234,46 @@ class Expected {
   double largest_ = 0;
 };
 
+// A device type for each mesh: meshes with devices in common are of one platform, those of the
+// first mesh of the first. Values on meshes without a common device meet by the same rules on one
+// platform and on two.
+std::vector<std::string> device_types(const std::vector<MeshSpec>& meshes, const char* first,
+                                      const char* second) {
+  std::set<std::int64_t> near;
+  std::vector<bool> is_near(meshes.size(), false);
+  for (bool changed = !meshes.empty(); changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < meshes.size(); ++i) {
+      const std::vector<std::int64_t>& ids = meshes[i].devices;
+      bool meets = i == 0 || std::any_of(ids.begin(), ids.end(),
+                                         [&](std::int64_t id) { return near.contains(id); });
+      if (is_near[i] || !meets) continue;
+      is_near[i] = changed = true;
+      near.insert(ids.begin(), ids.end());
+    }
+  }
+  std::vector<std::string> types;
+  for (bool is : is_near) types.push_back(is ? first : second);
+  return types;
+}
+
 }  // namespace
+
+bool on_two_platforms() {
+  const char* platforms = std::getenv("MESHARD_PROGRAM_PLATFORMS");
+  return platforms && std::string_view(platforms) == "2";
+}
 
 std::optional<Failure> run(const Program& program, Wrong wrong) {
   Expected expected(program);
-  std::vector<Mesh> meshes = make_meshes(program.meshes, own_places()), others;
-  if (!program.retarget.empty()) others = make_meshes(program.meshes, program.retarget);
+  std::vector<std::string> types, other_types;
+  if (on_two_platforms()) {
+    types = device_types(program.meshes, "", "second");
+    other_types = device_types(program.meshes, "second", "");
+  }
+  std::vector<Mesh> meshes = make_meshes(program.meshes, own_places(), types), others;
+  if (!program.retarget.empty())
+    others = make_meshes(program.meshes, program.retarget, other_types);
   Run run(program, wrong);
   bool elsewhere = false;
   try {

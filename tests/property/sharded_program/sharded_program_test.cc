@@ -5,7 +5,7 @@
 // of a run is drawn from the run's seed + k, so that MESHARD_TEST_SEED=<its seed>
 // MESHARD_PROGRAMS=1 MESHARD_PROGRAM_KIND=<its kind> runs it alone. MESHARD_PROGRAM_FAILURES=n goes
 // on until n have failed; MESHARD_PROGRAM_COUNT=1 counts the failures by their check, and shrinks
-// none.
+// none. MESHARD_PROGRAM_PLATFORMS=2 runs them on two platforms (configure_platforms).
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <string>
 
 #include "meshard/base/cat.h"
+#include "meshard/pjrt/plugin_search.h"
 #include "tests/property/sharded_program/program.h"
 #include "tests/support/devices.h"
 #include "tests/support/random.h"
@@ -96,7 +97,26 @@ class Counts {
   std::map<std::string, std::vector<std::uint64_t>> seeds_;
 };
 
-class ShardedPrograms : public OnDevices, public testing::WithParamInterface<int> {};
+// MESHARD_PROGRAM_PLATFORMS=2: meshes without a common device are on two platforms, and a program
+// that runs again on other devices runs on the other platform: another CPU plugin if there is one.
+void configure_platforms() {
+  static const bool configured = [] {
+    pjrt::PluginSearch search = pjrt::find_plugins();
+    std::string first = search.first("cpu").value_or(""), other = first;
+    for (const pjrt::FoundPlugin& each : search.found)
+      if (each.platform == "cpu" && each.path != first) other = each.path;
+    return configure_runtime({.platforms = {{.device_type = "second", .plugin = other}}}).ok();
+  }();
+  ASSERT_TRUE(configured);
+}
+
+class ShardedPrograms : public OnDevices, public testing::WithParamInterface<int> {
+ protected:
+  void SetUp() override {
+    if (on_two_platforms()) configure_platforms();
+    OnDevices::SetUp();
+  }
+};
 
 TEST_P(ShardedPrograms, EqualThoseWithoutAMesh) {
   for (int signal : {SIGABRT, SIGSEGV}) std::signal(signal, say_what_ran);
@@ -105,8 +125,9 @@ TEST_P(ShardedPrograms, EqualThoseWithoutAMesh) {
   for (int k = GetParam(); k < programs_to_run() && failures < failures_to_show(); k += kParts) {
     std::uint64_t seed = test_seed() + static_cast<std::uint64_t>(k);
     const NamedKind& kind = kind_of_program(k);
-    std::string replay = cat("MESHARD_TEST_SEED=", seed,
-                             " MESHARD_PROGRAMS=1 MESHARD_PROGRAM_KIND=", kind.name, "\n");
+    std::string replay =
+        cat(on_two_platforms() ? "MESHARD_PROGRAM_PLATFORMS=2 " : "", "MESHARD_TEST_SEED=", seed,
+            " MESHARD_PROGRAMS=1 MESHARD_PROGRAM_KIND=", kind.name, "\n");
     running = replay;
     Program program = drawn(seed, kind.kind);
     running = replay + to_code(program);
