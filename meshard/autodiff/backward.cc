@@ -205,6 +205,12 @@ class Backward {
                       " has no derivative, and the result depends on an input through it"),
                   node->where());
     InheritSource line(node->where());
+    // The way back of a node is where the node is, wherever it is asked for.
+    std::optional<ManualAxes> place;
+    if (node->annotations() && node->annotations()->manual)
+      place = node->annotations()->manual->with_varying({});
+    std::optional<ManualScope> inside;
+    if (place) inside.emplace(*place);
     std::vector<Tensor> operands, results, gradients(node->operands().size());
     InlineVector<bool, 4> needed;
     for (const Value& operand : takes.operands()) {

@@ -10,6 +10,7 @@
 #include "meshard/ops/full_to_shard.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/shard_to_full.h"
+#include "meshard/ops/vary.h"
 
 namespace meshard {
 namespace {
@@ -37,23 +38,34 @@ struct ValueOrder {
 };
 using ValueSet = std::set<Value, ValueOrder>;
 
-// The full value that carries a local one from a body to another.
-Tensor carried(const Value& local) {
-  const ManualAxes& place = *manual_axes(local);
-  Sharding sharding = carried_sharding(place, local.type());
-  bool gets_a_dimension = sharding.rank() > static_cast<std::size_t>(local.type().rank());
-  Tensor value = gets_a_dimension ? reshape(Tensor(local), {1}) : Tensor(local);
+// The value that carries a local one out of its innermost region.
+Tensor carried_out(const Tensor& local) {
+  Sharding sharding = carried_sharding(*manual_axes(local.value()), local.type());
+  bool gets_a_dimension = sharding.rank() > static_cast<std::size_t>(local.rank());
+  Tensor value = gets_a_dimension ? reshape(local, {1}) : local;
   Dimensions full;
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     full.push_back(value.shape()[static_cast<std::int64_t>(d)] * sharding.num_tiles(d));
   return shard_to_full(value, sharding, Shape(std::move(full)));
 }
 
-// The local value that `carried` carries.
-Tensor brought_back(const Value& local, const Tensor& carried) {
-  const ManualAxes& place = *manual_axes(local);
-  Tensor value = full_to_shard(carried, carried_sharding(place, local.type()), place.axes);
-  return value.rank() > local.type().rank() ? reshape(value, {}) : value;
+// What carries a local value from a body to another, whose own values are in `depth` regions; and
+// what it becomes on its way there, from itself on.
+std::vector<Tensor> carriers(const Value& local, std::size_t depth) {
+  std::vector<Tensor> all{Tensor(local)};
+  while (manual_depth(all.back().value()) > depth) all.push_back(carried_out(all.back()));
+  return all;
+}
+
+// The local value that the last of `carriers` carries, given what stands for that one.
+Tensor brought_back(std::span<const Tensor> carriers, Tensor given) {
+  for (std::size_t i = carriers.size() - 1; i-- > 0;) {
+    const TensorType& type = carriers[i].type();
+    const ManualAxes& place = *manual_axes(carriers[i].value());
+    given = full_to_shard(given, carried_sharding(place, type), place.own());
+    if (given.rank() > type.rank()) given = reshape(given, {});
+  }
+  return given;
 }
 
 // A body and its derivative in one trace, and where to cut.
@@ -72,9 +84,13 @@ class Joint {
     record_way_back(has_cotangent, wanted, where);
     border_ = needed_of_way_back();
     choose();
-    // Inside manual axes the bodies' own parameters and results are local values.
-    for (const Value& residual : residuals_)
-      crossing_.push_back(!place && manual_axes(residual) ? carried(residual) : Tensor(residual));
+    // Inside manual axes the bodies' own parameters and results are local values, and all of them
+    // vary alike: the cotangents of one that does not are one for each device, to be added up.
+    for (const Value& residual : residuals_) {
+      crossing_.push_back(carriers(residual, place ? place->depth() : 0));
+      const Tensor& last = crossing_.back().back();
+      handed_over_.push_back(place ? widened(last, *place) : last);
+    }
   }
 
   BodyVjp cut(const std::optional<ManualAxes>& place, SourceLocation where) {
@@ -82,7 +98,7 @@ class Joint {
     vjp.forward = way_forward(vjp);
     std::vector<BodyInput> inputs;
     for (const Tensor& cotangent : cotangents_) inputs.push_back(body_input(cotangent));
-    for (const Tensor& residual : crossing_) inputs.push_back(body_input(residual));
+    for (const Tensor& residual : handed_over_) inputs.push_back(body_input(residual));
     std::uint64_t trace = scope_.trace();
     TracedBody back = trace_body(
         inputs,
@@ -90,11 +106,8 @@ class Joint {
           Replay replay(trace);
           std::size_t next = 0;
           for (const Tensor& cotangent : cotangents_) replay.set(cotangent.value(), given[next++]);
-          for (const Value& residual : residuals_) {
-            const Tensor& parameter = given[next++];
-            bool is_local = manual_axes(residual) && !manual_axes(parameter.value());
-            replay.set(residual, is_local ? brought_back(residual, parameter) : parameter);
-          }
+          for (const auto& carriers : crossing_)
+            replay.set(carriers[0].value(), brought_back(carriers, given[next++]));
           for (std::size_t i = 0; i < scope_.captured().size(); ++i)
             replay.set(scope_.captured_parameters()[i].value(), scope_.captured()[i]);
           std::vector<Value> wanted;
@@ -224,7 +237,7 @@ class Joint {
     std::vector<Value> parameters, results;
     for (const Tensor& parameter : parameters_) parameters.push_back(parameter.value());
     for (const Tensor& result : results_) results.push_back(result.value());
-    auto crossing = crossing_.begin();
+    auto crossing = handed_over_.begin();
     for (const Value& residual : residuals_) {
       const OnTheWayBack* hand = at_hand(residual);
       const Tensor& out = *crossing++;
@@ -244,7 +257,8 @@ class Joint {
   std::vector<Tensor> parameters_, results_, cotangents_, gradients_;
   std::unordered_map<const Node*, OnTheWayBack> at_hand_;
   ValueSet leaves_, border_, residuals_;
-  std::vector<Tensor> crossing_;  // what is handed over for each residual
+  std::vector<std::vector<Tensor>> crossing_;  // the carriers of each residual
+  std::vector<Tensor> handed_over_;
   std::unordered_map<const Node*, bool> invariant_;
   std::uint64_t border_id_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "meshard/autodiff/manual_cotangent.h"
 
+#include "meshard/graph/record.h"
 #include "meshard/ops/all_reduce.h"
 #include "meshard/ops/shard_to_full.h"
 #include "meshard/ops/vary.h"
@@ -9,15 +10,22 @@ namespace {
 
 // The cotangent of `used`, given that of something that varies over the axes of `result`.
 Tensor narrowed(const Value& used, const ManualAxes* result, const Tensor& gradient) {
-  if (!result) return cotangent_like(used, gradient);
+  std::size_t depth = manual_depth(used), result_depth = result ? result->depth() : 0;
+  // Of the ways into a region and out of it: it is where the value is.
+  if (depth > result_depth || result_depth == 0) return cotangent_like(used, gradient);
+  if (depth < result_depth && manual_depth(gradient.value()) == depth)
+    return cotangent_like(used, gradient);
+  ManualScope scope(*result);
   const ManualAxes* place = manual_axes(used);
-  if (!place && !manual_axes(gradient.value())) return gradient;  // of the way in
   AxisSet present = place ? place->varying : AxisSet(), copies = result->varying - present;
-  Tensor all = widened(gradient, {result->mesh, result->axes, result->varying | present});
+  Tensor all = widened(gradient, result->with_varying(result->varying | present));
   if (!copies.empty()) all = all_reduce(all, copies.of(result->mesh));
-  if (place) return all;
-  // A free value is a full value.
-  return shard_to_full(all, Sharding::replicated(result->mesh, 0), used.type().shape);
+  // A value of a region around, or a full one, that was used as it is.
+  for (std::size_t d = result_depth; d > depth; --d) {
+    auto rank = static_cast<std::size_t>(used.type().rank());
+    all = shard_to_full(all, Sharding::replicated(result->mesh, rank), used.type().shape);
+  }
+  return all;
 }
 
 }  // namespace

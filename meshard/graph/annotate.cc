@@ -18,13 +18,17 @@ std::string describe_operand(const Node& node, std::size_t i) {
 }
 
 [[noreturn]] void fail_unlike(const Node& node, std::size_t local, std::size_t other) {
-  bool both_local = manual_axes(node.operands()[other]) != nullptr;
-  throw Error(ErrorCode::kInvalidArgument,
-              cat("[", node.op().name, "] ",
-                  both_local ? "values inside different manual axes meet"
-                             : "a value inside manual axes meets a full value: pass the full value "
-                               "to manual() as an argument"),
-              node.where())
+  const ManualAxes* unlike = manual_axes(node.operands()[other]);
+  bool is_around = unlike && manual_axes(node.operands()[local])->is_inside(*unlike);
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      cat("[", node.op().name, "] ",
+          is_around ? "a value of an inner manual function meets one of the function around "
+                      "it: pass that one to the inner manual() as an argument"
+          : unlike  ? "values inside different manual axes meet"
+                    : "a value inside manual axes meets a full value: pass the full value "
+                      "to manual() as an argument"),
+      node.where())
       .with_note(describe_operand(node, local))
       .with_note(describe_operand(node, other));
 }
@@ -32,20 +36,21 @@ std::string describe_operand(const Node& node, std::size_t i) {
 // The annotations that all manual operands lead to; null if none is manual.
 AnnotationsPtr meet_manual(const Node& node) {
   std::span<const Value> operands = node.operands();
-  std::size_t first = 0;
-  while (first < operands.size() && !manual_axes(operands[first])) ++first;
-  if (first == operands.size()) return nullptr;
-  const ManualAxes& place = *manual_axes(operands[first]);
+  std::size_t deepest = 0;
+  for (std::size_t i = 1; i < operands.size(); ++i)
+    if (manual_depth(operands[i]) > manual_depth(operands[deepest])) deepest = i;
+  if (operands.empty() || !manual_axes(operands[deepest])) return nullptr;
+  const ManualAxes& place = *manual_axes(operands[deepest]);
   AxisSet varying = place.varying;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const ManualAxes* manual = manual_axes(operands[i]);
-    if (manual ? !manual->same_place(place) : !is_free(operands[i])) fail_unlike(node, first, i);
-    if (manual) varying = varying | manual->varying;
+    if (!may_enter(operands[i], place)) fail_unlike(node, deepest, i);
+    if (const ManualAxes* manual = manual_axes(operands[i])) varying = varying | manual->varying;
   }
   for (const Value& operand : operands)
-    if (const ManualAxes* manual = manual_axes(operand); manual && manual->varying == varying)
+    if (const ManualAxes* manual = manual_axes(operand);
+        manual && manual->varying == varying && manual->depth() == place.depth())
       return operand->annotations();
-  return annotations_of({place.mesh, place.axes, varying});
+  return annotations_of(place.with_varying(varying));
 }
 
 }  // namespace
@@ -78,6 +83,15 @@ bool is_free(const Value& value) {
     waiting.insert(waiting.end(), each->operands().begin(), each->operands().end());
   }
   return true;
+}
+
+bool may_enter(const Value& value, const ManualAxes& place) {
+  const ManualAxes* manual = manual_axes(value);
+  if (!manual) return is_free(value);
+  if (manual->same_place(place)) return true;
+  bool is_splat = value->op().name == "broadcast_in_dim" && value->operands().size() == 1 &&
+                  value->operands()[0].type().rank() == 0;
+  return (is_splat || value.type().rank() == 0) && place.is_inside(*manual);
 }
 
 AnnotationsPtr annotations_of(ManualAxes manual) {

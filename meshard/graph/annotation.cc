@@ -6,8 +6,24 @@
 
 namespace meshard {
 
+ManualAxes ManualAxes::at_depth(std::size_t depth) const {
+  if (depth == this->depth()) return *this;
+  ManualAxes outer{mesh, around[depth - 1], varying & around[depth - 1], around};
+  outer.around.resize(depth - 1);
+  return outer;
+}
+
 std::string ManualAxes::to_string() const {
-  return cat("manual over ", axes.to_string(mesh), " of ", mesh);
+  std::string out = cat("manual over ", own().to_string(mesh));
+  for (std::size_t d = around.size(); d > 0; --d)
+    append(out, cat(" inside ", at_depth(d).own().to_string(mesh)));
+  return cat(out, " of ", mesh);
+}
+
+std::string ManualAxes::printed() const {
+  std::string out = "manual";
+  for (std::size_t d = 1; d <= depth(); ++d) append(out, at_depth(d).own().to_string(mesh));
+  return cat(out, " varying", varying.to_string(mesh));
 }
 
 bool operator==(const Annotations& a, const Annotations& b) {
@@ -20,6 +36,13 @@ const ManualAxes* manual_axes(const Value& value) {
   return annotations && annotations->manual ? &*annotations->manual : nullptr;
 }
 
+std::size_t manual_depth(const Node& node) {
+  const Annotations* annotations = node.annotations().get();
+  return annotations && annotations->manual ? annotations->manual->depth() : 0;
+}
+
+std::size_t manual_depth(const Value& value) { return manual_depth(*value.node()); }
+
 const Sharding* explicit_sharding(const Node& node, std::uint32_t result) {
   const Annotations* annotations = node.annotations().get();
   if (!annotations || annotations->shardings.empty()) return nullptr;
@@ -29,8 +52,9 @@ const Sharding* explicit_sharding(const Node& node, std::uint32_t result) {
 
 Sharding carried_sharding(const ManualAxes& place, const TensorType& local) {
   auto rank = static_cast<std::size_t>(local.rank());
-  if (place.varying.empty()) return Sharding::replicated(place.mesh, rank);
-  return Sharding(place.mesh, P(DimensionSpec(place.varying.of(place.mesh))),
+  AxisSet varying = place.varying & place.own();
+  if (varying.empty()) return Sharding::replicated(place.mesh, rank);
+  return Sharding(place.mesh, P(DimensionSpec(varying.of(place.mesh))),
                   std::max<std::size_t>(rank, 1), SourceLocation{});
 }
 
@@ -41,9 +65,7 @@ const Sharding* explicit_sharding(const Value& value) {
 void append_annotation(std::string& out, const Node& node, std::uint32_t result) {
   const Annotations* annotations = node.annotations().get();
   if (!annotations) return;
-  if (const auto& manual = annotations->manual)
-    append(out, cat(" manual", manual->axes.to_string(manual->mesh), " varying",
-                    manual->varying.to_string(manual->mesh)));
+  if (const auto& manual = annotations->manual) append(out, cat(" ", manual->printed()));
   if (!annotations->shardings.empty() && annotations->shardings[result])
     append(out, cat(" @ ", *annotations->shardings[result]));
 }

@@ -62,5 +62,25 @@ TEST(Annotation, ACarriedValueIsSplitByWhatItVariesOver) {
   EXPECT_EQ(carried_sharding(place, {DType::f32, {2, 3}}).spec(), P(none, none));
 }
 
+TEST(ManualAxes, OfRegionsInsideOthers) {
+  Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
+  auto set = [&](AxisList axes) { return AxisSet(mesh, axes); };
+  ManualAxes outer{mesh, set({"y"}), set({"y"})};
+  ManualAxes inner{mesh, set({"x", "y", "z"}), set({"x", "y"}), {set({"y"}), set({"x", "y"})}};
+  EXPECT_EQ(inner.depth(), 3u);
+  EXPECT_EQ(inner.own(), set({"z"}));
+  EXPECT_EQ(inner.at_depth(1), outer);
+  EXPECT_EQ(inner.at_depth(2).own(), set({"x"}));
+  EXPECT_TRUE(inner.is_inside(outer));
+  EXPECT_FALSE(outer.is_inside(inner));
+  EXPECT_FALSE(inner.same_place({mesh, inner.axes, inner.varying}));
+  EXPECT_EQ(inner.to_string(),
+            R"(manual over {"z"} inside {"x"} inside {"y"} of mesh<x=2, y=2, z=2>)");
+  EXPECT_EQ(inner.printed(), R"(manual{"y"}{"x"}{"z"} varying{"x", "y"})");
+  // Carried out of the innermost region a value needs no dimension for what varies outside of it.
+  EXPECT_EQ(carried_sharding(inner, {DType::f32, {}}).rank(), 0u);
+  EXPECT_EQ(carried_sharding(inner.at_depth(2), {DType::f32, {}}), Sharding(mesh, P("x")));
+}
+
 }  // namespace
 }  // namespace meshard

@@ -155,12 +155,17 @@ Value BodyScope::made_inside(const Value& value) {
                 "instead of keeping it",
                 recorder().outer ? *recorder().outer : SourceLocation{})
         .with_note(cat("it was recorded at ", node.where()));
-  if (place_ && !manual_axes(value) && !is_free(value))
+  if (place_ && !may_enter(value, *place_)) {
+    const ManualAxes* other = manual_axes(value);
     throw Error(ErrorCode::kInvalidArgument,
-                "[graph] a value inside manual axes meets a full value: pass the full value to "
-                "manual() as an argument",
+                other ? "[graph] a value inside manual axes meets one of other axes: pass that one "
+                        "to manual() as an argument"
+                      : "[graph] a value inside manual axes meets a full value: pass the full "
+                        "value to manual() as an argument",
                 recorder().outer ? *recorder().outer : SourceLocation{})
-        .with_note(cat("the full value, ", value.type(), ", was made at ", node.where()));
+        .with_note(cat(other ? "the value, " : "the full value, ", value.type(), ", was made at ",
+                       node.where(), other ? cat(", ", *other) : std::string()));
+  }
   Tensor outer(value);
   Tensor parameter = annotated_parameter(body_input(outer), &value);
   captured_.push_back(outer);

@@ -105,20 +105,23 @@ TEST(Body, PrintedInsideAttributesAndRead) {
 
 TEST(Body, ParametersOfManualPlacesKeepThem) {
   Mesh mesh({{"x", 2}, {"y", 2}});
-  ManualAxes place{mesh, AxisSet::all(mesh), AxisSet(mesh, {AxisRef("x")})};
-  std::vector<BodyInput> inputs{{kPair}};
-  Body body =
-      trace_body(inputs,
-                 [](std::span<const Tensor> x) { return std::vector<Tensor>{scale(x[0], 2)}; },
-                 place, {})
-          .body;
-  EXPECT_EQ(*manual_axes(body.graph().results()[0]), place);
-  std::string text;
-  attribute_text::print(text, {body});
-  Result<std::vector<Body>> read = parse_bodies(text, test::find_test_op);
-  ASSERT_TRUE(read.ok()) << read.error().what() << text;
-  EXPECT_EQ((*read)[0], body);
-  EXPECT_EQ(*manual_axes((*read)[0].graph().results()[0]), place);
+  AxisSet x(mesh, {AxisRef("x")});
+  ManualAxes one{mesh, AxisSet::all(mesh), x}, nested{mesh, AxisSet::all(mesh), x, {x}};
+  for (const ManualAxes& place : {one, nested}) {
+    std::vector<BodyInput> inputs{{kPair}};
+    Body body =
+        trace_body(inputs,
+                   [](std::span<const Tensor> t) { return std::vector<Tensor>{scale(t[0], 2)}; },
+                   place, {})
+            .body;
+    EXPECT_EQ(*manual_axes(body.graph().results()[0]), place);
+    std::string text;
+    attribute_text::print(text, {body});
+    Result<std::vector<Body>> read = parse_bodies(text, test::find_test_op);
+    ASSERT_TRUE(read.ok()) << read.error().what() << text;
+    EXPECT_EQ((*read)[0], body);
+    EXPECT_EQ(*manual_axes((*read)[0].graph().results()[0]), place);
+  }
 }
 
 TEST(Body, InlinedIsRecordedAgain) {

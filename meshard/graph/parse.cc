@@ -124,19 +124,28 @@ class Parser {
     return {};
   }
 
-  // f32[4] manual{"x"} varying{"x"} of mesh<x=2, y=4>
+  // f32[4] manual{"x"}{"y"} varying{"x"} of mesh<x=2, y=4>
   Result<void> take_manual(std::string_view& text, std::optional<ManualAxes>& manual) {
     std::size_t at = text.find(" manual{"), varying = text.find(" varying{"),
                 of = text.find(" of ");
     if (at == text.npos) return {};
     if (varying == text.npos || of == text.npos || varying < at || of < varying)
       return syntax(line_, "expected 'manual{...} varying{...} of mesh<...>'");
-    AxisList axes, some;
-    MESHARD_RETURN_IF_ERROR(attribute_text::parse(text.substr(at + 7, varying - at - 7), axes));
+    MESHARD_ASSIGN_OR_RETURN(Mesh mesh, Mesh::parse(text.substr(of + 4)));
+    AxisList some;
     MESHARD_RETURN_IF_ERROR(
         attribute_text::parse(text.substr(varying + 8, of - varying - 8), some));
-    MESHARD_ASSIGN_OR_RETURN(Mesh mesh, Mesh::parse(text.substr(of + 4)));
-    manual = ManualAxes{mesh, AxisSet(mesh, axes), AxisSet(mesh, some)};
+    manual = ManualAxes{mesh, {}, AxisSet(mesh, some)};
+    std::string_view regions = text.substr(at + 7, varying - at - 7);
+    for (std::size_t count = 0; !regions.empty(); ++count) {
+      std::size_t end = regions.find('}');
+      if (end == regions.npos) return syntax(line_, "expected '}' in manual{...}");
+      AxisList own;
+      MESHARD_RETURN_IF_ERROR(attribute_text::parse(regions.substr(0, end + 1), own));
+      if (count > 0) manual->around.push_back(manual->axes);
+      manual->axes = manual->axes | AxisSet(mesh, own);
+      regions.remove_prefix(end + 1);
+    }
     text = text.substr(0, at);
     return {};
   }

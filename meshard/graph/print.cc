@@ -47,8 +47,7 @@ class Printer {
       append(out_, cat(": ", values[i].type()));
       if (const Sharding* sharding = leaf_sharding(values[i])) append(out_, cat(" @ ", *sharding));
       if (const ManualAxes* manual = manual_axes(values[i]))
-        append(out_, cat(" manual", manual->axes.to_string(manual->mesh), " varying",
-                         manual->varying.to_string(manual->mesh), " of ", manual->mesh));
+        append(out_, cat(" ", manual->printed(), " of ", manual->mesh));
     }
     out_ += ")";
   }

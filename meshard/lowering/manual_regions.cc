@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "meshard/ops/full_to_shard.h"
@@ -17,104 +18,165 @@ const T* attributes_if(const Node& node) {
   return is ? &node.attributes_as<T>() : nullptr;
 }
 
+// What carries `value` inside a region `depth` deep: itself, if it is of that region; of one of a
+// region further inside, what leaves that one.
+TensorType carrier_type(const Value& value, std::size_t depth) {
+  TensorType type = value.type();
+  const ManualAxes& place = *manual_axes(value);
+  for (std::size_t d = place.depth(); d > depth; --d) {
+    Sharding sharding = carried_sharding(place.at_depth(d), type);
+    Dimensions sizes = type.shape.sizes();
+    if (sizes.size() < sharding.rank()) sizes.push_back(1);
+    for (std::size_t k = 0; k < sizes.size(); ++k) sizes[k] *= sharding.num_tiles(k);
+    type.shape = Shape(std::move(sizes));
+  }
+  return type;
+}
+
 class Planner {
  public:
-  Planner(const Graph& graph, ProgramOrder& order)
-      : graph_(graph), order_(order), level_(graph.num_leaves() + graph.nodes().size(), 0) {}
+  Planner(const Graph& graph, std::vector<ManualRegion>& regions)
+      : graph_(graph), regions_(regions), state_(graph.num_leaves() + graph.nodes().size()) {}
 
-  void run() {
-    for (const Node* node : graph_.nodes()) {
-      if (node->annotations() && node->annotations()->manual)
-        add_local(*node, *node->annotations()->manual);
+  // The steps of nodes that stand `depth` deep or deeper. Those `leaving` are of regions inside,
+  // and what carries them is needed here.
+  std::vector<ProgramStep> plan(std::span<const Node* const> nodes, std::size_t depth,
+                                std::span<const Value> leaving) {
+    Stage stage{depth, ++stages_, {}, {}, {}, {}};
+    for (const Node* node : nodes) state(*node) = {stage.number, 0, 0};
+    for (const Node* node : nodes)
+      if (manual_depth(*node) > depth)
+        add_local(stage, *node);
       else
-        add_full(*node);
-    }
-    std::map<std::uint32_t, std::vector<ProgramStep>> levels;
-    for (std::size_t r = 0; r < order_.regions.size(); ++r)
-      levels[region_level_[r]].push_back({nullptr, r});
-    for (const Node* node : full_nodes_) levels[level(*node)].push_back({node, 0});
-    for (auto& [number, steps] : levels)
-      order_.steps.insert(order_.steps.end(), steps.begin(), steps.end());
+        add_full(stage, *node);
+    for (const Value& value : leaving) carry_out(stage, value);
+    for (const auto& [region, level] : stage.level_of_region) plan_inside(region, depth + 1);
+    return steps_of(stage);
   }
 
  private:
-  std::uint32_t& level(const Node& node) { return level_[graph_.number(&node)]; }
-
-  void add_full(const Node& node) {
-    for (const Value& operand : node.operands())
-      level(node) = std::max(level(node), level(*operand.node()));
-    const auto* leaving = attributes_if<ShardToFullAttributes>(node);
-    if (!leaving) return full_nodes_.push_back(&node);
-    const Value& local = node.operands()[0];
-    region_of(local).outputs.push_back({local, value_of(node), *leaving->sharding});
+  // One call of plan().
+  struct Stage {
+    std::size_t depth;
+    std::uint32_t number;
+    std::vector<std::pair<std::size_t, std::uint32_t>> level_of_region;
+    std::vector<const Node*> full_nodes;
+    std::set<std::tuple<const Node*, std::uint32_t, std::size_t>> brought_in;  // and the region
+    std::set<std::pair<const Node*, std::uint32_t>> carried;
+  };
+  struct NodeState {
+    std::uint32_t stage = 0, level = 0;
+    std::size_t region = 0;
+  };
+  NodeState& state(const Node& node) { return state_[graph_.number(&node)]; }
+  // Else it is there before anything of the stage.
+  bool is_of(const Stage& stage, const Value& value) {
+    return state(*value.node()).stage == stage.number;
+  }
+  std::uint32_t level(const Stage& stage, const Value& value) {
+    return is_of(stage, value) ? state(*value.node()).level : 0;
   }
 
-  void add_local(const Node& node, const ManualAxes& place) {
+  void add_full(Stage& stage, const Node& node) {
     for (const Value& operand : node.operands())
-      level(node) = std::max(level(node),
-                             level(*operand.node()) + (manual_axes(operand) == nullptr ? 1u : 0u));
-    ManualRegion& region = region_at(level(node), place);
-    region_by_node_[&node] = static_cast<std::size_t>(&region - order_.regions.data());
-    if (const auto* entering = attributes_if<FullToShardAttributes>(node)) {
-      region.inputs.push_back({value_of(node), node.operands()[0], *entering->sharding});
+      state(node).level = std::max(state(node).level, level(stage, operand));
+    const auto* leaving = attributes_if<ShardToFullAttributes>(node);
+    if (!leaving) return stage.full_nodes.push_back(&node);
+    const Value& local = node.operands()[0];
+    regions_[state(*local.node()).region].outputs.push_back(
+        {local, value_of(node), *leaving->sharding, local.type()});
+  }
+
+  void add_local(Stage& stage, const Node& node) {
+    NodeState& own = state(node);
+    for (const Value& operand : node.operands())
+      own.level = std::max(
+          own.level, level(stage, operand) + (manual_depth(operand) <= stage.depth ? 1u : 0u));
+    const ManualAxes& place = *node.annotations()->manual;
+    own.region = region_at(stage, own.level, place.at_depth(stage.depth + 1));
+    if (const auto* entering = attributes_if<FullToShardAttributes>(node);
+        entering && place.depth() == stage.depth + 1) {
+      regions_[own.region].inputs.push_back(
+          {value_of(node), node.operands()[0], *entering->sharding, node.type()});
       return;
     }
-    region.nodes.push_back(&node);
-    for (const Value& operand : node.operands()) bring_in(region, operand);
+    regions_[own.region].nodes.push_back(&node);
+    for (const Value& operand : node.operands()) bring_in(stage, own.region, operand);
   }
 
   // Makes an operand known inside the region.
-  void bring_in(ManualRegion& region, const Value& operand) {
-    const ManualAxes* place = manual_axes(operand);
-    if (place && &region_of(operand) == &region) return;
-    auto number = static_cast<std::size_t>(&region - order_.regions.data());
-    if (!brought_in_.emplace(operand.node(), operand.index(), number).second) return;
-    if (!place) {  // a free value
-      region.inputs.push_back(
-          {operand, operand,
-           Sharding::replicated(region.mesh, static_cast<std::size_t>(operand.type().rank()))});
+  void bring_in(Stage& stage, std::size_t region, const Value& operand) {
+    bool is_local = manual_depth(operand) > stage.depth;
+    if (is_local && is_of(stage, operand) && state(*operand.node()).region == region) return;
+    if (!stage.brought_in.emplace(operand.node(), operand.index(), region).second) return;
+    std::vector<RegionCrossing>& inputs = regions_[region].inputs;
+    if (!is_local) {
+      auto rank = static_cast<std::size_t>(operand.type().rank());
+      Sharding whole = Sharding::replicated(regions_[region].place.mesh, rank);
+      inputs.push_back({operand, operand, std::move(whole), operand.type()});
       return;
     }
-    Sharding sharding = carried_sharding(*place, operand.type());
-    if (carried_.emplace(operand.node(), operand.index()).second)
-      region_of(operand).outputs.push_back({operand, Value(), sharding});
-    region.inputs.push_back({operand, Value(), std::move(sharding)});
+    if (is_of(stage, operand)) carry_out(stage, operand);
+    inputs.push_back(carrying(stage, operand));
   }
 
-  ManualRegion& region_of(const Value& local) {
-    return order_.regions[region_by_node_.at(local.node())];
+  // Makes what carries a local value known outside of its region.
+  void carry_out(Stage& stage, const Value& local) {
+    if (stage.carried.emplace(local.node(), local.index()).second)
+      regions_[state(*local.node()).region].outputs.push_back(carrying(stage, local));
   }
 
-  ManualRegion& region_at(std::uint32_t at, const ManualAxes& place) {
-    for (std::size_t r = order_.regions.size(); r-- > 0;) {
-      ManualRegion& region = order_.regions[r];
-      if (region_level_[r] == at && place.same_place({region.mesh, region.axes, {}})) return region;
+  static RegionCrossing carrying(const Stage& stage, const Value& local) {
+    TensorType type = carrier_type(local, stage.depth + 1);
+    Sharding sharding = carried_sharding(manual_axes(local)->at_depth(stage.depth + 1), type);
+    return {local, Value(), std::move(sharding), std::move(type)};
+  }
+
+  std::size_t region_at(Stage& stage, std::uint32_t at, const ManualAxes& place) {
+    for (std::size_t i = stage.level_of_region.size(); i-- > 0;) {
+      const auto& [region, level] = stage.level_of_region[i];
+      if (level == at && place.same_place(regions_[region].place)) return region;
     }
-    region_level_.push_back(at);
-    return order_.regions.emplace_back(ManualRegion{.mesh = place.mesh, .axes = place.axes});
+    regions_.push_back({place.with_varying({})});
+    stage.level_of_region.emplace_back(regions_.size() - 1, at);
+    return regions_.size() - 1;
+  }
+
+  void plan_inside(std::size_t region, std::size_t depth) {
+    std::vector<const Node*> nodes = regions_[region].nodes;  // regions_ grows
+    std::vector<Value> leaving;
+    for (const RegionCrossing& output : regions_[region].outputs)
+      if (manual_depth(output.local) > depth) leaving.push_back(output.local);
+    std::vector<ProgramStep> steps = plan(nodes, depth, leaving);
+    regions_[region].steps = std::move(steps);
+  }
+
+  std::vector<ProgramStep> steps_of(const Stage& stage) {
+    std::map<std::uint32_t, std::vector<ProgramStep>> levels;
+    for (const auto& [region, level] : stage.level_of_region)
+      levels[level].push_back({nullptr, region});
+    for (const Node* node : stage.full_nodes) levels[state(*node).level].push_back({node, 0});
+    std::vector<ProgramStep> all;
+    for (auto& [number, steps] : levels) all.insert(all.end(), steps.begin(), steps.end());
+    return all;
   }
 
   // The only result of a node of the graph.
   static Value value_of(const Node& node) { return Value(const_cast<Node*>(&node)); }
 
   const Graph& graph_;
-  ProgramOrder& order_;
-  std::vector<std::uint32_t> level_;         // by node number
-  std::vector<std::uint32_t> region_level_;  // by region
-  std::map<const Node*, std::size_t> region_by_node_;
-  std::set<std::tuple<const Node*, std::uint32_t, std::size_t>> brought_in_;  // and the region
-  std::set<std::pair<const Node*, std::uint32_t>> carried_;
-  std::vector<const Node*> full_nodes_;
+  std::vector<ManualRegion>& regions_;
+  std::vector<NodeState> state_;  // by node number: of the last stage that had it
+  std::uint32_t stages_ = 0;
 };
 
 }  // namespace
 
-ProgramOrder::ProgramOrder(const Graph& graph) {
-  bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node* node) {
-    return node->annotations() && node->annotations()->manual;
-  });
+ProgramOrder::ProgramOrder(const Graph& graph, std::size_t depth) {
+  bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                         [&](const Node* node) { return manual_depth(*node) > depth; });
   if (any)
-    Planner(graph, *this).run();
+    steps = Planner(graph, regions).plan(graph.nodes(), depth, {});
   else
     for (const Node* node : graph.nodes()) steps.push_back({node, 0});
 }

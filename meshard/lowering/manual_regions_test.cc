@@ -14,6 +14,20 @@ const Mesh& quad() {
   return mesh;
 }
 
+void append_steps(std::string& out, const ProgramOrder& order,
+                  const std::vector<ProgramStep>& steps) {
+  for (const ProgramStep& step : steps) {
+    if (step.node) {
+      append(out, cat(step.node->op().name, " "));
+      continue;
+    }
+    const ManualRegion& region = order.regions[step.region];
+    append(out, cat("[", region.inputs.size(), ": "));
+    append_steps(out, order, region.steps);
+    append(out, cat(":", region.outputs.size(), "] "));
+  }
+}
+
 // The order of what `f` computes from a matrix of 4x4: the ops, and the regions in brackets.
 template <class F>
 std::string order_of(F f) {
@@ -23,16 +37,7 @@ std::string order_of(F f) {
   Graph graph = Graph::build(std::vector{x.value()}, std::vector{y.value()}, scope.trace());
   ProgramOrder order(graph);
   std::string out;
-  for (const ProgramStep& step : order.steps) {
-    if (step.node) {
-      append(out, cat(step.node->op().name, " "));
-      continue;
-    }
-    const ManualRegion& region = order.regions[step.region];
-    append(out, cat("[", region.inputs.size(), ": "));
-    for (const Node* node : region.nodes) append(out, cat(node->op().name, " "));
-    append(out, cat(":", region.outputs.size(), "] "));
-  }
+  append_steps(out, order, order.steps);
   return out;
 }
 
@@ -94,6 +99,65 @@ TEST(ProgramOrder, OtherAxesAreAnotherRegion) {
               return a + b;
             }),
             "[1: tanh :1] [1: tanh :1] sharding_constraint sharding_constraint add ");
+}
+
+// ---- Regions inside regions.
+
+template <class F>
+auto over(const char* axis, F f) {
+  return manual(quad(), P(axis), P(axis), f, {.axes = {axis}});
+}
+
+TEST(ProgramOrder, ARegionInsideAnotherStandsBetweenItsNodes) {
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              return over("x", [](const Tensor& rows) {
+                Tensor inside = over("y", [](const Tensor& part) { return tanh(part); })(exp(rows));
+                return sin(inside);
+              })(x);
+            }),
+            "[1: exp [1: tanh :1] sharding_constraint sin :1] sharding_constraint ");
+}
+
+TEST(ProgramOrder, InnerRegionsOfOneLevelAreOne) {
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              return over("x", [](const Tensor& rows) {
+                Tensor a = over("y", [](const Tensor& part) { return tanh(part); })(rows);
+                Tensor b = over("y", [](const Tensor& part) { return sin(part); })(rows);
+                Tensor c = over("y", [](const Tensor& part) { return cos(part); })(a);
+                return b + c;
+              })(x);
+            }),
+            "[1: [2: tanh sin :2] sharding_constraint sharding_constraint [1: cos :1] "
+            "sharding_constraint add :1] sharding_constraint ");
+}
+
+TEST(ProgramOrder, WhatMayBeUsedInsideEntersEachRegion) {
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              Tensor row = iota(DType::f32, {2}, 0);
+              return over("x", [&](const Tensor& rows) {
+                Tensor number = sum(rows);
+                return over("y", [&](const Tensor& part) {
+                  return reshape(sum(part * number), {1}) * row;
+                })(rows);
+              })(x);
+            }),
+            "iota constant [3: reduce [4: broadcast_in_dim multiply reduce reshape "
+            "broadcast_in_dim multiply :1] sharding_constraint :1] sharding_constraint ");
+}
+
+// The way back needs values of the inner region after the outer one has ended.
+TEST(ProgramOrder, LocalValuesAreCarriedThroughBothBorders) {
+  EXPECT_EQ(order_of([](const Tensor& x) {
+              Tensor kept;
+              Tensor first = over("x", [&](const Tensor& rows) {
+                return over("y", [&](const Tensor& part) { return kept = tanh(part); })(rows);
+              })(x);
+              return over("x", [&](const Tensor& rows) {
+                return over("y", [&](const Tensor& part) { return part * kept; })(rows);
+              })(exp(first));
+            }),
+            "[1: [1: tanh :2] sharding_constraint :2] sharding_constraint exp "
+            "[2: [2: multiply :1] sharding_constraint :1] sharding_constraint ");
 }
 
 }  // namespace

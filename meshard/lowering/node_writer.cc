@@ -1,6 +1,8 @@
 // Tested in meshard/lowering/lower_test.cc.
 #include "meshard/lowering/node_writer.h"
 
+#include <algorithm>
+
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
@@ -32,8 +34,8 @@ class NodeWriter::Bodies final : public BodyWriter {
 
   std::vector<SsaValue> write(std::size_t which, std::span<const SsaValue> arguments) override {
     const Graph& graph = bodies_of(node_)[which].graph();
-    bool local = around_.in_region_ || (node_.annotations() && node_.annotations()->manual);
-    NodeWriter inner(graph, around_, cat(location_, ".", which, "."), local);
+    std::size_t depth = std::max(around_.depth_, manual_depth(node_));
+    NodeWriter inner(graph, around_, cat(location_, ".", which, "."), depth);
     for (std::uint32_t i = 0; i < arguments.size(); ++i) inner.name_leaf(i, arguments[i]);
     inner.write_nodes();
     std::vector<SsaValue> results;
@@ -59,12 +61,12 @@ NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
       superseded_(superseded_nodes(graph)) {}
 
 NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix,
-                       bool in_region)
+                       std::size_t depth)
     : graph_(graph),
       meshes_(around.meshes_),
       writer_(around.writer_),
       prefix_(std::move(prefix)),
-      in_region_(in_region),
+      depth_(depth),
       counters_(around.counters_),
       leaves_(graph.num_leaves()),
       first_result_(graph.nodes().size()),
@@ -82,13 +84,13 @@ void NodeWriter::write_nodes() {
     }
     return;
   }
-  if (in_region_) {
-    for (const Node* node : graph_.nodes()) write(*node);
-    return;
-  }
-  ProgramOrder order(graph_);
-  for (const ProgramStep& step : order.steps)
-    step.node ? write(*step.node) : write(order.regions[step.region]);
+  ProgramOrder order(graph_, depth_);
+  write(order, order.steps);
+}
+
+void NodeWriter::write(const ProgramOrder& order, std::span<const ProgramStep> steps) {
+  for (const ProgramStep& step : steps)
+    step.node ? write(*step.node) : write(order, order.regions[step.region]);
 }
 
 NodeWriter::SsaValue NodeWriter::value_of(const Value& value) const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,14 +47,15 @@ class NodeWriter {
   };
   class Bodies;
   // Of a body: the numbers go on, and its nodes are called `n7.0.3`.
-  NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix, bool in_region);
+  NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix, std::size_t depth);
 
   void write(const Node& node) { write(node, node); }
   // With operands of `takes`, which has equal ones.
   void write(const Node& node, const Node& takes);
   // The operation itself, whatever else stands for it.
   void emit(const Node& node, const Node& takes);
-  void write(const ManualRegion& region);
+  void write(const ProgramOrder& order, std::span<const ProgramStep> steps);
+  void write(const ProgramOrder& order, const ManualRegion& region);
   // Whether the partitioner may split the node's work.
   bool is_partitioned(const Node& node) const;
   // An operand as the partitioner can bear it: `value`, or that with a constraint.
@@ -62,7 +64,12 @@ class NodeWriter {
   std::string whole_text(const Node& node) const;
   // Of a result whose sharding is part of it; empty: nothing to pin, or the op is a constraint.
   std::string pin_text(const Node& node, std::uint32_t result) const;
-  void write_body(const ManualRegion& region, std::span<const SsaValue> arguments);
+  void write_body(const ProgramOrder& order, const ManualRegion& region,
+                  std::span<const SsaValue> arguments);
+  // What carries a local value `depth` deep is called so.
+  SsaValue& carrier(const Value& local, std::size_t depth) {
+    return carried_[{local.node(), local.index(), depth}];
+  }
   std::string shardings_text(const ManualRegion& region,
                              const std::vector<RegionCrossing>& crossings) const;
 
@@ -72,15 +79,17 @@ class NodeWriter {
   const ProgramMeshes& meshes_;
   stablehlo::ModuleWriter& writer_;
   std::string prefix_ = "n";
-  bool in_region_ = false;  // of a body: inside the manual region of its node
+  std::size_t depth_ = 0;  // in how many manual regions the text is
   Counters own_counters_;
   Counters& counters_;
   std::vector<SsaValue> leaves_;
   std::vector<SsaValue> first_result_;  // by node, without leaves
   std::unordered_map<const Node*, const Node*> superseded_;
   std::unordered_map<const Node*, bool> written_;  // of those that supersede others
-  // Inside a region: what came in. Between regions: local values on their way from one to another.
-  std::map<std::pair<const Node*, std::uint32_t>, SsaValue> entered_, carried_;
+  // Inside a region: what came in.
+  std::map<std::pair<const Node*, std::uint32_t>, SsaValue> entered_;
+  // What carries local values on their way from one region to another, by depth.
+  std::map<std::tuple<const Node*, std::uint32_t, std::size_t>, SsaValue> carried_;
 };
 
 }  // namespace meshard

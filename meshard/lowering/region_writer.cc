@@ -11,7 +11,7 @@ using stablehlo::Typed;
 
 // The type outside: what all devices hold together, with padding.
 TensorType outer_type(const RegionCrossing& crossing) {
-  const TensorType& local = crossing.local.type();
+  const TensorType& local = crossing.type;
   Dimensions sizes;
   if (crossing.full) {
     for (std::int64_t size : crossing.sharding.padded_shape(crossing.full.type().shape))
@@ -26,7 +26,7 @@ TensorType outer_type(const RegionCrossing& crossing) {
 
 // The type of the region's argument or result: a carried scalar has one dimension.
 TensorType inner_type(const RegionCrossing& crossing) {
-  TensorType type = crossing.local.type();
+  TensorType type = crossing.type;
   if (static_cast<std::size_t>(type.rank()) < crossing.sharding.rank()) type.shape = Shape{1};
   return type;
 }
@@ -54,17 +54,18 @@ stablehlo::Value reshaped(stablehlo::ModuleWriter& writer, stablehlo::Value valu
 }
 
 // What Shardy is to see: if some axes are not manual, each dimension is open to them, and the
-// manual axes that split nothing are said to be replicated.
-Sharding border_sharding(const ManualRegion& region, const Sharding& sharding) {
-  if (region.axes == AxisSet::all(region.mesh)) return sharding;
+// manual axes of the region that split nothing are said to be replicated. Those of regions around
+// are not to be named.
+Sharding border_sharding(const ManualAxes& place, const Sharding& sharding) {
+  if (place.axes == AxisSet::all(place.mesh)) return sharding;
   std::vector<DimensionSpec> dimensions;
   AxisSet split;
   for (std::size_t d = 0; d < sharding.rank(); ++d) {
     dimensions.emplace_back(sharding.axes(d), true);
-    split = split | AxisSet(region.mesh, sharding.axes(d));
+    split = split | AxisSet(place.mesh, sharding.axes(d));
   }
-  return Sharding(region.mesh, PartitionSpec(std::move(dimensions)), SourceLocation{})
-      .with_replicated((region.axes - split).of(region.mesh), SourceLocation{});
+  return Sharding(place.mesh, PartitionSpec(std::move(dimensions)), SourceLocation{})
+      .with_replicated((place.own() - split).of(place.mesh), SourceLocation{});
 }
 
 }  // namespace
@@ -74,11 +75,11 @@ std::string NodeWriter::shardings_text(const ManualRegion& region,
   std::string out = "#sdy.sharding_per_value<[";
   for (std::size_t i = 0; i < crossings.size(); ++i)
     append(out, cat(i ? ", " : "",
-                    meshes_.sharding_text(border_sharding(region, crossings[i].sharding))));
+                    meshes_.sharding_text(border_sharding(region.place, crossings[i].sharding))));
   return out + "]>";
 }
 
-void NodeWriter::write(const ManualRegion& region) {
+void NodeWriter::write(const ProgramOrder& order, const ManualRegion& region) {
   std::vector<TensorType> given_types = types_of(region.inputs, outer_type);
   std::vector<TensorType> made_types = types_of(region.outputs, outer_type);
   std::vector<SsaValue> given, made;
@@ -86,7 +87,7 @@ void NodeWriter::write(const ManualRegion& region) {
     const RegionCrossing& input = region.inputs[i];
     given.push_back(input.full ? pad(value_of(input.full), input.full.type(), given_types[i],
                                      graph_.number(input.local.node()))
-                               : carried_.at({input.local.node(), input.local.index()}));
+                               : carrier(input.local, depth_));
   }
   for (std::size_t i = 0; i < region.outputs.size(); ++i) made.push_back(writer_.temporary());
 
@@ -96,15 +97,16 @@ void NodeWriter::write(const ManualRegion& region) {
     arguments.push_back(writer_.block_argument());
   writer_.op("sdy.manual_computation", typed(made, made_types), typed(given, given_types))
       .raw("in_shardings", shardings_text(region, region.inputs))
-      .raw("manual_axes", cat("#sdy<manual_axes", region.axes.to_string(region.mesh), ">"))
+      .raw("manual_axes",
+           cat("#sdy<manual_axes", region.place.own().to_string(region.place.mesh), ">"))
       .raw("out_shardings", shardings_text(region, region.outputs))
-      .region(typed(arguments, argument_types), [&] { write_body(region, arguments); })
+      .region(typed(arguments, argument_types), [&] { write_body(order, region, arguments); })
       .done();
 
   for (std::size_t i = 0; i < region.outputs.size(); ++i) {
     const RegionCrossing& output = region.outputs[i];
     if (!output.full) {
-      carried_[{output.local.node(), output.local.index()}] = made[i];
+      carrier(output.local, depth_) = made[i];
       continue;
     }
     std::uint32_t number = graph_.number(output.full.node());
@@ -117,19 +119,28 @@ void NodeWriter::write(const ManualRegion& region) {
   }
 }
 
-void NodeWriter::write_body(const ManualRegion& region, std::span<const SsaValue> arguments) {
+void NodeWriter::write_body(const ProgramOrder& order, const ManualRegion& region,
+                            std::span<const SsaValue> arguments) {
+  auto around = entered_;
+  ++depth_;
   for (std::size_t i = 0; i < region.inputs.size(); ++i) {
     const RegionCrossing& input = region.inputs[i];
-    entered_[{input.local.node(), input.local.index()}] =
-        reshaped(writer_, arguments[i], inner_type(input), input.local.type());
+    SsaValue value = reshaped(writer_, arguments[i], inner_type(input), input.type);
+    if (manual_depth(input.local) > depth_)
+      carrier(input.local, depth_) = value;
+    else
+      entered_[{input.local.node(), input.local.index()}] = value;
   }
-  for (const Node* node : region.nodes) write(*node);
+  write(order, region.steps);
   std::vector<SsaValue> returned;
-  for (const RegionCrossing& output : region.outputs)
-    returned.push_back(
-        reshaped(writer_, value_of(output.local), output.local.type(), inner_type(output)));
+  for (const RegionCrossing& output : region.outputs) {
+    SsaValue value = manual_depth(output.local) > depth_ ? carrier(output.local, depth_)
+                                                         : value_of(output.local);
+    returned.push_back(reshaped(writer_, value, output.type, inner_type(output)));
+  }
   writer_.terminate(typed(returned, types_of(region.outputs, inner_type)), "sdy.return");
-  entered_.clear();
+  --depth_;
+  entered_ = std::move(around);
 }
 
 }  // namespace meshard

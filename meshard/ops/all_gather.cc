@@ -29,8 +29,8 @@ AnnotationsPtr annotate_all_gather(const Node& node) {
   const auto& attributes = node.attributes_as<AllGatherAttributes>();
   const ManualAxes& place = collective::checked_place(node, attributes.axes, attributes.size);
   if (!attributes.invariant) return node.operands()[0]->annotations();
-  return annotations_of(
-      {place.mesh, place.axes, place.varying - AxisSet(place.mesh, attributes.axes, node.where())});
+  AxisSet over(place.mesh, attributes.axes, node.where());
+  return annotations_of(place.with_varying(place.varying - over));
 }
 
 // The part of `x` along a dimension that this member of the group contributed.

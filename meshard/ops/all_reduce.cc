@@ -45,7 +45,7 @@ AnnotationsPtr annotate_all_reduce(const Node& node) {
   const auto& attributes = node.attributes_as<AllReduceAttributes>();
   const ManualAxes& place = collective::checked_place(node, attributes.axes, attributes.size);
   AxisSet whole = collective::whole_axes(place.mesh, attributes.axes);
-  return annotations_of({place.mesh, place.axes, place.varying - whole});
+  return annotations_of(place.with_varying(place.varying - whole));
 }
 
 // The product of the other members' values, without a division: zeros do no harm.

@@ -10,6 +10,8 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/batch_rule.h"
+#include "meshard/ops/full_to_shard.h"
+#include "meshard/ops/vary.h"
 
 namespace meshard {
 namespace {
@@ -82,6 +84,7 @@ class BatchPass {
       Tensor now = replaced(operand);
       is_batched.push_back(now.defined() && now.rank() > operand.type().rank());
       any |= is_batched.back();
+      if (is_batched.back()) now = inside_of(node, std::move(now));
       any_replaced |= now.defined();
       operands.push_back(now.defined() ? std::move(now) : Tensor(operand));
     }
@@ -89,6 +92,13 @@ class BatchPass {
       batch(node, operands, std::span<const bool>(is_batched.data(), is_batched.size()));
     else if (any_replaced)
       record_again(node, operands);
+  }
+
+  // A value of rank 0 may be used inside a region as it is; a batch of them goes in.
+  static Tensor inside_of(const Node& node, Tensor operand) {
+    bool enters = node.attributes() && node.attributes()->type() == typeid(FullToShardAttributes);
+    if (enters || manual_depth(operand.value()) >= manual_depth(node)) return operand;
+    return widened(operand, node.annotations()->manual->with_varying({}));
   }
 
   // What all members share, of values that were recorded again.

@@ -18,8 +18,10 @@ std::optional<ManualAxes> common_place(std::span<const Tensor> operands) {
   for (const Tensor& operand : operands) {
     const ManualAxes* manual = manual_axes(operand.value());
     if (!manual) continue;
-    if (!place) place = *manual;
-    place->varying = place->varying | manual->varying;
+    AxisSet varying = manual->varying | (place ? place->varying : AxisSet());
+    // Operands of the regions around enter the innermost one.
+    if (!place || manual->depth() > place->depth()) place = *manual;
+    place->varying = varying;
   }
   return place;
 }

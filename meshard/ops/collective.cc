@@ -11,20 +11,14 @@
 #include "meshard/ops/vary.h"
 
 namespace meshard::collective {
-namespace {
-
-ManualAxes place_varying(const ManualAxes& place, AxisSet varying) {
-  return {place.mesh, place.axes, varying};
-}
-
-}  // namespace
-
 Tensor local_operand(const OpDef& op, const In& x) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor(op, x);
+  const ManualAxes* place = recorder().manual;
+  bool is_deeper = place && place->depth() > manual_depth(operand.value());
+  if (is_deeper && may_enter(operand.value(), *place))
+    return widened(operand, place->with_varying({}));
   if (manual_axes(operand.value())) return operand;
-  if (const ManualAxes* place = recorder().manual; place && is_free(operand.value()))
-    return widened(operand, place_varying(*place, {}));
   throw_invalid(where, "[", op.name, "] ", operand.type(), " made at ", operand.where(),
                 " is a full value: collectives run on the local values of a function given to "
                 "manual()");
@@ -55,7 +49,7 @@ Group group_of(const OpDef& op, const Tensor& operand, const CollectiveAxes& axe
 
 Tensor varying_over(const Tensor& operand, const AxisList& axes) {
   const ManualAxes& place = *manual_axes(operand.value());
-  return widened(operand, place_varying(place, place.varying | touched_axes(place.mesh, axes)));
+  return widened(operand, place.with_varying(place.varying | touched_axes(place.mesh, axes)));
 }
 
 AxisSet whole_axes(const Mesh& mesh, const AxisList& axes) {

@@ -23,11 +23,24 @@ void infer_full_to_shard(const OpCall& call, ResultTypes& results) {
 
 AnnotationsPtr annotate_full_to_shard(const Node& node) {
   const auto& [sharding, manual] = node.attributes_as<FullToShardAttributes>();
-  if (const ManualAxes* inside = manual_axes(node.operands()[0]))
-    fail_at(node, node.operands()[0].type(), " made at ", node.operands()[0]->where(),
-            " is a local value already, ", *inside, ": manual axes are not entered twice");
-  return annotations_of({sharding->mesh(), AxisSet(sharding->mesh(), manual, node.where()),
-                         splitting_axes(*sharding)});
+  const Mesh& mesh = sharding->mesh();
+  AxisSet own(mesh, manual, node.where());
+  ManualAxes place{mesh, own, splitting_axes(*sharding)};
+  if (const ManualAxes* outer = manual_axes(node.operands()[0])) {
+    auto fail = [&](const auto&... why) {
+      fail_at(node, node.operands()[0].type(), " made at ", node.operands()[0]->where(),
+              " is a local value already, ", *outer, why...);
+    };
+    if (!(outer->mesh == mesh)) fail(": it cannot enter manual axes of another mesh, ", mesh);
+    if (AxisSet twice = own & outer->axes; !twice.empty())
+      fail(": manual axes are not entered twice, ", twice.to_string(mesh));
+    if (own.empty()) fail(": no axis is given to enter");
+    place.axes = outer->axes | own;
+    place.varying = outer->varying | place.varying;
+    place.around = outer->around;
+    place.around.push_back(outer->axes);
+  }
+  return annotations_of(std::move(place));
 }
 
 // Every device holds its part of each member.

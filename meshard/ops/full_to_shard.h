@@ -18,8 +18,12 @@ struct FullToShardAttributes {
 /// axes `manual` of its mesh. The local shape is the shard's, rounded up: a dimension that does not
 /// divide is padded with zeros first. The result varies over the axes that split a dimension. Along
 /// the mesh's other axes the compiler lays out the local value as it likes.
-/// @error x is inside manual axes already; the sharding describes more dimensions than x has, names
-/// an axis that is not manual or a part of one, or has open dimensions.
+///
+/// Of a value that is local already, along other axes of the same mesh: the way into a region
+/// inside that one.
+/// @error x is inside these manual axes already, or inside axes of another mesh; there is no axis;
+/// the sharding describes more dimensions than x has, names an axis that is not one of `manual` or
+/// a part of one, or has open dimensions.
 Tensor full_to_shard(In x, const Sharding& sharding, AxisSet manual);
 
 }  // namespace meshard

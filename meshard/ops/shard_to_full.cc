@@ -9,6 +9,7 @@
 #include "meshard/ops/emission.h"
 #include "meshard/ops/full_to_shard.h"
 #include "meshard/ops/manual_boundary.h"
+#include "meshard/ops/operand.h"
 #include "meshard/ops/vary.h"
 
 namespace meshard {
@@ -35,17 +36,19 @@ AnnotationsPtr annotate_shard_to_full(const Node& node) {
     fail_at(node, operand.type(), " made at ", operand->where(), " is ",
             place ? place->to_string() : std::string("a full value"), ", not a local value of ",
             sharding->mesh());
-  AxisSet split = splitting_axes(*sharding);
-  if (!place->axes.contains(split))
-    fail_at(node, *sharding, " splits by axes that are not manual: the value is ", *place);
-  if (AxisSet dropped = place->varying - split; !dropped.empty())
+  AxisSet split = splitting_axes(*sharding), varying = place->varying & place->own();
+  if (!place->own().contains(split))
+    fail_at(node, *sharding, " splits by axes that are not manual",
+            place->depth() > 1 ? " in the innermost region" : "", ": the value is ", *place);
+  if (AxisSet dropped = varying - split; !dropped.empty())
     fail_at(node, operand.type(), " made at ", operand->where(), " varies over ",
             dropped.to_string(place->mesh), ", which ", sharding->spec(),
             " does not name: the devices along it hold different values. Combine them first "
             "(all_reduce), or name the axis");
-  if (!(place->varying == split))
-    fail_at(node, "the value varies over ", place->varying.to_string(place->mesh), ", ",
-            sharding->spec(), " splits by ", split.to_string(place->mesh), ": use vary() first");
+  if (!(varying == split))
+    fail_at(node, "the value varies over ", varying.to_string(place->mesh), ", ", sharding->spec(),
+            " splits by ", split.to_string(place->mesh), ": use vary() first");
+  if (place->depth() > 1) return annotations_of(place->at_depth(place->depth() - 1));
   return annotations_of(*sharding, sharding->rank());
 }
 
@@ -70,7 +73,7 @@ extern constinit const OpDef shard_to_full_op = {
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = full_to_shard(call.cotangents[0], *call.as<ShardToFullAttributes>().sharding,
-                                 manual_axes(call.operands[0].value())->axes);
+                                 manual_axes(call.operands[0].value())->own());
         },
     .batch = batch_shard_to_full,
     .samples =
@@ -82,12 +85,13 @@ extern constinit const OpDef shard_to_full_op = {
 };
 
 Tensor shard_to_full(In x, const Sharding& sharding, const Shape& shape) {
-  Tensor operand = collective::local_operand(shard_to_full_op, x);
+  Tensor operand = operand_tensor(shard_to_full_op, x);
+  if (!manual_axes(operand.value())) operand = collective::local_operand(shard_to_full_op, x);
   auto rank = static_cast<std::size_t>(shape.rank());
   Sharding whole = sharding.rank() < rank ? sharding.with_rank(rank, x.where) : sharding;
   if (const ManualAxes& place = *manual_axes(operand.value()); place.mesh == whole.mesh()) {
     AxisSet split = splitting_axes(whole);
-    if (place.axes.contains(split)) operand = vary(In(operand, x.where), split.of(place.mesh));
+    if (place.own().contains(split)) operand = widened(operand, place.with_varying(split));
   }
   return record(shard_to_full_op, make_attributes(ShardToFullAttributes{std::move(whole), shape}),
                 {&operand}, x.where);

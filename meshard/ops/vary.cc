@@ -9,6 +9,7 @@
 #include "meshard/ops/full_to_shard.h"
 
 namespace meshard {
+extern const OpDef vary_op;
 namespace {
 
 AnnotationsPtr annotate_vary(const Node& node) {
@@ -18,7 +19,15 @@ AnnotationsPtr annotate_vary(const Node& node) {
   AxisSet more(place->mesh, axes, node.where());
   if (!place->axes.contains(more))
     fail_at(node, meshard::to_string(axes), " are not all manual here: the value is ", *place);
-  return annotations_of({place->mesh, place->axes, place->varying | more});
+  return annotations_of(place->with_varying(place->varying | more));
+}
+
+// With the axes that x does not vary over yet.
+Tensor varied(const Tensor& x, AxisSet more, SourceLocation where) {
+  const ManualAxes& place = *manual_axes(x.value());
+  more = more - place.varying;
+  if (more.empty()) return x;
+  return record(vary_op, make_attributes(VaryAttributes{more.of(place.mesh)}), {&x}, where);
 }
 
 }  // namespace
@@ -59,19 +68,17 @@ extern constinit const OpDef vary_op = {
 Tensor vary(In x, const CollectiveAxes& axes) {
   Tensor operand = collective::local_operand(vary_op, x);
   const ManualAxes& place = *manual_axes(operand.value());
-  AxisSet more = AxisSet(place.mesh, axes.list(), effective_source(x.where)) - place.varying;
-  if (more.empty()) return operand;
-  return record(vary_op, make_attributes(VaryAttributes{more.of(place.mesh)}), {&operand}, x.where);
+  return varied(operand, AxisSet(place.mesh, axes.list(), effective_source(x.where)), x.where);
 }
 
 Tensor widened(const Tensor& x, const ManualAxes& place) {
   Tensor local = x;
-  if (!manual_axes(x.value()))
-    local = full_to_shard(
-        In(x, x.where()),
-        Sharding::replicated(place.mesh, static_cast<std::size_t>(x.shape().rank())), place.axes);
-  AxisSet missing = place.varying - manual_axes(local.value())->varying;
-  return missing.empty() ? local : vary(In(local, x.where()), missing.of(place.mesh));
+  for (std::size_t depth = manual_depth(x.value()) + 1; depth <= place.depth(); ++depth)
+    local =
+        full_to_shard(In(local, x.where()),
+                      Sharding::replicated(place.mesh, static_cast<std::size_t>(x.shape().rank())),
+                      place.at_depth(depth).own());
+  return varied(local, place.varying, x.where());
 }
 
 }  // namespace meshard

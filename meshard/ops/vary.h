@@ -17,8 +17,8 @@ struct VaryAttributes {
 /// @error the axes are not manual where x is, or are parts of axes.
 Tensor vary(In x, const CollectiveAxes& axes);
 
-/// `x`, a local value of that place or a free value, as a local value that varies over all axes
-/// that `place` varies over.
+/// `x` as a local value that varies over all axes that `place` varies over.
+/// @pre it may enter (may_enter), or is of a region around
 Tensor widened(const Tensor& x, const ManualAxes& place);
 
 }  // namespace meshard

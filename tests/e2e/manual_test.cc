@@ -219,6 +219,41 @@ TEST_F(Manual, SecondDerivativesToo) {
   EXPECT_EQ(second(by_hand), second(cubed));
 }
 
+// The sum that all devices share is one of the values that the way back of a body needs.
+TEST_F(Manual, SecondDerivativesOfBodiesInsideOfRegions) {
+  using Function = std::function<Tensor(const Tensor&)>;
+  using Body = std::function<Tensor(const Function&, const Tensor&)>;
+  const std::pair<const char*, Body> bodies[] = {
+      {"repeat", [](const Function& f, const Tensor& x) { return repeat(2, x, f); }},
+      {"scan",
+       [](const Function& f, const Tensor& x) {
+         auto step = [&](Tensor c, Tensor k) { return std::pair(f(c * k) + c, f(c)); };
+         auto [last, each] = scan(step, x, astype(counting({3}, 1), DType::f64) * 0.1);
+         return last + sum(each, 0);
+       }},
+      {"cond",
+       [](const Function& f, const Tensor& x) {
+         return cond(
+             sum(x) * 0 < 1, f, [](const Tensor& t) { return t; }, x);
+       }},
+      {"checkpoint", [](const Function& f, const Tensor& x) { return checkpoint(f)(x); }}};
+  Tensor x = sin(astype(counting({8}), DType::f64)) * 0.2;
+  Function by_hand = [](const Tensor& t) { return tanh(t) * all_reduce(sum(t * t), "x"); };
+  Function whole = [](const Tensor& t) { return tanh(t) * sum(t * t); };
+  for (const auto& each : bodies) {
+    const Body& body = each.second;
+    auto second = [&](const Function& f) {
+      auto first = grad([f](const Tensor& t) { return sum(f(t) * sin(t)); });
+      return grad([first](const Tensor& t) { return sum(square(first(t))); })(x)
+          .to_vector<double>();
+    };
+    auto f = manual(ring(), P("x"), P("x"), [&](const Tensor& t) { return body(by_hand, t); });
+    EXPECT_THAT(second(f), Pointwise(testing::DoubleNear(1e-12),
+                                     second([&](const Tensor& t) { return body(whole, t); })))
+        << each.first;
+  }
+}
+
 // What the way back of a body needs of a region inside it: a part, a number of each device, and one
 // that all have.
 TEST_F(Manual, DerivativesPassThroughRegionsInsideOfBodies) {

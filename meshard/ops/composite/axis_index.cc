@@ -12,6 +12,29 @@
 namespace meshard {
 namespace {
 
+// What each device holds of `table`, of which axis k of `axes` splits dimension k; with one
+// dimension all of them split that one.
+Tensor enter_table(Tensor table, const ManualAxes& place, const AxisList& axes,
+                   SourceLocation where) {
+  if (place.depth() == 1)
+    return full_to_shard(In(table, where), Sharding(place.mesh, P(DimensionSpec(axes)), where),
+                         place.axes);
+  // Each region splits along axes of its own.
+  Dimensions sizes;
+  for (const AxisRef& axis : axes) sizes.push_back(place.mesh.axis_size(axis));
+  table = reshape(table, Shape(std::move(sizes)));
+  for (std::size_t depth = 1; depth <= place.depth(); ++depth) {
+    AxisSet own = place.at_depth(depth).own();
+    std::vector<DimensionSpec> dimensions;
+    for (const AxisRef& axis : axes)
+      dimensions.emplace_back(own.contains(place.mesh.axis_index(axis.name)) ? AxisList{axis}
+                                                                             : AxisList());
+    Sharding sharding(place.mesh, PartitionSpec(std::move(dimensions)), where);
+    table = full_to_shard(In(table, where), sharding, own);
+  }
+  return table;
+}
+
 // Every device takes its element of a list of all indices: no device has to know its own number.
 Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation where) {
   collective::check_axes("axis_index", place, axes, where);
@@ -28,8 +51,7 @@ Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation
       listed.push_back(static_cast<std::int32_t>(wanted(all.offset(i))));
     indices = constant(HostArray::from_vector(std::move(listed)), where);
   }
-  Sharding sharding(place.mesh, P(DimensionSpec(split)), where);
-  return reshape(full_to_shard(In(indices, where), sharding, place.axes), {});
+  return reshape(enter_table(indices, place, split, where), {});
 }
 
 }  // namespace

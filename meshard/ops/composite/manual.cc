@@ -30,10 +30,57 @@ ManualRegion::ManualRegion(const Mesh& mesh, SpecList in_specs, SpecList out_spe
   place_.axes = manual_axes_of(mesh, place_.mesh, options, where);
 }
 
-void ManualRegion::check_not_nested() const {
-  if (const ManualAxes* inside = recorder().manual)
-    throw_invalid(where_, "[manual] manual functions do not nest: this one is called inside one ",
-                  *inside, ". Name the axes of both in one");
+ManualRegion ManualRegion::called_with(std::span<const Tensor> arguments) const {
+  const ManualAxes* outer = recorder().manual;
+  for (const Tensor& argument : arguments)
+    if (const ManualAxes* place = argument.defined() ? manual_axes(argument.value()) : nullptr;
+        place && (!outer || place->is_inside(*outer)))
+      outer = place;
+  ManualRegion call = *this;
+  if (!outer) return call;
+  if (!(outer->mesh == place_.mesh))
+    throw_invalid(where_, "[manual] a function over ", place_.mesh,
+                  " is called inside one that is ", *outer,
+                  ": the inner function is over further axes of the same mesh");
+  if (AxisSet twice = place_.axes & outer->axes; !twice.empty())
+    throw_invalid(where_, "[manual] a function over ", place_.axes.to_string(place_.mesh), " of ",
+                  place_.mesh, " is called inside one that is ", *outer, ": ",
+                  twice.to_string(place_.mesh),
+                  (AxisSet::all(place_.mesh) - outer->axes).empty()
+                      ? cat(" is manual already, and the mesh has no other axis. Call the "
+                            "collectives without a function around them")
+                      : cat(" is manual already. ManualOptions::axes names the axes of the inner "
+                            "function, of ",
+                            (AxisSet::all(place_.mesh) - outer->axes).to_string(place_.mesh)));
+  call.place_.around = outer->around;
+  call.place_.around.push_back(outer->axes);
+  call.place_.axes = outer->axes | place_.axes;
+  return call;
+}
+
+// Inside another function the axes of that one split nothing any more.
+void ManualRegion::check_spec(const PartitionSpec& spec, std::string_view which) const {
+  if (place_.depth() == 1) return;
+  for (const DimensionSpec& dimension : spec.dimensions())
+    for (const AxisRef& axis : dimension.axes())
+      if (std::optional<std::size_t> index = place_.mesh.find_axis(axis.name);
+          index && place_.around.back().contains(*index))
+        throw_invalid(where_, "[manual] ", which, " ", spec, " names axis ", axis, " of ",
+                      place_.mesh, ", which is manual around this function, ", place_,
+                      ": what each device holds along it is all that there is here. Name ",
+                      place_.own().to_string(place_.mesh), " only");
+}
+
+// What enters a function inside another one is local to that one, or may be used there.
+void ManualRegion::check_enters(const Tensor& value) const {
+  if (place_.depth() == 1) return;
+  ManualAxes outer = place_.at_depth(place_.depth() - 1);
+  if (may_enter(value.value(), outer)) return;
+  const ManualAxes* place = manual_axes(value.value());
+  throw_invalid(where_, "[manual] ", value.type(), " made at ", value.where(), " is ",
+                place ? place->to_string() : std::string("a full value"),
+                ", and goes into a function inside one that is ", outer,
+                ": give it to that one as an argument first");
 }
 
 const PartitionSpec& ManualRegion::in_spec(std::size_t i, std::size_t tensors, std::size_t argument,
@@ -49,8 +96,12 @@ const PartitionSpec& ManualRegion::in_spec(std::size_t i, std::size_t tensors, s
 
 Tensor ManualRegion::enter(const Tensor& full, const PartitionSpec& spec) const {
   const TensorType& type = full.type(where_);
+  check_spec(spec, "in_spec");
+  check_enters(full);
   Sharding sharding(place_.mesh, spec, static_cast<std::size_t>(type.rank()), where_);
-  return full_to_shard(In(full, where_), sharding, place_.axes);
+  Tensor around = full;
+  if (place_.depth() > 1) around = widened(full, place_.at_depth(place_.depth() - 1));
+  return full_to_shard(In(around, where_), sharding, place_.own());
 }
 
 Tensor ManualRegion::leave(const Tensor& local, std::size_t i, std::size_t tensors) const {
@@ -61,17 +112,18 @@ Tensor ManualRegion::leave(const Tensor& local, std::size_t i, std::size_t tenso
   if (!out_shapes_.empty() && out_shapes_.size() != tensors)
     throw_invalid(where_, "[manual] ", out_shapes_.size(), " out_shapes for ", tensors,
                   " tensors of the result");
-  Tensor inside = local;
-  if (!manual_axes(local.value())) {
-    if (!is_free(local.value()))
-      throw_invalid(where_, "[manual] tensor ", i, " of the result, ", local.type(), " made at ",
-                    local.where(),
-                    ", is a full value: return what was computed from the arguments");
-    inside = widened(local, place_);
-  }
+  const PartitionSpec& spec = out_specs_[out_specs_.size() == 1 ? 0 : i];
+  check_spec(spec, "out_spec");
+  const ManualAxes* place = manual_axes(local.value());
+  if (!may_enter(local.value(), place_) && (!place || place_.is_inside(*place)))
+    throw_invalid(where_, "[manual] tensor ", i, " of the result, ", local.type(), " made at ",
+                  local.where(), ", is ",
+                  place ? cat("a value of the function around, ", *place) : cat("a full value"),
+                  ": return what was computed from the arguments");
+  bool enters = !place || place_.is_inside(*place);
   std::optional<Shape> shape;
   if (!out_shapes_.empty()) shape = out_shapes_[i];
-  return leave_manual(inside, mesh_, out_specs_[out_specs_.size() == 1 ? 0 : i], shape, where_);
+  return leave_manual(enters ? widened(local, place_) : local, mesh_, spec, shape, where_);
 }
 
 }  // namespace meshard::internal

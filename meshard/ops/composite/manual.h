@@ -2,7 +2,9 @@
 #pragma once
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -50,9 +52,12 @@ class ManualRegion {
   ManualRegion(const Mesh& mesh, SpecList in_specs, SpecList out_specs,
                const ManualOptions& options, SourceLocation where);
 
+  /// The same for a call with these arguments, inside the manual function that is being recorded or
+  /// that they are local to.
+  /// @error invalid argument if that one is over another mesh, or over some of these axes too.
+  ManualRegion called_with(std::span<const Tensor> arguments) const;
+  /// Of the local values; nothing varies yet.
   const ManualAxes& place() const { return place_; }
-  /// @error invalid argument inside another manual function.
-  void check_not_nested() const;
   /// The spec of tensor `i` of all, which belongs to argument `argument` of `arguments`: a list has
   /// one for each argument, or one for each tensor.
   const PartitionSpec& in_spec(std::size_t i, std::size_t tensors, std::size_t argument,
@@ -62,8 +67,11 @@ class ManualRegion {
   Tensor leave(const Tensor& local, std::size_t i, std::size_t tensors) const;
 
  private:
-  Mesh mesh_;         // as the user named it
-  ManualAxes place_;  // nothing varies yet
+  void check_spec(const PartitionSpec& spec, std::string_view which) const;
+  void check_enters(const Tensor& value) const;
+
+  Mesh mesh_;  // as the user named it
+  ManualAxes place_;
   SpecList in_specs_, out_specs_;
   std::vector<Shape> out_shapes_;
   SourceLocation where_;
@@ -97,16 +105,37 @@ namespace meshard {
 ///
 /// Full values may not be used in f but as arguments; C++ numbers, constants and tensors of rank 0
 /// may.
+///
+/// f may call a manual function over other axes of the same mesh, with values that are local to f:
+/// that one splits what each device holds further, and inside of it the axes of both are manual.
+/// Its specs name its own axes; its results are local to f again. JAX calls this a nested
+/// shard_map.
+///
+/// @code
+/// Mesh mesh({{"x", 2}, {"y", 2}});
+/// auto inner = manual(mesh, P("y"), P(), [](const Tensor& part) {
+///   return all_reduce(sum(part), {"x", "y"});     // part is f32[2]
+/// }, {.axes = {"y"}});
+/// auto outer = manual(mesh, P("x"), P(), inner, {.axes = {"x"}});
+/// Tensor y = outer(ones({8}));                    // 8
+/// @endcode
+///
 /// @error a spec does not fit (see full_to_shard and shard_to_full); the number of specs; inside
-/// another function given to manual; a slice of a mesh whose axes are not axes of its root.
+/// another function given to manual: another mesh than that one's, axes that are manual there
+/// already; a slice of a mesh whose axes are not axes of its root.
 template <class F>
 auto manual(const Mesh& mesh, SpecList in_specs, SpecList out_specs, F f,
             ManualOptions options = {}, SourceLocation where = SourceLocation::current()) {
-  internal::ManualRegion region(mesh, std::move(in_specs), std::move(out_specs), options,
-                                effective_source(where));
-  return [region, f = std::move(f)]<class... Arguments>(const Arguments&... arguments) {
-    region.check_not_nested();
-    std::size_t tensors = (std::size_t{0} + ... + structure::tensors(arguments).size());
+  internal::ManualRegion made(mesh, std::move(in_specs), std::move(out_specs), options,
+                              effective_source(where));
+  return [made, f = std::move(f)]<class... Arguments>(const Arguments&... arguments) {
+    std::vector<Tensor> all;
+    [[maybe_unused]] auto collect = [&](const auto& argument) {
+      for (const Tensor& tensor : structure::tensors(argument)) all.push_back(tensor);
+    };
+    (collect(arguments), ...);
+    internal::ManualRegion region = made.called_with(all);
+    std::size_t tensors = all.size();
     [[maybe_unused]] std::size_t next = 0, position = 0;
     [[maybe_unused]] auto enter = [&]<class T>(const T& argument) {
       std::vector<Tensor> locals;

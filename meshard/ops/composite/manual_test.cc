@@ -10,6 +10,8 @@
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/manual_testutil.h"
 #include "meshard/ops/reduction.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/vary.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -83,11 +85,136 @@ TEST(Manual, FullValuesComeAsArguments) {
       ErrorCode::kInvalidArgument, {"tensor 0 of the result", "is a full value"}));
 }
 
-TEST(Manual, DoesNotNest) {
-  auto inner = manual(four(), P("y"), P("y"), [](const Tensor& x) { return x; });
-  EXPECT_TRUE(
-      throws_error([&] { manual(four(), P("x"), P("x"), inner, {.axes = {"x"}})(input({4})); },
-                   ErrorCode::kInvalidArgument, {"do not nest", "manual over {\"x\"}"}));
+// ---- Functions inside functions.
+
+template <class F>
+auto over(const char* axis, F f, SpecList in = P("y"), SpecList out = P("y")) {
+  return manual(four(), std::move(in), std::move(out), f, {.axes = {axis}});
+}
+template <class F>
+Tensor inside_x(F f) {
+  return manual(four(), P("x"), P("x"), f, {.axes = {"x"}})(input({8}));
+}
+
+TEST(Manual, NestsOverFurtherAxes) {
+  std::string seen;
+  auto look = [&](const Tensor& x) {
+    append(seen, cat(x.shape(), *manual_axes(x.value()), varying(x), " "));
+    return x;
+  };
+  Tensor y = inside_x([&](const Tensor& rows) { return look(over("y", look)(look(rows))); });
+  EXPECT_EQ(seen, R"([4]manual over {"x"} of mesh<x=2, y=2>{"x"} )"
+                  R"([2]manual over {"y"} inside {"x"} of mesh<x=2, y=2>{"x", "y"} )"
+                  R"([4]manual over {"x"} of mesh<x=2, y=2>{"x"} )");
+  EXPECT_EQ(varying(y), "full");
+  EXPECT_EQ(y.shape(), (Shape{8}));
+}
+
+TEST(Manual, WhatVariesInsideIsKeptForBoth) {
+  auto after = [](auto f, const PartitionSpec& out) {
+    std::string seen;
+    inside_x([&](const Tensor& rows) {
+      Tensor inner = over(
+          "y",
+          [&](const Tensor& part) {
+            Tensor result = f(part);
+            append(seen, varying(result));
+            return result;
+          },
+          P("y"), out)(rows);
+      append(seen, varying(inner));
+      return rows;
+    });
+    return seen;
+  };
+  EXPECT_EQ(after([](const Tensor& t) { return all_reduce(t, "x"); }, P("y")), R"({"y"}{})");
+  EXPECT_EQ(after([](const Tensor& t) { return all_reduce(t, "y"); }, P()), R"({"x"}{"x"})");
+  EXPECT_EQ(after([](const Tensor& t) { return all_reduce(t, {"y", "x"}); }, P()), "{}{}");
+  EXPECT_TRUE(throws_error([&] { after([](const Tensor& t) { return t; }, P()); },
+                           ErrorCode::kInvalidArgument,
+                           {"varies over {\"y\"}", "does not name", "manual_test.cc:"}));
+}
+
+TEST(Manual, ASliceNamesTheInnerAxes) {
+  inside_x([](const Tensor& rows) {
+    return manual(four()["y"], P("y"), P("y"), [](const Tensor& part) {
+      EXPECT_EQ(part.shape(), (Shape{2}));
+      return part;
+    })(rows);
+  });
+}
+
+TEST(Manual, NumbersOfTheFunctionAroundMayBeUsedInside) {
+  Tensor number = input({});
+  inside_x([&](const Tensor& rows) {
+    Tensor own = sum(rows);
+    EXPECT_EQ(varying(own), R"({"x"})");
+    return over("y", [&](const Tensor& part) {
+      Tensor both = part * own + number;
+      EXPECT_EQ(varying(both), R"({"x", "y"})");
+      EXPECT_EQ(varying(all_reduce(vary(own, "y"), "y")), R"({"x"})");
+      return both;
+    })(rows);
+  });
+  EXPECT_TRUE(throws_error(
+      [&] {
+        inside_x([&](const Tensor& rows) {
+          return over("y", [&](const Tensor& part) { return part + reshape(rows, {2, 2}); })(rows);
+        });
+      },
+      ErrorCode::kInvalidArgument,
+      {"[add]", "one of the function around it", "inner manual() as an argument",
+       "manual over {\"y\"} inside {\"x\"}", "manual_test.cc:"}));
+}
+
+TEST(Manual, InnerSpecsDoNotNameOuterAxes) {
+  auto fails = [](SpecList in, SpecList out, std::string which) {
+    return throws_error(
+        [&] {
+          inside_x([&](const Tensor& rows) {
+            return over(
+                "y", [](const Tensor& t) { return t; }, in, out)(rows);
+          });
+        },
+        ErrorCode::kInvalidArgument,
+        {"[manual] " + which, "names axis \"x\" of mesh<x=2, y=2>, which is manual around",
+         "manual_test.cc:"});
+  };
+  EXPECT_TRUE(fails(P("x"), P("y"), "in_spec P(\"x\")"));
+  EXPECT_TRUE(fails(P("y"), P(axes("x", "y")), "out_spec"));
+}
+
+TEST(Manual, InnerAxesAreFurtherOnesOfTheSameMesh) {
+  auto fails = [](const Mesh& mesh, std::vector<std::string> axes, std::vector<std::string> texts) {
+    auto inner = manual(mesh, P("y"), P("y"), [](const Tensor& t) { return t; }, {.axes = axes});
+    texts.push_back("manual_test.cc:");
+    return throws_error([&] { inside_x(inner); }, ErrorCode::kInvalidArgument, texts);
+  };
+  EXPECT_TRUE(fails(four(), {"x", "y"}, {"{\"x\"} is manual already", "of {\"y\"}"}));
+  EXPECT_TRUE(fails(four(), {}, {"over {\"x\", \"y\"}", "{\"x\"} is manual already"}));
+  EXPECT_TRUE(fails(Mesh({{"x", 2}, {"y", 4}}), {"y"},
+                    {"over mesh<x=2, y=4>", "manual over {\"x\"} of mesh<x=2, y=2>",
+                     "further axes of the same mesh"}));
+  auto all = manual(four(), P("x"), P("x"), manual(four(), P(), P(), [](Tensor t) { return t; }));
+  EXPECT_TRUE(throws_error([&] { all(input({4})); }, ErrorCode::kInvalidArgument,
+                           {"the mesh has no other axis"}));
+}
+
+TEST(Manual, FullValuesGoThroughTheOuterFunction) {
+  Tensor full = input({4});
+  EXPECT_TRUE(throws_error(
+      [&] {
+        inside_x([&](const Tensor&) { return over("y", [](const Tensor& t) { return t; })(full); });
+      },
+      ErrorCode::kInvalidArgument,
+      {"is a full value", "give it to that one as an argument first", "manual_test.cc:"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        inside_x([&](const Tensor& rows) {
+          return over("y", [&](const Tensor&) { return rows; })(rows);
+        });
+      },
+      ErrorCode::kInvalidArgument, {"a value of the function around", "manual over {\"x\"}"}));
 }
 
 TEST(Manual, SomeAxesOrASlice) {

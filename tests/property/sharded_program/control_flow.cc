@@ -190,24 +190,21 @@ HostValue call_on_host(const HostArguments& args) { return args.body(0, args.ope
 bool draw_manual(Draw& draw, Step& step) {
   if (!draw.take(step, is_differentiable)) return false;
   Known x = draw.operand(step, 0);
-  std::optional<Placement> placement = draw.mark(x.type().rank());
-  if (!placement || !draw.may_mark(x)) return false;
-  std::vector<DimensionSpec> closed;
-  for (const DimensionSpec& d : placement->spec.dimensions()) {
-    for (const AxisRef& axis : d.axes())
-      if (!axis.is_whole()) return false;  // manual axes are whole ones
-    closed.emplace_back(d.axes(), false);
-  }
-  step.placement = {placement->mesh, PartitionSpec(std::move(closed))};
   Draw::BodyOptions options;
-  options.element_wise = true;
+  options.manual = draw.manual_region(step, x);
+  if (!options.manual) return false;
   return draw.body(step, {x.type()}, {x.bounds}, {x.type()}, options);
 }
 Tensor run_manual(const Arguments& args) {
   if (!args.meshes) return OneResult{&args, 0}(args.operands[0]);
   const Placement& where = args.step.placement;
-  return manual(args.meshes->at(static_cast<std::size_t>(where.mesh)), where.spec, where.spec,
-                OneResult{&args, 0}, {.out_shapes = {args.type(0).shape}})(args.operands[0]);
+  const Mesh& mesh = args.meshes->at(static_cast<std::size_t>(where.mesh));
+  std::vector<std::string> names, axes;
+  for (const MeshAxis& axis : mesh.axes()) names.push_back(axis.name);
+  for (std::int64_t axis : args.step.lists.at(0))
+    axes.push_back(names.at(static_cast<std::size_t>(axis)));
+  return manual(mesh, where.spec, where.spec, OneResult{&args, 0},
+                {.axes = axes, .out_shapes = {args.type(0).shape}})(args.operands[0]);
 }
 
 // ---- Derivatives.
@@ -309,11 +306,11 @@ const Operation kControlFlow[] = {
      true, 2, scan_on_host<true>},
     {"map", MESHARD_CALL(map(F(0), A(0))), draw_map, one_call, true, 2, each_on_host},
     {"fori_loop", MESHARD_CALL(fori_loop(N(0), N(1), F(0), A(0))), draw_fori_loop, fori_bounds,
-     true, 2, fori_on_host},
+     true, 2, fori_on_host, true},
     {"repeat", MESHARD_CALL(repeat(A(0), A(1), F(0))), draw_repeat, repeat_bounds, true, 2,
      repeat_on_host},
     {"repeat some times", MESHARD_CALL(repeat(N(0), A(0), F(0))), draw_repeat_count, count_bounds,
-     true, 1, repeat_count_on_host},
+     true, 1, repeat_count_on_host, true},
     {"while_loop", MESHARD_CALL(fori_loop(zeros({}, DType::i32), A(0) % 4, F(0), A(1))),
      draw_while_loop, while_bounds, false, 2, while_on_host},
     {"cond", MESHARD_CALL(cond(equal(A(0) % 2, 1), F(0), F(1), A(1))), draw_branches<2>,
@@ -321,14 +318,15 @@ const Operation kControlFlow[] = {
     {"switch_case", MESHARD_CALL(switch_case(A(0) % 3, std::tuple(F(0), F(1), F(2)), A(1))),
      draw_branches<3>, any_branch<3>, true, 1, case_on_host},
     {"checkpoint", MESHARD_CALL(checkpoint(F(0))(A(0), A(1))), draw_call, one_call, true, 2,
-     call_on_host},
-    {"jit", MESHARD_CALL(jit(F(0))(A(0), A(1))), draw_call, one_call, true, 2, call_on_host},
+     call_on_host, true},
+    {"jit", MESHARD_CALL(jit(F(0))(A(0), A(1))), draw_call, one_call, true, 2, call_on_host, true},
     {"jit of a donated argument", MESHARD_CALL(jit(F(0), {.donate = {0}})(A(0) * 1)),
      draw_donation<1>, one_call, true, 1, call_on_host},
     {"jit of donated arguments", MESHARD_CALL(jit(F(0), {.donate = {0, 1}})(A(0) * 1, A(1) * 1)),
      draw_donation<2>, one_call, true, 1, call_on_host},
     {"vmap", MESHARD_CALL(vmap(F(0))(A(0))), draw_map, one_call, true, 2, each_on_host},
-    {"manual", "by_hand(M, F(0), A(0))", run_manual, draw_manual, one_call, true, 2, call_on_host},
+    {"manual", "by_hand(M, L(0), F(0), A(0))", run_manual, draw_manual, one_call, true, 4,
+     call_on_host, true},
     derivative("grad", MESHARD_CALL(grad([&](Tensor x) { return sum(square(F(0)(x))); })(A(0))),
                draw_differentiated<1>, grad_on_host, 4),
     derivative("value_and_grad", MESHARD_CALL([&] {

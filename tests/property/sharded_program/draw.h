@@ -66,10 +66,20 @@ class Draw {
     return value.home.is_free() || value.home.set == target_;
   }
 
+  /// A mesh of the program, and those of its axes that are not manual yet, by number.
+  struct AxesLeft {
+    int mesh = 0;
+    std::vector<std::int64_t> axes;
+  };
+  /// Fills in where a manual function of x splits, and which axes are manual in it: lists[0], none
+  /// for all. Inside of another one they are some of those that are left.
+  /// @return the axes that are left inside of it; none if it cannot be
+  std::optional<AxesLeft> manual_region(Step& step, const Known& x);
+
   /// What a body is drawn for.
   struct BodyOptions {
-    bool smooth = false;        ///< it is differentiated
-    bool element_wise = false;  ///< it sees parts of its parameters
+    bool smooth = false;             ///< it is differentiated
+    std::optional<AxesLeft> manual;  ///< it sees parts of its parameters
   };
   /// Appends a body: a function of these parameters, with a result for each type that is wanted;
   /// one without dimensions or dtype of its own may have any float type.
@@ -134,7 +144,9 @@ class Draw {
   DeviceSets sets_;
   int target_ = -1;            // the set for which steps are drawn
   std::vector<Home> meeting_;  // what the step, or the traced function, has met so far
-  bool in_trace_ = false, smooth_ = false, element_wise_ = false;
+  bool in_trace_ = false, smooth_ = false;
+  bool element_wise_ = false;  // inside a manual function
+  AxesLeft left_;              // there
 };
 
 }  // namespace meshard::property

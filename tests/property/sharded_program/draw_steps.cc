@@ -154,7 +154,8 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
     frames_.back().inputs.push_back({parameters[i], bounds.at(i), {}});
   steps_of_bodies_.push_back(&body.steps);
   bool smooth = std::exchange(smooth_, smooth_ || options.smooth);
-  bool element_wise = std::exchange(element_wise_, element_wise_ || options.element_wise);
+  bool element_wise = std::exchange(element_wise_, element_wise_ || options.manual);
+  AxesLeft left = std::exchange(left_, options.manual ? *options.manual : left_);
   auto steps = static_cast<std::size_t>(between(1, depth() > 1 ? 2 : 3));
   for (int turns = 0; body.steps.size() < steps && turns < 30; ++turns) try_step();
   bool found = true;
@@ -165,6 +166,7 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
   }
   smooth_ = smooth;
   element_wise_ = element_wise;
+  left_ = left;
   steps_of_bodies_.pop_back();
   frames_.pop_back();
   recorder_.leave();

@@ -159,8 +159,10 @@ std::vector<Mesh> m;
   return sharded ? transfer(x, mesh, spec) : x;
 }
 template <class F>
-Tensor by_hand(const Mesh& mesh, const PartitionSpec& spec, F f, const Tensor& x) {
-  return sharded ? manual(mesh, spec, spec, f, {.out_shapes = {x.shape()}})(x) : f(x);
+Tensor by_hand(const Mesh& mesh, const PartitionSpec& spec, const Dimensions& axes, F f, const Tensor& x) {
+  std::vector<std::string> names;
+  if (sharded) for (std::int64_t axis : axes) names.push_back(mesh.axes()[static_cast<std::size_t>(axis)].name);
+  return sharded ? manual(mesh, spec, spec, f, {.axes = names, .out_shapes = {x.shape()}})(x) : f(x);
 }
 [[maybe_unused]] Tensor in_parts(const HostArray& whole, const Mesh& mesh, const PartitionSpec& spec) {
   if (!sharded) return from_host(whole);
