@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kDefaultTime = seconds(60);
-// The longest time between two checks of the condition that a wait is for.
+// A wait checks at least this often whether it can still complete.
 constexpr milliseconds kLongestSlice = seconds(1);
 
 milliseconds time_from_environment() {
