@@ -33,7 +33,7 @@ AnnotationsPtr annotate_all_gather(const Node& node) {
       {place.mesh, place.axes, place.varying - AxisSet(place.mesh, attributes.axes, node.where())});
 }
 
-// The part of `x` along a dimension that this member of the group contributed.
+// The part of `x` along the dimension that this device contributed.
 Tensor own_part(const Tensor& x, const Tensor& like, const AllGatherAttributes& attributes) {
   auto d = static_cast<std::size_t>(attributes.dimension);
   Dimensions apart = x.shape().sizes();

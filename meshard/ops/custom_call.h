@@ -21,14 +21,14 @@ struct CustomCallAttributes {
 struct CustomCallOptions {
   /// The version number of StableHLO's calling convention. 4, the default, is a typed FFI handler.
   std::int64_t api_version = 4;
-  /// Configuration passed to the target: for version 4 the text of an MLIR dictionary (`{count = 3
-  /// : i64}`), for the others any text. Default: none.
+  /// Configuration passed to the target: for version 4 the text of an MLIR dictionary
+  /// (`{count = 3 : i64}`), for the others any text. Default: none.
   std::string backend_config = {};
   /// Prevents the compiler from removing or duplicating the call. Default: false.
   bool has_side_effect = false;
-  /// How the dimensions correspond, in Shardy's syntax with the sizes of this call: `([i,
-  /// j])->([i]) {i=8, j=4} need_replication={j}`. Empty, the default: every dimension is needed
-  /// whole.
+  /// How the dimensions correspond, in Shardy's syntax with the sizes of this call. Empty, the
+  /// default: every dimension is needed whole. Example:
+  /// `([i, j])->([i]) {i=8, j=4} need_replication={j}`.
   std::string sharding_rule = {};
 };
 
