@@ -68,7 +68,7 @@ class IntTuple {
   std::size_t rank() const { return is_integer() ? 1 : static_cast<std::size_t>(profile_[0]); }
   /// Element i; element 0 of an integer is the integer. @error i is not below rank().
   IntTuple operator[](std::size_t i) const;
-  /// The nesting depth: 0 for an integer, 1 for `()`, otherwise 1 + the depth of the deepest element.
+  /// The nesting depth: 0 for an integer, 1 for `()`, else 1 + the depth of the deepest element.
   std::size_t depth() const;
   /// All integers, left to right.
   std::span<const std::int64_t> leaves() const { return leaves_; }
