@@ -69,7 +69,7 @@ ShardedCheck check_sharded(std::span<const Tensor> arguments, const TensorFuncti
 /// @endcode
 /// prints `equal`.
 ///
-/// @error what tracing, compiling or running f meets; unimplemented for a function with a manual
+/// @error errors of tracing, compiling or running f; unimplemented for a function with a manual
 /// region, whose local values exist on its mesh only.
 template <class F, class... Arguments>
 ShardedCheck check_sharded(const CheckShardedOptions& options, const F& f,

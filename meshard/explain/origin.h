@@ -38,10 +38,10 @@ class OriginFinder {
 
   /// Finds the ops of a collective, in this order:
   /// 1. The ops that the instruction names. A combined collective with several operands may name
-  /// only its first op: the others are named by the get-tuple-elements of its result, else by the
-  /// operands' producers.
+  ///    only its first op: the others are named by the get-tuple-elements of its result, else by
+  ///    the operands' producers.
   /// 2. If it names none, or only an argument: the nearest producer that names an op, else the
-  /// nearest user, else the op that `enclosing` names, else its neighbors, else the argument.
+  ///    nearest user, else the op that `enclosing` names, else its neighbors, else the argument.
   CollectiveOrigin find(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
                         CollectiveKind kind, const EnclosingInstruction& enclosing = {}) const;
 
