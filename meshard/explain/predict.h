@@ -88,7 +88,7 @@ Graph graph_for_prediction(
 /// @endcode
 /// prints `all-reduce of 512 bytes`.
 ///
-/// @error what tracing f meets
+/// @error errors of tracing f
 template <class F, class... Arguments>
 requires(!std::same_as<F, Graph>) Prediction predict(const F& f, const Arguments&... arguments) {
   return predict(internal::graph_for_prediction(
