@@ -62,9 +62,9 @@ using Caches = std::vector<meshard::nn::KeyValueCache>;
 Caches make_caches(const Gpt& model, const meshard::nn::AxisRules& rules, std::int64_t batch,
                    std::int64_t length);
 
-/// The logits of the byte after position last[b] of each row's new bytes, and the updated caches.
-/// The logits are f32 [batch, 256]. The new bytes, i32 [batch, time], have the positions start[b],
-/// start[b] + 1, .... Bytes after last[b] only pad the row: they are masked, and their cache
+/// The next-byte logits of each row, f32 [batch, 256], and the updated caches. The new bytes, i32
+/// [batch, time], have the positions start[b], start[b] + 1, ...; the logits are for the byte after
+/// new byte number last[b]. Bytes after last[b] only pad the row: they are masked, and their cache
 /// entries are overwritten by the next call, or dropped beyond the caches' length.
 std::pair<meshard::Tensor, Caches> next_byte(const Gpt& model, const meshard::Tensor& bytes,
                                              const Caches& caches, const meshard::Tensor& start,

@@ -93,8 +93,8 @@ class Server {
   Progress progress_;
 };
 
-/// The StableHLO module of the step that generates a byte for each answer, for `meshard explain`.
-/// The model has these sizes; neither weights nor devices are needed.
+/// The StableHLO module of the step that generates one byte per answer. For `meshard explain`: the
+/// model has these sizes; neither weights nor devices are needed.
 std::string step_module(const gpt::Sizes& sizes, std::int64_t context,
                         const meshard::nn::AxisRules& rules, const Serving& serving);
 

@@ -85,8 +85,8 @@ class ProgramReport {
   std::size_t num_captured() const { return parts_.num_captured; }
   const std::vector<ValuePlacement>& results() const { return parts_.results; }
   const std::optional<MemoryUse>& memory() const { return parts_.memory; }
-  /// False if the compiler refused the program for lack of memory, or the program needs more memory
-  /// than the device has.
+  /// False if the program needs more memory than the device has. Also false if the compiler refused
+  /// the program for lack of memory.
   bool fits() const;
   /// All contents.
   const Parts& parts() const { return parts_; }

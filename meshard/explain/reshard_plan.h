@@ -25,8 +25,8 @@ struct ReshardStep {
 /// own data.
 struct ReshardPlan {
   std::vector<ReshardStep> steps;
-  /// True if every device receives the whole value and slices its part from it, although neither
-  /// sharding is replicated.
+  /// True if every device receives the whole value and slices its part from it. Not set if one of
+  /// the shardings is replicated.
   bool full_rematerialization = false;
 
   bool is_free() const { return steps.empty(); }

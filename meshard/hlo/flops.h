@@ -8,8 +8,8 @@ namespace meshard {
 struct OperationCount {
   /// Multiplications and additions of matrix products and convolutions: two for each product term.
   double matrix = 0;
-  /// One for each result element of an element-wise operation and each operand element of an
-  /// all-reduce or reduce-scatter.
+  /// Other arithmetic: one operation per element. Counts the result elements of an element-wise
+  /// operation and the operand elements of an all-reduce or reduce-scatter.
   double other = 0;
   /// exp, tanh, ...: one for each result element.
   double transcendentals = 0;
@@ -25,7 +25,7 @@ struct OperationCount {
 OperationCount operations_of(const InstructionIndex& computation,
                              const pjrt::HloInstruction& instruction);
 
-/// How often one run of a reduction, map, sort or scatter applies the computation it calls. A
+/// How often one execution of a reduction, map, sort or scatter applies its computation. A
 /// reduce-window whose window covers a whole dimension at every position counts as one reduction of
 /// that dimension.
 double applications_of(const InstructionIndex& computation,

@@ -48,13 +48,15 @@ class ModuleTemplate {
   /// the text lists groups of devices.
   const std::map<std::string, std::int64_t>& pinned() const { return pinned_; }
 
-  /// The arguments with an open dimension, and those that match a pattern, whose dimensions all
-  /// become free. A pattern is a name (`*` matches any text) or a number. Arguments of one type and
-  /// sharding whose names differ only in their first part (`p['w']`, `m['w']`) become one value.
+  /// The arguments that have an open dimension or match a pattern. All dimensions of a matching
+  /// argument become free. A pattern is a name (`*` matches any text) or a number. Arguments of one
+  /// type and sharding whose names differ only in their first part (`p['w']`, `m['w']`) become one
+  /// value.
   /// @error invalid argument: a pattern matches no argument, or one of unknown type
   Result<FreeArguments> free(const std::vector<std::string>& patterns) const;
 
-  /// False if the sharding of a result, or of an argument that is not free, would not divide it.
+  /// False if these axes would not divide some fixed sharding. Fixed are the shardings of arguments
+  /// that are not free, and of results that do not reuse a free argument's memory.
   bool suits(const std::vector<MeshAxis>& axes, const FreeArguments& free) const;
 
   /// The module text for a candidate. A result that reuses a free argument's memory gets its

@@ -105,7 +105,8 @@ struct PlannedCandidate {
   PlanCandidate candidate;
   PlanEstimate estimate;
   PlanVerdict verdict;
-  /// None if an earlier run compiled it, the compiler refused it, or it is not among the best 16.
+  /// The report; only those of the best 16 candidates are kept. None also if an earlier run
+  /// compiled the candidate, or the compiler refused it.
   std::optional<ProgramReport> report = std::nullopt;
 };
 

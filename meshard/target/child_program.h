@@ -46,8 +46,8 @@ struct ChildEnd {
   int signal = 0;
   /// True if the program was killed because of the time limit.
   bool timed_out = false;
-  /// True if the exit status was lost, because the host program ignores SIGCHLD or waits for every
-  /// child: `exit_code` and `signal` are then unknown.
+  /// True if the exit status was lost: `exit_code` and `signal` are then unknown. This happens if
+  /// the host program ignores SIGCHLD or waits for every child.
   bool status_lost = false;
   /// Standard error, shortened by BoundedText.
   std::string log;

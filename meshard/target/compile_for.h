@@ -40,8 +40,8 @@ struct CompileForOptions {
   std::string plugin = {};
 };
 
-/// Compiles in a child process (the program `meshard-compile`), so that a compiler that crashes or
-/// hangs does not affect this process. A failed compile leaves no processes or files behind.
+/// Compiles in a child process, the program `meshard-compile`. A compiler that crashes or hangs
+/// therefore does not affect this process. A failed compile leaves no processes or files behind.
 /// @error the compiler's error; deadline exceeded; internal if the child crashed, with its last
 /// lines of output; not found if there is no plugin for the target, with how to get one; resource
 /// exhausted if the program does not fit into the device's memory.

@@ -12,19 +12,19 @@ namespace meshard {
 
 /// Value type: published figures of one device. All rates are peaks of dense products.
 struct HardwareFigures {
-  /// An element type of the matrix units, with multiplications and additions per second (a
-  /// multiply-add counts as two).
+  /// The rate of the matrix units for one element type. Counts multiplications and additions per
+  /// second (a multiply-add counts as two).
   struct Rate {
     std::string element_type;  // `bf16`
     double flops = 0;
   };
   std::vector<Rate> matrix_rates;
-  /// Bytes of main memory that a program may use, as reported by the vendor's driver or plugin, and
-  /// the memory bandwidth in bytes per second.
+  /// Bytes of main memory, and its bandwidth in bytes per second. The bytes are what a program may
+  /// use, as reported by the vendor's driver or plugin.
   std::int64_t memory_bytes = 0;
   double memory_bandwidth = 0;
-  /// Bytes per second that one device can send to its neighbors within a slice or node, over all
-  /// links together, in one direction; the number of links; the name of the link.
+  /// Links within a slice or node: bandwidth, number and name. The bandwidth is the bytes per
+  /// second that one device can send to its neighbors over all links together, in one direction.
   double link_bandwidth = 0;
   int links = 0;
   std::string link_name;
@@ -40,13 +40,13 @@ struct HardwareFigures {
   double matrix_rate(std::string_view element_type) const;
 };
 
-/// The figures of a device kind by its plugin name (`TPU v5 lite`) or Target name (`v5e`, `h100`).
-/// For chips that plugins list as two devices (v4, tpu7x), returns one device's share. None if
-/// unknown; the CPU has no figures.
+/// The figures of a device kind; none if unknown. Takes the plugin's name (`TPU v5 lite`) or that
+/// of a Target (`v5e`, `h100`). For chips that plugins list as two devices (v4, tpu7x), returns one
+/// device's share. The CPU has no figures.
 std::optional<HardwareFigures> hardware_figures(std::string_view device_kind);
 
-/// The figures of a topology's devices. Also handles the two configurations of v4: with
-/// `/megacore`, one device has all of the chip.
+/// The figures of a topology's devices; none if unknown. Also distinguishes the two configurations
+/// of v4: with `/megacore`, one device has all of the chip.
 std::optional<HardwareFigures> hardware_figures(const Topology& topology);
 
 }  // namespace meshard
