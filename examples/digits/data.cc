@@ -21,7 +21,7 @@ std::vector<std::int32_t> shuffled(std::int64_t count, std::uint64_t seed) {
   return numbers;
 }
 
-// Appends the digit of one line. False if it is none.
+// Parses one line and appends the digit. False if the line is malformed.
 bool read_line(const std::string& line, Digits& out) {
   std::istringstream stream(line);
   double number = 0;

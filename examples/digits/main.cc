@@ -1,4 +1,4 @@
-// Trains a classifier of handwritten digits over a mesh of devices. `./dev demo` runs it.
+// Trains a classifier of handwritten digits on a mesh of devices. `./dev demo` runs it.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

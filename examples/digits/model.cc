@@ -10,7 +10,7 @@ namespace {
 
 using namespace meshard;
 
-// Uniform in [-limit, limit) with limit = sqrt(6 / inputs): He et al., 2015, for relu.
+// Uniform in [-limit, limit) with limit = sqrt(6 / inputs), for relu: He et al., 2015.
 Tensor random_weight(std::int64_t inputs, std::int64_t outputs, std::uint64_t& random,
                      const Mesh& mesh, const PartitionSpec& spec) {
   double limit = std::sqrt(6.0 / static_cast<double>(inputs));

@@ -1,4 +1,4 @@
-// A perceptron of three layers, spread over a mesh with the axes "data" and "model".
+// A three-layer MLP, sharded over a mesh with the axes "data" and "model".
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,26 +14,26 @@ struct Linear {
   MESHARD_FIELDS(w, b)
 };
 
-/// 64 -> 256 -> 128 -> 10. The first weight is split by columns and the second by rows, both over
-/// "model": each device computes its part of the 256 hidden values and multiplies it on with its
-/// own rows, so that a single sum over "model" (an all-reduce) joins the parts. The last layer is
-/// small and lies on every device.
+/// An MLP with layers 64 -> 256 -> 128 -> 10. The first weight is sharded by columns and the second
+/// by rows, both over "model": each device computes its part of the 256 hidden values and
+/// multiplies it by its own rows, so that a single sum over "model" (an all-reduce) combines the
+/// parts. The last layer is small and replicated.
 struct Perceptron {
   Linear columns, rows, head;
   MESHARD_FIELDS(columns, rows, head)
 };
 
-/// Fresh weights on the devices of `mesh`: the same numbers for one seed, whatever the mesh.
+/// Initializes the weights on the devices of `mesh`. They depend only on the seed, not on the mesh.
 Perceptron make_perceptron(const meshard::Mesh& mesh, std::uint64_t seed);
 
-/// What it thinks of each image: f32[images, 10], the largest number is its answer.
+/// The logits of each image, f32[images, 10]; the largest is the predicted class.
 meshard::Tensor logits_of(const Perceptron& model, const meshard::Tensor& images);
 
-/// The mean cross-entropy of the answers.
+/// The mean cross-entropy of the predictions.
 meshard::Tensor loss_of(const Perceptron& model, const meshard::Tensor& images,
                         const meshard::Tensor& labels);
 
-/// The bytes of all tensors of `value` on the device at a position of their meshes.
+/// Bytes of all tensors of `value` on one device.
 template <class T>
 std::int64_t bytes_on_device(const T& value) {
   std::int64_t bytes = 0;

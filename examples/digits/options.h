@@ -1,4 +1,4 @@
-// What the command line of the program says.
+// Command-line options of the program.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,15 +10,15 @@ namespace digits {
 
 struct Options {
   std::int64_t data_devices = 2, model_devices = 4;
-  std::vector<std::int64_t> devices;  // ids; empty: 0, 1, ...
+  std::vector<std::int64_t> devices;  // device ids; empty: 0, 1, ...
   std::int64_t steps = 600;
   std::uint64_t seed = 1;
   std::string data, out = "demo-out";
-  std::string losses;  // a file for all losses; empty: none
+  std::string losses;  // file for all losses; empty: none
   bool help = false;
 
   meshard::Mesh mesh() const;
-  /// How many devices the client must have for the mesh, at least 8.
+  /// Number of devices that the client must have for the mesh, at least 8.
   int device_count() const;
 };
 

@@ -14,10 +14,10 @@ using meshard::cat;
 
 constexpr double kWidth = 720, kHeight = 400, kLeft = 70, kRight = 20, kTop = 45, kBottom = 55;
 
-// To a thousandth, so that 0.30000000000000004 prints as 0.3.
+// Rounds to a thousandth, so that 0.30000000000000004 prints as 0.3.
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 
-// Where values lie in the image.
+// Maps values to image coordinates.
 struct Frame {
   double x_end, y_end;
   double x(double value) const {
@@ -62,7 +62,7 @@ std::string curve(const Frame& frame, std::span<const double> values, const std:
   return out + "\"/>\n";
 }
 
-// Each value averaged with those before it, a fiftieth of all at most.
+// The mean of each value and the values before it, over at most a fiftieth of all values.
 std::vector<double> running_mean(std::span<const double> values) {
   std::size_t span = std::max<std::size_t>(1, values.size() / 50);
   std::vector<double> out;

@@ -1,4 +1,4 @@
-// What the program tells on the terminal and leaves in files.
+// Terminal output and output files of the program.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace digits {
 
-/// The line that grows while the program trains: on a terminal it is written over again and again,
-/// elsewhere every tenth of the way gets a line of its own.
+/// Prints the progress of training. On a terminal it overwrites one line; otherwise it prints a
+/// line after each tenth of the steps.
 class Progress {
  public:
   explicit Progress(std::int64_t steps);
@@ -25,13 +25,13 @@ class Progress {
   Clock::time_point began_ = Clock::now(), shown_{};
 };
 
-/// The mesh, a weight's sharding, the collectives of the step, and the memory on each device.
+/// Describes the mesh, a weight's sharding, the step's collectives, and the memory of each device.
 std::string describe(const Trainer& trainer, const meshard::Mesh& mesh);
 
-/// Writes a file. @error what the system says.
+/// Writes a file. @error the system's error.
 meshard::Result<void> write_file(const std::string& path, const std::string& text);
 
-/// loss.svg and sharding.svg in `folder`, which is made if it is not there.
+/// Writes loss.svg and sharding.svg to `folder`, which is created if necessary.
 meshard::Result<void> write_pictures(const std::string& folder, std::span<const double> losses,
                                      const Trainer& trainer);
 

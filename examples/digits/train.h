@@ -1,4 +1,4 @@
-// Training: a step of Adam, and the loop around it.
+// Training: a step with Adam, and the training loop.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace digits {
 
-/// What a step turns into the next one: the model, Adam's running means of its gradients and of
-/// their squares, and the number of steps taken. A gradient and a mean lie as their weight does.
+/// The state of training: the model and Adam's state. Adam's state has running means of the
+/// gradients and of their squares, sharded like the weights, and the number of steps.
 struct Training {
   Perceptron model;
   meshard::optim::AdamState<Perceptron> adam;
@@ -21,19 +21,19 @@ struct Training {
 
 Training make_training(const meshard::Mesh& mesh, std::uint64_t seed);
 
-/// One step of Adam (Kingma and Ba, 2015) on a batch: the new state and the loss before it.
+/// One step of Adam (Kingma and Ba, 2015) on a batch: the new state, and the loss before the step.
 std::pair<Training, meshard::Tensor> train_step(Training state, meshard::Tensor images,
                                                 meshard::Tensor labels);
 
-/// Trains on a mesh. The compiled step donates the state: its memory becomes the next one's.
+/// Trains on a mesh. The compiled step donates the state, so that its memory is reused.
 class Trainer {
  public:
   Trainer(const meshard::Mesh& mesh, std::uint64_t seed);
 
-  /// Takes `steps` steps and returns their losses; calls `progress(steps taken, loss)` after each.
+  /// Runs `steps` steps and returns their losses; calls `progress(steps taken, loss)` after each.
   std::vector<double> run(const Digits& digits, std::int64_t steps,
                           const std::function<void(std::int64_t, double)>& progress = {});
-  /// The fraction of `digits` that the model names right.
+  /// The fraction of `digits` that the model classifies correctly.
   double accuracy(const Digits& digits) const;
 
   const Training& state() const { return state_; }
@@ -48,7 +48,7 @@ class Trainer {
   meshard::Jit<Step> step_;
 };
 
-/// Digits as tensors on the mesh, split over "data".
+/// Copies digits to tensors on the mesh, sharded over "data".
 std::pair<meshard::Tensor, meshard::Tensor> to_devices(Digits digits, const meshard::Mesh& mesh);
 
 }  // namespace digits

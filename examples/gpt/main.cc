@@ -1,4 +1,4 @@
-// Trains a byte-level GPT over a mesh of devices, and lets it write.
+// Trains a byte-level GPT on a mesh of devices, and generates text.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

@@ -11,7 +11,7 @@ const nn::Attending kAttending{.causal = true, .rotary = nn::Rotary{}};
 }  // namespace
 
 Gpt make_gpt(nn::Maker& make, const Sizes& sizes) {
-  // What joins the residual stream begins smaller the more layers there are (Radford et al., 2019).
+  // Layers that add to the residual stream start smaller in deeper models (Radford et al., 2019).
   auto into_stream = [&](std::int64_t inputs) {
     return nn::init::normal(1 / std::sqrt(static_cast<double>(2 * sizes.layers * inputs)));
   };
@@ -78,7 +78,7 @@ std::pair<Tensor, Caches> next_byte(const Gpt& model, const Tensor& bytes, const
     x = x + read;
     x = x + nn::gated_mlp(block.mlp, nn::rms_norm(block.mlp_norm, x));
   }
-  // The row's last byte, told apart by its number: each device does so for the rows that it has.
+  // Selects each row's last byte by comparing positions: each device does this for its own rows.
   Tensor numbers = arange(bytes.dim(1));
   Tensor chosen = expand_dims(equal(reshape(last, {bytes.dim(0), 1}), numbers), 2);
   x = sum(where(chosen, x, 0.0), {1});

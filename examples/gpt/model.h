@@ -1,4 +1,4 @@
-// A decoder-only transformer over bytes, made of the layers of meshard::nn.
+// A decoder-only transformer over bytes, built from the layers of meshard::nn.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -29,48 +29,48 @@ struct Gpt {
   MESHARD_FIELDS(bytes, blocks, norm, head)
 };
 
-/// A model that has learned, and how many bytes the windows had that it learned from: it knows no
-/// positions beyond. In a checkpoint these are the members "model" and "context".
+/// A trained model and its context length, the number of bytes in training windows. The model has
+/// not learned longer positions. In a checkpoint these are the members "model" and "context".
 struct Trained {
   Gpt model;
   std::int64_t context = 0;
   MESHARD_FIELDS(model, context)
 };
 
-/// What there is to learn. See meshard::nn::create().
+/// The trainable parameters. See meshard::nn::create().
 Gpt make_gpt(meshard::nn::Maker& make, const Sizes& sizes);
 
-/// How the model and its activations are spread: the batch over "data"; heads and hidden values
-/// over "model" (tensor parallelism). With `sequence`, what is between the layers is split over
-/// "model" by time (sequence parallelism: Korthikanti et al., 2022).
+/// Sharding rules for the model and its activations. The batch is sharded over "data", heads and
+/// hidden values over "model" (tensor parallelism). With `sequence`, the activations between layers
+/// are also sharded over "model" along time (sequence parallelism: Korthikanti et al., 2022).
 meshard::nn::AxisRules rules_for(const meshard::Mesh& mesh, bool sequence);
 
-/// The mean cross-entropy, in nats per byte, of each byte given those before it: windows i32
+/// The mean cross-entropy of each byte given those before it, in nats per byte. `windows` is i32
 /// [batch, time + 1].
 meshard::Tensor loss_of(const Gpt& model, const meshard::Tensor& windows,
                         const meshard::nn::AxisRules& rules);
 
-/// What may follow each byte, given those before it in its row: f32 [batch, time, 256] for bytes
-/// i32 [batch, time].
+/// The logits of the byte after each byte, given those before it in its row. The result is f32
+/// [batch, time, 256] for `bytes` i32 [batch, time].
 meshard::Tensor logits_of(const Gpt& model, const meshard::Tensor& bytes,
                           const meshard::nn::AxisRules& rules);
 
-/// A cache for each block.
+/// A key-value cache for each block.
 using Caches = std::vector<meshard::nn::KeyValueCache>;
 
 /// Empty caches for `batch` rows of `length` bytes.
 Caches make_caches(const Gpt& model, const meshard::nn::AxisRules& rules, std::int64_t batch,
                    std::int64_t length);
 
-/// What may follow each row's byte number last[b], f32 [batch, 256], where the new bytes, i32
-/// [batch, time], stand at the positions start[b], start[b] + 1, ...; and the caches with them.
-/// Bytes after the last one fill up rows that have fewer new ones than others: they are not seen,
-/// and what the caches get of them is written over by the next call, or lost beyond their length.
+/// The next-byte logits of each row, f32 [batch, 256], and the updated caches. The new bytes, i32
+/// [batch, time], have the positions start[b], start[b] + 1, ...; the logits are for the byte after
+/// new byte number last[b]. Bytes after last[b] only pad the row: they are masked, and their cache
+/// entries are overwritten by the next call, or dropped beyond the caches' length.
 std::pair<meshard::Tensor, Caches> next_byte(const Gpt& model, const meshard::Tensor& bytes,
                                              const Caches& caches, const meshard::Tensor& start,
                                              const meshard::Tensor& last);
 
-/// How many numbers there are to learn.
+/// The number of trainable parameters.
 std::int64_t count_parameters(const Gpt& model);
 
 }  // namespace gpt

@@ -18,7 +18,7 @@ bool read_number(std::string_view text, Number& out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// data=2,model=4: either may be missing.
+// Parses data=2,model=4; either may be omitted.
 bool read_mesh(std::string_view text, Options& out) {
   out.data_devices = out.model_devices = 1;
   while (true) {

@@ -1,4 +1,4 @@
-// What the command line of the program says.
+// Command-line options of the program.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,9 +15,9 @@ struct Options {
   std::int64_t steps = 1000, batch = 16, context = 64;
   double rate = 2e-3;
   std::uint64_t seed = 1;
-  std::string data;               // a file; empty: the licences
-  std::string losses, module;     // files to write; empty: none
-  std::string checkpoint;         // to save to, and to resume from; empty: none
+  std::string data;               // a file; empty: license texts of the system
+  std::string losses, module;     // output files; empty: none
+  std::string checkpoint;         // to save to and resume from; empty: none
   std::int64_t save_every = 100;  // steps
   bool resume = false;
   std::int64_t sample = 300;  // bytes

@@ -10,7 +10,7 @@ Progress::Progress(std::int64_t steps) : steps_(steps), terminal_(isatty(STDOUT_
 
 void Progress::operator()(std::int64_t step, double loss) {
   Clock::time_point now = Clock::now();
-  if (parts_ < 0) {  // the first step compiles: the clock starts after it
+  if (parts_ < 0) {  // starts the clock after the first step, which compiles
     first_ = step;
     began_ = now;
     smooth_ = loss;

@@ -1,12 +1,12 @@
-// What the program tells on the terminal.
+// Terminal output of the program.
 #pragma once
 #include <chrono>
 #include <cstdint>
 
 namespace gpt {
 
-/// The line that grows while the program trains: on a terminal it is written over again and again,
-/// elsewhere every twentieth of the way gets a line of its own.
+/// Prints the progress of training. On a terminal it overwrites one line; otherwise it prints a
+/// line after each twentieth of the steps.
 class Progress {
  public:
   explicit Progress(std::int64_t steps);

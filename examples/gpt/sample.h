@@ -1,4 +1,4 @@
-// New text from a trained model.
+// Text generation with a trained model.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,21 +12,21 @@
 namespace gpt {
 
 struct Sampling {
-  std::int64_t count = 400;   ///< bytes to add
-  std::int64_t context = 64;  ///< bytes that the model may see at a time
-  double temperature = 0.5;   ///< 0: always the likeliest byte
+  std::int64_t count = 400;   ///< bytes to generate
+  std::int64_t context = 64;  ///< maximum number of bytes that the model sees
+  double temperature = 0.5;   ///< 0: always the most likely byte
   std::uint64_t seed = 1;
 };
 
-/// Which bytes of a growing sequence the model sees. It knows the positions that it was trained on
-/// and no others, so when a byte more would be too many the window begins anew with the last half:
-/// every byte but the first ones follows at least half a context of others, and reading anew costs
-/// one position a byte.
+/// The window of a growing sequence that the model sees. The model has learned only the positions
+/// of its training windows, so when the window is full it restarts with the last half: every byte
+/// but the first ones is preceded by at least half a context, and rereading costs one position per
+/// byte.
 struct Window {
-  std::int64_t first = 0;  ///< the byte at position 0
-  std::int64_t read = 0;   ///< how many the cache holds
+  std::int64_t first = 0;  ///< index of the byte at position 0
+  std::int64_t read = 0;   ///< number of bytes in the cache
 
-  /// Makes the first `size` bytes of the sequence fit.
+  /// Moves the window so that it contains byte `size` - 1 of the sequence.
   void fit(std::int64_t size, std::int64_t context) {
     if (size - first <= context) return;
     first = size - std::max<std::int64_t>(context / 2, 1);
@@ -34,12 +34,12 @@ struct Window {
   }
 };
 
-/// A byte drawn with probability proportional to exp(logit / temperature), or the likeliest one at
-/// temperature 0. `random` is a state of next_random().
+/// Samples a byte with probability proportional to exp(logit / temperature). At temperature 0,
+/// returns the most likely byte. `random` is the state of next_random().
 std::int32_t drawn(std::span<const float> logits, double temperature, std::uint64_t& random);
 
-/// Adds bytes to the prompt, one after the other, each drawn from what the model says; keys and
-/// values of the window stay in a cache. `told` gets each byte as it comes. Returns what was added.
+/// Generates bytes after the prompt, one at a time, and returns them. The keys and values of the
+/// window are cached. `told` is called with each byte as it is generated.
 /// @error invalid argument if the prompt is empty.
 std::string sample(const Gpt& model, const meshard::nn::AxisRules& rules, const std::string& prompt,
                    const Sampling& sampling, const std::function<void(char)>& told = {});

@@ -15,14 +15,15 @@ using meshard::cat;
 using Hashes = std::unordered_set<std::uint64_t>;
 
 constexpr const char* kFolder = "/usr/share/common-licenses";
-constexpr std::size_t kRow = 10;  // words in a row that count as copied
+constexpr std::size_t kRow = 10;  // number of consecutive words that count as copied
 
 std::string contents(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Lines between empty ones (and between lines of one dot, as in copyright files), joined by spaces.
+// Paragraphs: lines between empty lines (or lines of one dot, as in copyright files), joined by
+// spaces.
 std::vector<std::string> paragraphs_of(const std::string& text) {
   std::vector<std::string> out(1);
   std::istringstream lines(text);
@@ -38,7 +39,7 @@ std::vector<std::string> paragraphs_of(const std::string& text) {
   return out;
 }
 
-// Hashes (FNV-1a) of the words, without case and punctuation.
+// Hashes (FNV-1a) of the words, ignoring case and punctuation.
 std::vector<std::uint64_t> words_of(const std::string& paragraph) {
   constexpr std::uint64_t kOffset = 0xcbf29ce484222325, kPrime = 0x100000001b3;
   std::vector<std::uint64_t> words;
@@ -55,7 +56,7 @@ std::vector<std::uint64_t> words_of(const std::string& paragraph) {
   return words;
 }
 
-// Hashes of `length` words in a row; of all of them if there are fewer.
+// Hashes of each sequence of `length` words; of the whole text if it is shorter.
 std::vector<std::uint64_t> rows_of(const std::vector<std::uint64_t>& words, std::size_t length) {
   std::vector<std::uint64_t> rows;
   length = std::min(length, words.size());
@@ -67,7 +68,8 @@ std::vector<std::uint64_t> rows_of(const std::vector<std::uint64_t>& words, std:
   return rows;
 }
 
-// ASCII, long enough, and mostly words of small letters: no list of files, names or addresses.
+// True for ASCII paragraphs that are long and mostly lowercase words: excludes file lists, names
+// and addresses.
 bool is_prose(const std::string& paragraph) {
   if (paragraph.size() < 100 || paragraph.find('@') != paragraph.npos) return false;
   for (char c : paragraph)
@@ -106,7 +108,7 @@ std::vector<std::filesystem::path> copyright_files() {
   return files;
 }
 
-// Collects paragraphs, each once.
+// Collects paragraphs without duplicates.
 class Collection {
  public:
   void add_held_back(const std::string& text) {
@@ -136,7 +138,7 @@ class Collection {
   Hashes held_back_rows_, seen_;
 };
 
-// Counts the windows of `length` + 1 bytes that follow one another.
+// The number of start positions of windows with `length` + 1 bytes.
 std::int64_t places_in(const std::string& text, std::int64_t length) {
   return static_cast<std::int64_t>(text.size()) - length;
 }

@@ -1,4 +1,4 @@
-// Text to learn from, and text that is held back to see whether something was learned.
+// Training text and held-out text.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,32 +10,32 @@ namespace gpt {
 
 struct Text {
   std::string train, held_back;
-  std::string about;  ///< where it comes from, one line
+  std::string about;  ///< one-line description of the source
 };
 
-/// The licence texts of a Debian system: /usr/share/common-licenses and the copyright files of the
-/// packages. The families of the GNU Free Documentation License and of the Mozilla Public License
-/// are held back whole: no paragraph that shares ten words in a row with them is learned from.
-/// Paragraphs are kept once, and only prose: no lists of files and of names.
-/// @error not found if there are none.
+/// The license texts of a Debian system. These are /usr/share/common-licenses and the packages'
+/// copyright files. The GNU Free Documentation License and Mozilla Public License families are held
+/// out completely: the training text has no paragraph that shares ten consecutive words with them.
+/// Only prose is used, without duplicate paragraphs and without lists of files or names.
+/// @error not found if there is not enough text.
 meshard::Result<Text> licence_text();
 
-/// The bytes of a file; the last tenth is held back.
-/// @error not found; invalid argument if it has less than 10,000 bytes.
+/// The bytes of a file; the last tenth is held out.
+/// @error not found; invalid argument if the file has less than 10,000 bytes.
 meshard::Result<Text> text_of_file(const std::string& path);
 
-/// Windows of `length` + 1 bytes each, drawn at random places: the same ones for one seed and step,
-/// so that a run that is resumed sees what it would have seen. Row after row.
+/// Random windows of `length` + 1 bytes each, concatenated. They depend only on the seed and the
+/// step, so that a resumed run sees the same data.
 std::vector<std::int32_t> windows_of_step(const std::string& text, std::int64_t count,
                                           std::int64_t length, std::uint64_t seed,
                                           std::int64_t step);
 
-/// Windows one after the other, `length` bytes apart, from window number `first` on; those beyond
-/// the end of the text begin at its start again.
+/// Consecutive windows, `length` bytes apart, starting with window number `first`. Windows beyond
+/// the end of the text wrap around to its start.
 std::vector<std::int32_t> windows_in_order(const std::string& text, std::int64_t count,
                                            std::int64_t length, std::int64_t first);
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): the next of a sequence of 64-bit numbers.
+/// SplitMix64 (Steele, Lea and Flood, 2014): the next 64-bit random number.
 std::uint64_t next_random(std::uint64_t& state);
 
 }  // namespace gpt

@@ -9,7 +9,7 @@ using namespace meshard;
 
 namespace {
 
-constexpr double kLimit = 1.0;  // of the gradient's norm
+constexpr double kLimit = 1.0;  // maximum norm of the gradient
 
 optim::AdamW optimiser_of(const Options& options) {
   std::int64_t warm = std::min<std::int64_t>(20, options.steps);
@@ -84,7 +84,7 @@ double Trainer::held_back_loss(std::int64_t batches) const {
   if (batches == 0 || batches > all) batches = all;
   double total = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    // Spread over the whole text.
+    // Spreads the batches over the whole text.
     std::int64_t first = i * all / batches * options_.batch;
     total +=
         loss_(state_.model,

@@ -1,4 +1,4 @@
-// Training: the step, and the loop around it.
+// Training: the step, and the training loop.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace gpt {
 
-/// What a step turns into the next one.
+/// The state of training.
 struct Training {
   Gpt model;
   meshard::optim::AdamState<Gpt> adam;
   MESHARD_FIELDS(model, adam)
 };
 
-/// What a checkpoint holds: what a Trained does, and the optimiser's state.
+/// The contents of a checkpoint: the members of Trained, and the optimizer state.
 struct Checkpoint {
   Gpt model;
   meshard::optim::AdamState<Gpt> adam;
@@ -27,7 +27,7 @@ struct Checkpoint {
   MESHARD_FIELDS(model, adam, context)
 };
 
-/// What a step tells: the loss before it and the norm of its gradient, both f32.
+/// The outputs of a step: the loss before the step and the gradient's norm, both f32.
 struct Told {
   meshard::Tensor loss, norm;
   MESHARD_FIELDS(loss, norm)
@@ -40,18 +40,19 @@ class Trainer {
 
   Trainer(const Options& options, Text text);
 
-  /// Trains until `options.steps` steps are taken, and saves a Checkpoint now and then if the
-  /// options name one; the losses of the steps taken now.
+  /// Trains until `options.steps` steps are taken, and returns the losses of this call's steps.
+  /// Saves a Checkpoint every `options.save_every` steps and at the end, if the options name a
+  /// file.
   std::vector<double> run(const Progress& progress = {});
-  /// Goes on from the options' checkpoint: restores the state, onto this mesh, and counts from its
-  /// steps. @error as io::restore
+  /// Resumes from the checkpoint in the options: restores the state onto this mesh, and continues
+  /// its step count. @error as for io::restore
   meshard::Result<void> resume();
-  /// The loss on the held-back text: on `batches` batches of it, or on all.
+  /// The loss on the held-out text, on `batches` batches of it. Default: 0, all batches.
   double held_back_loss(std::int64_t batches = 0) const;
 
   const Training& state() const { return state_; }
   const meshard::nn::AxisRules& rules() const { return rules_; }
-  /// Steps taken so far.
+  /// Number of steps taken so far.
   std::int64_t steps() const { return steps_; }
   /// The StableHLO module of the step, for `meshard explain`.
   std::string module() const;

@@ -9,7 +9,7 @@ using namespace meshard;
 
 namespace {
 
-// Each point's value at its neighbour `by` places along a dimension; zero beyond the border.
+// Each point's neighbor `by` positions before it along a dimension; zero outside the grid.
 Tensor shifted(const Tensor& u, int dimension, int by) {
   Range kept = by > 0 ? range(0, -by) : range(-by, none);
   Dimensions low{0, 0}, high{0, 0};
@@ -18,7 +18,7 @@ Tensor shifted(const Tensor& u, int dimension, int by) {
   return pad(part, 0, low, high);
 }
 
-// What the neighbour before (by = 1) or behind (by = -1) sends: its outermost line.
+// The border line received from the previous (by = 1) or next (by = -1) neighbor.
 Tensor received(const Tensor& part, int dimension, const char* axis, std::int64_t count, int by) {
   Range line = by > 0 ? range(-1, none) : range(0, 1);
   Tensor sent = dimension == 0 ? index(part, {line, whole}) : index(part, {whole, line});

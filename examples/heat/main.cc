@@ -1,5 +1,5 @@
-// Heat on a plate that is spread over devices: forwards in two ways that agree, and backwards: from
-// what was observed later to where the heat was at first.
+// Heat on a plate that is sharded over devices. Simulates it forward in two ways that agree, then
+// recovers the initial heat from a later observation by gradient descent.
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -55,7 +55,7 @@ Options read_options(int count, char** arguments) {
   return options;
 }
 
-// The plate in the terminal: darker is warmer.
+// Prints the plate to the terminal; darker is warmer.
 void draw(const char* title, const Tensor& plate) {
   constexpr std::string_view kShades = " .:-=+*#%@";
   std::vector<double> points = plate.to_vector<double>();
@@ -89,7 +89,7 @@ void run_forwards(const Options& options, const Mesh& mesh, const Tensor& start)
   print_collectives("what was written by hand:", explain(exchange));
 }
 
-// The gradient in one direction beside a difference quotient.
+// Compares the gradient in one direction with a difference quotient.
 void check_gradient(const Options& options, const Tensor& start, const Tensor& observed,
                     const Tensor& gradient) {
   Tensor direction = random::normal(random::key(1), start.shape(), DType::f64);
@@ -108,7 +108,7 @@ void check_gradient(const Options& options, const Tensor& start, const Tensor& o
 
 void run_backwards(const Options& options, const Mesh& mesh, const Tensor& truth) {
   Tensor observed = jit([&](const Tensor& u) { return heat::by_shifts(u, options.steps); })(truth);
-  // Of a mean of n squares; the rate takes the n back.
+  // The loss is a mean over n points, so the learning rate is scaled by n.
   double rate = 0.5 * static_cast<double>(truth.size());
   auto step = jit([&](const Tensor& u, const Tensor& seen) {
     auto [loss, gradient] =

@@ -1,5 +1,5 @@
-// A training step of a large transformer on a pod that is not here: how its parameters lie, what
-// the partitioner inserted, whether it fits and how long it takes at least.
+// Explains a training step of a large transformer on an absent pod: how its parameters are sharded,
+// what the partitioner inserts, whether it fits, and a lower bound for its time.
 #include <charconv>
 #include <fstream>
 #include <iostream>

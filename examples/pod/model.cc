@@ -9,7 +9,7 @@ using namespace meshard;
 namespace {
 
 constexpr float kRate = 3e-4f, kBeta1 = 0.9f, kBeta2 = 0.95f, kEpsilon = 1e-8f;
-constexpr double kTheta = 500000.0;  // of the rotary positions
+constexpr double kTheta = 500000.0;  // base of the rotary embeddings
 
 Model make_model(const Sizes& s, const Make& make, bool careless) {
   auto weight = [&](Shape shape, PartitionSpec spec) { return make(shape, DType::f32, spec); };
@@ -39,7 +39,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& scale) {
   return astype(wide * size * scale, x.dtype());
 }
 
-// Su et al., RoFormer (2021): the halves of each head turned by an angle that grows with the place.
+// Rotary embeddings (Su et al., RoFormer, 2021): rotates the halves of each head by an angle that
+// grows with the position.
 Tensor rotate(const Tensor& x) {
   std::int64_t places = x.shape()[1], half = x.shape()[3] / 2;
   Tensor frequency = exp(astype(arange(half), DType::f32) * (-std::log(kTheta) / double(half)));

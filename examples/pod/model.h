@@ -1,5 +1,5 @@
-// A decoder-only transformer of today's shape: grouped-query attention with rotary positions, gated
-// perceptrons, RMS norms; and one step of its training with Adam.
+// A modern decoder-only transformer and one training step with Adam. It has grouped-query attention
+// with rotary embeddings, gated MLPs and RMS norms.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,8 +10,7 @@
 
 namespace pod {
 
-/// What the program is a program of. The default is an eighth of Llama 3 8B in each direction but
-/// the number of layers.
+/// The sizes of the model and the batch. The default is Llama 3 8B with 4 instead of 32 layers.
 struct Sizes {
   std::int64_t layers = 4;
   std::int64_t width = 4096, heads = 32, key_heads = 8, hidden = 14336, vocabulary = 128256;
@@ -32,27 +31,29 @@ struct Model {
   MESHARD_FIELDS(embedding, layers, norm, head)
 };
 
-/// Parameters and what Adam remembers of each.
+/// Parameters and Adam's state for each.
 struct Training {
   Model model, mean, square;
   meshard::Tensor steps;
   MESHARD_FIELDS(model, mean, square, steps)
 };
 
-/// Makes one tensor of a shape and type that lies on the devices as the spec says.
+/// Creates one tensor with a shape, type and sharding.
 using Make = std::function<meshard::Tensor(meshard::Shape, meshard::DType, meshard::PartitionSpec)>;
 
-/// Weights are split over "model" by heads and hidden values, and over "data" along the other
-/// dimension (fully sharded data parallelism). With `careless` the second weight of each layer's
-/// perceptron is split by columns too, as if it were the first: a mistake that runs, slowly.
+/// Creates the training state. Weights are sharded over "model" by heads and hidden values, and
+/// over "data" along another dimension (fully sharded data parallelism). With `careless`, the
+/// second weight of each layer's MLP is sharded by columns like the first: a mistake that works,
+/// but is slow.
 Training make_training(const Sizes& sizes, const Make& make, bool careless = false);
 
-/// The mean cross-entropy of the next tokens. Both i32[batch, sequence], split over "data".
+/// The mean cross-entropy of the next tokens. `tokens` and `targets` are i32[batch, sequence],
+/// sharded over "data".
 meshard::Tensor loss_of(const Model& model, const meshard::Tensor& tokens,
                         const meshard::Tensor& targets, const meshard::Mesh& mesh,
                         const Sizes& sizes);
 
-/// One step: the new state, and the loss before it.
+/// One training step: the new state, and the loss before the step.
 std::pair<Training, meshard::Tensor> train_step(const Training& state,
                                                 const meshard::Tensor& tokens,
                                                 const meshard::Tensor& targets,

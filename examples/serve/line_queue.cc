@@ -6,7 +6,7 @@
 
 namespace serve {
 namespace {
-constexpr std::size_t kMostLines = 1024;  // read ahead
+constexpr std::size_t kMostLines = 1024;  // maximum number of lines read ahead
 }
 
 LineQueue::LineQueue(std::istream& stream) : shared_(std::make_shared<Shared>()) {

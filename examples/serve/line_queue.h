@@ -1,4 +1,4 @@
-// Lines that a thread of its own reads, so that work goes on while none comes.
+// Lines of a stream, read by a background thread so that the caller need not block.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -10,13 +10,13 @@
 
 namespace serve {
 
-/// A handle on the lines of a stream that are not taken yet.
+/// Handle on the unread lines of a stream.
 class LineQueue {
  public:
-  /// Begins to read. @pre the stream lives as long as the process, or ends.
+  /// Starts reading. @pre the stream lives until the process exits, or reaches its end.
   explicit LineQueue(std::istream& stream);
 
-  /// The next line; none if the stream has ended, or, without `wait`, if there is none yet.
+  /// The next line. None at the end of the stream, or, without `wait`, if no line is available yet.
   std::optional<std::string> next(bool wait);
 
  private:

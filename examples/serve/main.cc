@@ -1,4 +1,4 @@
-// Serves a trained model: prompts are lines, answers are streamed, many at a time.
+// Serves a trained model: reads prompts line by line, and streams many answers at a time.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,8 +19,7 @@ namespace {
 using namespace meshard;
 using Clock = std::chrono::steady_clock;
 
-// Prints answers in the order of their requests: the first that is not done is streamed, later ones
-// wait for their turn.
+// Prints answers in request order: the first unfinished one is streamed, later ones wait.
 class InOrder {
  public:
   void add(std::string prompt) {
@@ -99,7 +98,7 @@ void write_module(const serve::Options& options) {
 }
 
 void answer(const serve::Options& options) {
-  static std::ifstream prompts;  // its reader may outlive this function
+  static std::ifstream prompts;  // the reader thread may outlive this function
   if (options.prompts != "-") {
     prompts.open(options.prompts);
     if (!prompts) throw Error(ErrorCode::kNotFound, "cannot read " + options.prompts);

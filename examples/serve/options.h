@@ -1,4 +1,4 @@
-// What the command line of the program says.
+// Command-line options of the program.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,14 +10,14 @@
 namespace serve {
 
 struct Options {
-  std::string weights;        // a safetensors file, an index, a folder
-  std::string make;           // a file to write untrained weights to; empty: none
-  std::string prompts = "-";  // a file; "-": standard input
-  std::string module;         // a file to write the StableHLO module to; empty: none
+  std::string weights;        // a safetensors file, an index or a folder
+  std::string make;           // file to write untrained weights to; empty: none
+  std::string prompts = "-";  // file with prompts; "-": standard input
+  std::string module;         // file to write the StableHLO module to; empty: none
   std::int64_t data_devices = 1, model_devices = 1;
   Serving serving;
-  std::int64_t context = 0;  // 0: what the weights say
-  gpt::Sizes sizes;          // of made weights, and of a module without weights
+  std::int64_t context = 0;  // 0: the context stored with the weights
+  gpt::Sizes sizes;          // for untrained weights, and for a module without weights
   bool help = false;
 
   meshard::Mesh mesh() const;

@@ -14,7 +14,7 @@ Server::Server(gpt::Trained model, const nn::AxisRules& rules, const Serving& se
       context_(model.context),
       rules_(rules),
       serving_(serving),
-      // The caches are given away: each step writes into those of the one before.
+      // The caches are donated: each step updates the previous step's caches in place.
       step_(jit(Step(&gpt::next_byte), {.name = "next_byte", .donate = {2}})) {
   if (context_ < 2 || serving.batch < 1 || serving.chunk < 1 || serving.count < 1)
     throw Error(ErrorCode::kInvalidArgument,
@@ -29,20 +29,20 @@ Server::Server(gpt::Trained model, const nn::AxisRules& rules, const Serving& se
 void Server::warm_up() {
   for (std::int64_t time : {std::int64_t{1}, serving_.chunk}) {
     std::vector<std::int32_t> zeros(places_.size(), 0);
-    // What the caches get of it is written over before it is seen.
+    // The cache entries that this writes are overwritten before they are read.
     run_step(std::vector<std::int32_t>(places_.size() * static_cast<std::size_t>(time)), zeros,
              zeros)
         .to_host();
   }
 }
 
-// The next request that is not refused. Only an idle server waits for one.
+// The next valid request. Waits for one only if the server is idle.
 std::optional<Server::Request> Server::taken(const Client& client) {
   while (std::optional<std::string> prompt = client.next(progress_.at_work == 0)) {
     std::int64_t number = requests_++;
     std::size_t size = prompt->size();
     if (size > 0 && size <= kLongestPrompt) {
-      // Draws depend on the request alone, not on the place or the company.
+      // Sampling depends on the request only, not on its batch slot or the other requests.
       std::uint64_t random =
           serving_.seed + static_cast<std::uint64_t>(number) * 0x9E3779B97F4A7C15u;
       return Request{number, std::move(*prompt), size, {}, random, Clock::now()};
@@ -55,7 +55,7 @@ std::optional<Server::Request> Server::taken(const Client& client) {
   return std::nullopt;
 }
 
-// Requests to free places.
+// Assigns requests to free batch slots.
 void Server::admit(const Client& client) {
   for (std::optional<Request>& place : places_) {
     if (place || ended_) continue;
@@ -68,7 +68,7 @@ void Server::admit(const Client& client) {
   }
 }
 
-// Scores of the byte after each place's newest one. Rows of `bytes` are as long as the longest.
+// The logits of the byte after each slot's newest byte. All rows of `bytes` have the same length.
 Tensor Server::run_step(std::vector<std::int32_t> bytes, std::vector<std::int32_t> starts,
                         std::vector<std::int32_t> lasts) {
   auto on_devices = [&](std::vector<std::int32_t> values, Shape shape) {
@@ -82,7 +82,8 @@ Tensor Server::run_step(std::vector<std::int32_t> bytes, std::vector<std::int32_
   return logits;
 }
 
-// What each request has not read goes in, a chunk at most; those that have read all get a byte.
+// Feeds the unread bytes of each request, at most one chunk; requests that are fully read get a
+// byte.
 void Server::step(const Client& client) {
   std::int64_t most = 1;
   for (std::optional<Request>& place : places_) {
@@ -117,7 +118,7 @@ void Server::step(const Client& client) {
   }
 }
 
-// True if the answer is complete.
+// Returns true if the answer is complete.
 bool Server::add_byte(Request& request, std::span<const float> logits, const Client& client) {
   if (request.bytes.size() == request.prompt) {
     ++progress_.begun;

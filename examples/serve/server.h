@@ -1,5 +1,5 @@
-// Many answers at once: one program runs step after step on a batch, and each place of the batch
-// belongs to one request until that is answered.
+// Continuous batching: one program runs step after step on a batch, and each batch slot belongs to
+// one request until it is answered.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -16,44 +16,46 @@
 namespace serve {
 
 struct Serving {
-  std::int64_t batch = 8;    ///< places
-  std::int64_t chunk = 16;   ///< bytes of a prompt that a step reads at most
-  std::int64_t count = 100;  ///< bytes of an answer at most
-  std::string until = {};    ///< bytes that end an answer before; empty: none
+  std::int64_t batch = 8;    ///< number of batch slots
+  std::int64_t chunk = 16;   ///< maximum number of prompt bytes that one step reads
+  std::int64_t count = 100;  ///< maximum number of bytes of an answer
+  std::string until = {};    ///< a byte sequence that ends an answer early; empty: none
   double temperature = 0.5;
   std::uint64_t seed = 1;
 };
 
-/// What has been done so far.
+/// Counters of the work done so far.
 struct Progress {
   std::int64_t steps = 0, read = 0, written = 0;                   ///< bytes
   std::int64_t begun = 0, answered = 0, refused = 0, at_work = 0;  ///< requests
-  double waited = 0;  ///< seconds from taking a request to the first byte of its answer, summed
+  double waited = 0;  ///< seconds from taking a request to its answer's first byte, summed
 };
 
-/// Where requests come from and answers go to. All are called on the thread that runs.
+/// Callbacks for requests and answers, called on the thread that calls run().
 struct Client {
-  /// A further prompt, if there is one now. `wait`: nothing else is to be done until one comes.
-  /// @return none if there is none (yet)
+  /// Returns the next prompt, if there is one now. With `wait`, may block, because the server is
+  /// idle.
+  /// @return none if there are no more prompts, or, without `wait`, none yet
   std::function<std::optional<std::string>(bool wait)> next;
-  /// A byte of the answer to request `number`, which are counted from 0 as they came.
+  /// Receives a byte of the answer to request `number`; requests are numbered from 0 as they
+  /// arrive.
   std::function<void(std::int64_t number, char byte)> byte;
   std::function<void(std::int64_t number)> done;
-  /// Instead of an answer: what is wrong with the request.
+  /// Called instead of answering, with the reason why the request is invalid.
   std::function<void(std::int64_t number, const std::string& why)> refused;
   std::function<void(const Progress& progress)> progress = {};
 };
 
 class Server {
  public:
-  /// @error invalid argument: a context of less than two bytes, or a batch, a chunk or a count of
-  /// less than one.
+  /// @error invalid argument: a context of less than two bytes, or a batch, chunk or count of less
+  /// than one.
   Server(gpt::Trained model, const meshard::nn::AxisRules& rules, const Serving& serving);
 
-  /// Compiles what run() needs, so that the first request does not wait for it.
+  /// Compiles the programs that run() needs, so that the first request does not wait for it.
   void warm_up();
-  /// Answers requests until there are no more. Refused is a prompt that is empty or has more than
-  /// kLongestPrompt bytes.
+  /// Answers requests until there are no more. Prompts that are empty or longer than kLongestPrompt
+  /// bytes are refused.
   Progress run(const Client& client);
 
   static constexpr std::size_t kLongestPrompt = 1 << 16;
@@ -63,7 +65,7 @@ class Server {
   struct Request {
     std::int64_t number = 0;
     std::string bytes;       // the prompt, then the answer
-    std::size_t prompt = 0;  // how many of them are the prompt's
+    std::size_t prompt = 0;  // number of bytes of the prompt
     gpt::Window window;
     std::uint64_t random = 0;
     Clock::time_point taken;
@@ -91,8 +93,8 @@ class Server {
   Progress progress_;
 };
 
-/// The StableHLO module of the step that adds a byte to each answer, for `meshard explain`: of a
-/// model of these sizes, which needs neither weights nor devices.
+/// The StableHLO module of the step that generates one byte per answer. For `meshard explain`: the
+/// model has these sizes; neither weights nor devices are needed.
 std::string step_module(const gpt::Sizes& sizes, std::int64_t context,
                         const meshard::nn::AxisRules& rules, const Serving& serving);
 

@@ -6,7 +6,7 @@ using namespace meshard;
 
 namespace {
 
-// A checkpoint of a training has the model as a member.
+// A training checkpoint has the model as a member.
 struct Model {
   gpt::Gpt model;
   MESHARD_FIELDS(model)

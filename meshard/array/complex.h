@@ -1,11 +1,11 @@
-// Complex numbers as elements of arrays.
+// Complex numbers as array elements.
 #pragma once
 
 namespace meshard {
 
-/// A value: a complex number, laid out as the array API standard, C and std::complex lay it out:
-/// the real part, then the imaginary one. Without <complex>, whose streams every file would read;
-/// std::complex converts to it and back.
+/// A value: a complex number, stored as its real part followed by its imaginary part. The memory
+/// layout is that of the array API standard, C and std::complex. Does not include <complex>, which
+/// would pull streams into every file; converts to and from std::complex.
 template <class T>
 struct Complex {
   T real = 0;
@@ -14,7 +14,7 @@ struct Complex {
   constexpr Complex() = default;
   constexpr Complex(T real_part, T imag_part = 0)  // NOLINT: a real number is a complex one
       : real(real_part), imag(imag_part) {}
-  /// From a type with real() and imag(), such as std::complex<T>.
+  /// Converts from a type with real() and imag(), such as std::complex<T>.
   template <class Z>
   requires requires(const Z& z) {
     z.real();
@@ -22,7 +22,7 @@ struct Complex {
   }
   constexpr Complex(const Z& z)  // NOLINT
       : real(static_cast<T>(z.real())), imag(static_cast<T>(z.imag())) {}
-  /// To a type made of two parts that has real() and imag().
+  /// Converts to a type that has real() and imag() and is constructed from two parts.
   template <class Z>
   requires requires(const Z& z) {
     z.real();

@@ -34,7 +34,7 @@ DType promote_integers(DType a, DType b) {
   DType without = is_signed_integer(a) ? b : a;
   if (without == DType::u64) return kDefaultFloat;
   if (size_in_bytes(with_sign) > size_in_bytes(without)) return with_sign;
-  // i16, i32, i64 follow u8, u16, u32 at a fixed distance.
+  // The enumerators i16, i32, i64 are at a fixed distance from u8, u16, u32.
   int wider = static_cast<int>(without) - static_cast<int>(DType::u8) + 1;
   return static_cast<DType>(static_cast<int>(DType::i8) + wider);
 }
@@ -47,7 +47,7 @@ DType promote_floats(DType a, DType b, SourceLocation where) {
   return a == DType::f16 && b == DType::bf16 ? DType::f32 : b;
 }
 
-// The parts meet as floats do.
+// The parts are promoted as floats are.
 DType promote_complex(DType a, DType b, SourceLocation where) {
   DType left = real_dtype(a), right = real_dtype(b);
   if (is_integer(left)) return b;

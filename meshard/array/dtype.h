@@ -1,4 +1,4 @@
-// Element types, what they are called, and how two of them meet.
+// Element types, their names and their promotion rules.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace meshard {
 
-/// A value: the type of an array's elements. The order is kept: tables are indexed by it.
+/// A value: the type of an array's elements. The order is fixed: tables are indexed by it.
 enum class DType : std::uint8_t {
   bool_,  ///< one byte, 0 or 1
   i8,
@@ -36,12 +36,12 @@ enum class DType : std::uint8_t {
   f8e5m2fnuz,
   f8e4m3b11fnuz,
   f8e8m0fnu,
-  c64,   ///< two f32: the array API's complex64
-  c128,  ///< two f64: complex128
+  c64,   ///< two f32; complex64 in the array API
+  c128,  ///< two f64; complex128 in the array API
 };
 inline constexpr int kDTypeCount = 23;
 
-/// `using namespace meshard::dtypes;` for short spellings: `zeros({2, 3}, f32)`.
+/// Short names for element types: `using namespace meshard::dtypes; zeros({2, 3}, f32)`.
 namespace dtypes {
 inline constexpr DType bool_ = DType::bool_;
 inline constexpr DType i8 = DType::i8;
@@ -68,7 +68,7 @@ inline constexpr DType c64 = DType::c64;
 inline constexpr DType c128 = DType::c128;
 }  // namespace dtypes
 
-/// The dtype of an integer (float) of which only the kind is known, as in JAX without 64-bit mode.
+/// The dtypes used when only the kind (integer, float) is known, as in JAX without 64-bit mode.
 inline constexpr DType kDefaultInteger = DType::i32;
 inline constexpr DType kDefaultFloat = DType::f32;
 
@@ -80,13 +80,13 @@ constexpr bool is_integer(DType d) { return d >= DType::i8 && d <= DType::u64; }
 constexpr bool is_floating(DType d) { return d >= DType::f16 && d <= DType::f8e8m0fnu; }
 constexpr bool is_float8(DType d) { return d >= DType::f8e4m3fn && d <= DType::f8e8m0fnu; }
 constexpr bool is_complex(DType d) { return d >= DType::c64; }
-/// Floating-point or complex: what has derivatives.
+/// True for real and complex floating-point types: those with derivatives.
 constexpr bool is_inexact(DType d) { return d >= DType::f16; }
-/// The dtype of the parts of a complex number; other dtypes as they are.
+/// The dtype of a complex number's parts; other dtypes are returned unchanged.
 constexpr DType real_dtype(DType d) {
   return d == DType::c64 ? DType::f32 : d == DType::c128 ? DType::f64 : d;
 }
-/// The complex dtype of which the parts can hold a real dtype: c128 for f64, else c64.
+/// The complex dtype whose parts can hold a real dtype: c128 for f64, otherwise c64.
 constexpr DType complex_dtype(DType d) {
   return d == DType::f64 || d == DType::c128 ? DType::c128 : DType::c64;
 }
@@ -95,21 +95,21 @@ constexpr bool is_signed(DType d) {
   return is_signed_integer(d) || (is_inexact(d) && d != DType::f8e8m0fnu);
 }
 
-/// Bytes of one element.
+/// The size of one element in bytes.
 constexpr std::size_t size_in_bytes(DType d) {
   constexpr std::uint8_t kSizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4,
                                                 8, 1, 1, 1, 1, 1, 1, 1, 1, 8, 16};
   return kSizes[static_cast<int>(d)];
 }
 
-/// `f32`, `bool`, `f8e4m3fn`: the enumerator without underscore.
+/// The name of a dtype, as the enumerator without underscore: `f32`, `bool`, `f8e4m3fn`.
 std::string_view to_string(DType d);
 inline void append(std::string& out, DType d) { out.append(to_string(d)); }
-/// Accepts what to_string printed.
-/// @error invalid argument, with the known names.
+/// Parses the output of to_string.
+/// @error invalid argument, listing the known names.
 Result<DType> parse_dtype(std::string_view text);
 
-/// The element type in StableHLO text: `f32`, `i1`, `ui8`, `f8E4M3FN`.
+/// The name of the element type in StableHLO text: `f32`, `i1`, `ui8`, `f8E4M3FN`.
 std::string_view stablehlo_name(DType d);
 /// @error invalid argument if the text is not the StableHLO name of a DType.
 Result<DType> parse_stablehlo_dtype(std::string_view text);
@@ -183,9 +183,9 @@ decltype(auto) visit_dtype(DType d, F&& f) {
   return f.template operator()<Complex128>();
 }
 
-/// The dtype of an operation on two arrays. Commutative. With equal kinds it is the array API
-/// standard's table (2023.12, "Type Promotion Rules"); where the standard leaves it open, JAX's
-/// lattice:
+/// The result dtype of an operation on two arrays. Commutative. For operands of the same kind, this
+/// is the table of the array API standard (2023.12, "Type Promotion Rules"). Where the standard
+/// does not define the result, it is JAX's lattice:
 ///
 /// | a              | b                     | result                              | from      |
 /// |----------------|-----------------------|-------------------------------------|-----------|
@@ -193,24 +193,26 @@ decltype(auto) visit_dtype(DType d, F&& f) {
 /// | signed         | signed                | the wider                           | array API |
 /// | unsigned       | unsigned              | the wider                           | array API |
 /// | unsigned, n bits | signed, more bits   | the signed one                      | array API |
-/// | unsigned, n < 64 | signed, n or less   | signed with 2n bits                 | array API |
+/// | unsigned, n < 64 | signed, n or fewer  | signed with 2n bits                 | array API |
 /// | u64            | signed                | f32                                 | JAX       |
 /// | f32            | f64                   | f64                                 | array API |
 /// | f16, bf16      | f32 or f64            | f32 or f64                          | JAX       |
 /// | f16            | bf16                  | f32                                 | JAX       |
 /// | bool           | any                   | the other                           | JAX       |
 /// | integer        | float                 | the float                           | JAX       |
-/// | 8-bit float    | any other float       | an error: convert one yourself      | JAX       |
+/// | 8-bit float    | any other float       | an error: convert one explicitly    | JAX       |
 /// | c64            | c128, f64             | c128                                | array API |
 /// | complex        | any other             | the complex one                     | JAX       |
 ///
 /// @error invalid argument naming both types.
 DType promote(DType a, DType b, SourceLocation where = SourceLocation::current());
 
-/// The kind of a C++ scalar that meets an array. Scalars are weak: they keep the array's dtype
-/// unless its kind is lower than theirs (bool < integer < float).
+/// The kind of a C++ scalar that is combined with an array. Scalars are weakly typed: the array
+/// keeps its dtype unless its kind is lower than the scalar's (bool < integer < float).
 enum class ScalarKind : std::uint8_t { kBool, kInteger, kFloat };
 
+/// The result dtype of an operation on an array and a C++ scalar:
+///
 /// | scalar  | bool array | integer array | float array |
 /// |---------|------------|---------------|-------------|
 /// | bool    | bool       | the array's   | the array's |
@@ -220,23 +222,23 @@ enum class ScalarKind : std::uint8_t { kBool, kInteger, kFloat };
 /// A complex array keeps its dtype.
 DType promote_scalar(DType array, ScalarKind scalar);
 
-/// Smallest and largest value of bool (0, 1) or an integer type.
+/// The smallest and largest value of an integer type or of bool (0, 1).
 struct IntegerLimits {
   std::int64_t min;
   std::uint64_t max;
 };
-/// @pre bool or integer
+/// @pre `d` is bool or an integer type
 IntegerLimits integer_limits(DType d);
 
-/// Facts of a floating-point type.
+/// Properties of a floating-point type.
 struct FloatLimits {
   double lowest;           ///< most negative finite value; for f8e8m0fnu the smallest positive one
   double max;              ///< largest finite value
-  double epsilon;          ///< from 1 to the next larger value
+  double epsilon;          ///< distance from 1 to the next larger value
   double smallest_normal;  ///< smallest positive normal number
   bool has_infinity;
 };
-/// @pre floating
+/// @pre `d` is a real floating-point type
 FloatLimits float_limits(DType d);
 
 }  // namespace meshard

@@ -25,7 +25,7 @@ HostArray HostArray::uninitialized(TensorType type) {
 }
 
 HostArray HostArray::zeros(TensorType type) {
-  if (type.dtype == DType::f8e8m0fnu)  // it has no zero: NaN
+  if (type.dtype == DType::f8e8m0fnu)  // f8e8m0fnu has no zero: fill with NaN
     return full(std::move(type), std::numeric_limits<double>::quiet_NaN());
   HostBlock block = HostBlock::allocate_zeroed(static_cast<std::size_t>(type.bytes()));
   return HostArray(std::move(type), std::move(block));

@@ -17,22 +17,23 @@
 
 namespace meshard {
 
-/// A handle on an immutable, dense, row-major array in host memory; copies share the bytes. Bools
+/// A handle on an immutable, dense, row-major array in host memory. Copies share the bytes. Bools
 /// are one byte, 0 or 1.
 ///
-/// An array can be written through mutable_data() while its handle is the only one, which is how it
-/// is filled; once shared it stays as it is.
+/// An array can be written through mutable_data() while it has only one handle, which is how it is
+/// filled. Once shared, it no longer changes.
 ///
 ///     HostArray a = HostArray::from_vector<float>({1, 2, 3, 4}, {2, 2});
 ///     a.at<float>({1, 0});  // 3
 ///     a.ownership();        // kPrivate; kShared after `HostArray b = a;`
 class HostArray {
  public:
-  /// `f32[0]`, without memory.
+  /// An array `f32[0]` that allocates no memory.
   HostArray() : type_{DType::f32, Shape{0}} {}
 
-  /// Takes the vector: no copy (but for bool). The block is as aligned as the vector's memory.
-  /// @error invalid argument if the number of values is not the shape's.
+  /// Takes ownership of the vector's memory without a copy (bool is copied). The array has the
+  /// alignment of the vector's memory.
+  /// @error invalid argument if the number of values differs from the size of the shape.
   template <Element T>
   static HostArray from_vector(std::vector<T> values, Shape shape) {
     check_count(static_cast<std::int64_t>(values.size()), dtype_of<T>(), shape);
@@ -52,26 +53,26 @@ class HostArray {
                            /*borrowed=*/false));
     }
   }
-  /// Takes a vector as a one-dimensional array.
+  /// Takes ownership of a vector as a one-dimensional array.
   template <Element T>
   static HostArray from_vector(std::vector<T> values) {
     auto count = static_cast<std::int64_t>(values.size());
     return from_vector<T>(std::move(values), Shape{count});
   }
-  /// Copies the values into a block of its own.
-  /// @error invalid argument if the number of values is not the shape's.
+  /// Copies the values into newly allocated memory.
+  /// @error invalid argument if the number of values differs from the size of the shape.
   template <Element T>
   static HostArray copy_of(std::span<const T> values, Shape shape) {
     check_count(static_cast<std::int64_t>(values.size()), dtype_of<T>(), shape);
     return copy_of({dtype_of<T>(), std::move(shape)}, values.data());
   }
-  /// Copies type.bytes() bytes.
+  /// Copies type.bytes() bytes from `data`.
   static HostArray copy_of(TensorType type, const void* data);
   /// Uses the caller's memory in place. It must hold type.bytes() bytes and stay alive and
-  /// unchanged until `release` is called (once, on whichever thread drops the last handle; may be
-  /// empty).
+  /// unchanged until `release` is called. `release` is called once, on the thread that drops the
+  /// last handle; it may be empty.
   static HostArray borrow(TensorType type, const void* data, std::function<void()> release);
-  /// Takes memory of which this handle becomes the only owner; `release` frees it.
+  /// Takes ownership of memory; `release` frees it.
   static HostArray adopt(TensorType type, void* data, std::function<void()> release);
   /// A one-element array of rank 0.
   template <Element T>
@@ -79,7 +80,7 @@ class HostArray {
     return full<T>(Shape{}, value);
   }
 
-  /// Memory that the caller fills through mutable_data().
+  /// Uninitialized memory, which the caller fills through mutable_data().
   static HostArray uninitialized(TensorType type);
   static HostArray zeros(TensorType type);
   template <Element T>
@@ -89,7 +90,7 @@ class HostArray {
     for (T& element : data) element = value;
     return array;
   }
-  /// `value` in the type's dtype, everywhere.
+  /// An array whose elements are all `value`, converted to the dtype of `type`.
   /// @error invalid argument if the dtype cannot hold it; see scalar_array().
   static HostArray full(TensorType type, double value,
                         SourceLocation where = SourceLocation::current());
@@ -98,7 +99,7 @@ class HostArray {
   DType dtype() const { return type_.dtype; }
   const Shape& shape() const { return type_.shape; }
   int rank() const { return type_.rank(); }
-  /// Number of elements.
+  /// The number of elements.
   std::int64_t size() const { return size_; }
   std::int64_t size_in_bytes() const {
     return size_ * static_cast<std::int64_t>(meshard::size_in_bytes(type_.dtype));
@@ -108,14 +109,15 @@ class HostArray {
   std::size_t alignment() const;
 
   const std::byte* bytes() const { return block_.data(); }
-  /// The elements, row-major.
+  /// The elements in row-major order.
   /// @error invalid argument if T is not the dtype's C++ type.
   template <Element T>
   std::span<const T> data(SourceLocation where = SourceLocation::current()) const {
     check_dtype(dtype_of<T>(), where);
     return {reinterpret_cast<const T*>(bytes()), static_cast<std::size_t>(size_)};
   }
-  /// @error failed precondition unless this handle is the block's only one.
+  /// The bytes or elements, for writing.
+  /// @error failed precondition if the block has other handles or is borrowed.
   std::byte* mutable_bytes(SourceLocation where = SourceLocation::current());
   template <Element T>
   std::span<T> mutable_data(SourceLocation where = SourceLocation::current()) {
@@ -123,7 +125,7 @@ class HostArray {
     return {reinterpret_cast<T*>(mutable_bytes(where)), static_cast<std::size_t>(size_)};
   }
 
-  /// The element at these indices; negative ones count from the end.
+  /// The element at these indices; negative indices count from the end.
   /// @error invalid argument (dtype, number of indices), out of range.
   template <Element T>
   T at(std::initializer_list<std::int64_t> indices,
@@ -141,33 +143,33 @@ class HostArray {
     std::memcpy(&value, converted.bytes(), sizeof(T));
     return value;
   }
-  /// A copy of the elements. @error as data().
+  /// A copy of the elements as a vector. @error as data().
   template <Element T>
   std::vector<T> to_vector(SourceLocation where = SourceLocation::current()) const {
     std::span<const T> values = data<T>(where);
     return {values.begin(), values.end()};
   }
 
-  /// The same elements in another shape, sharing the block.
+  /// The same elements with another shape, sharing the memory.
   /// @error invalid argument if the number of elements differs.
   HostArray reshaped(Shape shape, SourceLocation where = SourceLocation::current()) const;
-  /// A copy of a box. @error as check_box.
+  /// A copy of the elements in a box. @error as check_box.
   HostArray slice(const Box& box, SourceLocation where = SourceLocation::current()) const;
-  /// The elements converted, in a block of their own (the same block if the dtype is the same).
+  /// A converted copy of the elements; shares the memory if the dtype is unchanged.
   ///
-  /// To bool: unlike zero (NaN is true). To an integer: truncated towards zero, clamped to the
-  /// type's range, NaN becomes 0 (as XLA converts); integers wrap around to narrower integers. To a
-  /// float: rounded to nearest even. Of a complex number the real part counts (to bool: both
-  /// parts).
+  /// To bool: true unless zero (NaN is true). Float to integer: truncated toward zero and clamped
+  /// to the type's range, NaN becomes 0 (as in XLA). Integer to a narrower integer: wraps around.
+  /// To a float: rounded to nearest even. Complex to real: the real part is converted (to bool:
+  /// true unless both parts are zero).
   HostArray astype(DType dtype) const;
 
-  /// The values as nested lists with the type: `[[1, 2], [3, 4]] i32[2,2]`. More than 1,000
-  /// elements print only the first and last three of each dimension.
+  /// The values as nested lists, followed by the type: `[[1, 2], [3, 4]] i32[2,2]`. Arrays of more
+  /// than 1,000 elements print only the first and last three of each dimension.
   std::string to_string() const;
 
-  /// Same type and equal values: NaN differs from itself, and the two zeros are equal.
+  /// Same type and equal values: NaN differs from itself, and +0 equals -0.
   friend bool operator==(const HostArray& a, const HostArray& b) { return a.equals(b); }
-  /// Same type and the same bytes.
+  /// True if the types and all bytes are equal.
   bool same_bits(const HostArray& other) const;
 
  private:

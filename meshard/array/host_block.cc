@@ -21,7 +21,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
               cat("[host_array] no host memory for ", bytes, " bytes"));
 }
 
-/// Maps at least `bytes` at a multiple of a huge page; the pages are zero when first touched.
+/// Maps at least `bytes`, aligned to a huge page; pages are zero-filled on first access.
 std::byte* map_huge(std::size_t bytes, std::size_t& mapped) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) no_memory(bytes);
   mapped = (bytes + kHugePage - 1) / kHugePage * kHugePage;
@@ -33,7 +33,7 @@ std::byte* map_huge(std::size_t bytes, std::size_t& mapped) {
   auto* data = static_cast<std::byte*>(start) + before;
   if (before != 0) munmap(start, before);
   if (kHugePage != before) munmap(data + mapped, kHugePage - before);
-  (void)madvise(data, mapped, MADV_HUGEPAGE);  // advice: a kernel without huge pages says no
+  (void)madvise(data, mapped, MADV_HUGEPAGE);  // a hint: kernels without huge pages reject it
   return data;
 }
 
@@ -45,9 +45,9 @@ HostBlock HostBlock::allocate(std::size_t bytes) {
   if (bytes >= kHugeBlockBytes) {
     control->data = map_huge(bytes, control->mapped);
   } else {
-    // A whole number of cache lines, so that two blocks never share one; aligned by hand, because
-    // the allocator's own aligned blocks splinter the heap when small ones come and go by the
-    // thousand.
+    // Rounded up to whole cache lines, so that two blocks never share one. Aligned by hand, because
+    // the allocator's aligned allocations fragment the heap when thousands of small blocks come and
+    // go.
     std::size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
     control->allocation = ::operator new(rounded + kHostAlignment, std::nothrow);
     if (control->allocation == nullptr) no_memory(bytes);

@@ -1,5 +1,5 @@
 // Tested in meshard/array/host_array_test.cc.
-// HostArray::astype: every dtype to every other.
+// HostArray::astype: converts between any two dtypes.
 #include <cmath>
 #include <limits>
 
@@ -18,8 +18,8 @@ concept Parts = requires(T value) {
   value.imag;
 };
 
-/// An integer as a double that rounds to any small float as the integer itself would: bits that a
-/// double cannot hold are folded into the last one it can (round to odd).
+/// Converts an integer to a double that rounds to every small float exactly as the integer would.
+/// Bits that do not fit a double are folded into its last bit (round to odd).
 template <class T>
 double widen(T value) {
   if constexpr (sizeof(T) < 8) {
@@ -40,7 +40,7 @@ template <class To>
 To clamp_to_integer(double value) {
   using Limits = std::numeric_limits<To>;
   if (std::isnan(value)) return 0;
-  // The lower limit is a power of two or zero, exact in a double; so is the upper limit plus one.
+  // The lower limit and the upper limit plus one are powers of two or zero, so exact as doubles.
   if (value <= static_cast<double>(Limits::min())) return Limits::min();
   double end = std::ldexp(1.0, Limits::digits);
   return value >= end ? Limits::max() : static_cast<To>(value);

@@ -21,10 +21,10 @@ void append_element(std::string& out, T value) {
   } else if constexpr (std::is_integral_v<T>) {
     append(out, value);
   } else {
-    // A small float prints the shortest text that a float reads back, not its exact digits.
+    // A small float prints the shortest text that parses to the same float, not its exact digits.
     auto number = static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(value);
     if (std::isnan(number))
-      append(out, "nan");  // the sign of a NaN says nothing
+      append(out, "nan");  // without the sign, which has no meaning for a NaN
     else
       append(out, number);
   }

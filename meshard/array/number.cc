@@ -9,10 +9,10 @@
 namespace meshard {
 namespace {
 
-// True if the whole part of the number is one of the dtype's.
+// True if the number, truncated to an integer, is within the dtype's limits.
 bool fits_integer(const Scalar& number, const IntegerLimits& limits) {
   if (number.kind == ScalarKind::kFloat) {
-    // The lower limit is a power of two or zero, exact in a double; so is the upper limit plus one.
+    // The lower limit and the upper limit plus one are powers of two or zero, so exact as doubles.
     double whole = std::trunc(number.floating),
            end = std::ldexp(1.0, static_cast<int>(std::bit_width(limits.max)));
     return whole >= static_cast<double>(limits.min) && whole < end;
@@ -22,7 +22,7 @@ bool fits_integer(const Scalar& number, const IntegerLimits& limits) {
          (number.integer < 0 || static_cast<std::uint64_t>(number.integer) <= limits.max);
 }
 
-// Without a check: integers keep their low bits, all other conversions are those of astype.
+// Converts without a range check: integers keep their low bits, all else converts as in astype.
 HostArray converted(const Scalar& number, DType dtype) {
   if (number.kind == ScalarKind::kFloat) return HostArray::scalar(number.floating).astype(dtype);
   if (number.is_above_i64)

@@ -1,4 +1,4 @@
-// C++ numbers on their way into arrays: one rule decides what a dtype can hold.
+// C++ numbers as operands and fill values: one rule decides which numbers a dtype can hold.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace meshard {
 
-/// A value: a C++ number with its kind, exactly as it was given. As an operand it is weak: it takes
-/// the other operand's dtype where the kinds allow.
+/// A value: a C++ number with its kind, without loss of precision. As an operand it is weakly
+/// typed: it takes the other operand's dtype where the kinds allow.
 struct Scalar {
   ScalarKind kind = ScalarKind::kInteger;
-  /// Also 0 or 1 for bool. Above the largest i64: the number's 64 bits.
+  /// The integer value; 0 or 1 for bool. If is_above_i64, the bits of the unsigned number.
   std::int64_t integer = 0;
   double floating = 0;
-  /// An unsigned number above the largest i64.
+  /// True for an unsigned number above the largest i64.
   bool is_above_i64 = false;
-  /// A finite `long double` that no f64 can hold.
+  /// True for a finite `long double` outside the range of f64.
   bool is_above_f64 = false;
 
   Scalar() = default;
@@ -48,11 +48,12 @@ struct Scalar {
   std::string to_string() const;
 };
 
-/// The number as an array of rank 0. A float dtype rounds; an integer dtype takes the whole part of
-/// a floating-point number; anything but 0 is true. Of a complex dtype it is the real part.
+/// Converts the number to an array of rank 0. A float dtype rounds; an integer dtype takes the
+/// integer part of a floating-point number; for bool, anything but 0 is true; for a complex dtype
+/// the number is the real part.
 /// @error invalid argument naming the number and the dtype, if the dtype cannot hold it: an integer
-/// out of range, or a finite number beyond the largest of a float dtype. Infinities and NaN are
-/// held by float dtypes only.
+/// out of range, or a finite number beyond the largest of a float dtype. Only float dtypes hold
+/// infinities and NaN.
 HostArray scalar_array(const Scalar& number, DType dtype,
                        SourceLocation where = SourceLocation::current());
 

@@ -25,7 +25,7 @@ Error bad_text(std::string_view what, std::string_view text, std::string_view ex
                cat("[", what, "] cannot read \"", text, "\": expected a form like ", example));
 }
 
-/// Reads `[8, 4]` to the end of the text.
+/// Parses `[8, 4]` up to the end of the text.
 bool read_sizes(std::string_view text, Dimensions& sizes) {
   if (!consume(text, '[')) return false;
   while (!consume(text, ']')) {

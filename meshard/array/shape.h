@@ -1,4 +1,4 @@
-// Extents of an array, and the type of a tensor.
+// The shape of an array, and the type of a tensor.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace meshard {
 
-/// Dimension numbers, sizes, strides: short lists of 64-bit integers.
+/// A short list of 64-bit integers: dimension numbers, sizes or strides.
 using Dimensions = InlineVector<std::int64_t, 6>;
 
-/// A value: the sizes of an array's dimensions, first dimension slowest (row-major). Rank 0 is a
-/// scalar; a size may be 0.
+/// A value: the sizes of an array's dimensions, in row-major order. The first dimension varies
+/// slowest. Rank 0 is a scalar; a size may be 0.
 ///
 ///     Shape s{8, 4};
 ///     s.rank();     // 2
@@ -39,7 +39,7 @@ class Shape {
 
   int rank() const { return static_cast<int>(sizes_.size()); }
   bool is_scalar() const { return sizes_.empty(); }
-  /// The size of a dimension; a negative number counts from the last.
+  /// The size of a dimension; a negative number counts from the last dimension.
   /// @error out of range.
   std::int64_t operator[](std::int64_t dimension) const;
   const Dimensions& sizes() const { return sizes_; }
@@ -47,18 +47,18 @@ class Shape {
   const std::int64_t* end() const { return sizes_.end(); }
   operator std::span<const std::int64_t>() const { return sizes_; }  // NOLINT: a view
 
-  /// Number of elements; 1 for a scalar.
+  /// The number of elements; 1 for a scalar.
   /// @error out of range if it exceeds 2^63 - 1.
   std::int64_t size() const;
-  /// Row-major strides in elements: the last is 1. A dimension of size 0 counts as 1, so strides
-  /// never vanish.
+  /// Row-major strides in elements; the last is 1. A dimension of size 0 counts as 1, so no stride
+  /// is 0.
   Dimensions strides() const;
   /// The same shape with one size replaced.
   Shape with(std::int64_t dimension, std::int64_t size) const;
 
   /// `[8, 4]`; a scalar is `[]`.
   std::string to_string() const;
-  /// Accepts what to_string printed; spaces are free.
+  /// Parses the output of to_string; spaces are ignored.
   static Result<Shape> parse(std::string_view text);
 
   std::size_t hash() const;
@@ -69,20 +69,20 @@ class Shape {
   Dimensions sizes_;
 };
 
-/// Turns -rank..rank-1 into 0..rank-1.
-/// @param place what the message begins with: `[concat] dimension 3 is outside -2..1 (rank 2)`.
+/// Converts a dimension number in -rank..rank-1 to 0..rank-1.
+/// @param place the prefix of the error message: `[concat] dimension 3 is outside -2..1 (rank 2)`.
 /// @error out of range.
 int normalise_dimension(std::int64_t dimension, int rank, std::string_view place = "shape",
                         SourceLocation where = SourceLocation::current());
 
-/// A value: dtype and shape of a tensor. Prints as `f32[8,4]`; a scalar is `f32[]`.
+/// A value: the dtype and shape of a tensor. Prints as `f32[8,4]`; a scalar is `f32[]`.
 struct TensorType {
   DType dtype = DType::f32;
   Shape shape;
 
   int rank() const { return shape.rank(); }
   std::int64_t size() const { return shape.size(); }
-  /// Bytes of the dense array.
+  /// The size of the dense array in bytes.
   /// @error out of range if it exceeds 2^63 - 1.
   std::int64_t bytes() const;
   std::string to_string() const;
@@ -93,8 +93,8 @@ struct TensorType {
 
 }  // namespace meshard
 
-/// A Shape's size() counts the array's elements, not its dimensions: as a range it is as long as
-/// from begin() to end().
+/// Disables std::ranges::size: Shape::size() is the number of elements, not of dimensions, so it
+/// differs from the distance between begin() and end().
 template <>
 inline constexpr bool std::ranges::disable_sized_range<meshard::Shape> = true;
 template <>

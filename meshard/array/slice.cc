@@ -10,20 +10,20 @@
 namespace meshard {
 namespace {
 
-/// Bytes from the first element of an array to the first of a box in it.
+/// The byte offset of a box's first element from the array's first element.
 std::int64_t box_offset(const Dimensions& strides, const Box& box) {
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < box.size(); ++i) offset += strides[i] * box[i].start;
   return offset;
 }
 
-/// Joins dimensions that are contiguous on both sides, drops those of size 1, and takes the
-/// innermost as the row. `sizes` are those of the box, strides in bytes.
+/// Merges dimensions that are contiguous on both sides, drops those of size 1, and makes the
+/// innermost contiguous run the row. `sizes` are the sizes of the box; strides are in bytes.
 StridedCopy make_plan(const std::byte* source, const Dimensions& source_strides,
                       std::byte* destination, const Dimensions& destination_strides,
                       const Dimensions& sizes, std::int64_t element_bytes) {
   StridedCopy plan{source, destination, element_bytes, {}};
-  bool row = true;  // still growing the contiguous row
+  bool row = true;  // whether the contiguous row can still grow
   InlineVector<StridedCopy::Level, 6> inner_first;
   for (std::size_t i = sizes.size(); i-- > 0;) {
     StridedCopy::Level level{sizes[i], source_strides[i], destination_strides[i]};
@@ -52,7 +52,7 @@ StridedCopy make_plan(const std::byte* source, const Dimensions& source_strides,
 template <std::size_t kBytes>
 void copy_rows(const std::byte* source, std::byte* destination, const StridedCopy::Level& level) {
   for (std::int64_t i = 0; i < level.count; ++i) {
-    std::memcpy(destination, source, kBytes);  // a load and a store
+    std::memcpy(destination, source, kBytes);  // constant size: compiles to a load and a store
     source += level.source_stride;
     destination += level.destination_stride;
   }
@@ -86,7 +86,7 @@ void run_levels(const std::byte* source, std::byte* destination, std::int64_t ro
   }
 }
 
-/// Cuts the row itself, at multiples of 64 bytes.
+/// Splits a single row into pieces, at multiples of 64 bytes.
 void split_row(const StridedCopy& plan, std::int64_t piece_bytes,
                std::vector<StridedCopy>& pieces) {
   std::int64_t step = std::max<std::int64_t>(64, piece_bytes / 64 * 64);
@@ -196,7 +196,7 @@ StridedCopy plan_copy(const void* source, const Shape& source_shape, const Box& 
   for (std::int64_t& stride : destination_strides) stride *= width;
   Dimensions sizes;
   for (const DimensionSlice& slice : source_box) sizes.push_back(slice.size());
-  // An empty box may begin beyond an array without bytes.
+  // The start of an empty box may be past the end of an array without bytes.
   bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
   std::int64_t from = empty ? 0 : box_offset(source_strides, source_box);
   std::int64_t to = empty ? 0 : box_offset(destination_strides, destination_box);

@@ -1,4 +1,4 @@
-// Boxes of arrays: which part of a whole array a shard is, and the copies between them.
+// Boxes of arrays, such as the part that a shard covers, and strided copies between them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace meshard {
 
-/// A value: the indices start, start + 1, ... stop - 1 of one dimension. Prints as `2:4`.
+/// A value: the indices from `start` to `stop - 1` of one dimension. Prints as `2:4`.
 struct DimensionSlice {
   std::int64_t start = 0;
   std::int64_t stop = 0;
@@ -25,18 +25,17 @@ struct DimensionSlice {
 /// One slice for each dimension of an array.
 using Box = InlineVector<DimensionSlice, 4>;
 
-/// The box that covers an array of this shape.
+/// The box that covers a whole array of this shape.
 Box whole_box(const Shape& shape);
-/// The shape of the elements inside.
+/// The shape of the elements inside a box.
 Shape box_shape(const Box& box);
 /// @error out of range, naming the dimension, if the box is not inside the shape.
 void check_box(const Box& box, const Shape& shape, std::string_view place = "slice",
                SourceLocation where = SourceLocation::current());
 
-/// A value: rows of one length, each moved from `source` to `destination`. The offsets of the outer
-/// dimensions are listed slowest first; strides are in bytes.
-///
-/// It is the plan of a copy, and can be cut into independent pieces for several threads.
+/// A value: the plan of a copy of equally long rows from `source` to `destination`. `levels`
+/// describes the outer dimensions, slowest first; strides are in bytes. A plan can be split into
+/// independent pieces for several threads.
 struct StridedCopy {
   struct Level {
     std::int64_t count;
@@ -49,25 +48,25 @@ struct StridedCopy {
   std::int64_t row_bytes = 0;
   InlineVector<Level, 4> levels;
 
-  /// Bytes moved in all.
+  /// The total number of bytes copied.
   std::int64_t bytes() const;
-  /// Moves them. The two sides must not overlap.
+  /// Performs the copy. Source and destination must not overlap.
   void run() const;
-  /// Pieces that together move the same bytes, none of them (unless a single row is longer) of many
-  /// more than `piece_bytes`. A long row is cut at multiples of 64 bytes. Pieces write to disjoint
-  /// places.
+  /// Splits the copy into pieces of at most `piece_bytes` that write to disjoint memory. A long row
+  /// is split at multiples of 64 bytes, so its pieces may have 64 bytes even if `piece_bytes` is
+  /// smaller.
   std::vector<StridedCopy> split(std::int64_t piece_bytes) const;
 };
 
-/// Plans the copy of a box of a row-major array of `whole` into a dense buffer.
+/// Plans the copy of a box of a row-major array of shape `whole` to a dense buffer.
 /// @pre `source` holds the whole array, `destination` the box; the box is inside (see check_box).
 StridedCopy plan_gather(const void* source, const Shape& whole, const Box& box,
                         std::size_t element_bytes, void* destination);
-/// Plans the copy of a dense buffer into a box of a row-major array of `whole`.
+/// Plans the copy of a dense buffer into a box of a row-major array of shape `whole`.
 StridedCopy plan_scatter(const void* source, void* destination, const Shape& whole, const Box& box,
                          std::size_t element_bytes);
-/// Plans the copy of a box of one row-major array into an equally large box of another.
-/// @pre both boxes are inside and have the same shape.
+/// Plans the copy of a box of one row-major array to a box of the same shape in another.
+/// @pre both boxes are inside their arrays and have the same shape.
 StridedCopy plan_copy(const void* source, const Shape& source_shape, const Box& source_box,
                       void* destination, const Shape& destination_shape, const Box& destination_box,
                       std::size_t element_bytes);

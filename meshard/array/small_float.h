@@ -1,6 +1,6 @@
-// Storage types of the 16-bit and 8-bit floats. They hold bits and convert; arithmetic is done in
-// float or double. No compiler of the support list offers all of them, and none of ours may need
-// one that does.
+// Storage types for the 16-bit and 8-bit floats. They hold bits and convert; arithmetic is done in
+// float or double. No supported compiler has all these types, and meshard must not depend on one
+// that does.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace meshard {
 
-/// What the codes beyond the largest exponent mean.
+/// How a format uses the highest codes: infinities and NaNs, or finite values.
 enum class SpecialCodes : std::uint8_t {
   kIeee,      ///< infinities and NaNs fill the highest exponent
   kFinite,    ///< "FN": no infinity; only the all-ones codes are NaN
   kFiniteUz,  ///< "FNUZ": no infinity, no negative zero; the code of -0 is the only NaN
 };
 
-/// A value: one code of a binary floating-point format with a sign bit.
+/// A value: a number in a binary floating-point format with a sign bit, stored as its bits.
 ///
-/// Conversion from double (and so from float) rounds once, to nearest, ties to even. Values too
-/// large become infinity where the format has one, else NaN (as in ml_dtypes). NaN keeps its sign
-/// where the format has a signed NaN, never its payload.
+/// Conversion from double (and so from float) rounds once, to nearest, ties to even. Values that
+/// are too large become infinity if the format has one, otherwise NaN (as in ml_dtypes). NaN keeps
+/// its sign if the format has a signed NaN, but never its payload.
 template <class Bits, int kExponentBits, int kMantissaBits, int kBias, SpecialCodes kSpecial>
 class SmallFloat {
  public:
@@ -62,7 +62,7 @@ class SmallFloat {
   }
   static constexpr SmallFloat smallest_subnormal() { return from_bits(1); }
 
-  /// By value: NaN differs from itself, and the two zeros are equal.
+  /// Compares values: NaN differs from itself, and +0 equals -0.
   friend constexpr bool operator==(SmallFloat a, SmallFloat b) {
     return static_cast<double>(a) == static_cast<double>(b);
   }
@@ -91,10 +91,10 @@ class SmallFloat {
       if (significand != 0 || kSpecial != SpecialCodes::kIeee) return nan_code(negative);
       return static_cast<Bits>(kInfinity | (negative ? unsigned{kSignBit} : 0u));
     }
-    // A subnormal double is far below half of any format's smallest number, so its missing implicit
-    // bit does not matter.
+    // A subnormal double is far below half of any format's smallest number, so setting the implicit
+    // bit that it lacks does not matter.
     significand |= std::uint64_t{1} << 52;
-    int above = field - 1023 - min_exponent;  // exponent over the smallest normal one
+    int above = field - 1023 - min_exponent;  // exponent minus that of the smallest normal number
     int shift = 52 - kMantissaBits + (above < 0 ? -above : 0);
     std::uint64_t code = 0;
     if (field != 0 && shift < 63) {
@@ -144,15 +144,16 @@ using Float8E4M3FNUZ = SmallFloat<std::uint8_t, 4, 3, 8, SpecialCodes::kFiniteUz
 using Float8E5M2FNUZ = SmallFloat<std::uint8_t, 5, 2, 16, SpecialCodes::kFiniteUz>;
 using Float8E4M3B11FNUZ = SmallFloat<std::uint8_t, 4, 3, 11, SpecialCodes::kFiniteUz>;
 
-/// A value: a power of two from 2^-127 to 2^127, or NaN (0xFF). No sign, no zero, no infinity: the
-/// scale of a block of smaller numbers (OCP Microscaling Formats, version 1.0).
+/// A value: a power of two from 2^-127 to 2^127, or NaN (0xFF). It has no sign, zero or infinity.
+/// Used as the scale of a block of smaller numbers (OCP Microscaling Formats, version 1.0).
 class Float8E8M0FNU {
  public:
   using bits_type = std::uint8_t;
 
   constexpr Float8E8M0FNU() = default;
-  /// Rounds to the nearest power of two, ties up (as ml_dtypes: the significand 1 is odd). Negative
-  /// numbers, zeros, infinities and what rounds above 2^127 become NaN; small numbers 2^-127.
+  /// Rounds to the nearest power of two, ties up (as in ml_dtypes: the significand 1 is odd).
+  /// Negative numbers, zeros, infinities and values that round above 2^127 become NaN; values that
+  /// are too small become 2^-127.
   explicit constexpr Float8E8M0FNU(double value) : bits_(encode(value)) {}
   explicit constexpr Float8E8M0FNU(float value) : bits_(encode(value)) {}
   template <class T>
@@ -182,7 +183,7 @@ class Float8E8M0FNU {
     std::uint64_t wide = std::bit_cast<std::uint64_t>(value);
     if (wide >> 63 || wide == 0 || wide >> 52 == 0x7FF) return 0xFF;
     int code = static_cast<int>(wide >> 52) - 1023 + 127;
-    if (wide >> 51 & 1) ++code;  // the fraction is one half or more
+    if (wide >> 51 & 1) ++code;  // the fraction is at least one half
     if (code < 0) return 0;
     return static_cast<std::uint8_t>(code > 0xFE ? 0xFF : code);
   }

@@ -29,7 +29,7 @@ struct Given {
 };
 
 Given& given() {
-  // Never destroyed: tensors with static storage may be recorded late.
+  // Never destroyed: tensors with static storage may be recorded during process exit.
   static Given* instance = new Given();
   return *instance;
 }
@@ -63,7 +63,7 @@ void internal::advise(Advice advice) {
     all.all.push_back(advice);
     handler = all.handler;
   }
-  // Unlocked: a handler may ask for all advice, or set another handler.
+  // Called without the lock: a handler may call all_advice() or set another handler.
   if (handler) handler(advice);
 }
 

@@ -1,4 +1,4 @@
-// Advice: what the library noticed in a program that works, but surely not as its author meant.
+// Advice: reports about programs that work but probably not as the author intended.
 #pragma once
 #include <functional>
 #include <string>
@@ -10,11 +10,11 @@ namespace meshard {
 
 /// A value: one piece of advice.
 struct Advice {
-  /// What it is about: `jit.traces`, `lazy.pending`.
+  /// The subject: `jit.traces`, `lazy.pending`.
   std::string topic;
-  /// What was noticed, and what to do.
+  /// What was noticed, and how to fix it.
   std::string text;
-  /// The user's line.
+  /// The line of user code that caused it.
   SourceLocation where;
 
   /// `train.cc:42: [jit] ...`
@@ -23,17 +23,17 @@ struct Advice {
 
 using AdviceHandler = std::function<void(const Advice&)>;
 
-/// Calls `handler` with each new piece of advice, in place of the handler before; an empty one is
-/// called by nobody. The default handler does nothing, or, with MESHARD_ADVICE=1 in the
-/// environment, writes one line to the standard error stream. May be called from several threads,
-/// and so may the handler be.
+/// Sets the function that is called with each new piece of advice. Replaces the previous handler;
+/// an empty `handler` disables the calls. The default handler does nothing, unless MESHARD_ADVICE=1
+/// is set in the environment: then it writes one line to stderr. This function and the handler may
+/// be called from several threads.
 void set_advice_handler(AdviceHandler handler);
 
-/// The advice that was given so far, oldest first; at most the first 1,000.
+/// All advice given so far, oldest first; at most the first 1,000 pieces.
 std::vector<Advice> all_advice();
 
 namespace internal {
-/// Gives advice, once for each topic and line.
+/// Records a piece of advice and calls the handler, once per topic and source line.
 void advise(Advice advice);
 }  // namespace internal
 

@@ -1,5 +1,5 @@
-// String building without <format> (g++ 12 has none) and without streams (they are slow to compile
-// and run).
+// String building without <format> (missing in g++ 12) and without streams (slow to compile and to
+// run).
 #pragma once
 #include <charconv>
 #include <concepts>
@@ -10,8 +10,9 @@
 
 namespace meshard {
 
-/// Appends text, a character, a bool (`true`/`false`), a number, or anything with `to_string()`.
-/// Floating-point numbers print in the shortest form that reads back to the same value.
+/// Appends the text of a value to a string. Accepts text, a character, a bool (`true`/`false`), a
+/// number, or anything with `to_string()`. Floating-point numbers print in the shortest form that
+/// reads back to the same value.
 inline void append(std::string& out, std::string_view text) { out.append(text); }
 inline void append(std::string& out, const char* text) { out.append(text); }
 inline void append(std::string& out, char character) { out.push_back(character); }
@@ -32,7 +33,7 @@ requires requires(const T& value) {
 }
 void append(std::string& out, const T& value) { out.append(value.to_string()); }
 
-/// One string of all arguments: `cat("dimension ", 1, " = ", 8)` is "dimension 1 = 8".
+/// Concatenates all arguments: `cat("dimension ", 1, " = ", 8)` is "dimension 1 = 8".
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::string out;
@@ -40,7 +41,7 @@ std::string cat(const Parts&... parts) {
   return out;
 }
 
-/// The elements of a range, each as `append` prints it, with `separator` between them.
+/// Concatenates the elements of a range, printed as `append` prints them, with `separator` between.
 template <class Range>
 std::string join(const Range& range, std::string_view separator) {
   std::string out;

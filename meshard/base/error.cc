@@ -21,7 +21,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::kDataLoss: return "data loss";
     case ErrorCode::kUnauthenticated: return "unauthenticated";
   }
-  return "unknown error";  // a plugin may send a number of its own
+  return "unknown error";  // a plugin may return a code of its own
 }
 
 Error::Error(ErrorCode code, std::string message, std::vector<std::string> notes,

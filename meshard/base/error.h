@@ -1,9 +1,9 @@
-// The one error type of meshard.
+// The only error type of meshard.
 //
 // Functions used inside expressions (ops, operators) throw Error. Functions that can fail for
 // reasons outside the program (load, compile, I/O) and checked layout operations return Result<T>
-// (result.h); Result::value() is the only bridge between the two. There is never a `foo` beside a
-// `safe_foo`.
+// (result.h); Result::value() is the only bridge between the two. No function has both a throwing
+// and a non-throwing (`safe_foo`) version.
 #pragma once
 #include <exception>
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace meshard {
 
-/// What kind of failure. The numbers are PJRT_Error_Code's, so that nothing is translated.
+/// The kind of failure. The values equal those of PJRT_Error_Code, so no translation is needed.
 enum class ErrorCode : int {
   kCancelled = 1,
   kUnknown = 2,
@@ -36,14 +36,14 @@ enum class ErrorCode : int {
   kUnauthenticated = 16,
 };
 
-/// The code in words: `invalid argument`.
+/// The name of the code: `invalid argument`.
 std::string_view to_string(ErrorCode code);
 
-/// A value: code, message, the user's place, and notes added on the way up. Copies share their
-/// text.
+/// A value: an error code, a message, the user's source location, and notes. Notes are added while
+/// the error propagates. Copies share their text.
 ///
-/// The message begins with the operation or folder in brackets:
-/// `[dot_general] contracting sizes differ: lhs dimension 1 = 8, rhs dimension 0 = 6`.
+/// The message begins with the operation or folder in brackets: `[dot_general] contracting sizes
+/// differ: lhs dimension 1 = 8, rhs dimension 0 = 6`.
 class Error : public std::exception {
  public:
   Error(ErrorCode code, std::string message, SourceLocation where = {});
@@ -55,10 +55,10 @@ class Error : public std::exception {
 
   /// The same error with one more line of context.
   Error with_note(std::string note) const;
-  /// The same error at `where`, unless it already has a place.
+  /// The same error with location `where`, unless it already has a location.
   Error at(SourceLocation where) const;
 
-  /// `train.cc:42: invalid argument: [add] ...` and a line for each note.
+  /// `train.cc:42: invalid argument: [add] ...`, followed by one line for each note.
   const char* what() const noexcept override { return text_->what.c_str(); }
   std::string to_string() const { return text_->what; }
 
@@ -75,7 +75,7 @@ class Error : public std::exception {
   std::shared_ptr<const Text> text_;
 };
 
-/// A broken invariant of meshard itself; says so and asks for a report.
+/// A broken invariant inside meshard. The message says so and asks for a bug report.
 class InternalError : public Error {
  public:
   explicit InternalError(std::string_view message,
@@ -89,7 +89,7 @@ inline void internal_check(bool condition, std::string_view message,
     throw InternalError(message, where);
 }
 
-/// Throws an invalid-argument Error at the user's place.
+/// Throws an invalid-argument Error with the user's source location.
 template <class... Parts>
 [[noreturn]] void throw_invalid(SourceLocation where, const Parts&... parts) {
   throw Error(ErrorCode::kInvalidArgument, cat(parts...), where);

@@ -1,5 +1,5 @@
-// MESHARD_FIELDS: a struct says its fields once; printing, hashing, comparing, parsing, flattening
-// and checkpoint names derive from it.
+// MESHARD_FIELDS: lists the fields of a struct once. Printing, hashing, comparison, parsing,
+// flattening and checkpoint names are derived from the list.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -16,13 +16,14 @@ struct AnyVisitor {
   void operator()(std::string_view, Field&&) const {}
 };
 
-/// Stands for the initializer of any member of an Aggregate, but not of the whole or of a base
-/// class, whose members take initializers of their own then (brace elision).
+/// Converts to any member type of Aggregate, to count the members of an aggregate. Does not convert
+/// to Aggregate itself or to its base classes: brace elision then gives each of their members an
+/// initializer of its own.
 template <class Aggregate>
 struct AnyMember {
   template <class T>
   requires(!std::is_base_of_v<T, Aggregate>) operator T() const {
-    throw 0;  // never called: a definition for what the constructors of containers instantiate
+    throw 0;  // never called, but containers' constructors instantiate it
   }
 };
 
@@ -32,7 +33,7 @@ constexpr bool takes_initializers(std::index_sequence<I...>) {
   || requires { T{{}, (static_cast<void>(I), AnyMember<T>())...}; };
 }
 
-/// Initializers that a member takes: an array one for each element.
+/// The number of initializers that a member takes: for an array, one for each element.
 template <class Member>
 constexpr std::size_t initializers_of() {
   using Plain = std::remove_reference_t<Member>;
@@ -42,10 +43,10 @@ constexpr std::size_t initializers_of() {
     return 1;
 }
 
-/// The fields that MESHARD_FIELDS names, as initializers and as bytes.
+/// The total size of the fields in MESHARD_FIELDS, in initializers and in bytes.
 struct NamedFields {
   std::size_t initializers = 0;
-  /// Each rounded up to the alignment of the struct.
+  /// The size of each field is rounded up to the alignment of the struct.
   std::size_t bytes = 0;
 
   template <class T, class Member>
@@ -57,9 +58,9 @@ struct NamedFields {
   }
 };
 
-/// False if T surely has a member that MESHARD_FIELDS does not name. Members of an aggregate are
-/// counted. Those of another class are told by its size, so that a member that fits into the
-/// padding of the others goes unseen.
+/// False if T definitely has a member that is missing from its MESHARD_FIELDS. Aggregates are
+/// checked by counting members. Other classes are checked by size, so a missing member that fits
+/// into padding is not detected.
 template <class T>
 constexpr bool names_all_members() {
   constexpr NamedFields kNamed = T::template meshard_named_fields<T>();
@@ -83,8 +84,8 @@ concept HasFields = requires(T& value) {
   std::remove_cvref_t<T>::meshard_visit_fields(value, internal::AnyVisitor{});
 };
 
-/// Calls `visit(name, field)` for each field of `value`, in the order MESHARD_FIELDS names them.
-/// Does not compile for a struct with a member that MESHARD_FIELDS does not name.
+/// Calls `visit(name, field)` for each field of `value`, in the order of MESHARD_FIELDS. Fails to
+/// compile if the struct has a member that MESHARD_FIELDS does not list.
 template <HasFields T, class Visitor>
 constexpr void visit_fields(T& value, Visitor&& visit) {
   static_assert(
@@ -113,8 +114,8 @@ constexpr void visit_fields(T& value, Visitor&& visit) {
       __VA_OPT__(MESHARD_COUNT_AGAIN MESHARD_PARENTHESES(__VA_ARGS__))
 #define MESHARD_COUNT_AGAIN() MESHARD_COUNT_EACH
 
-/// Inside a struct: lists its fields (up to 80), all of them; one that is forgotten is a compile
-/// error where the fields are used. `struct Layer { Tensor w, b; MESHARD_FIELDS(w, b) };`
+/// Inside a struct: lists all its fields, at most 80. A missing field is a compile error where the
+/// fields are used. `struct Layer { Tensor w, b; MESHARD_FIELDS(w, b) };`
 #define MESHARD_FIELDS(...)                                                                     \
   template <class MeshardSelf, class MeshardVisitor>                                            \
   static constexpr void meshard_visit_fields([[maybe_unused]] MeshardSelf& meshard_self,        \

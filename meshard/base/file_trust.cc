@@ -38,7 +38,7 @@ std::string mode_text(mode_t mode) {
   return digits;
 }
 
-// Members are listed in the group; those who have it as their first group are in the accounts.
+// Checks both the group's member list and the accounts that have it as their primary group.
 bool has_strangers(gid_t group, uid_t owner) {
   std::vector<char> space(1 << 16);
   struct group entry {};
@@ -70,7 +70,8 @@ std::optional<FileFacts> facts_of(const std::string& path) {
   return facts;
 }
 
-// In a user namespace that does not hold all users, those outside share one number.
+// A user namespace that does not map all users shows the owner of every unmapped user's file as one
+// overflow uid.
 FileReader this_reader() {
   FileReader reader{::geteuid()};
   std::ifstream map("/proc/self/uid_map");

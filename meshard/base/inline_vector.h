@@ -1,5 +1,5 @@
-// A vector that keeps its first N elements inside the object: shapes, strides and operand lists
-// rarely exceed a handful, and a node is recorded in well under a hundred nanoseconds.
+// A vector that stores its first N elements inline. Shapes, strides and operand lists rarely have
+// more than a few elements, and recording a node must take well under 100 ns.
 #pragma once
 #include <algorithm>
 #include <compare>
@@ -16,8 +16,8 @@
 
 namespace meshard {
 
-/// A sequence with value semantics; at most N elements live inside the object, more on the heap.
-/// Moving leaves the source empty. Iterators are pointers and are invalidated by growth.
+/// A sequence with value semantics: up to N elements are stored inline, more on the heap. Moving
+/// leaves the source empty. Iterators are pointers and are invalidated by growth.
 template <class T, std::size_t N>
 class InlineVector {
  public:
@@ -88,7 +88,7 @@ class InlineVector {
   template <class... Arguments>
   T& emplace_back(Arguments&&... arguments) {
     if (size_ == capacity_) [[unlikely]] {
-      T value(std::forward<Arguments>(arguments)...);  // may alias an element
+      T value(std::forward<Arguments>(arguments)...);  // the arguments may alias an element
       grow(static_cast<std::size_t>(capacity_) * 2);
       return *::new (data() + size_++) T(std::move(value));
     }

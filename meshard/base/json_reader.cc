@@ -33,7 +33,8 @@ void append_utf8(std::string& out, std::uint32_t code) {
   }
 }
 
-// Each function reads one thing from `at_` on, and says false after noting what is wrong.
+// Recursive-descent parser. Each read function starts at `at_` and returns false after recording an
+// error.
 class JsonText {
  public:
   JsonText(std::string_view text, std::string_view place) : text_(text), place_(place) {}
@@ -127,7 +128,7 @@ class JsonText {
     });
   }
 
-  // `take_member` reads the value of a name.
+  // `take_member` reads the value that follows a name.
   template <class TakeMember>
   bool read_members(TakeMember take_member) {
     ++at_;
@@ -238,7 +239,7 @@ class JsonText {
 
   std::string_view text_, place_;
   std::size_t at_ = 0, wrong_at_ = 0;
-  std::size_t left_ = static_cast<std::size_t>(-1);  // values that may still be read
+  std::size_t left_ = static_cast<std::size_t>(-1);  // the number of values that may still be read
   std::string wrong_;
 };
 

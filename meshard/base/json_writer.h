@@ -1,4 +1,4 @@
-// Writes JSON text (RFC 8259), piece by piece.
+// Writes JSON text (RFC 8259) incrementally.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace meshard {
 
-/// Appends `text` as a JSON string with its quotes. Control characters, `"` and `\` are escaped; a
-/// byte that belongs to no UTF-8 sequence becomes U+FFFD, so that the result is always valid UTF-8.
+/// Appends `text` as a quoted JSON string. Control characters, `"` and `\` are escaped. A byte that
+/// is not part of a UTF-8 sequence becomes U+FFFD, so the result is always valid UTF-8.
 void append_json_string(std::string& out, std::string_view text);
 
-/// An owner of the text that grows with every call. Calls nest as the text does:
+/// An owner of JSON text that grows with every call. Calls nest as the text does:
 ///
 /// ```
 /// JsonWriter json;
@@ -29,20 +29,21 @@ void append_json_string(std::string& out, std::string_view text);
 /// std::move(json).text();  // {"name":"all-reduce.1","bytes":4096,"axes":["data","model"]}
 /// ```
 ///
-/// Integers are written with all their digits; floating-point numbers in the shortest form that
-/// reads back to the same value; infinities and NaN, which JSON does not have, as null.
-/// @error internal: calls that make no JSON (a value without a key in an object, an end that does
-/// not fit its begin, a second value behind the first).
+/// Integers are written with all digits, floating-point numbers in the shortest form that reads
+/// back to the same value. Infinities and NaN, which JSON lacks, are written as null.
+/// @error internal: a sequence of calls that does not form valid JSON (a value without a key in an
+/// object, an end that does not match its begin, a second top-level value).
 class JsonWriter {
  public:
-  /// @param indent spaces for each level, one member or element a line; 0: all in one line.
+  /// @param indent spaces per nesting level, with one member or element per line; 0 (the default):
+  /// everything on one line.
   explicit JsonWriter(std::size_t indent = 0) : indent_(indent) {}
 
   JsonWriter& begin_object() { return begin('{'); }
   JsonWriter& end_object() { return end('}'); }
   JsonWriter& begin_array() { return begin('['); }
   JsonWriter& end_array() { return end(']'); }
-  /// Of the next value in an object. Keys are not checked for repetition.
+  /// Writes the key of the next value in an object. Duplicate keys are not detected.
   JsonWriter& key(std::string_view name);
 
   JsonWriter& value(std::string_view text);
@@ -63,22 +64,22 @@ class JsonWriter {
     }
   }
   JsonWriter& value(double number);
-  /// null if there is none.
+  /// Writes null if there is no value.
   template <class T>
   JsonWriter& value(const std::optional<T>& maybe) {
     return maybe ? value(*maybe) : value(nullptr);
   }
-  /// key and value.
+  /// Writes a key and its value.
   template <class T>
   JsonWriter& member(std::string_view name, const T& what) {
     return key(name).value(what);
   }
 
-  /// What is written so far: to be emptied into a file from time to time, say.
+  /// The text written since the last take_partial(), for example to check whether to flush it.
   const std::string& partial() const { return out_; }
-  /// Takes what is written so far out of the writer, which goes on behind it.
+  /// Moves the text written so far out of the writer, which continues after it.
   std::string take_partial();
-  /// The whole. @error internal: something is still open, or nothing was written.
+  /// The complete text. @error internal: an array or object is still open, or nothing was written.
   std::string text() &&;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace meshard {
 
-// A star takes as little as it can; where the rest fails, the last star takes one more.
+// A star first matches the empty string; on a mismatch, the last star takes one more character.
 bool matches_name(std::string_view pattern, std::string_view name) {
   std::size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
   while (n < name.size()) {

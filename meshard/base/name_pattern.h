@@ -1,11 +1,11 @@
-// Names with a star.
+// Matching of names against patterns with `*`.
 #pragma once
 #include <string_view>
 
 namespace meshard {
 
-/// True if `name` is `pattern`, in which each `*` stands for any text, also none: `*['w']` matches
-/// `p['w']`. Takes time in proportion to both lengths multiplied at most.
+/// True if `name` matches `pattern`, where each `*` matches any text, including none. `*['w']`
+/// matches `p['w']`. The time is at most proportional to the product of both lengths.
 bool matches_name(std::string_view pattern, std::string_view name);
 
 }  // namespace meshard

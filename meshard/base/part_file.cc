@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPartSuffix = ".part-";
 
-// False if a cleaning process locked or removed the file between its making and this. Where files
-// cannot be locked, as on some network file systems, no part ever counts as stale.
+// Returns false if another process's cleanup locked or removed the file after it was created. Where
+// files cannot be locked, as on some network file systems, no part is ever considered stale.
 bool lock_new_part(int file) {
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat about {};
@@ -32,7 +32,8 @@ void remove_if_stale(const std::string& part) {
   int file = ::open(part.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return;
   struct stat about {};
-  // Removed while it is locked: a writer that was about to lock it sees that, and makes another.
+  // Removed while holding the lock: a writer that was about to lock the file notices that it is
+  // gone and creates another.
   if (::fstat(file, &about) == 0 && S_ISREG(about.st_mode) && ::flock(file, LOCK_EX | LOCK_NB) == 0)
     ::unlink(part.c_str());
   ::close(file);

@@ -1,4 +1,4 @@
-// A file that is being written under another name, until it is whole.
+// A file that is written under a temporary name until it is complete.
 #pragma once
 #include <sys/types.h>
 
@@ -7,13 +7,13 @@
 
 namespace meshard {
 
-/// Move-only owner of `PATH.part-...`, beside the file that it will become. It is locked as long as
-/// its process lives, so that the next writer of PATH can tell a part that a killed process left
-/// from one that is being written.
+/// Move-only owner of `PATH.part-...`, a temporary file in the same folder as PATH. The file is
+/// locked while its owner is alive, so the next writer of PATH can tell an abandoned part of a
+/// killed process from one that is still being written.
 class PartFile {
  public:
-  /// Makes the part, and removes parts of `path` that nobody writes any more.
-  /// @return with file() == -1, and errno set, if it cannot be made
+  /// Creates the part and removes abandoned parts of `path`.
+  /// @return with file() == -1, and errno set, if the file cannot be created
   static PartFile create(const std::string& path, mode_t mode = 0666);
 
   PartFile(PartFile&& other) noexcept
@@ -23,9 +23,10 @@ class PartFile {
   PartFile& operator=(PartFile&&) = delete;
   ~PartFile();
 
-  /// Its descriptor, open for reading and writing.
+  /// The file descriptor, open for reading and writing.
   int file() const { return file_; }
-  /// Gives it its own name, replacing what was there. False, with errno set, if that fails.
+  /// Renames the part to its final path, replacing any existing file. On failure returns false and
+  /// sets errno.
   bool commit();
 
  private:
@@ -34,7 +35,7 @@ class PartFile {
   int file_ = -1;
 };
 
-/// Removes the parts of `path` that no process writes.
+/// Removes the parts of `path` that no process is writing.
 void remove_stale_parts(const std::string& path);
 
 }  // namespace meshard

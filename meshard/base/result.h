@@ -1,4 +1,4 @@
-// Result<T>: a value or an Error, for what can fail for reasons outside the program.
+// Result<T>: a value or an Error, for operations that can fail for reasons outside the program.
 #pragma once
 #include <optional>
 #include <type_traits>
@@ -9,10 +9,10 @@
 
 namespace meshard {
 
-/// A value of type T or the Error that kept it from being made. Shaped like std::expected.
+/// A value of type T, or the Error that prevented it. The interface follows std::expected.
 ///
 /// `value()` throws the Error; it is the only bridge from results to exceptions. A service that
-/// must not throw asks `ok()` first.
+/// must not throw checks `ok()` first.
 template <class T>
 class [[nodiscard]] Result {
   static_assert(!std::is_reference_v<T>);
@@ -81,12 +81,13 @@ class [[nodiscard]] Result<void> {
 #define MESHARD_CONCAT_INNER(a, b) a##b
 #define MESHARD_CONCAT(a, b) MESHARD_CONCAT_INNER(a, b)
 
-/// Returns the Error of a failed Result from the enclosing function.
+/// Returns the Error from the enclosing function if the expression is a failed Result.
 #define MESHARD_RETURN_IF_ERROR(expression)                                                      \
   do {                                                                                           \
     if (auto meshard_result = (expression); !meshard_result.ok()) return meshard_result.error(); \
   } while (false)
 
+/// Assigns the value of a Result, or returns its Error from the enclosing function:
 /// `MESHARD_ASSIGN_OR_RETURN(auto client, make_client());`
 #define MESHARD_ASSIGN_OR_RETURN(declaration, expression)        \
   auto MESHARD_CONCAT(meshard_result_, __LINE__) = (expression); \

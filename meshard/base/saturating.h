@@ -1,10 +1,10 @@
-// Sums and products of counts that stop at a bound instead of overflowing.
+// Sums and products of counts that saturate at an upper bound instead of overflowing.
 #pragma once
 #include <cstdint>
 
 namespace meshard {
 
-/// More bytes, elements or executions than there are anywhere.
+/// The upper bound: larger than any real count of bytes, elements or executions.
 inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 52;
 
 /// a + b, at most kMostCounted. @pre neither is above kMostCounted

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4) of bytes that come piece by piece.
+// SHA-256 (FIPS 180-4), computed incrementally.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace meshard {
 
-/// The hash of what was added.
+/// The hash of all bytes passed to add().
 class Sha256 {
  public:
   void add(std::string_view bytes);
-  /// 64 lower-case hexadecimal digits.
+  /// The hash as 64 lowercase hexadecimal digits.
   /// @pre called once, after the last add()
   std::string digits();
 

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr double kDefaultSeconds = 60;
-// A wait asks at least so often whether what it waits for can still happen.
+// A wait checks at least this often whether it can still complete.
 constexpr milliseconds kLongestSlice = seconds(1);
 
 milliseconds time_from_environment() {
@@ -39,7 +39,7 @@ struct Settings {
 };
 
 Settings& settings() {
-  // Never destroyed: waits outlive static objects.
+  // Never destroyed: waits may outlive static objects.
   static Settings* instance = new Settings();
   return *instance;
 }
@@ -77,7 +77,7 @@ void report_stall(const std::string& what, milliseconds waited) {
     std::lock_guard lock(all.mutex);
     handler = all.handler;
   }
-  // Unlocked: a handler may wait itself, or set another one.
+  // Called without the lock: a handler may itself wait or set another handler.
   if (handler) handler(stall);
 }
 

@@ -1,4 +1,4 @@
-// Waits that take too long are reported: with what is waited for, and what is under way.
+// Reports waits that take too long: what they wait for, and which work is in flight.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -10,37 +10,38 @@
 
 namespace meshard {
 
-/// A value: a wait that takes too long.
+/// A value: a report of a wait that takes too long.
 struct Stall {
-  /// What is waited for and for how long, and which launches are in flight on which devices.
+  /// What the wait is for, how long it has taken, and which launches are in flight on which
+  /// devices.
   std::string text;
-  /// The user's line that waits, if it is known.
+  /// The line of user code that waits, if known.
   SourceLocation where;
 
-  /// `train.cc:42: waiting for 60 s for ...`
+  /// `train.cc:42: [wait] waiting for 60 s for ...`
   std::string to_string() const;
 };
 
 using StallHandler = std::function<void(const Stall&)>;
 
-/// Calls `handler` with each stall, once, from the thread that waits, which goes on waiting after
-/// it. The default handler writes to the standard error stream; an empty one says nothing. A
-/// handler that throws ends the wait with its exception.
+/// Sets the function that is called once for each stall. It runs on the waiting thread, which
+/// continues to wait afterwards. The default handler writes to stderr; an empty one disables
+/// reports. If the handler throws, the wait ends with that exception.
 void set_stall_handler(StallHandler handler);
 
-/// How long a wait may take before it is reported: MESHARD_STALL_SECONDS, else 60 s. Zero: no wait
-/// is ever reported.
+/// How long a wait may take before it is reported. Default: MESHARD_STALL_SECONDS, else 60 s. Zero
+/// disables reports.
 std::chrono::milliseconds stall_time();
 void set_stall_time(std::chrono::milliseconds time);
 
 namespace internal {
 
-/// Texts about what is under way end each report: pjrt/ says which launches are in flight.
+/// Sets a function whose text is appended to each report; pjrt/ lists the launches in flight.
 void set_stall_detail(std::string (*detail)());
 
 void report_stall(const std::string& what, std::chrono::milliseconds waited);
 
-/// Until it is destroyed, waits of this thread are the user's line `where`.
+/// While alive, attributes waits of this thread to the user's line `where`.
 class WaitPlace {
  public:
   explicit WaitPlace(SourceLocation where) : outer_(current_) {
@@ -56,14 +57,14 @@ class WaitPlace {
   SourceLocation outer_;
 };
 
-/// Notices when a wait has taken too long.
+/// Detects when a wait has taken too long.
 class StallWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// How long to wait before asking again.
+  /// How long to wait before checking again.
   std::chrono::milliseconds slice() const;
-  /// True once: when the wait has become too long.
+  /// True once, when the wait has exceeded the limit.
   bool is_due();
   std::chrono::milliseconds waited() const;
 
@@ -73,7 +74,7 @@ class StallWatch {
   bool reported_ = false;
 };
 
-/// Waits until `done`, a question asked under `lock`; `describe` says what is waited for.
+/// Waits until `done()`, evaluated under `lock`, is true; `describe()` names what is waited for.
 template <class Done, class Describe>
 void wait_or_report(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Done done,
                     Describe describe) {
@@ -82,7 +83,7 @@ void wait_or_report(std::condition_variable& changed, std::unique_lock<std::mute
   while (!changed.wait_for(lock, watch.slice(), done)) {
     if (!watch.is_due()) continue;
     std::string what = describe();
-    lock.unlock();  // a handler may ask for anything
+    lock.unlock();  // a handler may call anything
     report_stall(what, watch.waited());
     lock.lock();
   }

@@ -8,7 +8,7 @@
 namespace meshard {
 namespace {
 
-// What a device is given of a value.
+// The part of a value that a device receives.
 std::string part_of(const ValuePlacement& value, std::int64_t device) {
   if (!value.sharding || value.sharding->is_fully_replicated()) return "all";
   std::optional<std::int64_t> position = value.sharding->mesh().position(device);

@@ -1,4 +1,4 @@
-// Which part of which argument each device is given.
+// Table of the part of each argument that each device receives.
 #pragma once
 #include <string>
 
@@ -6,17 +6,18 @@
 
 namespace meshard {
 
-/// A row for each device that runs the program, by its id and in the order of the program's logical
-/// devices; a column for each argument, with the part of it that the device is given: `0:4,0:8` are
-/// rows 0 to 3 and columns 0 to 7, `all` the whole, `empty` no element (padding alone). Devices
-/// beyond the mesh have no row: they do not take part.
+/// A text table with a row for each device and a column for each argument. Rows are labeled with
+/// device ids, in the order of the program's logical devices. A cell shows the part of the argument
+/// that the device receives: `0:4,0:8` is rows 0 to 3 and columns 0 to 7, `all` the whole argument,
+/// `empty` no elements (only padding). Devices outside the mesh have no row, because they do not
+/// run the program.
 ///
 /// ```
 /// device  0 w    1 x
 /// 6       0:4    all
 /// 4       4:8    all
 /// ```
-/// @param most_devices further rows are left out, and counted; 0: none are
+/// @param most_devices maximum number of rows; the number of omitted rows is printed; 0: no limit
 std::string argument_matrix(const ProgramReport& report, std::size_t most_devices = 64);
 
 }  // namespace meshard

@@ -13,7 +13,7 @@ std::string byte_text(std::int64_t bytes) {
   if (bytes < kStep) return cat(bytes, " B");
   std::int64_t unit = kStep;
   std::size_t i = 0;
-  // 1023.95 of a unit and more would print as 1024 of it.
+  // 1023.95 of a unit and more would print as 1024 of that unit.
   while (i + 1 < std::size(kUnits) && bytes / unit >= kStep - 1 &&
          static_cast<double>(bytes) / static_cast<double>(unit) >= 1023.95) {
     unit *= kStep;

@@ -1,11 +1,11 @@
-// Sizes for people.
+// Human-readable sizes.
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace meshard {
 
-/// `96 B`, `64 KiB`, `1.5 MiB`: powers of 1024, one digit behind the point unless it is 0.
+/// Formats bytes as `96 B`, `64 KiB`, `1.5 MiB`: powers of 1024, one decimal unless it is 0.
 std::string byte_text(std::int64_t bytes);
 
 }  // namespace meshard

@@ -15,13 +15,13 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-/// The farthest element of two arrays of one type.
+/// The largest distance between elements of two arrays of one type.
 struct Distance {
   double ulps = 0;
   std::int64_t element = 0;
 };
 
-// The spacing of the dtype's numbers at the largest finite magnitude among these.
+// The spacing of the dtype's numbers at the largest finite magnitude of `values`.
 double spacing_at_largest(std::span<const double> values, DType dtype) {
   FloatLimits limits = float_limits(dtype);
   double largest = limits.smallest_normal;
@@ -69,7 +69,7 @@ void check_no_manual_region(const Graph& graph) {
           node->where());
 }
 
-// The results of the graph, sharded as its leaves and marks say, or not at all.
+// Runs the graph: with the shardings of its leaves and marks, or without any sharding.
 std::vector<Tensor> run(const Graph& graph, std::span<const Tensor> arguments, bool unsharded,
                         SourceLocation where) {
   Program program;
@@ -85,7 +85,7 @@ std::vector<Tensor> run(const Graph& graph, std::span<const Tensor> arguments, b
   return results;
 }
 
-/// The two runs of one graph.
+/// The sharded and the unsharded run of one graph.
 struct TwoRuns {
   const Graph& graph;
   std::vector<Tensor> sharded, unsharded;
@@ -120,7 +120,7 @@ struct TwoRuns {
   }
 };
 
-// Every output of every node, in program order.
+// All outputs of all nodes, in program order.
 std::vector<Value> all_values(const Graph& graph) {
   std::vector<Value> values;
   for (const Node* node : graph.nodes())
@@ -165,8 +165,8 @@ ShardedCheck internal::check_sharded(std::span<const Tensor> arguments, const Te
   };
   first_difference(graph);
   if (check.ok() || graph.nodes().empty()) return check;
-  // Once more with every tensor on the way as a result. Other results may be fused otherwise: if
-  // nothing differs then, what the first runs showed stands.
+  // Runs again with every intermediate tensor as a result. The different results may change fusion:
+  // if no tensor differs in this run, the difference found in the first runs is kept.
   first_difference(Graph::build(parameters, all_values(graph), trace));
   return check;
 }

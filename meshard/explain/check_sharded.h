@@ -1,4 +1,4 @@
-// check_sharded: does a function compute the same sharded and unsharded, and if not, where first?
+// check_sharded: finds the first tensor that differs between a sharded and an unsharded run.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,38 +15,38 @@
 namespace meshard {
 
 struct CheckShardedOptions {
-  /// How far an element may be away, in ULPs of the largest value of its tensor: sums that devices
-  /// make in parts are rounded otherwise. Integers and bools are always compared exactly.
+  /// Allowed distance, in ULPs of the largest value of the tensor. Default: 16. Distributed sums
+  /// are rounded differently. Integers and bools are always compared exactly.
   double max_ulps = 16;
 };
 
-/// A value: the first tensor that differs between the two runs.
+/// Value type: the first tensor that differs between the two runs.
 struct ShardedDifference {
-  /// The op that made it, `tanh`; `argument 0` for an argument that is returned.
+  /// The op that produced the tensor, `tanh`; `argument 0` if an argument is returned.
   std::string tensor;
-  /// The user's line that made it.
+  /// The source line of the op.
   SourceLocation where;
   TensorType type;
-  /// How the sharded run lays it out.
+  /// The tensor's sharding in the sharded run.
   std::optional<Sharding> sharding;
-  /// The element that is farthest away, and its two values.
+  /// The element with the largest distance, and its two values.
   Dimensions index;
   double sharded = 0, unsharded = 0;
   /// Their distance in ULPs of the largest finite magnitude in the unsharded tensor; infinite if
-  /// only one is a NaN or infinite, or if integers differ.
+  /// only one of them is NaN or infinite, or if integers differ.
   double ulps = 0;
 };
 
-/// A value: what check_sharded found.
+/// Value type: the result of check_sharded().
 struct ShardedCheck {
-  /// Tensors compared: the results, and if they differ every tensor on the way.
+  /// Number of compared tensors: the results, and if they differ, all intermediates.
   std::size_t compared = 0;
   /// The largest distance among the results, in ULPs.
   double ulps = 0;
   std::optional<ShardedDifference> difference;
 
   bool ok() const { return !difference; }
-  /// `3 results agree, at most 2 ULPs apart`, or where they part.
+  /// `3 results agree, at most 2 ULPs apart`, or a description of the first difference.
   std::string to_string() const;
 };
 
@@ -56,10 +56,10 @@ ShardedCheck check_sharded(std::span<const Tensor> arguments, const TensorFuncti
                            const CheckShardedOptions& options, SourceLocation where);
 }  // namespace internal
 
-/// Runs f as its arguments are sharded, and once more on one device without any sharding, and
-/// compares the results. If they differ, every recorded tensor is compared in program order, and
-/// the first that differs is reported with the line that made it. f is traced once, as by jit; the
-/// two programs compute the same graph.
+/// Compares the results of f run with its arguments' shardings and without sharding. The unsharded
+/// run uses one device. If the results differ, all recorded tensors are compared in program order,
+/// and the first difference is reported with its source line. f is traced once, as by jit; both
+/// programs compute the same graph.
 ///
 /// @code
 /// Mesh mesh({{"x", 4}});
@@ -69,7 +69,7 @@ ShardedCheck check_sharded(std::span<const Tensor> arguments, const TensorFuncti
 /// @endcode
 /// prints `equal`.
 ///
-/// @error what tracing, compiling or running f meets; unimplemented for a function with a manual
+/// @error errors of tracing, compiling or running f; unimplemented for a function with a manual
 /// region, whose local values exist on its mesh only.
 template <class F, class... Arguments>
 ShardedCheck check_sharded(const CheckShardedOptions& options, const F& f,

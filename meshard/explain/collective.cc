@@ -33,7 +33,7 @@ std::string form_text(const Collective& one) {
   return text;
 }
 
-// Everything behind the name.
+// The text after the name.
 std::string details(const Collective& one, std::int64_t bytes) {
   std::string text = axes_text(one);
   if (!one.shifts.empty()) append(text, cat(", moving ", join(one.shifts, " and ")));
@@ -55,7 +55,7 @@ bool alike(const Collective& a, const Collective& b) {
          a.cause == b.cause && a.origin.certainty == b.origin.certainty &&
          std::equal(a.origin.places.begin(), a.origin.places.end(), b.origin.places.begin(),
                     b.origin.places.end(), [](const OriginPlace& x, const OriginPlace& y) {
-                      return x.to_string() == y.to_string();  // one line, whichever op
+                      return x.to_string() == y.to_string();  // same line, any op
                     });
 }
 

@@ -1,4 +1,4 @@
-// One collective of a compiled program, as explain/ tells it.
+// Description of one collective of a compiled program.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace meshard {
 
-/// What a collective does. Sends and receives are told apart because a compiler may write them in
-/// place of a permutation.
+/// Kinds of collectives. Sends and receives are separate kinds, because a compiler may use them
+/// instead of a permutation.
 enum class CollectiveKind {
   kAllReduce,
   kAllGather,
@@ -25,14 +25,15 @@ enum class CollectiveKind {
   kReceive,
 };
 
-/// HLO's name: `all-reduce`, `collective-permute`, `recv`.
+/// The HLO name: `all-reduce`, `collective-permute`, `recv`.
 std::string_view to_string(CollectiveKind kind);
 
-/// A value: every device sends to the one `by` further along `axes` (taken as one axis, the last
-/// the fastest). At the end it wraps, or stops where the pairs do not wrap.
+/// Value type: a shift in which every device sends to the device `by` positions further. The
+/// positions are those along `axes`, flattened into one axis whose last axis runs fastest. At the
+/// end, the shift wraps around or stops.
 struct AxisShift {
   AxisList axes;
-  /// In (-n/2, n/2] for n places along the axes: +1 is the next device.
+  /// In (-n/2, n/2] for n positions along the axes: +1 is the next device.
   std::int64_t by = 0;
   bool wraps = true;
 
@@ -41,37 +42,37 @@ struct AxisShift {
   friend bool operator==(const AxisShift&, const AxisShift&) = default;
 };
 
-/// How the place in the user's program was found.
+/// How the source location of a collective was found.
 enum class OriginCertainty {
-  kUnknown,   ///< nothing leads to a place
+  kUnknown,   ///< no location found
   kExact,     ///< the instruction names the op
-  kMerged,    ///< one collective for several ops that the compiler combined: all of them are listed
-  kInferred,  ///< the instruction names no op; it is the nearest producer's, else user's
+  kMerged,    ///< the compiler combined the collectives of several ops; all are listed
+  kInferred,  ///< the instruction names no op: the nearest producer's, else the nearest user's
 };
 
 /// `exact`, `merged`, `inferred`, `unknown`
 std::string_view to_string(OriginCertainty certainty);
 
-/// A value: an op of the user's program that led to a collective.
+/// Value type: an op of the user's program that a collective originates from.
 struct OriginPlace {
-  /// The op's number in the graph, if there is a graph and the module names one of its ops.
+  /// The op's number in the graph; none without a graph, or if the module names no op of it.
   std::optional<std::uint32_t> node;
-  /// The op's name, `dot_general`; of a module from elsewhere its own name for it.
+  /// The op's name, `dot_general`; for a module from elsewhere, that module's name for the op.
   std::string op;
-  /// `demo.cc:42`; empty if not known.
+  /// The source line, `demo.cc:42`; empty if unknown.
   std::string place;
   /// The node, as Graph::find takes it: `7`, or `7.0.3` for one in a body of node 7.
   std::string path = {};
 
-  /// The place, else the op.
+  /// The place; if empty, the op.
   std::string to_string() const { return place.empty() ? op : place; }
-  /// The path is another way to write the node.
+  /// `path` is not compared: it identifies the same node as `node`.
   friend bool operator==(const OriginPlace& a, const OriginPlace& b) {
     return a.node == b.node && a.op == b.op && a.place == b.place;
   }
 };
 
-/// A value: the ops that a collective comes from.
+/// Value type: the ops that a collective originates from.
 struct CollectiveOrigin {
   OriginCertainty certainty = OriginCertainty::kUnknown;
   std::vector<OriginPlace> places;
@@ -81,92 +82,93 @@ struct CollectiveOrigin {
   friend bool operator==(const CollectiveOrigin&, const CollectiveOrigin&) = default;
 };
 
-/// Who wanted a collective.
+/// Who requested a collective.
 enum class CollectiveCause {
   kUnknown,
-  kAsked,     ///< the user's program: its op is a collective or a sharding mark
-  kInserted,  ///< the partitioner: its op is any other, and no mark follows it
+  kAsked,     ///< requested by the program: its op is a collective or a sharding mark
+  kInserted,  ///< inserted by the partitioner: its op is any other op, not followed by a mark
 };
 
-/// `asked for`, `inserted`; empty if not known
+/// `asked for`, `inserted`; empty if unknown
 std::string_view to_string(CollectiveCause cause);
 
-/// How a compiler wrote a collective. Counts by kind are comparable only within one form.
+/// How the compiler wrote a collective. Counts by kind are comparable only within one form.
 enum class CollectiveForm {
   kPlain,
   kFused,           ///< inside a fusion, with computation around it
   kWindowedEinsum,  ///< a step of a loop that overlaps a gather or scatter with a matrix product
-  kAcrossSlices,    ///< a send or receive of a collective that leaves the slice
+  kAcrossSlices,    ///< a send or receive of a collective between slices
 };
 
 /// `plain`, `fused`, `windowed einsum`, `across slices`
 std::string_view to_string(CollectiveForm form);
 
-/// A value: one collective instruction.
+/// Value type: one collective instruction.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   /// The instruction's name in the compiled module.
   std::string instruction;
-  /// The mesh axes that it runs over, in mesh order; of a permutation those along which data moves.
-  /// None if the groups are those of no axes, or there is no mesh. Empty: nothing leaves a device.
+  /// The mesh axes that the collective runs over, in mesh order; for a permutation, the axes along
+  /// which data moves. None if the groups match no axes, or there is no mesh. Empty: no data leaves
+  /// a device.
   std::optional<AxisList> axes = std::nullopt;
-  /// Devices in a group; of a permutation 0.
+  /// Number of devices in a group; 0 for a permutation.
   std::int64_t group_size = 0;
-  /// How a permutation moves data, if that is the same for all devices.
+  /// How a permutation moves data, if all devices move it alike.
   std::vector<AxisShift> shifts = {};
-  /// Bytes that one device gives and gets, each time. A ragged all-to-all's are its buffers', an
-  /// upper bound.
+  /// Bytes that one device sends and receives in one execution. For a ragged all-to-all, the buffer
+  /// sizes, which are upper bounds.
   std::int64_t bytes_in = 0;
   std::int64_t bytes_out = 0;
-  /// 0: none
+  /// Channel id; 0: none.
   std::int64_t channel = 0;
-  /// In how many nested loops it stands.
+  /// Number of nested loops that contain the instruction.
   int loop_depth = 0;
-  /// How often it runs in one run of the program: the trip counts of its loops, multiplied.
+  /// Number of executions in one run of the program: the product of the enclosing trip counts.
   std::int64_t executions = 1;
-  /// False if a trip count is not known; that loop counts once.
+  /// False if a trip count is unknown; such a loop counts as one iteration.
   bool executions_known = true;
-  /// It stands in a branch that may not be taken.
+  /// True if the instruction is in a conditional branch, which may not be taken.
   bool conditional = false;
-  /// How the compiler wrote it.
+  /// How the compiler wrote the collective.
   CollectiveForm form = CollectiveForm::kPlain;
-  /// It carries on the one of the same channel before it, of which the compiler spread the steps
-  /// over several fusions. Its bytes are 0 here and counted there.
+  /// True if this instruction continues an earlier one of the same channel: the compiler spread the
+  /// steps of one collective over several fusions. The bytes are counted there and are 0 here.
   bool continues = false;
-  /// The value that it moves, as the user knows it: `w1 f32[1024,4096]`; empty if not known.
+  /// The value that is moved, in the user's terms: `w1 f32[1024,4096]`; empty if unknown.
   std::string tensor = {};
   CollectiveOrigin origin = {};
   CollectiveCause cause = CollectiveCause::kUnknown;
 
-  /// The larger of bytes_in and bytes_out: the whole of an all-gather's result or of a
-  /// reduce-scatter's operand.
+  /// The larger of bytes_in and bytes_out: the result of an all-gather, or the operand of a
+  /// reduce-scatter.
   std::int64_t bytes() const { return bytes_in > bytes_out ? bytes_in : bytes_out; }
-  /// bytes() of all executions in one run of the program.
+  /// bytes() over all executions in one run of the program.
   std::int64_t total_bytes() const { return saturating_multiply(bytes(), executions); }
   /// `all-reduce on axis "model", 64 KiB, from demo.cc:42 (exact), inserted`
   std::string to_string() const;
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-/// A value: collectives that are alike but for their sizes and instruction names.
+/// Value type: collectives that differ only in size and instruction name.
 struct CollectiveGroup {
-  /// One of them.
+  /// One collective of the group.
   Collective example;
   std::int64_t count = 0;
-  /// Sums over the group, for one device, each once.
+  /// Sums over the group for one device, one execution each.
   std::int64_t bytes_in = 0;
   std::int64_t bytes_out = 0;
   /// Sum of Collective::bytes().
   std::int64_t bytes = 0;
-  /// Sum of Collective::total_bytes(): with all executions.
+  /// Sum of Collective::total_bytes(), over all executions.
   std::int64_t total_bytes = 0;
 
   /// `2 all-reduces on axis "model", 128 KiB, from demo.cc:42 (exact), inserted`
   std::string to_string() const;
 };
 
-/// Puts together collectives of one kind, axes, shifts, places, executions, form and cause, in
-/// order of first appearance.
+/// Groups collectives with the same kind, axes, shifts, places, executions, form and cause. Groups
+/// are in order of first appearance.
 std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& collectives);
 
 }  // namespace meshard

@@ -13,8 +13,8 @@ namespace {
 using pjrt::HloInstruction;
 using pjrt::ReplicaGroups;
 
-// Collectives that carry `use_global_device_ids`; the others' groups are numbers of partitions as
-// soon as there is a channel.
+// True for collectives that carry `use_global_device_ids`. For others, the groups contain partition
+// numbers whenever there is a channel.
 bool has_global_ids_flag(std::string_view opcode) {
   return opcode.starts_with("all-reduce") || opcode.starts_with("all-gather") ||
          opcode.starts_with("reduce-scatter");
@@ -26,7 +26,7 @@ std::int64_t size_of(const Mesh& mesh, const AxisList& axes) {
   return size;
 }
 
-// The axes of the newest form, if the module's mesh is ours by name and order.
+// The axes in the newest form of groups, if the module's mesh has our axis names and order.
 std::optional<AxisList> named_axes(const ReplicaGroups& groups, const Mesh& mesh) {
   const pjrt::HloMesh& theirs = groups.mesh;
   if (!theirs.device_ids.empty() || theirs.unknown_order) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<AxisList> iota_axes(const ReplicaGroups& groups, const Mesh& mesh)
   return axes_of_groups(mesh, iota);
 }
 
-// True if the groups hold no number but 0.
+// True if the groups contain only the number 0.
 bool names_one_replica(const ReplicaGroups& groups) {
   if (groups.form == ReplicaGroups::Form::kNone) return true;
   if (groups.form == ReplicaGroups::Form::kIota)
@@ -67,7 +67,7 @@ bool names_one_replica(const ReplicaGroups& groups) {
 
 AxisList all_axes(const Mesh& mesh) { return remaining_axes(mesh, {}); }
 
-// The shift from source to target along `axes` if it is the same for every pair.
+// The shift from source to target along `axes`, if it is the same for every pair.
 std::optional<AxisShift> common_shift(const Mesh& mesh, const AxisList& axes, PositionPairs pairs) {
   AxesIndex index(mesh, axes);
   std::int64_t n = index.size();
@@ -90,8 +90,8 @@ std::optional<AxisShift> common_shift(const Mesh& mesh, const AxisList& axes, Po
 
 Result<GroupAxes> axes_of_instruction(const HloInstruction& instruction, const Mesh& mesh) {
   const ReplicaGroups& groups = instruction.groups;
-  // Without a channel the numbers are replicas'; a program of ours has one, and nothing leaves a
-  // device.
+  // Without a channel, groups contain replica numbers. Programs have one replica, so no data leaves
+  // a device.
   if (instruction.channel_id == 0 && names_one_replica(groups)) return GroupAxes{AxisList(), 1};
   // Groups of replicas, each with all its partitions.
   if (has_global_ids_flag(instruction.opcode) && !instruction.use_global_device_ids)
@@ -106,7 +106,7 @@ Result<GroupAxes> axes_of_instruction(const HloInstruction& instruction, const M
   if (axes) return GroupAxes{axes, size_of(mesh, *axes)};
   if (groups.form == ReplicaGroups::Form::kIota) return GroupAxes{std::nullopt, groups.group_size};
   MESHARD_ASSIGN_OR_RETURN(std::vector<std::vector<std::int64_t>> listed, groups.expand());
-  // XLA may write a list of one empty group for "all".
+  // XLA may write a list with one empty group for "all devices".
   std::erase_if(listed, [](const auto& group) { return group.empty(); });
   axes = axes_of_groups(mesh, listed);
   if (axes) return GroupAxes{axes, size_of(mesh, *axes)};

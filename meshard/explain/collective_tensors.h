@@ -1,4 +1,4 @@
-// Which value a collective moves, as the user knows it.
+// Names the value that a collective moves, in the user's terms.
 #pragma once
 #include <vector>
 
@@ -9,9 +9,9 @@
 
 namespace meshard {
 
-/// Fills Collective::tensor: of a resharding the value's whole type; else the argument, or the op
-/// and its result's type, that the collective's first place names in the graph; else, of a module
-/// from elsewhere, the value inside that has the place's name. Stays empty where none of these is
+/// Sets Collective::tensor. For a resharding, it is the value's full type. Otherwise it is what the
+/// collective's first place names in the graph: an argument, or an op with its result type. For a
+/// module from elsewhere, it is the intermediate with the place's name. Empty if none of these is
 /// known.
 void name_tensors(std::vector<Collective>& collectives, const std::vector<Reshard>& reshards,
                   const std::vector<ValuePlacement>& intermediates, const Graph* graph);

@@ -43,8 +43,8 @@ bool is_permutation(CollectiveKind kind) {
          kind == CollectiveKind::kReceive;
 }
 
-// What of the shape is the result. A start's shape also holds its operands and, for a permutation,
-// a receive or a send, its context: (operand, result, ...).
+// Bytes of the result only. The shape of a start instruction also contains its operands and, for a
+// permutation, receive or send, its context: (operand, result, ...).
 std::int64_t result_bytes(const HloInstruction& instruction, CollectiveKind kind) {
   const HloShape& shape = instruction.shape;
   if (kind == CollectiveKind::kSend) return 0;
@@ -59,7 +59,7 @@ std::int64_t result_bytes(const HloInstruction& instruction, CollectiveKind kind
 std::int64_t operand_bytes(const InstructionIndex& index, const HloInstruction& instruction,
                            CollectiveKind kind) {
   if (kind == CollectiveKind::kReceive) return 0;
-  // Its further operands are the buffer to write to, sizes and offsets; a send's is a token.
+  // The further operands are the output buffer, sizes and offsets; for a send, a token.
   bool first_only = kind == CollectiveKind::kRaggedAllToAll || kind == CollectiveKind::kSend;
   std::int64_t sum = 0;
   for (std::int64_t id : instruction.operands) {
@@ -70,7 +70,7 @@ std::int64_t operand_bytes(const InstructionIndex& index, const HloInstruction& 
   return sum;
 }
 
-// The frontend attribute by which a TPU compiler marks the instructions of one collective that it
+// The frontend attribute with which TPU compilers mark the instructions of a collective that is
 // spread over several fusions.
 bool is_in_chain(const HloInstruction& one) { return !one.frontend_attribute("chain_id").empty(); }
 
@@ -79,8 +79,8 @@ bool is_host_transfer_between_slices(const HloInstruction& one) {
          std::string_view::npos;
 }
 
-// A permutation that the partitioner made for a matrix product: a step of a gather or a scatter
-// that it runs beside the product (xla/service/spmd/dot_handler.cc).
+// True for a permutation that the partitioner generated for a matrix product: a step of a gather or
+// scatter that overlaps with the product (xla/service/spmd/dot_handler.cc).
 bool is_windowed_einsum(const HloInstruction& one, CollectiveKind kind, const Collective& told) {
   if (kind != CollectiveKind::kCollectivePermute) return false;
   if (one.name.find("windowed") != std::string::npos) return true;
@@ -106,7 +106,7 @@ class Search {
   }
 
  private:
-  // Depth is bounded because the executions could be counted.
+  // The recursion depth is bounded, because computing the executions checks it.
   Result<void> walk(const InstructionIndex& index) {
     if (!visited_.insert(index.computation().id).second) return {};
     for (const HloInstruction& each : index.computation().instructions) {
@@ -186,7 +186,7 @@ class Search {
     return {};
   }
 
-  // The computation whose fusions the chain is spread over.
+  // The computation that contains the fusions of a chain.
   static std::int64_t reached_from(const ReachedComputation& reached) {
     return (reached.caller ? reached.caller : reached.index)->computation().id;
   }
@@ -196,7 +196,7 @@ class Search {
   const std::optional<SliceNumbering>& slices_;
   OriginFinder origins_;
   std::unordered_set<std::int64_t> visited_;
-  std::set<std::pair<std::int64_t, std::int64_t>> chains_;  // computation and channel
+  std::set<std::pair<std::int64_t, std::int64_t>> chains_;  // (computation, channel)
   std::vector<Collective> found_;
 };
 

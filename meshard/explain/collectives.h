@@ -1,4 +1,4 @@
-// The collectives of a compiled module.
+// Finds the collectives of a compiled module.
 #pragma once
 #include <optional>
 #include <vector>
@@ -13,20 +13,20 @@
 
 namespace meshard {
 
-/// Every collective instruction that running the module can reach, once each, in the order of the
-/// module's text; Collective::executions says how often it runs. An asynchronous one counts once,
-/// at its start, on its own or inside an async-start. Where a compiler spreads one collective over
-/// several fusions, each of its instructions is listed and the first has the bytes.
+/// All collective instructions reachable when the module runs, in text order. Each is listed once;
+/// Collective::executions is the number of executions. An asynchronous collective counts once, at
+/// its start, whether a start instruction or inside an async-start. Where a compiler spreads one
+/// collective over several fusions, each of its instructions is listed and the first has the bytes.
 ///
-/// @param mesh the mesh whose positions the module's device numbers are; without one, no axes.
-/// @param graph the program that the module was compiled from, or null for a module from elsewhere:
-/// then places are what the module itself says.
-/// @param slices if the module is that of one slice of several: what its device numbers mean.
-/// @error data loss if computations call one another in a circle or groups cannot be read
+/// @param mesh the mesh whose positions the module's device numbers are; none: no axes are found.
+/// @param graph the program that the module was compiled from; null for a module from elsewhere,
+/// whose own op names and lines are then used.
+/// @param slices for a module compiled for one of several slices: how it numbers devices.
+/// @error data loss if computations are cyclic or groups cannot be parsed
 Result<std::vector<Collective>> find_collectives(
     const Executions& executions, const std::optional<Mesh>& mesh, const Graph* graph,
     const std::optional<SliceNumbering>& slices = std::nullopt);
-/// The same of a module that nothing else is asked about.
+/// The same for a module whose executions are not needed otherwise.
 Result<std::vector<Collective>> find_collectives(const pjrt::HloModule& module,
                                                  const std::optional<Mesh>& mesh,
                                                  const Graph* graph);

@@ -29,7 +29,7 @@ double memory_seconds(double bytes, const HardwareFigures& figures) {
   return figures.memory_bandwidth > 0 ? bytes / figures.memory_bandwidth : 0;
 }
 
-// One list of axes on one kind of link.
+// Sums for one list of axes on one kind of link.
 struct LinkSum {
   double bytes = 0;
   double both_ways = 0, forward = 0, backward = 0;  // seconds
@@ -37,7 +37,7 @@ struct LinkSum {
 
 std::string axes_name(const Collective& one) { return one.axes ? join(*one.axes, ", ") : ""; }
 
-// Sorted. What takes no time of its own.
+// Sorted. Instructions that take no time themselves.
 constexpr std::string_view kNoStep[] = {"add-dependency",
                                         "after-all",
                                         "bitcast",
@@ -78,7 +78,8 @@ class Timeline {
   }
 
  private:
-  // Depth is bounded because the executions could be counted. Gives the seconds of one execution.
+  // The recursion depth is bounded, because computing the executions checks it. Returns the seconds
+  // of one execution.
   double walk(const InstructionIndex& in, int depth) {
     if (!listed_.insert(in.computation().id).second) return 0;
     double sum = 0;
@@ -142,7 +143,8 @@ class Timeline {
     double bytes = 0, seconds = 0;
   };
 
-  // Of the instruction itself and of what a fusion or an async-start does; not of a loop's steps.
+  // Adds the transfers of the instruction and of the body of a fusion or async-start, not of a
+  // loop.
   void add_transfers(const HloInstruction& one, Transfer& to, int depth) const {
     if (auto found = collectives_.find(one.name); found != collectives_.end()) {
       to.any = true;
@@ -170,7 +172,7 @@ class Timeline {
     return cost.memory_bytes > 0 ? Kind::kCopy : Kind::kOther;
   }
 
-  // Its own place, else that of what it calls makes.
+  // The instruction's own place, else that of the root of the computation it calls.
   std::optional<OriginPlace> place_of(const HloInstruction& one) const {
     if (auto own = places_.named(one)) return own;
     if (one.opcode != "fusion" && one.opcode != "async-start") return std::nullopt;

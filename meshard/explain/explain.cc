@@ -8,7 +8,7 @@
 namespace meshard {
 namespace {
 
-// What a program of this process was compiled to, in the words of compile_for().
+// A program compiled in this process, in the form returned by compile_for().
 Result<Compiled> compiled_here(const pjrt::Executable& executable) {
   Compiled compiled;
   MESHARD_ASSIGN_OR_RETURN(compiled.optimized_program, executable.optimized_program());

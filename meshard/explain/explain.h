@@ -1,4 +1,4 @@
-// explain: what the compiler made of a program, and why it communicates.
+// explain: reports what the compiler made of a program, and why it communicates.
 #pragma once
 #include <memory>
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace meshard {
 
-/// Reads the compiled program. Nothing is compiled or run for it, and nothing is kept: a program
-/// that is not explained pays nothing.
-/// @error what the plugin answers if it does not give its compiled module; data loss if that cannot
-/// be read.
+/// Reports on a compiled program. Nothing is compiled, run or stored; a program that is not
+/// explained has no overhead.
+/// @error the plugin's error if it does not provide its compiled module; data loss if that cannot
+/// be parsed.
 ProgramReport explain(const CompiledProgram& program,
                       SourceLocation where = SourceLocation::current());
 
-/// The newest program of a jitted function: that of the last new signature.
+/// Reports on the newest program of a jitted function: that of the latest new signature.
 ///
 /// ```
 /// auto step = jit([](Tensor w, Tensor x) { return matmul(x, w); });

@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-// Compiles the text or bytes and reports; also a program that does not fit.
+// Compiles a module and reports on it, also if the program does not fit into memory.
 Result<ProgramReport> explain_compiled(
     std::string module, const Target& target, const ProgramFacts& facts, bool use_shardy,
     const std::map<std::string, pjrt::CompileOptions::Override>& overrides,

@@ -1,4 +1,4 @@
-// explain() for hardware that is not here: of a function of this program, and of any module file.
+// explain() for absent hardware: for a function of this program, or for any module file.
 #pragma once
 #include <map>
 #include <optional>
@@ -16,34 +16,34 @@
 
 namespace meshard {
 
-/// How a program is compiled for absent hardware.
+/// Options of explain() for a target.
 struct ExplainForOptions {
-  /// Name and donated arguments. Those of a jitted function are its own.
+  /// Name and donated arguments. A jitted function uses its own options instead.
   JitOptions jit = {};
-  /// Options of the compiler by XLA's DebugOptions names.
+  /// Compiler options, by their names in XLA's DebugOptions.
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
   CompileForOptions compile = {};
 };
 
 struct ExplainModuleOptions {
   ModuleLayout layout = {};
-  /// Shardy, or the older partitioner. None: Shardy unless the module has only `mhlo.sharding`.
+  /// Partitioner: Shardy or GSPMD. None: Shardy unless the module has only `mhlo.sharding`.
   std::optional<bool> use_shardy = std::nullopt;
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
   CompileForOptions compile = {};
 };
 
-/// Compiles a StableHLO module (text, MLIR bytecode or portable artifact, as MLIR, JAX and PyTorch
-/// write them) for a target and tells what became of it. A program that the compiler refuses for
-/// lack of memory has a report too, whose fits() is false.
-/// @error data loss: the module cannot be read; invalid argument: it is for another number of
-/// devices than the target has; what compile_for() answers.
+/// Compiles a StableHLO module for a target and reports on it. The module may be text, MLIR
+/// bytecode or a portable artifact, as written by MLIR, JAX and PyTorch. If the compiler refuses
+/// the program for lack of memory, there is still a report, whose fits() is false.
+/// @error data loss: the module cannot be parsed; invalid argument: it is for another number of
+/// devices than the target has; the errors of compile_for().
 Result<ProgramReport> explain_module(std::string_view module, const Target& target,
                                      const ExplainModuleOptions& options = {});
 
 namespace internal {
 
-/// A traced function on its way to a target.
+/// A traced function to compile for a target.
 struct TracedProgram {
   Program program;
   SourceLocation where;
@@ -85,9 +85,9 @@ TracedProgram trace_for(const F& function, ExplainForOptions& options, SourceLoc
 
 }  // namespace internal
 
-/// What a function becomes on hardware that is not here, for these arguments. Nothing runs and
-/// nothing is moved: only types and shardings of the arguments count, so that they may be abstract.
-/// The function may be a jitted one, whose name and donated arguments are used.
+/// Reports what the compiler makes of a function on absent hardware, for these arguments. Nothing
+/// runs and no data is moved: only the types and shardings of the arguments matter, so they may be
+/// abstract. A jitted function contributes its name and donated arguments.
 ///
 /// ```
 /// Target pod = Target::parse("v5e:16x16").value();
@@ -96,8 +96,8 @@ TracedProgram trace_for(const F& function, ExplainForOptions& options, SourceLoc
 /// Tensor w = abstract_tensor({8192, 8192}, DType::bf16, mesh, P(none, "model"));
 /// ProgramReport report = explain(pod, layer, x, w);
 /// ```
-/// @error an argument's mesh has a device that the target lacks; what the function throws; what
-/// compile_for() answers. A program that does not fit into memory has a report.
+/// @error an argument's mesh has a device that the target lacks; errors thrown by the function; the
+/// errors of compile_for(). A program that does not fit into memory still has a report.
 template <class F, class... Arguments>
 requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
 &... >
@@ -108,7 +108,7 @@ requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
   return internal::explain_traced(target, std::move(traced), options);
 }
 
-/// With options for the compile.
+/// The same, with options for the compile.
 template <class F, class... Arguments>
 requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
 &... > ProgramReport explain(const Target& target, ExplainForOptions options, const F& function,
@@ -118,9 +118,9 @@ requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
   return internal::explain_traced(target, std::move(traced), options);
 }
 
-/// The StableHLO module that explain() compiles for a function and these arguments: to keep in a
-/// file, for `meshard explain` and `meshard plan`.
-/// @error what the function throws
+/// The StableHLO module that explain() compiles for a function and these arguments. Save it to a
+/// file for `meshard explain` and `meshard plan`.
+/// @error errors thrown by the function
 template <class F, class... Arguments>
 requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
 &... > std::string module_text(const F& function, const Arguments&... arguments) {

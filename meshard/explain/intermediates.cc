@@ -13,7 +13,7 @@
 namespace meshard {
 namespace {
 
-// What moves or makes no data of its own says nothing about a sharding that its user would not.
+// False for ops that only move values or create constants: their users determine their sharding.
 bool is_telling(const pjrt::HloInstruction& instruction) {
   for (std::string_view opcode : {"parameter", "constant", "tuple", "get-tuple-element",
                                   "broadcast", "iota", "bitcast", "call", "while", "conditional"})
@@ -35,7 +35,7 @@ struct Intermediate {
 
 class IntermediateFinder {
  public:
-  // Copies of an argument carry its name.
+  // Argument names count as seen, because copies of an argument carry its name.
   explicit IntermediateFinder(const ProgramFacts& facts)
       : facts_(facts), seen_(facts.argument_names.begin(), facts.argument_names.end()) {}
 

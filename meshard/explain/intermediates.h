@@ -1,4 +1,4 @@
-// Values inside a program, and the shardings that propagation gave them.
+// Intermediate values of a program, with the shardings chosen by propagation.
 #pragma once
 #include <vector>
 
@@ -8,14 +8,14 @@
 
 namespace meshard {
 
-/// The values that instructions with a name of their own make, each name once: first those that the
-/// user marked, then the others, largest first. Of a recorded program the graph's nodes by their
-/// op, with the user's line; else by the module's op names.
+/// The values produced by named instructions, each name once. Values that the user marked come
+/// first, then the others, largest first. For a recorded program, values are graph nodes named by
+/// op, with the source line; otherwise they have the module's op names.
 /// @param propagated the module after sharding propagation
 std::vector<ValuePlacement> find_intermediates(const pjrt::HloModule& propagated,
                                                const ProgramFacts& facts);
 
-/// The tensor type of an instruction's result; none for tuples and types that are not known.
+/// The tensor type of an instruction's result; none for tuples and unknown element types.
 std::optional<TensorType> tensor_type_of(const pjrt::HloShape& shape);
 
 }  // namespace meshard

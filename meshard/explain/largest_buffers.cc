@@ -29,7 +29,7 @@ const HloShape& part_of(const HloShape& shape, const std::vector<std::int64_t>& 
   return *at;
 }
 
-// Names and places of instructions.
+// Finds the names and source places of instructions.
 class Namer {
  public:
   Namer(const ModuleIndex& module, const Graph* graph, const std::vector<std::string>& arguments)
@@ -61,7 +61,7 @@ class Namer {
     if (number >= 0 && number < std::ssize(arguments_))
       if (const std::string& name = arguments_[static_cast<std::size_t>(number)]; !name.empty())
         return name;
-    // With a graph the module's names are numbers of its ops.
+    // With a graph, the module's names are op numbers.
     std::optional<OriginPlace> own = places_.named(parameter);
     if (own && own->node) return cat("argument ", number);
     return parameter.metadata.op_name.empty() ? parameter.name : parameter.metadata.op_name;
@@ -85,8 +85,8 @@ void keep_largest(std::vector<BufferUse>& buffers, std::size_t most) {
   if (buffers.size() > most) buffers.resize(most);
 }
 
-// The buffers that are alive when the sum of their sizes is the largest. Buffers that share memory
-// are one, named after the first.
+// Finds the buffers that are live when the sum of their sizes peaks. Buffers that share memory
+// count as one, named after the first.
 class PeakOfTrace {
  public:
   explicit PeakOfTrace(const std::unordered_map<std::int64_t, std::int64_t>& sizes)
@@ -115,7 +115,7 @@ class PeakOfTrace {
     return found == sizes_.end() ? 0 : std::clamp<std::int64_t>(found->second, 0, kMostCounted);
   }
 
-  // How many events there are up to the first peak among the first `count`.
+  // The number of events up to the first peak among the first `count` events.
   std::size_t follow(const HloHeapTrace& trace, std::size_t count) {
     std::int64_t most = -1;
     std::size_t at = 0;
@@ -143,7 +143,7 @@ class PeakOfTrace {
   }
 
   const std::unordered_map<std::int64_t, std::int64_t>& sizes_;
-  std::unordered_map<std::int64_t, std::int64_t> users_;  // of a buffer's memory
+  std::unordered_map<std::int64_t, std::int64_t> users_;  // live users of a buffer's memory
   std::unordered_map<std::int64_t, std::int64_t> owner_;
   std::int64_t sum_ = 0;
 };
@@ -161,7 +161,7 @@ class AssignedBuffers {
       if (each.color != 0 || each.thread_local_memory) continue;
       bool whole = each.parameter || each.live_out || each.constant;
       if (!whole) add_temporaries(each);
-      if (whole && !each.tuple) add_whole(each);  // not the tables of a tuple's addresses
+      if (whole && !each.tuple) add_whole(each);  // skips the address tables of tuples
     }
     return std::move(uses_);
   }
@@ -218,8 +218,9 @@ class AssignedBuffers {
   std::vector<BufferUse> uses_;
 };
 
-// The arrays in main memory that an instruction makes, as parts of its result. A start's result
-// names its operands too: its second part is what it makes, of a copy the first.
+// The main-memory arrays that an instruction produces, as index paths into its result. The result
+// of a start instruction also contains its operands: it produces the second element, or the first
+// for a copy.
 std::vector<std::vector<std::int64_t>> arrays_made(const HloInstruction& one) {
   const HloShape& shape = one.shape;
   if (!shape.is_tuple) return {{}};
@@ -239,7 +240,7 @@ std::int64_t made_bytes(const HloInstruction& one) {
   return sum;
 }
 
-// Values by the instructions of one computation, alive from where they are made to their last use.
+// Liveness of the values of one computation: from their definition to their last use.
 class AliveTogether {
  public:
   explicit AliveTogether(const InstructionIndex& in) : order_(in.in_run_order()) {
@@ -249,7 +250,7 @@ class AliveTogether {
     for (std::size_t i = order_.size(); i-- > 0;)
       for (const HloInstruction* operand : in.operands(*order_[i]))
         if (auto found = position_.find(operand); found != position_.end()) {
-          // What only names a value keeps it alive as long as itself.
+          // An instruction that only aliases a value keeps it live as long as the alias is.
           std::size_t until = makes_memory(*order_[i]) ? i : last_use_[i];
           last_use_[found->second] = std::max(last_use_[found->second], until);
         }
@@ -262,7 +263,7 @@ class AliveTogether {
     return one.shape.is_tuple || one.shape.in_main_memory();
   }
 
-  // Those that are alive when most is.
+  // The values that are live at the peak.
   std::vector<const HloInstruction*> at_peak() const {
     std::vector<std::int64_t> change(order_.size() + 1, 0);
     for (std::size_t i = 0; i < order_.size(); ++i) {

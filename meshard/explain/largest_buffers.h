@@ -1,4 +1,4 @@
-// What fills a device's memory when a compiled program needs the most of it.
+// The buffers that fill a device's memory at the peak of a compiled program.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,27 +11,27 @@
 
 namespace meshard {
 
-/// A value: buffers in main memory, the largest first.
+/// Value type: buffers in main memory, largest first.
 struct LargestBuffers {
   std::vector<BufferUse> buffers;
-  /// True if the compiler told nothing and the buffers are those that are alive together by the
-  /// order of the instructions: what the compiler lets share memory is not known then.
+  /// True if the compiler gave no buffer assignment. The buffers are then those that are live
+  /// together in instruction order, without knowledge of which of them share memory.
   bool estimated = false;
 };
 
-/// From the compiler's own assignment: arguments, outputs, constants, and of the temporaries those
-/// that are alive when most is, by its heap trace; without a trace the largest of each place in
-/// memory.
+/// The largest buffers, from the compiler's own buffer assignment. Includes arguments, outputs,
+/// constants, and the temporaries that are live at the peak according to the heap trace; without a
+/// trace, the largest temporary at each memory offset.
 /// @param hlo_proto the bytes of an HloProto with module and buffer assignment
 /// @param graph as in find_collectives
-/// @param argument_names by the arguments' numbers; where there is none, the module's own
-/// @param most how many are told
+/// @param argument_names by argument number; arguments without a name use the module's names
+/// @param most maximum number of returned buffers
 /// @error data loss if the bytes are damaged; not found if they hold no buffer assignment
 Result<LargestBuffers> largest_buffers(std::string_view hlo_proto, const Graph* graph,
                                        const std::vector<std::string>& argument_names = {},
                                        std::size_t most = 32);
 
-/// An estimate from a module alone, by the order in which it runs.
+/// Estimates the largest buffers from the module's execution order alone.
 LargestBuffers estimated_buffers(const Executions& executions, const Graph* graph,
                                  const std::vector<std::string>& argument_names = {},
                                  std::size_t most = 32);

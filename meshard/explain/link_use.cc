@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// Groups and members that are looked at; meshes are regular, so a few tell as much as all.
+// Limits of groups and members that are examined; meshes are regular, so a few are representative.
 constexpr std::int64_t kMostGroups = 16;
 constexpr std::int64_t kMostMembers = 4096;
 
@@ -19,7 +19,7 @@ bool is_one_to_one(CollectiveKind kind) {
          kind == CollectiveKind::kReceive;
 }
 
-// Of the bytes of a collective over n devices as a ring, how often each passes a device's links.
+// How many times a ring collective over n devices sends its bytes over one device's links.
 double ring_factor(CollectiveKind kind, double n) {
   double part = (n - 1) / n;
   switch (kind) {
@@ -148,7 +148,7 @@ std::vector<LinkUse> LinkModel::uses(const Collective& one) const {
   if (bytes <= 0) return {};
   double links = std::max(figures_.links, 1);
   if (is_one_to_one(one.kind)) {
-    if (one.kind == CollectiveKind::kReceive) return {};  // counted where it is sent
+    if (one.kind == CollectiveKind::kReceive) return {};  // counted at the send
     if (one.axes && one.axes->empty()) return {};
     Way goes = way(one);
     if (goes.leaves_granule || one.form == CollectiveForm::kAcrossSlices) return {network(bytes)};

@@ -1,4 +1,4 @@
-// What a collective asks of the hardware's links, and how long these take.
+// Link traffic of collectives, and the time that it takes.
 #pragma once
 #include <map>
 #include <optional>
@@ -13,50 +13,51 @@
 
 namespace meshard {
 
-/// A value: what one execution of a collective asks of one kind of link.
+/// Value type: the load of one execution of a collective on one kind of link.
 struct LinkUse {
-  /// `ICI`, `DCN`, ...: HardwareFigures' names.
+  /// Link name as in HardwareFigures: `ICI`, `DCN`, ...
   std::string link;
-  /// Sent by one device.
+  /// Bytes sent by one device.
   double bytes = 0;
   double seconds = 0;
-  /// Of a permutation along a ring +1 or -1: the two ways have links of their own. Else 0.
+  /// +1 or -1 for a permutation around a ring, whose two directions use separate links. Else 0.
   int way = 0;
   friend bool operator==(const LinkUse&, const LinkUse&) = default;
 };
 
-/// How the groups of collectives lie on the hardware. Devices with different slice indices, or
-/// without coordinates and of different processes, are joined by the network, others by the links
-/// of a slice or a node.
+/// Models how the groups of collectives map to the hardware's links. Devices with different slice
+/// indices, or without coordinates and in different processes, are connected by the network; others
+/// by the links within a slice or node.
 ///
-/// A group of n with b bytes (Collective::bytes()) on links of W bytes a second, as a ring:
+/// The time for a group of n devices with b bytes (Collective::bytes()) on links of W bytes per
+/// second is that of a ring:
 /// - all-gather, reduce-scatter: b (n-1)/n; all-reduce: twice that; all-to-all: b (n-1)/n, and on a
-///   torus at least b n/4 for each device, because data passes through others.
-/// - a permutation, a send: b times the links that it passes, over one link each way.
-/// On a torus W is two links for each direction in which the group extends; else all of them.
-/// A group over g slices of m devices each does its part within the slice first, and the slice's
-/// devices share the rest: b/m (g-1)/g over the network (twice for an all-reduce).
+///   torus at least b n/4 for each device, because data passes through other devices.
+/// - permutation, send: b times the number of hops, over one link each way.
+/// On a torus, W is two links for each direction that the group spans; otherwise all links. A group
+/// over g slices with m devices each runs its part within the slice first, and the slice's devices
+/// share the rest: b/m (g-1)/g over the network (twice that for an all-reduce).
 /// Sources: NCCL tests, doc/PERFORMANCE.md; J. Austin et al., How to Scale Your Model (2025),
 /// part 3, "Sharded matrices".
 class LinkModel {
  public:
-  /// Without a topology or a mesh all devices are taken to be one slice.
+  /// Without a topology or mesh, all devices are assumed to be in one slice.
   LinkModel(HardwareFigures figures, std::optional<Mesh> mesh, std::optional<Topology> topology);
 
   const HardwareFigures& figures() const { return figures_; }
-  /// At most two: within slices, and over the network. Empty if nothing leaves a device.
+  /// At most two entries: within slices, and over the network. Empty if no data leaves a device.
   std::vector<LinkUse> uses(const Collective& collective) const;
   /// Seconds of one execution: the sum over uses().
   double seconds(const Collective& collective) const;
 
  private:
-  // How the devices of a group lie.
+  // How the devices of a group are placed.
   struct Span {
-    double devices = 1;      // of a group
-    double per_granule = 1;  // of a group, within one slice
-    int directions = 0;      // of the torus; 0: no torus
+    double devices = 1;      // in a group
+    double per_granule = 1;  // in a group, within one slice
+    int directions = 0;      // torus directions that the group spans; 0: no torus
   };
-  // How far a permutation goes.
+  // The distance of a permutation.
   struct Way {
     double hops = 1;
     bool leaves_granule = false;
@@ -79,7 +80,7 @@ class LinkModel {
   Topology::Wrap wrap_;
   std::unordered_map<std::int64_t, Place> places_;
   std::int64_t granules_ = 1;
-  mutable std::map<std::string, Span> spans_;  // by the axes' text; for one thread
+  mutable std::map<std::string, Span> spans_;  // by the axes' text; not thread-safe
 };
 
 }  // namespace meshard

@@ -1,4 +1,4 @@
-// What a compiled program needs of a device's memory.
+// Device memory that a compiled program needs.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,24 +8,24 @@
 
 namespace meshard {
 
-/// A value: bytes that one device needs for a program, as the compiler counts them.
+/// Value type: memory that one device needs for a program, in bytes, according to the compiler.
 struct MemoryUse {
   std::int64_t arguments = 0;
   std::int64_t outputs = 0;
-  /// Of the outputs, what lies in donated arguments.
+  /// The part of `outputs` that reuses donated arguments.
   std::int64_t aliased = 0;
   std::int64_t temporaries = 0;
-  /// The program itself. 0 where the compiler does not say.
+  /// The program's code. 0 if the compiler does not report it.
   std::int64_t code = 0;
-  /// The most that is alive at once. 0 where the compiler does not say; some compilers count fast
-  /// on-chip memory with it.
+  /// Peak live memory. 0 if the compiler does not report it; some compilers include fast on-chip
+  /// memory.
   std::int64_t peak = 0;
-  /// What the device has; none if that is not known.
+  /// The device's memory; none if unknown.
   std::optional<std::int64_t> capacity = std::nullopt;
 
-  /// arguments + outputs - aliased + temporaries + code: what must fit if nothing else does.
+  /// arguments + outputs - aliased + temporaries + code: the memory needed for the program alone.
   std::int64_t total() const { return arguments + outputs - aliased + temporaries + code; }
-  /// capacity - total(): negative if it does not fit. None without a capacity.
+  /// capacity - total(): negative if the program does not fit. None without a capacity.
   std::optional<std::int64_t> spare() const {
     return capacity ? std::optional(*capacity - total()) : std::nullopt;
   }
@@ -35,22 +35,22 @@ struct MemoryUse {
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
 
-/// What a buffer is for.
+/// The purpose of a buffer.
 enum class BufferRole { kArgument, kOutput, kTemporary, kConstant };
 
 /// `argument`, `output`, `temporary`, `constant`
 std::string_view to_string(BufferRole role);
 
-/// A value: one buffer in a device's main memory, as the compiler assigned it.
+/// Value type: one buffer in a device's main memory, as assigned by the compiler.
 struct BufferUse {
   BufferRole role = BufferRole::kTemporary;
-  /// The argument's or output's name, else the instruction that makes it.
+  /// The argument's or output's name, else the instruction that defines the buffer.
   std::string name;
   /// Its type on one device, `f32[4096,512]`.
   std::string type;
-  /// In memory, with the padding of its layout.
+  /// Size in memory, including layout padding.
   std::int64_t bytes = 0;
-  /// The user's line, or the op; empty if not known.
+  /// The source line, or the op; empty if unknown.
   std::string place;
 
   /// `1.5 GiB temporary fusion.12 bf16[8,4096,4096], gpt.cc:42`

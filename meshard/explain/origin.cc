@@ -13,12 +13,12 @@ namespace {
 
 using pjrt::HloInstruction;
 
-// How far a search for a name goes: names are near or not at all, and programs are large.
+// Limit of the search for a name: names are usually near, and programs are large.
 constexpr std::size_t kMostVisited = 4096;
 
 bool is_mark(std::string_view op) { return op == "sharding_constraint"; }
 
-// Ops whose meaning is a collective.
+// Ops that are collectives themselves.
 bool is_collective(std::string_view op) {
   constexpr std::string_view kNames[] = {
       "all_gather",         "all_reduce",        "all_to_all",    "collective_broadcast",
@@ -26,13 +26,13 @@ bool is_collective(std::string_view op) {
   return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
-// The collectives that XLA combines.
+// Collectives that XLA combines.
 bool may_be_combined(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
          kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kCollectivePermute;
 }
 
-// Reductions of partial results serve the op that made them; anything else may be a resharding.
+// Reductions of partial results belong to the op that produced them; other kinds may be reshards.
 bool is_reduction(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
 }
@@ -64,7 +64,7 @@ std::optional<std::uint32_t> node_in_op_name(std::string_view op_name) {
 
 std::vector<std::string> names_in_op_name(std::string_view op_name) {
   if (op_name.empty()) return {};
-  // From the bracket that closes the name back to the one it belongs to.
+  // Scans back from the closing parenthesis to the matching opening one.
   std::size_t bracket = op_name.back() == ')' ? op_name.size() - 1 : 0;
   for (int depth = 1; depth > 0 && bracket > 0;) {
     --bracket;
@@ -128,7 +128,7 @@ bool OriginFinder::is_argument(const OriginPlace& place) const {
   return graph_ && place.node && *place.node < graph_->num_leaves();
 }
 
-// Breadth first; all instructions of the first step in which one names an op.
+// Breadth-first search; returns all instructions of the first step that contains an op name.
 OriginFinder::Instructions OriginFinder::nearest(const InstructionIndex& index,
                                                  const HloInstruction& from, bool to_users) const {
   std::unordered_set<std::int64_t> seen = {from.id};
@@ -147,7 +147,7 @@ OriginFinder::Instructions OriginFinder::nearest(const InstructionIndex& index,
   return {};
 }
 
-// What the nearest producer names, else the nearest user.
+// The op named by the nearest producer, else by the nearest user.
 std::optional<OriginPlace> OriginFinder::neighbour(const InstructionIndex& index,
                                                    const HloInstruction& of) const {
   for (bool to_users : {false, true})
@@ -157,8 +157,8 @@ std::optional<OriginPlace> OriginFinder::neighbour(const InstructionIndex& index
 
 void OriginFinder::add_merged(const InstructionIndex& index, const HloInstruction& instruction,
                               CollectiveOrigin& origin) const {
-  // What took the place of the single collectives, and so carries their names. Of an asynchronous
-  // one the parts are taken from its end.
+  // The get-tuple-elements that replaced the combined collectives carry their names. For an
+  // asynchronous collective, they use its done instruction.
   std::size_t parts = 0;
   auto add_parts = [&](const HloInstruction& of) {
     for (const HloInstruction* user : index.users(of))
@@ -226,7 +226,7 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
   return origin;
 }
 
-// Whether it is a mark that splits its value by one of these axes.
+// True if the node is a mark that shards its value over one of these axes.
 bool OriginFinder::splits_by(std::uint32_t number, const AxisList& axes) const {
   if (number < graph_->num_leaves() || number - graph_->num_leaves() >= graph_->nodes().size())
     return false;
@@ -252,7 +252,7 @@ CollectiveCause OriginFinder::cause(const CollectiveOrigin& origin, CollectiveKi
     else if (gathered || is_reduction(kind) || !marked_[*place.node])
       ++inserted;
   }
-  // A mark near an instruction without a name proves nothing.
+  // If the instruction names no op, a nearby mark is not evidence.
   bool certain = origin.certainty != OriginCertainty::kInferred;
   if (certain && asked == origin.places.size()) return CollectiveCause::kAsked;
   if (certain && inserted == origin.places.size()) return CollectiveCause::kInserted;

@@ -36,7 +36,7 @@ std::vector<AxisList> dimensions_of(const Sharding& sharding) {
   return axes;
 }
 
-// One op: how its factors are split while it runs, and what that takes before and after.
+// The plan for one op: the axes that shard its factors, and the moves before and after it.
 class OpPlan {
  public:
   OpPlan(const Node& node, const Mesh& mesh, std::vector<Sharding> operands,
@@ -53,8 +53,8 @@ class OpPlan {
           factor_axes(mesh_, rule_, rule_.operands()[t], dimensions_of(operands_[t])));
   }
 
-  /// @param is_new asked with an operand and the sharding that the op needs: a value goes to one
-  /// sharding once, whoever needs it
+  /// @param is_new called with an operand and the sharding that the op needs; false if the value
+  /// was already brought to that sharding for another op
   template <class IsNew>
   void run(std::vector<PredictedMove>& moves, const IsNew& is_new) {
     choose();
@@ -71,7 +71,7 @@ class OpPlan {
  private:
   const Factor& factor(std::size_t f) const { return rule_.factors()[f]; }
 
-  // Takes these axes for a factor, as far as no other factor has them.
+  // Assigns axes to a factor, as far as no other factor uses them.
   void take(std::size_t f, const AxisList& axes) {
     if (factor(f).kind == FactorKind::kNeedReplication) return;
     for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -84,9 +84,10 @@ class OpPlan {
     }
   }
 
-  // 1. Sums over what all operands split alike stay split: each device sums its part. 2. Then the
-  // result's wishes, 3. then the operands', the largest first. 4. Sums over what only some operands
-  // split, if every device then has work of its own; else the operand is gathered.
+  // 1. Reduction factors that all operands shard alike stay sharded: each device sums its part. 2.
+  // Then the results' shardings apply, 3. then the operands', largest first. 4. Reduction factors
+  // that only some operands shard stay sharded if that gives every device separate work; else the
+  // operand is gathered.
   void choose() {
     for (std::size_t f = 0; f < chosen_.size(); ++f)
       if (factor(f).kind == FactorKind::kReduction) take(f, agreed(f));
@@ -95,7 +96,7 @@ class OpPlan {
           factor_axes(mesh_, rule_, rule_.results()[r], dimensions_of(results_[r]));
       for (std::size_t f = 0; f < chosen_.size(); ++f) take(f, wanted[f]);
     }
-    // Marks and element-wise ops run as their result lies.
+    // Marks and element-wise ops use the sharding of their result.
     if (only_passes_on()) return;
     std::vector<std::size_t> order(operands_.size());
     for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
@@ -117,7 +118,7 @@ class OpPlan {
     return true;
   }
 
-  // Whether the factor, split as operand t splits it, makes as many parts of the work as there are
+  // Whether sharding the factor as operand t does splits the work into as many parts as there are
   // devices.
   bool busies_all(std::size_t t, std::size_t f) const {
     const AxisList& own = by_operand_[t][f];
@@ -149,7 +150,7 @@ class OpPlan {
     return false;
   }
 
-  // What no tensor of the op could be split by.
+  // Drops factor axes that cannot be expressed on a tensor of the op.
   void drop_strided() {
     std::vector<int> strided;
     for (const TensorFactors& tensor : rule_.results())
@@ -221,7 +222,7 @@ class OpPlan {
         cat("the result is wanted otherwise: ", origin_.op, " needs ", what, " as ", needed.spec());
   }
 
-  // A split dimension that the op needs whole.
+  // A sharded dimension that the op needs whole.
   std::optional<std::size_t> needs_whole(std::size_t t) const {
     for (std::size_t f = 0; f < chosen_.size(); ++f) {
       if (factor(f).kind != FactorKind::kNeedReplication || by_operand_[t][f].empty()) continue;
@@ -231,7 +232,7 @@ class OpPlan {
     return std::nullopt;
   }
 
-  // Whether the results could be split as operand t is.
+  // Whether the results could be sharded like operand t.
   bool fits(std::size_t t) const {
     std::vector<std::size_t> unfit;
     std::vector<int> strided;
@@ -242,7 +243,7 @@ class OpPlan {
     return unfit.empty();
   }
 
-  // Shards that give their borders to their neighbours.
+  // Adds the exchange of shard borders between neighbors.
   void borders(std::vector<PredictedMove>& moves) const {
     for (std::size_t f = 0; f < chosen_.size(); ++f) {
       if (factor(f).kind != FactorKind::kPermutation || chosen_[f].empty()) continue;
@@ -271,7 +272,7 @@ class OpPlan {
         for (const AxisRef& axis : chosen_[f]) summed.push_back(axis);
     auto index = static_cast<std::uint32_t>(r);
     if (!summed.empty()) {
-      // The parts of a sum that only one device wants need not be sent to all.
+      // If the result is sharded over the summed axes, a reduce-scatter suffices.
       bool scatter = false;
       for (const AxisRef& axis : all_axes(results_[r])) scatter |= overlaps_any(axis, {summed});
       PredictedMove sum{
@@ -301,7 +302,7 @@ class OpPlan {
   std::vector<Sharding> operands_, results_;
   OriginPlace origin_;
   std::vector<std::vector<AxisList>> by_operand_;
-  std::vector<AxisList> chosen_;  // by factor
+  std::vector<AxisList> chosen_;  // axes by factor
   bool strided_ = false;
 };
 
@@ -340,7 +341,7 @@ class Predictor {
       results.push_back(*result);
     }
     if (!node.op().sharding_rule) return false;
-    if (operands.empty()) return true;  // each device makes its part
+    if (operands.empty()) return true;  // each device creates its part
     OriginPlace origin{graph_.number(&node), std::string(node.op().name), node.where().to_string()};
     OpPlan(node, mesh_, std::move(operands), std::move(results), std::move(origin))
         .run(prediction_.moves, [&](const Value& value, const Sharding& needed) {
@@ -352,7 +353,7 @@ class Predictor {
   Graph graph_;
   Mesh mesh_;
   ShardingsOfValues shardings_;
-  // Values and the shardings that they are brought to already.
+  // Values, with the shardings that they were already brought to.
   std::set<std::tuple<const Node*, std::uint32_t, std::string>> known_;
   Prediction prediction_;
 };

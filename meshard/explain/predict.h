@@ -1,4 +1,4 @@
-// What a program will have to move between devices, before anything is compiled.
+// Predicts a program's communication before it is compiled.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,25 +17,24 @@
 
 namespace meshard {
 
-/// A value: one collective that a program is predicted to need, or one whole value that is made on
-/// every device and cut again.
+/// Value type: one predicted collective, or full rematerialization of a value on every device.
 struct PredictedMove {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   /// The axes that are summed over, gathered or exchanged. Empty for a permutation.
   AxisList axes = {};
-  /// As Collective::bytes(): the larger of what one device gives and gets.
+  /// As Collective::bytes(): the larger of what one device sends and receives.
   std::int64_t bytes = 0;
-  /// Part of a reshard for which the partitioner makes the whole value on every device.
+  /// True for part of a reshard in which the partitioner rematerializes the value on every device.
   bool full_rematerialization = false;
-  /// The value that is moved; of an all-reduce the op's result.
+  /// The type of the moved value; for an all-reduce, of the op's result.
   TensorType type;
-  /// Its shardings before and after; of an all-reduce the result's.
+  /// The shardings before and after; for an all-reduce, both are the result's.
   std::optional<Sharding> from = std::nullopt, to = std::nullopt;
-  /// The op that needs it.
+  /// The op that needs the move.
   OriginPlace origin = {};
-  /// Asked for by a sharding mark, or inserted for another op.
+  /// Whether a sharding mark requested it, or the partitioner inserts it for another op.
   CollectiveCause who = CollectiveCause::kInserted;
-  /// Why, in a sentence, and what may be done about it; empty: nothing to say.
+  /// The reason in one sentence, and a suggestion to avoid the move; empty if there is none.
   std::string cause = {};
   std::string suggestion = {};
 
@@ -44,40 +43,41 @@ struct PredictedMove {
   std::string to_string() const;
 };
 
-/// A value: all that predict() found, in program order.
+/// Value type: the result of predict(), in program order.
 struct Prediction {
   std::vector<PredictedMove> moves;
-  /// The shardings that the program's results are predicted to have; none without a mesh.
+  /// The predicted shardings of the program's results; none without a mesh.
   std::vector<std::optional<Sharding>> results;
-  /// What was left out.
+  /// What the prediction does not cover.
   std::vector<std::string> notes;
 
-  /// Those of a kind.
+  /// The moves of one kind.
   std::vector<PredictedMove> of(CollectiveKind kind) const;
-  /// Sum over all.
+  /// Sum over all moves.
   std::int64_t bytes() const;
-  /// A line for each move, with causes and suggestions.
+  /// One line for each move, with causes and suggestions.
   std::string to_string() const;
 };
 
-/// What the partitioner will have to insert into a program, told from the sharding rules of its ops
-/// and the shardings of its leaves and marks, without a compiler: predict_shardings() says how
-/// values lie, plan_reshard() what it takes where an op needs an operand otherwise.
+/// Predicts the collectives that the partitioner will insert into a program, without compiling.
+/// Uses the ops' sharding rules and the shardings of leaves and marks: predict_shardings() gives
+/// the shardings of values, plan_reshard() the moves where an op needs an operand sharded
+/// differently.
 ///
 /// The compiler may do better (it merges, hoists and drops collectives) and, where operands
-/// disagree, otherwise. Ops that exchange the borders of shards along a split dimension (slice,
-/// pad, concat, flip) are told as one permutation, whose bytes are a guess.
+/// disagree, may choose differently. Ops that exchange the borders of shards along a sharded
+/// dimension (slice, pad, concat, flip) are reported as one permutation, whose bytes are a guess.
 Prediction predict(const Graph& graph);
 
 namespace internal {
-/// The function's graph over parameters like these arguments; nothing is computed.
+/// The function's graph for parameters with these arguments' types; nothing is computed.
 Graph graph_for_prediction(
     std::span<const Tensor> arguments,
     const std::function<std::vector<Tensor>(std::span<const Tensor> parameters)>& f);
 }  // namespace internal
 
-/// The same of a function, for arguments of these types and shardings. Nothing is compiled, run or
-/// computed; f is traced once, as by jit.
+/// The same for a function, with arguments of these types and shardings. Nothing is compiled, run
+/// or computed; f is traced once, as by jit.
 ///
 /// @code
 /// Mesh mesh({{"model", 4}});
@@ -88,7 +88,7 @@ Graph graph_for_prediction(
 /// @endcode
 /// prints `all-reduce of 512 bytes`.
 ///
-/// @error what tracing f meets
+/// @error errors of tracing f
 template <class F, class... Arguments>
 requires(!std::same_as<F, Graph>) Prediction predict(const F& f, const Arguments&... arguments) {
   return predict(internal::graph_for_prediction(

@@ -12,14 +12,14 @@
 namespace meshard {
 namespace {
 
-// Each round extends some dimension by an axis; more than this is no program of ours.
+// Each round extends some dimension by an axis; real programs need fewer rounds.
 constexpr int kMostRounds = 1000;
 
 struct Slot {
   bool known = false;
   std::vector<AxisList> axes;
   std::vector<bool> open;
-  AxisList forbidden;  // to open dimensions
+  AxisList forbidden;  // not allowed in open dimensions
 };
 
 bool continues_to(const AxisList& shorter, const AxisList& longer) {
@@ -142,7 +142,7 @@ class Spreading {
     return changed;
   }
 
-  // What the tensors that have a factor agree on: the longest, or what they have in common.
+  // Merges the axes of the tensors that have a factor: the longest list, or the common prefix.
   std::vector<AxisList> merge(const ShardingRule& rule,
                               const std::vector<const TensorFactors*>& tensors,
                               const std::vector<std::vector<AxisList>>& by_tensor) const {
@@ -176,7 +176,7 @@ class Spreading {
           if (is_taken(slot, merged[f][i])) break;
           own[f].push_back(merged[f][i]);
           std::vector<AxisList> axes = dimension_axes(mesh_, rule, {tensor[d]}, own);
-          if (axes[0] == slot.axes[d]) break;  // it cannot be said of this dimension
+          if (axes[0] == slot.axes[d]) break;  // the axis cannot be expressed on this dimension
           slot.axes[d] = std::move(axes[0]);
           changed = true;
         }

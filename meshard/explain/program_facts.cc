@@ -34,7 +34,7 @@ std::vector<std::int64_t> ids_in_order(const Topology& topology) {
   return ids;
 }
 
-// How many slices each axis runs over: the first axes take what they can.
+// How many slices each axis spans; the first axes take as many as they can.
 std::optional<IntVector> outer_shape(const std::vector<MeshAxis>& axes, std::int64_t slices) {
   IntVector outer;
   for (const MeshAxis& axis : axes) {
@@ -45,7 +45,7 @@ std::optional<IntVector> outer_shape(const std::vector<MeshAxis>& axes, std::int
   return slices == 1 ? std::optional(outer) : std::nullopt;
 }
 
-// The mesh along the torus, or none if there is no such order.
+// The mesh along the torus; none if there is no such order.
 std::optional<Mesh> torus_order(const std::vector<MeshAxis>& axes, const Topology& topology) {
   std::int64_t slices = static_cast<std::int64_t>(granules_of(topology, Granule::kSlice).size());
   std::optional<IntVector> outer = outer_shape(axes, slices);
@@ -59,11 +59,11 @@ std::optional<Mesh> torus_order(const std::vector<MeshAxis>& axes, const Topolog
   try {
     return hybrid_mesh(topology, inner, *outer, names);
   } catch (const Error&) {
-    return std::nullopt;  // a shape for which there is no such order: JAX refuses it too
+    return std::nullopt;  // there is no such order for this shape; JAX refuses it too
   }
 }
 
-// Elements that this library has no type for, as unsigned numbers of the same size.
+// Replaces an unsupported element type by an unsigned integer of the same size.
 Result<DType> element_type(std::string_view text, std::string& replaced) {
   Result<DType> known = parse_stablehlo_dtype(text);
   if (known.ok()) return known;
@@ -75,13 +75,13 @@ Result<DType> element_type(std::string_view text, std::string& replaced) {
   return Error(ErrorCode::kUnimplemented, cat("elements of type ", text, " are not known"));
 }
 
-// `tensor<16x32xf32>`
+// Parses `tensor<16x32xf32>`.
 Result<TensorType> tensor_type(std::string_view text, std::string& replaced) {
   constexpr std::string_view kBegin = "tensor<";
   if (!text.starts_with(kBegin) || !text.ends_with(">"))
     return Error(ErrorCode::kUnimplemented, cat("a value of type ", text, " is no tensor"));
   std::string_view rest = text.substr(kBegin.size(), text.size() - kBegin.size() - 1);
-  rest = rest.substr(0, rest.find(','));  // an encoding
+  rest = rest.substr(0, rest.find(','));  // drops an encoding
   Dimensions sizes;
   while (!rest.empty() && ((rest[0] >= '0' && rest[0] <= '9') || rest[0] == '?')) {
     if (rest[0] == '?')
@@ -105,7 +105,7 @@ Result<TensorType> tensor_type(std::string_view text, std::string& replaced) {
   }
 }
 
-// `p1` behind a dimension orders the propagation; it says nothing about the result.
+// Drops priorities: `p1` after a dimension affects the order of propagation, not the sharding.
 std::string without_priorities(std::string_view sharding) {
   std::string out;
   for (std::size_t i = 0; i < sharding.size(); ++i) {
@@ -117,7 +117,7 @@ std::string without_priorities(std::string_view sharding) {
   return out;
 }
 
-// Devices that the tile assignments speak of, `{devices=[4,2]<=[8]}`; 0: none.
+// The number of devices in tile assignments, `{devices=[4,2]<=[8]}`; 0: none.
 std::int64_t devices_in_tiles(std::string_view sharding) {
   constexpr std::string_view kBegin = "devices=[";
   std::size_t begin = sharding.find(kBegin);
@@ -167,7 +167,7 @@ class ModuleFactsReader {
     return most;
   }
 
-  // The module's mesh over all partitions whose devices are in order, else any over all.
+  // The module's mesh over all partitions, preferably one with devices in order.
   const stablehlo::ModuleMesh* own_mesh(std::int64_t partitions) const {
     const stablehlo::ModuleMesh* found = nullptr;
     for (const stablehlo::ModuleMesh& mesh : module_.meshes) {
@@ -207,7 +207,7 @@ class ModuleFactsReader {
     return {};
   }
 
-  // The module's other meshes number the same devices: position i is the main mesh's i.
+  // Other meshes of the module number the same devices: position i is the main mesh's i.
   void add_other_meshes(const stablehlo::ModuleMesh* own) {
     const Mesh& mesh = *facts_.program.mesh;
     for (const stablehlo::ModuleMesh& other : module_.meshes) {
@@ -224,7 +224,7 @@ class ModuleFactsReader {
       try {
         facts_.program.meshes.emplace_back(std::move(axes), std::move(ids));
       } catch (const Error&) {
-        // Names that are none of ours: its shardings are told over the main mesh.
+        // Invalid axis names: its shardings are reported over the main mesh.
       }
     }
   }

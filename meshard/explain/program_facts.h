@@ -1,4 +1,4 @@
-// What is known of a program besides what its compiler gave.
+// Facts about a program that do not come from its compiler.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,56 +13,55 @@
 
 namespace meshard {
 
-/// A value: a program as it was given to the compiler.
+/// Value type: a program as it was given to the compiler.
 struct ProgramFacts {
-  /// Its meshes, arguments and results, as asked for. The text may be empty.
+  /// Meshes, arguments and results, with the requested shardings. The text may be empty.
   LoweredModule program;
-  /// As the program calls them; as many as arguments and results, empty where there is no name.
+  /// Names in the program; one for each argument and result, empty if unnamed.
   std::vector<std::string> argument_names, result_names;
-  /// Arguments whose memory is given to a result.
+  /// Whether each argument's memory is donated to a result.
   std::vector<bool> donated;
   std::size_t num_captured = 0;
-  /// The recorded program; none of a module from elsewhere.
+  /// The recorded program; none for a module from elsewhere.
   std::optional<Graph> graph = std::nullopt;
-  /// The hardware; none: that of this process.
+  /// The target hardware; none: the hardware of this process.
   std::optional<Target> target = std::nullopt;
-  /// What had to be assumed.
+  /// Assumptions that were made.
   std::vector<std::string> notes = {};
 };
 
-/// Enters a recorded program: its graph, the names of its parameters and which are donated.
+/// Sets the facts of a recorded program: its graph, parameter names and donated parameters.
 void describe_graph(const Graph& graph, const std::vector<std::string>& parameter_names,
                     const std::vector<std::uint32_t>& donated, ProgramFacts& facts);
 
-/// The order in which a mesh's positions take a target's devices.
+/// The order in which a target's devices are assigned to mesh positions.
 enum class DeviceOrder {
-  kTorus,  ///< as JAX 0.10 lays a mesh of this shape: along the torus, the first axes over slices
+  kTorus,  ///< JAX 0.10's order for a mesh of this shape: along the torus, first axes over slices
   kIds,    ///< by device id
 };
 
-/// A mesh of these axes over a target's devices. Devices without places in a grid are taken in the
-/// order of their ids.
-/// @param devices how many to use, the first ones; none: all
-/// @error invalid argument: the axes do not have a place for each device, both numbers; fewer
-/// devices are there.
+/// A mesh with these axes over a target's devices. Devices without coordinates are ordered by id.
+/// @param devices how many devices to use, from the first; none: all
+/// @error invalid argument: the axes' sizes do not match the number of devices (the message has
+/// both numbers), or the target has fewer devices than requested.
 Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, DeviceOrder order,
                             std::optional<std::int64_t> devices = std::nullopt);
 
-/// How a module from elsewhere is laid on a target.
+/// How to place a module from elsewhere on a target.
 struct ModuleLayout {
-  /// Axes in place of the module's own; empty: its own.
+  /// Axes that replace the module's own. Default: the module's own.
   std::vector<MeshAxis> axes = {};
   DeviceOrder order = DeviceOrder::kTorus;
-  /// Partitions in place of what the module says.
+  /// Number of partitions. None: as the module declares.
   std::optional<std::int64_t> partitions = std::nullopt;
-  /// The module may use the first devices of the target only.
+  /// Allows the module to use only the first devices of the target. Default: false.
   bool part_of_target = false;
 };
 
-/// The facts of a module from elsewhere, on a target. Shardings that cannot be read are left to
-/// what the compiler says.
-/// @error invalid argument: the mesh does not fit the target or the module, both numbers; an
-/// argument has a size that is not known. unimplemented: an element type without a size.
+/// The facts of a module from elsewhere, placed on a target. For shardings that cannot be parsed,
+/// the compiler's are used.
+/// @error invalid argument: the mesh does not fit the target or the module (the message has both
+/// numbers), or an argument has an unknown size. unimplemented: an element type of unknown size.
 Result<ProgramFacts> facts_of_module(const stablehlo::ModuleFacts& module, const Target& target,
                                      const ModuleLayout& layout = {});
 

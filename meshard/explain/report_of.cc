@@ -107,7 +107,7 @@ class ReportMaker {
     return ProgramReport(std::move(parts_));
   }
 
-  // What is known without a compiler.
+  // Sets the parts that do not need a compiler.
   static void describe_program(const ProgramFacts& facts, ProgramReport::Parts& parts) {
     parts.mesh = facts.program.mesh;
     parts.num_captured = facts.num_captured;
@@ -178,7 +178,7 @@ class ReportMaker {
     }
   }
 
-  // Operations, traffic and, where the hardware is known, the least time.
+  // Sets operation counts, traffic and, if the hardware is known, the time bounds.
   void estimate(const Executions& executions, const Graph* graph) {
     ModuleCost cost(executions);
     parts_.cost = program_cost(cost);
@@ -283,8 +283,8 @@ ValuePlacement placement_of(const LoweredValue& asked, const pjrt::HloShape* sha
     placed.sharding = sharding;
     return true;
   };
-  // What was asked for counts if the shards agree: the compiler may write it over other axes of the
-  // same sizes.
+  // The requested sharding is reported if its shards agree with the compiled program: the compiler
+  // may express it over other axes of the same sizes.
   if (asked.is_exact() && use(*asked.sharding)) return placed;
   placed.chosen_by_compiler = true;
   if (compiled) {

@@ -1,4 +1,4 @@
-// From what a compiler gave to what explain() answers.
+// Makes the report of explain() from the compiler's output.
 #pragma once
 #include <optional>
 
@@ -10,20 +10,21 @@
 
 namespace meshard {
 
-/// The report of a compiled program.
-/// @param chosen the shardings of its arguments and results if they have been read already; else
-/// they are read from the compiled module
-/// @error data loss: the compiled module cannot be read
+/// The report on a compiled program.
+/// @param chosen the shardings of arguments and results if already known; null: they are read from
+/// the compiled module
+/// @error data loss: the compiled module cannot be parsed
 Result<ProgramReport> report_of(const Compiled& compiled, const ProgramFacts& facts,
                                 const ChosenShardings* chosen = nullptr);
 
-/// The report of a program that the compiler refused for lack of memory: how its arguments lie,
-/// what they need, and the compiler's own numbers.
+/// The report on a program that the compiler refused for lack of memory. It has the arguments'
+/// shardings, the memory they need, and the compiler's numbers.
 ProgramReport report_of_refused(const Error& error, const ProgramFacts& facts);
 
-/// The placement of a value that is `asked` for and that the compiled program takes in shards of
-/// `shape` with `compiled`'s sharding, as far as each is known.
-/// @post a sharding that does not give these shards is left out, and `notes` says so
+/// The placement of an argument or result in the compiled program. `asked` is the requested type
+/// and sharding, `shape` the shard's shape and `compiled` the sharding in the compiled program, if
+/// known.
+/// @post a sharding that does not give these shards is omitted, with an entry in `notes`
 ValuePlacement placement_of(const LoweredValue& asked, const pjrt::HloShape* shape,
                             const pjrt::OpSharding* compiled, const LoweredModule& program,
                             std::string name, std::vector<std::string>& notes);

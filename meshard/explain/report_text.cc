@@ -15,7 +15,7 @@ namespace {
 
 using Parts = ProgramReport::Parts;
 
-// Appends lines, the first `most` of them.
+// Appends up to `most` lines.
 template <class Range, class Print>
 void append_lines(std::string& out, const Range& range, std::size_t most, std::string_view what,
                   const Print& print) {
@@ -29,7 +29,7 @@ std::string counted(std::size_t count, std::string_view what) {
   return cat(count, " ", what, count == 1 ? "" : "s");
 }
 
-// Of a mesh over a long list of devices only the axes.
+// For a mesh with a long list of devices, only the axes.
 std::string mesh_text(const Mesh& mesh) {
   constexpr std::size_t kLong = 100;
   std::string text = mesh.to_string();
@@ -82,7 +82,7 @@ void append_collectives(std::string& out, const ProgramReport& report, std::size
   append(out, cat(counted(collectives.size(), "collective"), ", ",
                   byte_text(report.collective_bytes()), " per device\n"));
   std::vector<CollectiveGroup> groups = report.groups();
-  if (most > 0 && groups.size() > most)  // then those that matter most are shown
+  if (most > 0 && groups.size() > most)  // then the most important ones are shown
     std::stable_sort(groups.begin(), groups.end(),
                      [](const CollectiveGroup& a, const CollectiveGroup& b) {
                        return a.total_bytes > b.total_bytes;
@@ -106,13 +106,13 @@ void append_reshards(std::string& out, std::vector<Reshard> reshards, std::size_
                [&](std::size_t i) { return reshards[i].to_string(); });
 }
 
-// Values with one sharding.
+// Values that have the same sharding.
 struct SameSharding {
   std::string sharding;
   const ValuePlacement* example = nullptr;
   std::size_t example_number = 0;
   std::size_t count = 0;
-  std::int64_t bytes = 0;  // on one device
+  std::int64_t bytes = 0;  // per device
 
   std::string to_string() const {
     std::string name = example->name.empty() ? cat("number ", example_number) : example->name;
@@ -121,7 +121,7 @@ struct SameSharding {
   }
 };
 
-// The largest first.
+// Values grouped by sharding, largest first.
 std::vector<SameSharding> by_sharding(const std::vector<ValuePlacement>& values) {
   std::vector<SameSharding> all;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -146,7 +146,7 @@ std::vector<SameSharding> by_sharding(const std::vector<ValuePlacement>& values)
   return all;
 }
 
-// Each value, or if there are more than `most` a line for each sharding.
+// One line for each value; if there are more than `most`, one for each sharding.
 void append_values(std::string& out, const std::vector<ValuePlacement>& values,
                    std::size_t captured, std::string_view what, std::size_t most) {
   append(out, cat(what, " (", values.size(), ")"));

@@ -1,4 +1,4 @@
-// Where a compiled program moves a value from one sharding to another.
+// Changes of sharding in a compiled program.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,29 +10,29 @@ namespace meshard {
 
 /// How a value changes its sharding.
 enum class ReshardKind {
-  kGather,             ///< a dimension is made whole: an all-gather
-  kExchange,           ///< a split moves to another dimension or axis: all-to-all, permutation
-  kFullRematerialize,  ///< the whole value is made on every device, and cut again
+  kGather,             ///< a dimension becomes whole: an all-gather
+  kExchange,           ///< sharding moves to another dimension or axis: all-to-all, permutation
+  kFullRematerialize,  ///< every device materializes the whole value, then slices it
 };
 
 /// `gather`, `exchange`, `full rematerialization`
 std::string_view to_string(ReshardKind kind);
 
-/// A value: one resharding that the compiled program does.
+/// Value type: one reshard in the compiled program.
 struct Reshard {
   ReshardKind kind = ReshardKind::kGather;
-  /// Of the compiled module: the collective, or the copy.
+  /// The instruction in the compiled module: the collective, or the copy.
   std::string instruction = {};
-  /// The value's type as the user knows it, `f32[4096,4096]`; empty if not known.
+  /// The value's global type, `f32[4096,4096]`; empty if unknown.
   std::string type = {};
-  /// Shardings before and after, as text; empty if not known.
+  /// Shardings before and after, as text; empty if unknown.
   std::string from = {}, to = {};
-  /// Bytes that one device gets, each time, and how often it does.
+  /// Bytes that one device receives in one execution, and the number of executions.
   std::int64_t bytes = 0;
   std::int64_t executions = 1;
   CollectiveOrigin origin = {};
   CollectiveCause who = CollectiveCause::kUnknown;
-  /// Why, in a sentence: `matmul at gpt.cc:42 needs dimension 1 whole, which is split by "model"`.
+  /// The reason: `matmul at gpt.cc:42 needs dimension 1 whole, which is split by "model"`.
   std::string cause = {};
 
   std::string to_string() const;

@@ -6,7 +6,7 @@
 namespace meshard {
 namespace {
 
-using Lists = std::vector<AxisList>;  // by dimension
+using Lists = std::vector<AxisList>;  // axes by dimension
 
 bool is_prefix(const AxisList& shorter, const AxisList& longer) {
   return shorter.size() <= longer.size() &&
@@ -55,7 +55,7 @@ class Planner {
       if (tiles(more[d]) % tiles(fewer[d]) != 0) return false;
     return true;
   }
-  // Of one shard under these axes.
+  // Size of one shard with these axes.
   std::int64_t bytes(const Lists& all) const {
     std::int64_t elements = 1;
     for (std::size_t d = 0; d < all.size(); ++d) {
@@ -103,7 +103,7 @@ class Planner {
     }
   }
 
-  // Takes the last axes of a list that make this many tiles; false if they do not end there.
+  // Removes the last axes of a list that make `parts` tiles; false if no axes make exactly these.
   bool take_last(AxisList& axes, std::int64_t parts, AxisList& taken) const {
     AxisList reversed;
     while (parts > 1 && !axes.empty()) {
@@ -131,8 +131,8 @@ class Planner {
     std::int64_t parts;
   };
 
-  // How dimensions with too many tiles give to those with too few; empty if that does not go up, or
-  // if one dimension would have to do with two others in unlike parts.
+  // The transfers of tiles from dimensions with too many to those with too few. Empty if the counts
+  // do not match, or if a dimension would exchange different numbers of parts with two others.
   std::vector<Move> moves() const {
     std::vector<Move> found;
     std::vector<std::int64_t> have, want;
@@ -157,7 +157,7 @@ class Planner {
     return found;
   }
 
-  // As many tiles before and after: each move is an all-to-all.
+  // The number of tiles stays the same: each move is an all-to-all.
   bool exchange() {
     if (count(now_) != count(wanted_)) return false;
     std::vector<Move> all = moves();
@@ -170,7 +170,7 @@ class Planner {
         for (const AxisRef& axis : moved) push_axis(mesh_, now_[move.to], axis);
       add(CollectiveKind::kAllToAll, whole ? moved : AxisList(), size);
     }
-    // Of several exchanges the partitioner chooses such partners that the tiles end in place.
+    // With several exchanges, the partitioner chooses groups such that the tiles end in place.
     if (all.size() > 1) now_ = wanted_;
     permute_if_needed();
     return true;
@@ -183,8 +183,8 @@ class Planner {
     return false;
   }
 
-  // One all-to-all to an earlier dimension, after which devices only need to cut the dimension that
-  // it left; for a target that uses all devices.
+  // One all-to-all to an earlier dimension, after which devices only slice the dimension that the
+  // axes came from; for a target sharding that uses all devices.
   bool exchange_then_cut() {
     Lists before = now_, target = wanted_;
     for (AxisList& axes : wanted_)
@@ -202,8 +202,8 @@ class Planner {
     return done;
   }
 
-  // Devices cut dimensions that are whole until there are as many tiles as are wanted: one for each
-  // device.
+  // Devices slice whole dimensions until the number of tiles matches; only if the target sharding
+  // has one tile for each device.
   bool cut_then_exchange() {
     Lists before = now_;
     if (count(wanted_) != mesh_.size()) return false;
@@ -218,7 +218,7 @@ class Planner {
     return false;
   }
 
-  // The first wanted axes if they make these parts and are free, else any free ones.
+  // The first wanted axes if they are unused and make this many parts, else any unused axes.
   AxisList cut_axes(const AxisList& wanted, std::int64_t parts) const {
     for (bool as_wanted : {true, false}) {
       AxisList cut;
@@ -241,7 +241,7 @@ class Planner {
     return {};
   }
 
-  // One dimension is made whole, so that the rest is an exchange.
+  // Gathers one dimension, so that the rest is an exchange.
   bool gather_then_exchange() {
     for (std::size_t d = 0; d < now_.size(); ++d) {
       if (now_[d].empty()) continue;

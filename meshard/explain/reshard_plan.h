@@ -1,4 +1,4 @@
-// What it takes to bring a value from one sharding to another.
+// Predicts the collectives that change a value from one sharding to another.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,23 +10,23 @@
 
 namespace meshard {
 
-/// A value: one movement of data. kAllGather, kAllToAll or kCollectivePermute.
+/// Value type: one collective: kAllGather, kAllToAll or kCollectivePermute.
 struct ReshardStep {
   CollectiveKind kind = CollectiveKind::kAllGather;
   /// The axes that are gathered, or that move to another dimension. Empty for a permutation.
   AxisList axes = {};
-  /// The larger of what one device gives and gets.
+  /// The larger of what one device sends and receives.
   std::int64_t bytes = 0;
 
   friend bool operator==(const ReshardStep&, const ReshardStep&) = default;
 };
 
-/// A value: the movements of one reshard, in order. None: each device cuts its part out of what it
-/// has.
+/// Value type: the steps of one reshard, in order. No steps: each device slices its part from its
+/// own data.
 struct ReshardPlan {
   std::vector<ReshardStep> steps;
-  /// Every device gets the whole value and cuts its part out of it, though neither sharding is
-  /// replicated.
+  /// True if every device receives the whole value and slices its part from it. Not set if one of
+  /// the shardings is replicated.
   bool full_rematerialization = false;
 
   bool is_free() const { return steps.empty(); }
@@ -34,22 +34,22 @@ struct ReshardPlan {
   std::int64_t bytes() const;
 };
 
-/// How XLA's partitioner goes from one sharding to another, told from how many tiles each dimension
-/// has before and after (openxla/xla, xla/service/spmd/spmd_partitioner.cc,
+/// Models how XLA's partitioner changes a sharding to another. The plan depends on the number of
+/// tiles of each dimension before and after (openxla/xla, xla/service/spmd/spmd_partitioner.cc,
 /// PartitionedHlo::ReshardNoCache):
 ///
-/// - more tiles, or as many, in each dimension: devices cut; then a permutation, if the tiles are
-///   not where they are wanted;
-/// - fewer or as many: that permutation first, then an all-gather for each dimension, last first;
-/// - as many in all, of other dimensions: an all-to-all, then a permutation if needed;
-/// - else, if the target uses all devices, a cut of whole dimensions may make it the case before;
-///   or an all-gather of one dimension may;
-/// - else the whole value is gathered and cut again.
+/// - each dimension has as many or more tiles after: devices slice; then a permutation, if the
+///   tiles are not in place;
+/// - as many or fewer: that permutation first, then an all-gather for each dimension, last first;
+/// - the same total, in different dimensions: an all-to-all, then a permutation if needed;
+/// - else, if the target uses all devices, slicing whole dimensions may give the previous case; or
+///   an all-gather of one dimension may;
+/// - else the whole value is gathered and sliced.
 ///
-/// This was compared with the compiler's answer for every pair of shardings of small meshes.
+/// The plans were compared with the compiler's output for all pairs of shardings of small meshes.
 ///
-/// @pre both are shardings of values of this type, over meshes of the same devices; else
-/// all-gathers of everything are planned.
+/// @pre both are shardings of values of this type, over meshes of the same devices; otherwise the
+/// plan gathers everything.
 ReshardPlan plan_reshard(const TensorType& type, const Sharding& from, const Sharding& to);
 
 }  // namespace meshard

@@ -17,7 +17,7 @@ using pjrt::HloInstruction;
 bool is_reshard(const Collective& one) {
   if (one.form == CollectiveForm::kWindowedEinsum || one.form == CollectiveForm::kAcrossSlices)
     return false;
-  for (const OriginPlace& place : one.origin.places)  // the program's own collective
+  for (const OriginPlace& place : one.origin.places)  // a collective of the program itself
     if (place.node && one.cause == CollectiveCause::kAsked && place.op != "sharding_constraint")
       return false;
   switch (one.kind) {
@@ -29,7 +29,7 @@ bool is_reshard(const Collective& one) {
   }
 }
 
-// Sizes without ones, sorted: what stays of a shape that the compiler reshaped or transposed.
+// Sizes without ones, sorted: invariant if the compiler reshapes or transposes.
 std::vector<std::int64_t> essence(std::vector<std::int64_t> sizes) {
   std::erase(sizes, 1);
   std::sort(sizes.begin(), sizes.end());
@@ -41,7 +41,7 @@ std::vector<std::int64_t> listed(const Range& range) {
   return std::vector<std::int64_t>(range.begin(), range.end());
 }
 
-// The leaf name of an op: `jit(step)/while/body/dot_general` is dot_general.
+// The last component of an op name: `dot_general` for `jit(step)/while/body/dot_general`.
 std::string_view last_part(std::string_view op_name) {
   std::size_t slash = op_name.rfind('/');
   return slash == std::string_view::npos ? op_name : op_name.substr(slash + 1);
@@ -58,11 +58,11 @@ struct KnownValue {
   Sharding sharding;
 };
 
-// Both sides of a resharding, as far as they are known.
+// The shardings on both sides of a reshard, as far as known.
 struct Sides {
   std::optional<KnownValue> from;
   std::optional<Sharding> to;
-  std::optional<std::size_t> dimension;  // the one that is made whole
+  std::optional<std::size_t> dimension;  // the dimension that becomes whole
 };
 
 class ReshardFinder {
@@ -119,7 +119,7 @@ class ReshardFinder {
     return true;
   }
 
-  // A slice at a device's own place follows the instruction.
+  // True if the instruction is followed by a dynamic-slice at the device's own offset.
   static bool is_cut(const Place& place) {
     for (const HloInstruction& user : place.computation->instructions) {
       if (std::find(user.operands.begin(), user.operands.end(), place.instruction->id) ==
@@ -148,7 +148,7 @@ class ReshardFinder {
     return KnownValue{*type, *std::move(sharding)};
   }
 
-  // An operand whose shards are the collective's, exactly or but for ones and order.
+  // Whether the value's shards have the shape of an operand, exactly or up to ones and order.
   static bool has_shards(const KnownValue& value, const std::vector<const pjrt::HloShape*>& shapes,
                          bool exactly) {
     std::vector<std::int64_t> shard = listed(value.sharding.shard_shape(value.type.shape));
@@ -187,7 +187,7 @@ class ReshardFinder {
     return std::nullopt;
   }
 
-  // The value without the axes of a gather, if these split one of its dimensions.
+  // The value without the gathered axes, if these shard one of its dimensions.
   static std::optional<Sides> gathered(const Collective& one, const KnownValue& value) {
     if (one.kind != CollectiveKind::kAllGather || !one.axes || one.axes->empty())
       return std::nullopt;
@@ -237,7 +237,7 @@ class ReshardFinder {
   std::unordered_map<std::string, std::vector<Place>> by_op_name_;
 };
 
-// What stands between two marks; the text goes on behind the second. Empty: they are not there.
+// The text between two markers; advances `text` past the second. Empty: not found.
 std::string_view between(std::string_view& text, std::string_view begin, std::string_view end) {
   std::size_t first = text.find(begin);
   if (first == std::string_view::npos) return {};

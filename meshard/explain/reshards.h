@@ -1,4 +1,4 @@
-// Reshardings: collectives that make no new numbers, and why the partitioner needs them.
+// Reshards: collectives that only move data, and why the partitioner needs them.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -9,22 +9,22 @@
 
 namespace meshard {
 
-/// One resharding for each collective that gathers, exchanges or permutes a value, in their order;
-/// steps of windowed einsums, transfers between slices, and collectives that the program calls for
-/// by name are none.
+/// One reshard for each collective that gathers, exchanges or permutes a value, in order. Excludes
+/// steps of windowed einsums, transfers between slices, and collective ops of the program.
 ///
-/// The shardings before and after come from the module after propagation: the collective names the
-/// op that it serves, whose operands are looked through for the one with the collective's shards.
-/// A gather of all of a value that is cut right after is a full rematerialization.
+/// The shardings before and after come from the module after propagation: the collective names its
+/// consumer op, and the operand of that op whose shards match the collective is used. A gather of a
+/// whole value that is sliced right afterward is a full rematerialization.
 /// @param compiled the module that the collectives were found in
-/// @param propagated the module after sharding propagation; null: shardings are not told
+/// @param propagated the module after sharding propagation; null: shardings are omitted
 std::vector<Reshard> find_reshards(const pjrt::HloModule& compiled,
                                    const std::vector<Collective>& collectives,
                                    const pjrt::HloModule* propagated, const ProgramFacts& facts);
 
-/// What XLA's partitioner warns of: `Involuntary full rematerialization. The compiler was not able
-/// to go from sharding A to B without doing a full rematerialization of the tensor for HLO
-/// operation: ...` (xla/service/spmd/spmd_partitioner.cc).
+/// The full rematerializations that XLA's partitioner warns about in a log. The warning is
+/// `Involuntary full rematerialization. The compiler was not able to go from sharding A to B
+/// without doing a full rematerialization of the tensor for HLO operation: ...`
+/// (xla/service/spmd/spmd_partitioner.cc).
 std::vector<Reshard> rematerializations_in_log(std::string_view log);
 
 }  // namespace meshard

@@ -1,4 +1,4 @@
-// How a module that was compiled for one of several slices numbers devices.
+// Device numbering of a module that was compiled for one of several slices.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,25 +12,25 @@
 
 namespace meshard {
 
-/// A value: the mesh positions of each slice. A TPU compiler splits a program over several slices
-/// into the part of one of them, which is the same for all: it numbers the slice's devices 0 to
-/// n-1, in mesh order, and reaches the other slices by sends and receives (libtpu 0.0.51).
+/// Value type: the mesh positions of each slice. For a program over several slices, a TPU compiler
+/// produces the program of one slice, which is the same for all: it numbers the slice's devices 0
+/// to n-1, in mesh order, and reaches other slices by sends and receives (libtpu 0.0.51).
 class SliceNumbering {
  public:
   using Groups = std::vector<std::vector<std::int64_t>>;
 
-  /// None unless the module is for as many devices as each of several slices has.
+  /// None unless the module's device count equals that of each of several slices.
   static std::optional<SliceNumbering> of(const pjrt::HloModule& module, const Mesh& mesh,
                                           const Topology& topology);
 
-  /// Groups of a slice's numbers as groups of mesh positions, those of all slices. No group: all
-  /// devices of a slice.
-  /// @error out of range: a number that the slice does not have
+  /// Converts groups of a slice's device numbers to groups of mesh positions, for all slices. If
+  /// there are no groups, all devices of a slice form one.
+  /// @error out of range: a number that does not exist in the slice
   Result<Groups> positions(Groups groups) const;
-  /// The same for pairs of a permutation.
+  /// The same for the pairs of a permutation.
   Result<std::vector<std::pair<std::int64_t, std::int64_t>>> positions(
       const std::vector<std::pair<std::int64_t, std::int64_t>>& pairs) const;
-  /// The groups of devices that have the same number in their slices.
+  /// The groups of devices with the same number in different slices.
   Groups across() const;
 
  private:

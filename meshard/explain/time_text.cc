@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-// Three significant digits, without the zeros behind them.
+// Three significant digits, without trailing zeros.
 std::string three_digits(double number) {
   int before = 1;
   for (double limit = 9.995; before < 4 && number >= limit; limit *= 10) ++before;

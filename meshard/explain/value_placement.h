@@ -1,4 +1,4 @@
-// How a program's arguments, results and named intermediates lie on the devices.
+// Shardings of a program's arguments, results and named intermediates.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,25 +9,25 @@
 
 namespace meshard {
 
-/// A value: how one argument, result or intermediate lies on the devices.
+/// Value type: how one argument, result or intermediate is sharded.
 struct ValuePlacement {
-  /// As the program calls it: `params.w1`, `p['wq']`; of an intermediate its op. Empty: no name.
+  /// The name in the program: `params.w1`, `p['wq']`; for an intermediate, its op. Empty: no name.
   std::string name = {};
-  /// The user's line; empty if not known.
+  /// The source line; empty if unknown.
   std::string place = {};
   TensorType type;
-  /// What the program takes or gives: larger than `type` if the sharding does not divide it.
+  /// The type in the compiled program: larger than `type` if the value is padded for its sharding.
   TensorType padded;
-  /// What the compiled program uses; none on one device without a mesh.
+  /// The sharding in the compiled program; none on a single device without a mesh.
   std::optional<Sharding> sharding;
-  /// True if the compiler chose the sharding, false if the program asked for it.
+  /// True if the compiler chose the sharding, false if the program requested it.
   bool chosen_by_compiler = false;
-  /// The argument's memory becomes a result's.
+  /// True if the argument's memory is reused for a result.
   bool donated = false;
 
-  /// One device's part, with its padding.
+  /// The type of one device's shard, including padding.
   TensorType shard() const;
-  /// Bytes of padding on all devices together, each copy counted.
+  /// Bytes of padding over all devices, including replicas.
   std::int64_t padding_bytes() const;
   /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`
   std::string to_string() const;

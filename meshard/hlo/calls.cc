@@ -17,7 +17,7 @@ bool calls_again(const HloInstruction& one) {
   return one.opcode == "async-update" || one.opcode == "async-done";
 }
 
-// Depth first; a computation is listed after all that it calls.
+// Depth-first walk that lists each computation after all its callees.
 class Walk {
  public:
   explicit Walk(const ModuleIndex& module) : module_(module) {}

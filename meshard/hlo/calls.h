@@ -1,4 +1,4 @@
-// Which computations of a compiled module run, and who calls them.
+// The call graph of a compiled module: which computations run, and what calls them.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -12,42 +12,42 @@ namespace meshard {
 /// How a computation is called.
 enum class CallKind {
   kEntry,
-  kCall,           ///< a function, an asynchronous instruction, what a custom call names
-  kLoopBody,       ///< of a `while`
-  kLoopCondition,  ///< of a `while`
-  kBranch,         ///< of a `conditional`
-  kFusion,         ///< what a fusion does at once
-  kApplied,        ///< on elements: the sum of a reduction, the order of a sort
+  kCall,           ///< a function, an asynchronous instruction, or the target of a custom call
+  kLoopBody,       ///< body of a `while`
+  kLoopCondition,  ///< condition of a `while`
+  kBranch,         ///< branch of a `conditional`
+  kFusion,         ///< body of a fusion
+  kApplied,        ///< applied to elements: the reducer of a reduction, the comparator of a sort
 };
 
-/// The kind of an instruction's call number `number`. A `while` names its body first.
+/// The kind of an instruction's call number `number`. Call 0 of a `while` is its body.
 CallKind call_kind(const pjrt::HloInstruction& instruction, std::size_t number);
 
-/// One computation that the program reaches.
+/// A computation that the program reaches.
 struct ReachedComputation {
   const InstructionIndex* index = nullptr;
-  /// Of its first call.
+  /// The kind of the first call.
   CallKind kind = CallKind::kEntry;
-  /// The first call; null of the entry.
+  /// The first call; null for the entry.
   const InstructionIndex* caller = nullptr;
   const pjrt::HloInstruction* call = nullptr;
-  /// Instructions that call it. Above 1 the computation is shared.
+  /// Number of calls to it. If greater than 1, the computation is shared.
   int num_calls = 0;
 };
 
-/// The computations that running a module can reach, each once. The end of an asynchronous
-/// instruction names its computation again, which is no further call.
+/// The computations that are reachable when a module runs, each listed once. `async-update` and
+/// `async-done` repeat the computation of their `async-start`; they do not count as calls.
 class Calls {
  public:
-  /// @error data loss if computations call one another in a circle, or more than 256 deep
+  /// @error data loss if computations are cyclic or nested more than 256 deep
   static Result<Calls> of(const ModuleIndex& module);
 
-  /// Callers stand before what they call; the entry is the first.
+  /// The computations, callers before callees; the entry is first.
   const std::vector<ReachedComputation>& callers_first() const { return reached_; }
-  /// Null if the program does not reach it.
+  /// Null if the program does not reach the computation.
   const ReachedComputation* find(std::int64_t computation) const;
-  /// Its place in callers_first().
-  /// @pre it is reached
+  /// The computation's index in callers_first().
+  /// @pre the computation is reached
   std::size_t position(std::int64_t computation) const { return position_.at(computation); }
 
  private:

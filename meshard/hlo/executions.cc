@@ -10,7 +10,7 @@ namespace {
 
 using pjrt::HloInstruction;
 
-// What one call adds to the computation that it calls.
+// The runs that one call contributes to the callee.
 ComputationRuns by_call(const ComputationRuns& caller, CallKind kind,
                         const std::optional<std::int64_t>& trips) {
   ComputationRuns runs = caller;

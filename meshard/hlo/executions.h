@@ -1,4 +1,4 @@
-// How often each instruction of a compiled module runs in one run of the program.
+// How often each instruction of a compiled module runs during one run of the program.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,36 +10,36 @@
 
 namespace meshard {
 
-/// How often the instructions of one computation run, and where it stands.
+/// How often a computation's instructions run, and in which context.
 struct ComputationRuns {
-  /// In one run of the program: the sum over its calls of the caller's executions, times the trip
-  /// count of a loop. A loop's condition runs once more than its body. A branch counts as if it
-  /// were taken each time. What is applied to elements counts as often as the instruction that
-  /// applies it. Stays below 2^52.
+  /// Executions in one run of the program: the caller's executions summed over all calls,
+  /// multiplied by the trip count for loops. A loop's condition runs once more than its body.
+  /// Branches count as always taken. A computation applied to elements counts once for each
+  /// execution of the instruction that applies it. Saturates at 2^52.
   std::int64_t executions = 1;
-  /// False if a trip count on the way is not known; that loop counts once.
+  /// False if an enclosing loop's trip count is unknown; such a loop counts as one iteration.
   bool known = true;
-  /// Loops around it, of the call with the most.
+  /// Number of enclosing loops, for the most deeply nested call.
   int loop_depth = 0;
-  /// Every call of it stands in a branch.
+  /// True if every call is inside a conditional branch.
   bool conditional = false;
-  /// It, or what calls it, is what a fusion does.
+  /// True if it is the body of a fusion, or called from one.
   bool fused = false;
-  /// It is applied to elements.
+  /// True if every call applies it, or its caller, to elements.
   bool applied = false;
 };
 
-/// How often the computations of a module run. Refers to the index.
+/// Execution counts of a module's computations. Refers to the ModuleIndex.
 class Executions {
  public:
-  /// @error data loss if computations call one another in a circle or too deep
+  /// @error data loss if computations are cyclic or nested too deeply
   static Result<Executions> of(const ModuleIndex& module);
 
   const ModuleIndex& module() const { return *module_; }
   const Calls& calls() const { return calls_; }
   /// Null if the program does not reach the computation.
   const ComputationRuns* find(std::int64_t computation) const;
-  /// Of a `while`; none if it is not known.
+  /// The trip count of a `while`; none if unknown.
   std::optional<std::int64_t> trip_count(const pjrt::HloInstruction& loop) const;
 
  private:
@@ -47,7 +47,7 @@ class Executions {
   void count();
   const ModuleIndex* module_;
   Calls calls_;
-  std::vector<ComputationRuns> runs_;  // as calls_.callers_first()
+  std::vector<ComputationRuns> runs_;  // in the order of calls_.callers_first()
   std::unordered_map<const pjrt::HloInstruction*, std::int64_t> trip_counts_;
 };
 

@@ -80,15 +80,15 @@ double dot_flops(const HloInstruction& one, const HloShape& left) {
   return 2 * elements(first_array(one.shape)) * terms;
 }
 
-// Numbers o in [0, count) with low <= o * stride < high.
+// The number of integers o in [0, count) with low <= o * stride < high.
 double count_between(double count, double stride, double low, double high) {
   double first = std::max(0.0, std::ceil(low / stride));
   double end = std::min(count, std::ceil(high / stride));
   return std::max(0.0, end - first);
 }
 
-// Pairs of a place in the window and a place in the result that meet an element of the input, along
-// one dimension.
+// The number of (window position, output position) pairs along one dimension that read an input
+// element, not padding or a dilation hole.
 double window_terms(const pjrt::HloWindowDimension& window, double input, double output) {
   constexpr std::int64_t kMostSteps = 1 << 16;
   auto at_least_one = [](std::int64_t value) { return std::max<std::int64_t>(value, 1); };
@@ -96,7 +96,7 @@ double window_terms(const pjrt::HloWindowDimension& window, double input, double
   std::int64_t base = at_least_one(window.base_dilation);
   if (size > kMostSteps / std::min(base, kMostSteps)) return static_cast<double>(size) * output;
   double stride = static_cast<double>(at_least_one(window.stride));
-  double wide = (input - 1) * static_cast<double>(base) + 1;  // with the holes of the dilation
+  double wide = (input - 1) * static_cast<double>(base) + 1;  // including the dilation holes
   double terms = 0;
   for (std::int64_t k = 0; k < size; ++k) {
     double shift =
@@ -133,8 +133,8 @@ double convolution_flops(const HloInstruction& one, const HloShape& input, const
          batch_groups;
 }
 
-// The product of the sizes of the left operand's contracting dimensions, as a GPU compiler's config
-// of a library call names them: `"lhs_contracting_dimensions":["1"]`.
+// The product of the left operand's contracting dimensions, read from the backend config of a GPU
+// library call: `"lhs_contracting_dimensions":["1"]`.
 double contracted_size(std::string_view config, const HloShape& left) {
   constexpr std::string_view kKey = "\"lhs_contracting_dimensions\":[";
   std::size_t at = config.find(kKey);
@@ -169,8 +169,8 @@ double matrix_operations(const HloInstruction& one, const HloShape& left, const 
   return 0;
 }
 
-// True if every place of the window takes the whole dimension: then it is one sum, handed out,
-// which is how TPU compilers write a reduction whose result is broadcast again.
+// True if the window covers the whole dimension at every output position. It is then one sum that
+// is broadcast: TPU compilers write a reduction followed by a broadcast this way.
 bool takes_all(const pjrt::HloWindowDimension& window, double input, double output) {
   auto low = static_cast<double>(window.padding_low);
   double last = (output - 1) * static_cast<double>(window.stride);
@@ -230,7 +230,7 @@ double applications_of(const InstructionIndex& computation, const HloInstruction
 
 pjrt::ElementType computed_type(const InstructionIndex& computation, const HloInstruction& one) {
   const HloInstruction* operand = computation.operand(one, 0);
-  if (one.opcode == "select") operand = nullptr;  // its first operand is the choice
+  if (one.opcode == "select") operand = nullptr;  // its first operand is the predicate
   const HloShape& shape = first_array(operand ? operand->shape : one.shape);
   return pjrt::bit_width(shape.element) > 0 ? shape.element : first_array(one.shape).element;
 }

@@ -56,12 +56,12 @@ double operand_bytes(const InstructionIndex& in, const HloInstruction& one, std:
   return operand ? in_main_memory(operand->shape) : 0;
 }
 
-// The bytes of `part` as far as `whole` lies in main memory.
+// The bytes of `part`; 0 if `whole` is not in main memory.
 double part_bytes(const HloShape& part, const HloShape& whole) {
   return whole.in_main_memory() ? static_cast<double>(part.padded_byte_size()) : 0;
 }
 
-// Reads a part of its first operand, or writes a part of it in place.
+// Traffic of an op that reads a part of its first operand, or writes a part of it in place.
 double sliced_traffic(const InstructionIndex& in, const HloInstruction& one) {
   const HloInstruction* whole = in.operand(one, 0);
   if (whole == nullptr) return 0;
@@ -82,12 +82,12 @@ bool passes_on(const HloInstruction& one) {
          one.opcode == "convert";
 }
 
-// What a fusion does with one of its operands, or with its result.
+// Memory traffic of a fusion, by operand and result.
 class FusionTraffic {
  public:
   explicit FusionTraffic(const InstructionIndex& inside) : in_(inside) {}
 
-  // Bytes read of the operand that `parameter` stands for.
+  // Bytes read from the operand that `parameter` refers to.
   double read(const HloInstruction& parameter, double whole, int depth = 0) const {
     std::vector<const HloInstruction*> users = in_.users(parameter);
     if (users.empty() || depth > 8) return users.empty() ? 0 : whole;
@@ -98,7 +98,7 @@ class FusionTraffic {
         sum += static_cast<double>(user->shape.padded_byte_size());
       else if (first && user->opcode == "dynamic-update-slice" &&
                !is_other_operand(*user, parameter))
-        continue;  // in place: what it overwrites is not read
+        continue;  // updated in place: the overwritten elements are not read
       else if (user->opcode == "bitcast" || user->opcode == "reshape")
         sum += read(*user, whole, depth + 1);
       else
@@ -107,7 +107,7 @@ class FusionTraffic {
     return std::min(sum, whole);
   }
 
-  // Bytes written of a part of the result that `made` makes and that has `whole` bytes.
+  // Bytes written to the part of the result that `made` produces; the part has `whole` bytes.
   double written(const HloInstruction* made, double whole) const {
     for (int step = 0; made != nullptr && passes_on(*made) && step < 8; ++step)
       made = in_.operand(*made, 0);
@@ -156,8 +156,8 @@ double memory_traffic(const ModuleIndex& module, const InstructionIndex& in,
       return fusion_traffic(in, one, *inside);
   double operands = 0;
   for (std::size_t i = 0; i < one.operands.size(); ++i) operands += operand_bytes(in, one, i);
-  // A start's result names its operands beside the result: (operand, result, ...); a copy's
-  // (result, operand, context).
+  // The result tuple of a start instruction also contains its operands: (operand, result, ...). For
+  // a copy-start it is (result, operand, context).
   if (opcode == "send") return operand_bytes(in, one, 0);
   if (opcode == "copy-start")
     return operands + (one.shape.tuple.empty() ? 0 : in_main_memory(one.shape.tuple[0]));

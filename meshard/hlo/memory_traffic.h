@@ -1,14 +1,14 @@
-// What an instruction of a compiled module reads from and writes to a device's main memory.
+// Main-memory traffic of instructions of a compiled module.
 #pragma once
 #include "meshard/hlo/module_index.h"
 
 namespace meshard {
 
-/// Bytes that one instruction reads from and writes to main memory, each time that it runs, without
-/// what the computations of a loop, a branch or a call do. Operands and results that lie in another
-/// memory (the fast memory on a TPU's chip) do not count, and neither does what only names or
-/// groups values. Of slices and updates in place the part counts, also where they are inside a
-/// fusion and its operand is used for nothing else. Sizes are with the padding of the layouts.
+/// Bytes that one execution of an instruction reads from and writes to main memory. Excludes the
+/// bodies of loops, branches and calls. Operands and results in another memory (the on-chip memory
+/// of a TPU) do not count, nor do instructions that only name or group values. Slices and in-place
+/// updates count only the part that is accessed, also inside a fusion whose operand has no other
+/// use. Sizes include layout padding.
 double memory_traffic(const ModuleIndex& module, const InstructionIndex& computation,
                       const pjrt::HloInstruction& instruction);
 

@@ -50,7 +50,7 @@ ModuleCost::ModuleCost(const Executions& executions) : executions_(&executions) 
   }
 }
 
-// What a call of an instruction costs; nothing if the computation is not there.
+// The cost of an instruction's call; zero if the module lacks the called computation.
 HloCost ModuleCost::inside(const HloInstruction& one, std::size_t call) const {
   auto found = of_computation_.find(one.called_computations[call]);
   return found == of_computation_.end() ? HloCost() : found->second;

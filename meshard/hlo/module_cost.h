@@ -1,4 +1,4 @@
-// What running a compiled module once costs a device, loops counted.
+// Cost of one run of a compiled module on one device, including loop iterations.
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -8,32 +8,33 @@
 
 namespace meshard {
 
-/// A value: what something costs one device.
+/// Value type: the cost of a computation on one device.
 struct HloCost {
-  /// By the type that is computed in.
+  /// By the element type of the arithmetic.
   std::map<pjrt::ElementType, OperationCount> operations;
-  /// Read from and written to main memory.
+  /// Bytes read from and written to main memory.
   double memory_bytes = 0;
 
-  /// Adds `times` that of another.
+  /// Adds another cost `times` times.
   void add(const HloCost& other, double times = 1);
   double matrix_flops() const;
-  double flops() const;  ///< matrix and other
+  double flops() const;  ///< matrix + other
   double transcendentals() const;
   friend bool operator==(const HloCost&, const HloCost&) = default;
 };
 
-/// Costs of the instructions and computations of a module. Refers to the executions.
+/// Costs of a module's instructions and computations. Refers to the Executions.
 class ModuleCost {
  public:
   explicit ModuleCost(const Executions& executions);
 
-  /// Of one instruction each time that it runs, with what it calls: a loop's iterations, the
-  /// dearest branch of a conditional. A loop of unknown length counts once.
+  /// The cost of one execution of an instruction, including what it calls: all iterations of a
+  /// loop, the most expensive branch of a conditional. A loop with unknown trip count counts as one
+  /// iteration.
   const HloCost& of(const pjrt::HloInstruction& one) const;
-  /// Of one run of the program.
+  /// The cost of one run of the program.
   const HloCost& total() const;
-  /// False if the program has a loop of unknown length.
+  /// False if the program has a loop with unknown trip count.
   bool loops_known() const { return loops_known_; }
 
  private:

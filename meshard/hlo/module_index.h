@@ -1,4 +1,4 @@
-// Finds the computations and instructions of a compiled module by their ids.
+// Looks up the computations and instructions of a compiled module by id.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace meshard {
 
-/// A view of one computation that finds instructions by id, and their users.
+/// A view of one computation for looking up instructions by id, and their users.
 class InstructionIndex {
  public:
   /// @pre the computation outlives the index
@@ -18,37 +18,37 @@ class InstructionIndex {
   const pjrt::HloComputation& computation() const { return *computation_; }
   /// The instruction with this id, or null.
   const pjrt::HloInstruction* find(std::int64_t id) const;
-  /// The operand with this number, or null.
+  /// Operand `number` of an instruction, or null.
   const pjrt::HloInstruction* operand(const pjrt::HloInstruction& instruction,
                                       std::size_t number) const;
   std::vector<const pjrt::HloInstruction*> operands(const pjrt::HloInstruction& instruction) const;
-  /// Those that take the instruction's result, in the module's order.
+  /// The instructions that use the result, in module order.
   std::vector<const pjrt::HloInstruction*> users(const pjrt::HloInstruction& instruction) const;
   /// The computation's result, or null.
   const pjrt::HloInstruction* root() const { return find(computation_->root); }
-  /// The instructions in the order in which the device runs them: the schedule's if it names each
-  /// once, else the module's.
+  /// The instructions in execution order: the schedule's if it lists each exactly once, else the
+  /// module's.
   std::vector<const pjrt::HloInstruction*> in_run_order() const;
 
  private:
   const pjrt::HloComputation* computation_;
   std::unordered_map<std::int64_t, std::size_t> position_;
-  // Positions of users by position; made when first asked for, by one thread.
+  // Positions of users by position; built lazily. Not thread-safe.
   mutable std::vector<std::vector<std::size_t>> users_;
 };
 
-/// A view of a module that finds its computations by id.
+/// A view of a module for looking up computations by id.
 class ModuleIndex {
  public:
   /// @pre the module outlives the index
   explicit ModuleIndex(const pjrt::HloModule& module);
 
   const pjrt::HloModule& module() const { return *module_; }
-  /// The computation with this id, or null. Of several the first.
+  /// The computation with this id, or null. If ids repeat, the first one.
   const InstructionIndex* find(std::int64_t computation) const;
-  /// @pre the module has an entry, which HloModule::from_bytes made sure of
+  /// @pre the module has an entry computation; HloModule::from_bytes checks this
   const InstructionIndex& entry() const { return *find(module_->entry_id); }
-  /// The computation that an instruction calls, by its place in the list, or null.
+  /// The computation of an instruction's call number `number`, or null.
   const InstructionIndex* called(const pjrt::HloInstruction& instruction,
                                  std::size_t number = 0) const;
 

@@ -9,9 +9,9 @@ namespace {
 using pjrt::HloInstruction;
 
 constexpr int kMostDepth = 128;
-constexpr std::int64_t kMostValue = std::int64_t{1} << 48;  // so that sums do not overflow
+constexpr std::int64_t kMostValue = std::int64_t{1} << 48;  // keeps sums from overflowing
 
-// Hands its first operand on, also if that is a tuple.
+// True if the op passes its first operand on unchanged, also when that is a tuple.
 bool is_passed_on(std::string_view opcode) {
   return opcode == "copy" || opcode == "bitcast" || opcode == "reshape" || opcode == "convert" ||
          opcode == "optimization-barrier" || opcode == "opt-barrier" || opcode == "domain" ||
@@ -38,7 +38,7 @@ bool ScalarReader::is_unchanged(const InstructionIndex& body, std::int64_t eleme
   return read(result_of_iteration(body, element)) == ScalarValue{element, 0};
 }
 
-// An element of a loop's result that the loop does not change is that of its operand.
+// An element that the loop does not change equals the same element of the loop's operand.
 ScalarPlace ScalarReader::through_loop(const ScalarPlace& place) {
   const InstructionIndex* body = module_.called(*place.instruction, 0);
   if (body == nullptr || place.path.empty() || depth_ > kMostDepth) return kNowhere;
@@ -56,7 +56,7 @@ ScalarPlace ScalarReader::into_call(const ScalarPlace& place) {
   return {called, called->root(), &frame, place.path};
 }
 
-// What a parameter stands for; the place itself if it is a variable.
+// The value that a parameter refers to; the place itself if it is a loop variable.
 ScalarPlace ScalarReader::parameter(const ScalarPlace& place) {
   const ScalarFrame& frame = *place.frame;
   auto number = static_cast<std::size_t>(place.instruction->parameter_number);
@@ -75,12 +75,12 @@ ScalarPlace ScalarReader::parameter(const ScalarPlace& place) {
   }
 }
 
-// One step towards where the value is made; the place itself if it is there.
+// One step toward the defining instruction; the place itself if it is already there.
 ScalarPlace ScalarReader::step(const ScalarPlace& place) {
   const HloInstruction& one = *place.instruction;
   std::string_view opcode = one.opcode;
   if (is_passed_on(opcode)) return operand(place, 0);
-  // A copy-start's result is (copy, operand, context); only its end is asked for the copy.
+  // A copy-start's result is (copy, operand, context); only copy-done reads the copy.
   if (opcode == "copy-start") return operand(place, 0);
   if (opcode == "get-tuple-element") {
     ScalarPlace next = operand(place, 0);

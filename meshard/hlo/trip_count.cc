@@ -15,7 +15,7 @@ using internal::ScalarReader;
 using internal::ScalarValue;
 using pjrt::HloInstruction;
 
-// `"known_trip_count":{"n":"12"}` in the backend config.
+// Reads `"known_trip_count":{"n":"12"}` from the backend config.
 std::optional<std::int64_t> count_from_config(std::string_view config) {
   std::size_t at = config.find("\"known_trip_count\"");
   if (at == std::string_view::npos) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::int64_t> count_from_config(std::string_view config) {
   return error == std::errc() ? std::optional(count) : std::nullopt;
 }
 
-// `a OP b` as `b OP' a`.
+// The operator OP' with which `a OP b` equals `b OP' a`.
 std::string_view mirrored(std::string_view direction) {
   if (direction == "LT") return "GT";
   if (direction == "GT") return "LT";
@@ -47,7 +47,7 @@ std::optional<std::int64_t> iterations(std::int64_t start, std::int64_t step,
   bool up = direction == "LT" || direction == "LE";
   if (up || direction == "GT" || direction == "GE") {
     if (up ? way <= 0 : way >= 0) return 0;
-    if (up ? step <= 0 : step >= 0) return std::nullopt;  // it never gets there
+    if (up ? step <= 0 : step >= 0) return std::nullopt;  // never terminates
     return way / step + (way % step != 0);
   }
   if (direction == "EQ")
@@ -82,7 +82,7 @@ class LoopReader {
       std::swap(*left, *right);
       direction = mirrored(direction);
     }
-    if (right->variable) return std::nullopt;  // both change
+    if (right->variable) return std::nullopt;  // both sides change
     if (!left->variable) return iterations(left->offset, 0, direction, right->offset);
     std::optional<ScalarValue> next =
         reader_.read(reader_.result_of_iteration(*body_, *left->variable));
@@ -93,7 +93,7 @@ class LoopReader {
   }
 
  private:
-  // An element of the state before the first iteration.
+  // An element of the loop state before the first iteration.
   std::optional<std::int64_t> first(std::int64_t element) {
     static const ScalarFrame kAnyCall = {};
     ScalarPlace place{&computation_, computation_.operand(loop_, 0), &kAnyCall, {element}};
@@ -102,7 +102,7 @@ class LoopReader {
     return value->offset;
   }
 
-  // A variable that no iteration changes is its first value.
+  // Replaces a variable that no iteration changes by its initial value.
   ScalarValue with_constants(const ScalarValue& value) {
     if (!value.variable || !reader_.is_unchanged(*body_, *value.variable)) return value;
     std::optional<std::int64_t> start = first(*value.variable);

@@ -1,4 +1,4 @@
-// How often a loop of a compiled module runs.
+// Trip counts of loops of a compiled module.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,12 +7,11 @@
 
 namespace meshard {
 
-/// How often the body of a `while` runs, each time that the loop is reached. The compiler's own
-/// word is taken if there is one (`known_trip_count` of the backend config, which CPU and GPU
-/// compilers write). Else the condition must compare a counter with a value that the loop does not
-/// change, the body must add a constant to the counter, and the counter must begin with a constant;
-/// the constants may come through tuples, copies, fusions, calls and enclosing loops.
-/// None if that is not so, or the loop would not end.
+/// The number of iterations of a `while` each time it executes; none if unknown or infinite. Uses
+/// the compiler's `known_trip_count` from the backend config if present (CPU and GPU compilers
+/// write it). Otherwise the condition must compare a counter with a loop-invariant value, the body
+/// must add a constant to the counter, and the counter's initial value must be constant; constants
+/// are traced through tuples, copies, fusions, calls and enclosing loops.
 std::optional<std::int64_t> trip_count(const ModuleIndex& module, const Calls& calls,
                                        const InstructionIndex& computation,
                                        const pjrt::HloInstruction& loop);

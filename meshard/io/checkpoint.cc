@@ -14,7 +14,7 @@ std::string checkpoint_name(std::string_view path) {
     if (path[i] == '.') {
       name += '.';
     } else if (path[i] == '[') {
-      // An index up to the bracket, or a key between quotes.
+      // An index up to the bracket, or a key in quotes.
       bool quoted = path.substr(i + 1).starts_with('"');
       std::size_t begin = i + (quoted ? 2 : 1);
       std::size_t end = std::min(path.find(quoted ? "\"]" : "]", begin), path.size());

@@ -1,8 +1,8 @@
-// Nested structures of tensors in a file, and back, onto the same mesh or another one.
+// Saves nested structures of tensors to a file and restores them onto the same or another mesh.
 //
-// A checkpoint is a safetensors file. A tensor's name is its path: the fields that MESHARD_FIELDS
-// names, indices and keys with dots between them, `params.blocks.2.wq`. Numbers are stored too, as
-// tensors of rank 0; Static members are not.
+// A checkpoint is a safetensors file. The name of a tensor is its path: the field names of
+// MESHARD_FIELDS, indices and keys, separated by dots, as in `params.blocks.2.wq`. Numbers are
+// stored as tensors of rank 0; Static members are not stored.
 //
 //     io::save("step.safetensors", state).value();
 //     state = io::restore("step.safetensors", state).value();
@@ -19,13 +19,13 @@
 
 namespace meshard::io {
 
-/// The name in a checkpoint of what structure::for_each calls `path`: `.blocks[2].w` is
-/// `blocks.2.w`; the structure itself is `value`.
+/// Converts a path from structure::for_each to a name in a checkpoint. `.blocks[2].w` becomes
+/// `blocks.2.w`; the structure itself is named `value`.
 std::string checkpoint_name(std::string_view path);
 
 namespace internal {
 
-/// Collects what is to be saved; a name that two members have is an error.
+/// Collects the tensors to save. If two members have the same name, save() fails.
 class CheckpointWriter {
  public:
   void add(const Tensor& tensor, const std::string& path);
@@ -41,7 +41,7 @@ class CheckpointWriter {
   std::string twice_;
 };
 
-/// Gives members their values; the first error stays.
+/// Restores members one by one; keeps the first error.
 class CheckpointReader {
  public:
   CheckpointReader(const std::string& path, SourceLocation where);
@@ -63,9 +63,9 @@ class CheckpointReader {
 
 }  // namespace internal
 
-/// Writes the tensors and numbers of `structure` to a safetensors file, replacing the one at `path`
-/// in one step; see io::save of named tensors.
-/// @error as there
+/// Writes the tensors and numbers of `structure` to a safetensors file. Atomically replaces the
+/// file at `path`; see io::save for named tensors.
+/// @error as io::save for named tensors
 template <class T>
 requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Result<void> save(
     const std::string& path, const T& structure, SourceLocation where = SourceLocation::current()) {
@@ -80,13 +80,13 @@ requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Result<void> save(
   return writer.save(path, where);
 }
 
-/// A structure like `like` with the values of a checkpoint. Each tensor of `like` says of which
-/// type the value has to be, and by its sharding where it goes: it may be an old value, or an
-/// abstract_tensor(). One without a value takes what is in the file, and stays on the host, as does
-/// one without a sharding. Bytes are read once, each device's own. What the file has besides is
-/// left alone.
-/// @error as Weights::open; not found: a member that the file lacks; invalid argument: one of
-/// another type, naming both.
+/// Returns a structure like `like` with the values from a checkpoint. Each tensor of `like` gives
+/// the required type, and by its sharding the placement; it may be an old value or an
+/// abstract_tensor(). A tensor that is not defined takes the type in the file and stays on the
+/// host, as does one without a sharding. Each device's bytes are read once, and only these. Other
+/// tensors in the file are ignored.
+/// @error as Weights::open; not found: a member that the file lacks; invalid argument: a member
+/// with another type, naming both types.
 template <class T>
 Result<T> restore(const std::string& path, T like,
                   SourceLocation where = SourceLocation::current()) {

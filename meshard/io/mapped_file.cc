@@ -26,7 +26,7 @@ struct MappedFile::Mapping {
 };
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  // A FIFO without a writer would block here.
+  // O_NONBLOCK: opening a FIFO without a writer would block.
   int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return system_error("open", path);
   struct stat about {};
@@ -45,7 +45,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   void* data = mapping->size == 0 ? nullptr
                                   : ::mmap(nullptr, mapping->size, PROT_READ, MAP_PRIVATE, file, 0);
   int code = errno;
-  ::close(file);  // the mapping holds the file
+  ::close(file);  // the mapping keeps the file open
   errno = code;
   if (data == MAP_FAILED) return system_error("map", path);
   mapping->data = static_cast<const std::byte*>(data);

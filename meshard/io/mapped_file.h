@@ -1,4 +1,4 @@
-// A file's bytes as memory: read where and when they are used.
+// Memory-mapped files: bytes are read from the file when they are first used.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -10,21 +10,22 @@
 
 namespace meshard::io {
 
-/// A handle on a file that is mapped read-only; copies share the mapping, which stays until the
-/// last handle and the last array of it is gone. A page is read from the file when it is first
-/// touched. A file that is replaced (renamed over) goes on as it was; one that is cut short while
-/// it is mapped ends the process when a lost page is touched, so write files by replacing them.
+/// A handle on a file that is mapped read-only. Copies share the mapping, which lasts until the
+/// last handle and the last array that uses it are gone. Replacing the file (renaming another over
+/// it) does not affect the mapping. If the file is truncated while it is mapped, access to a lost
+/// page kills the process, so replace files rather than overwrite them.
 class MappedFile {
  public:
-  /// @error not found, permission denied, or what the system says; invalid argument for what is no
-  /// plain file.
+  /// Opens and maps a file.
+  /// @error not found, permission denied, or the system's error; invalid argument if it is not a
+  /// regular file.
   static Result<MappedFile> open(const std::string& path);
 
   const std::string& path() const;
   std::span<const std::byte> bytes() const;
 
-  /// The bytes from `offset` on as an array, in place: its memory is the file's. An array of a
-  /// dtype that the file does not align, and one of bools, is a copy (other bytes than 0 become 1).
+  /// An array whose memory is the file's, from `offset` on. It is a copy only if the file does not
+  /// align its dtype, or if it is bool (nonzero bytes become 1).
   /// @error out of range if the file is too short.
   Result<HostArray> array(const TensorType& type, std::size_t offset) const;
 

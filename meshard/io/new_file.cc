@@ -14,13 +14,13 @@
 namespace meshard::io {
 namespace {
 
-// The rename is on the disk when the folder is.
+// The rename is durable only after the folder has been flushed.
 Result<void> flush_folder_of(const std::string& path) {
   std::size_t slash = path.rfind('/');
   std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) return system_error("open", folder);
-  // Some file systems do not flush folders, and say so.
+  // Some file systems cannot flush folders and return EINVAL.
   bool flushed = ::fsync(file) == 0 || errno == EINVAL;
   int code = errno;
   ::close(file);
@@ -29,8 +29,8 @@ Result<void> flush_folder_of(const std::string& path) {
   return {};
 }
 
-// Signals that come again and again would interrupt a large reservation for ever: after the first
-// it goes on in small pieces.
+// Frequent signals could interrupt a large reservation forever, so after the first interruption it
+// continues in small pieces.
 int reserve(int file, std::size_t bytes) {
   constexpr std::size_t kPiece = 1 << 20;
   int code = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
@@ -50,7 +50,7 @@ Result<NewFile> NewFile::create(const std::string& path, std::size_t bytes) {
   NewFile out(path, bytes);
   int file = out.part_.file();
   if (file < 0) return system_error("write", path);
-  // Reserved now: a full disk is an error here, and not a signal at the write that touches it.
+  // Reserve the space now, so that a full disk is an error here, not a signal on a later write.
   if (int code = reserve(file, bytes); code != 0) {
     errno = code;
     return system_error("write", path);

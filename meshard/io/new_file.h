@@ -1,4 +1,4 @@
-// A file that is there whole, or not at all.
+// A file that appears complete or not at all.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace meshard::io {
 
-/// Move-only owner of a file that is being written under another name, as memory of a size known
-/// from the start. commit() gives it its own name, replacing what was there; without it nothing
-/// remains.
+/// Move-only owner of a new file that is written as memory under a temporary name. Its size is
+/// known from the start. commit() renames it to its final path, replacing any existing file;
+/// without commit() nothing remains.
 class NewFile {
  public:
-  /// Makes the file beside `path` and reserves its bytes, which are zero. Removes what a killed
-  /// process left of an earlier try.
+  /// Creates a temporary file beside `path` and reserves its bytes, which are zero. Removes
+  /// temporary files of `path` that killed processes left.
   /// @pre bytes > 0
-  /// @error not found, permission denied, resource exhausted (no space), or what the system says
+  /// @error not found, permission denied, resource exhausted (no space), or the system's error
   static Result<NewFile> create(const std::string& path, std::size_t bytes);
 
   NewFile(NewFile&& other) noexcept
@@ -31,8 +31,9 @@ class NewFile {
   std::byte* data() { return data_; }
   std::size_t bytes() const { return bytes_; }
 
-  /// Waits until the bytes are on the disk, then renames. Afterwards there is no file to write to.
-  /// @error what the system says
+  /// Waits until the bytes are on the disk, then renames the file. The memory must not be written
+  /// afterwards.
+  /// @error the system's error
   Result<void> commit();
 
  private:

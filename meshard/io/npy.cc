@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
-// What the header says.
+// The contents of a .npy header.
 struct NpyHeader {
   std::string descr;
   bool fortran_order = false;
   Dimensions shape;
 };
 
-// The literal of a Python dict with the keys descr, fortran_order and shape, in any order.
+// Parses the literal of a Python dict with the keys descr, fortran_order and shape, in any order.
 class NpyHeaderText {
  public:
   explicit NpyHeaderText(std::string_view text) : text_(text) {}
@@ -110,20 +110,20 @@ Error bad_npy(const std::string& path, std::string_view what) {
   return Error(ErrorCode::kInvalidArgument, cat("[npy] ", path, ": ", what));
 }
 
-// The number of elements times their size; none if it does not fit.
+// The number of elements times their size; nullopt if it does not fit.
 std::optional<std::uint64_t> dense_bytes(const Dimensions& shape, std::size_t element) {
   std::uint64_t bytes = element;
   for (std::int64_t size : shape)
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) return {};
   if (bytes > std::uint64_t{1} << 62) return {};
-  // A product that is 0 can hide sizes that do not fit.
+  // A product of 0 can hide sizes that do not fit.
   std::int64_t other = 1;
   for (std::int64_t size : shape)
     if (size != 0 && __builtin_mul_overflow(other, size, &other)) return {};
   return bytes;
 }
 
-// The elements in row-major order, of bytes whose first dimension runs fastest.
+// Converts an array from column-major (first dimension fastest) to row-major order.
 HostArray row_major(const HostArray& columns, const Shape& shape) {
   HostArray out = HostArray::uninitialized({columns.dtype(), shape});
   std::size_t element = size_in_bytes(columns.dtype());
@@ -156,7 +156,7 @@ HostArray swapped_bytes(const HostArray& array) {
   return out;
 }
 
-// Where the header's text lies: its length has 2 bytes in version 1 and 4 in later ones.
+// Finds the header's text. Its length takes 2 bytes in version 1 and 4 in later versions.
 std::optional<std::string_view> npy_header_text(std::string_view bytes) {
   if (!bytes.starts_with(kNpyMagic) || bytes.size() < 10) return {};
   auto byte = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(bytes[i])}; };

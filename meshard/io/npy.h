@@ -1,4 +1,5 @@
-// NumPy's format for one array (NEP 1): a line of Python about the array, then its bytes.
+// NumPy's .npy format for one array (NEP 1): a Python dict that describes the array, then its
+// bytes.
 #pragma once
 #include <string>
 
@@ -7,14 +8,15 @@
 
 namespace meshard::io {
 
-/// The array of a .npy file, whose bytes are used where they are in the file (see MappedFile).
-/// Column-major (Fortran) files and those of the other byte order are copied.
-/// @error as MappedFile::open; invalid argument for what is no .npy file, cut short or with bytes
-/// too many; unimplemented for dtypes that meshard lacks (complex, text, records).
+/// Loads the array in a .npy file without copying its bytes (see MappedFile). Column-major
+/// (Fortran) arrays and those of the other byte order are copied.
+/// @error as MappedFile::open; invalid argument for a file that is not .npy, is truncated or has
+/// extra bytes; unimplemented for dtypes other than bool, integers, f16, f32 and f64 (complex,
+/// text, records).
 Result<HostArray> load_npy(const std::string& path);
 
-/// Writes a .npy file, replacing the file at `path` in one step.
-/// @error unimplemented for bf16 and 8-bit floats, which NumPy has no name for; as NewFile.
+/// Writes a .npy file, atomically replacing the file at `path`.
+/// @error unimplemented for dtypes other than bool, integers, f16, f32 and f64; as NewFile.
 Result<void> save_npy(const std::string& path, const HostArray& array);
 
 }  // namespace meshard::io

@@ -40,8 +40,8 @@ Error no_tensor(std::string_view name, std::string_view path, std::size_t count)
                cat("[io] no tensor \"", name, "\" in ", path, ", which has ", count));
 }
 
-// The files of an index by tensor name: `{"weight_map": {"w":
-// "model-00001-of-00002.safetensors"}}`.
+// The file of each tensor, by tensor name, from an index:
+// `{"weight_map": {"w": "model-00001-of-00002.safetensors"}}`.
 Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   Result<MappedFile> file = MappedFile::open(path);
   if (!file) return file.error();
@@ -54,7 +54,7 @@ Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   if (!map || !map->is(JsonValue::Kind::kObject)) return bad("no index: it has no weight_map");
   std::map<std::string, std::string> files;
   for (const auto& [name, value] : map->members) {
-    // A file name alone, so that an index reads nothing but what is beside it.
+    // Only plain file names are allowed, so that an index can refer only to files in its folder.
     if (!value.is(JsonValue::Kind::kString) || value.text.empty() || value.text == ".." ||
         value.text.find('/') != std::string::npos || value.text.find('\0') != std::string::npos)
       return bad(cat("tensor \"", name, "\" is in no file beside the index: \"", value.text, "\""));
@@ -63,7 +63,7 @@ Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   return files;
 }
 
-// Writes one part of a tensor to its places.
+// Writes one part of a tensor to its positions in the file.
 void write_part(const HostArray& part, const Box& box, const TensorType& type, std::byte* data) {
   if (part.size() == 0) return;
   plan_scatter(part.bytes(), data, type.shape, box, size_in_bytes(type.dtype)).run();

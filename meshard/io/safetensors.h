@@ -1,4 +1,4 @@
-// Tensors by name in safetensors files: read where they are used, written shard by shard.
+// Named tensors in safetensors files: read on use and written shard by shard.
 #pragma once
 #include <map>
 #include <memory>
@@ -14,24 +14,26 @@
 
 namespace meshard::io {
 
-/// A handle on one safetensors file, whose header has been checked. Opening reads the header alone;
-/// a tensor's bytes are read when they are used, and only those that are: a device's shard, say.
+/// A handle on one safetensors file, whose header has been validated. Opening reads only the
+/// header. A tensor's bytes are read on use, and only those that are used, such as the shard of a
+/// device.
 class SafetensorsFile {
  public:
+  /// Opens a file and reads its header.
   /// @error as MappedFile::open and read_safetensors_header
   static Result<SafetensorsFile> open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
-  /// In the order of their bytes in the file.
+  /// The tensors, in the order of their bytes in the file.
   const std::vector<SafetensorsEntry>& entries() const { return header_->tensors; }
   const std::map<std::string, std::string>& metadata() const { return header_->metadata; }
-  /// nullptr if there is no tensor of this name.
+  /// The tensor with this name; nullptr if there is none.
   const SafetensorsEntry* find(std::string_view name) const;
 
-  /// The tensor's elements, in the file's own memory (see MappedFile::array).
+  /// The tensor's elements, in the memory of the mapped file (see MappedFile::array).
   /// @error not found
   Result<HostArray> array(std::string_view name) const;
-  /// The same as a tensor on the host: mark_sharding(tensor, ...) sends each device its own part.
+  /// The tensor on the host; mark_sharding(tensor, ...) sends each device its shard.
   Result<Tensor> tensor(std::string_view name,
                         SourceLocation where = SourceLocation::current()) const;
 
@@ -42,35 +44,36 @@ class SafetensorsFile {
   std::shared_ptr<const std::map<std::string_view, std::size_t>> by_name_;
 };
 
-/// How tensors with some names lie on a mesh.
+/// The sharding of all tensors whose names match a pattern.
 struct NamedSharding {
-  /// A name, in which `*` stands for any text: `blocks.*.wq`.
+  /// A pattern for names, in which `*` matches any text: `blocks.*.wq`.
   std::string names;
   Mesh mesh;
   PartitionSpec spec;
 };
 
-/// A handle on a model's weights: one safetensors file, or several with an index of which tensor is
-/// in which.
+/// A handle on a model's weights: one safetensors file, or several files with an index.
 class Weights {
  public:
+  /// Opens the weights of a model.
   /// @param path a safetensors file; an index (`*.index.json`, whose `weight_map` names files
   /// beside it); or a folder with `model.safetensors.index.json` or `model.safetensors`
   /// @error as SafetensorsFile::open; invalid argument for an index that names a file elsewhere, or
   /// a tensor that its file lacks.
   static Result<Weights> open(const std::string& path);
 
-  /// In alphabetical order.
+  /// The names of all tensors, in alphabetical order.
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const { return files_.find(name) != files_.end(); }
+  /// The dtype and shape of a tensor.
   /// @error not found
   Result<TensorType> type(std::string_view name) const;
-  /// As SafetensorsFile::tensor.
+  /// The tensor on the host; as SafetensorsFile::tensor.
   Result<Tensor> tensor(std::string_view name,
                         SourceLocation where = SourceLocation::current()) const;
-  /// All of them, each on the devices of the first entry of `shardings` that its name matches;
-  /// those that none matches stay on the host.
-  /// @error what placing meets: a spec of more dimensions than a tensor has, say
+  /// Loads all tensors onto the devices that `shardings` specifies. The first entry whose pattern
+  /// matches a tensor's name applies; tensors without a match stay on the host.
+  /// @error errors of placing a tensor, such as a spec with more dimensions than the tensor
   Result<std::map<std::string, Tensor>> load(
       const std::vector<NamedSharding>& shardings = {},
       SourceLocation where = SourceLocation::current()) const;
@@ -79,16 +82,17 @@ class Weights {
   std::map<std::string, SafetensorsFile, std::less<>> files_;  // by tensor name
 };
 
-/// Weights::open(path), then load(shardings).
+/// Opens the weights at `path` and loads them: Weights::open(path), then load(shardings).
 Result<std::map<std::string, Tensor>> load(const std::string& path,
                                            const std::vector<NamedSharding>& shardings = {},
                                            SourceLocation where = SourceLocation::current());
 
-/// Writes a safetensors file of these tensors, replacing the one at `path` in one step, after the
-/// bytes are on the disk. What is only recorded is computed first, in one program. A sharded tensor
-/// is never gathered: each different shard goes from its device to its places in the file.
-/// @error as write_safetensors_header and NewFile; what computing meets; failed precondition for a
-/// tensor that was donated.
+/// Writes tensors to a safetensors file, atomically replacing the file at `path`. The file is
+/// renamed after its bytes are on the disk. Recorded values are computed first, in one program. A
+/// sharded tensor is never gathered: each distinct shard is written from its device to its
+/// positions in the file.
+/// @error as write_safetensors_header and NewFile; errors of the computation; failed precondition
+/// for a donated tensor.
 Result<void> save(const std::string& path, const std::map<std::string, Tensor>& tensors,
                   const std::map<std::string, std::string>& metadata = {},
                   SourceLocation where = SourceLocation::current());

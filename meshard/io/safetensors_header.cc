@@ -13,7 +13,7 @@
 namespace meshard::io {
 namespace {
 
-// A longer header is refused by the format's own reader, too.
+// The format's own reader has the same limit.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 constexpr std::size_t kDataAlignment = 64;
 
@@ -40,7 +40,7 @@ constexpr SafetensorsName kSafetensorsNames[] = {{"BOOL", DType::bool_},
                                                  {"F8_E4M3FNUZ", DType::f8e4m3fnuz},
                                                  {"F8_E5M2FNUZ", DType::f8e5m2fnuz}};
 
-// Bytes of a dense array; none if they do not fit.
+// The size of a dense array in bytes; nullopt if it does not fit.
 std::optional<std::uint64_t> bytes_of(const Dimensions& shape, DType dtype) {
   std::uint64_t bytes = size_in_bytes(dtype), others = 1;
   for (std::int64_t size : shape) {
@@ -69,7 +69,8 @@ class HeaderReader {
     if (!text.starts_with('{')) return bad("no safetensors file: the header is no JSON object");
     SafetensorsHeader header;
     header.data_begin = 8 + length;
-    // One tensor at a time: values of the whole text would need a hundred times its size.
+    // Parsed tensor by tensor: the parsed values of the whole text would need a hundred times its
+    // size.
     MESHARD_RETURN_IF_ERROR(
         read_json_members(text, place_, [&](const std::string& name, const JsonValue& value) {
           return name == "__metadata__" ? read_metadata(value, header.metadata)
@@ -125,7 +126,8 @@ class HeaderReader {
     return {};
   }
 
-  // Sorts the tensors by place. Empty ones come before what begins at their place.
+  // Sorts the tensors by position and checks that they cover the data. Empty tensors come before a
+  // nonempty one at the same position.
   Result<void> check_places(std::vector<SafetensorsEntry>& tensors, std::uint64_t bytes) {
     std::sort(tensors.begin(), tensors.end(),
               [](const SafetensorsEntry& a, const SafetensorsEntry& b) {

@@ -1,4 +1,4 @@
-// What the operating system says, as an Error.
+// Converts errors of the operating system to Error.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace meshard::io {
 
-/// Of errno: `[io] cannot open weights.npy: No such file or directory`.
+/// An Error for the current errno: `[io] cannot open weights.npy: No such file or directory`.
 Error system_error(std::string_view doing, const std::string& path);
 
 }  // namespace meshard::io

@@ -14,7 +14,7 @@ WideInt gcd_of(WideInt a, WideInt b) {
   return a;
 }
 
-// The x in 0..modulus-1 with x a = 1 modulo `modulus`; a and modulus have no common divisor.
+// The x in 0..modulus-1 with x a = 1 modulo `modulus`; a and modulus must be coprime.
 WideInt inverse_of(WideInt a, WideInt modulus) {
   WideInt r0 = modulus, r1 = a % modulus, x0 = 0, x1 = 1;
   while (r1 != 0) {
@@ -24,7 +24,8 @@ WideInt inverse_of(WideInt a, WideInt modulus) {
   return (x0 % modulus + modulus) % modulus;
 }
 
-// Steps are positive from here on. Largest first; multiples that join without a gap become one.
+// Sorts by step, largest first, and merges terms whose multiples join without a gap. Steps must be
+// positive.
 void sort_and_merge(BoundedTerms& terms) {
   std::sort(terms.begin(), terms.end(),
             [](const BoundedTerm& a, const BoundedTerm& b) { return a.step < b.step; });
@@ -52,7 +53,7 @@ class BoundedSumSearch {
     }
   }
 
-  // Whether terms i and on reach `target`.
+  // True if terms i and later can sum to `target`.
   bool from(std::size_t i, WideInt target) const {
     if (target == 0) return true;
     if (target < 0 || target > rest_[i].reach || target % rest_[i].divisor != 0) return false;
@@ -60,7 +61,8 @@ class BoundedSumSearch {
     WideInt step = terms_[i].step, divisor = rest_[i].divisor, next = rest_[i + 1].divisor;
     WideInt least = std::max<WideInt>(0, (target - rest_[i + 1].reach + step - 1) / step);
     WideInt most = std::min(terms_[i].count, target / step);
-    // Only these c leave what the gcd of the smaller steps divides: c step = target modulo `next`.
+    // Only counts c with c step = target modulo `next` leave a rest that the gcd of the smaller
+    // steps divides.
     WideInt modulus = next / divisor;
     WideInt first = target / divisor % modulus * inverse_of(step / divisor, modulus) % modulus;
     WideInt start = least + ((first - least) % modulus + modulus) % modulus;
@@ -71,8 +73,8 @@ class BoundedSumSearch {
 
  private:
   struct Rest {
-    WideInt divisor = 0;  // gcd of the steps from here on
-    WideInt reach = 0;    // their largest sum
+    WideInt divisor = 0;  // gcd of the steps from this term on
+    WideInt reach = 0;    // the largest sum of these terms
   };
   const BoundedTerms& terms_;
   InlineVector<Rest, 8> rest_;
@@ -86,7 +88,7 @@ bool has_bounded_sum(const BoundedTerms& terms, WideInt target) {
     if (term.step == 0 || term.count == 0) continue;
     if (term.step > 0) {
       positive.push_back(term);
-    } else {  // c times -s is (count - c) times s, less count times s
+    } else {  // c * -s = (count - c) * s - count * s
       positive.push_back({-term.step, term.count});
       target -= term.step * term.count;
     }

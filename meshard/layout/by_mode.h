@@ -1,4 +1,4 @@
-// One operation for each of the first modes of a layout.
+// Applies an operation to each of the first modes of a layout.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace meshard {
 
-/// The layout of the modes `change(mode k, k)` (a Result<Layout>) for k < count, and the other
-/// modes as they are. The first error is the result.
+/// Replaces each mode k < count by `change(mode k, k)`, a Result<Layout>. The other modes are
+/// unchanged. Returns the first error.
 /// @pre count is at most layout.rank()
 template <class Change>
 Result<Layout> by_mode(const Layout& layout, std::size_t count, Change change) {
@@ -28,7 +28,7 @@ Result<Layout> by_mode(const Layout& layout, std::size_t count, Change change) {
 }
 
 /// by_mode with the elements of the tuple `profile`: `change(mode k, element k)`.
-/// @error the profile has more elements than there are modes.
+/// @error the profile has more elements than the layout has modes.
 template <class Change>
 Result<Layout> by_profile(std::string_view operation, const Layout& layout, const IntTuple& profile,
                           Change change) {
@@ -40,7 +40,7 @@ Result<Layout> by_profile(std::string_view operation, const Layout& layout, cons
                  [&](const Layout& mode, std::size_t k) { return change(mode, profile[k]); });
 }
 
-/// The error of a tuple of tilers with more elements than `layout` has modes, if it has.
+/// An error if `tiler` is a tuple with more elements than `layout` has modes.
 inline Result<void> check_tiler(std::string_view operation, const Layout& layout,
                                 const Tiler& tiler) {
   if (tiler.tilers().size() <= layout.rank()) return {};
@@ -50,7 +50,7 @@ inline Result<void> check_tiler(std::string_view operation, const Layout& layout
 }
 
 /// by_mode with the elements of a tuple of tilers: `change(mode k, tiler k)`.
-/// @error the tuple has more elements than there are modes.
+/// @error the tuple has more elements than the layout has modes.
 template <class Change>
 Result<Layout> by_tiler(std::string_view operation, const Layout& layout, const Tiler& tiler,
                         Change change) {

@@ -5,9 +5,9 @@
 namespace meshard {
 namespace {
 
-// Whether outer:outer_stride continues size:stride without a gap.
+// True if the mode outer:outer_stride continues size:stride without a gap.
 bool continues(std::int64_t outer_stride, std::int64_t size, std::int64_t stride) {
-  std::int64_t reach;  // what does not fit 64 bits is no stride either
+  std::int64_t reach;  // no stride equals a product that overflows
   return !__builtin_mul_overflow(size, stride, &reach) && outer_stride == reach;
 }
 

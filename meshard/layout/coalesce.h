@@ -4,17 +4,19 @@
 
 namespace meshard {
 
-/// The same function with as few modes as can be: modes of size 1 go, and an outer mode (s, d)
-/// merges with the next inner one (t, e) if d = t e. One mode left: an integer layout `s:d`; none:
-/// `1:0`.
-/// @post coalesce(L)(i) = L(i) for all i in 0..size-1; depth at most 1; no two neighbours can
-/// merge. Layouts of one size are the same function exactly if they coalesce to the same.
+/// The same function with as few modes as possible. Modes of size 1 are dropped, and an outer mode
+/// (s, d) merges with the next inner one (t, e) if d = t e. If one mode remains, the result is an
+/// integer layout `s:d`; if none remains, `1:0`.
+/// @post coalesce(L)(i) = L(i) for all i in 0..size-1; the depth is at most 1; no two adjacent
+/// modes can merge. Layouts of equal size are the same function exactly if they coalesce to the
+/// same layout.
 Layout coalesce(const Layout& layout);
 
-/// Coalesces mode by mode: mode k for each element k of the tuple `profile`, by that element. An
-/// integer, whatever its value, stands for the whole; modes beyond the profile stay as they are.
-/// @post the same function; the sizes of the modes that the profile names stay.
-/// @error the profile has more elements than there are modes.
+/// Coalesces mode by mode: mode k according to element k of the tuple `profile`. Where the profile
+/// is an integer, whatever its value, the whole is coalesced. Modes beyond the profile are
+/// unchanged.
+/// @post the same function; the modes that the profile lists keep their sizes.
+/// @error the profile has more elements than the layout has modes.
 Result<Layout> coalesce(const Layout& layout, const IntTuple& profile);
 
 }  // namespace meshard

@@ -11,7 +11,7 @@ Result<Layout> complement(const Layout& layout, std::int64_t cotarget) {
   };
   if (cotarget < 1) return failure("there is nothing below 1 to fill");
   IntVector sizes, strides;  // fastest first
-  std::int64_t reach = 1;    // the modes so far and their complement fill 0..reach-1
+  std::int64_t reach = 1;    // the modes so far and their complement cover 0..reach-1
   for (const Mode& mode : sorted_modes(layout)) {
     if (mode.stride == 0) continue;
     if (mode.stride < 0) return failure("a stride is negative");
@@ -30,7 +30,7 @@ Result<Layout> complement(const Layout& layout, std::int64_t cotarget) {
     sizes.push_back((cotarget - 1) / reach + 1);
     strides.push_back(reach);
   }
-  // Coalesced already: between two of these modes lies one of the layout, of size above 1.
+  // Already coalesced: a mode of `layout`, of size above 1, separates any two of these modes.
   std::reverse(sizes.begin(), sizes.end());
   std::reverse(strides.begin(), strides.end());
   return Layout::of_modes(std::move(sizes), std::move(strides));

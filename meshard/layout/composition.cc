@@ -9,11 +9,10 @@
 namespace meshard {
 namespace {
 
-/// Composes the modes of b, one after the other, with the modes of coalesce(a).
+/// Composes each mode of b in turn with the modes of coalesce(a).
 ///
-/// An index of a is a number in mixed radix: a digit below the size for each mode, the first digit
-/// unbounded. a is linear in the digits, so that sums of steps map to sums of values as long as no
-/// digit carries.
+/// An index of a is a mixed-radix number with one digit per mode; the first digit is unbounded. a
+/// is linear in the digits, so sums of steps map to sums of values as long as no digit carries.
 class Composer {
  public:
   Composer(const Layout& a, const Layout& b) : a_(a), b_(b), modes_(coalesce(a)) {
@@ -22,7 +21,7 @@ class Composer {
 
   Layout compose() {
     std::span<const std::int64_t> counts = b_.shape().leaves(), steps = b_.stride().leaves();
-    IntVector ends;  // of the pieces of each integer of b's shape
+    IntVector ends;  // where the pieces of each integer of b's shape end
     for (std::size_t i = 0; i < counts.size(); ++i) {
       std::size_t begin = piece_sizes_.size();
       cut_mode(counts[i], steps[i]);
@@ -97,7 +96,7 @@ class Composer {
     throw_invalid({}, "[composition] ", a_, " after ", b_, ": ", why);
   }
   [[noreturn]] void refuse_stride(std::int64_t count, std::int64_t step, std::size_t k) const {
-    std::int64_t inner = 1;  // indices of a between two steps along mode k
+    std::int64_t inner = 1;  // the number of indices of a per step along mode k
     for (std::size_t i = k + 1; i < sizes().size(); ++i) inner *= sizes()[i];
     refuse(cat(count, " indices ", step, " apart cut mode ", mode(k),
                " unevenly; strides that work: ", inner == 1 ? "" : cat(inner, " times "),
@@ -113,8 +112,8 @@ class Composer {
   const Layout& a_;
   const Layout& b_;
   Layout modes_;
-  IntVector piece_sizes_, piece_strides_;  // of all integers of b's shape, one after the other
-  IntVector used_;  // the largest digits that all modes so far reach together
+  IntVector piece_sizes_, piece_strides_;  // for all integers of b's shape, concatenated
+  IntVector used_;  // the largest digits that the modes so far reach together
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Concatenate: one layout with the given ones as its modes (row-major).
+// Concatenate: one layout whose modes are the given layouts (row-major).
 #pragma once
 #include <initializer_list>
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace meshard {
 
-/// The layout whose mode k is `layouts[k]`, nested as that is; `():()` for none.
+/// The layout whose mode k is `layouts[k]` with its nesting; `():()` for an empty list.
 /// @post the value at coordinate (i, j, ...) is layouts[0](i) + layouts[1](j) + ...
 /// @error size or cosize do not fit 64 bits.
 Layout concatenate(std::span<const Layout> layouts);

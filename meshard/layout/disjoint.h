@@ -1,4 +1,4 @@
-// Disjoint: no value in common.
+// Disjoint: whether two layouts have no value in common.
 #pragma once
 #include <cstdint>
 
@@ -6,8 +6,8 @@
 
 namespace meshard {
 
-/// True if no value of `a` is `offset` more than a value of `b`. Exact, for strides of any sign and
-/// order, and without listing values.
+/// True if no value of `a` equals a value of `b` plus `offset`. Exact for strides of any sign and
+/// order, without enumerating the values.
 bool are_disjoint(const Layout& a, const Layout& b, std::int64_t offset = 0);
 
 }  // namespace meshard

@@ -9,8 +9,9 @@ namespace meshard {
 std::optional<Layout> from_values(IntView values) {
   std::size_t count = values.size();
   IntVector sizes, strides;
-  // The blocks known so far have `block` values; the next mode repeats the block at a constant
-  // step. A run of block starts ends exactly where the next mode of the coalesced layout begins.
+  // The modes found so far cover blocks of `block` values; the next mode repeats the block with a
+  // constant stride. A run of block starts ends exactly where the next mode of the coalesced layout
+  // begins.
   for (std::size_t block = 1; block < count;) {
     std::int64_t stride = values[block] - values[0];
     std::size_t run = 1;

@@ -1,4 +1,4 @@
-// From values: the layout behind a list of values (row-major).
+// From values: reconstructs a layout from a list of its values (row-major).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace meshard {
 
-/// The coalesced layout L with L(i) = values[i] - values[0] for all i, or none if there is no such
-/// layout with as many indices as there are values. One pass over the list.
+/// The coalesced layout L with L(i) = values[i] - values[0] for all i. Returns nullopt if no
+/// layout of size values.size() has these values. Makes one pass over the list.
 /// @pre values is not empty
-/// @post the result is verified against every value.
+/// @post the result has been verified against every value.
 std::optional<Layout> from_values(IntView values);
 
 }  // namespace meshard

@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-std::size_t characters(std::string_view text) {  // bytes that do not continue one
+std::size_t characters(std::string_view text) {  // counts all bytes but UTF-8 continuation bytes
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
@@ -66,7 +66,7 @@ void draw(std::string& out, const Grid& grid) {
 constexpr int kHeight = 40, kMargin = 16, kLine = 20, kDigit = 9, kLeastCell = 56,
               kLeastWidth = 320;
 
-// Hues a golden angle apart, so that neighbouring numbers differ.
+// Hues are a golden angle apart, so that consecutive numbers get distinct colors.
 std::string colour(std::int64_t number) {
   std::int64_t hue = (number % 360 + 360) % 360 * 137 % 360;
   return cat("hsl(", hue, ",60%,", number / 360 % 2 == 0 ? 78 : 66, "%)");
@@ -92,7 +92,7 @@ std::string cell_svg(const GridCell& cell, int x, int y, int width) {
   std::string out;
   int count = static_cast<int>(cell.colours.size());
   for (int i = 0; i < count;
-       ++i) {  // a stripe for each colour; borders rounded alike on both sides
+       ++i) {  // one stripe per color; adjacent stripes round their common edge alike
     int from = width * i / count, to = width * (i + 1) / count;
     append(out, rectangle(x + from, y, to - from,
                           cat("fill=\"", colour(cell.colours[static_cast<std::size_t>(i)]), '"')));

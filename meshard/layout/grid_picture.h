@@ -1,4 +1,4 @@
-// Tables as pictures: of box characters for the terminal, and as SVG.
+// Draws tables with box characters for the terminal, and as SVG.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,15 +8,15 @@
 
 namespace meshard {
 
-/// One field of a table: its text, and the numbers of the colours that it has in SVG, side by side.
-/// Equal numbers are equal colours; numbers near one another are colours that differ.
+/// A cell of a table: its text, and the numbers of its colors in SVG, side by side. Equal numbers
+/// get equal colors; nearby numbers get distinct colors.
 struct GridCell {
   std::string text;
   std::vector<std::int64_t> colours = {};
 };
 
-/// One table: `cells[row][column]`, all rows of the same length. `title` is written above,
-/// `across` above the columns, `down` at the left of the first row; each may be empty. Text is
+/// A table: `cells[row][column]`, with rows of equal length. `title` is printed above the table,
+/// `across` above the columns, `down` to the left of the first row; each may be empty. Text is
 /// UTF-8.
 struct Grid {
   std::string title = {};
@@ -25,14 +25,14 @@ struct Grid {
   std::vector<std::vector<GridCell>> cells = {};
 };
 
-/// More cells than this are too many to look at.
+/// The maximum number of cells to draw; more would not be readable.
 inline constexpr std::int64_t kMostCells = 4096;
 
-/// The tables, one below the other, drawn with box characters. Cells are as wide as the widest of
-/// their table, counted in characters.
+/// Draws the tables with box characters, one below the other. All cells of a table have the width
+/// of its widest text, in characters.
 std::string grid_picture(std::span<const Grid> grids);
 
-/// The same as a self-contained SVG image. @pre there is a table, and each has a cell
+/// Draws the tables as a self-contained SVG image. @pre there is a table, and each has a cell
 std::string grid_picture_svg(std::span<const Grid> grids);
 
 }  // namespace meshard

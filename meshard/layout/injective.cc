@@ -8,7 +8,7 @@ namespace meshard {
 bool is_injective(const Layout& layout) {
   Layout modes = coalesce(layout);
   std::span<const std::int64_t> sizes = modes.shape().leaves(), strides = modes.stride().leaves();
-  BoundedTerms terms;  // the differences of coordinates along each mode
+  BoundedTerms terms;  // the coordinate differences along each mode
   WideInt reach = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 1) continue;
@@ -17,11 +17,12 @@ bool is_injective(const Layout& layout) {
     terms.push_back({step, sizes[i] - 1});
     reach += step * (sizes[i] - 1);
   }
-  if (layout.size() > reach + 1) return false;  // more indices than values
+  if (layout.size() > reach + 1) return false;  // more indices than possible values
   std::sort(terms.begin(), terms.end(),
             [](const BoundedTerm& a, const BoundedTerm& b) { return a.step > b.step; });
-  // Two indices with one value differ first, in this order of the modes, along some mode; their
-  // difference there is positive without loss. The smaller modes must make up for it.
+  // If two indices have the same value, consider the first mode, in this order, along which they
+  // differ. Without loss of generality the difference there is positive; the smaller modes must
+  // cancel it.
   for (std::size_t first = 0; first < terms.size(); ++first) {
     reach -= terms[first].step * terms[first].count;
     if (reach < terms[first].step) continue;

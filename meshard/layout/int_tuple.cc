@@ -32,7 +32,7 @@ IntTuple IntTuple::operator[](std::size_t i) const {
     throw Error(ErrorCode::kOutOfRange, cat("[int_tuple] element ", i, " of ", to_string()));
   if (is_integer()) return *this;
   std::size_t at = 1, leaf = 0;
-  auto skip = [&](auto&& self, IntTuple* into) -> void {  // one element of the preorder
+  auto skip = [&](auto&& self, IntTuple* into) -> void {  // skips one element in preorder
     std::int16_t count = profile_[at++];
     if (into) into->profile_.push_back(count);
     if (count == kLeaf) {

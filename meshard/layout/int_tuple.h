@@ -13,11 +13,11 @@
 
 namespace meshard {
 
-/// A short list of integers, without heap for up to six.
+/// A list of integers that stores up to six inline.
 using IntVector = InlineVector<std::int64_t, 6>;
 
-/// A view: a list of integers, as a parameter. Made from any contiguous list of them and from
-/// braces: `shard_shape({16, 8})`. Does not own what it shows.
+/// A view: a parameter that accepts any list of integers. Converts from any contiguous list and
+/// from braces: `shard_shape({16, 8})`. Does not own the integers.
 class IntView : public std::span<const std::int64_t> {
  public:
   template <class List>
@@ -28,16 +28,17 @@ class IntView : public std::span<const std::int64_t> {
 
 class TextScanner;
 
-/// Texts may come from anywhere, and reading goes one call deeper for each parenthesis.
+/// The maximum nesting that is parsed. Texts may be untrusted, and the parser recurses once per
+/// parenthesis.
 inline constexpr int kMaxParsedDepth = 100;
 
-/// In a coordinate, "keep this mode": printed and parsed as `_`. Shapes and strides have none.
+/// In a coordinate: "keep this mode". Printed and parsed as `_`; not allowed in shapes and strides.
 inline constexpr std::int64_t hole = std::numeric_limits<std::int64_t>::min();
 
-/// A value: an integer, or a tuple of IntTuples. `(2,(3,4))`.
+/// A value: an integer, or a tuple of IntTuples, such as `(2,(3,4))`.
 ///
-/// Stored flat (the integers, and the nesting in preorder), so that copying a few modes costs no
-/// heap.
+/// Stored flat (the integers, and the nesting in preorder), so that tuples of a few integers need
+/// no heap memory.
 class IntTuple {
  public:
   /// The empty tuple `()`.
@@ -53,34 +54,35 @@ class IntTuple {
   explicit IntTuple(std::span<const IntTuple> elements);
   /// A tuple of integers.
   static IntTuple flat(IntView values) { return flat(IntVector(values.begin(), values.end())); }
-  template <std::same_as<IntVector> List>  // an rvalue: not copied
+  template <std::same_as<IntVector> List>  // an rvalue, which is moved
   static IntTuple flat(List&& values) {
     return IntTuple(std::forward<List>(values), Flat());
   }
 
-  /// True for a tuple of integers, and for `()`.
+  /// True for a tuple of integers, including `()`.
   bool is_flat() const { return profile_.size() == leaves_.size() + 1; }
   bool is_integer() const { return profile_[0] == kLeaf; }
   /// @pre is_integer()
   std::int64_t value() const { return leaves_[0]; }
-  /// Number of elements; 1 for an integer.
+  /// The number of elements; 1 for an integer.
   std::size_t rank() const { return is_integer() ? 1 : static_cast<std::size_t>(profile_[0]); }
-  /// Element i; an integer's element 0 is itself. @error i is not below rank().
+  /// Element i; element 0 of an integer is the integer. @error i is not below rank().
   IntTuple operator[](std::size_t i) const;
-  /// 0 for an integer, 1 for a tuple of integers (or an empty one), 1 + the deepest element else.
+  /// The nesting depth: 0 for an integer, 1 for `()`, else 1 + the depth of the deepest element.
   std::size_t depth() const;
   /// All integers, left to right.
   std::span<const std::int64_t> leaves() const { return leaves_; }
   /// The same nesting with other integers. @pre values.size() == leaves().size()
   IntTuple with_leaves(IntView values) const;
-  /// Product of all integers; 1 for `()`. @error it does not fit 64 bits.
+  /// The product of all integers; 1 for `()`. @error it does not fit 64 bits.
   std::int64_t product() const;
-  /// True if the nesting is the same.
+  /// True if the nestings are equal.
   bool congruent(const IntTuple& other) const { return profile_ == other.profile_; }
 
-  /// `4`, `(2,4)`, `((2,2),4)`, `()`, with holes `(2,_)`.
+  /// The text form: `4`, `(2,4)`, `((2,2),4)`, `()`, with holes `(2,_)`.
   std::string to_string() const;
-  /// @error no int tuple, or one nested deeper than kMaxParsedDepth.
+  /// Parses the output of to_string.
+  /// @error not an int tuple, or one nested deeper than kMaxParsedDepth.
   static Result<IntTuple> parse(std::string_view text);
   static IntTuple read(TextScanner& scanner);
 

@@ -17,7 +17,7 @@ IntTuple row_major_stride(const IntTuple& shape) {
   check_sizes(shape);
   IntVector stride(shape.leaves().begin(), shape.leaves().end());
   std::int64_t running = 1;
-  shape.product();  // checks that it fits
+  shape.product();  // throws if it does not fit
   for (std::size_t i = stride.size(); i-- > 0;) {
     std::int64_t size = stride[i];
     stride[i] = running;
@@ -97,7 +97,7 @@ Result<Layout> Layout::parse(std::string_view text) {
 }
 
 std::size_t Layout::hash() const {
-  // The seed keeps shapes that equal their strides apart.
+  // The seed distinguishes the hashes of shapes that equal their strides.
   return hash_combine(hash_combine(1, shape_.hash()), stride_.hash());
 }
 

@@ -22,8 +22,9 @@ Result<Layout> left_inverse(const Layout& layout) {
       return failure(mode, cat("lies within the reach of a smaller stride, ", reach));
     reach = own;
   }
-  // The value in mixed radix, fastest first: a digit for each mode, and one for the copies that fit
-  // before the next mode (its complement), slower than all modes.
+  // The value as a mixed-radix number, fastest digit first: one digit per mode, and one per gap
+  // before a mode for the copies that fit into it (the complement); the latter are slower than all
+  // modes.
   IntVector sizes, strides;
   std::int64_t unit = 1, outside = layout.size();
   for (const PlacedMode& mode : modes) {

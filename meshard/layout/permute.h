@@ -1,4 +1,4 @@
-// Permute: the modes of a layout in another order (row-major).
+// Permute: reorders the modes of a layout (row-major).
 #pragma once
 #include "meshard/layout/layout.h"
 

@@ -15,7 +15,7 @@ std::vector<Grid> value_grids(const Layout& layout) {
   std::vector<Grid> grids;
   for (std::int64_t index = 0; index < layout.size();) {
     Grid grid;
-    std::int64_t outer = layout.size(), rest = index;  // which grid: the index of each outer mode
+    std::int64_t outer = layout.size(), rest = index;  // the outer modes' indices identify the grid
     for (std::size_t i = 0; i + 2 < rank; ++i) {
       outer /= layout.shape()[i].product();
       append(grid.title, cat(i == 0 ? "mode " : ", mode ", i, " = ", rest / outer));

@@ -1,4 +1,4 @@
-// A layout as a picture.
+// Draws a layout as a picture.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace meshard {
 
-/// A grid of the values drawn with box characters (UTF-8): the last mode runs to the right, the one
-/// before it downwards, each labelled with what it is; a nested mode is read as one. A grid is
-/// drawn for each index of the modes before these.
+/// Draws the values of a layout as a grid of box characters (UTF-8). The last mode runs to the
+/// right and the mode before it runs down; each is labeled, and a nested mode is drawn as one.
+/// There is one grid for each index of the remaining modes.
 ///
 /// `picture(Layout({2, 3}, {1, 2}))`:
 /// ```
@@ -19,10 +19,10 @@ namespace meshard {
 ///       │ 1 │ 3 │ 5 │
 ///       └───┴───┴───┘
 /// ```
-/// @error more than 4096 values: too many to look at.
+/// @error more than 4096 values, which would not be readable.
 std::string picture(const Layout& layout);
 
-/// The same as a self-contained SVG image; equal values have equal colours.
+/// Draws the layout as a self-contained SVG image; equal values have equal colors.
 /// @error as above
 std::string picture_svg(const Layout& layout);
 

@@ -1,4 +1,4 @@
-// The modes of a layout in the order of their strides.
+// The modes of a layout, sorted by stride.
 #pragma once
 #include <utility>
 
@@ -6,14 +6,14 @@
 
 namespace meshard {
 
-/// One integer of a layout's shape and its stride.
+/// One integer of a layout's shape, with its stride.
 struct Mode {
   std::int64_t stride = 0;
   std::int64_t size = 1;
   friend auto operator<=>(const Mode&, const Mode&) = default;
 };
 
-/// Sorts a few modes by insertion, which std::sort comes to after much ado.
+/// Insertion sort, which has less overhead than std::sort for a few modes.
 template <class ModeList>
 void sort_modes(ModeList& modes) {
   for (std::size_t i = 1; i < modes.size(); ++i)
@@ -31,7 +31,7 @@ inline InlineVector<Mode, 6> sorted_modes(const Layout& layout) {
   return modes;
 }
 
-/// A mode and what one step along it adds to the index.
+/// A mode, with the amount `place` that one step along it adds to the index.
 struct PlacedMode {
   std::int64_t stride = 0;
   std::int64_t size = 1;
@@ -39,7 +39,7 @@ struct PlacedMode {
   friend auto operator<=>(const PlacedMode&, const PlacedMode&) = default;
 };
 
-/// sorted_modes, with their places.
+/// sorted_modes, with their index steps.
 inline InlineVector<PlacedMode, 6> placed_modes(const Layout& layout) {
   std::span<const std::int64_t> sizes = layout.shape().leaves(), strides = layout.stride().leaves();
   InlineVector<PlacedMode, 6> modes;

@@ -8,10 +8,10 @@
 namespace meshard {
 namespace {
 
-// A mode as the tuple of its pieces: none for size 1.
+// The pieces of a mode as a tuple, which is empty for size 1.
 IntTuple pieces_of(const IntTuple& mode, std::int64_t size) {
   if (!mode.is_integer()) return mode;
-  // Not IntTuple{mode}, which is a copy to compilers that follow CWG 1467 alone.
+  // Not IntTuple{mode}: compilers that implement only CWG 1467 treat it as a copy.
   return size == 1 ? IntTuple() : IntTuple(std::span<const IntTuple>(&mode, 1));
 }
 

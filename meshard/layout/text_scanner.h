@@ -1,4 +1,4 @@
-// A cursor over short texts: layouts, meshes, specs and shardings parse what they print.
+// The tokenizer that layouts, meshes, partition specs and shardings use to parse their text form.
 #pragma once
 #include <cctype>
 #include <charconv>
@@ -11,18 +11,18 @@
 
 namespace meshard {
 
-/// A cursor over text. Blanks between tokens are skipped. Every failure throws an Error that shows
-/// the text and the place in it; `parse_whole` turns it into a Result.
+/// A cursor over text that skips white space between tokens. Every failure throws an Error that
+/// shows the text and the position; `parse_whole` turns it into a Result.
 class TextScanner {
  public:
-  /// @param place what is being parsed, for messages: `mesh`.
+  /// @param place the kind of text, for error messages: `mesh`.
   TextScanner(std::string_view place, std::string_view text) : place_(place), text_(text) {}
 
   bool at_end() {
     skip_blanks();
     return at_ == text_.size();
   }
-  /// True, and moves on, if `token` comes next.
+  /// If `token` comes next, moves past it and returns true.
   bool accept(std::string_view token) {
     skip_blanks();
     if (!text_.substr(at_).starts_with(token)) return false;
@@ -33,7 +33,7 @@ class TextScanner {
     skip_blanks();
     return text_.substr(at_).starts_with(token);
   }
-  /// What is not read yet, from the next token on.
+  /// The unread text, starting at the next token.
   std::string_view rest() {
     skip_blanks();
     return text_.substr(at_);
@@ -55,7 +55,7 @@ class TextScanner {
     return at_ < text_.size() &&
            (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '-');
   }
-  /// Letters, digits and underscores, not beginning with a digit.
+  /// A name of letters, digits and underscores that does not begin with a digit.
   std::string identifier() {
     skip_blanks();
     std::size_t end = at_;
@@ -76,7 +76,7 @@ class TextScanner {
     at_ = end + 1;
     return inside;
   }
-  /// `open item , item , ... close`, possibly empty; `open` has been read already.
+  /// Reads `item , item , ... close`, possibly empty, after the opening token has been read.
   template <class Item>
   void list(std::string_view close, Item item) {
     if (accept(close)) return;
@@ -99,8 +99,8 @@ class TextScanner {
   std::size_t at_ = 0;
 };
 
-/// Runs `read` (TextScanner& -> T) over the whole of `text`.
-/// @error what the scanner or T's own checks say; text left over.
+/// Applies `read` (TextScanner& -> T) to the whole of `text`.
+/// @error errors of the scanner or of T's own checks; unread text at the end.
 template <class Read>
 auto parse_whole(std::string_view place, std::string_view text, Read read)
     -> Result<decltype(read(std::declval<TextScanner&>()))> {

@@ -1,4 +1,4 @@
-// Tilers: which indices of each mode of a layout belong to a tile (row-major).
+// Tilers: describe which indices of each mode of a layout belong to a tile (row-major).
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace meshard {
 
 /// A value: the second argument of composition, divide and product. One of
-/// - none, printed `_`: the layout as it is;
+/// - none, printed `_`: leaves the layout unchanged;
 /// - an integer n, printed `n`: short for the layout `n:1`;
 /// - a layout, printed `(2,4):(4,1)`: applies to the layout as a whole;
 /// - a tuple of tilers, printed `<2, _, 3:2>`: one for each of the first modes of the layout.
@@ -29,9 +29,9 @@ class Tiler {
   Tiler(std::initializer_list<Tiler> tilers) : Tiler(std::vector<Tiler>(tilers)) {}
 
   Kind kind() const { return kind_; }
-  /// The layout; that of an integer n is `n:1`, that of none `1:0`. @pre not a tuple
+  /// The layout: `n:1` for an integer n, `1:0` for none. @pre not a tuple
   const Layout& layout() const { return layout_; }
-  /// The elements. Empty unless this is a tuple.
+  /// The elements of a tuple; otherwise empty.
   std::span<const Tiler> tilers() const { return tilers_; }
 
   std::string to_string() const;

@@ -17,7 +17,7 @@ std::int64_t checked_product(std::string_view operation, std::int64_t a, std::in
   return product;
 }
 
-// The tuple of what `element(a[i], b[i])` says.
+// The tuple of the results of `element(a[i], b[i])`.
 template <class Element>
 IntTuple by_element(std::string_view operation, const IntTuple& a, const IntTuple& b,
                     Element element) {
@@ -45,7 +45,7 @@ IntTuple quotient(const IntTuple& a, const IntTuple& b) {
   return (size - 1) / divisor + 1;
 }
 
-// The strides of `shape`; `running` goes on to the stride of what stands left of it.
+// The strides of `shape`. On return, `running` is the stride of the mode to its left.
 IntTuple strides_from(const IntTuple& shape, std::int64_t& running) {
   if (shape.is_integer()) {
     IntTuple stride(running);

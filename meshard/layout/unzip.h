@@ -1,4 +1,4 @@
-// What the zipped and tiled forms of divide and product share.
+// Helpers shared by the zipped and tiled forms of divide and product.
 #pragma once
 #include <string_view>
 #include <utility>
@@ -8,9 +8,9 @@
 
 namespace meshard {
 
-/// Collects the two halves of each mode: with `split` (layout, tiler -> Result of a layout of two
-/// modes), a tuple of tilers gives ((first halves), (second halves, other modes)). None counts as a
-/// first half `1:0`.
+/// Applies `split` mode by mode and collects the halves: ((first halves), (second halves, other
+/// modes)). `split` takes a layout and a tiler and returns a Result of a layout of two modes. A
+/// tiler that is not a tuple applies to the whole layout; none gives `1:0` as the first half.
 template <class Split>
 Result<Layout> unzip(std::string_view operation, const Layout& a, const Tiler& b, Split split) {
   if (b.kind() == Tiler::Kind::kNone) return concatenate({Layout(IntTuple(1), IntTuple(0)), a});
@@ -29,7 +29,7 @@ Result<Layout> unzip(std::string_view operation, const Layout& a, const Tiler& b
   return concatenate({concatenate(firsts), concatenate(seconds)});
 }
 
-/// (first, (second, third, ...)) as (first, second, third, ...).
+/// Converts (first, (second, third, ...)) to (first, second, third, ...).
 inline Layout tiled_form(const Layout& zipped) {
   std::vector<Layout> modes{zipped.mode(0)};
   Layout rest = zipped.mode(1);

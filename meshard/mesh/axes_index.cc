@@ -5,15 +5,15 @@
 namespace meshard {
 namespace {
 
-// Distance in positions between neighbours along an axis of the mesh.
+// Distance in positions between neighbors along an axis of the mesh.
 std::int64_t axis_stride(const Mesh& mesh, std::size_t axis) {
   std::int64_t stride = 1;
   for (std::size_t i = axis + 1; i < mesh.rank(); ++i) stride *= mesh.shape()[i];
   return stride;
 }
 
-// The parts of one mesh axis among `axes`, most significant first, checked to be disjoint and to
-// leave whole parts between them.
+// The parts of one mesh axis that occur in `axes`, most significant first. Throws if two overlap,
+// or if the gap between two is not a whole sub-axis.
 InlineVector<AxisRef, 2> parts_of(const Mesh& mesh, std::size_t axis, const AxisList& axes) {
   const MeshAxis& own = mesh.axes()[axis];
   InlineVector<AxisRef, 2> parts;

@@ -1,4 +1,4 @@
-// The groups of positions that collectives over some axes run in.
+// The groups of positions that collectives over given axes run in.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace meshard {
 
-/// A value: the positions of a mesh parted into groups that differ along `axes` only. Lazy: no
-/// group exists until it is asked for. Groups are numbered by the remaining axes, and members
-/// ascend (mesh order).
+/// A value: the partition of a mesh into groups that differ only along `axes`. Each group is
+/// computed when it is requested. Groups are numbered by their index along the remaining axes;
+/// members are in ascending (mesh) order.
 ///
 /// For `mesh<x=2, y=4>` and {"x"}: groups {0,4}, {1,5}, {2,6}, {3,7}.
 class AxisGroups {
@@ -27,13 +27,13 @@ class AxisGroups {
   }
   /// The positions of group g. @error g is not in 0..count()-1.
   std::vector<std::int64_t> group(std::int64_t g) const;
-  /// The group of a position, and its place in it. @pre the position is one of the mesh
+  /// The group of a position, and its index in that group. @pre the position is in the mesh
   std::int64_t group_of(std::int64_t position) const { return base_(position); }
   std::int64_t member_of(std::int64_t position) const { return member_(position); }
-  /// Every group. Costs the number of devices.
+  /// All groups. Takes time proportional to the number of devices.
   std::vector<std::vector<std::int64_t>> groups() const;
 
-  /// Same parting of the positions.
+  /// The same partition of the positions.
   friend bool operator==(const AxisGroups&, const AxisGroups&) = default;
 
  private:

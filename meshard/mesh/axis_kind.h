@@ -1,4 +1,4 @@
-// Who decides how tensors lie along an axis of a mesh.
+// Who decides how tensors are sharded over a mesh axis: the compiler or the program.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Names of mesh axes, as a parameter.
+// A parameter type for names of mesh axes.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace meshard {
 
-/// A view: names of axes, the most significant first, from `"tp"`, `{"dp", "tp"}` or a vector of
-/// strings. Does not own the characters.
+/// A view: names of axes, the most significant first. Made from `"tp"`, `{"dp", "tp"}` or a vector
+/// of strings. Does not own the characters.
 class AxisNames {
  public:
   AxisNames(const char* name) { names_.push_back(name); }         // NOLINT: a parameter

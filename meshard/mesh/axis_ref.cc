@@ -11,7 +11,7 @@
 namespace meshard {
 namespace {
 
-// The part of the axis an AxisRef stands for, as the borders of its pre-sizes: [begin, end).
+// The part of an axis that an AxisRef covers, as a range of pre-sizes: [begin, end).
 struct Extent {
   std::int64_t begin;
   std::int64_t end;

@@ -14,18 +14,19 @@ namespace meshard {
 
 class TextScanner;
 
-/// A C++ number that counts axes.
+/// An integer type that can number axes.
 template <class T>
 concept AxisPosition = std::integral<T> && !std::same_as<T, bool>;
 
-/// A value: a whole mesh axis, `"x"`, or a sub-axis of one, `"x":(2)4`; or, in a partition spec,
-/// the whole axis at a position of whichever mesh the spec meets, `0`.
+/// A value: a reference to a whole mesh axis, `"x"`, or to a sub-axis, `"x":(2)4`. In a partition
+/// spec it may also be a position, `0`: the whole axis at that position of the mesh to which the
+/// spec is applied.
 ///
-/// The sub-axis `"x":(p)s` of an axis of n splits the axis row-major into (p, s, n/(p s)) and takes
-/// the middle part: p is the product of the sizes to its left (more significant), s its own size.
-/// Notation and predicates are Shardy's (openxla/shardy, attrs.td). A whole axis has pre_size 1 and
-/// size 0. A position has no name until Mesh::named() gives it one: it equals only the same
-/// position.
+/// The sub-axis `"x":(p)s` of an axis of n splits the axis row-major into (p, s, n/(p s)) and
+/// selects the middle part: p is the product of the sizes to its left (more significant), s its own
+/// size. Notation and predicates are Shardy's (openxla/shardy, attrs.td). A whole axis has pre_size
+/// 1 and size 0. A position has no name until Mesh::named() resolves it; until then it equals only
+/// the same position.
 ///
 /// With "x" of size 8, for a and b:
 ///
@@ -48,7 +49,7 @@ struct AxisRef {
   std::string name;
   std::int64_t pre_size = 1;
   std::int64_t size = 0;       ///< 0: the whole axis
-  std::int64_t position = -1;  ///< of an axis that is given by its position; else -1
+  std::int64_t position = -1;  ///< if the axis is given by its position; otherwise -1
 
   AxisRef() = default;
   AxisRef(const char* axis);  // NOLINT: a name is an axis
@@ -57,13 +58,13 @@ struct AxisRef {
   AxisRef(std::string_view axis) : name(axis) {}        // NOLINT: a name is an axis
   AxisRef(std::string_view axis, std::int64_t pre, std::int64_t own)
       : name(axis), pre_size(pre), size(own) {}
-  /// The axis at a position of a mesh, 0 the first. @error invalid argument if negative.
+  /// The axis at a position of a mesh, counted from 0. @error invalid argument if negative.
   template <AxisPosition T>
   AxisRef(T axis,
           SourceLocation where = SourceLocation::current())  // NOLINT: a position is an axis
       : position(checked_position(static_cast<std::int64_t>(axis), where)) {}
   template <AxisPosition T>
-  AxisRef(T axis, std::int64_t pre, std::int64_t own) = delete;  // a sub-axis has a name
+  AxisRef(T axis, std::int64_t pre, std::int64_t own) = delete;  // a sub-axis needs a name
 
   bool is_whole() const { return size == 0; }
   bool is_position() const { return position >= 0; }

@@ -9,7 +9,8 @@
 
 namespace meshard {
 
-/// A value: a set of whole axes of one mesh, which the caller knows: one bit an axis.
+/// A value: a set of whole axes of one mesh, with one bit for each axis. The set does not store the
+/// mesh; callers pass it where it is needed.
 class AxisSet {
  public:
   /// No axis.
@@ -24,12 +25,12 @@ class AxisSet {
   bool empty() const { return bits_ == 0; }
   /// True if each axis of `other` is in this set.
   bool contains(AxisSet other) const { return (other.bits_ & ~bits_) == 0; }
-  /// Axis number `axis` of the mesh. @pre axis < 64
+  /// True if axis number `axis` of the mesh is in the set. @pre axis < 64
   bool contains(std::size_t axis) const { return (bits_ >> axis & 1) != 0; }
 
   friend AxisSet operator|(AxisSet a, AxisSet b) { return AxisSet(a.bits_ | b.bits_); }
   friend AxisSet operator&(AxisSet a, AxisSet b) { return AxisSet(a.bits_ & b.bits_); }
-  /// Those of `a` that are not in `b`.
+  /// The axes of `a` that are not in `b`.
   friend AxisSet operator-(AxisSet a, AxisSet b) { return AxisSet(a.bits_ & ~b.bits_); }
   friend bool operator==(AxisSet, AxisSet) = default;
 

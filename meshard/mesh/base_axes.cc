@@ -1,4 +1,4 @@
-// Mesh::axes_in_base: what a derived axis is in terms of the mesh it derives from.
+// Mesh::axes_in_base: the axes of a derived mesh in terms of its base.
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/mesh.h"
 

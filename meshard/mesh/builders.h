@@ -1,4 +1,4 @@
-// Meshes from shapes: axes without names, one axis over all devices, devices that must exist.
+// Mesh builders: unnamed axes, one axis over all devices, checked device ids.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,23 +9,24 @@
 
 namespace meshard {
 
-/// Names for axes, or none: then they are called by their number, `axis_0`, `axis_1`, ...
+/// Axis names, or none: the axes then get the default names `axis_0`, `axis_1`, ...
 using MaybeNames = std::optional<std::vector<std::string>>;
 
-/// Axes of these sizes. @error there is not one name for each size.
+/// Mesh axes of these sizes. @error the number of names differs from the number of sizes.
 std::vector<MeshAxis> mesh_axes(IntView shape, const MaybeNames& names = std::nullopt,
                                 SourceLocation where = SourceLocation::current());
 
-/// True if the axes of a mesh are called by their number.
+/// True if all axes of a mesh have their default names.
 bool axes_are_unnamed(const Mesh& mesh);
 
-/// All devices 0..device_count-1 along one axis. @error no device; the name is no axis name.
+/// The mesh of devices 0..device_count-1 along one axis. @error device_count is below 1; invalid
+/// axis name.
 Mesh mesh_1d(std::int64_t device_count, std::string name = "axis_0",
              SourceLocation where = SourceLocation::current());
 
-/// Some of the devices 0..device_count-1, in any order; the checks of torch_xla's Mesh with
-/// subsets allowed (pytorch/xla PR 9514).
-/// @error more devices than there are; a device that is not there; what Mesh throws.
+/// A mesh over some of the devices 0..device_count-1, in any order. Checks what torch_xla's Mesh
+/// checks when subsets are allowed (pytorch/xla PR 9514).
+/// @error more ids than devices; an id outside 0..device_count-1; the errors of Mesh's constructor.
 Mesh mesh_on(std::int64_t device_count, std::vector<MeshAxis> axes,
              std::vector<std::int64_t> device_ids,
              SourceLocation where = SourceLocation::current());

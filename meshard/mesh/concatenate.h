@@ -1,4 +1,4 @@
-// Several meshes of one rank map as one.
+// Concatenates the axes of meshes over the same devices.
 #pragma once
 #include <span>
 
@@ -6,10 +6,10 @@
 
 namespace meshard {
 
-/// The axes of all, in order: what slices took apart, put together in any order.
-/// @post the root is that of the first
-/// @error no mesh; rank maps that differ in value; axes that overlap; a name that occurs twice
-/// (unit axes may repeat).
+/// A mesh with the axes of all given meshes, in order. Recombines slices of one mesh in any order.
+/// @post the result has the root of the first mesh
+/// @error no mesh; rank maps that differ in value; different device types or rules for uneven
+/// sizes; axes that overlap; a name that occurs twice (except for axes of size 1).
 Mesh concatenate(std::span<const Mesh> meshes, SourceLocation where = SourceLocation::current());
 Mesh concatenate(std::initializer_list<Mesh> meshes,
                  SourceLocation where = SourceLocation::current());

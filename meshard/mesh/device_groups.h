@@ -10,8 +10,8 @@
 
 namespace meshard {
 
-/// Internal: what all groups along the same digits of one root share. Its address is the identity
-/// of these groups.
+/// Internal: the state shared by all groups along the same digits of one root. Its address
+/// identifies these groups.
 struct GroupFamily {
   Digits digits;     // in the root's rank map
   RankMap rank_map;  // the root's
@@ -25,18 +25,18 @@ class DeviceGroup {
       : family_(std::move(family)), offset_(offset), root_(std::move(root)) {}
 
   std::int64_t size() const { return family_->digits.size(); }
-  /// The device of member k. @error k is not in 0..size()-1.
+  /// The device id of member k. @error k is not in 0..size()-1.
   std::int64_t operator[](std::int64_t k) const;
-  /// All of them, as a view.
+  /// The device ids of the group, as a view.
   RankMap ranks() const { return family_->rank_map.view(offset_, family_->digits); }
   std::vector<std::int64_t> to_vector() const;
-  /// The place of a device in mesh order; none if it is not in the group.
+  /// The index of a device in the group, in mesh order; none if it is not in the group.
   std::optional<std::int64_t> local_rank(std::int64_t device_id) const;
-  /// Its place when the members are sorted by device id. Costs the size of the group if the root's
-  /// ids are listed.
+  /// The index of a device among the members sorted by device id; none if it is not in the group.
+  /// Takes time proportional to the size of the group if the root stores a list of ids.
   std::optional<std::int64_t> sorted_local_rank(std::int64_t device_id) const;
 
-  /// True if both are one group of one root, whichever mesh they were asked of.
+  /// True if both are the same group of one root, even if they come from different meshes.
   bool is_same_object(const DeviceGroup& other) const {
     return family_ == other.family_ && offset_ == other.offset_;
   }
@@ -45,12 +45,12 @@ class DeviceGroup {
   friend class Mesh;
   std::shared_ptr<const GroupFamily> family_;
   std::int64_t offset_;
-  std::shared_ptr<const void> root_;  // the state of the root: Mesh::from_group finds it again
+  std::shared_ptr<const void> root_;  // the root's state, for Mesh::from_group
 };
 
-/// A view: all groups along some axes of a mesh, each made when it is asked for. Groups are
-/// numbered by what the axes leave over, in the order of the base's axes (of the root's, where cuts
-/// interlock so that no layout gives that order).
+/// A view: all groups along some axes of a mesh. Each group is made when it is accessed. Groups are
+/// numbered by their index along the remaining axes, in the order of the base's axes. If cuts
+/// interlock so that no layout has that order, the order is that of the root's axes.
 class DeviceGroups {
  public:
   DeviceGroups(std::shared_ptr<const GroupFamily> family, std::int64_t offset, Digits rows,
@@ -66,11 +66,11 @@ class DeviceGroups {
   std::int64_t group_size() const { return family_->digits.size(); }
   /// @error g is not in 0..count()-1.
   DeviceGroup operator[](std::int64_t g) const;
-  /// The number of the group a device is in; none if it is in none of them.
+  /// The number of the group that contains a device; none if no group does.
   std::optional<std::int64_t> find(std::int64_t device_id) const;
-  /// The group a device is in.
+  /// The group that contains a device; none if no group does.
   std::optional<DeviceGroup> of(std::int64_t device_id) const;
-  /// Every group. Costs the number of devices.
+  /// The device ids of all groups. Takes time proportional to the number of devices.
   std::vector<std::vector<std::int64_t>> to_vectors() const;
 
   /// True if both are groups along the same digits of one root.
@@ -82,7 +82,7 @@ class DeviceGroups {
   std::shared_ptr<const GroupFamily> family_;
   std::int64_t offset_;
   Digits rows_;
-  Digits domain_;  // of the mesh that was asked
+  Digits domain_;  // of the mesh that these groups partition
   std::shared_ptr<const void> root_;
 };
 

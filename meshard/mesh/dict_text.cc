@@ -6,7 +6,7 @@
 namespace meshard {
 namespace {
 
-// `(1,)`, `(1, 2)`: with one element, the comma tells a tuple from a number in parentheses.
+// A Python tuple, `(1,)` or `(1, 2)`. The comma after a single element makes it a tuple.
 std::string tuple_text(const std::vector<std::string>& elements) {
   return cat('(', join(elements, ", "), elements.size() == 1 ? ",)" : ")");
 }
@@ -19,7 +19,7 @@ std::string quoted_key(TextScanner& scanner) {
   return name;
 }
 
-// The elements of `[...]` or `(...)`; a comma may follow the last.
+// Reads the elements of `[...]` or `(...)`; a trailing comma is allowed.
 template <class Item>
 void read_sequence(TextScanner& scanner, Item item) {
   std::string_view close = scanner.accept("[") ? "]" : ")";

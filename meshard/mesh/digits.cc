@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-// One past the largest step within the digit; 0 stands for "beyond 64 bits".
+// size * stride, the stride of a digit that continues this one; 0 if it does not fit 64 bits.
 std::int64_t digit_top(const Digit& mode) {
   std::int64_t top;
   return __builtin_mul_overflow(mode.size, mode.stride, &top) ? 0 : top;
@@ -52,7 +52,7 @@ void Digits::fill(std::span<std::int64_t> number_by_index) const {
   std::sort(by_stride.begin(), by_stride.end(),
             [](const Weighted& a, const Weighted& b) { return a.mode.stride < b.mode.stride; });
 
-  // Indices below `done` are filled; each digit repeats them with its weight added.
+  // Entries below `done` are filled; each digit copies them with its weight added.
   std::int64_t* out = number_by_index.data();
   std::int64_t done = 1, count = static_cast<std::int64_t>(number_by_index.size());
   out[0] = 0;
@@ -113,7 +113,8 @@ Digits Digits::without(const Digits& part) const {
   return whole == *this ? rest : rest.ordered_as(*this);
 }
 
-// Cut where the modes of `frame` end, and in their order.
+// The same digits, cut at the mode boundaries of `frame` and in its order. Unchanged if they cannot
+// be cut there.
 Digits Digits::ordered_as(const Digits& frame) const {
   InlineVector<Piece, 4> pieces;
   for (const Digit& mode : modes_)
@@ -125,8 +126,8 @@ Digits Digits::ordered_as(const Digits& frame) const {
   return ordered;
 }
 
-// Appends the pieces of a digit that step along one mode of `frame` each, the most significant
-// first. False if one falls on no whole steps.
+// Cuts a digit into pieces that each step along one mode of `frame`, and appends them, the most
+// significant first. Returns false if a piece would not consist of whole steps of its mode.
 bool Digits::cut(const Digit& digit, const Digits& frame, InlineVector<Piece, 4>& pieces) {
   std::size_t first = pieces.size();
   std::int64_t size = digit.size, stride = digit.stride;

@@ -1,4 +1,4 @@
-// Flat layouts that can be undone: each mode is a digit of the index.
+// Invertible flat layouts: each mode is a digit of the index.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,35 +14,36 @@ struct Digit {
   friend bool operator==(const Digit&, const Digit&) = default;
 };
 
-/// A value: an orthogonal flat layout (sorted by stride, each stride is a multiple of the next
-/// one's stride * size), coalesced, together with its inverse: index -> number and number -> index.
-/// Equal functions compare equal. A few integers, whatever the size.
+/// A value: a coalesced, orthogonal flat layout together with its inverse. Orthogonal means: sorted
+/// by stride, each stride is a multiple of the next one's stride * size. operator() maps index to
+/// number, offset() maps number to index. Equal functions compare equal. Takes a few integers,
+/// whatever the size.
 ///
-/// `(2,4):(8,1)`: number 5 = (1, 1) has index 9; index 9, and every other one with these two
-/// digits, has number 5.
+/// Example: in `(2,4):(8,1)`, number 5 = (1, 1) has index 9; index 9, and every other index with
+/// these two digits, has number 5.
 class Digits {
  public:
-  /// No digit: one number, 0, at index 0.
+  /// No digits: the only number is 0, at index 0.
   Digits() = default;
-  /// 0..size-1, each its own index.
+  /// The identity on 0..size-1.
   static Digits whole(std::int64_t size);
 
-  /// Appends a less significant digit, merged with the last one if it continues it.
+  /// Appends a less significant digit, merging it with the last one if they are contiguous.
   /// @pre stride >= 1; the sizes multiplied fit 64 bits
   void push_back(Digit mode);
   void append(std::span<const Digit> modes);
 
   std::span<const Digit> modes() const { return {modes_.data(), modes_.size()}; }
-  /// Number of numbers: the product of the sizes.
+  /// How many numbers there are: the product of the sizes.
   std::int64_t size() const { return size_; }
 
-  /// The number of an index; what other digits the index has does not matter. @pre index >= 0
+  /// The number of an index. The other digits of the index are ignored. @pre index >= 0
   std::int64_t operator()(std::int64_t index) const {
     std::int64_t number = 0;
     for (const Digit& mode : modes_) number = number * mode.size + index / mode.stride % mode.size;
     return number;
   }
-  /// The index with this number that is 0 in all other digits. @pre 0 <= number < size()
+  /// The index that has this number and is 0 in all other digits. @pre 0 <= number < size()
   /// @post operator()(offset(number)) = number
   std::int64_t offset(std::int64_t number) const {
     std::int64_t index = 0;
@@ -54,29 +55,30 @@ class Digits {
   }
   /// True if the index is 0 in all other digits: offset(operator()(index)) = index.
   bool covers(std::int64_t index) const { return offset((*this)(index)) == index; }
-  /// The number of every index 0..n-1; 2 or 3 operations each.
+  /// Fills in the number of each index 0..n-1, with 2 or 3 operations per index.
   void fill(std::span<std::int64_t> number_by_index) const;
 
-  /// True if the digits are distinct ones: the order does not matter. Stricter than being
-  /// injective: `(3,2):(2,3)` is not.
+  /// True if no two digits overlap, whatever their order. Stricter than injective: `(3,2):(2,3)` is
+  /// injective but not orthogonal.
   bool is_orthogonal() const;
-  /// True if these are some of the digits of 0..size-1. @pre is_orthogonal()
+  /// True if these are digits of the indices 0..size-1: the largest size * stride divides `size`.
+  /// @pre is_orthogonal()
   bool lies_within(std::int64_t size) const;
   /// The same digits, the most significant first.
   Digits sorted() const;
-  /// The digits of this that `part` leaves over, in the order of this.
+  /// The digits that remain without those of `part`, in the order of this.
   /// @pre the digits of `part` are orthogonal and lie within this
   Digits without(const Digits& part) const;
-  /// What steps along this do to the digits of `other`: nothing, a change from wherever they begin,
-  /// or (cuts of the two interlock) a change where they carry.
+  /// How steps along this change the digits of `other`: never (kNone), from every start (kChanges),
+  /// or, if the cuts of the two interlock, only where they carry (kMayCarry).
   enum class Effect { kNone, kMayCarry, kChanges };
   Effect effect_on(const Digits& other) const;
-  /// The modes that number of this -> number of `frame`: how this steps through frame's numbers.
+  /// These digits in terms of `frame`: maps a number of this to a number of `frame`.
   /// @pre the digits of this lie within `frame`
-  /// @error a digit of this does not fall on whole digits of `frame`.
+  /// @error a digit of this does not consist of whole digits of `frame`.
   Result<Digits> within(const Digits& frame) const;
 
-  /// number -> index; flat, `s:d` for one digit, `():()` for none.
+  /// The layout that maps numbers to indices: flat, `s:d` for one digit, `():()` for none.
   Layout layout() const;
   std::size_t hash() const;
   friend bool operator==(const Digits&, const Digits&) = default;

@@ -1,10 +1,10 @@
-// Mesh::flatten: several axes as one, with a name that the root remembers.
+// Mesh::flatten: merges several axes into one, whose name is registered at the root.
 #include "meshard/mesh/mesh.h"
 #include "meshard/mesh/root_table.h"
 
 namespace meshard {
 
-// The axis, once its name stands for it at the root.
+// Registers the name of an axis at the root, and returns the axis.
 Mesh::Axis Mesh::registered(Axis axis, SourceLocation where) const {
   const State& root = root_state();
   if (axis.name.empty())
@@ -54,7 +54,7 @@ Mesh Mesh::flatten(const AxisNames& names, std::string name, SourceLocation wher
     result.push_back({name, all, kind});
     placed = true;
   }
-  Mesh mesh = derive(result, where);  // before the name is registered: an error leaves no trace
+  Mesh mesh = derive(result, where);  // may throw, so it runs before the name is registered
   registered({std::move(name), all, kind}, where);
   return mesh;
 }

@@ -13,7 +13,7 @@ struct ProcessMesh {
 };
 
 ProcessMesh& process_mesh() {
-  static auto* mesh = new ProcessMesh;  // destructors of static objects may still ask
+  static auto* mesh = new ProcessMesh;  // leaked: destructors of static objects may use it
   return *mesh;
 }
 

@@ -1,4 +1,4 @@
-// The mesh that is meant where none is named.
+// The global mesh: the mesh used where none is given.
 #pragma once
 #include <optional>
 
@@ -6,18 +6,19 @@
 
 namespace meshard {
 
-/// The mesh of the innermost MeshScope of this thread; else the one set for the process; else none.
+/// The mesh of this thread's innermost MeshScope, else the process's mesh, else none.
 std::optional<Mesh> global_mesh();
 
-/// The same. @error failed precondition: there is none.
+/// The same, but its absence is an error. @error failed precondition: there is no global mesh.
 Mesh require_global_mesh(SourceLocation where = SourceLocation::current());
 
-/// Sets the process's mesh, or with nullopt takes it away. All threads see it at once, except
-/// inside a MeshScope of theirs.
+/// Sets the process's mesh; nullopt removes it. All threads see the change at once, except threads
+/// inside a MeshScope.
 void set_global_mesh(std::optional<Mesh> mesh);
 
-/// While it lives, its mesh is this thread's global mesh; other threads do not see it. Scopes nest.
-/// @pre destroyed by the thread that made it, innermost first, as a local variable is
+/// Makes a mesh this thread's global mesh while the scope lives. Other threads are not affected.
+/// Scopes nest.
+/// @pre destroyed by the thread that made it, innermost first, like a local variable
 class MeshScope {
  public:
   explicit MeshScope(Mesh mesh);

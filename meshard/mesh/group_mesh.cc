@@ -1,10 +1,10 @@
-// Meshes from device groups: the same root, the same groups.
+// Mesh::from_group, from_groups: meshes that share the root and the groups they are made from.
 #include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/mesh.h"
 
 namespace meshard {
 
-// The kind of the root's axes that these digits step along.
+// The common kind of the root's axes that these digits step along.
 AxisKind Mesh::kind_along(const Digits& digits, SourceLocation where) const {
   Axes touched;
   for (std::size_t i = 0; i < rank(); ++i)
@@ -40,7 +40,8 @@ Mesh Mesh::from_groups(const std::vector<DeviceGroup>& groups,
   if (!all.is_orthogonal())
     throw_invalid(where, "[mesh] groups that run along the same axes of ", root,
                   " make no mesh: each needs axes of its own");
-  // Where all indices along the groups are 0: the same place for groups of one device.
+  // The index in the rank map whose coordinates along the groups are all 0. It is the same for all
+  // groups that contain one device.
   std::int64_t first = groups[0].offset_ - all.offset(all(groups[0].offset_));
   for (const DeviceGroup& group : groups)
     if (group.offset_ - all.offset(all(group.offset_)) != first)

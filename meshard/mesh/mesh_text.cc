@@ -1,11 +1,11 @@
-// Mesh::to_string, parse: the texts of meshes.
+// Mesh::to_string and Mesh::parse.
 #include "meshard/layout/text_scanner.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/mesh/root_table.h"
 
 namespace meshard {
 
-// What follows the axes of a root.
+// The text after the axes of a root: devices, properties, flattened names.
 std::string Mesh::root_suffix(MeshText form) const {
   std::string out;
   auto part = [&](const auto&... text) { append(out, cat("; ", text...)); };
@@ -23,7 +23,7 @@ std::string Mesh::root_suffix(MeshText form) const {
   return out;
 }
 
-// The axes by these steps over `from`.
+// The text of a derived mesh: its axes as layouts over `from`.
 std::string Mesh::text_over(std::string_view link, const Mesh& from,
                             const std::vector<Digits>& steps, MeshText form) const {
   std::string out = "mesh<";
@@ -50,8 +50,8 @@ std::string Mesh::to_string(MeshText form) const {
     if (steps.size() < rank()) return text_over("in", base(), in_root, form);
     return text_over("of", base(), steps, form);
   }
-  // As a root, if a root with these devices is equal; else by the steps of the axes over the base.
-  bool unique = true;  // a unit axis may be named twice, but not in a root
+  // Printed as a root if a root with these devices is equal, otherwise as layouts over the base.
+  bool unique = true;  // axes of size 1 may share a name, but not in a root
   for (std::size_t i = 0; i < rank(); ++i) unique = unique && find_axis(axes()[i].name) == i;
   bool as_root = is_base() || (unique && all == Digits::whole(base_state().size)) ||
                  (steps.size() < rank() && rows() == 1);
@@ -70,7 +70,7 @@ Mesh Mesh::read(TextScanner& scanner) {
   scanner.expect("mesh");
   scanner.expect("<");
   std::vector<MeshAxis> axes;
-  Axes layouts;  // of a mesh that derives from another
+  Axes layouts;  // of a derived mesh
   while (!scanner.peek(">") && !scanner.peek(";")) {
     if (axes.empty() && scanner.peek("devices=[")) break;
     if (scanner.peek("of mesh<") || scanner.peek("in mesh<") || scanner.peek("from "))
@@ -92,7 +92,7 @@ Mesh Mesh::read(TextScanner& scanner) {
   return read_root(std::move(axes), scanner);
 }
 
-// What follows the axes of a root, with the end.
+// Reads the text after the axes of a root, including the closing `>`.
 Mesh Mesh::read_root(std::vector<MeshAxis> axes, TextScanner& scanner) {
   std::optional<RankMap> map;
   Properties properties;
@@ -120,7 +120,7 @@ Mesh Mesh::read_root(std::vector<MeshAxis> axes, TextScanner& scanner) {
   return mesh;
 }
 
-// The names that flatten registered at this root.
+// Reads the flattened names and registers them at this root.
 void Mesh::read_flattened(TextScanner& scanner) const {
   do {
     Axis axis{scanner.identifier(), {}};
@@ -136,7 +136,7 @@ void Mesh::read_flattened(TextScanner& scanner) const {
   } while (scanner.accept(","));
 }
 
-// What follows the shape of an axis: its stride.
+// Reads the stride of an axis, which follows its shape. Returns the size of the axis.
 std::int64_t Mesh::read_steps(const IntTuple& shape, Axis& axis, TextScanner& scanner) {
   scanner.expect(":");
   Layout layout(shape, IntTuple::read(scanner));
@@ -147,8 +147,9 @@ std::int64_t Mesh::read_steps(const IntTuple& shape, Axis& axis, TextScanner& sc
   return layout.size();
 }
 
-// `of` and `in`: all devices of the mesh that follows, by steps over its positions or its root's
-// ranks. `from`: those of its ranks that begin here.
+// Reads the mesh that a derived mesh is made from. `of`: the axes are layouts over its positions.
+// `in`: the axes are layouts over its root's ranks. `from`: a submesh that starts at the given
+// rank.
 Mesh Mesh::read_derived(const std::vector<MeshAxis>& sizes, const Axes& axes,
                         TextScanner& scanner) {
   for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -178,7 +179,7 @@ Mesh Mesh::read_derived(const std::vector<MeshAxis>& sizes, const Axes& axes,
   return base.derive(in_root, {});
 }
 
-// The submesh of this root that begins at a position of it.
+// The submesh of this root that starts at position `from`.
 Mesh Mesh::read_submesh(const Axes& axes, std::int64_t from, TextScanner& scanner) const {
   Digits all = merged(axes);
   for (std::size_t i = 0; i < axes.size(); ++i)

@@ -6,7 +6,7 @@
 namespace meshard {
 namespace {
 
-// The colour of a device is the number of its group.
+// The color of a device is the number of its group.
 std::vector<Grid> device_grids(const Mesh& mesh, const AxisList& group_by) {
   DeviceIds ids = mesh.device_ids();
   if (ids.size() > kMostCells)

@@ -1,4 +1,4 @@
-// A mesh as a picture.
+// Draws meshes.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace meshard {
 
-/// A grid of device ids drawn with box characters (UTF-8): the last axis runs to the right, the one
-/// before it downwards, and a grid is drawn for each index of the axes before these, and for each
-/// row of a slice.
+/// Draws the device ids of a mesh as grids of box characters (UTF-8). The last axis runs to the
+/// right, the one before it downward. There is one grid for each index along the other axes, and
+/// for each row of a slice.
 ///
 /// ```
 ///           model →
@@ -18,13 +18,13 @@ namespace meshard {
 ///         │ 4 │ 5 │ 6 │ 7 │
 ///         └───┴───┴───┴───┘
 /// ```
-/// @error more than 4096 devices: too many to look at.
+/// @error more than 4096 devices.
 std::string picture(const Mesh& mesh);
 
-/// The same as a self-contained SVG image; each device has a colour of its own.
+/// The same as a self-contained SVG image; each device has its own color.
 /// @error as above
 std::string picture_svg(const Mesh& mesh);
-/// The devices of one group along `group_by` have one colour.
+/// The same image, but the devices of each group along `group_by` share a color.
 /// @error as above; unknown or repeated axis
 std::string picture_svg(const Mesh& mesh, const AxisList& group_by);
 

@@ -12,7 +12,7 @@
 namespace meshard {
 namespace {
 
-constexpr std::int64_t kPrintedWhole = 16;  // longer strided maps print by their rule
+constexpr std::int64_t kPrintedWhole = 16;  // longer strided maps are printed as a formula
 
 [[noreturn]] void repeated(std::int64_t id, std::int64_t first, std::int64_t second) {
   throw_invalid({}, "[mesh] device ", id, " is listed twice: at positions ",
@@ -21,7 +21,7 @@ constexpr std::int64_t kPrintedWhole = 16;  // longer strided maps print by thei
 
 std::int64_t absolute(std::int64_t value) { return value < 0 ? -value : value; }
 
-// Of the modes whose steps are below `limit`, the one of the largest steps; none: the end.
+// The mode with the largest absolute stride below `limit`; the end if there is none.
 template <class Modes>
 const Digit* next_smaller(const Modes& modes, std::int64_t limit) {
   const Digit* best = modes.end();
@@ -62,7 +62,8 @@ RankMap RankMap::strided(std::int64_t first, Modes modes) {
   return map;
 }
 
-// Ids can be taken apart from the largest steps down if no sum of smaller steps reaches one.
+// True if an id can be decomposed greedily, largest stride first: for each mode, all smaller steps
+// together stay below its stride.
 bool RankMap::can_be_undone(const Modes& modes) {
   for (const Digit& mode : modes) {
     std::int64_t reach = 0, part;
@@ -121,7 +122,7 @@ void RankMap::invert(List& list, std::int64_t largest) {
       repeated(list.sorted[i].first, list.sorted[i - 1].second, list.sorted[i].second);
 }
 
-// Merged with the last mode if it continues it.
+// Appends a mode, merging it with the last one if they are contiguous.
 void RankMap::push_mode(Modes& modes, Digit mode) {
   std::int64_t top;
   if (mode.size == 1) return;
@@ -137,13 +138,13 @@ RankMap RankMap::view(std::int64_t offset, const Digits& digits) const {
   map.list_ = list_;
   map.first_ = along(offset);
   for (const Digit& digit : digits.modes()) {
-    Modes pieces;  // the least significant first: a digit may step through several of our modes
+    Modes pieces;  // least significant first: a digit may step through several modes of this
     std::int64_t size = digit.size, stride = digit.stride, weight = 1;
     for (std::size_t i = modes_.size(); i-- > 0 && size > 1; weight *= modes_[i].size) {
       if (stride >= weight * modes_[i].size) continue;
       std::int64_t step = stride / weight, steps = modes_[i].size / step;
       std::int64_t piece = std::min(size, steps), start = offset / stride % steps;
-      bool carries = start + piece > steps;  // from where the view begins, over the mode's end
+      bool carries = start + piece > steps;  // the view would step past the end of the mode
       if (carries || stride % weight != 0 || modes_[i].size % step != 0 || size % piece != 0) break;
       pieces.push_back({piece, modes_[i].stride * step});
       size /= piece;
@@ -156,7 +157,7 @@ RankMap RankMap::view(std::int64_t offset, const Digits& digits) const {
   return map;
 }
 
-// The digits cut the steps of this map unevenly: no rule describes the result.
+// A view stored as a list, for digits that cut the steps of this map unevenly.
 RankMap RankMap::listed_view(std::int64_t offset, const Digits& digits) const {
   std::vector<std::int64_t> ids;
   ids.reserve(static_cast<std::size_t>(digits.size()));
@@ -245,7 +246,7 @@ RankMap RankMap::sorted() const {
 
 bool RankMap::contains(const RankMap& other) const {
   if (other.size_ > size_) return false;
-  if (is_affine() && !other.list_) {  // all multiples in a range
+  if (is_affine() && !other.list_) {  // this map is a full progression
     std::int64_t step = absolute(this->step()), low = smallest(), high = low + step * (size_ - 1);
     std::int64_t other_low = other.smallest(), other_high = other_low;
     bool whole_steps = (other_low - low) % step == 0;
@@ -312,7 +313,7 @@ std::size_t RankMap::hash() const {
 RankMap RankMap::simplest() const { return list_ ? listed(ids_of(*this)) : *this; }
 
 std::string RankMap::to_string() const {
-  if (list_)  // a view of a list may be regular
+  if (list_)  // a view of a list may be strided
     if (RankMap simple = simplest(); !simple.list_) return simple.to_string();
   if (!list_ && size_ > kPrintedWhole) {
     if (!is_affine()) return cat('[', first_, '+', steps_of(*this), ']');
@@ -343,7 +344,7 @@ RankMap RankMap::read(TextScanner& scanner) {
   return listed(std::move(ids));
 }
 
-// What follows `[4+`.
+// Reads the rest of a strided map, after `[4+`.
 RankMap RankMap::read_steps(std::int64_t first, TextScanner& scanner) {
   IntTuple shape = IntTuple::read(scanner);
   scanner.expect(":");

@@ -1,4 +1,4 @@
-// The device behind each position of a mesh.
+// The device id at each position of a mesh.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,24 +16,27 @@ class TextScanner;
 
 /// A value: distinct, non-negative device ids for positions 0..size()-1.
 ///
-/// Strided maps (first + layout(position), a progression and the identity among them) are a few
-/// integers whatever the size; all others look at one shared list with one shared inverse. A list
-/// that is strided is stored so, and equal maps compare equal however they were made.
+/// A strided map is first + layout(position), for example a progression or the identity. It takes a
+/// few integers, whatever its size. All other maps refer to a shared list with a shared inverse. A
+/// list that is strided is stored as a strided map. Equal maps compare equal however they were
+/// made.
 class RankMap {
  public:
-  /// 0..size-1. @pre size >= 1
+  /// The ids 0..size-1. @pre size >= 1
   static RankMap identity(std::int64_t size) { return affine(0, 1, size); }
-  /// first, first + step, ... @pre size >= 1. @error an id would be negative or repeat (step 0), or
-  /// overflow.
+  /// The ids first, first + step, ... @pre size >= 1. @error an id would be negative, repeat (step
+  /// 0) or overflow.
   static RankMap affine(std::int64_t first, std::int64_t step, std::int64_t size);
-  /// Any ids, in any order. One pass. @error the list is empty; an id is negative or occurs twice.
+  /// The given ids, in any order. Takes one pass over the list, and a sort if the ids are sparse.
+  /// @error the list is empty; an id is negative or occurs twice.
   static RankMap listed(std::vector<std::int64_t> ids);
-  /// The devices at positions offset + digits of this map: a view, nothing is copied.
+  /// The devices at positions offset + digits.offset(i) of this map. A view: ids are copied only if
+  /// the digits cut the steps of this map unevenly.
   /// @pre all these are positions of this map
   RankMap view(std::int64_t offset, const Digits& digits) const;
 
   std::int64_t size() const { return size_; }
-  /// True if no list is stored and one step leads from each to the next.
+  /// True if the ids are a progression that is stored without a list.
   bool is_affine() const { return !list_ && modes_.size() <= 1; }
   bool is_identity() const { return is_affine() && first_ == 0 && step() == 1; }
   /// The device at `position`. @pre 0 <= position < size()
@@ -43,33 +46,33 @@ class RankMap {
   }
   /// The position of a device; none if it is not in the map.
   std::optional<std::int64_t> find(std::int64_t id) const;
-  /// How many devices of the map have a smaller id: the position in ascending order. Costs the size
-  /// of a listed map, a few operations for others.
+  /// The number of devices with a smaller id: the index of `id` in ascending order. Takes a few
+  /// operations if the map is strided and contains `id`, otherwise a pass over the map.
   std::int64_t count_below(std::int64_t id) const;
-  /// True if both hold the same devices, in whatever order.
+  /// True if both have the same devices, in any order.
   bool same_devices(const RankMap& other) const;
-  /// True if every device of `other` is one of this.
+  /// True if every device of `other` is in this map.
   bool contains(const RankMap& other) const;
-  /// True if some device is in both.
+  /// True if the two have a device in common.
   bool meets(const RankMap& other) const;
-  /// The same map without a list, if a rule describes it: a view of a list may be regular. One pass
-  /// over a listed map.
+  /// The same map stored without a list if its ids are strided, as those of a view of a list may
+  /// be. Takes one pass over a listed map.
   RankMap simplest() const;
-  /// The same devices, ascending.
+  /// The same devices in ascending order.
   RankMap sorted() const;
 
   /// `[4,5,6,7]`; long strided maps as `[4,5,...,131075]` or `[4+(512,2):(4096,1)]`.
   std::string to_string() const;
   static RankMap read(TextScanner& scanner);
 
-  /// Of the size and a few ids: equal for equal maps of any form.
+  /// A hash of the size and a few ids; equal for equal maps however they are stored.
   std::size_t hash() const;
   friend bool operator==(const RankMap& a, const RankMap& b);
 
  private:
   struct List {
     std::vector<std::int64_t> ids;
-    // Dense maps: the position by id, or -1. Sparse ones: (id, position), sorted.
+    // Dense maps: the position of each id, or -1. Sparse maps: (id, position), sorted.
     std::vector<std::int64_t> position_of;
     std::vector<std::pair<std::int64_t, std::int64_t>> sorted;
     std::optional<std::int64_t> find(std::int64_t id) const;
@@ -89,8 +92,8 @@ class RankMap {
   std::optional<std::int64_t> undo(std::int64_t value) const;
   std::int64_t smallest() const;
 
-  // Position -> first_ + modes_(position): the id itself, or the place in the list. Coalesced, the
-  // most significant first; strides may be negative.
+  // Maps a position to first_ + modes_(position): the id itself, or an index into the list. Modes
+  // are coalesced, the most significant first; strides may be negative.
   std::int64_t first_ = 0;
   Modes modes_;
   std::int64_t size_ = 1;

@@ -52,7 +52,7 @@ std::shared_ptr<const GroupFamily> RootTable::groups(const Digits& digits,
     return known->family;
   std::lock_guard lock(mutex_);
   const Groups* newest = groups_.load(std::memory_order_relaxed);
-  if (const Groups* known = find(newest, digits)) return known->family;  // another thread's
+  if (const Groups* known = find(newest, digits)) return known->family;  // added by another thread
   auto added = std::make_unique<const Groups>(
       Groups{std::make_shared<const GroupFamily>(GroupFamily{digits, rank_map}), newest});
   groups_.store(added.get(), std::memory_order_release);

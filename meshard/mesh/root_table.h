@@ -1,4 +1,4 @@
-// What all meshes of one root share: names of flattened axes, and groups.
+// State shared by all meshes of one root: names of flattened axes, and device groups.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace meshard {
 
-/// Append-only, locked for writing: entries are found again for as long as the root lives. Not part
-/// of a mesh's value. Holds no mesh alive.
+/// The flattened axes and device groups registered at a root. Append-only and locked for writing;
+/// entries exist as long as the root. Not part of a mesh's value. Does not keep meshes alive.
 class RootTable {
  public:
   RootTable() = default;
@@ -31,15 +31,15 @@ class RootTable {
 
   /// The axis registered under the name, or none.
   std::optional<FlatAxis> find(std::string_view name) const;
-  /// Registers a name, or sees that it is registered for the same digits.
-  /// @error registered for other digits: those are returned.
+  /// Registers a name for the given digits. Does nothing if it is registered for them already.
+  /// @error the name is registered for other digits; these are returned.
   std::optional<Digits> add(const std::string& name, const Digits& digits,
                             AxisKind kind = AxisKind::kAuto);
-  /// The mesh that find() gives from now on.
+  /// Sets the mesh that find() returns for this name.
   void remember(const std::string& name, std::weak_ptr<const void> mesh);
   std::vector<FlatAxis> flat_axes() const;
 
-  /// The groups along these digits: one object for each. Takes no lock once they are known.
+  /// The groups along these digits, created once. Takes no lock if they exist.
   std::shared_ptr<const GroupFamily> groups(const Digits& digits, const RankMap& rank_map);
 
  private:

@@ -9,7 +9,7 @@ Mesh Mesh::slice(const AxisNames& names, SourceLocation where) const {
   for (std::size_t i = 0; same && i < rank(); ++i) same = names[i] == axes()[i].name;
   if (same) return *this;
 
-  // Looked up once: the root is compared only if a name is not one of our own.
+  // The comparison with the root is only needed if a name is not an axis of this mesh.
   bool may_be_flat = false;
   for (std::string_view name : names) may_be_flat = may_be_flat || !find_axis(name);
   if (!may_be_flat || !(*this == root())) return derive(axes_named(names, where), where);

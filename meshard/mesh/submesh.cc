@@ -3,10 +3,10 @@
 
 namespace meshard {
 
-// The axes over the devices that differ along them from the one at `index` of the root's rank map.
+// The mesh with these axes that contains the device at `index` of the root's rank map.
 Mesh Mesh::submesh_at(const Axes& axes, std::int64_t index, SourceLocation where) const {
   Digits all = merged(axes);
-  // All devices of the base: then it is a view of the base, and meets it in one program.
+  // With all devices of the base it is a view of the base, so that both can be used in one program.
   if (all.size() == base_state().domain.size()) return derive(axes, where);
   std::shared_ptr<State> state = state_of(axes, all, where);
   state->offset = index - all.offset(all(index));

@@ -6,8 +6,8 @@
 
 namespace meshard {
 
-/// A view: the submeshes along some axes, one for each index along what the axes leave over,
-/// numbered as DeviceGroups are. Each is made when it is asked for.
+/// A view: the submeshes along some axes, one for each index along the remaining axes. They are
+/// numbered like DeviceGroups. Each is made when it is accessed.
 ///
 /// ```
 /// for (const Mesh& stage : mesh.submeshes({"data", "model"})) run(stage);

@@ -1,9 +1,9 @@
-// Mesh::unflatten, reshape: one axis as several, or all axes as others.
+// Mesh::unflatten, reshape: split one axis into several, or replace all axes.
 #include "meshard/mesh/mesh.h"
 
 namespace meshard {
 
-// An axis cut into parts of its own kind, major first.
+// Cuts an axis into parts, major first. The parts have the axis's kind.
 Mesh::Axes Mesh::parts_of(const Axis& axis, const std::vector<MeshAxis>& parts,
                           SourceLocation where) const {
   check_mesh_axes(parts, where);

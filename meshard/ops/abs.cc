@@ -33,7 +33,7 @@ extern constinit const OpDef abs_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor& x = call.operands[0];
           if (!is_complex(x.dtype())) {
-            // 1 at zero, as in JAX.
+            // The derivative is 1 at zero, as in JAX.
             const Tensor& given = call.cotangents[0];
             out[0] = where(greater_equal(x, 0), given, negative(given));
             return;

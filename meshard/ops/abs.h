@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// The magnitude of each element: a real number for complex ones; unsigned integers stay as they
-/// are. The derivative at zero is zero.
+/// The magnitude of each element: real for complex numbers. Unsigned integers are unchanged. The
+/// derivative at zero is zero.
 Tensor abs(In x);
 
 }  // namespace meshard

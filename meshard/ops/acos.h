@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// The angle in 0..pi whose cosine each element is, in radians; NaN outside -1..1. Integers are
-/// computed in f32.
+/// The arccosine of each element in radians, from 0 to pi; NaN outside -1..1. Integers are computed
+/// in f32.
 Tensor acos(In x);
 
 }  // namespace meshard

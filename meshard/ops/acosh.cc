@@ -19,7 +19,7 @@ extern constinit const OpDef acosh_op = {
     .emit = [](const OpCall&, OpEmission& out) { out.op("chlo.acosh").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
-          // Not x^2 - 1, which loses digits near 1.
+          // Not x^2 - 1, which loses precision near 1.
           const Tensor& x = call.operands[0];
           out[0] = multiply(call.cotangents[0], rsqrt(multiply(subtract(x, 1), add(x, 1))));
         },

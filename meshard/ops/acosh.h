@@ -3,8 +3,7 @@
 
 namespace meshard {
 
-/// The number from 0 up whose hyperbolic cosine each element is; NaN below 1. Integers are computed
-/// in f32.
+/// The inverse hyperbolic cosine (>= 0) of each element; NaN below 1. Integers are computed in f32.
 Tensor acosh(In x);
 
 }  // namespace meshard

@@ -33,7 +33,7 @@ AnnotationsPtr annotate_all_gather(const Node& node) {
   return annotations_of(place.with_varying(place.varying - over));
 }
 
-// The part of `x` along a dimension that this member of the group contributed.
+// The part of `x` along the dimension that this device contributed.
 Tensor own_part(const Tensor& x, const Tensor& like, const AllGatherAttributes& attributes) {
   auto d = static_cast<std::size_t>(attributes.dimension);
   Dimensions apart = x.shape().sizes();

@@ -12,16 +12,17 @@ struct AllGatherAttributes {
   MESHARD_FIELDS(axes, size, dimension, invariant)
 };
 
-/// The local values of all devices along `axes`, one behind the other along `dimension` (negative
-/// counts from the last), on each of them. The result counts as varying over the axes, so that its
-/// cotangents are summed and scattered (reduce_scatter) where each device uses it for itself. A
-/// value that does not vary over the axes is widened first.
-/// @error x is not a local value; no such dimension.
+/// Concatenates the local values of all devices along `axes`, on each of these devices.
+/// They are concatenated along `dimension`; negative counts from the last. The result is varying
+/// over the axes, so that if each device uses it differently the cotangents are summed and
+/// scattered (reduce_scatter). An operand that does not vary over the axes is widened first.
+/// @error x is not a local value; the dimension is out of range.
 Tensor all_gather(In x, const CollectiveAxes& axes, std::int64_t dimension = 0);
 
-/// The same, counted as equal on all devices along the axes: it may leave as a replicated value.
-/// Each device takes its own part of the cotangent.
-/// @error as all_gather; a part of an axis.
+/// all_gather with a result that is unvarying over the axes.
+/// It can leave the manual region as a replicated value. Each device takes its own part of the
+/// cotangent.
+/// @error as all_gather; a sub-axis.
 Tensor all_gather_invariant(In x, const CollectiveAxes& axes, std::int64_t dimension = 0);
 
 }  // namespace meshard

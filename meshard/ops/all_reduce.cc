@@ -48,7 +48,8 @@ AnnotationsPtr annotate_all_reduce(const Node& node) {
   return annotations_of(place.with_varying(place.varying - whole));
 }
 
-// The product of the other members' values, without a division: zeros do no harm.
+// The product of the other devices' values, computed without division so that it is correct with
+// zeros.
 Tensor product_of_others(const Tensor& x, const AllReduceAttributes& attributes) {
   Tensor all = all_gather(expand_dims(x, 0), attributes.axes, 0);
   Tensor own = axis_index(x, attributes.axes);
@@ -62,7 +63,7 @@ void all_reduce_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& attributes = call.as<AllReduceAttributes>();
   const Tensor& x = call.operands[0];
   const ManualAxes& place = *manual_axes(x.value());
-  // Over a part of an axis each device has a result of its own, and all of them depend on x.
+  // Over a sub-axis the groups have different results, and all of them depend on x.
   Tensor cotangent = call.cotangents[0];
   if (AxisList parts = collective::parts_of_axes(attributes.axes); !parts.empty())
     cotangent = all_reduce(cotangent, parts);

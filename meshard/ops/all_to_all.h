@@ -12,11 +12,13 @@ struct AllToAllAttributes {
   MESHARD_FIELDS(axes, size, split, concat)
 };
 
-/// Each device cuts its local value along dimension `split` into one part for each device along
-/// `axes`, and puts the parts that it gets one behind the other along dimension `concat`, in the
-/// order of the devices. Negative dimensions count from the last. all_to_all with the two
-/// dimensions exchanged takes it back. A value that does not vary over the axes is widened first.
-/// @error x is not a local value; no such dimension; the devices do not divide dimension `split`.
+/// Exchanges parts of local values: splits one dimension over the devices and concatenates another.
+/// Each device splits its local value along dimension `split` into one part per device along
+/// `axes`, and concatenates the parts that it receives along dimension `concat`, in device order.
+/// Negative dimensions count from the last. all_to_all with the two dimensions exchanged is the
+/// inverse. An operand that does not vary over the axes is widened first.
+/// @error x is not a local value; a dimension is out of range; the number of devices does not
+/// divide dimension `split`.
 Tensor all_to_all(In x, const CollectiveAxes& axes, std::int64_t split, std::int64_t concat);
 
 }  // namespace meshard

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// The angle in -pi/2..pi/2 whose sine each element is, in radians; NaN outside -1..1. Integers are
+/// The arcsine of each element in radians, from -pi/2 to pi/2; NaN outside -1..1. Integers are
 /// computed in f32.
 Tensor asin(In x);
 

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// The number whose hyperbolic sine each element is. Integers are computed in f32.
+/// The inverse hyperbolic sine of each element. Integers are computed in f32.
 Tensor asinh(In x);
 
 }  // namespace meshard

@@ -8,8 +8,8 @@ struct AstypeAttributes {
   MESHARD_FIELDS(dtype)
 };
 
-/// The elements in another dtype: floats become integers by truncation, anything non-zero becomes
-/// true.
+/// Converts the elements to another dtype. Floats are truncated to integers; any nonzero value
+/// becomes true.
 Tensor astype(In x, DType dtype);
 
 }  // namespace meshard

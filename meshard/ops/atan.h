@@ -3,8 +3,7 @@
 
 namespace meshard {
 
-/// The angle in -pi/2..pi/2 whose tangent each element is, in radians. Integers are computed in
-/// f32.
+/// The arctangent of each element in radians, from -pi/2 to pi/2. Integers are computed in f32.
 Tensor atan(In x);
 
 }  // namespace meshard

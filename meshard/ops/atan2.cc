@@ -20,7 +20,8 @@ extern constinit const OpDef atan2_op = {
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor &a = call.operands[0], &b = call.operands[1];
-          // The quotients first: where the squares leave the range they are 0.
+          // Divides before multiplying by the cotangent: where the squares overflow, the quotients
+          // are 0.
           Tensor square = add(multiply(a, a), multiply(b, b));
           if (call.needs(0)) out[0] = multiply(call.cotangents[0], divide(b, square));
           if (call.needs(1)) out[1] = negative(multiply(call.cotangents[0], divide(a, square)));

@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// The angle in radians, from -pi to pi, of the point with ordinate a and abscissa b. Integers are
-/// computed in f32. Broadcasts and promotes.
+/// The angle in radians, from -pi to pi, of the point (x, y) = (b, a). Integers are computed in
+/// f32. Broadcasts and promotes.
 Tensor atan2(In a, In b);
 
 }  // namespace meshard

@@ -19,7 +19,7 @@ extern constinit const OpDef atanh_op = {
     .emit = [](const OpCall&, OpEmission& out) { out.op("chlo.atanh").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
-          // Not 1 - x^2, which loses digits near 1.
+          // Not 1 - x^2, which loses precision near 1.
           const Tensor& x = call.operands[0];
           out[0] = divide(call.cotangents[0], multiply(subtract(1, x), add(1, x)));
         },

@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// The number whose hyperbolic tangent each element is; infinite at -1 and 1, NaN beyond. Integers
-/// are computed in f32.
+/// The inverse hyperbolic tangent of each element; infinite at -1 and 1, NaN outside. Integers are
+/// computed in f32.
 Tensor atanh(In x);
 
 }  // namespace meshard

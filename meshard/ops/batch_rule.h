@@ -1,4 +1,4 @@
-// What batch rules share: operands with the batch in front, and attributes that count past it.
+// Helpers for batch rules: operands with the batch as dimension 0, and attributes shifted past it.
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,40 +9,40 @@
 
 namespace meshard {
 
-/// `size` before the sizes of `shape`.
+/// The shape with `size` prepended to the sizes of `shape`.
 Shape batched_shape(std::int64_t size, const Shape& shape);
-/// The dimensions of one member where the batch is dimension 0: each is one further.
+/// Dimensions of one member, renumbered (+1) for a batch at dimension 0.
 Dimensions behind_batch(Dimensions dimensions);
-/// `first`, then behind_batch(dimensions).
+/// `first`, followed by behind_batch(dimensions).
 Dimensions with_batch(std::int64_t first, const Dimensions& dimensions);
-/// `first`, then the same numbers: for lists with an entry for each dimension.
+/// `first`, followed by `entries` unchanged: for lists with one entry per dimension.
 Dimensions with_entry(std::int64_t first, const Dimensions& entries);
 
-/// `x`, which all members share, once for each of them along a new dimension 0.
+/// `x`, which all members share, repeated for each of them along a new dimension 0.
 Tensor repeated_for_batch(const Tensor& x, std::int64_t size);
-/// Operand i with the batch as dimension 0, repeated if the members share it.
+/// Operand i with the batch as dimension 0; repeated if all members share it.
 Tensor batched_operand(const BatchCall& call, std::size_t i);
-/// All of them.
+/// All operands, each as by batched_operand.
 std::vector<Tensor> batched_operands(const BatchCall& call);
 
-/// Records the op of the call again, with these attributes and operands; its results are the
-/// call's.
+/// Records the op of the call again with these attributes and operands, and stores its results in
+/// `results`.
 void record_batched(const BatchCall& call, std::unique_ptr<const Attributes> attributes,
                     std::span<const Tensor> operands, std::span<Tensor> results);
-/// The rule of ops that treat every element by itself, or each of their operands: the same
-/// attributes on batched operands.
+/// The batch rule of ops that need no changed attributes: element-wise ones. Records the op with
+/// the same attributes on batched operands.
 void batch_unchanged(const BatchCall& call, std::span<Tensor> results);
-/// The rule of ops that cannot take a batch: the op on each member, and the results stacked.
+/// The fallback rule for ops without a batched form: records the op once per member and stacks the
+/// results.
 void batch_one_by_one(const BatchCall& call, std::span<Tensor> results);
-/// The rule of ops with attributes of type T of which `at` names the one dimension that they work
-/// along.
+/// The rule of ops that work along one dimension, which field `at` of their attributes T names.
 template <class T, std::int64_t T::*at>
 void batch_along(const BatchCall& call, std::span<Tensor> results) {
   T attributes = call.as<T>();
   ++(attributes.*at);
   record_batched(call, make_attributes(std::move(attributes)), batched_operands(call), results);
 }
-/// The same for a list of dimensions.
+/// The same for a field that holds a list of dimensions.
 template <class T, Dimensions T::*at>
 void batch_along_all(const BatchCall& call, std::span<Tensor> results) {
   T attributes = call.as<T>();
@@ -50,10 +50,10 @@ void batch_along_all(const BatchCall& call, std::span<Tensor> results) {
   record_batched(call, make_attributes(std::move(attributes)), batched_operands(call), results);
 }
 
-/// A sharding that describes one member, with `batch` said of dimension `at`, which is new.
+/// The sharding of one member with a new dimension `at` for the batch, sharded as `batch`.
 Sharding with_batch_dimension(const Sharding& member, DimensionSpec batch, std::size_t at = 0);
-/// How the batch of `batched`, its dimension 0, lies, as far as that is part of it (explicit axes)
-/// and `beside` uses none of the axes. Not split otherwise.
+/// The explicit sharding of the batch, dimension 0 of `batched`. `none` if it has no explicit
+/// sharding over the mesh of `beside`, or one of its axes is used by `beside`.
 DimensionSpec explicit_batch(const Tensor& batched, const Sharding& beside);
 
 }  // namespace meshard

@@ -16,7 +16,7 @@
 namespace meshard {
 namespace {
 
-// The nodes between the results and the members, and what stands for them.
+// Batches the nodes between the members and the results, and keeps their replacements.
 class BatchPass {
  public:
   BatchPass(std::span<const Tensor> members, std::span<const Tensor> batched,
@@ -39,8 +39,8 @@ class BatchPass {
  private:
   struct State {
     bool visited = false;
-    // One for each output; empty: it depends on no member. One without the batch is shared, of a
-    // loop that gives others too.
+    // One tensor per output; empty if the node depends on no member. An output of a control-flow op
+    // may be unbatched, shared by all members, while others are batched.
     InlineVector<Tensor, 1> batched;
   };
 
@@ -55,8 +55,8 @@ class BatchPass {
   void visit(Node* wanted) {
     std::vector<std::pair<Node*, std::size_t>> stack;
     auto enter = [&](Node* node) {
-      // What is older than every member depends on none. It may also be a value that another thread
-      // computes just now, which takes its operands away.
+      // A node older than every member depends on none of them. Its operands must not be read:
+      // another thread may be computing it and releasing them.
       if (node->id() < oldest_member_) return;
       State& entered = states_[node];
       if (entered.visited || !entered.batched.empty()) return;
@@ -101,7 +101,7 @@ class BatchPass {
     return widened(operand, node.annotations()->manual->with_varying({}));
   }
 
-  // What all members share, of values that were recorded again.
+  // Records a node whose operands were replaced by unbatched values: all members share its results.
   void record_again(const Node& node, std::span<const Tensor> operands) {
     std::vector<const Tensor*> pointers;
     for (const Tensor& operand : operands) pointers.push_back(&operand);
@@ -155,7 +155,7 @@ Tensor batch_member(const Tensor& batched, SourceLocation where) {
   internal_check(type.rank() > 0, "[vmap] a member of a value of rank 0");
   Dimensions sizes;
   for (int d = 1; d < type.rank(); ++d) sizes.push_back(type.shape[d]);
-  // The sharding that is part of the value, of the dimensions that are left.
+  // The explicit sharding without the batch dimension.
   std::optional<Sharding> sharding;
   if (const Sharding* whole = explicit_sharding(batched.value()))
     sharding = Sharding(whole->mesh(), PartitionSpec({whole->spec().dimensions().begin() + 1,
@@ -187,7 +187,7 @@ BatchedResults batch_where_needed(
     values.push_back(operands[i]);
   }
   std::vector<Tensor> results = [&] {
-    KeepOperandsScope keep;  // nothing is computed or placed while members have no value
+    KeepOperandsScope keep;  // nothing may be computed or placed while members have no value
     return f(given);
   }();
   BatchedResults out{batch_program(results, members, values, batching), {}};

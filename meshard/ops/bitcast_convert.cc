@@ -28,7 +28,7 @@ void infer_bitcast(const OpCall& call, ResultTypes& results) {
   results.push_back({to, Shape(std::move(sizes))});
 }
 
-// The parts of an element stay together.
+// The dimension that holds the parts of an element must not be split.
 ShardingRule bitcast_rule(const OpCall& call) {
   const Shape &in = call.operand(0).shape, &out = call.result().shape;
   ShardingRuleBuilder builder;

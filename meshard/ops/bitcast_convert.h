@@ -8,10 +8,11 @@ struct BitcastConvertAttributes {
   MESHARD_FIELDS(dtype)
 };
 
-/// The bits of the elements as elements of another dtype. A narrower dtype gives each element's
-/// parts along a new last dimension, the lowest bits first; for a wider one the last dimension
-/// holds the parts and goes: f32[3] as u8 is u8[3, 4], and back. The derivative is zero.
-/// @error bools; a last dimension of another size than the parts of an element.
+/// Reinterprets the bits of the elements as another dtype. A narrower dtype splits each element
+/// along a new last dimension, lowest bits first. A wider dtype joins the elements along the last
+/// dimension, which is removed: f32[3] as u8 is u8[3, 4], and vice versa. The derivative is zero.
+/// @error bools; for a wider dtype, a last dimension that is not as large as the ratio of the
+/// widths.
 Tensor bitcast_convert(In x, DType dtype);
 
 }  // namespace meshard

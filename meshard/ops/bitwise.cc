@@ -10,7 +10,7 @@ using element_wise::Domain;
 
 template <Tensor (*op)(In, In)>
 std::vector<OpSample> bitwise_samples(SampleSource& source) {
-  // From 0 up: an amount of shift is not negative.
+  // Non-negative operands: a shift amount must not be negative.
   std::vector<OpSample> list = element_wise::binary_samples_of(source, DType::i32, op, 0, 40);
   for (OpSample& sample : element_wise::binary_samples_of(source, DType::u8, op, 0, 255))
     list.push_back(std::move(sample));

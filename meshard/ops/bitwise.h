@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-// Operations on the bits of integers, element by element; on bools all but the shifts are logic.
-// They broadcast and promote. Floats are refused.
+// Operations on the bits of integers, element-wise; on bools all except the shifts are logical
+// operations. They broadcast and promote. Floats are rejected.
 
 /// a & b
 Tensor bitwise_and(In a, In b);
@@ -14,17 +14,16 @@ Tensor bitwise_or(In a, In b);
 Tensor bitwise_xor(In a, In b);
 /// ~x
 Tensor bitwise_invert(In x);
-/// a << b: zeros come in. Shifting by the width or more gives 0.
+/// a << b, shifting in zeros. Shifting by the width or more gives 0.
 Tensor bitwise_left_shift(In a, In b);
-/// a >> b: copies of the sign bit come in for signed integers, zeros for unsigned ones. Shifting by
-/// the width or more leaves only those.
+/// a >> b, shifting in copies of the sign bit for signed integers and zeros for unsigned ones.
+/// Shifting by the width or more leaves only those.
 Tensor bitwise_right_shift(In a, In b);
-/// a >> b with zeros coming in, for signed integers too. Shifting by the width or more gives 0.
+/// a >> b, shifting in zeros, for signed integers too. Shifting by the width or more gives 0.
 Tensor shift_right_logical(In a, In b);
-/// How many bits of each element are one, in its dtype. Integers only.
+/// The number of one bits of each element, in its dtype. Integers only.
 Tensor popcnt(In x);
-/// How many bits of each element above its highest one are zero, in its dtype: the width for 0.
-/// Integers only.
+/// The number of leading zero bits of each element, in its dtype: the width for 0. Integers only.
 Tensor count_leading_zeros(In x);
 
 }  // namespace meshard

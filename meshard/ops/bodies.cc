@@ -11,7 +11,8 @@
 namespace meshard {
 namespace {
 
-// The place that a call of these operands is inside of, varying over what they vary over.
+// The manual axes that a call of these operands is inside of, varying over the union of the
+// operands' axes.
 std::optional<ManualAxes> common_place(std::span<const Tensor> operands) {
   std::optional<ManualAxes> place;
   if (recorder().manual) place = *recorder().manual;
@@ -53,7 +54,7 @@ TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToT
     traced.operands.assign(given.begin(), given.end());
     AxisSet varying = place ? place->varying : AxisSet();
     for (const BodyToTrace& each : to_trace) {
-      // What the function gives is made alike only once it is known what varies.
+      // The results are widened to a common set of axes, known only after tracing; hence the loop.
       TracedBody body = trace_body(
           each.inputs, place ? widening(each.function, *place) : each.function, place, where);
       traced.operands.insert(traced.operands.end(), each.own.begin(), each.own.end());

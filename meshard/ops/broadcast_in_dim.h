@@ -5,16 +5,16 @@ namespace meshard {
 
 struct BroadcastInDimAttributes {
   Shape shape;
-  Dimensions dimensions;  ///< for each dimension of the operand, the result's dimension
+  Dimensions dimensions;  ///< the result's dimension for each dimension of the operand
   MESHARD_FIELDS(shape, dimensions)
 };
 
-/// Stretches `x` to `shape`: its dimension i becomes dimension dimensions[i] of the result, a size
-/// of 1 is repeated, and dimensions not named are new. `dimensions` is ascending; negative counts
-/// from the last.
+/// Broadcasts `x` to `shape` with an explicit dimension mapping. Dimension i of `x` becomes
+/// dimension dimensions[i] of the result, a size of 1 is repeated, and dimensions not named are
+/// new. `dimensions` is ascending; negative counts from the last.
 Tensor broadcast_in_dim(In x, Shape shape, Dimensions dimensions);
 
-/// Stretches `x` to `shape` as NumPy does: dimensions are aligned at the last, a size of 1 is
+/// Broadcasts `x` to `shape` as NumPy does: dimensions are aligned at the last, a size of 1 is
 /// repeated, missing leading dimensions are new. @error invalid argument naming both shapes.
 Tensor broadcast_to(In x, Shape shape);
 

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// The cube root of each element, of negative ones too. Integers are computed in f32.
+/// The real cube root of each element, also of negative ones. Integers are computed in f32.
 Tensor cbrt(In x);
 
 }  // namespace meshard

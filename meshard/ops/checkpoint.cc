@@ -24,8 +24,8 @@ void infer_checkpoint(const OpCall& call, ResultTypes& results) {
   if (results.empty()) call.fail("the body gives nothing");
 }
 
-// The way back computes again behind a barrier: else the compiler would see that it did so before,
-// and keep it.
+// The backward pass recomputes from values behind an optimization barrier. Otherwise the compiler
+// would merge the recomputation with the forward pass and keep the values.
 void checkpoint_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& attributes = call.as<CheckpointAttributes>();
   const Body& body = attributes.bodies[0];
@@ -110,7 +110,8 @@ extern constinit const OpDef checkpoint_op = {
           std::vector<stablehlo::Value> arguments;
           for (const stablehlo::Typed& operand : out.operands) arguments.push_back(operand.value);
           std::vector<stablehlo::Value> results = out.bodies->write(0, arguments);
-          // Reshapes to the same shape give them their names; the compiler drops them.
+          // Reshapes to the same shape give the values their result names; the compiler removes
+          // them.
           for (std::size_t i = 0; i < results.size(); ++i)
             out.writer
                 .op("stablehlo.reshape", {out.results[i]}, {{results[i], *out.results[i].type}},

@@ -13,32 +13,32 @@
 namespace meshard {
 
 struct CheckpointAttributes {
-  /// One: from the arguments and captured values to the results.
+  /// A single body: from the arguments and captured values to the results.
   std::vector<Body> bodies;
-  /// A ResidualPolicy as text.
+  /// The ResidualPolicy, as text.
   std::string policy;
   std::string extends;
   MESHARD_FIELDS(bodies, policy, extends)
 };
 
-/// What `body` gives for the arguments. Its derivative keeps what the policy says and computes the
-/// rest again. The structured form is checkpoint().
+/// Calls `body` so that its gradient keeps what the policy names and recomputes the rest. The
+/// structured form is checkpoint().
 std::vector<Tensor> checkpoint_tensors(const std::vector<Tensor>& arguments,
                                        const BodyFunction& body, const ResidualPolicy& policy,
                                        SourceLocation where = SourceLocation::current());
 
-/// A value: what checkpoint() keeps for the way back besides the arguments.
+/// A value: what checkpoint() keeps for the backward pass besides the arguments.
 class CheckpointPolicy {
  public:
-  /// Nothing: all of it is computed again.
+  /// Keeps nothing: everything is recomputed.
   static CheckpointPolicy nothing() { return {{ResidualPolicy::Keep::kNothing}}; }
-  /// The results of products (dot_general, convolution), which cost the most to compute again.
+  /// Keeps the results of products (dot_general, convolution), the most expensive to recompute.
   static CheckpointPolicy dots() { return {{ResidualPolicy::Keep::kDots}}; }
-  /// What checkpoint_name gave one of these names.
+  /// Keeps values to which checkpoint_name gave one of these names.
   static CheckpointPolicy named(std::vector<std::string> names) {
     return {{ResidualPolicy::Keep::kNamed, std::move(names)}};
   }
-  /// All that the way back uses, as without checkpoint().
+  /// Keeps everything that the backward pass uses, as without checkpoint().
   static CheckpointPolicy everything() { return {{ResidualPolicy::Keep::kEverything}}; }
 
   const ResidualPolicy& residuals() const { return residuals_; }
@@ -48,10 +48,10 @@ class CheckpointPolicy {
   ResidualPolicy residuals_;
 };
 
-/// A function of the same values as `f`, whose derivative keeps the arguments, captured tensors and
-/// what `policy` says, and computes the rest again. Arguments and result are tensors or structures
-/// of them. In the body of scan() it makes what every step keeps less. JAX calls this
-/// jax.checkpoint.
+/// Wraps `f` so that its gradient recomputes intermediate values (rematerialization). The
+/// derivative keeps the arguments, captured tensors and what `policy` names, and recomputes the
+/// rest. Arguments and result are tensors or structures of them. In the body of scan() it reduces
+/// what each step keeps. JAX calls this jax.checkpoint.
 ///
 /// @code
 /// Tensor w = ones({4, 4});

@@ -20,7 +20,7 @@ extern constinit const OpDef checkpoint_name_op = {
           results.push_back(call.operand(0));
         },
     .sharding_rule = element_wise::rule,
-    // A reshape to the same shape: the compiler drops it.
+    // A reshape to the same shape; the compiler removes it.
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp = [](const VjpCall& call, std::span<Tensor> out) { out[0] = call.cotangents[0]; },
     .batch = batch_unchanged,

@@ -12,12 +12,12 @@ struct CheckpointNameAttributes {
   MESHARD_FIELDS(name)
 };
 
-/// `x` itself, under a name that the policies of checkpoint() know: `checkpoint_names({"name"})`
-/// keeps it for the way back.
-/// @error an empty name, or one with a comma or a quote.
+/// `x` itself, with a name that the policies of checkpoint() can refer to:
+/// `checkpoint_names({"name"})` keeps it for the backward pass.
+/// @error an empty name, or one that contains a comma or a quote.
 Tensor checkpoint_name(In x, std::string_view name);
 
-/// The name that a node gives its result; nullptr: none.
+/// The name that checkpoint_name gave to the node's result; nullptr if none.
 const std::string* checkpoint_name_of(const Node& node);
 
 }  // namespace meshard

@@ -21,7 +21,7 @@
 namespace meshard {
 namespace {
 
-// The lower triangle with half of the diagonal.
+// The lower triangle, with the diagonal halved.
 Tensor half_lower(const Tensor& x) {
   Shape matrix{x.shape()[-2], x.shape()[-1]};
   Tensor diagonal = equal(iota(DType::i32, matrix, 0), iota(DType::i32, matrix, 1));
@@ -29,7 +29,7 @@ Tensor half_lower(const Tensor& x) {
 }
 
 // I. Murray, Differentiation of the Cholesky decomposition (2016), equation 10, for a function of
-// the lower triangle alone. For complex numbers it gives the conjugate of JAX's convention.
+// the lower triangle only. For complex numbers it gives the conjugate of JAX's convention.
 void cholesky_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor& l = call.results[0];
   Tensor lower = tril(l), cotangent = tril(conjugated(call.cotangents[0]));

@@ -12,8 +12,8 @@
 namespace meshard {
 namespace {
 
-// The cotangent where `chosen` is larger than `other`, and half of it where they are equal: as
-// minimum(maximum(x, min), max) has it.
+// The share of the cotangent that `chosen` receives: all of it where it is larger than `other`,
+// half where they are equal, as in minimum(maximum(x, min), max).
 Tensor share(const Tensor& cotangent, const Tensor& chosen, const Tensor& other) {
   Tensor half = multiply(cotangent, element_wise::literal(0.5, cotangent));
   return where(greater(chosen, other), cotangent, where(equal(chosen, other), half, 0));
@@ -74,7 +74,7 @@ Tensor clip(In x, In min, In max) {
   using element_wise::to_tensor;
   SourceLocation place = effective_source(x.where);
   DType with_min = element_wise::common_dtype(clip_op, x, min);
-  // A number among the three stays weak: it takes part by its kind only.
+  // A number among the three is weakly typed: only its kind takes part in promotion.
   DType dtype = max.tensor ? promote(with_min, element_wise::dtype_of_operand(clip_op, max), place)
                            : promote_scalar(with_min, max.scalar.kind);
   std::array operands{to_tensor(x, dtype), to_tensor(min, dtype), to_tensor(max, dtype)};

@@ -6,11 +6,11 @@
 namespace meshard {
 namespace {
 
-// StableHLO's directions.
+// StableHLO's comparison directions.
 enum class Direction { kEq, kNe, kLt, kLe, kGt, kGe };
 constexpr std::string_view kDirections[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
 
-// Complex numbers have no order.
+// Complex numbers are not ordered: they only compare as equal or not equal.
 template <Direction direction>
 constexpr element_wise::Domain kCompared =
     direction == Direction::kEq || direction == Direction::kNe ? element_wise::Domain::kAny
@@ -24,7 +24,7 @@ void emit(const OpCall&, OpEmission& out) {
       .done();
 }
 
-// Whole numbers in a small range, so that equal elements occur.
+// Whole numbers from a small range, so that some elements are equal.
 template <Tensor (*op)(In, In)>
 std::vector<OpSample> comparison_samples(SampleSource& source) {
   std::vector<OpSample> list = element_wise::binary_samples_of(source, DType::f32, op, -2, 2);

@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-// Comparisons, element by element: bools. They broadcast and promote. A comparison with NaN is
-// false, but for not_equal, which is true.
+// Element-wise comparisons, giving bools. They broadcast and promote. A comparison with NaN is
+// false, except not_equal, which is true.
 
 /// a == b
 Tensor equal(In a, In b);

@@ -37,7 +37,7 @@ extern constinit const OpDef complex_op = {
     .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
-          // What a cotangent of the result does to both parts.
+          // Weights the real and the imaginary part differently, to test the cotangents of both.
           auto weighted = [](std::span<const Tensor> x) {
             Tensor z = complex(x[0], x[1]);
             return subtract(multiply(real(z), 3), multiply(imag(z), imag(z)));

@@ -3,14 +3,14 @@
 
 namespace meshard {
 
-/// Complex numbers of two parts: c64 of f32 (to which integers, bools and narrower floats are
-/// converted), c128 of f64. Shapes broadcast.
+/// Complex numbers from real and imaginary parts. c64 of f32 (to which integers, bools and narrower
+/// floats are converted), c128 of f64. Shapes broadcast.
 ///
 /// Derivatives follow JAX's convention: the cotangent of z = x + iy is the number g for which a
 /// change dz changes the result by the real part of g * dz (not of conj(g) * dz). The gradient of
 /// abs(z)**2 is 2 * conj(z).
 Tensor complex(In real, In imag);
-/// The conjugates; real numbers as they are.
+/// The complex conjugates; real numbers are unchanged.
 Tensor conj(In x);
 
 }  // namespace meshard

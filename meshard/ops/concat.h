@@ -10,8 +10,8 @@ struct ConcatAttributes {
   MESHARD_FIELDS(dimension)
 };
 
-/// The tensors one after the other along `dimension`: `concat({a, b}, 1)`. dtypes are promoted.
-/// @error no tensor; sizes that differ in another dimension.
+/// Concatenates the tensors along `dimension`: `concat({a, b}, 1)`. dtypes are promoted.
+/// @error no tensors; sizes that differ in another dimension.
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t dimension = 0,
               SourceLocation where = SourceLocation::current());
 

@@ -9,7 +9,7 @@ struct ConstantAttributes {
   MESHARD_FIELDS(value)
 };
 
-/// A value that is part of the program: another value is another program. For data use from_host.
+/// A constant embedded in the program: another value makes another program. For data use from_host.
 Tensor constant(HostArray value, SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

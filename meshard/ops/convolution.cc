@@ -16,7 +16,7 @@
 namespace meshard {
 namespace {
 
-// Places in ConvolutionAttributes' lists of dimensions.
+// Indices into the dimension lists of ConvolutionAttributes.
 constexpr std::size_t kBatch = 0, kFeature = 1, kOut = 0, kIn = 1, kSpatial = 2;
 
 Windows kernel_windows(const ConvolutionAttributes& a, const Shape& kernel) {
@@ -104,10 +104,11 @@ ShardingRule convolution_rule(const OpCall& call) {
   auto at = [](TensorFactors& tensor, std::int64_t d) -> DimensionFactors& {
     return tensor[static_cast<std::size_t>(d)];
   };
-  // Groups are the most significant part of the dimensions that they cut.
+  // Groups are the most significant part of the dimensions that they divide.
   std::int64_t groups = std::max(a.feature_groups, a.batch_groups);
   DimensionFactors group;
-  // Groups of features that are not single ones are gathered by the partitioner, with the batch.
+  // The partitioner gathers feature groups with more than one input feature, and the batch with
+  // them.
   FactorKind apart = a.feature_groups > 1 && kernel[a.kernel[kIn]] > 1
                          ? FactorKind::kNeedReplication
                          : FactorKind::kPassThrough;
@@ -128,8 +129,8 @@ ShardingRule convolution_rule(const OpCall& call) {
   for (std::size_t d = 0; d < windows.rank(); ++d) {
     std::int64_t from = a.input[d + kSpatial], to = a.result[d + kSpatial];
     if (windows.base_dilation[d] > 1) {
-      // Split over devices these are computed wrongly by the partitioner: lowering keeps them
-      // whole.
+      // The partitioner computes dilated dimensions wrongly when they are split over devices, so
+      // they must be whole.
       at(in, from) = {builder.factor(input[from], FactorKind::kNeedReplication)};
       at(out, to) = {builder.factor(result[to], FactorKind::kNeedReplication)};
     } else {
@@ -169,8 +170,8 @@ void emit_convolution(const OpCall& call, OpEmission& out) {
       .done();
 }
 
-// `x` of which the most significant part, one of `groups`, of dimension `from` is moved to the
-// front of dimension `to`.
+// Moves the most significant part, of size `groups`, of dimension `from` of `x` to the front of
+// dimension `to`.
 Tensor regrouped(const Tensor& x, std::int64_t from, std::int64_t to, std::int64_t groups) {
   Dimensions cut, order, sizes;
   for (int d = 0; d < x.shape().rank(); ++d) {
@@ -189,8 +190,8 @@ Tensor regrouped(const Tensor& x, std::int64_t from, std::int64_t to, std::int64
 Tensor record_convolution(const Tensor& input, const Tensor& kernel, ConvolutionAttributes a,
                           SourceLocation where);
 
-// The cotangent of the input: the cotangent of the result, dilated by the strides, under the
-// reversed kernel with its features exchanged.
+// The cotangent of the input: the result's cotangent, dilated by the strides, convolved with the
+// reversed kernel with input and output features exchanged.
 Tensor input_cotangent(const ConvolutionAttributes& a, const Tensor& input, const Tensor& kernel,
                        const Tensor& cotangent) {
   Windows windows = kernel_windows(a, kernel.shape());
@@ -212,8 +213,8 @@ Tensor input_cotangent(const ConvolutionAttributes& a, const Tensor& input, cons
   return out;
 }
 
-// The cotangent of the kernel: the cotangent of the result, dilated by the strides, slides over the
-// input; batch and features change places.
+// The cotangent of the kernel: the input convolved with the result's cotangent, dilated by the
+// strides; batch and features are exchanged.
 Tensor kernel_cotangent(const ConvolutionAttributes& a, const Tensor& input, const Tensor& kernel,
                         const Tensor& cotangent) {
   Windows windows = kernel_windows(a, kernel.shape());
@@ -229,7 +230,7 @@ Tensor kernel_cotangent(const ConvolutionAttributes& a, const Tensor& input, con
   Dimensions sizes = spatial_sizes(input.shape(), a.input);
   Dimensions counts = spatial_sizes(cotangent.shape(), a.result);
   for (std::size_t d = 0; d < windows.rank(); ++d)
-    // As many places as the kernel has elements.
+    // As many positions as the kernel has elements.
     t.high[d] = dilated_size(counts[d], windows.stride[d]) + windows.extent(d) - 1 -
                 dilated_size(sizes[d], windows.base_dilation[d]) - windows.low[d];
   return record_convolution(input, cotangent, std::move(t), {});
@@ -243,7 +244,8 @@ void convolution_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(1)) out[1] = kernel_cotangent(a, call.operands[0], call.operands[1], cotangent);
 }
 
-// The batch, dimension 0 of `x`, as the most significant part of dimension `at` of a member.
+// Merges the batch, dimension 0 of `x`, into dimension `at` of a member, as its most significant
+// part.
 Tensor folded_batch(const Tensor& x, std::int64_t at) {
   Dimensions order, sizes;
   for (std::int64_t d = 1; d < x.shape().rank(); ++d) {
@@ -254,7 +256,7 @@ Tensor folded_batch(const Tensor& x, std::int64_t at) {
   return reshape(permute_dims(x, std::move(order)), std::move(sizes));
 }
 
-// Back again.
+// The inverse of folded_batch.
 Tensor unfolded_batch(const Tensor& x, std::int64_t at, std::int64_t size) {
   Dimensions sizes, order{at};
   for (std::int64_t d = 0; d < x.shape().rank(); ++d) {
@@ -265,8 +267,8 @@ Tensor unfolded_batch(const Tensor& x, std::int64_t at, std::int64_t size) {
   return permute_dims(reshape(x, std::move(sizes)), std::move(order));
 }
 
-// Members of the input are more of its batch, members of the kernel more output features; members
-// of both are groups.
+// If only the input is batched, the members extend its batch dimension; if only the kernel is, they
+// extend its output features. If both are, or the convolution has groups, they become groups.
 void batch_convolution(const BatchCall& call, std::span<Tensor> results) {
   ConvolutionAttributes a = call.as<ConvolutionAttributes>();
   SourceLocation where = call.node.where();
@@ -335,7 +337,7 @@ std::vector<OpSample> convolution_samples(SampleSource& source) {
   };
 }
 
-// The dimensions of one operand, with those of the letters `first` and `second` before the rest.
+// The dimensions of one operand: those of the letters `first` and `second`, then the spatial ones.
 Dimensions read_layout(std::string_view letters, char first, char second, std::string_view spatial,
                        std::string_view what, SourceLocation where) {
   Dimensions layout;
@@ -351,7 +353,7 @@ Dimensions read_layout(std::string_view letters, char first, char second, std::s
   return layout;
 }
 
-// Features last, and as many spatial dimensions as there are.
+// The default layout: features last, for a tensor of `rank`.
 Dimensions features_last(int rank, bool is_kernel) {
   Dimensions layout;
   if (rank < 2) return layout;

@@ -22,7 +22,7 @@ using SsaOf = stablehlo::Value;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The scalar that an infinity or the end of the integers is.
+// A scalar of the dtype's highest (lowest) value: an infinity for floats.
 HostArray end_of(DType dtype, bool highest) {
   if (is_floating(dtype)) return HostArray::full({dtype, {}}, highest ? kInfinity : -kInfinity);
   return visit_dtype(dtype, [highest]<class T>() {
@@ -33,7 +33,7 @@ HostArray end_of(DType dtype, bool highest) {
   });
 }
 
-// log(exp(a) + exp(b)): the larger one + log1p(exp(-|a - b|)); where they have no difference (two
+// log(exp(a) + exp(b)): the larger one + log1p(exp(-|a - b|)). Where a - b is NaN (two equal
 // infinities, NaN), their sum.
 void write_logaddexp(OpEmission& out, const TensorType& type, SsaOf result, SsaOf a, SsaOf b) {
   stablehlo::ModuleWriter& w = out.writer;
@@ -67,15 +67,15 @@ void write_plain(OpEmission& out, const TensorType& type, SsaOf result, SsaOf a,
   out.writer.elementwise(mnemonic, result, {a, b}, type, out.location);
 }
 
-// Each result y[k] follows from y[k-1] and x[k]: `slope` is its derivative by the first, `local` by
-// the second.
+// The vjp of a recurrence y[k] = f(y[k-1], x[k]): `slope` is its derivative by y[k-1], `local` by
+// x[k].
 void pass_back(const VjpCall& call, std::span<Tensor> out, const Tensor& slope,
                const Tensor& local) {
   out[0] =
       multiply(local, carried_back(call.cotangents[0], slope, call.as<CumulativeAttributes>()));
 }
 
-// The result before each element.
+// The running value before each element.
 Tensor before(const VjpCall& call, double fill) {
   return moved_on(call.results[0], call.as<CumulativeAttributes>(), 1, fill);
 }
@@ -86,8 +86,8 @@ void prod_along_vjp(const VjpCall& call, std::span<Tensor> out) {
 
 void extreme_along_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor &x = call.operands[0], &y = call.results[0];
-  // NaN is equal to nothing: the first element takes all of what it is, and where the result is NaN
-  // nothing goes further, as in maximum.
+  // NaN compares unequal: with NaN before it, the first element receives its whole cotangent, and
+  // where the result is NaN nothing is passed back, as in maximum.
   Tensor last = before(call, std::numeric_limits<double>::quiet_NaN());
   Tensor one = element_wise::literal(1, x), half = element_wise::literal(0.5, x);
   Tensor is_last = equal(last, y), is_new = equal(x, y);
@@ -97,7 +97,7 @@ void extreme_along_vjp(const VjpCall& call, std::span<Tensor> out) {
 
 void logsumexp_along_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor& y = call.results[0];
-  // Equal infinities have no difference.
+  // The difference of equal infinities would be NaN.
   auto share = [&](const Tensor& part) { return exp(where(equal(part, y), 0, subtract(part, y))); };
   pass_back(call, out, share(before(call, -kInfinity)), share(call.operands[0]));
 }
@@ -186,7 +186,7 @@ Tensor cumulative_logsumexp(In x, std::int64_t dimension, bool reverse) {
   Tensor operand = operand_tensor(cumulative_logsumexp_op, x);
   if (is_complex(operand.dtype()))
     return record_cumulative(cumulative_logsumexp_op, operand, dimension, reverse, x.where);
-  // Narrow floats in f32: derivatives are exponentials of differences to the result.
+  // Narrow floats are computed in f32: derivatives are exponentials of differences to the result.
   Tensor running = record_cumulative(cumulative_logsumexp_op, for_computation(operand), dimension,
                                      reverse, x.where);
   return astype(running, float_result_dtype(operand.dtype()));

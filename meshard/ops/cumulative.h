@@ -1,22 +1,22 @@
-// Cumulative ops: each element combined with all before it. cumulative_sum has a pair of its own.
+// Cumulative ops: each element combined with all before it. cumulative_sum has its own files.
 #pragma once
 #include "meshard/ops/cumulative_sum.h"
 
 namespace meshard {
 
-// Along a dimension: of the elements up to each, or from each on if `reverse`. The dtype stays
-// where nothing else is said.
+// Each combines the elements along a dimension up to each position, or from each position on if
+// `reverse`. The dtype is unchanged unless stated otherwise.
 
-/// The products; dtypes as in sum(). Its derivative is right where elements are zero.
+/// The cumulative products; dtypes as in sum(). The derivative is correct where elements are zero.
 Tensor cumulative_prod(In x, std::int64_t dimension = -1, bool reverse = false);
-/// The same with one element more if `include_initial`: the 1 that the products begin with, in
-/// front (at the end if `reverse`).
+/// The same, with one more element if `include_initial`: the initial 1, at the front (at the end if
+/// `reverse`).
 Tensor cumulative_prod(In x, std::int64_t dimension, bool reverse, bool include_initial);
-/// The largest (smallest) ones; NaN from the first one on. An element that is equal to the largest
+/// The running maxima (minima); NaN from the first NaN on. An element that equals the maximum
 /// before it shares its cotangent with that one. @error bools
 Tensor cumulative_max(In x, std::int64_t dimension = -1, bool reverse = false);
 Tensor cumulative_min(In x, std::int64_t dimension = -1, bool reverse = false);
-/// The logarithms of the sums of exponentials, without overflow. Integers are computed in f32.
+/// The cumulative log-sum-exp, computed without overflow. Integers are computed in f32.
 Tensor cumulative_logsumexp(In x, std::int64_t dimension = -1, bool reverse = false);
 
 }  // namespace meshard

@@ -66,7 +66,7 @@ void emit_custom_call(const OpCall& call, OpEmission& out) {
   writer.done();
 }
 
-// The compiler's own QR: Householder vectors and their factors.
+// Calls the compiler's own QR: Householder vectors and their factors.
 std::vector<OpSample> custom_call_samples(SampleSource& source) {
   auto qr = [](std::string rule = {}) {
     return [rule](std::span<const Tensor> x) {

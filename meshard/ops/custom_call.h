@@ -17,28 +17,30 @@ struct CustomCallAttributes {
   MESHARD_FIELDS(target, results, api_version, backend_config, has_side_effect, sharding_rule)
 };
 
-/// What custom_call may be told besides.
+/// Options of custom_call().
 struct CustomCallOptions {
-  /// StableHLO's number of the calling convention; 4 is a typed FFI handler.
+  /// The version number of StableHLO's calling convention. 4, the default, is a typed FFI handler.
   std::int64_t api_version = 4;
-  /// What the target gets besides its operands: of version 4 the text of an MLIR dictionary
-  /// (`{count = 3 : i64}`), of the others any text.
+  /// Configuration passed to the target: for version 4 the text of an MLIR dictionary
+  /// (`{count = 3 : i64}`), for the others any text. Default: none.
   std::string backend_config = {};
-  /// The compiler neither drops nor repeats the call.
+  /// Prevents the compiler from removing or duplicating the call. Default: false.
   bool has_side_effect = false;
-  /// How the dimensions correspond, as Shardy text with the sizes of this call: `([i, j])->([i])
-  /// {i=8, j=4} need_replication={j}`. Empty: every dimension is needed whole.
+  /// How the dimensions correspond, in Shardy's syntax with the sizes of this call. Empty, the
+  /// default: every dimension is needed whole. Example:
+  /// `([i, j])->([i]) {i=8, j=4} need_replication={j}`.
   std::string sharding_rule = {};
 };
 
-/// Calls code that the plugin knows by name (a registered FFI handler, or one of the compiler's own
-/// targets). The results have the types that are said here; nobody checks them.
+/// Calls code registered with the plugin by name: an FFI handler or a compiler target. The results
+/// have the types given here, unchecked.
 ///
-/// A sharding rule tells shardings across the call. Whether the target runs on shards is the
-/// plugin's matter: without a partitioner for it there, each device computes all of it. For code
-/// that works on local shards, call it inside manual(). A derivative is given with custom_vjp.
-/// @error an empty target; a rule that does not parse, or does not fit the operands and results.
-/// The plugin says at the first run if it does not know the target.
+/// A sharding rule propagates shardings across the call. Whether the target runs on shards depends
+/// on the plugin: unless a partitioner for it is registered there, each device computes the whole
+/// call. For code that works on local shards, call it inside manual(). Use custom_vjp for a
+/// derivative.
+/// @error an empty target; a rule that does not parse, or does not fit the operands and results. An
+/// unknown target is reported by the plugin at the first run.
 std::vector<Tensor> custom_call(const std::string& target, const std::vector<Tensor>& operands,
                                 const std::vector<TensorType>& results,
                                 CustomCallOptions options = {},

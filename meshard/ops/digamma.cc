@@ -18,7 +18,7 @@ extern constinit const OpDef digamma_op = {
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor& x = call.operands[0];
-          // The trigamma function: polygamma has a factor that is rounded.
+          // The trigamma function by zeta: polygamma multiplies by a rounded factor.
           Tensor slope = zeta(element_wise::literal(2, x), x);
           out[0] = multiply(call.cotangents[0], slope);
         },

@@ -1,4 +1,4 @@
-// Which dimensions an op works on, as a caller writes it.
+// The dimensions an op works on, as an argument.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ class DimensionList {
   DimensionList(std::initializer_list<std::int64_t> list) : listed_(Dimensions(list)) {}  // NOLINT
   DimensionList(Dimensions list) : listed_(std::move(list)) {}                            // NOLINT
 
-  /// The dimensions of a tensor of `rank` that are meant: not negative, ascending.
+  /// The dimensions for a tensor of `rank`: not negative, ascending.
   /// @error one is out of range or named twice; the message begins with `[place]`.
   Dimensions resolve(int rank, std::string_view place, SourceLocation where) const;
 

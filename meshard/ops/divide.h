@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// a / b, element by element, in floating point: integers are computed in f32, as the array API has
-/// it. Broadcasts and promotes.
+/// a / b, element-wise, in floating point: integers are computed in f32, as the array API standard
+/// requires. Broadcasts and promotes.
 Tensor divide(In a, In b);
 
 }  // namespace meshard

@@ -16,7 +16,7 @@
 namespace meshard {
 namespace {
 
-// The dimensions of a tensor of `rank` that are neither batch nor contracted.
+// The dimensions of a tensor of `rank` that are neither batch nor contracting dimensions.
 Dimensions free_dimensions(const Dimensions& batch, const Dimensions& contracting, int rank) {
   Dimensions free;
   for (int d = 0; d < rank; ++d)
@@ -24,7 +24,7 @@ Dimensions free_dimensions(const Dimensions& batch, const Dimensions& contractin
   return free;
 }
 
-// Checks that the dimensions of one operand exist and are named once.
+// Checks that the dimensions of one operand exist and that each is named once.
 void check_side(const OpCall& call, std::string_view side, const Dimensions& batch,
                 const Dimensions& contracting, const TensorType& type) {
   Dimensions seen(static_cast<std::size_t>(type.rank()), 0);
@@ -97,8 +97,9 @@ ShardingRule dot_general_rule(const OpCall& call) {
       .build();
 }
 
-// The right operand as it counts for the result: batch dimensions lie as the left operand's do, so
-// that one which only the right has split is gathered. JAX 0.10 has the same rule.
+// The sharding of the right operand with respect to the result. Batch dimensions follow the left
+// operand's sharding, so that one that only the right operand splits is gathered. JAX 0.10 has the
+// same rule.
 Sharding batch_as_left(const Sharding& right, const Sharding* left,
                        const DotGeneralAttributes& dims) {
   std::vector<DimensionSpec> dimensions = right.spec().dimensions();
@@ -134,8 +135,8 @@ AnnotationsPtr annotate_dot_general(const Node& node) {
   return annotations_of(*wanted, rank);
 }
 
-// One operand of the product, as its cotangent is computed: its batch and contracting dimensions,
-// and where its own free dimensions begin in the result.
+// One operand for the computation of a cotangent: its batch and contracting dimensions, and where
+// its free dimensions begin in the result.
 struct Side {
   const Tensor& tensor;
   const Dimensions& batch;
@@ -143,15 +144,15 @@ struct Side {
   std::int64_t first_free;
 };
 
-// With dimension order[i] of the sharding as dimension i.
+// The sharding with dimension order[i] as dimension i.
 Sharding permuted(const Sharding& sharding, const Dimensions& order) {
   std::vector<DimensionSpec> dimensions;
   for (std::int64_t d : order) dimensions.push_back(sharding.spec()[static_cast<std::size_t>(d)]);
   return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)));
 }
 
-// The cotangent of `wanted`: the result's cotangent times `other`, over the free dimensions of
-// `other`, put into the order of `wanted`.
+// The cotangent of `wanted`: the result's cotangent times `other`, contracted over the free
+// dimensions of `other`, in the dimension order of `wanted`.
 Tensor operand_cotangent(const Tensor& cotangent, const Side& wanted, const Side& other) {
   int rank = wanted.tensor.shape().rank();
   Dimensions other_free =
@@ -164,8 +165,8 @@ Tensor operand_cotangent(const Tensor& cotangent, const Side& wanted, const Side
     dims.lhs_contracting.push_back(other.first_free + static_cast<std::int64_t>(i));
   dims.rhs_contracting = other_free;
 
-  // The product's dimensions: batch, the free ones of `wanted`, the contracted ones in other's
-  // order.
+  // The product's dimensions: batch, the free ones of `wanted`, then its contracting ones in the
+  // order in which `other` has them.
   Dimensions order = wanted.batch;
   for (std::int64_t d : free_dimensions(wanted.batch, wanted.contracting, rank)) order.push_back(d);
   for (int d = 0; d < other.tensor.shape().rank(); ++d)
@@ -177,7 +178,7 @@ Tensor operand_cotangent(const Tensor& cotangent, const Side& wanted, const Side
     permutation[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
     ordered = ordered && order[i] == static_cast<std::int64_t>(i);
   }
-  // A cotangent lies as its primal does.
+  // A cotangent has the sharding of its primal.
   std::optional<Sharding> sharding;
   if (const Sharding* primal = explicit_sharding(wanted.tensor.value()))
     sharding = permuted(*primal, order);
@@ -199,12 +200,13 @@ void dot_general_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(1)) out[1] = operand_cotangent(call.cotangents[0], rhs, lhs);
 }
 
-// Batched operands get one more batch dimension, or, where the other is shared by all members, one
-// more free dimension, which the result has behind its batch dimensions or further back.
+// If both operands are batched, the batch is a new batch dimension. Otherwise it is a new free
+// dimension of the batched operand, which the result has after its batch dimensions or further
+// back.
 void batch_dot_general(const BatchCall& call, std::span<Tensor> results) {
   DotGeneralAttributes dims = call.as<DotGeneralAttributes>();
   bool left = call.batched[0], right = call.batched[1];
-  std::size_t at = 0;  // where the result has the batch
+  std::size_t at = 0;  // the result's dimension for the batch
   if (!right) at = dims.lhs_batch.size();
   if (!left) at = static_cast<std::size_t>(call.member(0).rank()) - dims.lhs_contracting.size();
   if (left)
@@ -299,7 +301,7 @@ Tensor dot_general(In lhs, In rhs, DotDimensions dimensions, std::optional<DType
   normalise(dimensions.lhs_batch, left);
   normalise(dimensions.rhs_contracting, right);
   normalise(dimensions.rhs_batch, right);
-  // On a mesh of auto axes it is a wish to the compiler, not a part of the value.
+  // On a mesh of auto axes the sharding is a constraint for the compiler, not part of the value.
   std::optional<Sharding> wish;
   if (result_sharding && !result_sharding->mesh().has_explicit_axes()) wish.swap(result_sharding);
   Tensor product =

@@ -6,8 +6,8 @@
 
 namespace meshard {
 
-/// Which dimensions of the two operands of dot_general belong together: entry i of one list to
-/// entry i of the other. Negative numbers count from the last.
+/// The contracting and batch dimensions of dot_general: entry i of one list pairs with entry i of
+/// the other. Negative numbers count from the last.
 struct DotDimensions {
   Dimensions lhs_contracting = {}, rhs_contracting = {};
   Dimensions lhs_batch = {}, rhs_batch = {};
@@ -24,14 +24,14 @@ struct DotGeneralAttributes {
 
 /// Sums of products over the contracting dimensions, for each index of the batch dimensions. The
 /// result's dimensions: batch, then the rest of lhs, then the rest of rhs, each in order. Operands
-/// are promoted to one dtype; `result_dtype` asks for a wider result (i8 by i8 in i32).
+/// are promoted to one dtype; `result_dtype` requests a wider result (i8 by i8 in i32).
 ///
 ///     dot_general(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}})  // matrix product
 ///
-/// `result_sharding` says how the result is to lie. Over explicit axes it must be said where both
-/// operands split a contracting dimension: the parts may be summed everywhere or in parts.
-/// @error result_sharding describes more dimensions than the result has, or is over another mesh
-/// than explicit operands.
+/// `result_sharding` is the sharding of the result. Over explicit axes it is required where both
+/// operands split a contracting dimension, because the sum can be replicated or scattered.
+/// @error result_sharding has more dimensions than the result, or a different mesh than explicit
+/// operands.
 Tensor dot_general(In lhs, In rhs, DotDimensions dimensions,
                    std::optional<DType> result_dtype = std::nullopt,
                    std::optional<Sharding> result_sharding = std::nullopt);

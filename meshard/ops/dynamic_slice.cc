@@ -41,7 +41,7 @@ void dynamic_slice_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = dynamic_update_slice(filled(call.operands[0].type(), 0), call.cotangents[0], starts);
 }
 
-// Where the members begin at different places, it is a gather, which moves its slices inside too.
+// If the members have different starts, the batched op is a gather, which clamps its indices too.
 void batch_dynamic_slice(const BatchCall& call, std::span<Tensor> results) {
   const Dimensions& sizes = call.as<DynamicSliceAttributes>().sizes;
   if (!starts_are_batched(call, 1)) {

@@ -44,8 +44,8 @@ void dynamic_update_slice_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(1)) out[1] = dynamic_slice(cotangent, starts, update.shape.sizes());
 }
 
-// Each member's update at its own place. A scatter that adds to -0.0 leaves what it adds as it is,
-// -0.0 and NaN too.
+// Writes each member's update at its own position, as a scatter_add to -0.0: x + -0.0 is x, also
+// for -0.0 and NaN.
 Tensor update_each_member(const BatchCall& call) {
   Tensor x = batched_operand(call, 0), update = batched_operand(call, 1);
   ScatterDimensions dims{

@@ -28,7 +28,7 @@ void infer_eigh(const OpCall& call, ResultTypes& results) {
   results.push_back(x);
 }
 
-// The partitioner knows nothing of the custom call: everything is needed whole.
+// The partitioner cannot split the custom call: every dimension is needed whole.
 ShardingRule eigh_rule(const OpCall& call) {
   ShardingRuleBuilder builder;
   auto factors = factors_with_whole_last(builder, call.operand(0).shape, call.operand(0).rank());
@@ -40,8 +40,8 @@ ShardingRule eigh_rule(const OpCall& call) {
       .build();
 }
 
-// XLA expands the custom call `Eigh`; its configuration: the lower triangle counts, eigenvalues are
-// sorted, at most so many sweeps, and how small what is off the diagonal becomes.
+// XLA expands the custom call `Eigh`. Its configuration: read the lower triangle, sort the
+// eigenvalues, the maximum number of sweeps, and the tolerance for off-diagonal elements.
 void emit_eigh(const OpCall& call, OpEmission& out) {
   bool wide = call.operand(0).dtype == DType::f64;
   stablehlo::Value vectors = out.results[1].value, values = out.results[0].value;
@@ -52,8 +52,8 @@ void emit_eigh(const OpCall& call, OpEmission& out) {
       .done();
 }
 
-// Of symmetric matrices: v (diag(dw) + f * (v^T dv)) v^T with f[i, j] = 1 / (w[j] - w[i]) off the
-// diagonal (M. Giles, Collected matrix derivative results, 2008, section 3.1).
+// The derivative for symmetric matrices: v (diag(dw) + f * (v^T dv)) v^T with f[i, j] = 1 / (w[j] -
+// w[i]) off the diagonal (M. Giles, Collected matrix derivative results, 2008, section 3.1).
 void eigh_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor &w = call.results[0], &v = call.results[1];
   const Tensor &dw = call.cotangents[0], &dv = call.cotangents[1];
@@ -70,14 +70,15 @@ void eigh_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (!inner.defined()) return;
   Tensor whole = matmul(matmul(v, inner), transposed(v));
   Tensor half = element_wise::literal(0.5, whole);
-  // The operand's lower triangle counts for both.
+  // The op reads only the operand's lower triangle, which therefore receives the cotangents of
+  // both.
   Tensor both = (whole + transposed(whole)) * half;
   out[0] = tril(both) + tril(both, -1);
 }
 
 std::vector<OpSample> eigh_samples(SampleSource& source) {
   auto values = [](std::span<const Tensor> x) { return eigvalsh(x[0]); };
-  // Columns of eigenvectors have no sign of their own.
+  // The sign of an eigenvector is arbitrary, so the samples use squares.
   auto squares = [](std::span<const Tensor> x) {
     auto [w, v] = eigh(x[0]);
     return matmul(v * v, expand_dims(w * w, -1));

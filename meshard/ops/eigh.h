@@ -11,13 +11,13 @@ struct Eigh {
   MESHARD_FIELDS(eigenvalues, eigenvectors)
 };
 
-/// The eigenvalues and eigenvectors of real symmetric matrices, the last two dimensions, by Jacobi
-/// rotations, in f64 good for about 9 digits. Integers and narrow floats are computed in f32. What
-/// is not symmetric counts by its mean, (x + x^T) / 2. The derivative of the eigenvectors needs
-/// distinct eigenvalues.
-/// @error not square; complex numbers.
+/// The eigenvalues and eigenvectors of real symmetric matrices, the last two dimensions. Computed
+/// by Jacobi rotations, in f64 accurate to about 9 digits. Integers and narrow floats are computed
+/// in f32. An input that is not symmetric is replaced by (x + x^T) / 2. The derivative of the
+/// eigenvectors needs distinct eigenvalues.
+/// @error the matrices are not square; complex numbers.
 Eigh eigh(In x);
-/// The eigenvalues alone, whose derivative has no such need.
+/// The eigenvalues only; their derivative does not need distinct eigenvalues.
 Tensor eigvalsh(In x);
 
 }  // namespace meshard

@@ -96,7 +96,7 @@ DType enter_domain(const OpDef& op, Domain domain, DType dtype, SourceLocation w
 Tensor to_tensor(const In& x, DType dtype) {
   if (x.tensor) return x.tensor->type(x.where).dtype == dtype ? *x.tensor : astype(x, dtype);
   const SourceLocation& where = effective_source(x.where);
-  // 0 and 1 are parts of formulas, hardly ever what varies from call to call.
+  // 0 and 1 are usually parts of formulas and rarely change from call to call.
   bool formula =
       x.scalar.floating == 1 || (x.scalar.floating == 0 && !std::signbit(x.scalar.floating));
   if (x.scalar.kind != ScalarKind::kFloat || tracing() || formula || x.scalar.is_above_f64)
@@ -164,7 +164,7 @@ Tensor unary(const OpDef& op, Domain domain, const In& x, Gives gives) {
 }
 
 Tensor binary(const OpDef& op, Domain domain, const In& a, const In& b, Gives gives) {
-  // The common case first: nothing to promote, nothing to broadcast.
+  // Fast path for the common case: nothing to promote or broadcast.
   if (a.tensor && b.tensor && a.tensor->defined() && b.tensor->defined()) [[likely]] {
     const TensorType &left = a.tensor->value().type(), &right = b.tensor->value().type();
     if (left == right && accepts(domain, left.dtype)) [[likely]] {
@@ -247,7 +247,7 @@ std::vector<OpSample> binary_samples(SampleSource& source, Tensor (*op)(In, In),
        call,
        false},
   };
-  // A number in the middle of what the op takes.
+  // A number inside the op's domain.
   double number = low + 0.625 * (high - low);
   samples.push_back({"number on the right",
                      {source.uniform(DType::f64, {4, 4}, low, high)},

@@ -1,4 +1,4 @@
-// What all element-wise ops share: promotion, NumPy broadcasting, inference, the sharding rule,
+// Helpers for element-wise ops: promotion, NumPy broadcasting, inference, the sharding rule,
 // samples.
 #pragma once
 #include <span>
@@ -24,52 +24,54 @@ enum class Domain : std::uint8_t {
   kBool,
 };
 
-/// What an op gives for operands of one type.
+/// The result type of an op on operands of one type.
 enum class Gives : std::uint8_t {
-  kSame,  ///< that type
-  kBool,  ///< bools of that shape
+  kSame,  ///< the operands' type
+  kBool,  ///< bools of the operands' shape
 };
 
 /// Records `op(x)`.
-/// @error invalid argument if the domain has no place for the dtype.
+/// @error invalid argument if the dtype is outside the domain.
 Tensor unary(const OpDef& op, Domain domain, const In& x, Gives gives = Gives::kSame);
 
 /// Records `op(a, b)` after promoting dtypes and broadcasting shapes as NumPy does (right-aligned;
-/// extent 1 stretches). C++ numbers are weak.
-/// @error invalid argument naming both types and the lines that made the operands.
+/// size 1 is repeated). C++ numbers are weakly typed.
+/// @error invalid argument naming both types and the source lines that created the operands.
 Tensor binary(const OpDef& op, Domain domain, const In& a, const In& b, Gives gives = Gives::kSame);
 
-/// The operand as a tensor: a C++ number becomes a tensor of `dtype`, of rank 0. Inside a trace,
-/// and for whole numbers, bools, 0.0 and 1.0, it is a constant of the program; another
-/// floating-point number recorded lazily is an argument, so that a new value is not a new program.
-/// Equal ones are one value, which goes to its devices once.
-/// @error invalid argument naming both, for a number that `dtype` cannot hold; see scalar_array().
+/// The operand as a tensor; a C++ number becomes a tensor of rank 0 and `dtype`. Inside a trace the
+/// number is a constant of the program; so are whole numbers, bools, 0.0 and 1.0 outside of one.
+/// Another floating-point number that is recorded lazily is an argument, so that a new number does
+/// not make a new program. Equal numbers share one value, which is transferred to its devices once.
+/// @error invalid argument naming both, for a number that `dtype` cannot represent; see
+/// scalar_array().
 Tensor to_tensor(const In& x, DType dtype);
 
-/// A constant of rank 0 in the dtype of `like`: for numbers that belong to a formula, which stay
-/// constants outside a trace too.
+/// A constant of rank 0 in the dtype of `like`. For numbers in a formula, which are constants
+/// outside a trace too.
 /// @error as to_tensor()
 Tensor literal(double value, const Tensor& like);
 
-/// The dtype of an operand alone: a number has the default one of its kind.
+/// The dtype of a single operand; a number has the default dtype of its kind.
 /// @error invalid argument for a tensor without a value.
 DType dtype_of_operand(const OpDef& op, const In& x);
 
-/// The dtype that operands of one op meet in. A number takes part only by its kind.
+/// The dtype to which the operands of one op are promoted. A number contributes only its kind.
 DType common_dtype(const OpDef& op, const In& a, const In& b);
 
 /// The dtype in which an op computes on operands of `dtype`: f32 for integers where floats are
-/// needed.
-/// @error invalid argument if the domain has no place for `dtype`.
+/// required.
+/// @error invalid argument if `dtype` is outside the domain.
 DType enter_domain(const OpDef& op, Domain domain, DType dtype, SourceLocation where);
 
 /// The shape that two shapes broadcast to. @error invalid argument naming both.
 Shape broadcast_shapes(const OpDef& op, const Shape& a, const Shape& b, SourceLocation where);
 
-/// Broadcasts all to one shape. @error as broadcast_shapes, with the lines that made the operands.
+/// Broadcasts all operands to one shape. @error as broadcast_shapes, with the source lines that
+/// created the operands.
 void broadcast_together(const OpDef& op, std::span<Tensor> operands, SourceLocation where);
 
-/// True if the domain has a place for `dtype`.
+/// True if the domain contains `dtype`.
 bool accepts(Domain domain, DType dtype);
 
 /// Checks that operand types are equal and in the domain; adds one result.
@@ -88,8 +90,8 @@ void infer_bool(const OpCall& call, ResultTypes& results) {
 /// The vjp of ops whose derivative is zero wherever it exists.
 inline void zero_vjp(const VjpCall&, std::span<Tensor>) {}
 
-/// The vjp of ops that choose one of two operands: the cotangent goes to the chosen one, and equal
-/// ones get half of it each.
+/// The vjp of ops that select one of two operands: the selected one receives the cotangent; equal
+/// ones receive half each.
 void chosen_vjp(const VjpCall& call, std::span<Tensor> out);
 
 /// Every dimension is a factor that passes through all operands and the result.
@@ -98,13 +100,13 @@ ShardingRule rule(const OpCall& call);
 /// The batch rule: the same op on larger operands.
 void batch(const BatchCall& call, std::span<Tensor> results);
 
-/// Samples of an op of one or two operands: float dtypes, several ranks, broadcasting, weak
+/// Samples of an op of one or two operands: float dtypes, several ranks, broadcasting, weakly typed
 /// numbers. Elements are uniform in [low, high).
 std::vector<OpSample> unary_samples(SampleSource& source, Tensor (*op)(In), double low = -2.0,
                                     double high = 2.0);
 std::vector<OpSample> binary_samples(SampleSource& source, Tensor (*op)(In, In), double low = -2.0,
                                      double high = 2.0);
-/// Samples of an op on two operands of `dtype`, for ops that take no floats.
+/// Samples of an op on two operands of `dtype`, for ops that do not accept floats.
 std::vector<OpSample> binary_samples_of(SampleSource& source, DType dtype, Tensor (*op)(In, In),
                                         double low, double high);
 

@@ -1,4 +1,5 @@
-// What an op writes itself into: the module's text, with this call's operands and results at hand.
+// The interface through which an op writes its StableHLO: the writer, and the call's operands and
+// results.
 #pragma once
 #include <span>
 #include <string_view>
@@ -9,41 +10,40 @@
 
 namespace meshard {
 
-/// Writes the programs inside of one node.
+/// Writes the bodies of one node.
 class BodyWriter {
  public:
   virtual ~BodyWriter() = default;
-  /// Writes the ops of body number `which` here, with `arguments` for its parameters; what its
-  /// results are called.
-  /// @pre in the text as it stands the arguments are known
+  /// Writes the ops of body `which` here, with `arguments` as its parameters, and returns its
+  /// results.
+  /// @pre the arguments are already defined in the text written so far
   virtual std::vector<stablehlo::Value> write(std::size_t which,
                                               std::span<const stablehlo::Value> arguments) = 0;
 };
 
-/// One call being written. lowering/ makes it and passes it to OpDef::emit.
+/// One call being lowered. lowering/ creates it and passes it to OpDef::emit.
 struct OpEmission {
   using Typed = stablehlo::Typed;
 
   stablehlo::ModuleWriter& writer;
   std::span<const Typed> operands;
   std::span<const Typed> results;
-  /// `n7`: names the node, so that explain/ finds the user's line again.
+  /// `n7`: identifies the node, so that explain/ can find the user's source line.
   std::string_view location;
-  /// The Shardy text of a sharding_constraint.
+  /// Of a sharding_constraint: its sharding, as Shardy text.
   std::string_view sharding = {};
-  /// Of a call inside manual axes: their mesh, and the mesh that numbers the program's logical
-  /// devices.
+  /// Of a call inside manual axes: the mesh of these axes, and the mesh that numbers the program's
+  /// logical devices.
   const Mesh* mesh = nullptr;
   const Mesh* numbering = nullptr;
-  /// Of a collective: its own number, from 1.
+  /// Of a collective: its channel number, unique, from 1.
   std::int64_t channel = 0;
-  /// The partitioner may split the work of this call over several devices.
+  /// True if the partitioner may split the work of this call over several devices.
   bool partitioned = false;
-  /// Of an op with control flow: writes its bodies.
+  /// Of a control-flow op: writes its bodies.
   BodyWriter* bodies = nullptr;
 
-  /// `%2 = stablehlo.add %0, %1 : type`, for ops of which all operands and the result have one
-  /// type.
+  /// `%2 = stablehlo.add %0, %1 : type`, for ops whose operands and result all have one type.
   void element_wise(std::string_view mnemonic) {
     InlineVector<stablehlo::Value, 4> values;
     for (const Typed& operand : operands) values.push_back(operand.value);
@@ -51,7 +51,7 @@ struct OpEmission {
                        std::span<const stablehlo::Value>(values.data(), values.size()),
                        *results[0].type, location);
   }
-  /// Any op on all operands and results, in generic form; continue with attributes, end with
+  /// Begins any op on all operands and results, in generic form; continue with attributes, end with
   /// done().
   stablehlo::OpWriter op(std::string_view mnemonic) {
     return writer.op(mnemonic, results, operands, location);

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// The inverse of the error function: erf_inv(erf(x)) = x; infinite at -1 and 1, NaN beyond.
+/// The inverse of the error function: erf_inv(erf(x)) = x; infinite at -1 and 1, NaN outside.
 /// Integers are computed in f32.
 Tensor erf_inv(In x);
 

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// 1 - erf(x), exact where that is close to 0. Integers are computed in f32.
+/// 1 - erf(x), accurate also where the result is close to 0. Integers are computed in f32.
 Tensor erfc(In x);
 
 }  // namespace meshard

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// e to the power of each element. Integers are computed in f32.
+/// The exponential (base e) of each element. Integers are computed in f32.
 Tensor exp(In x);
 
 }  // namespace meshard

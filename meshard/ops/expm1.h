@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// exp(x) - 1, exact for small elements too. Integers are computed in f32.
+/// exp(x) - 1, accurate also for small elements. Integers are computed in f32.
 Tensor expm1(In x);
 
 }  // namespace meshard

@@ -44,8 +44,8 @@ void infer_fft(const OpCall& call, ResultTypes& results) {
   results.push_back({dtype, Shape(std::move(sizes))});
 }
 
-// The partitioner gathers all of the operand, also where only dimensions are split that are not
-// transformed.
+// The partitioner gathers the whole operand, even if only dimensions that are not transformed are
+// split.
 ShardingRule fft_rule(const OpCall& call) {
   const Shape &from = call.operand(0).shape, &to = call.result().shape;
   ShardingRuleBuilder builder;
@@ -58,8 +58,8 @@ ShardingRule fft_rule(const OpCall& call) {
   return builder.operand(one_factor_each(in)).result(one_factor_each(out)).build();
 }
 
-// In row-major order: the compiler's choice would follow what is around it, such as a gather, and
-// the CPU plugin transforms no other.
+// Requests row-major layouts. The compiler would choose a layout that suits neighboring ops, such
+// as a gather, but the CPU plugin supports fft only in row-major order.
 void write_row_major(OpEmission& out, stablehlo::Value result, stablehlo::Value operand,
                      const TensorType& type) {
   std::string order = "[dense<[";
@@ -84,8 +84,8 @@ void emit_fft(const OpCall& call, OpEmission& out) {
   write_row_major(out, out.results[0].value, after, to);
 }
 
-// 1 for each element of irfft's operand that it takes once, 2 for each that stands for its
-// conjugate too, over the number of elements.
+// The weights of irfft's operand: 1 for elements that occur once, 2 for those that also represent
+// their conjugate, divided by the number of elements.
 Tensor irfft_weights(DType dtype, const Dimensions& lengths) {
   std::int64_t n = lengths.back();
   double count = 1;
@@ -96,13 +96,14 @@ Tensor irfft_weights(DType dtype, const Dimensions& lengths) {
   return constant(HostArray::from_vector(std::move(weights), {n / 2 + 1}).astype(dtype));
 }
 
-// The transforms are linear, and the matrices of fft and ifft symmetric: they are their own
+// The transforms are linear, and the matrices of fft and ifft are symmetric: they are their own
 // transposes.
 void fft_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& [kind, lengths] = call.as<FftAttributes>();
   const Tensor& cotangent = call.cotangents[0];
   if (kind == FftKind::kRfft) {
-    // The real part of fft, of which elements beyond n / 2 were cut off.
+    // The transpose of rfft: the real part of fft, of the cotangent padded with the elements beyond
+    // n / 2.
     Dimensions low(static_cast<std::size_t>(cotangent.rank()), 0), high = low;
     high.back() = lengths.back() - cotangent.shape()[-1];
     out[0] = real(fft(pad(cotangent, 0, low, high), FftKind::kFft, lengths));
@@ -116,7 +117,7 @@ void fft_vjp(const VjpCall& call, std::span<Tensor> out) {
 }
 
 std::vector<OpSample> fft_samples(SampleSource& source) {
-  // Of complex numbers, given and seen as two real parts.
+  // Complex operands and results are built from and split into real and imaginary parts.
   auto of_parts = [](FftKind kind, Dimensions lengths) {
     return [=](std::span<const Tensor> x) {
       Tensor y = fft(complex(x[0], x[1]), kind, lengths);
@@ -151,7 +152,7 @@ std::vector<OpSample> fft_samples(SampleSource& source) {
   };
 }
 
-// x in the dtype that the kind takes.
+// x in the dtype that the kind requires.
 Tensor fft_operand(const Tensor& x, FftKind kind) {
   DType dtype = x.dtype();
   if (kind == FftKind::kRfft)
@@ -159,7 +160,7 @@ Tensor fft_operand(const Tensor& x, FftKind kind) {
   return astype(x, complex_dtype(dtype));
 }
 
-// With a dimension cut, or padded with zeros, to `size`.
+// `x` truncated or padded with zeros to `size` along a dimension.
 Tensor resized(const Tensor& x, std::int64_t dimension, std::int64_t size) {
   auto d = static_cast<std::size_t>(dimension);
   if (x.shape().sizes()[d] == size) return x;
@@ -196,7 +197,7 @@ Tensor fft_over(std::string_view name, FftKind kind, const In& given, DimensionL
   Tensor x = operand_tensor(name, given);
   Dimensions dimensions = list.resolve(x.shape().rank(), name, where);
   if (dimensions.empty()) throw_invalid(where, "[", name, "] over no dimension of ", x.type());
-  // The real side goes through the last dimension first, or last.
+  // The transform with the real side handles the last dimension: rfft goes first, irfft last.
   bool real_last = kind == FftKind::kRfft || kind == FftKind::kIrfft;
   FftKind others = kind == FftKind::kRfft    ? FftKind::kFft
                    : kind == FftKind::kIrfft ? FftKind::kIfft

@@ -10,11 +10,11 @@
 
 namespace meshard {
 
-/// Which transform StableHLO's fft does.
+/// The kinds of transform of StableHLO's fft.
 enum class FftKind : std::uint8_t {
   kFft,    ///< complex to complex
   kIfft,   ///< its inverse
-  kRfft,   ///< real to complex: of the last dimension only elements 0 to n / 2
+  kRfft,   ///< real to complex: only elements 0 to n / 2 of the last dimension
   kIrfft,  ///< its inverse
 };
 
@@ -28,26 +28,26 @@ struct EnumNames<FftKind> {
 
 struct FftAttributes {
   FftKind kind = FftKind::kFft;
-  Dimensions lengths;  ///< of the last dimensions, which are transformed: 1 to 3 of them
+  Dimensions lengths;  ///< of the last 1 to 3 dimensions, which are transformed
   MESHARD_FIELDS(kind, lengths)
 };
 
-/// The primitive: transforms the last lengths.size() dimensions (1 to 3), which have these lengths
-/// (of kIrfft the operand's last has length / 2 + 1). Inverses divide by the lengths.
-/// @error other sizes; a dtype that the kind does not take.
+/// The primitive: transforms the last lengths.size() dimensions (1 to 3), whose sizes are `lengths`
+/// (for kIrfft the operand's last size is length / 2 + 1). Inverses divide by the lengths.
+/// @error other sizes; a dtype that the kind does not accept.
 Tensor fft(In x, FftKind kind, Dimensions lengths);
 
-/// The transforms of the array API standard along one dimension. Real numbers become complex where
-/// needed, integers and narrow floats are computed in f32. With `n` the dimension is cut or padded
-/// with zeros first (irfft: `n` is the length of the result, 2 * (size - 1) unless given).
-/// Forward transforms are plain sums, inverses divide by n.
+/// The array API standard's transforms along one dimension. Real numbers become complex where
+/// needed; integers and narrow floats are computed in f32. With `n` the dimension is first
+/// truncated or padded with zeros (irfft: `n` is the length of the result, by default 2 * (size -
+/// 1)). Forward transforms are unscaled sums, inverses divide by n.
 Tensor fft(In x, std::optional<std::int64_t> n = std::nullopt, std::int64_t dimension = -1);
 Tensor ifft(In x, std::optional<std::int64_t> n = std::nullopt, std::int64_t dimension = -1);
 Tensor rfft(In x, std::optional<std::int64_t> n = std::nullopt, std::int64_t dimension = -1);
 Tensor irfft(In x, std::optional<std::int64_t> n = std::nullopt, std::int64_t dimension = -1);
 
-/// Along several dimensions: all of them, or those named; rfftn and irfftn treat the last named as
-/// rfft and irfft do. `last_length` of irfftn is the result's length there.
+/// The transforms along several dimensions, by default all of them. rfftn and irfftn treat the last
+/// listed dimension as rfft and irfft do. `last_length` of irfftn is the result's length there.
 Tensor fftn(In x, DimensionList dimensions = {});
 Tensor ifftn(In x, DimensionList dimensions = {});
 Tensor rfftn(In x, DimensionList dimensions = {});

@@ -9,7 +9,7 @@ struct FlipAttributes {
   MESHARD_FIELDS(dimensions)
 };
 
-/// The elements in reverse order along the dimensions; all of them if left out.
+/// Reverses the elements along the dimensions, by default all of them.
 Tensor flip(In x, DimensionList dimensions = {});
 
 }  // namespace meshard

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<OpSample> fmod_samples(SampleSource& source) {
   auto call = [](std::span<const Tensor> x) { return fmod(x[0], x[1]); };
-  // Quotients stay off whole numbers, where the remainder jumps.
+  // Keeps the quotients away from whole numbers, where the remainder jumps.
   HostArray off_whole = HostArray::from_vector<double>({0.5, -0.75, 1.25, 3.5}, {4});
   HostArray divisors = HostArray::from_vector<double>({1, 0.5, -1, -2}, {4});
   std::vector<OpSample> samples = element_wise::binary_samples(source, fmod, 0.5, 2.5);

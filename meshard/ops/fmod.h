@@ -3,9 +3,9 @@
 
 namespace meshard {
 
-/// The remainder of the division rounded towards zero, with the sign of the dividend, as C's
-/// function of this name; for integers too, which leave 0 if divided by 0 (floats NaN). remainder
-/// has the sign of the divisor. Broadcasts and promotes.
+/// The remainder of the division truncated toward zero, as C's fmod: it has the sign of the
+/// dividend. Also for integers, which give 0 when divided by 0 (floats NaN). remainder has the sign
+/// of the divisor. Broadcasts and promotes.
 Tensor fmod(In a, In b);
 
 }  // namespace meshard

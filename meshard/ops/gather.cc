@@ -53,8 +53,8 @@ ShardingRule gather_rule(const OpCall& call) {
                        call.operand(1).shape, call.result().shape, /*scatter=*/false);
 }
 
-// Which devices would look which slices up is not said by sharded indices, except along batching
-// dimensions, which walk along with the operand's.
+// Explicit axes: if the indices are split, it is ambiguous which devices look up which slices,
+// except along batching dimensions, which match the operand's.
 std::string gather_conflict(const OpCall& call, std::span<const Sharding* const> operands) {
   if (!operands[1]) return {};
   const Dimensions& batch = call.as<GatherAttributes>().start_indices_batching_dims;
@@ -83,7 +83,7 @@ void emit(const OpCall& call, OpEmission& out) {
       .done();
 }
 
-// A scatter drops what does not fit where a gather moves it inside: the indices are moved first.
+// The indices are clamped first: a scatter drops windows that do not fit, where gather clamps them.
 void gather_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (!call.needs(0)) return;
   const auto& dims = call.as<GatherAttributes>();
@@ -99,8 +99,8 @@ void gather_vjp(const VjpCall& call, std::span<Tensor> out) {
                        dims.indices_are_sorted);
 }
 
-// A batched operand is a larger window, batched indices are more indices; where both are, they walk
-// along together.
+// A batched operand gets a larger window, batched indices are more indices; if both are batched,
+// the batch is a batching dimension.
 void batch_gather(const BatchCall& call, std::span<Tensor> results) {
   GatherAttributes dims = call.as<GatherAttributes>();
   dims.offset_dims = behind_batch(dims.offset_dims);

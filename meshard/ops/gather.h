@@ -3,15 +3,17 @@
 
 namespace meshard {
 
-/// How gather places slices, with StableHLO's names.
+/// The dimension numbers of gather, with StableHLO's names.
 struct GatherDimensions {
-  Dimensions offset_dims = {};           ///< the result's dimensions that run inside a slice
-  Dimensions collapsed_slice_dims = {};  ///< the operand's dimensions of slice size 1 left out
+  Dimensions offset_dims = {};           ///< the result's dimensions inside a slice
+  Dimensions collapsed_slice_dims = {};  ///< the operand's dimensions of slice size 1 that are
+                                         ///< removed
   Dimensions operand_batching_dims =
-      {};  ///< the operand's dimensions walked along with the indices'
+      {};  ///< the operand's batching dimensions, matched with the indices'
   Dimensions start_indices_batching_dims = {};
-  Dimensions start_index_map = {};    ///< the operand's dimension of each component of an index
-  std::int64_t index_vector_dim = 0;  ///< of the indices: where the components of an index lie
+  Dimensions start_index_map = {};    ///< the operand's dimension for each component of an index
+  std::int64_t index_vector_dim = 0;  ///< the indices' dimension that holds the components of an
+                                      ///< index
 };
 
 struct GatherAttributes {
@@ -26,9 +28,9 @@ struct GatherAttributes {
                  indices_are_sorted)
 };
 
-/// Slices of `operand` that begin where `start_indices` say, as StableHLO's gather. An index
-/// outside is moved inside, so that its slice fits. For the common cases: take, take_along_axis.
-/// @pre `indices_are_sorted` only if they are.
+/// Gathers slices of `operand` at `start_indices`, as StableHLO's gather does. An index out of
+/// range is clamped so that its slice fits inside. For the common cases: take, take_along_axis.
+/// @pre set `indices_are_sorted` only if they are.
 Tensor gather(In operand, In start_indices, GatherDimensions dimensions, Dimensions slice_sizes,
               bool indices_are_sorted = false);
 

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// The imaginary parts: zeros for real numbers.
+/// The imaginary parts; zeros for real numbers.
 Tensor imag(In x);
 
 }  // namespace meshard

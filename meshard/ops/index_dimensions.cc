@@ -97,8 +97,8 @@ ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, co
   auto at = [](InlineVector<int, 6>& factors, std::int64_t d) -> int& {
     return factors[static_cast<std::size_t>(d)];
   };
-  // Dimensions of the indices run over those of the windows that are not inside a window. Each of a
-  // scatter's shards adds its own updates, so that the results are to be summed.
+  // The dimensions of the indices match those of the windows that are not inside a window. Each
+  // shard of a scatter adds only its own updates, so that the results have to be summed.
   Dimensions index_dims = batch_index_dimensions(dims, indices.rank());
   std::size_t next = 0;
   for (int d = 0; d < windows.rank(); ++d) {
@@ -113,8 +113,8 @@ ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, co
       at(of_operand,
          dims.operand_batch[static_cast<std::size_t>(batch - dims.indices_batch.begin())]) = factor;
   }
-  // A window that covers a dimension passes it through; where it begins anywhere, all must be
-  // there.
+  // A window that covers a whole dimension passes it through; if it is smaller it may begin
+  // anywhere, so the dimension must be whole.
   Dimensions window_dims = window_operand_dimensions(dims, operand.rank());
   for (std::size_t i = 0; i < window_dims.size(); ++i) {
     std::int64_t d = window_dims[i], w = dims.window_dims[i];
@@ -140,7 +140,7 @@ ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, co
 
 Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const Shape& operand,
                      const Dimensions& window_sizes) {
-  // Narrow integers cannot hold the size of every dimension.
+  // Narrow integers cannot represent the size of every dimension.
   Tensor wide = size_in_bytes(indices.dtype()) < 4 ? astype(indices, DType::i32) : indices;
   std::vector<std::int64_t> last;
   for (std::int64_t d : dims.index_map)

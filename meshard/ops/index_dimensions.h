@@ -1,4 +1,5 @@
-// What gather and the scatters share: how indices, windows and the operand's dimensions meet.
+// Helpers for gather and the scatters: how the dimensions of indices, windows and operand
+// correspond.
 #pragma once
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/emission.h"
@@ -21,25 +22,26 @@ struct IndexDimensions {
 void check_index_dimensions(const OpCall& call, const IndexDimensions& dims,
                             const TensorType& operand, const TensorType& indices, int windows_rank);
 
-/// The operand's dimensions that a window runs over, in order: neither dropped nor batch.
+/// The operand's dimensions inside a window, in order: neither dropped nor batching.
 Dimensions window_operand_dimensions(const IndexDimensions& dims, int operand_rank);
-/// The dimensions of the indices without the index vector, in order.
+/// The dimensions of the indices except the index vector, in order.
 Dimensions batch_index_dimensions(const IndexDimensions& dims, int indices_rank);
 
-/// Makes the sharding rule: of gather, whose result are the windows, or of scatter, whose updates
-/// are. `windows` is their shape.
+/// The sharding rule of gather and scatter. `windows` is the shape of the gather's result or of the
+/// scatter's updates.
 ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, const Shape& indices,
                            const Shape& windows, bool scatter,
                            FactorKind of_updates = FactorKind::kReduction);
 
-/// The indices moved inside, so that a window of these sizes fits (as gather does it).
+/// The indices clamped as gather does it, so that windows of these sizes fit inside.
 Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const Shape& operand,
                      const Dimensions& window_sizes);
 
-/// What indices are written as: integers below 32 bits become i32. XLA's partitioner ends the
-/// process at narrower ones (CPU plugin, API 0.81: "Unsupported indices type: U8").
+/// The type with which indices are lowered: integers narrower than 32 bits become i32. XLA's
+/// partitioner aborts the process on narrower ones (CPU plugin, API 0.81: "Unsupported indices
+/// type: U8").
 TensorType written_index_type(const TensorType& indices);
-/// Writes operand 1 of a gather or scatter as `type`, its written_index_type.
+/// Writes operand 1 of a gather or scatter converted to `type`, its written_index_type.
 stablehlo::Value written_indices(OpEmission& out, const TensorType& type);
 
 }  // namespace meshard

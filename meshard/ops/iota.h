@@ -12,7 +12,8 @@ struct IotaAttributes {
   MESHARD_FIELDS(dtype, shape, dimension)
 };
 
-/// Every element's index along `dimension` (negative counts from the last), of any dtype but bool.
+/// The index of each element along `dimension` (negative counts from the last), in any dtype except
+/// bool.
 Tensor iota(DType dtype, Shape shape, std::int64_t dimension,
             SourceLocation where = SourceLocation::current());
 

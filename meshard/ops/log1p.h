@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// log(1 + x), exact for small elements too. Integers are computed in f32.
+/// log(1 + x), accurate also for small elements. Integers are computed in f32.
 Tensor log1p(In x);
 
 }  // namespace meshard

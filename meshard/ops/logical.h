@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-// Logic on bools, element by element. Other dtypes are refused: compare first, as in not_equal(x,
-// 0).
+// Logical operations on bools, element-wise. Other dtypes are rejected: compare first, as in
+// not_equal(x, 0).
 
 /// a and b. Broadcasts.
 Tensor logical_and(In a, In b);

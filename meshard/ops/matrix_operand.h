@@ -1,4 +1,4 @@
-// What ops on matrices, the last two dimensions of a tensor, share.
+// Helpers for ops on matrices, the last two dimensions of a tensor.
 #pragma once
 #include "meshard/graph/op_def.h"
 
@@ -8,11 +8,11 @@ namespace meshard {
 /// complex one. @error through call.fail
 void check_matrix(const OpCall& call, const TensorType& operand, bool square);
 
-/// A factor for each dimension: the `last` last ones are needed whole, the others pass through.
+/// One factor per dimension: the last `last` of them are needed whole, the others pass through.
 InlineVector<int, 6> factors_with_whole_last(ShardingRuleBuilder& builder, const Shape& shape,
                                              int last);
 
-/// The matrices transposed.
+/// The matrices, transposed.
 Tensor transposed(const Tensor& x);
 /// Transposed and conjugated.
 Tensor adjoint(const Tensor& x);

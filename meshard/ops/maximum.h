@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// The larger of each pair of elements; NaN if either is. Broadcasts and promotes. Equal elements
-/// share the cotangent.
+/// The larger of each pair of elements; NaN if either is NaN. Broadcasts and promotes. Equal
+/// elements share the cotangent.
 Tensor maximum(In a, In b);
 
 }  // namespace meshard

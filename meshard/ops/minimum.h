@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// The smaller of each pair of elements; NaN if either is. Broadcasts and promotes. Equal elements
-/// share the cotangent.
+/// The smaller of each pair of elements; NaN if either is NaN. Broadcasts and promotes. Equal
+/// elements share the cotangent.
 Tensor minimum(In a, In b);
 
 }  // namespace meshard

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// a * b, element by element. Broadcasts and promotes. Bools are refused: say logical_and.
+/// a * b, element-wise. Broadcasts and promotes. Bools are rejected: use logical_and.
 Tensor multiply(In a, In b);
 
 }  // namespace meshard

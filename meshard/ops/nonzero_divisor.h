@@ -4,8 +4,9 @@
 
 namespace meshard {
 
-/// The divisor, operand 1, of a remainder of integers: 1 in place of 0. A remainder by 1 is 0, what
-/// NumPy and JAX give for 0, and StableHLO leaves to the backend. Of floats the divisor itself.
+/// Operand 1, the divisor of a remainder, with 0 replaced by 1 for integers. A remainder by 1 is 0,
+/// which NumPy and JAX return for a divisor of 0; StableHLO leaves the result to the backend. A
+/// float divisor is unchanged.
 OpEmission::Typed nonzero_divisor(const OpCall& call, OpEmission& out);
 
 }  // namespace meshard

@@ -10,7 +10,7 @@ namespace meshard {
 /// All primitives, in alphabetical order.
 std::span<const OpDef* const> all_ops();
 
-/// The primitive of this name; nullptr if there is none.
+/// Finds the primitive with this name; nullptr if there is none.
 const OpDef* find_op(std::string_view name);
 
 }  // namespace meshard

@@ -17,7 +17,7 @@ ShardingRule optimization_barrier_rule(const OpCall& call) {
   return builder.build();
 }
 
-// The cotangents that there are pass a barrier of their own.
+// The defined cotangents pass a barrier of their own.
 void optimization_barrier_vjp(const VjpCall& call, std::span<Tensor> out) {
   std::vector<Tensor> cotangents;
   for (const Tensor& cotangent : call.cotangents)

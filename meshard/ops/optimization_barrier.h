@@ -5,10 +5,10 @@
 
 namespace meshard {
 
-/// The same value, which the compiler may neither fuse, move nor recompute across this point.
+/// The same value; the compiler must not fuse, move or recompute across this point.
 Tensor optimization_barrier(In x);
 
-/// The same values, none of which the compiler uses before all are computed.
+/// The same values; the compiler uses none of them before all are computed.
 std::vector<Tensor> optimization_barrier(const std::vector<Tensor>& tensors,
                                          SourceLocation where = SourceLocation::current());
 

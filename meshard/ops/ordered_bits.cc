@@ -9,7 +9,7 @@ namespace {
 using stablehlo::Typed;
 using SsaBits = stablehlo::Value;
 
-// Writes conversions between floats of one dtype and integers.
+// Writes conversions between floats of one dtype and integers in the same order.
 class BitOrder {
  public:
   BitOrder(OpEmission& out, DType dtype)
@@ -37,7 +37,7 @@ class BitOrder {
     return result;
   }
 
-  // The ends, of which all bits or all but the sign are set, are NaN.
+  // The extreme integers, with all bits or all but the sign set, become NaN.
   void to_floats(Typed result, SsaBits ordered) {
     const Shape& shape = result.type->shape;
     TensorType wide{wide_, shape}, bits{bits_, shape};
@@ -56,8 +56,8 @@ class BitOrder {
     return result;
   }
 
-  // Negative numbers have their other bits turned over, so that the order is that of the floats;
-  // done twice it changes nothing.
+  // Inverts all bits except the sign of negative numbers, so that integers are ordered as the
+  // floats are. It is its own inverse.
   SsaBits flipped(SsaBits x, const TensorType& type) {
     stablehlo::ModuleWriter& w = out_.writer;
     SsaBits rest = end_of_integers(NanEnd::kGreatest, type), width = w.temporary();
@@ -69,7 +69,7 @@ class BitOrder {
     return result;
   }
 
-  // The largest (smallest) integer everywhere.
+  // A tensor of the largest (smallest) integer.
   SsaBits end_of_integers(NanEnd end, const TensorType& type) {
     auto scalar = [end]<class T>(std::numeric_limits<T> limits) {
       return HostArray::scalar<T>(end == NanEnd::kGreatest ? limits.max() : limits.min());
@@ -93,7 +93,7 @@ class BitOrder {
 void emit_in_order_of_bits(const OpCall& call, OpEmission& out, NanEnd nan,
                            void (*emit)(const OpCall& call, OpEmission& out)) {
   BitOrder order(out, call.result().dtype);
-  // The types outlive the call of `emit`, in place.
+  // The types must outlive the call of `emit`, at stable addresses.
   InlineVector<TensorType, 4> types;
   InlineVector<Typed, 4> operands;
   OpCall inner = call;

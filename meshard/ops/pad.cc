@@ -66,7 +66,7 @@ void pad_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor& cotangent = call.cotangents[0];
   const TensorType& from = call.operands[0].type();
   if (call.needs(0)) {
-    // The edges are taken off (or, where elements were cut off, filled with zeros), then the gaps.
+    // Removes the edges (or fills in zeros where elements were removed), then the interior.
     Dimensions unlow = low, unhigh = high, start(low.size(), 0), stop, stride = interior;
     for (std::int64_t& n : unlow) n = -n;
     for (std::int64_t& n : unhigh) n = -n;
@@ -80,8 +80,8 @@ void pad_vjp(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
-// A value for each member cannot be the scalar that StableHLO pads with: it goes where a padding of
-// `true` shows.
+// StableHLO pads with one scalar only. Padding values that differ between members are selected
+// where a padding of `true` in a mask appears.
 void batch_pad(const BatchCall& call, std::span<Tensor> results) {
   const auto& [low, high, interior] = call.as<PadAttributes>();
   Dimensions before = with_entry(0, low), after = with_entry(0, high),

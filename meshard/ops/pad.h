@@ -8,10 +8,10 @@ struct PadAttributes {
   MESHARD_FIELDS(low, high, interior)
 };
 
-/// Puts copies of the scalar `value` around and between the elements: low[d] before the first of
-/// dimension d, high[d] after the last, interior[d] between neighbours (left out: none). Negative
-/// low and high cut elements off, after the interior was filled.
-/// @error a negative interior; more is cut off than there is.
+/// Pads `x` with copies of the scalar `value`, at the edges and between elements. low[d] copies
+/// before the first element of dimension d, high[d] after the last, interior[d] between neighbors
+/// (default: none). Negative low and high remove elements, after the interior was filled.
+/// @error a negative interior; more elements are removed than there are.
 Tensor pad(In x, In value, Dimensions low, Dimensions high, Dimensions interior = {});
 
 }  // namespace meshard

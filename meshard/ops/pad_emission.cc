@@ -6,7 +6,7 @@
 namespace meshard {
 namespace {
 
-// The elements of a dimension that stay, and the padding around them.
+// The elements of a dimension that remain, and the padding around them.
 struct Kept {
   std::int64_t start, stop, low, high;
 };

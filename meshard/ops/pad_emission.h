@@ -1,17 +1,17 @@
-// How edges and gaps are written as StableHLO.
+// Lowers padding, at edges and between elements, to StableHLO.
 #pragma once
 #include "meshard/array/shape.h"
 #include "meshard/ops/emission.h"
 
 namespace meshard {
 
-/// Writes `result`: `x` between `low` and `high` more elements of `value` on the edges of each
-/// dimension, and `interior` between its elements. Negative edges cut off.
+/// Writes `result`: `x` with `low` and `high` elements of `value` at the edges of each dimension,
+/// and `interior` between its elements. Negative edges remove elements.
 ///
-/// What is cut off is sliced off first. XLA's partitioner is wrong about a `stablehlo.pad` with a
-/// negative edge on a dimension that is split: a shift of 2 elements over 3 devices moves nothing,
-/// and one that cuts all elements off ends the process.
-/// @pre one entry for each dimension; `interior` >= 0; the result's sizes follow from the others
+/// A negative edge is written as a slice before the pad. XLA's partitioner mishandles a
+/// `stablehlo.pad` with a negative edge on a split dimension: a shift of 2 elements over 3 devices
+/// moves nothing, and removing all elements aborts the process.
+/// @pre one entry per dimension; `interior` >= 0; the result's sizes follow from the others
 void emit_pad(OpEmission& out, OpEmission::Typed result, OpEmission::Typed x,
               OpEmission::Typed value, const Dimensions& low, const Dimensions& high,
               const Dimensions& interior);

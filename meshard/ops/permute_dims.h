@@ -8,9 +8,9 @@ struct PermuteDimsAttributes {
   MESHARD_FIELDS(permutation)
 };
 
-/// The dimensions in another order: dimension i of the result is dimension permutation[i] of `x`.
+/// Permutes the dimensions: dimension i of the result is dimension permutation[i] of `x`.
 Tensor permute_dims(In x, Dimensions permutation);
-/// The dimensions in reverse order; a matrix is transposed.
+/// Reverses the order of the dimensions; a matrix is transposed.
 Tensor permute_dims(In x);
 
 }  // namespace meshard

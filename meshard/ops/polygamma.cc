@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// The first operand is a constant: there is no derivative with respect to it.
+// The first operand is a constant, because there is no derivative with respect to it.
 std::vector<OpSample> polygamma_samples(SampleSource& source) {
   auto of = [](std::vector<float> order, Shape shape, DType dtype = DType::f32) {
     HostArray first = HostArray::from_vector(std::move(order), std::move(shape)).astype(dtype);

@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// The derivative of order `order` of digamma at x; of order 0 digamma itself. NaN unless `order`
-/// is a whole number from 0 up. Broadcasts and promotes; integers are computed in f32.
+/// The derivative of digamma of order `order` at x; order 0 is digamma itself. NaN unless `order`
+/// is a whole number >= 0. Broadcasts and promotes; integers are computed in f32.
 /// @error when differentiated with respect to the order.
 Tensor polygamma(In order, In x);
 

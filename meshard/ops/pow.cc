@@ -23,8 +23,8 @@ extern constinit const OpDef pow_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor &a = call.operands[0], &b = call.operands[1];
           if (call.needs(0)) {
-            // b * a^(b-1), where 0 * 0^-1 counts as 0. (Elsewhere b = 0 is no exception, or the
-            // derivative by b would be lost.)
+            // b * a^(b-1), where 0 * 0^-1 counts as 0. (b = 0 is special only at a = 0; treating it
+            // so elsewhere would lose the derivative of this expression by b.)
             Tensor pole = logical_and(equal(a, 0), equal(b, 0));
             Tensor lower = pow(a, where(pole, 1, subtract(b, 1)));
             out[0] = multiply(call.cotangents[0], where(pole, 0, multiply(b, lower)));

@@ -48,7 +48,7 @@ void infer_qr(const OpCall& call, ResultTypes& results) {
   results.push_back({x.dtype, Shape(batch_sizes(x.shape))});
 }
 
-// The partitioner knows nothing of the custom call: everything is needed whole.
+// The partitioner cannot split the custom call: every dimension is needed whole.
 ShardingRule qr_rule(const OpCall& call) {
   ShardingRuleBuilder builder;
   auto whole = [&](const Shape& shape) {
@@ -59,7 +59,7 @@ ShardingRule qr_rule(const OpCall& call) {
   return builder.build();
 }
 
-// Writes parts of qr one after another.
+// Writes the steps of qr.
 class QrWriter {
  public:
   explicit QrWriter(OpEmission& out) : out_(out) {}
@@ -111,7 +111,7 @@ class QrWriter {
     select(result, upper, x, filled(type, 0), type, truth);
   }
 
-  // Each reflection that is one changes the sign.
+  // The determinant of q: each reflection that is applied changes its sign.
   void sign(SsaValue result, SsaValue factors, const TensorType& type, const TensorType& to) {
     TensorType truth{DType::bool_, type.shape}, scalar{type.dtype, {}};
     SsaValue absent = compare("EQ", factors, filled(type, 0), type, truth);
@@ -135,12 +135,12 @@ class QrWriter {
   OpEmission& out_;
 };
 
-// XLA expands the custom calls `Qr` (to Householder vectors below R, and their factors) and
-// `ProductOfElementaryHouseholderReflectors`.
+// XLA expands the custom calls `Qr` (into R with the Householder vectors below it, and their
+// factors) and `ProductOfElementaryHouseholderReflectors`.
 void emit_qr(const OpCall& call, OpEmission& out) {
   const TensorType &x = call.operand(0), &q = call.result(0), &r = call.result(1);
   std::int64_t rows = x.shape[-2], common = r.shape[-2];
-  if (rows == 1) {  // nothing to reflect; the expansion of the product does not know that
+  if (rows == 1) {  // nothing to reflect; the expansion of the product does not handle this case
     for (std::size_t i : {0, 2}) out.writer.splat(out.results[i].value, call.result(i), 1);
     out.writer.op("stablehlo.reshape", {out.results[1]}, out.operands, out.location).done();
     return;
@@ -162,9 +162,9 @@ void emit_qr(const OpCall& call, OpEmission& out) {
   writer.sign(out.results[2].value, factors, factor_type, call.result(2));
 }
 
-// S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018),
-// for m >= n: (dq + q copyltu(r dr^T - dq^T q)) r^-T, where copyltu mirrors the lower triangle.
-// Undefined cotangents are zero; not both are.
+// S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018), for
+// m >= n: (dq + q copyltu(r dr^T - dq^T q)) r^-T, where copyltu mirrors the lower triangle.
+// Undefined cotangents are zero; at least one is defined.
 Tensor tall_qr_vjp(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   Tensor inner;
   if (dr.defined()) inner = matmul(r, transposed(dr));
@@ -187,8 +187,8 @@ Tensor columns(const Tensor& x, std::int64_t from, std::int64_t to) {
   return slice(x, start, stop);
 }
 
-// A wide matrix is [a b] with a square: a = q u, and the rest of r is v = q^T b. What reaches v
-// goes on to b, and through q to a.
+// A wide matrix is [a b] with a square: a = q u, and the rest of r is v = q^T b. The cotangent of v
+// propagates to b, and through q to a.
 void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor &q = call.results[0], &r = call.results[1];
   const Tensor &dq = call.cotangents[0], &dr = call.cotangents[1];

@@ -13,20 +13,20 @@ struct Qr {
 
 /// The reduced QR factors of matrices, the last two dimensions, by Householder reflections.
 /// Integers and narrow floats are computed in f32. The derivative is that of matrices whose first k
-/// columns are independent.
+/// columns are linearly independent.
 /// @error a rank below 2; complex numbers.
 Qr qr(In x);
 
-/// The factors with the determinant of q, 1 or -1, for square matrices: what det() is made of.
+/// The QR factors of square matrices and the determinant of q, 1 or -1. Used by det().
 struct SignedQr {
   Tensor q, r, sign;
   MESHARD_FIELDS(q, r, sign)
 };
 SignedQr signed_qr(In x);
 
-/// r with something small added to each zero on its diagonal: the derivative of the determinant, a
-/// polynomial, is that of a regular matrix close by. The derivative of signed_qr uses it where its
-/// sign has a cotangent, which is in det() alone.
+/// r with a small number added to each zero on its diagonal. The derivative of the determinant, a
+/// polynomial, is then that of a nearby regular matrix. The derivative of signed_qr uses it if its
+/// sign has a cotangent, which happens only in det().
 Tensor regular_factor(const Tensor& r);
 
 }  // namespace meshard

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// The real parts; real numbers as they are.
+/// The real parts; real numbers are unchanged.
 Tensor real(In x);
 
 }  // namespace meshard

@@ -10,10 +10,10 @@ struct ReducePrecisionAttributes {
   MESHARD_FIELDS(exponent_bits, mantissa_bits)
 };
 
-/// The elements rounded to what a float of fewer bits could hold, in their own dtype: 5 and 10 are
-/// f16, 8 and 7 bf16. Halfway cases go to the even one; what is too large becomes infinite. The
-/// cotangent is rounded alike. Integers are computed in f32.
-/// @error fewer than one bit of exponent or fewer than none of mantissa.
+/// Rounds the elements to a float format with fewer bits; the dtype is unchanged. 5 exponent and 10
+/// mantissa bits are f16, 8 and 7 are bf16. Ties round to even; a number that is too large becomes
+/// infinite. The cotangent is rounded in the same way. Integers are computed in f32.
+/// @error exponent_bits < 1 or mantissa_bits < 0.
 Tensor reduce_precision(In x, std::int64_t exponent_bits, std::int64_t mantissa_bits);
 
 }  // namespace meshard

@@ -11,10 +11,11 @@ struct ReduceScatterAttributes {
   MESHARD_FIELDS(axes, size, dimension)
 };
 
-/// The sum of the local values of all devices along `axes`, cut along `dimension` (negative counts
-/// from the last) into as many parts as there are devices; each keeps its own. A value that does
-/// not vary over the axes is widened first.
-/// @error x is not a local value; no such dimension; the devices do not divide it; bools.
+/// Sums the local values of all devices along `axes` and leaves each device one part. The sum is
+/// split along `dimension` (negative counts from the last) into one part per device. An operand
+/// that does not vary over the axes is widened first.
+/// @error x is not a local value; the dimension is out of range; the number of devices does not
+/// divide its size; bools.
 Tensor reduce_scatter(In x, const CollectiveAxes& axes, std::int64_t dimension = 0);
 
 }  // namespace meshard

@@ -54,7 +54,7 @@ ShardingRule reduce_window_rule(const OpCall& call) {
   return builder.operand(std::move(in)).result(std::move(out)).build();
 }
 
-// What counts for nothing.
+// The identity element of the reduction.
 HostArray neutral(WindowFold fold, DType dtype) {
   if (fold == WindowFold::kSum) return HostArray::zeros({dtype, {}});
   if (is_floating(dtype)) {
@@ -90,7 +90,7 @@ void emit_reduce_window(const OpCall& call, OpEmission& out) {
       .done();
 }
 
-// Every element gets the sum of the cotangents of the windows that it is in: again a sum of
+// Every element receives the sum of the cotangents of the windows that contain it: again a sum of
 // windows.
 void window_sum_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& attributes = call.as<ReduceWindowAttributes>();
@@ -115,8 +115,8 @@ void window_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
   auto all_are = [](const Dimensions& list, std::int64_t wanted) {
     return std::all_of(list.begin(), list.end(), [=](std::int64_t n) { return n == wanted; });
   };
-  // select_and_scatter knows no dilation, and with padding XLA does not visit the elements of a
-  // window in order, so that it need not select the first of equal ones.
+  // select_and_scatter has no dilation. With padding, XLA does not visit the elements of a window
+  // in order, so it may not select the first of equal elements.
   bool plain = all_are(windows.dilation, 1) && all_are(windows.low, 0) && all_are(windows.high, 0);
   if (!plain) {
     const Dimensions& counts = call.cotangents[0].shape().sizes();
@@ -126,7 +126,7 @@ void window_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
     out[0] = scattered_to_windows(call.cotangents[0], chosen, windows, x.shape());
     return;
   }
-  // Nor does it know gaps: they are filled first, and taken out again.
+  // It has no base dilation either: the gaps are filled before it and removed after it.
   Dimensions zero(windows.rank(), 0), gaps = windows.base_dilation;
   for (std::int64_t& n : gaps) --n;
   Tensor spread = pad(x, filled({x.dtype(), {}}, padding), zero, zero, gaps);

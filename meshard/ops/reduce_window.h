@@ -10,22 +10,22 @@ struct ReduceWindowAttributes {
   MESHARD_FIELDS(window, strides, low, high, base_dilation, window_dilation)
 };
 
-/// How windows slide; lists have an entry for each dimension of the tensor, or none for all ones.
+/// How windows slide. Lists have an entry per dimension of the tensor; empty means all ones.
 struct WindowOptions {
-  Dimensions strides = {};  ///< from one window to the next
+  Dimensions strides = {};  ///< step from one window to the next
   WindowPadding padding = {};
-  Dimensions base_dilation = {};    ///< from one element of the tensor to the next
-  Dimensions window_dilation = {};  ///< from one element of a window to the next
+  Dimensions base_dilation = {};    ///< step from one element of the tensor to the next
+  Dimensions window_dilation = {};  ///< step from one element of a window to the next
 };
 
-/// The sum (largest, smallest element) of each window of `window` elements, a size for each
-/// dimension of `x`. What is padded or lies in gaps of the dilation does not count; a window of
-/// nothing but padding is 0 (the lowest, highest value of the dtype).
+/// The sum (largest, smallest element) of each sliding window. `window` is its size in each
+/// dimension of `x`. Padding and the gaps of a dilation do not count; a window that contains only
+/// padding is 0 (the lowest, highest value of the dtype).
 ///
 ///     reduce_window_max(x, {1, 2, 2, 1}, {.strides = {1, 2, 2, 1}})  // max_pool(x, {2, 2}), NHWC
 ///
-/// Of equal elements the first one of a window, in row-major order, gets the cotangent of max and
-/// min. The second derivative of these records nodes for every element of a window.
+/// The cotangent of max and min goes to the first of equal elements of a window, in row-major
+/// order. Their second derivative records nodes for every element of a window.
 /// @error lists of another length; a size, stride or dilation below 1; max and min of complex
 /// numbers.
 Tensor reduce_window_sum(In x, Dimensions window, WindowOptions options = {});

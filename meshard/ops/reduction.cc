@@ -86,7 +86,7 @@ ShardingRule reduction_rule(const OpCall& call) {
   return builder.operand(one_factor_each(in)).result(one_factor_each(out)).build();
 }
 
-// A scalar: the largest negative value of a dtype, infinity where it has one.
+// A scalar: the lowest value of a dtype, negative infinity if it has one.
 HostArray lowest(DType dtype) {
   if (is_floating(dtype))
     return HostArray::full({dtype, {}}, -std::numeric_limits<double>::infinity());
@@ -104,7 +104,8 @@ HostArray highest(DType dtype) {
   });
 }
 
-// Writes a reduce whose body is the binary op `mnemonic`, from the initial value `initial`.
+// Writes a reduce whose body is the binary op `mnemonic`, starting from the initial value
+// `initial`.
 void emit(const OpCall& call, OpEmission& out, std::string_view mnemonic,
           const HostArray& initial) {
   stablehlo::Value start = out.writer.temporary();
@@ -133,13 +134,13 @@ void emit_min(const OpCall& call, OpEmission& out) {
   emit(call, out, "stablehlo.minimum", highest(call.operand(0).dtype));
 }
 
-// Stretches a tensor of the result's shape back over the reduced dimensions.
+// Broadcasts a tensor of the result's shape back over the reduced dimensions.
 Tensor stretch(const Tensor& x, const VjpCall& call) {
   const Shape& shape = call.operands[0].shape();
   return broadcast_in_dim(x, shape, kept(reduced(call), shape.rank()));
 }
 
-// Each of the elements that are equal to the largest (smallest) gets its part.
+// Divides the cotangent equally among the elements equal to the largest (smallest).
 void extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor& x = call.operands[0];
   Tensor chosen = astype(equal(x, stretch(call.results[0], call)), x.dtype());
@@ -148,7 +149,8 @@ void extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
 }
 
 // The product of all elements before (after) each one along the last dimension, by doubling:
-// log2(size) products of the whole, and no division, so that zeros do no harm to any derivative.
+// log2(size) products of the whole tensor and no division, so that all derivatives are correct with
+// zeros.
 Tensor products_beside(const Tensor& x, bool before) {
   int last = x.shape().rank() - 1;
   auto shifted = [&](const Tensor& t, std::int64_t by) {
@@ -165,7 +167,7 @@ Tensor products_beside(const Tensor& x, bool before) {
 
 void prod_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Shape& shape = call.operands[0].shape();
-  // The reduced dimensions become the last one.
+  // Merges the reduced dimensions into one, the last.
   Dimensions order = kept(reduced(call), shape.rank()), sizes;
   for (std::int64_t d : order) sizes.push_back(shape[d]);
   std::int64_t together = 1;
@@ -202,7 +204,7 @@ Tensor reduce(const OpDef& op, const In& x, const DimensionList& list, bool keep
   return keepdims ? reshape(result, std::move(sizes)) : result;
 }
 
-// sum and prod, which count bools.
+// Records sum or prod in the dtype of the result; bools are counted as 0 and 1.
 Tensor add_up(const OpDef& op, const In& x, const DimensionList& dimensions, bool keepdims) {
   SourceScope line(x.where);
   Tensor operand = operand_tensor(op, x);

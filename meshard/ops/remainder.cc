@@ -15,8 +15,8 @@
 namespace meshard {
 namespace {
 
-// StableHLO's remainder has the sign of the dividend. Where it is not zero and has the other sign
-// than the divisor, the divisor is added.
+// StableHLO's remainder has the sign of the dividend. The divisor is added where the remainder is
+// nonzero and its sign differs from the divisor's.
 void emit_remainder(const OpCall& call, OpEmission& out) {
   const TensorType& type = call.result();
   stablehlo::ModuleWriter& w = out.writer;
@@ -41,7 +41,8 @@ void emit_remainder(const OpCall& call, OpEmission& out) {
   OpEmission::Typed divisor = out.operands[1], zero = temporary(type);
   w.splat(zero.value, type, 0, out.location);
   OpEmission::Typed rest = plain("stablehlo.remainder", out.operands[0], by);
-  // One after the other: the order of a call's arguments is the compiler's, and the text's is not.
+  // Separate statements: C++ does not fix the evaluation order of arguments, and the text must be
+  // deterministic.
   OpEmission::Typed divisor_sign = compare("LT", divisor, zero);
   OpEmission::Typed rest_sign = compare("LT", rest, zero);
   OpEmission::Typed signs_differ = plain("stablehlo.xor", rest_sign, divisor_sign);
@@ -53,7 +54,7 @@ void emit_remainder(const OpCall& call, OpEmission& out) {
 
 std::vector<OpSample> remainder_samples(SampleSource& source) {
   auto call = [](std::span<const Tensor> x) { return remainder(x[0], x[1]); };
-  // Quotients stay off whole numbers, where the remainder jumps.
+  // Keeps the quotients away from whole numbers, where the remainder jumps.
   HostArray off_whole = HostArray::from_vector<double>({0.5, -0.75, 1.25, 3.5}, {4});
   HostArray divisors = HostArray::from_vector<double>({1, 0.5, -1, -2}, {4});
   std::vector<OpSample> samples = element_wise::binary_samples(source, remainder, 0.5, 2.5);
@@ -86,8 +87,7 @@ extern constinit const OpDef remainder_op = {
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = call.cotangents[0];
           if (call.needs(1)) {
-            // The whole number below a / b. Where that is between -1 and 0 the division may round
-            // to 0.
+            // floor(a / b) from its truncation, because a quotient between -1 and 0 may round to 0.
             const Tensor &a = call.operands[0], &b = call.operands[1];
             Tensor truncated = trunc(divide(a, b));
             Tensor below =

@@ -9,8 +9,8 @@
 namespace meshard {
 namespace {
 
-// Calls `visit(i, i_end, o, o_end)` for the shortest runs of dimensions of equal product. Both
-// shapes have the same number of elements, not 0.
+// Calls `visit(i, i_end, o, o_end)` for the shortest runs of dimensions with equal products. Both
+// shapes must have the same number of elements, not 0.
 template <class Visit>
 void for_each_group(const Shape& from, const Shape& to, Visit visit) {
   int i = 0, o = 0;
@@ -34,8 +34,8 @@ Dimensions larger_than_one(const Shape& shape) {
   return larger;
 }
 
-// True if one dimension becomes several, or neighbours become one, and the others stay; dimensions
-// of size 1 may come and go.
+// True if one dimension is split into several, or neighbors are merged into one, and the others are
+// unchanged; dimensions of size 1 may be added or removed.
 bool splits_or_merges_one(const Shape& from, const Shape& to) {
   if (larger_than_one(from) == larger_than_one(to)) return true;
   int shorter = std::min(from.rank(), to.rank()), before = 0, after = 0;
@@ -45,8 +45,8 @@ bool splits_or_merges_one(const Shape& from, const Shape& to) {
   return from.rank() - before - after == 1 || to.rank() - before - after == 1;
 }
 
-// With explicit axes: what more than that a reshape of a split value does is for the program to
-// say. JAX 0.10 draws the same line.
+// Explicit axes: any other reshape of a split value needs a sharding from the program. JAX 0.10 has
+// the same limit.
 std::string reshape_conflict(const OpCall& call, std::span<const Sharding* const> operands) {
   bool easy = operands[0]->num_tiles() == 1 ||
               splits_or_merges_one(call.operand(0).shape, call.result().shape);
@@ -55,9 +55,9 @@ std::string reshape_conflict(const OpCall& call, std::span<const Sharding* const
                     " several dimensions are split up or merged");
 }
 
-// Builds the rule of a reshape. Dimensions are taken in groups of equal products; inside a group
-// both sides are cut into common factors from the most significant on, so that splitting the major
-// part of a dimension passes through. What has no counterpart must be whole.
+// Builds the rule of a reshape. Dimensions are grouped by equal products. Within a group both sides
+// are divided into common factors, from the most significant on, so that a split of the major part
+// of a dimension passes through. Factors without a counterpart must be whole.
 class ReshapeRule {
  public:
   ReshapeRule(const Shape& from, const Shape& to)
@@ -78,7 +78,7 @@ class ReshapeRule {
   }
 
  private:
-  // Cuts the dimensions [i, i_end) and [o, o_end), of equal product, into common factors.
+  // Divides the dimensions [i, i_end) and [o, o_end), of equal product, into common factors.
   void match(int i, int i_end, int o, int o_end) {
     std::int64_t in = i < i_end ? from_[i] : 1, out = o < o_end ? to_[o] : 1;
     while (i < i_end || o < o_end) {
@@ -102,7 +102,7 @@ class ReshapeRule {
     }
   }
 
-  // Goes on to the next dimension; one of size 1 gets a factor of its own.
+  // Advances to the next dimension; one of size 1 gets its own factor.
   void next(const Shape& shape, std::vector<DimensionFactors>& factors, int& d, int end,
             std::int64_t& left) {
     DimensionFactors& here = factors[static_cast<std::size_t>(d)];
@@ -111,7 +111,7 @@ class ReshapeRule {
     left = d < end ? shape[d] : 1;
   }
 
-  // The rest of dimension d (`left`) and those up to `end` have no counterpart.
+  // The remainder of dimension d (`left`) and the dimensions up to `end` have no counterpart.
   void keep_alone(const Shape& shape, std::vector<DimensionFactors>& factors, int d, int end,
                   std::int64_t left) {
     bool empty = shape.size() == 0;

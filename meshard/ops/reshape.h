@@ -12,7 +12,7 @@ struct ReshapeAttributes {
   MESHARD_FIELDS(shape)
 };
 
-/// A value: the sizes that reshape is asked for. One may be -1: what is left over.
+/// A value: the sizes requested from reshape. One may be -1: it is inferred from the others.
 class NewShape {
  public:
   NewShape(std::initializer_list<std::int64_t> sizes)
@@ -27,7 +27,7 @@ class NewShape {
 };
 
 /// The same elements in row-major order, in another shape: `reshape(x, {4, -1})`.
-/// @error the number of elements differs; more than one -1; a -1 that nothing fits.
+/// @error the number of elements differs; more than one -1; no size fits a -1.
 Tensor reshape(In x, NewShape shape);
 
 }  // namespace meshard

@@ -1,4 +1,4 @@
-// The factors of a dimension that an op makes longer or shorter.
+// Sharding-rule factors of a dimension that an op makes longer or shorter.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace meshard {
 
-/// The factors of one dimension in several tensors, where slice, pad and concat move parts of it
-/// along: sizes[t] is its size in tensor t. What divides all sizes is one factor, the most
-/// significant, that shards exchange parts of (kPermutation); what is left of each size must be
-/// whole.
+/// The factors of one dimension in several tensors, for slice, pad and concat, which move parts of
+/// it along the dimension. sizes[t] is its size in tensor t. The greatest common divisor of the
+/// sizes is one factor, the most significant, whose shards exchange parts (kPermutation); the
+/// remaining factor of each size must be whole.
 std::vector<DimensionFactors> resized_dimension(ShardingRuleBuilder& builder,
                                                 std::span<const std::int64_t> sizes);
 
-/// The factors of a tensor and of a box of it: dimensions of equal size are one factor.
+/// The factors of a tensor and of a box cut from it: dimensions of equal size share a factor.
 struct BoxFactors {
   TensorFactors whole, box;
 };

@@ -28,7 +28,7 @@ std::vector<OpSample> samples_of(SampleSource& source, Tensor (*op)(In)) {
   return samples;
 }
 
-// Towards zero is up for numbers below zero, and down for the others.
+// Rounds up below zero and down elsewhere.
 void emit_trunc(const OpCall& call, OpEmission& out) {
   const TensorType& type = call.result();
   TensorType bools{DType::bool_, type.shape};

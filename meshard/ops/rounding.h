@@ -3,18 +3,18 @@
 
 namespace meshard {
 
-// Rounding to whole numbers, element by element. The dtype stays; integers stay as they are. The
-// derivative is zero.
+// Rounding to whole numbers, element-wise. The dtype is unchanged; integers are returned as they
+// are. The derivative is zero.
 
-/// The largest whole number that is not above.
+/// The largest whole number that is not above the element.
 Tensor floor(In x);
-/// The smallest whole number that is not below.
+/// The smallest whole number that is not below the element.
 Tensor ceil(In x);
-/// The nearest whole number; halfway cases go to the even one.
+/// The nearest whole number; ties round to even.
 Tensor round(In x);
-/// The nearest whole number; halfway cases go away from zero. Named as in StableHLO.
+/// The nearest whole number; ties round away from zero. Named as in StableHLO.
 Tensor round_nearest_afz(In x);
-/// The nearest whole number towards zero.
+/// The element truncated toward zero.
 Tensor trunc(In x);
 
 }  // namespace meshard

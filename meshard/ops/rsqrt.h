@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// One over the square root of each element. Integers are computed in f32.
+/// The reciprocal square root of each element. Integers are computed in f32.
 Tensor rsqrt(In x);
 
 }  // namespace meshard

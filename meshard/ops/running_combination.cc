@@ -25,15 +25,15 @@ ShardingRule cumulative_rule(const OpCall& call) {
   return builder.operand(one_factor_each(factors)).result(one_factor_each(factors)).build();
 }
 
-// Doubling (Hillis and Steele 1986): after the step by n, each element combines the last 2n. A
-// reduce_window would be quadratic on some backends.
+// Doubling (Hillis and Steele 1986): after the step by n, each element combines the last 2n
+// elements. A reduce_window would take quadratic time on some backends.
 void emit_cumulative(const OpCall& call, OpEmission& out, const HostArray& identity,
                      WriteCombination combine) {
   const CumulativeAttributes& along = call.as<CumulativeAttributes>();
   auto dimension = static_cast<std::size_t>(along.dimension);
   const TensorType& type = call.operand(0);
   std::int64_t size = type.shape[static_cast<int>(dimension)];
-  if (size <= 1) {  // nothing to combine: the result still needs its name
+  if (size <= 1) {  // nothing to combine, but the result still needs its name
     out.op("stablehlo.reshape").done();
     return;
   }
@@ -62,7 +62,8 @@ Tensor moved_on(const Tensor& x, const CumulativeAttributes& along, std::int64_t
   return pad(x, element_wise::literal(fill, x), std::move(low), std::move(high));
 }
 
-// By doubling: after the step by n, each element has what the 2n from it on send back.
+// By doubling: after the step by n, each element has the contributions of the 2n elements from it
+// on.
 Tensor carried_back(const Tensor& cotangents, const Tensor& slopes,
                     const CumulativeAttributes& along) {
   std::int64_t size = cotangents.shape()[static_cast<int>(along.dimension)];
@@ -81,7 +82,7 @@ Tensor record_cumulative(const OpDef& op, const Tensor& x, std::int64_t dimensio
 }
 
 Tensor with_initial(const Tensor& running, std::int64_t dimension, bool reverse, double initial) {
-  if (dimension < 0) dimension += running.rank();  // checked when it was recorded
+  if (dimension < 0) dimension += running.rank();  // already checked when it was recorded
   Dimensions sizes = running.shape().sizes();
   sizes[static_cast<std::size_t>(dimension)] = 1;
   Tensor first = filled({running.dtype(), Shape(sizes)}, initial);

@@ -1,4 +1,4 @@
-// What all cumulative ops share: each element combined with all before it.
+// Helpers for cumulative ops, which combine each element with all before it.
 #pragma once
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/cumulative_sum.h"
@@ -6,27 +6,27 @@
 
 namespace meshard {
 
-/// Result type = operand type. @error bools; a dimension that there is not.
+/// Result type = operand type. @error bools; the dimension is out of range.
 void infer_cumulative(const OpCall& call, ResultTypes& results);
 
-/// All dimensions pass through but the one that is walked along.
+/// All dimensions pass through except the one along which elements are combined.
 ShardingRule cumulative_rule(const OpCall& call);
 
-/// Writes how two tensors of one type are combined, the second nearer to the end, as `result`.
+/// Writes the combination of two tensors of one type, the second closer to the end, as `result`.
 using WriteCombination = void (*)(OpEmission& out, const TensorType& type, stablehlo::Value result,
                                   stablehlo::Value a, stablehlo::Value b);
 
-/// Writes the running combination. `identity`: a scalar that changes nothing when combined.
+/// Writes the running combination. `identity` is the identity element of the combination, a scalar.
 void emit_cumulative(const OpCall& call, OpEmission& out, const HostArray& identity,
                      WriteCombination combine);
 
-/// `x` moved by `steps` along the direction of a cumulative op, so that each element stands where
-/// the one `steps` later was; `fill` comes in.
+/// `x` shifted by `steps` along the direction of a cumulative op: each element moves `steps` later.
+/// `fill` is shifted in.
 Tensor moved_on(const Tensor& x, const CumulativeAttributes& along, std::int64_t steps,
                 double fill);
 
-/// What reaches each running value y[k] of a result whose elements follow from their predecessors:
-/// the cotangents c[k] + w[k+1] * (c[k+1] + w[k+2] * ...), where w[k] = dy[k] / dy[k-1].
+/// The total cotangents of running values y[k], each computed from its predecessor: c[k] + w[k+1] *
+/// (c[k+1] + w[k+2] * ...), where w[k] = dy[k] / dy[k-1].
 Tensor carried_back(const Tensor& cotangents, const Tensor& slopes,
                     const CumulativeAttributes& along);
 
@@ -34,7 +34,8 @@ Tensor carried_back(const Tensor& cotangents, const Tensor& slopes,
 Tensor record_cumulative(const OpDef& op, const Tensor& x, std::int64_t dimension, bool reverse,
                          SourceLocation where);
 
-/// The result of a cumulative op with the number it begins with, in front or (reverse) at the end.
+/// The result of a cumulative op with its initial value added, at the front or (reverse) at the
+/// end.
 Tensor with_initial(const Tensor& running, std::int64_t dimension, bool reverse, double initial);
 
 /// Samples of a cumulative op.

@@ -66,8 +66,9 @@ ShardingRule scan_rule(const OpCall& call) {
   return pass_through_rule(call, together);
 }
 
-// Writes a scan as a while loop over: the step's number, the operands, the stacked results. With
-// several steps a turn, those that make no whole turn follow the loop; a single turn needs none.
+// Writes a scan as a while loop over the step number, the operands and the stacked results. With
+// unroll > 1, the steps that do not fill an iteration follow the loop; a single iteration is
+// written without a loop.
 class ScanWriter {
  public:
   ScanWriter(const OpCall& call, OpEmission& out)
@@ -90,7 +91,7 @@ class ScanWriter {
           .done();
   }
 
-  // No slice could be taken.
+  // For a scan of length 0: there are no slices.
   void write_nothing() {
     for (std::size_t i = 0; i < out_.results.size(); ++i) {
       const Typed& result = out_.results[i];
@@ -112,7 +113,7 @@ class ScanWriter {
     return i < carries_ ? i : out_.operands.size() + i - carries_;
   }
 
-  // What goes from step to step: the operands, and the stacked results.
+  // The loop's values: the operands, and the stacked results.
   std::vector<Typed> given() {
     std::vector<Typed> all(out_.operands.begin(), out_.operands.end());
     for (std::size_t i = carries_; i < out_.results.size(); ++i) {
@@ -123,7 +124,8 @@ class ScanWriter {
     return all;
   }
 
-  // What there is behind the loop. If it is all of the scan, its results have their names.
+  // Writes the loop and returns the values after it. If the loop is the whole scan, it writes to
+  // the scan's results directly.
   std::vector<Typed> write_loop(const std::vector<Typed>& values, std::int64_t steps) {
     std::vector<Typed> given{{index(0), kIndex}}, made{{writer_.temporary(), kIndex}};
     for (const Typed& value : values) {
@@ -177,7 +179,7 @@ class ScanWriter {
     writer_.terminate(now);
   }
 
-  // One step with the slices at `at`.
+  // Writes one step with the slices at index `at`.
   std::vector<Typed> after_step(const std::vector<Typed>& now, SsaValue at) {
     SsaValue zero = index(0);
     std::size_t operands = out_.operands.size();
@@ -238,9 +240,9 @@ class ScanWriter {
   std::size_t carries_, sliced_;
 };
 
-// The derivative of a scan: the loop once more, with what the way back needs as further results,
-// and a loop in the other direction that carries the cotangents of the carries and the sums of
-// those of captured values.
+// The derivative of a scan. It consists of the loop with the residuals as further results, and a
+// loop in the opposite direction that carries the cotangents of the carries and the sums of the
+// cotangents of captured values.
 class ScanVjp {
  public:
   explicit ScanVjp(const VjpCall& call)
@@ -293,7 +295,7 @@ class ScanVjp {
     vjp_ = call_.bodies->differentiate(body_, has_cotangent_, wanted, back, {}, call_.node.where());
   }
 
-  // Records the loop with the further results.
+  // Records the loop with the residuals as further results.
   void keep() {
     if (vjp_.forward.num_results() == body_.num_results()) return;
     ScanAttributes more = scan_;
@@ -303,7 +305,8 @@ class ScanVjp {
                         call_.node.where());
   }
 
-  // One step back, from: the cotangents of the carries, sums, cotangents of slices, residuals.
+  // One backward step, from the cotangents of the carries, sums, cotangents of slices, and
+  // residuals.
   std::vector<Tensor> step(std::span<const Tensor> given) {
     std::span<const Tensor> sums = given.subspan(carried_.size(), summed_.size());
     std::span<const Tensor> rest = given.subspan(carried_.size() + summed_.size());
@@ -330,7 +333,7 @@ class ScanVjp {
   const VjpCall& call_;
   const ScanAttributes& scan_;
   const Body& body_;
-  std::size_t carries_, captures_;                       // first operand behind carries, slices
+  std::size_t carries_, captures_;                       // first operand after carries / slices
   std::vector<std::size_t> carried_, summed_, stacked_;  // operands with a cotangent
   std::vector<bool> has_cotangent_;
   std::size_t num_cotangents_ = 0;  // of stacked results
@@ -338,7 +341,7 @@ class ScanVjp {
   std::vector<Tensor> kept_;
 };
 
-// What a body gets of an array that is taken apart.
+// The body's input for a sliced operand.
 BodyInput slice_input(const Tensor& sliced) {
   BodyInput input{slice_type(sliced.type()), std::nullopt, sliced.where()};
   if (std::optional<Sharding> sharding = said_sharding(sliced))
@@ -346,14 +349,14 @@ BodyInput slice_input(const Tensor& sliced) {
   return input;
 }
 
-// The batch goes behind the slices' dimension, and back.
+// Exchanges the batch with the slices' dimension.
 Tensor with_first_two_exchanged(const Tensor& x) {
   Dimensions order{1, 0};
   for (std::int64_t d = 2; d < x.rank(); ++d) order.push_back(d);
   return permute_dims(x, order);
 }
 
-// A carry has the batch if the members begin with different values, or get them on the way.
+// A carry is batched if the members' initial values differ, or if a step makes it batched.
 void scan_batch(const BatchCall& call, std::span<Tensor> results) {
   const auto& scan = call.as<ScanAttributes>();
   const Body& body = scan.bodies[0];
@@ -391,7 +394,7 @@ void scan_batch(const BatchCall& call, std::span<Tensor> results) {
 
 std::vector<OpSample> scan_samples(SampleSource& source) {
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  // The carry turns, and depends on all that there is.
+  // The next carry is the sine of an expression in all inputs, so that it depends on each of them.
   auto run = [](bool reverse, std::size_t result, std::int64_t unroll = 1) {
     return [reverse, result, unroll](std::span<const Tensor> x) {
       const Tensor& w = x[2];

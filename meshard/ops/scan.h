@@ -10,38 +10,39 @@
 namespace meshard {
 
 struct ScanAttributes {
-  /// One: from carries, slices and captured values to carries and slices.
+  /// A single body: from carries, slices and captured values to carries and slices.
   std::vector<Body> bodies;
   std::int64_t length = 0;
   std::int64_t num_carries = 0;
-  /// Operands behind the carries that are taken apart along their first dimension.
+  /// The number of operands after the carries that are sliced along their first dimension.
   std::int64_t num_sliced = 0;
   bool reverse = false;
-  /// Steps for each turn of the loop that is written.
+  /// The number of steps per iteration of the loop in the compiled program.
   std::int64_t unroll = 1;
   std::string extends;
   MESHARD_FIELDS(bodies, length, num_carries, num_sliced, reverse, unroll, extends)
 };
 
-/// What a scan of tensors runs over.
+/// The operands and options of scan_tensors().
 struct ScanCall {
-  /// The values that go from one step to the next, before the first.
+  /// The initial carries: values that each step passes on to the next.
   std::vector<Tensor> carries;
-  /// Of each, step i gets slice i along the first dimension.
+  /// Step i receives slice i of each along the first dimension.
   std::vector<Tensor> sliced;
   std::int64_t length = 0;
-  /// From the last slice to the first; slices of the results stand where those of the operands do.
+  /// Runs from the last slice to the first; slices of the results keep the positions of the
+  /// operands' slices. Default: false.
   bool reverse = false;
-  /// Steps for each turn of the loop: it compiles to as many bodies one after the other, and what
-  /// is left of `length` follows it. All of them: there is no loop.
+  /// Steps per iteration of the compiled loop, default 1: the loop contains as many copies of the
+  /// body, and the remaining steps follow it. With unroll >= `length` there is no loop.
   std::int64_t unroll = 1;
 };
 
-/// Runs `body` once for each slice: from the carries and the slices to the next carries and slices
-/// of results. Gives the last carries, then the results, stacked along a new first dimension. The
+/// Runs `body` once per slice: from the carries and the slices to the next carries and slices of
+/// results. Returns the last carries, then the results, stacked along a new first dimension. The
 /// structured form is scan() of composite/control_flow.h.
-/// @error sliced operands without `length` slices; a body whose carries have other types than the
-/// first ones.
+/// @error sliced operands that do not have `length` slices; a body that changes the types of the
+/// carries.
 std::vector<Tensor> scan_tensors(const ScanCall& call, const BodyFunction& body,
                                  SourceLocation where = SourceLocation::current());
 

@@ -19,7 +19,7 @@ namespace {
 
 using Scatter = Tensor (*)(In, In, In, ScatterDimensions, bool, bool);
 
-// The same scatter of other tensors, which has the places of `call`.
+// Scatters other tensors at the positions of `call`.
 Tensor again(Scatter op, const VjpCall& call, const Tensor& operand, const Tensor& updates) {
   const auto& dims = call.as<ScatterAttributes>();
   return op(operand, call.operands[1], updates,
@@ -38,7 +38,7 @@ void scatter_set_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (!call.needs(2)) return;
   out[2] = scattered_windows(cotangent, call);
   if (call.as<ScatterAttributes>().unique_indices) return;
-  // Numbers in the place of the updates tell which of them stay.
+  // Scatters the numbers of the updates to find which of them remain.
   std::int64_t count = updates.shape().size();
   DType dtype = count <= std::numeric_limits<std::int32_t>::max() ? DType::i32 : DType::i64;
   Tensor numbers = reshape(iota(dtype, {count}, 0), updates.shape());
@@ -56,7 +56,8 @@ void scatter_multiply_vjp(const VjpCall& call, std::span<Tensor> out) {
     out[2] = scattered_windows(multiply(cotangent, operand), call);
     return;
   }
-  // The product of the others: that of all but the zeros, over the update, unless another is zero.
+  // The product of the other factors: the product of all but the zeros, divided by the update, or 0
+  // if another update is zero.
   Tensor is_zero = equal(updates, 0);
   Tensor divisor = where(is_zero, 1, updates);
   Tensor product = again(scatter_multiply, call, multiply(cotangent, operand), divisor);
@@ -66,7 +67,7 @@ void scatter_multiply_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[2] = where(equal(other_zeros, 0), divide(scattered_windows(product, call), divisor), 0);
 }
 
-// Everything that is equal to what came out gets its part.
+// Divides the cotangent among all elements that are equal to the result.
 void scatter_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Tensor &operand = call.operands[0], &updates = call.operands[2], &result = call.results[0];
   Tensor stayed = astype(equal(operand, result), operand.dtype());
@@ -92,7 +93,8 @@ std::vector<OpSample> samples_of(SampleSource& source, Scatter op) {
     return [=](std::span<const Tensor> x) { return op(x[0], x[1], x[2], dims, false, unique); };
   };
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  // No two elements are equal: there the smallest and the largest have a kink.
+  // All elements are distinct: the derivative of the smallest and the largest jumps where they are
+  // equal.
   auto of = [&](DType dtype, Shape operand, HostArray indices, Shape updates) {
     std::vector<double> all =
         source.distinct(DType::f64, {operand.size() + updates.size()}, 1).to_vector<double>();
@@ -138,7 +140,8 @@ void infer_number_scatter(const OpCall& call, ResultTypes& results) {
   infer_scatter(call, results);
 }
 
-// `infer` is an argument: under sanitizers addresses of functions are no constants to compare.
+// `infer` is an argument because under sanitizers comparing function addresses is not a constant
+// expression.
 template <Scatter op>
 constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string_view example,
                         void (*infer)(const OpCall&, ResultTypes&),
@@ -150,7 +153,7 @@ constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string
       .doc = doc,
       .example = example,
       .infer = infer,
-      // Only sums of shards are combined.
+      // Only the shards of scatter_add can be combined, by summing.
       .sharding_rule =
           [](const OpCall& call) { return scatter_rule(call, FactorKind::kNeedReplication); },
       .emit = emit,

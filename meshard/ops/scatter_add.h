@@ -3,15 +3,17 @@
 
 namespace meshard {
 
-/// How scatter places windows, with StableHLO's names.
+/// The dimension numbers of scatter, with StableHLO's names.
 struct ScatterDimensions {
-  Dimensions update_window_dims = {};    ///< the updates' dimensions that run inside a window
+  Dimensions update_window_dims = {};    ///< the updates' dimensions inside a window
   Dimensions inserted_window_dims = {};  ///< the operand's dimensions of window size 1
-  Dimensions input_batching_dims = {};  ///< the operand's dimensions walked along with the indices'
+  Dimensions input_batching_dims = {};   ///< the operand's batching dimensions, matched with the
+                                         ///< indices'
   Dimensions scatter_indices_batching_dims = {};
   Dimensions scatter_dims_to_operand_dims =
       {};                             ///< the operand's dimension of each index component
-  std::int64_t index_vector_dim = 0;  ///< of the indices: where the components of an index lie
+  std::int64_t index_vector_dim = 0;  ///< the indices' dimension that holds the components of an
+                                      ///< index
 };
 
 /// Attributes of every scatter.
@@ -28,10 +30,10 @@ struct ScatterAttributes {
 
 using ScatterAddAttributes = ScatterAttributes;
 
-/// `operand` with each window of `updates` added where `indices` say, as StableHLO's scatter;
-/// windows may meet, and are then all added. A window that does not fit inside the operand is
+/// Adds each window of `updates` to `operand` at its index, as StableHLO's scatter does. Where
+/// windows overlap, all of them are added. A window that does not fit inside the operand is
 /// dropped.
-/// @pre `indices_are_sorted`, `unique_indices` only if they are.
+/// @pre set `indices_are_sorted`, `unique_indices` only if they are.
 Tensor scatter_add(In operand, In indices, In updates, ScatterDimensions dimensions,
                    bool indices_are_sorted = false, bool unique_indices = false);
 

@@ -22,7 +22,7 @@ IndexDimensions view(const ScatterAttributes& dims) {
           dims.scatter_dims_to_operand_dims, dims.index_vector_dim};
 }
 
-// The size of a window in each of the operand's dimensions.
+// The window size in each of the operand's dimensions.
 Dimensions window_sizes(const ScatterAttributes& dims, int operand_rank, const Shape& updates) {
   Dimensions sizes(static_cast<std::size_t>(operand_rank), 1);
   Dimensions window = window_operand_dimensions(view(dims), operand_rank);
@@ -31,7 +31,7 @@ Dimensions window_sizes(const ScatterAttributes& dims, int operand_rank, const S
   return sizes;
 }
 
-// True for each update whose window fits; of the updates' shape.
+// True for each update whose window fits inside; of the updates' shape.
 Tensor fits(const Tensor& indices, const Tensor& clamped, const ScatterAttributes& dims,
             const Shape& updates) {
   Tensor same = equal(astype(indices, clamped.dtype()), clamped);
@@ -126,8 +126,8 @@ Tensor record_scatter(const OpDef& op, const In& operand, const In& indices, con
       {&to, &at, &values}, operand.where);
 }
 
-// As in gather: larger windows where all members share the indices, else operand, indices and
-// updates walk along together.
+// As in gather: larger windows if all members share the indices; otherwise the batch is a batching
+// dimension of operand, indices and updates.
 void batch_scatter(const BatchCall& call, std::span<Tensor> results) {
   ScatterAttributes dims = call.as<ScatterAttributes>();
   std::vector<Tensor> operands{batched_operand(call, 0), call.operands[1],
@@ -160,7 +160,7 @@ Tensor scattered_windows(const Tensor& x, const VjpCall& call) {
                            .start_index_map = dims.scatter_dims_to_operand_dims,
                            .index_vector_dim = dims.index_vector_dim},
                           sizes, dims.indices_are_sorted);
-  // What was dropped has no influence.
+  // Dropped updates have no influence.
   return where(fits(call.operands[1], clamped, dims, updates), windows, 0);
 }
 

@@ -87,8 +87,8 @@ void emit_select_and_scatter(const OpCall& call, OpEmission& out) {
       .done();
 }
 
-// Linear in the source, of which each element gets the cotangent from where it was added. Where
-// that is does not change with x, but by jumps.
+// The op is linear in the source: each element receives the cotangent from the position to which it
+// was added. These positions are piecewise constant in x.
 void select_and_scatter_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (!call.needs(1)) return;
   const auto& attributes = call.as<SelectAndScatterAddAttributes>();

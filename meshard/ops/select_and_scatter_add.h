@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// Which element of a window is selected; of equal ones the first, in row-major order.
+/// Which element of a window is selected; the first in row-major order if several are equal.
 enum class WindowSelect : std::uint8_t { kGreatest, kLeast };
 
 template <>
@@ -19,9 +19,10 @@ struct SelectAndScatterAddAttributes {
   MESHARD_FIELDS(select, window, strides, low, high)
 };
 
-/// A tensor like `x` in which every element of `source` is added at the place of the element that
-/// its window of `x` selects: what max_pool lets cotangents through by. Padding is never selected.
-/// @error `source` has not one element for each window.
+/// Adds each element of `source` at the position that its window of `x` selects. The result has the
+/// type of `x` and is zero elsewhere. This routes the cotangents of max_pool. Padding is never
+/// selected.
+/// @error `source` does not have one element per window.
 Tensor select_and_scatter_add(In x, In source, SelectAndScatterAddAttributes windows);
 
 }  // namespace meshard

@@ -19,7 +19,7 @@ void infer_sharding_constraint(const OpCall& call, ResultTypes& results) {
   results.push_back(call.operand(0));
 }
 
-// Of a local value only what is left to the compiler can be said.
+// For a local value only the axes that are left to the compiler can be constrained.
 AnnotationsPtr annotate_local(const Node& node, const ManualAxes& place) {
   const Value& operand = node.operands()[0];
   const Sharding& sharding = *node.attributes_as<ShardingMark>().sharding;
@@ -34,7 +34,7 @@ AnnotationsPtr annotate_local(const Node& node, const ManualAxes& place) {
   return operand->annotations();
 }
 
-// Over explicit axes the constraint is the result's sharding, whatever the operand's is.
+// Over explicit axes the constraint is the result's sharding, regardless of the operand's.
 AnnotationsPtr annotate_constraint(const Node& node) {
   if (const ManualAxes* place = manual_axes(node.operands()[0]))
     return annotate_local(node, *place);
@@ -48,8 +48,8 @@ AnnotationsPtr annotate_constraint(const Node& node) {
   return annotations_of(sharding, sharding.rank());
 }
 
-// How the batch lies: along the axis that vmap was told, or as it does over explicit axes; else it
-// is left to the compiler.
+// The sharding of the batch: vmap's mesh axis if given, otherwise the explicit sharding; without
+// one it is left to the compiler.
 DimensionSpec spec_of_batch(const BatchCall& call, const Sharding& member) {
   const Mesh& mesh = member.mesh();
   const ManualAxes* place = manual_axes(call.operands[0].value());
@@ -120,7 +120,7 @@ extern constinit const OpDef sharding_constraint_op = {
 Tensor sharding_constraint(In x, const Sharding& sharding) {
   Tensor operand = operand_tensor(sharding_constraint_op, x);
   auto rank = static_cast<std::size_t>(operand.rank());
-  // One form for each meaning: P("x") and P("x", none) are the same constraint on a matrix.
+  // Canonical form: P("x") and P("x", none) are the same constraint on a matrix.
   return record(sharding_constraint_op,
                 make_attributes(ShardingMark{
                     sharding.rank() < rank ? sharding.with_rank(rank, x.where) : sharding}),

@@ -4,9 +4,8 @@
 
 namespace meshard {
 
-/// The same value, which the compiler is to lay out as `sharding` says; dimensions beyond the
-/// sharding's are not split. Only records, whatever `x` is: to put data on devices use
-/// mark_sharding.
+/// The same value with a sharding that the compiler must use. Dimensions beyond the sharding's are
+/// not split. It only records an operation, for any `x`: to put data on devices use mark_sharding.
 /// @error the sharding describes more dimensions than x has.
 Tensor sharding_constraint(In x, const Sharding& sharding);
 

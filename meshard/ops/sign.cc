@@ -20,7 +20,7 @@ extern constinit const OpDef sign_op = {
 };
 
 Tensor sign(In x) {
-  // StableHLO's sign knows no unsigned integers.
+  // StableHLO's sign does not support unsigned integers.
   if (is_unsigned_integer(element_wise::dtype_of_operand(sign_op, x))) return minimum(x, 1);
   return element_wise::unary(sign_op, element_wise::Domain::kSigned, x);
 }

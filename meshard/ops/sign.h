@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// -1, 0 or 1 as each element is below, at or above zero; NaN stays NaN. The derivative is zero.
+/// -1, 0 or 1 for elements below, at or above zero; NaN stays NaN. The derivative is zero.
 Tensor sign(In x);
 
 }  // namespace meshard

@@ -33,7 +33,7 @@ ShardingRule slice_rule(const OpCall& call) {
   return builder.operand(std::move(factors.whole)).result(std::move(factors.box)).build();
 }
 
-// The cotangents go back where the elements came from, with zeros between and around.
+// Pads the cotangents back to the positions of their elements, with zeros between and around.
 void slice_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& [start, stop, stride] = call.as<SliceAttributes>();
   const Shape& from = call.operands[0].shape();

@@ -8,8 +8,8 @@ struct SliceAttributes {
   MESHARD_FIELDS(start, stop, stride)
 };
 
-/// In each dimension d the elements start[d], start[d] + stride[d], ... below stop[d]. Strides left
-/// out are 1. Ranges as Python writes them: index().
+/// The elements start[d], start[d] + stride[d], ... below stop[d] of each dimension d. Strides
+/// default to 1. For Python-style ranges use index().
 /// @error unless 0 <= start <= stop <= size and stride >= 1 in every dimension.
 Tensor slice(In x, Dimensions start, Dimensions stop, Dimensions stride = {});
 

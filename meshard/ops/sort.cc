@@ -41,7 +41,7 @@ ShardingRule sort_rule(const OpCall& call) {
   return builder.build();
 }
 
-// Writes comparisons of two elements.
+// Writes comparisons of two elements, with NaN as the largest.
 class Comparator {
  public:
   Comparator(OpEmission& out, DType dtype) : out_(out), scalar_{dtype, {}} {}
@@ -54,7 +54,7 @@ class Comparator {
     return result;
   }
 
-  // a before b, and every number before NaN.
+  // True if a < b; every number is before NaN.
   SsaValue before(SsaValue a, SsaValue b) {
     SsaValue less = compare("LT", a, b);
     if (!is_floating(scalar_.dtype)) return less;
@@ -62,7 +62,7 @@ class Comparator {
     return logic("stablehlo.or", less, logic("stablehlo.and", number, nan));
   }
 
-  // Neither before the other.
+  // True if neither is before the other.
   SsaValue same(SsaValue a, SsaValue b) {
     SsaValue equal = compare("EQ", a, b);
     if (!is_floating(scalar_.dtype)) return equal;
@@ -83,8 +83,8 @@ class Comparator {
   TensorType scalar_;
 };
 
-// Whether the first of two candidates goes before the second: by the last key, unless an earlier
-// one decides.
+// True if the first of two candidates goes before the second. The last key decides, unless an
+// earlier one does.
 SsaValue comes_first(OpEmission& out, const SortAttributes& order,
                      const std::vector<TensorType>& scalars, const std::vector<Typed>& arguments) {
   SsaValue first;
@@ -122,7 +122,7 @@ void emit_sort(const OpCall& call, OpEmission& out) {
       .done();
 }
 
-// Each cotangent goes back where its element came from.
+// Moves each cotangent back to the position of its element.
 void sort_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& [dimension, descending, keys] = call.as<SortAttributes>();
   std::vector<Tensor> sorted(call.operands.begin(), call.operands.begin() + keys);

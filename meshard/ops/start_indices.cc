@@ -13,7 +13,7 @@
 namespace meshard {
 
 std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts) {
-  // Tensors decide the dtype; XLA wants one for all.
+  // Tensors determine the dtype; XLA requires the same dtype for all starts.
   DType dtype = DType::i32;
   bool first = true;
   for (const In& start : starts) {

@@ -1,4 +1,4 @@
-// What dynamic_slice and dynamic_update_slice share: the start of a box, as operands of rank 0.
+// Helpers for dynamic_slice and dynamic_update_slice: the start of a box, as operands of rank 0.
 #pragma once
 #include <vector>
 
@@ -10,20 +10,21 @@ namespace meshard {
 /// The starts as tensors of one dtype: numbers become constants.
 std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts);
 
-/// Checks that the operands from `first` on are a start in each dimension of `operand`.
+/// Checks that the operands from `first` on are one start per dimension of `operand`.
 /// @error through call.fail.
 void check_starts(const OpCall& call, const TensorType& operand, std::size_t first);
 
-/// For batch rules: true if the starts, the operands from `first` on, differ between the members.
+/// For batch rules: true if any of the starts, the operands from `first` on, has a batch.
 bool starts_are_batched(const BatchCall& call, std::size_t first);
-/// The starts that all members share, with 0 for the batch before them.
+/// The starts that all members share, preceded by 0 for the batch dimension.
 std::vector<In> starts_behind_batch(const BatchCall& call, std::size_t first);
-/// One row of starts for each member: [size, rank].
+/// The starts as one row per member: [size, rank].
 Tensor batched_starts(const BatchCall& call, std::size_t first);
 
-/// All operands; the starts, from `first` on, in a dtype that XLA takes (written_index_type), and
-/// where the work may be split so that the window is inside: the partitioner leaves out an update
-/// before the beginning, which should be moved there.
+/// All operands, with the starts, from `first` on, in a dtype that XLA accepts
+/// (written_index_type). If the work may be partitioned, the starts are also clamped so that the
+/// window is inside: the partitioner drops an update that starts before the beginning, which should
+/// be moved inside.
 InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size_t first);
 
 }  // namespace meshard

@@ -12,14 +12,14 @@ extern constinit const OpDef stop_gradient_op = {
     .example = "stop_gradient(x)",
     .infer = element_wise::infer_same<>,
     .sharding_rule = element_wise::rule,
-    // A reshape to the same shape: the compiler drops it.
+    // A reshape to the same shape; the compiler removes it.
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp = element_wise::zero_vjp,
     .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           std::vector<OpSample> samples = element_wise::unary_samples(source, stop_gradient);
-          // Its derivative is declared to be zero; it is not that of the values.
+          // Its derivative is zero by definition, not that of its values.
           for (OpSample& sample : samples) sample.check_vjp = false;
           return samples;
         },

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// `x` itself, through which no cotangent passes.
+/// `x` itself; it passes no cotangent on.
 Tensor stop_gradient(In x);
 
 }  // namespace meshard

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// a - b, element by element. Broadcasts and promotes; unsigned integers wrap around.
+/// a - b, element-wise. Broadcasts and promotes; unsigned integers wrap around.
 Tensor subtract(In a, In b);
 
 }  // namespace meshard

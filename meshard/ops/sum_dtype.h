@@ -3,9 +3,9 @@
 
 namespace meshard {
 
-/// The dtype of sums and products of elements of a dtype, as the array API standard has it: bools
-/// and integers that are narrower than the default one in its width, signed or not as they are;
-/// others as they are.
+/// The dtype of sums and products of elements of `dtype`, following the array API standard. Bools
+/// and integers narrower than the default integer are widened to its width, keeping their
+/// signedness; other dtypes are unchanged.
 constexpr DType sum_dtype(DType dtype) {
   switch (dtype) {
     case DType::bool_:

@@ -60,7 +60,8 @@ void infer_switch(const OpCall& call, ResultTypes& results) {
   if (results.empty()) call.fail("the branches give nothing");
 }
 
-// Over explicit axes the results of all branches lie alike. What nobody said is whole.
+// Over explicit axes all branches must give the same shardings. A result without one counts as
+// whole.
 void check_same_shardings(const Node& node, const Body& first, const Body& body) {
   auto described = [](const Sharding* sharding) { return sharding ? cat(*sharding) : "unsaid"; };
   for (std::size_t i = 0; i < first.num_results(); ++i) {
@@ -88,9 +89,9 @@ bool has_marks(const Body& body) {
   });
 }
 
-// Whether the branches may end with shardings that differ: with marks, with shardings over explicit
-// axes, or with an op whose body has marks. XLA takes what stands at the end of a branch for the
-// sharding of the whole, and refuses the program.
+// True if the branches may end with different shardings: with marks, with shardings over explicit
+// axes, or with an op whose body has marks. XLA takes the sharding at the end of a branch for that
+// of the whole case op, and rejects the program if they differ.
 bool ends_may_differ(const std::vector<Body>& bodies, std::size_t result) {
   std::optional<Sharding> first;
   for (const Body& body : bodies) {
@@ -104,7 +105,7 @@ bool ends_may_differ(const std::vector<Body>& bodies, std::size_t result) {
   return false;
 }
 
-// The names of the arguments are known inside of the branches.
+// The branches refer to the names of the arguments directly.
 void emit_switch(const OpCall& call, OpEmission& out) {
   const auto& attributes = call.as<SwitchAttributes>();
   std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
@@ -122,7 +123,8 @@ void emit_switch(const OpCall& call, OpEmission& out) {
       for (std::size_t i = 0; i < results.size(); ++i) {
         const TensorType& type = *out.results[i].type;
         if (ends_may_differ(attributes.bodies, i)) {
-          // The same elements, which may be laid out as those of the other branches.
+          // A barrier hides the marked value's sharding; its result may be laid out as those of the
+          // other branches.
           SsaValue marked = std::exchange(results[i], out.writer.temporary());
           out.writer.op("stablehlo.optimization_barrier", {{results[i], type}}, {{marked, type}})
               .done();
@@ -135,7 +137,7 @@ void emit_switch(const OpCall& call, OpEmission& out) {
   op.done();
 }
 
-// What each branch takes, by its parameters: operands of the call.
+// The operands of the call that each branch takes, by its parameters.
 std::vector<std::vector<std::size_t>> operands_of_branches(const SwitchAttributes& attributes) {
   std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
   std::size_t next = 1 + arguments;
@@ -149,7 +151,7 @@ std::vector<std::vector<std::size_t>> operands_of_branches(const SwitchAttribute
   return all;
 }
 
-// The derivative of a branch belongs to the same case.
+// The derivative of a switch: a switch with the same index over the derivatives of the branches.
 class SwitchVjp {
  public:
   explicit SwitchVjp(const VjpCall& call)
@@ -186,8 +188,8 @@ class SwitchVjp {
 
   std::size_t num_results() const { return call_.results.size(); }
 
-  // Records the switch with what the way back of each branch needs as further results; the other
-  // branches give zeros there.
+  // Records the switch with the residuals of each branch as further results; the other branches
+  // return zeros for them.
   void keep() {
     std::vector<Tensor> extra;
     for (std::size_t b = 0; b < vjps_.size(); ++b) {
@@ -226,7 +228,7 @@ class SwitchVjp {
     return std::move(traced.body);
   }
 
-  // The cotangents of the wanted operands where branch b was taken.
+  // The cotangents of the wanted operands if branch b was taken.
   std::vector<Tensor> back(std::size_t b, const std::vector<std::size_t>& wanted) const {
     const BodyVjp& vjp = vjps_[b];
     std::vector<Tensor> given;
@@ -252,13 +254,15 @@ class SwitchVjp {
 
   const VjpCall& call_;
   const SwitchAttributes& attributes_;
-  std::vector<std::vector<std::size_t>> operands_;  // of the node, by branch and parameter
+  std::vector<std::vector<std::size_t>> operands_;  // operand indices of the node, by branch and
+                                                    // parameter
   std::vector<BodyVjp> vjps_;
-  std::vector<std::size_t> first_kept_;  // result of the larger switch, by branch
+  std::vector<std::size_t> first_kept_;  // first residual among the extended switch's results, by
+                                         // branch
   std::vector<Tensor> kept_;
 };
 
-// All members choose alike: one branch runs.
+// The index is the same for all members: one branch runs.
 void batch_of_one_branch(const BatchCall& call, std::span<Tensor> results) {
   const auto& attributes = call.as<SwitchAttributes>();
   std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
@@ -291,7 +295,8 @@ void batch_of_one_branch(const BatchCall& call, std::span<Tensor> results) {
   std::copy(made.begin(), made.end(), results.begin());
 }
 
-// Members that choose alike run one branch; else all run, and each member takes its own.
+// If all members share the index, one branch runs; otherwise all run, and each member selects its
+// own.
 void switch_batch(const BatchCall& call, std::span<Tensor> results) {
   if (!call.batched[0]) return batch_of_one_branch(call, results);
   const auto& attributes = call.as<SwitchAttributes>();

@@ -86,7 +86,7 @@ void triangular_solve_vjp(const VjpCall& call, std::span<Tensor> out) {
 }
 
 std::vector<OpSample> triangular_solve_samples(SampleSource& source) {
-  // With a diagonal far from zero.
+  // A well-conditioned matrix: the diagonal is far from zero.
   auto firm = [](const Tensor& a) {
     return add(a, multiply(eye(a.shape()[-1], std::nullopt, 0, a.dtype()), 5));
   };

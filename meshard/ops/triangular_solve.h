@@ -7,7 +7,7 @@
 
 namespace meshard {
 
-/// What is done to the triangular matrix first.
+/// The operation op applied to the triangular matrix first.
 enum class TransposeKind : std::uint8_t {
   kNone,
   kTranspose,
@@ -22,19 +22,19 @@ struct EnumNames<TransposeKind> {
       std::pair{TransposeKind::kAdjoint, std::string_view("adjoint")}};
 };
 
-/// Which equations triangular_solve solves.
+/// Options of triangular_solve().
 struct TriangularSolveOptions {
-  bool left_side = true;       ///< op(a) x = b; else x op(a) = b
-  bool lower = true;           ///< a's lower triangle counts; else its upper one
-  bool unit_diagonal = false;  ///< a's diagonal is ones, whatever is there
+  bool left_side = true;       ///< solves op(a) x = b; otherwise x op(a) = b
+  bool lower = true;           ///< reads a's lower triangle; otherwise its upper one
+  bool unit_diagonal = false;  ///< assumes ones on a's diagonal and does not read it
   TransposeKind transpose = TransposeKind::kNone;
   MESHARD_FIELDS(left_side, lower, unit_diagonal, transpose)
 };
 
-/// The solutions x of op(a) x = b for triangular matrices, the last two dimensions of each; the
-/// dimensions before these are equal. What is in the other triangle of `a` does not count. dtypes
-/// are promoted; integers and narrow floats are computed in f32.
-/// @error `a` not square; sizes that do not go together.
+/// Solves op(a) x = b for triangular matrices, the last two dimensions of each. The dimensions
+/// before these are equal. The other triangle of `a` is not read. dtypes are promoted; integers and
+/// narrow floats are computed in f32.
+/// @error `a` is not square; sizes that do not match.
 Tensor triangular_solve(In a, In b, TriangularSolveOptions options = {});
 
 }  // namespace meshard

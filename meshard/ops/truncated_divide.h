@@ -3,9 +3,9 @@
 
 namespace meshard {
 
-/// The whole quotient of integers, rounded towards zero as in C++; fmod is the rest of it.
-/// Broadcasts and promotes. What a division by zero gives is up to the plugin.
-/// @error operands that are no integers: use divide.
+/// The quotient of integers truncated toward zero, as in C++; fmod is the remainder. Broadcasts and
+/// promotes. The result of a division by zero depends on the plugin.
+/// @error operands that are not integers: use divide.
 Tensor truncated_divide(In a, In b);
 
 }  // namespace meshard

@@ -4,7 +4,7 @@
 namespace meshard {
 
 /// Elements of `a` where `condition` (bools) is true, of `b` elsewhere. All three broadcast; a and
-/// b promote. No cotangent reaches an element that was not chosen.
+/// b are promoted. An element that is not selected receives no cotangent.
 Tensor where(In condition, In a, In b);
 
 }  // namespace meshard

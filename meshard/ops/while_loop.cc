@@ -60,7 +60,7 @@ ShardingRule while_rule(const OpCall& call) {
   return pass_through_rule(call, together);
 }
 
-// Captured values are carried and come out as they went in.
+// Captured values are carried unchanged.
 void emit_while(const OpCall& call, OpEmission& out) {
   std::size_t carries = carries_of(call), all = out.operands.size();
   std::size_t tests = call.as<WhileAttributes>().bodies[kCondition].num_parameters();
@@ -96,8 +96,9 @@ void emit_while(const OpCall& call, OpEmission& out) {
       .done();
 }
 
-// A loop for all members of a batch: runs until the last one is done; the others keep their
-// carries. Where all are done at once, carries that do not differ stay as they are.
+// A loop for all members of a batch. It runs until the last member is done; members that are done
+// keep their carries. If the condition is the same for all members, carries that they share stay
+// unbatched.
 class WhileBatch {
  public:
   explicit WhileBatch(const BatchCall& call)
@@ -162,7 +163,7 @@ class WhileBatch {
   std::vector<Tensor> next(std::span<const Tensor> given) {
     std::vector<Tensor> carries = values_.expected(step(kBody, given), call_.size);
     if (!differs_ || values_.is_changed()) return carries;
-    // The condition again: what it captures becomes an operand of the body too.
+    // Evaluates the condition again; its captured values become operands of the body too.
     std::vector<Tensor> tested(given.begin(),
                                given.begin() + static_cast<std::ptrdiff_t>(carries_));
     for (std::size_t i = carries_; i < tests_; ++i) tested.push_back(call_.operands[i]);
@@ -177,13 +178,13 @@ class WhileBatch {
   const WhileAttributes& loop_;
   std::size_t carries_, tests_;
   BatchedValues values_;
-  std::vector<bool> given_;  // of the carries that this recording begins with
-  bool differs_ = false;     // the members, in whether they go on
+  std::vector<bool> given_;  // whether each carry is batched at the start of this recording
+  bool differs_ = false;     // whether the condition differs between the members
 };
 
 std::vector<OpSample> while_samples(SampleSource& source) {
   DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  // Doubled until the sum of squares is large.
+  // Doubles the values until their sum of squares is large.
   auto doubled = [](std::span<const Tensor> x) {
     Tensor limit = x[1];
     return while_tensors(
@@ -224,7 +225,7 @@ extern constinit const OpDef while_loop_op = {
     .infer = infer_while,
     .sharding_rule = while_rule,
     .emit = emit_while,
-    // How often the body runs is not known, so neither is what the way back needs.
+    // The number of iterations is unknown, and so is the number of residuals.
     .vjp =
         [](const VjpCall& call, std::span<Tensor>) {
           throw Error(ErrorCode::kUnimplemented,

@@ -9,16 +9,15 @@
 namespace meshard {
 
 struct WhileAttributes {
-  /// Two: from carries and captured values to whether to go on, and to the next carries.
+  /// Two: from carries and captured values to whether to continue, and to the next carries.
   std::vector<Body> bodies;
   std::int64_t num_carries = 0;
   MESHARD_FIELDS(bodies, num_carries)
 };
 
-/// Runs `body`, from the carries to the next carries, while `condition` of the carries is true. The
-/// structured form is while_loop() of composite/control_flow.h.
-/// @error a condition that is not a bool of rank 0; a body whose carries have other types than the
-/// first ones.
+/// Repeats `body`, from the carries to the next carries, while `condition` of the carries is true.
+/// The structured form is while_loop() of composite/control_flow.h.
+/// @error a condition that is not a bool of rank 0; a body that changes the types of the carries.
 std::vector<Tensor> while_tensors(const BodyFunction& condition, const BodyFunction& body,
                                   const std::vector<Tensor>& carries,
                                   SourceLocation where = SourceLocation::current());

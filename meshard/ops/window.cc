@@ -96,9 +96,9 @@ void transpose_padding(const Windows& windows, const Dimensions& sizes, const Di
   low.assign(windows.rank(), 0);
   high.assign(windows.rank(), 0);
   for (std::size_t d = 0; d < windows.rank(); ++d) {
-    // Element i of the tensor, at low + i * base_dilation, is element k of window j if j * stride +
-    // k * dilation is there. So the windows of the cotangent begin extent - 1 before, and as many
-    // fit as there are elements.
+    // Element i of the operand, at low + i * base_dilation, is element k of window j if j * stride
+    // + k * dilation is the same position. So the cotangent's windows begin extent - 1 earlier, and
+    // there are as many as elements.
     std::int64_t extent = windows.extent(d);
     low[d] = extent - 1 - windows.low[d];
     high[d] = dilated_size(sizes[d], windows.base_dilation[d]) + extent - 1 -

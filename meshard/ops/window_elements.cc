@@ -12,7 +12,7 @@
 namespace meshard {
 namespace {
 
-// The places of a window, in row-major order.
+// The positions inside a window, in row-major order.
 std::vector<Dimensions> places_of(const Windows& windows) {
   std::vector<Dimensions> places;
   Dimensions place(windows.rank(), 0);
@@ -63,7 +63,7 @@ Tensor chosen_places(const std::vector<Tensor>& elements, const std::vector<Tens
   Tensor chosen = filled({DType::i32, best.shape()}, 0);
   for (std::size_t k = 1; k < elements.size(); ++k) {
     Tensor keep = greatest ? greater_equal(best, elements[k]) : less_equal(best, elements[k]);
-    // Padding may be equal to a member, an infinity, and is never chosen before it.
+    // The padding may equal a member that is infinite, but must never be chosen before it.
     keep = logical_or(logical_and(keep, found), logical_not(members[k]));
     best = where(keep, best, elements[k]);
     chosen = where(keep, chosen, static_cast<std::int64_t>(k));
@@ -87,7 +87,7 @@ Tensor scattered_to_windows(const Tensor& values, const Tensor& chosen, const Wi
                       interior_of(windows.stride));
     sum = sum.defined() ? add(sum, part) : part;
   }
-  // The padding is taken off, then the gaps.
+  // Removes the padding, then the gaps.
   Dimensions low = windows.low, high = windows.high, start(windows.rank(), 0);
   for (std::int64_t& n : low) n = -n;
   for (std::int64_t& n : high) n = -n;

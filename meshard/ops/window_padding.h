@@ -1,4 +1,4 @@
-// What windows see beyond the edges of a tensor.
+// The padding of windows at the edges of a tensor.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -7,11 +7,11 @@
 
 namespace meshard {
 
-/// How much padding windows get.
+/// A rule that determines how much padding windows get.
 enum class Padding : std::uint8_t {
   kValid,      ///< none: windows stay inside
-  kSame,       ///< so much that there are size / stride windows, rounded up; an odd one more after
-  kSameLower,  ///< the same, an odd one more before
+  kSame,       ///< for size / stride windows, rounded up; an odd element goes after
+  kSameLower,  ///< the same, but an odd element goes before
 };
 
 /// A value: the padding of each window dimension, by a rule or in elements before and after.
@@ -22,10 +22,10 @@ class WindowPadding {
  public:
   using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-  /// None.
+  /// No padding.
   WindowPadding() = default;
   WindowPadding(Padding rule) : rule_(rule) {}  // NOLINT
-  /// Elements before and after, for each window dimension; negative ones are cut off.
+  /// Elements before and after, for each window dimension; negative numbers remove elements.
   WindowPadding(std::initializer_list<std::pair<std::int64_t, std::int64_t>> pairs)  // NOLINT
       : listed_(true), pairs_(pairs) {}
   WindowPadding(Pairs pairs) : listed_(true), pairs_(std::move(pairs)) {}  // NOLINT

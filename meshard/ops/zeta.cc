@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// The first operand is a constant: there is no derivative with respect to it.
+// The first operand is a constant, because there is no derivative with respect to it.
 std::vector<OpSample> zeta_samples(SampleSource& source) {
   auto of = [](std::vector<float> s, Shape shape, DType dtype = DType::f32) {
     HostArray first = HostArray::from_vector(std::move(s), std::move(shape)).astype(dtype);

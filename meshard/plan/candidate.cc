@@ -46,7 +46,8 @@ void append_shapes(std::int64_t devices, std::size_t count, std::vector<std::int
     }
 }
 
-// Puts each of `unused` from number `next` on into every open dimension it divides, and into none.
+// Recursively assigns unused[next], unused[next + 1], ... to no dimension and to each open
+// dimension that the axes divide.
 void append_specs(const FreeValue& value, const std::vector<MeshAxis>& axes,
                   const std::vector<const MeshAxis*>& unused, std::size_t next,
                   std::vector<AxisList>& chosen, std::vector<PartitionSpec>& out) {

@@ -19,7 +19,7 @@ Error file_error(std::string_view what, const std::string& path) {
                cat("[plan] cannot ", what, " the journal ", path, ": ", std::strerror(errno)));
 }
 
-// Tabs part fields and newlines part lines.
+// Replaces tabs, which separate fields, and newlines, which separate lines.
 std::string in_one_field(std::string_view text) {
   std::string out;
   for (char c : text.substr(0, 2000)) out.push_back(c == '\t' || c == '\n' || c == '\r' ? ' ' : c);
@@ -50,7 +50,7 @@ std::string line_of(const PlanCandidate& candidate, const PlanVerdict& verdict) 
              in_one_field(verdict.problem), "\t.\n");
 }
 
-// The last field is a full stop, so that a line that was cut off is not taken for a whole one.
+// The last field is a period, so that truncated lines are recognized.
 std::optional<PlanVerdict> read_line(const std::vector<std::string_view>& fields) {
   PlanVerdict verdict;
   if (fields.size() != 8 || fields[7] != ".") return std::nullopt;
@@ -102,7 +102,7 @@ Result<PlanJournal> PlanJournal::open(const std::string& path, const std::string
     if (std::optional<PlanVerdict> verdict = read_line(fields))
       journal.verdicts_[std::string(fields[0])] = *verdict;
   }
-  // A line that was cut off must not swallow the next one.
+  // Ends a truncated last line, so that the next entry starts on its own line.
   if (text.back() != '\n' && (std::fputc('\n', file) == EOF || std::fflush(file) != 0))
     return file_error("write", path);
   return journal;

@@ -1,4 +1,4 @@
-// The journal of a search: what it found so far, so that a search that was ended goes on.
+// The journal of a search: its results so far, for resuming an interrupted search.
 #pragma once
 #include <cstdio>
 #include <map>
@@ -10,17 +10,17 @@
 
 namespace meshard {
 
-/// An owner of a file to which verdicts are appended, each in a line that is complete once it is
-/// there. A line that was cut off is left out when reading.
+/// Owner of a file to which verdicts are appended, one line each. Truncated lines are skipped when
+/// reading.
 class PlanJournal {
  public:
-  /// Opens or makes the file. @param problem a text that stands for the problem, in one line
-  /// @error the file cannot be read or written; failed precondition: it is of another problem
+  /// Opens or creates the file. @param problem one line of text that identifies the problem
+  /// @error the file cannot be read or written; failed precondition: it belongs to another problem
   static Result<PlanJournal> open(const std::string& path, const std::string& problem);
 
-  /// Verdicts of earlier runs by PlanCandidate::to_string().
+  /// Verdicts of earlier runs, by PlanCandidate::to_string().
   const std::map<std::string, PlanVerdict>& verdicts() const { return verdicts_; }
-  /// Appends, and hands it to the system before it returns. @error the file cannot be written
+  /// Appends a verdict and flushes it to the system. @error the file cannot be written
   Result<void> add(const PlanCandidate& candidate, const PlanVerdict& verdict);
 
  private:

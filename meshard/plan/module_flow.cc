@@ -20,7 +20,7 @@ using internal::FlowFunction;
 using internal::FlowKind;
 using internal::FlowOp;
 
-// Of each dimension the axes that split it, by number, the most significant first.
+// For each dimension, the numbers of the axes that shard it, most significant first.
 using Split = std::vector<std::vector<int>>;
 
 bool uses(const Split& split, int axis) {
@@ -33,7 +33,7 @@ bool is_prefix(const std::vector<int>& a, const std::vector<int>& b) {
   return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
-// Follows one candidate through the functions, and adds up what moves.
+// Propagates one candidate's shardings through the functions, and sums the bytes moved.
 class FlowRun {
  public:
   FlowRun(const std::map<std::string, FlowFunction>& functions, const std::vector<MeshAxis>& axes)
@@ -50,7 +50,7 @@ class FlowRun {
     return run_ops(function, function.ops, values, depth);
   }
 
-  // Of a value that lies like `from` and is wanted like `to`.
+  // Adds the bytes for changing a value's sharding from `from` to `to`.
   void move(const std::optional<TensorType>& type, const Split& from, const Split& to) {
     if (!type || from.size() != to.size()) return;
     Split kept = from;
@@ -112,7 +112,7 @@ class FlowRun {
     std::vector<Split> made;
     if (op.kind == FlowKind::kCall) {
       auto called = functions_.find(op.text);
-      // The text of a module cannot call in circles without end, that of a damaged one can.
+      // Bounds the depth: a valid module has no recursion, but a malformed one may.
       if (called != functions_.end() && depth < 16)
         made = run(called->second, gathered(op.operands, values), depth + 1);
     } else if (op.kind == FlowKind::kLoop) {
@@ -129,7 +129,7 @@ class FlowRun {
       set(values[at(op.results[i])], std::move(made[i]));
   }
 
-  // The operand's type, where it is known.
+  // The operand's type, if known.
   static const TensorType* type_of(const FlowFunction& function, const FlowOp& op, std::size_t i) {
     if (i >= op.operands.size() || op.operands[i] < 0) return nullptr;
     const std::optional<TensorType>& type = function.types[at(op.operands[i])];
@@ -187,7 +187,8 @@ class FlowRun {
     return out;
   }
 
-  // Groups of dimensions with equal products: the first of a group keeps its axes.
+  // Matches groups of dimensions with equal products: the first dimension of a group keeps its
+  // axes.
   Split reshaped(const TensorType& type, const Split& split, const TensorType& result, Split out) {
     std::size_t i = 0, o = 0, in_rank = split.size(), out_rank = out.size();
     Split kept(in_rank);
@@ -204,7 +205,7 @@ class FlowRun {
           right *= size(result, o++);
       }
       if (left != right || left == 0) break;
-      // Sizes of 1 are nobody's first.
+      // Skips leading dimensions of size 1 in a group.
       while (first_in + 1 < i && size(type, first_in) == 1) ++first_in;
       while (first_out + 1 < o && size(result, first_out) == 1) ++first_out;
       double parts = tiles({split[first_in]});
@@ -225,7 +226,7 @@ class FlowRun {
     return to;
   }
 
-  // Element-wise if all shapes are the result's; resized if one operand has its rank.
+  // Element-wise if operands have the result's shape; resized if the first has only its rank.
   Split by_shape(const FlowFunction& function, const FlowOp& op, const std::vector<Split>& values,
                  const TensorType& result, Split none) {
     std::vector<std::size_t> alike;
@@ -251,7 +252,7 @@ class FlowRun {
     return none;
   }
 
-  // Takes an axis out of the operand whose shard is smaller, which is gathered along it.
+  // Removes an axis from the operand with the smaller shard, which is gathered along the axis.
   void settle(const TensorType& left_type, Split& left, const TensorType& right_type, Split& right,
               int axis) {
     bool take_left = shard_of(left_type, left) < shard_of(right_type, right);
@@ -263,7 +264,7 @@ class FlowRun {
 
   Split product(const TensorType& left_type, Split left, const TensorType& right_type, Split right,
                 const FlowOp& op, const TensorType& result) {
-    // Dimensions that are one: contracting, then batch.
+    // Pairs of corresponding dimensions: contracting, then batch.
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     for (std::size_t list : {0u, 2u})
       for (std::size_t k = 0; k < op.dimensions[list].size(); ++k) {
@@ -285,7 +286,7 @@ class FlowRun {
       std::vector<int>& a = left[l];
       std::vector<int>& b = right[r];
       if (is_prefix(a, b))
-        a = b;  // cut at no cost
+        a = b;  // sliced at no cost
       else if (is_prefix(b, a))
         b = a;
       else if (Split whole = right; true) {

@@ -1,4 +1,4 @@
-// Which collectives a module's ops will need for given shardings, judged without a compiler.
+// Estimates a module's communication for given shardings, without a compiler.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,28 +11,29 @@
 
 namespace meshard {
 
-/// A value: the ops of a module's text, as far as they matter to shardings. Immutable; copies share
-/// their state.
+/// Value type: the ops of a module's text that matter for shardings. Immutable; copies share their
+/// state.
 ///
-/// Shardings are followed from the arguments forward, op by op. Products, reductions, transposes,
-/// reshapes, broadcasts, element-wise ops, slices, loops, calls and sharding constraints are known;
-/// the result of any other op is taken as not split, at no cost. A real partitioner also looks
-/// backward and chooses more cleverly: this is for putting candidates in an order.
+/// Shardings are propagated forward from the arguments, op by op. Products, reductions, transposes,
+/// reshapes, broadcasts, element-wise ops, slices, loops, calls and sharding constraints are
+/// supported; the result of any other op is taken as replicated, at no cost. A real partitioner
+/// also propagates backward and makes better choices: use this only to order candidates.
 class ModuleFlow {
  public:
-  /// Reads StableHLO text. Lines that are not understood count as unknown ops.
-  /// @error data loss: no main function, or strings and brackets that do not end
+  /// Parses StableHLO text. Lines that are not understood count as unknown ops.
+  /// @error data loss: no main function, or unterminated strings or brackets
   static Result<ModuleFlow> parse(std::string_view text);
 
-  /// Bytes that one device gets or gives (the larger), a loop's as often as its condition's
-  /// constant says: of a product or sum over split dimensions the result's shard; where operands
-  /// disagree the smaller one's part after it was gathered.
-  /// @param arguments, results specs of main's; none: not split, or whatever comes
+  /// Estimated bytes that one device sends or receives (the larger), including loop iterations. A
+  /// loop's trip count is the constant in its condition. A product or sum over sharded dimensions
+  /// counts the result's shard; where operands disagree, the smaller one's shard after the gather
+  /// counts.
+  /// @param arguments, results specs for main; none: replicated arguments, results as they come
   double communication(const std::vector<MeshAxis>& axes,
                        const std::vector<std::optional<PartitionSpec>>& arguments,
                        const std::vector<std::optional<PartitionSpec>>& results = {}) const;
 
-  /// Ops that were understood, of all. For tests and for a word of caution.
+  /// Number of ops that were understood, and of all ops. For tests and warnings.
   std::size_t known_ops() const;
   std::size_t all_ops() const;
 

@@ -35,7 +35,7 @@ std::size_t number_of(std::string_view digits) {
   return number;
 }
 
-// The spec as long as the value's rank, so that every dimension can be told.
+// The spec extended to the value's rank, so that it covers every dimension.
 PartitionSpec whole_spec(const Sharding& sharding, const std::optional<TensorType>& type) {
   std::vector<DimensionSpec> dimensions = sharding.spec().dimensions();
   if (type && dimensions.size() < static_cast<std::size_t>(type->rank()))
@@ -43,7 +43,7 @@ PartitionSpec whole_spec(const Sharding& sharding, const std::optional<TensorTyp
   return PartitionSpec(std::move(dimensions));
 }
 
-// What is left of a name without its first part; empty if it has one part.
+// The name without its first part; empty if it has one part.
 std::string_view name_tail(std::string_view name) {
   std::size_t at = name.find_first_of("[.");
   return at == std::string_view::npos || at == 0 ? std::string_view() : name.substr(at);
@@ -51,7 +51,7 @@ std::string_view name_tail(std::string_view name) {
 
 }  // namespace
 
-// Finds the places in the text. Throws; parse() makes a Result of it.
+// Finds the sites in the text. Throws; parse() converts errors to a Result.
 class ModuleTemplateReader {
  public:
   explicit ModuleTemplateReader(std::string text) { out_.text_ = std::move(text); }
@@ -70,7 +70,7 @@ class ModuleTemplateReader {
  private:
   std::string_view text() const { return out_.text_; }
 
-  // Where `word` stands outside of strings, from `from` on.
+  // The first occurrence of `word` outside strings, from `from` on.
   std::size_t find(std::string_view word, std::size_t from) const {
     return internal::find_outside_strings(text(), word, from);
   }
@@ -89,7 +89,7 @@ class ModuleTemplateReader {
       if (found) fail_module(ErrorCode::kUnimplemented, "the module has several meshes");
       found = true;
       out_.mesh_name_ = text().substr(name, equals - name);
-      // What follows on the line repeats the sizes in another form.
+      // The rest of the line repeats the sizes in another form.
       std::size_t line_end = std::min(text().find('\n', end), text().size());
       std::size_t loc = text().find(" loc(", end);
       out_.mesh_site_.range = {bracket, std::min(loc, line_end)};
@@ -99,12 +99,12 @@ class ModuleTemplateReader {
   }
 
   Mesh read_axes(std::string_view shown) const {
-    // Shardy's meshes without axes are of one device.
+    // A Shardy mesh without axes has a single device.
     if (shown == "<[]>") return Mesh(std::vector<MeshAxis>{});
     return parse_shardy_mesh(shown).value();
   }
 
-  // Before the first function, which every module has.
+  // Inserts the mesh before the first function, which every module has.
   void insert_mesh() {
     std::size_t at = find("func.func", 0);
     if (at == std::string_view::npos)
@@ -135,7 +135,7 @@ class ModuleTemplateReader {
         read_value(from, to, out_.results_, out_.result_sites_);
       return;
     }
-    // One result without attributes; there is no place for any without brackets.
+    // One result without parentheses: it has no attributes, and none can be inserted.
     std::size_t type_end = text().find_first_of(" \n", list);
     out_.results_.push_back({.name = {},
                              .type = tensor_type(text().substr(list, type_end - list)),
@@ -151,7 +151,7 @@ class ModuleTemplateReader {
     read_value(colon + 2, to, out_.arguments_, out_.argument_sites_);
   }
 
-  // `TYPE {attributes} loc(...)`
+  // Reads `TYPE {attributes} loc(...)`.
   void read_value(std::size_t from, std::size_t to, std::vector<TemplateValue>& values,
                   std::vector<ModuleTemplate::Site>& sites) {
     TemplateValue value;
@@ -313,7 +313,7 @@ std::string ModuleTemplate::with(const PlanCandidate& candidate, const FreeArgum
   std::string out;
   std::size_t done = 0;
   for (const auto& [site, text] : edits) {
-    if (site->range.begin < done) continue;  // two arguments with one result
+    if (site->range.begin < done) continue;  // two arguments with the same result
     append(out, cat(std::string_view(text_).substr(done, site->range.begin - done), site->before,
                     text, site->after));
     done = site->range.end;

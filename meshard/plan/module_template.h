@@ -1,4 +1,4 @@
-// A module's text with places for another mesh and other shardings of its arguments.
+// Module text in which the mesh and the arguments' shardings can be replaced.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,62 +12,64 @@
 
 namespace meshard {
 
-/// A value: an argument or result of a module's main function.
+/// Value type: an argument or result of a module's main function.
 struct TemplateValue {
-  /// From its location or its `jax.arg_info`; empty: none.
+  /// The name from its location or `jax.arg_info`; empty if none.
   std::string name;
-  /// None if it is no tensor of known sizes and type.
+  /// None if the value is not a tensor of known shape and element type.
   std::optional<TensorType> type;
-  /// Whole as its type is long; none without a sharding.
+  /// As long as the rank of `type`; none without a sharding.
   std::optional<PartitionSpec> spec;
-  /// Of an argument: the result that takes its memory.
+  /// For an argument: the result that reuses its memory.
   std::optional<std::size_t> aliased_result;
 };
 
-/// A value: which arguments the search may place.
+/// Value type: the arguments whose sharding the search may choose.
 struct FreeArguments {
   std::vector<FreeValue> values;
-  /// The arguments that each value stands for. Several where they belong together: a parameter and
-  /// the optimiser's state for it.
+  /// The arguments that each value stands for. Several arguments share a value if they belong
+  /// together: a parameter and its optimizer state.
   std::vector<std::vector<std::size_t>> arguments;
 };
 
-/// A value: module text, and where in it the mesh and the shardings stand.
+/// Value type: module text with the positions of its mesh and shardings.
 class ModuleTemplate {
  public:
-  /// Reads StableHLO text in its usual (not its generic) form.
-  /// @error data loss: no main function, brackets that do not match, a sharding that cannot be
-  /// read; unimplemented: bytecode, several meshes
+  /// Parses StableHLO text in its pretty (not generic) form.
+  /// @error data loss: no main function, mismatched brackets, an invalid sharding; unimplemented:
+  /// bytecode, several meshes
   static Result<ModuleTemplate> parse(std::string text);
 
   const std::vector<TemplateValue>& arguments() const { return arguments_; }
   const std::vector<TemplateValue>& results() const { return results_; }
-  /// Of its mesh; empty if it has none.
+  /// The axes of the module's mesh; empty if it has no mesh.
   const std::vector<MeshAxis>& axes() const { return axes_; }
-  /// Axes whose sizes the text depends on: those of manual computations; all of them if it lists
-  /// groups of devices.
+  /// Axes whose sizes the text depends on. These are the axes of manual computations; all axes if
+  /// the text lists groups of devices.
   const std::map<std::string, std::int64_t>& pinned() const { return pinned_; }
 
-  /// The arguments with an open dimension, and wholly those that a pattern names: by name (`*`
-  /// stands for any text) or by number. Arguments of one type and sharding whose names differ only
-  /// in their first part (`p['w']`, `m['w']`) become one value.
-  /// @error invalid argument: a pattern names no argument, or one of unknown type
+  /// The arguments that have an open dimension or match a pattern. All dimensions of a matching
+  /// argument become free. A pattern is a name (`*` matches any text) or a number. Arguments of one
+  /// type and sharding whose names differ only in their first part (`p['w']`, `m['w']`) become one
+  /// value.
+  /// @error invalid argument: a pattern matches no argument, or one of unknown type
   Result<FreeArguments> free(const std::vector<std::string>& patterns) const;
 
-  /// False if the sharding of an argument that is not free, or of a result, would not divide it.
+  /// False if these axes would not divide some fixed sharding. Fixed are the shardings of arguments
+  /// that are not free, and of results that do not reuse a free argument's memory.
   bool suits(const std::vector<MeshAxis>& axes, const FreeArguments& free) const;
 
-  /// The text for a candidate. A result that takes a free argument's memory lies as it does. The
-  /// mesh's own order of devices is dropped.
-  /// @pre the candidate is of these free arguments
+  /// The module text for a candidate. A result that reuses a free argument's memory gets its
+  /// sharding. The device order of the module's mesh is dropped.
+  /// @pre the candidate has a spec for each of these free arguments
   std::string with(const PlanCandidate& candidate, const FreeArguments& free) const;
 
  private:
-  // A range of the text; empty ones are places to insert at.
+  // A range of the text; empty ranges are insertion points.
   struct Range {
     std::size_t begin = 0, end = 0;
   };
-  // Where a value's sharding stands or is to be inserted, and what goes around it.
+  // Where a value's sharding is or will be inserted, and the text around it.
   struct Site {
     Range range;
     std::string before, after;

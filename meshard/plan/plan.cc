@@ -12,7 +12,7 @@
 namespace meshard {
 namespace {
 
-// What the problem's functions share.
+// State that the problem's functions share.
 struct PlannedModule {
   ModuleTemplate module;
   FreeArguments free;
@@ -47,7 +47,7 @@ PlanEstimate estimate_module(const PlannedModule& plan, const PlanCandidate& can
   for (std::size_t i = 0; i < all.arguments.size(); ++i) {
     const std::optional<TensorType>& type = plan.module.arguments()[i].type;
     if (!type) continue;
-    // Where the compiler chooses, it may split over all devices.
+    // Without a spec the compiler chooses, and may shard over all devices.
     estimate.least_memory += all.arguments[i]
                                  ? shard_bytes(*all.arguments[i], *type, candidate.axes)
                                  : static_cast<double>(type->bytes()) / devices;
@@ -57,7 +57,7 @@ PlanEstimate estimate_module(const PlannedModule& plan, const PlanCandidate& can
   return estimate;
 }
 
-// The axes to search over: as named, and all that the module uses must be there.
+// The axes to search over: the named ones, which must include all that the module uses.
 std::vector<std::string> axes_of(const ModuleTemplate& module, std::vector<std::string> named) {
   if (named.empty())
     for (const MeshAxis& axis : module.axes()) named.push_back(axis.name);

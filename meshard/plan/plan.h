@@ -1,4 +1,4 @@
-// plan: which mesh and which shardings suit a program on a target.
+// plan: searches for the mesh and shardings that suit a program best on a target.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,40 +10,40 @@
 
 namespace meshard {
 
-/// Bytes of one device's main memory by its published figures; none if they are not known.
+/// Main memory of one device in bytes, from published figures; none if unknown.
 std::optional<std::int64_t> device_memory(const Target& target);
 
-/// What of a module is to be planned, and how.
+/// Options of plan_of_module().
 struct PlanModuleOptions {
-  /// The mesh's axes by name; empty: the module's own.
+  /// The names of the mesh axes. Default: the module's own axes.
   std::vector<std::string> axes = {};
-  /// Axes whose size is given.
+  /// Axes with a fixed size. Default: none.
   std::map<std::string, std::int64_t> pinned = {};
-  /// Arguments that may be placed wholly anew, by name with `*` or by number. Beside these, open
-  /// dimensions (`{?}`) of arguments are free.
+  /// Arguments whose dimensions are all free, by name (`*` matches any text) or by number. Open
+  /// dimensions (`{?}`) of other arguments are free too. Default: none.
   std::vector<std::string> free = {};
   /// How candidates are compiled; layout.axes is not used.
   ExplainModuleOptions explain = {};
   PlanOptions search = {};
 };
 
-/// A module that is ready to be searched: what `problem` calls is kept by its functions.
+/// A module prepared for search(). The functions of `problem` own the data they need.
 struct ModulePlan {
   PlanProblem problem;
   ModuleTemplate module;
   FreeArguments free;
 };
 
-/// Reads a module and makes the problem of it. Candidates are put in an order by the bytes that
-/// ModuleFlow says they move; those whose arguments alone exceed the device's published memory are
-/// ruled out.
-/// @error what ModuleTemplate says; invalid argument: the module uses an axis that is not named, or
-/// the axes it depends on do not have their sizes
+/// Parses a module and makes a search problem from it. Candidates are ordered by the bytes that
+/// ModuleFlow estimates; those whose arguments alone exceed the device's published memory are ruled
+/// out.
+/// @error errors of ModuleTemplate; invalid argument: the module uses an axis that is not named, or
+/// axes that the module depends on have different sizes
 Result<ModulePlan> plan_of_module(std::string text, const Target& target,
                                   const PlanModuleOptions& options = {});
 
-/// Searches meshes over all devices of a target, laid along its torus, and the specs of `values`
-/// for the program that `builder` explains.
+/// Searches meshes and shardings of `values` for the program that `builder` explains. Meshes cover
+/// all devices of the target, along its torus.
 ///
 /// ```
 /// Target target = Target::parse("v5e:4x4").value();
@@ -57,9 +57,9 @@ Result<ModulePlan> plan_of_module(std::string text, const Target& target,
 /// std::cout << found.to_string();
 /// ```
 ///
-/// @param builder called with a mesh and a spec for each value; gives a ProgramReport
-/// @param options a journal also needs `identity`, which stands for the program
-/// @error what search() answers, thrown
+/// @param builder called with a mesh and a spec for each value; returns a ProgramReport
+/// @param options if it names a journal, `identity` must identify the program
+/// @error errors of search(), thrown
 template <class Builder>
 PlanResult plan(const Target& target, std::vector<std::string> axes, std::vector<FreeValue> values,
                 const Builder& builder, const PlanOptions& options = {},

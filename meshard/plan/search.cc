@@ -86,8 +86,8 @@ std::vector<PlannedCandidate> all_of(const PlanProblem& problem, const std::vect
   }
 }
 
-// A beam: the largest values are placed first, the others meanwhile as their first spec, and only
-// the `most` best go on.
+// Beam search: specs are chosen value by value, largest first, while the others have their first
+// spec. Only the `most` best candidates are kept.
 std::vector<PlannedCandidate> most_promising_of(const PlanProblem& problem,
                                                 const std::vector<MeshAxis>& axes,
                                                 const SpecLists& lists, std::size_t most) {
@@ -131,7 +131,7 @@ Result<PlanVerdict> judged(const PlanProblem& problem, double margin, PlannedCan
     return verdict_of(*one.report, margin);
   }
   const Error& error = report.error();
-  // The user's wish to stop is no verdict on the candidate.
+  // Cancellation by the user is not a verdict on the candidate.
   if (error.code() == ErrorCode::kCancelled) return error;
   PlanVerdict verdict;
   verdict.outcome =
@@ -161,7 +161,7 @@ std::string verdict_text(const PlanVerdict& verdict) {
   return text;
 }
 
-// Compiles one after another. What it shares between steps is its members.
+// Compiles candidates one at a time. State shared between steps is in its members.
 class Search {
  public:
   Search(const PlanProblem& problem, const PlanOptions& options)
@@ -190,7 +190,7 @@ class Search {
   }
 
  private:
-  // Takes out what cannot fit, and what the journal knows.
+  // Removes candidates that cannot fit, and those in the journal.
   std::vector<PlannedCandidate> without_known(std::vector<PlannedCandidate> all) {
     std::vector<PlannedCandidate> waiting;
     for (PlannedCandidate& one : all) {
@@ -237,7 +237,7 @@ class Search {
     return {};
   }
 
-  // Reports are large: only those of the best few are kept.
+  // Reports are large: only those of the best candidates are kept.
   void keep(PlannedCandidate one) {
     constexpr std::size_t kMostReports = 16;
     result_.ranking.push_back(std::move(one));
@@ -305,7 +305,7 @@ PlanVerdict verdict_of(const ProgramReport& report, double margin) {
 
 bool better(const PlanVerdict& a, const PlanVerdict& b) {
   if (a.outcome != b.outcome) return a.outcome < b.outcome;
-  // Among those that are too big, the one nearest to fitting.
+  // Of two that are too big, the one closer to fitting is better.
   if (a.outcome == PlanOutcome::kTooBig && a.memory != b.memory)
     return a.memory != 0 && (b.memory == 0 || a.memory < b.memory);
   if (a.seconds != b.seconds) return a.seconds < b.seconds;
@@ -341,7 +341,7 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
     for (const FreeValue& value : problem.values) lists.push_back(spec_candidates(value, axes));
     bool few = combinations(lists) <= static_cast<double>(share);
     complete = complete && few;
-    // A beam of all the share allows would estimate it once for each spec of each value.
+    // A beam of the full share would call the estimate too often: for each beam entry and spec.
     std::vector<PlannedCandidate> found =
         few ? all_of(problem, axes, lists)
             : most_promising_of(problem, axes, lists, std::min<std::size_t>(share, 64));

@@ -1,4 +1,4 @@
-// Searches meshes and shardings: cheap judgements first, then the compiler's.
+// Searches meshes and shardings, first by cheap estimates, then by compiling candidates.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -14,132 +14,132 @@
 
 namespace meshard {
 
-/// A value: what is known of a candidate before it is compiled.
+/// Value type: the estimate of a candidate before it is compiled.
 struct PlanEstimate {
-  /// Bytes of one device that the program certainly needs: its arguments.
+  /// Lower bound for the bytes that one device needs: its arguments.
   double least_memory = 0;
-  /// Bytes that one device gets and gives in collectives, as far as they can be told.
+  /// Estimated bytes that one device sends or receives in collectives.
   double communication = 0;
   friend bool operator==(const PlanEstimate&, const PlanEstimate&) = default;
 };
 
-/// What became of a candidate.
+/// The result of compiling a candidate.
 enum class PlanOutcome {
-  kFits,     ///< compiled, and fits
+  kFits,     ///< compiled, and fits into memory
   kTooBig,   ///< does not fit into a device's memory
-  kRefused,  ///< the compiler refused it for another reason
+  kRefused,  ///< rejected by the compiler for another reason
 };
 
 /// `fits`, `too big`, `refused`
 std::string_view to_string(PlanOutcome outcome);
 
-/// A value: what compiling a candidate showed.
+/// Value type: what compiling a candidate showed.
 struct PlanVerdict {
   PlanOutcome outcome = PlanOutcome::kFits;
-  /// What one device needs and has, in bytes; 0 if not known.
+  /// Bytes that one device needs and has; 0 if unknown.
   std::int64_t memory = 0, capacity = 0;
-  /// A step's time at least, by the roofline: its bounds one after another, so that two candidates
-  /// with the same largest bound still differ. 0 without figures of the hardware.
+  /// Lower bound for the time of one run: the sum of the roofline's bounds, so that two candidates
+  /// with the same largest bound still differ. 0 if the hardware's figures are unknown.
   double seconds = 0;
-  /// Of all collectives, each as often as it runs.
+  /// Bytes of all collectives, over all executions.
   std::int64_t collective_bytes = 0;
-  /// The compiler's words, if it refused.
+  /// The compiler's message, if it rejected the candidate.
   std::string problem = {};
   friend bool operator==(const PlanVerdict&, const PlanVerdict&) = default;
 };
 
-/// What a report says for the ranking. @param margin the part of the memory that must stay free
+/// The verdict for a report. @param margin the fraction of memory that must stay free
 PlanVerdict verdict_of(const ProgramReport& report, double margin);
 
-/// True if `a` is the better one: it fits; takes less time; moves fewer bytes; needs less memory.
+/// True if `a` ranks above `b`: it fits; takes less time; moves fewer bytes; needs less memory.
 bool better(const PlanVerdict& a, const PlanVerdict& b);
 
-/// A value: what is to be planned.
+/// Value type: a search problem.
 struct PlanProblem {
-  /// What, beside the fields below, decides how a candidate compiles: the module, the target, the
-  /// compiler's version and options. Two problems with the same text share a journal.
+  /// Everything besides the fields below that affects how a candidate compiles: the module, the
+  /// target, the compiler's version and options. Problems with the same text share a journal.
   std::string identity;
   std::int64_t devices = 1;
   std::vector<std::string> axes;
-  /// Axes whose size may not be chosen.
+  /// Axes with a fixed size. Default: none.
   std::map<std::string, std::int64_t> pinned = {};
   std::vector<FreeValue> values = {};
-  /// Bytes of a device's memory; none: unknown, and nothing is ruled out before it is compiled.
+  /// Bytes of a device's memory; none: unknown, and no candidate is ruled out before compiling.
   std::optional<std::int64_t> capacity = std::nullopt;
-  /// False for meshes that do not suit what is not free. None: all do.
+  /// Returns false for meshes that do not suit the fixed shardings. Default: all meshes suit.
   std::function<bool(const std::vector<MeshAxis>&)> suits = {};
-  /// None: all candidates are alike but for the bytes of their free values.
+  /// Estimates a candidate. Default: the estimate uses only the bytes of the free values.
   std::function<PlanEstimate(const PlanCandidate&)> estimate = {};
-  /// Compiles a candidate. An error with code resource exhausted: it does not fit.
+  /// Compiles a candidate. An error with code resource exhausted means that it does not fit.
   std::function<Result<ProgramReport>(const PlanCandidate&)> compile = {};
 };
 
-/// A value: how far a search is.
+/// Value type: the progress of a search.
 struct PlanProgress {
-  /// Candidates judged of those there are, and of these how many in an earlier run.
+  /// Number of finished candidates, of all candidates, and of those finished in an earlier run.
   std::size_t done = 0, of = 0, resumed = 0;
-  /// The candidate to be compiled next; null at the end.
+  /// The candidate to compile next; null at the end.
   const PlanCandidate* next = nullptr;
-  /// The best so far that fits; null if none does.
+  /// The best candidate so far that fits; null if none does.
   const PlanCandidate* best = nullptr;
   const PlanVerdict* best_verdict = nullptr;
 };
 
 struct PlanOptions {
-  /// No candidate is begun after this. The one being compiled is finished.
+  /// No candidate is started after this time; one that is compiling is finished. Default: 24 hours.
   std::chrono::duration<double> time_limit = std::chrono::hours(24);
-  /// At most so many are compiled, the most promising ones. 0: all.
+  /// Maximum number of compiled candidates, the most promising ones. 0, the default: no limit.
   std::size_t most_compiled = 0;
-  /// More combinations than this are not all looked at: of each mesh the most promising ones are
-  /// grown value by value.
+  /// Maximum number of combinations to enumerate. Beyond it, the most promising candidates of each
+  /// mesh are built value by value. Default: 20,000.
   std::size_t most_candidates = 20000;
-  /// The part of a device's memory that must stay free, in [0, 1).
+  /// Fraction of a device's memory that must stay free, in [0, 1). Default: 0.
   double margin = 0;
-  /// A file that verdicts are written to as they come, and read from when a search goes on. Empty:
-  /// none.
+  /// File that stores verdicts, for resuming the search. Empty, the default: none.
   std::string journal = {};
   std::function<void(const PlanProgress&)> progress = {};
 };
 
-/// A value: a candidate with everything known of it.
+/// Value type: a candidate with its estimate and verdict.
 struct PlannedCandidate {
   PlanCandidate candidate;
   PlanEstimate estimate;
   PlanVerdict verdict;
-  /// None if an earlier run compiled it.
+  /// The report; only those of the best 16 candidates are kept. None also if an earlier run
+  /// compiled the candidate, or the compiler refused it.
   std::optional<ProgramReport> report = std::nullopt;
 };
 
-/// A value: the result of a search.
+/// Value type: the result of a search.
 struct PlanResult {
-  /// Compiled candidates, the best first.
+  /// Candidates with a verdict, best first.
   std::vector<PlannedCandidate> ranking;
-  /// Candidates there are; ruled out without compiling, because their arguments alone do not fit;
-  /// compiled in this run; taken from the journal.
+  /// Numbers of candidates: all; ruled out without compiling, because their arguments alone do not
+  /// fit; compiled in this run; taken from the journal.
   std::size_t candidates = 0, ruled_out = 0, compiled = 0, resumed = 0;
-  /// False if combinations were left out, or a limit ended the search.
+  /// False if combinations were skipped, or a limit ended the search.
   bool exhaustive = true;
-  /// Empty, or which limit it was.
+  /// The limit that ended the search; empty if none did.
   std::string ended_by = {};
 
   bool anything_fits() const {
     return !ranking.empty() && ranking.front().verdict.outcome == PlanOutcome::kFits;
   }
-  /// Counts, and a line for each of the first `most` of the ranking.
+  /// The counts, and a line for each of the first `most` candidates of the ranking.
   std::string to_string(std::size_t most = 5) const;
 };
 
-/// Every candidate of a problem with its estimate, the most promising first: fewest bytes moved,
-/// then least memory.
+/// The candidates of a problem with their estimates, most promising first. These have the fewest
+/// bytes moved, then the least memory.
 /// @param complete set to false if there are more than options.most_candidates combinations
-/// @error invalid argument: no axes, an axis twice or pinned to what does not divide the devices;
-/// what spec_candidates() throws
+/// @error invalid argument: no axes, a repeated axis, or pinned sizes that do not divide the number
+/// of devices; errors of spec_candidates(), thrown
 std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
                                               const PlanOptions& options, bool& complete);
 
-/// Compiles candidates, the most promising first, and ranks them. What a journal of the same
-/// problem tells is not compiled again.
-/// @error as above; what reading or writing the journal meets; a journal of another problem.
+/// Compiles candidates, the most promising first, and ranks them. Candidates with a verdict in the
+/// journal of the same problem are not compiled again.
+/// @error as above; errors of reading or writing the journal; a journal of another problem.
 /// Candidates that do not compile are part of the result.
 Result<PlanResult> search(const PlanProblem& problem, const PlanOptions& options = {});
 

@@ -74,7 +74,7 @@ void add_times(const ProgramReport& report, bool after, std::vector<AmountChange
     add(cat(link.axes.empty() ? "unknown axes" : link.axes, " on ", link.link), link.seconds);
 }
 
-// True if every value has a name of its own, on both sides.
+// True if every value has a unique name.
 bool named(const std::vector<ValuePlacement>& values) {
   std::set<std::string> names;
   for (const ValuePlacement& value : values)
@@ -86,7 +86,7 @@ std::string placement_text(const ValuePlacement& value) {
   return cat(value, value.donated ? ", donated" : "");
 }
 
-// Pairs of positions; none: not there.
+// Pairs of values before and after; null if a value exists on one side only.
 using Pairing = std::vector<std::pair<const ValuePlacement*, const ValuePlacement*>>;
 
 Pairing paired(const std::vector<ValuePlacement>& before,
@@ -130,7 +130,7 @@ void add_text(std::string text, bool after, std::vector<TextChange>& out) {
   ++(after ? found->after : found->before);
 }
 
-// Axes alone: the order of the devices would fill the line.
+// Only the axes: a list of devices would fill the line.
 std::string axes_text_of(const Mesh& mesh) {
   std::vector<std::string> axes;
   for (const MeshAxis& axis : mesh.axes()) axes.push_back(cat(axis.name, "=", axis.size));

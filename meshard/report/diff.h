@@ -1,4 +1,4 @@
-// What changed between two programs: before and after a new sharding, mesh, compiler or line.
+// Compares two programs, for example before and after a change of sharding, mesh or compiler.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace meshard {
 
-/// A value: the collectives of one kind, over the same axes, from the same place, before and after.
+/// Value type: collectives of one kind, axes and place, before and after.
 struct CollectiveChange {
-  /// How many instructions, how often they run in all, and the bytes of all their runs on one
-  /// device.
+  /// The number of instructions, and the totals of their executions. Bytes are those of all
+  /// executions on one device.
   struct Side {
     std::int64_t count = 0;
     std::int64_t executions = 0;
@@ -20,18 +20,18 @@ struct CollectiveChange {
     friend bool operator==(const Side&, const Side&) = default;
   };
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  /// `"data", "model"`; `no mesh axes` if the groups are those of none.
+  /// `"data", "model"`; `no mesh axes` if the groups match no axes.
   std::string axes;
-  /// The user's lines; empty if not known.
+  /// The source lines; empty if unknown.
   std::string place;
   Side before, after;
 
   bool changed() const { return before != after; }
-  /// `+ 2 all-gathers on "data", 28 KiB, from demo.cc:42`; `-` for those gone, `~` for a change.
+  /// `+ 2 all-gathers on "data", 28 KiB, from demo.cc:42`; `-` for removed, `~` for changed ones.
   std::string to_string() const;
 };
 
-/// A value: a number that may have changed. Bytes or seconds.
+/// Value type: a number that may have changed, in bytes or seconds.
 struct AmountChange {
   /// `arguments`, `peak`; `compute`, `data on ICI`
   std::string part;
@@ -39,63 +39,62 @@ struct AmountChange {
   bool changed() const { return before != after; }
 };
 
-/// A value: an argument or result that lies differently; or one that is only there on one side.
+/// Value type: an argument or result whose sharding changed, or that exists on one side only.
 struct PlacementChange {
   /// `argument 0 w1`, `result 2`
   std::string value;
-  /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`; empty if it is not there.
+  /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`; empty if it does not exist on that side.
   std::string before, after;
   std::string to_string() const;
 };
 
-/// A value: reshards or buffers that read alike, and how many there are.
+/// Value type: a line of text about reshards or buffers, with its counts.
 struct TextChange {
   std::string text;
   std::int64_t before = 0, after = 0;
   bool changed() const { return before != after; }
 };
 
-/// A value: two programs side by side.
+/// Value type: the differences between two programs.
 struct ReportDiff {
   struct Heading {
     /// `step on mesh<data=2, model=4> for v5e:2x4`
     std::string program;
-    std::string bound_by;  ///< by the roofline; empty without one
+    std::string bound_by;  ///< by the roofline; empty without a roofline
     std::int64_t collectives = 0;
     std::int64_t collective_bytes = 0;
-    double seconds = 0;  ///< of the roofline; 0 without one
+    double seconds = 0;  ///< lower bound from the roofline; 0 without a roofline
     friend bool operator==(const Heading&, const Heading&) = default;
   };
   Heading before, after;
-  /// Those that changed and those that did not; in the order of the first program, then the second.
+  /// Changed and unchanged ones, in the order of the first program, then the second.
   std::vector<CollectiveChange> collectives;
-  /// Bytes on one device; a part that a compiler does not count is 0.
+  /// Bytes on one device; 0 for parts that a compiler does not report.
   std::vector<AmountChange> memory;
-  /// Seconds by the roofline; empty without figures on either side.
+  /// Seconds by the roofline; empty if neither side has hardware figures.
   std::vector<AmountChange> times;
   /// Changed ones only.
   std::vector<PlacementChange> placements;
   /// Changed ones only.
   std::vector<TextChange> reshards;
-  /// The largest buffers of both; not a difference in themselves.
+  /// The largest buffers of both programs; they do not count as differences.
   std::vector<TextChange> buffers;
 
-  /// True if nothing that a device does or keeps differs: collectives, memory, times, placements,
-  /// reshards. Names and sizes of single buffers and the programs' names do not count.
+  /// True if all that a device computes and stores is equal: collectives, memory, times,
+  /// placements, reshards. Names and sizes of single buffers and program names are ignored.
   bool same() const;
-  /// One screen; at most `most_lines` of each list, 0 for all.
+  /// The diff on one screen, with at most `most_lines` lines of each list; 0: no limit.
   std::string to_string(std::size_t most_lines = 12) const;
 };
 
-/// Compares two reports. Arguments and results are paired by name where all have one of their own,
-/// else by position. Times and bytes are what the reports say: those of two targets may be
-/// compared.
+/// Compares two reports. Arguments and results are paired by name if all names are unique, else by
+/// position. Times and bytes are the reported values, so that two targets can be compared.
 ReportDiff diff(const ProgramReport& before, const ProgramReport& after);
 
-/// The diff as JSON: one object with `schema` "meshard.diff", `version` 1 and the fields above.
+/// The diff as JSON: an object with `schema` "meshard.diff", `version` 1 and the fields above.
 std::string to_json(const ReportDiff& diff);
 
-/// One page, side by side, that needs nothing else: no script, no network.
+/// The diff as a self-contained HTML page, side by side, without scripts or network requests.
 std::string to_html(const ReportDiff& diff);
 
 }  // namespace meshard

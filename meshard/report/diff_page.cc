@@ -1,4 +1,4 @@
-// A diff as JSON and as a page.
+// Writes a diff as JSON and as an HTML page.
 // Tested in meshard/report/diff_test.cc.
 #include <string>
 
@@ -50,7 +50,7 @@ std::string number_cell(std::string_view text) {
   return cat("<td class=\"number\">", page_text(text), "</td>");
 }
 
-// More of anything in a diff is worse: bytes, seconds, collectives.
+// In a diff, a larger number is always worse: bytes, seconds, collectives.
 std::string change_cell(double before, double after, std::string_view text) {
   std::string_view direction = after > before ? " more" : after < before ? " less" : "";
   return cat("<td class=\"number", direction, "\">", page_text(text), "</td>");

@@ -23,7 +23,7 @@ std::string side_text(const CollectiveChange::Side& side) {
   return text;
 }
 
-// The first `most` lines, and how many are left out.
+// Prints the first `most` lines, and the number of omitted ones.
 class Lines {
  public:
   Lines(std::string& out, std::size_t most) : out_(out), most_(most) {}
@@ -79,7 +79,7 @@ std::string seconds_text(double seconds) {
   std::size_t unit = 0;
   while (unit + 1 < kUnits.size() && std::abs(seconds) < kUnits[unit].first) ++unit;
   double value = seconds / kUnits[unit].first;
-  double step = 1;  // three digits: 1.23, 12.3, 123
+  double step = 1;  // keeps three digits: 1.23, 12.3, 123
   if (std::abs(value) < 10)
     step = 100;
   else if (std::abs(value) < 100)

@@ -1,4 +1,4 @@
-// How a diff is put in words: what its text and its page share.
+// Text fragments shared by the text form and the HTML page of a diff.
 #pragma once
 #include <string>
 
@@ -6,13 +6,13 @@
 
 namespace meshard {
 
-/// `1.5 ms`, `12 us`, `2 s`: three digits.
+/// Formats seconds with three digits: `1.5 ms`, `12 us`, `2 s`.
 std::string seconds_text(double seconds);
 
-/// `5 KiB → 7 KiB (+2 KiB)`; `5 KiB` if it did not change.
+/// `5 KiB → 7 KiB (+2 KiB)`; `5 KiB` if unchanged.
 std::string bytes_change_text(double before, double after);
 
-/// `1.2 ms → 900 us (-25%)`; `1.2 ms` if it did not change.
+/// `1.2 ms → 900 us (-25%)`; `1.2 ms` if unchanged.
 std::string seconds_change_text(double before, double after);
 
 }  // namespace meshard

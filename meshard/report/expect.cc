@@ -17,7 +17,7 @@ bool same_axes(const AxisList& a, const AxisList& b) {
          });
 }
 
-// The expectation that a collective counts for; -1: none.
+// The index of the expectation that a collective counts for; -1: none.
 std::ptrdiff_t claimant(const Collective& one, const std::vector<ExpectedCollective>& list) {
   std::ptrdiff_t found = -1;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -29,7 +29,7 @@ std::ptrdiff_t claimant(const Collective& one, const std::vector<ExpectedCollect
   return found;
 }
 
-// One line for a collective, and one for why the partitioner put it there.
+// One line for a collective, and one with the reason for its reshard.
 std::string blamed(const Collective& one, const ProgramReport& report) {
   std::string text = cat("\n  ", one);
   if (!one.tensor.empty()) append(text, cat(", of ", one.tensor));
@@ -94,7 +94,7 @@ bool excepted(const FullReplicationOptions& options, std::string_view name) {
                      [&](const std::string& one) { return matches_name(one, name); });
 }
 
-// `axis "model" divides dimension 0` for the first dimension that some axis could split.
+// `axis "model" divides dimension 0`, for the first dimension that some axis can shard.
 std::string possible_split(const ValuePlacement& value) {
   const Mesh& mesh = value.sharding->mesh();
   for (int d = 0; d < value.type.rank(); ++d)
@@ -162,7 +162,7 @@ void check_memory(double margin, const ProgramReport& report, ExpectationReport&
         memory ? "the device's memory is not known" : "the compiler does not count what it needs"));
     return;
   }
-  // Of the margin, so that no margin compares integers exactly.
+  // Rounds only the reserve, so that without a margin integers are compared exactly.
   auto reserve = static_cast<std::int64_t>(static_cast<double>(*memory->capacity) * margin);
   std::int64_t allowed = *memory->capacity - reserve;
   std::string room = cat(byte_text(*memory->capacity),

@@ -1,4 +1,4 @@
-// Expectations as tests: does a compiled program do what its author meant?
+// Tests of compiled programs against expectations.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,21 +9,21 @@
 
 namespace meshard {
 
-/// A value: how a program differs from what was expected.
+/// Value type: the result of checking a program against expectations.
 struct ExpectationReport {
-  /// One for each expectation that holds: `1 all-reduce over "model"`.
+  /// One entry for each expectation that holds: `1 all-reduce over "model"`.
   std::vector<std::string> met;
-  /// One for each that does not: what was expected, what was found, and a line for each collective
-  /// or value that is to blame, with the user's line and the reshard's cause.
+  /// One entry for each failed expectation: the expected and the actual state, and a line for each
+  /// offending collective or value, with its source line and the cause of the reshard.
   std::vector<std::string> broken;
 
   bool ok() const { return broken.empty(); }
-  /// `3 expectations hold`, or those that do not.
+  /// `3 expectations hold`, or the failed expectations.
   std::string to_string() const;
 };
 
 /// Compares a program with expectations. A collective counts for the first expectation of its kind
-/// that names its axes, else for that which names none.
+/// with the same axes, else for the one without axes.
 ExpectationReport check_expectations(const ProgramReport& report, const Expectations& expected);
 
 namespace internal {
@@ -38,9 +38,8 @@ void throw_unless_met(const ProgramReport& report, const Expectations& expected,
                       std::string_view name, SourceLocation where);
 }  // namespace internal
 
-/// Passes if the collectives of a program are exactly these. Works in any test framework: what was
-/// not expected is thrown, and the message shows each surplus collective with its line and why it
-/// is there.
+/// Passes if a program has exactly the expected collectives. Works in any test framework: failures
+/// are thrown, and the message lists each unexpected collective with its source line and cause.
 ///
 /// @code
 /// Mesh mesh({{"model", 4}});
@@ -51,9 +50,9 @@ void throw_unless_met(const ProgramReport& report, const Expectations& expected,
 /// expect_collectives(layer, "1 all-reduce over model, at most 1 KiB");
 /// @endcode
 ///
-/// @param program a jitted function (its newest program is meant), a CompiledProgram or a
+/// @param program a jitted function (its newest program is checked), a CompiledProgram or a
 /// ProgramReport
-/// @error failed precondition: the program differs; what explain() throws.
+/// @error failed precondition: the program differs; errors of explain().
 template <class Program>
 void expect_collectives(const Program& program, const ExpectedCollectives& expected,
                         SourceLocation where = SourceLocation::current()) {
@@ -61,8 +60,8 @@ void expect_collectives(const Program& program, const ExpectedCollectives& expec
                              "expect_collectives", where);
 }
 
-/// Passes if no argument, result or intermediate value lies whole on every device although a mesh
-/// axis divides one of its dimensions, and nothing is remade in full to be cut again.
+/// Passes if no value is needlessly replicated or fully rematerialized. Fails if an argument,
+/// result or intermediate is replicated although a mesh axis divides one of its dimensions.
 /// @param program as above
 /// @error as above
 template <class Program>
@@ -72,9 +71,10 @@ void expect_no_full_replication(const Program& program, const FullReplicationOpt
                              "expect_no_full_replication", where);
 }
 
-/// Passes if the program fits into a device's memory with `margin` of it free, 0.1 for a tenth.
+/// Passes if the program fits into a device's memory with a fraction `margin` free. Default: 0; 0.1
+/// keeps a tenth free.
 /// @param program as above
-/// @error as above; also if the plugin does not count memory or the device's is not known
+/// @error as above; also if the plugin does not report memory or the device's memory is unknown
 template <class Program>
 void expect_fits(const Program& program, double margin = 0,
                  SourceLocation where = SourceLocation::current()) {

@@ -27,7 +27,7 @@ constexpr std::array kKinds = {
 
 constexpr std::array<std::string_view, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
 
-// Exact where byte_text() rounds, so that what is printed reads back the same.
+// Unlike byte_text(), does not round, so that printed text parses to the same value.
 std::string exact_bytes(std::int64_t bytes) {
   std::size_t unit = 0;
   while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < kUnits.size()) {
@@ -61,7 +61,7 @@ std::int64_t read_whole(TextScanner& scanner) {
   return whole;
 }
 
-// The digits behind a point; none without a point.
+// Reads the digits after a decimal point; empty without a point.
 Decimal read_fraction(TextScanner& scanner) {
   if (!scanner.accept(".")) return {};
   std::string_view digits = scanner.rest();
@@ -87,7 +87,7 @@ std::int64_t read_bytes(TextScanner& scanner) {
                                      power_of_ten(fraction.places) * static_cast<double>(unit));
 }
 
-// One division of two exact numbers, so that every share has one text.
+// A single division of two exact numbers, so that each fraction has one text.
 double read_margin(TextScanner& scanner) {
   std::int64_t whole = read_whole(scanner);
   Decimal fraction = read_fraction(scanner);
@@ -98,7 +98,7 @@ double read_margin(TextScanner& scanner) {
          (100 * power);
 }
 
-// The shortest percentage that read_margin() reads as this share, or the nearest it can.
+// The shortest percentage that read_margin() reads as this fraction, or the nearest possible.
 std::string percent_text(double margin) {
   int places = 0;
   double digits = 0;
@@ -114,7 +114,7 @@ std::string percent_text(double margin) {
 }
 
 CollectiveKind read_kind(TextScanner& scanner) {
-  // The longest name first: `all-to-all` also begins another's text.
+  // The order does not matter: no name is a prefix of another.
   for (CollectiveKind kind : kKinds)
     if (scanner.accept(to_string(kind))) {
       if (scanner.rest().starts_with("s")) scanner.accept("s");
@@ -149,7 +149,7 @@ ExpectedCollective read_collective(TextScanner& scanner) {
     one.count = read_whole(scanner);
   }
   one.kind = read_kind(scanner);
-  bool more = false;  // a comma has been read, and what follows is no axis
+  bool more = false;  // a comma was read, and no axis follows
   if (scanner.accept("over ")) {
     one.axes.emplace();
     do {
@@ -199,7 +199,7 @@ std::string read_quoted(TextScanner& scanner) {
   scanner.fail("the quote is not closed");
 }
 
-// What has been read, and the line it came from.
+// The parsed expectations, and the line they came from.
 struct Reading {
   Expectations made;
   std::vector<ExpectedCollective> list;
@@ -251,7 +251,7 @@ Expectations finished(Reading reading) {
   return std::move(reading.made);
 }
 
-// A `#` outside quotes begins a comment.
+// A `#` outside quotes starts a comment.
 std::string_view without_comment(std::string_view line) {
   bool inside = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -295,7 +295,7 @@ ExpectedCollectives::ExpectedCollectives(std::vector<ExpectedCollective> list, b
       if (same_target(list_[i], list_[j]))
         throw_invalid({}, "[expectations] `", list_[j], "` and `", list_[i],
                       "` are about the same collectives");
-    // There is one way to say none, so that equal expectations are equal.
+    // A count of 0 or none ignores at_most: normalized, so that equal expectations compare equal.
     if (list_[i].count == 0 || !list_[i].count) list_[i].at_most = false;
   }
 }

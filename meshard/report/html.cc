@@ -14,11 +14,11 @@ namespace {
 
 #include "page_sources.inc"
 
-// Text for an element: `&`, `<`, `>` and quotes escaped; control characters, which HTML does not
-// allow, and bytes that are no UTF-8 replaced.
+// Escapes text for an HTML element: `&`, `<`, `>` and quotes. Replaces invalid UTF-8 and control
+// characters, which HTML does not allow.
 std::string html_text(std::string_view text) {
   std::string json, out;
-  append_json_string(json, text);  // makes UTF-8 of it
+  append_json_string(json, text);  // converts to valid UTF-8
   for (std::size_t i = 1; i + 1 < json.size(); ++i) {
     char c = json[i];
     if (c == '\\') {
@@ -41,7 +41,7 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
-// JSON inside a script element: `<` stands in strings only, and must not begin an end tag there.
+// Makes JSON safe in a script element: `<` occurs only in strings, and must not start an end tag.
 std::string script_safe(std::string_view json) {
   std::string out;
   out.reserve(json.size());

@@ -1,4 +1,4 @@
-// A report as one HTML page.
+// A report as an HTML page.
 #pragma once
 #include <string>
 
@@ -6,10 +6,10 @@
 
 namespace meshard {
 
-/// A page that needs nothing but a browser: style, script and the report itself (as to_json gives
-/// it) stand in it, and its policy refuses every request and every other script or style, so that
-/// names from a module of any origin stay text. It shows whether the program fits, the bounds of
-/// its time, the devices where they sit, each sharding as a picture, the collectives, reshards and
+/// A self-contained HTML page of a report. It embeds the style, the script and the report (the JSON
+/// of to_json()). Its content security policy blocks all requests and all other scripts and styles,
+/// so that names from an untrusted module stay text. It shows whether the program fits, its time
+/// bounds, the devices at their coordinates, pictures of the shardings, collectives, reshards, and
 /// the module in program order. Without JavaScript it shows the report as text.
 std::string to_html(const ProgramReport& report);
 

@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-// The meshes that shardings name by number.
+// Numbers the meshes that shardings refer to.
 class MeshTable {
  public:
   explicit MeshTable(const ProgramReport::Parts& parts) {

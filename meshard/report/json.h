@@ -1,4 +1,4 @@
-// A report as JSON: for programs that read it, for the page and for comparing two compiles.
+// A report as JSON, for other programs, for the HTML page, and for comparing two compiles.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace meshard {
 
-/// What the member `version` of a report's JSON says. It grows when a member changes its meaning or
-/// goes away; new members alone do not change it.
+/// The value of `version` in a report's JSON. It increases when a member changes meaning or is
+/// removed; adding members does not change it.
 inline constexpr int kReportJsonVersion = 1;
 
-/// All of a report, as docs/report-schema.json describes it. Every part is there, also if empty;
-/// integers have all their digits, and infinite or undefined numbers are null.
-/// @param indent spaces for each level; 0: all in one line.
+/// The whole report, as specified by docs/report-schema.json. All members are present, even if
+/// empty; integers have all digits, and infinite or undefined numbers are null.
+/// @param indent spaces per level; 0: all on one line.
 std::string to_json(const ProgramReport& report, std::size_t indent = 0);
 
 }  // namespace meshard

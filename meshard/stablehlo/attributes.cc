@@ -10,7 +10,7 @@
 namespace meshard::stablehlo {
 namespace {
 
-/// Appends `name = [0, 1]` for the lists that are not empty; returns whether there was one.
+/// Appends the lists that are not empty as `name = [0, 1]`; returns whether there were any.
 bool append_lists(std::string& out,
                   std::initializer_list<std::pair<std::string_view, const Dimensions*>> lists) {
   bool any = false;
@@ -37,7 +37,8 @@ void append_last(std::string& out, bool any, std::string_view name, std::int64_t
   out.push_back('>');
 }
 
-/// `[b, f, 0, 1]`: each dimension's letter, or its number among the spatial ones.
+/// Appends `[b, f, 0, 1]`: for each dimension its letter, or its number among the spatial
+/// dimensions.
 void append_layout(std::string& out, char first_letter, std::int64_t first, char second_letter,
                    std::int64_t second, const Dimensions& spatial) {
   auto rank = static_cast<std::int64_t>(spatial.size()) + 2;

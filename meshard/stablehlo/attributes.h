@@ -1,4 +1,4 @@
-// The attributes of StableHLO that are more than a number.
+// The structured attributes of StableHLO ops.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace meshard::stablehlo {
 
-/// Which dimensions a dot_general contracts, and which it only walks along. Lists of equal place
-/// belong together.
+/// The batching and contracting dimensions of a dot_general. The lists for lhs and rhs correspond
+/// element by element.
 struct DotDimensionNumbers {
   Dimensions lhs_batching, rhs_batching;
   Dimensions lhs_contracting, rhs_contracting;
 };
 
-/// The dimensions of a gather, with the specification's names.
+/// The dimension numbers of a gather, named as in the specification.
 struct GatherDimensionNumbers {
   Dimensions offset_dims, collapsed_slice_dims;
   Dimensions operand_batching_dims, start_indices_batching_dims;
@@ -22,7 +22,7 @@ struct GatherDimensionNumbers {
   std::int64_t index_vector_dim = 0;
 };
 
-/// The dimensions of a scatter, with the specification's names.
+/// The dimension numbers of a scatter, named as in the specification.
 struct ScatterDimensionNumbers {
   Dimensions update_window_dims, inserted_window_dims;
   Dimensions input_batching_dims, scatter_indices_batching_dims;
@@ -30,8 +30,8 @@ struct ScatterDimensionNumbers {
   std::int64_t index_vector_dim = 0;
 };
 
-/// Where a convolution's operands and result keep their dimensions; `*_spatial` in the order of the
-/// window.
+/// The dimension numbers of a convolution's operands and result. The `*_spatial` lists are in the
+/// order of the window dimensions.
 struct ConvolutionDimensionNumbers {
   std::int64_t input_batch = 0, input_feature = 1;
   Dimensions input_spatial;
@@ -41,12 +41,12 @@ struct ConvolutionDimensionNumbers {
   Dimensions output_spatial;
 };
 
-/// `#stablehlo.dot<lhs_contracting_dimensions = [1], ...>`. Empty lists are left out, as in
-/// StableHLO's own printer.
+/// Appends `#stablehlo.dot<lhs_contracting_dimensions = [1], ...>` or the like. Empty lists are
+/// omitted, as by StableHLO's own printer.
 void append_attribute(std::string& out, const DotDimensionNumbers& numbers);
 void append_attribute(std::string& out, const GatherDimensionNumbers& numbers);
 void append_attribute(std::string& out, const ScatterDimensionNumbers& numbers);
-/// `#stablehlo.conv<[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]>`
+/// Appends `#stablehlo.conv<[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]>`.
 void append_attribute(std::string& out, const ConvolutionDimensionNumbers& numbers);
 
 }  // namespace meshard::stablehlo

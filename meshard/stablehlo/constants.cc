@@ -19,14 +19,14 @@ bool all_equal(const std::byte* data, std::size_t bytes, std::size_t width) {
   return std::memcmp(data, data + width, bytes - width) == 0;
 }
 
-/// The bits of one element, most significant first: a literal of any float type.
+/// Appends one element's bits in hexadecimal, most significant first: valid for any float type.
 void append_hex_literal(std::string& out, const std::byte* element, std::size_t width) {
   out.append("0x");
   for (std::size_t i = width; i-- > 0;) append_byte(out, static_cast<unsigned>(element[i]));
 }
 
-/// Decimal digits if they are short and give the value back exactly: the parser reads them as a
-/// double, so they must be those of a double.
+/// Appends decimal digits if they are short and round-trip exactly. The parser reads them as a
+/// double, so they must round-trip as a double.
 bool append_decimal(std::string& out, double value) {
   constexpr std::ptrdiff_t kShort = 10;
   if (!std::isfinite(value) || (value == 0 && std::signbit(value))) return false;
@@ -36,7 +36,7 @@ bool append_decimal(std::string& out, double value) {
   std::string_view text(buffer, static_cast<std::size_t>(end - buffer));
   if (text.find('.') != std::string_view::npos) {
     out.append(text);
-  } else {  // MLIR's floats have a point, before any exponent
+  } else {  // MLIR requires a decimal point, before any exponent
     std::size_t exponent = std::min(text.find('e'), text.size());
     out.append(text.substr(0, exponent));
     out.append(".0");
@@ -63,7 +63,7 @@ void append_literal(std::string& out, DType dtype, const std::byte* element) {
     } else if constexpr (std::is_integral_v<T>) {
       append(out, value);
     } else if constexpr (requires { value.imag; }) {
-      return;  // above
+      return;  // complex numbers are handled above
     } else if (!append_decimal(out, static_cast<double>(value))) {
       append_hex_literal(out, element, sizeof(T));
     }

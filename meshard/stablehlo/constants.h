@@ -1,4 +1,4 @@
-// Arrays as constants in module text.
+// Arrays as constants in the text of a module.
 #pragma once
 #include <string>
 
@@ -6,18 +6,16 @@
 
 namespace meshard::stablehlo {
 
-/// Appends `dense<...> : tensor<...>` with exactly the array's bits:
+/// Appends `dense<...> : tensor<...>` with exactly the bits of the array:
 /// - no elements: `dense<>`;
-/// - all elements of equal bits: one literal, `dense<2.5>`, `dense<true>`, and hexadecimal bits
-/// where
-///   decimal digits could round (`dense<0x7FC00000>` for NaN);
-/// - else `dense<"0x...">`, the bytes in order; bools are packed into bits, the first in the
-/// lowest.
+/// - all elements with equal bits: one literal, such as `dense<2.5>` or `dense<true>`, in
+///   hexadecimal where decimal digits could round (`dense<0x7FC00000>` for NaN);
+/// - otherwise `dense<"0x...">`, the bytes in order; bools are packed into bits, lowest bit first.
 void append_dense(std::string& out, const HostArray& array);
 std::string dense_text(const HostArray& array);
 
-/// `dense<value> : type` for the same value everywhere, converted to the dtype as HostArray::astype
-/// does. Costs nothing per element.
+/// A constant `dense<value> : type` whose elements are all equal. The value is converted to the
+/// dtype as in HostArray::astype. The cost does not depend on the number of elements.
 std::string splat_text(const TensorType& type, double value);
 
 }  // namespace meshard::stablehlo

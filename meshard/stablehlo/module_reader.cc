@@ -9,7 +9,7 @@
 namespace meshard::stablehlo {
 
 std::int64_t ModuleMesh::size() const {
-  if (axes.empty() && !device_ids.empty()) return 1;  // one named device
+  if (axes.empty() && !device_ids.empty()) return 1;  // a mesh of one named device
   std::int64_t devices = 1;
   for (const auto& axis : axes) {
     if (axis.second < 1 || devices > std::numeric_limits<std::int64_t>::max() / axis.second)

@@ -1,4 +1,4 @@
-// What a StableHLO module says about itself, without a compiler.
+// Reads facts about a StableHLO module without a compiler: its meshes, arguments and results.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,26 +10,25 @@
 
 namespace meshard::stablehlo {
 
-/// How a module is written.
+/// The format of a module.
 enum class ModuleForm { kText, kBytecode };
 
-/// A value: an argument or result of a module's main function, as written. Bytecode tells only what
-/// its strings tell.
+/// A value: an argument or result of a module's main function, as written in the module.
 struct ModuleValue {
-  /// From its location or its `jax.arg_info`/`jax.result_info`: `p['blocks']['wq']`; empty: none.
+  /// From its location or `jax.arg_info`/`jax.result_info`: `p['blocks']['wq']`; empty if none.
   std::string name;
-  /// `tensor<16x32xf32>`
+  /// `tensor<16x32xf32>`; in bytecode, `?` for an unknown type.
   std::string type;
-  /// `#sdy.sharding<@mesh, [{"x"}, {}]>`, `{devices=[2,1]<=[2]}`; empty: none.
+  /// `#sdy.sharding<@mesh, [{"x"}, {}]>` or `{devices=[2,1]<=[2]}`; empty if none.
   std::string sharding;
-  /// Its memory is given to a result.
+  /// True if its buffer is donated to a result.
   bool donated = false;
 };
 
-/// A value: a mesh of a module: `mesh` and `["data"=4, "model"=2]`.
+/// A value: a mesh of a module, with a name (`mesh`) and axes (`["data"=4, "model"=2]`).
 struct ModuleMesh {
   std::string name;
-  /// The text after the `=`: what parse_shardy_mesh() of sharding/ and mesh/ read.
+  /// The text after the `=`, which parse_shardy_mesh() of mesh/ reads.
   std::string text;
   std::vector<std::pair<std::string, std::int64_t>> axes;
   std::vector<std::int64_t> device_ids;
@@ -37,21 +36,22 @@ struct ModuleMesh {
   std::int64_t size() const;
 };
 
-/// A value.
+/// A value: the facts that read_module finds in a module.
 struct ModuleFacts {
   ModuleForm form = ModuleForm::kText;
   std::string name;
   std::vector<ModuleMesh> meshes;
-  /// `mhlo.num_partitions`; none if the module does not say.
+  /// `mhlo.num_partitions`; nullopt if the module does not have it.
   std::optional<std::int64_t> num_partitions;
-  /// True if it has Shardy's meshes or shardings, false if only `mhlo.sharding`.
+  /// True if it has Shardy's meshes or shardings, false if it has only `mhlo.sharding` or none.
   bool uses_shardy = false;
   bool has_mhlo_shardings = false;
   std::vector<ModuleValue> arguments, results;
 };
 
-/// Reads a module's text, bytecode or portable artifact.
-/// @error data loss: it is neither, it is cut off, or it has no main function; says where.
+/// Reads a module in text, bytecode or portable-artifact form.
+/// @error data loss, with the position: the input is in none of these forms, is truncated, or has
+/// no main function.
 Result<ModuleFacts> read_module(std::string_view bytes);
 
 }  // namespace meshard::stablehlo

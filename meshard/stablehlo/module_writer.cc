@@ -6,7 +6,7 @@
 namespace meshard::stablehlo {
 namespace {
 
-/// Attributes of an argument or result: `{a, b}`, written as they come.
+/// Writes the attributes of an argument or result incrementally: `{a, b}`.
 class AttributeList {
  public:
   explicit AttributeList(std::string& out) : out_(out) {}

@@ -1,5 +1,5 @@
-// Writes a StableHLO module as text. Knows no graph: the caller numbers the values and gives their
-// types; meshes and shardings arrive as Shardy text.
+// Writes a StableHLO module as text. It does not depend on the graph: the caller numbers the values
+// and gives their types; meshes and shardings are passed as Shardy text.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace meshard::stablehlo {
 
-/// A value: an SSA value and a reference to its type, which must outlive the call it is given to.
+/// A value: an SSA value and a pointer to its type, which must outlive the call that receives it.
 struct Typed {
   Value value;
   const TensorType* type;
@@ -48,10 +48,10 @@ class ListOf {
 struct ArgumentText {
   const TensorType* type;
   std::string_view sharding = {};    ///< `<@mesh, [{"x"}, {}]>`; empty: none
-  int aliases_output = -1;           ///< the result that may take this argument's buffer
-  bool donated = false;              ///< jax.buffer_donor: any result may take it
-  std::string_view name = {};        ///< as a location; empty: none
-  std::string_view attributes = {};  ///< more attributes, as text
+  int aliases_output = -1;           ///< the result that may reuse this argument's buffer
+  bool donated = false;              ///< jax.buffer_donor: any result may reuse it
+  std::string_view name = {};        ///< written as a location; empty: none
+  std::string_view attributes = {};  ///< additional attributes, as text
 };
 
 /// A result of a function.
@@ -63,8 +63,8 @@ struct ResultText {
 
 class ModuleWriter;
 
-/// One op in generic form, written as its parts are named: attributes first, then regions, then
-/// done(). Use as one chain; a begun op must be ended.
+/// Writes one op in generic form as a single chain of calls. The order is: attributes, regions,
+/// done(). Every op that is begun must be ended.
 ///
 ///     writer.op("stablehlo.transpose", {{r, type}}, {{x, x_type}}, "n3")
 ///         .i64_array("permutation", {1, 0}).done();
@@ -78,19 +78,19 @@ class OpWriter {
   OpWriter& i64(std::string_view name, std::int64_t value);
   /// `name = 5 : i32`
   OpWriter& i32(std::string_view name, std::int32_t value);
-  /// `name = 0x3F800000 : f32`: exact.
+  /// `name = 0x3F800000 : f32`, which is exact.
   OpWriter& f32(std::string_view name, float value);
   /// `name = true`
   OpWriter& boolean(std::string_view name, bool value);
   /// `name = array<i64: 0, 1>`
   OpWriter& i64_array(std::string_view name, ListOf<std::int64_t> values);
-  /// `name = array<i1: true, false>`; not zero is true.
+  /// `name = array<i1: true, false>`; nonzero values are true.
   OpWriter& bool_array(std::string_view name, ListOf<std::int64_t> values);
   /// `name = dense<...> : tensor<...>`
   OpWriter& dense(std::string_view name, const HostArray& array);
   /// `name = #stablehlo<kind VALUE>`, as in `#stablehlo<comparison_direction LT>`.
   OpWriter& enumeration(std::string_view name, std::string_view kind, std::string_view value);
-  /// `name = [#stablehlo<kind VALUE>, ...]`, as for precision_config.
+  /// `name = [#stablehlo<kind VALUE>, ...]`, for example for precision_config.
   OpWriter& enumerations(std::string_view name, std::string_view kind,
                          ListOf<std::string_view> values);
   OpWriter& dimension_numbers(std::string_view name, const DotDimensionNumbers& numbers);
@@ -105,14 +105,14 @@ class OpWriter {
   OpWriter& symbol(std::string_view name, std::string_view function);
   /// `name`
   OpWriter& unit(std::string_view name);
-  /// `name = text`, as it is.
+  /// `name = text`, verbatim.
   OpWriter& raw(std::string_view name, std::string_view text);
 
-  /// Begins a region. Its arguments, one for each type, come from ModuleWriter::block_arguments.
-  /// The ops written until end_region() are its body; the last is ModuleWriter::terminate.
+  /// Begins a region whose arguments come from ModuleWriter::block_argument(). The ops written
+  /// until end_region() are its body; the last one is ModuleWriter::terminate.
   OpWriter& begin_region(ListOf<Typed> arguments = {});
   OpWriter& end_region();
-  /// A region that `body()` writes.
+  /// Writes a region whose body is written by `body()`.
   template <std::invocable Body>
   OpWriter& region(ListOf<Typed> arguments, Body&& body) {
     begin_region(arguments);
@@ -120,8 +120,7 @@ class OpWriter {
     return end_region();
   }
 
-  /// An attribute outside the op's properties (after its regions), such as
-  /// mhlo.frontend_attributes.
+  /// A discardable attribute, written after the op's regions, such as mhlo.frontend_attributes.
   OpWriter& discardable(std::string_view name, std::string_view text);
   /// Ends the op.
   void done();
@@ -137,60 +136,60 @@ class OpWriter {
   State state_ = State::kNames;
 };
 
-/// An owner: a module being written. Functions follow one another; ops go to the function last
-/// begun.
+/// An owner of the text of a module that is being written. Functions are written one at a time; ops
+/// are added to the function begun last.
 class ModuleWriter {
  public:
   /// Begins `module @name attributes {mhlo.num_partitions = ..., mhlo.num_replicas = ...}`.
   explicit ModuleWriter(std::string_view name = "main", std::int64_t num_partitions = 1,
                         std::int64_t num_replicas = 1);
 
-  /// More room at once, in bytes.
+  /// Reserves memory for `bytes` bytes of text.
   void reserve(std::size_t bytes) { text_.reserve(bytes); }
-  /// `sdy.mesh @name = <["x"=2]>`, before the first function.
+  /// Writes `sdy.mesh @name = <["x"=2]>`; call before the first function.
   void mesh(std::string_view name, std::string_view text);
 
-  /// Begins a function; `main` is to be public, what it calls private.
+  /// Begins a function. `main` must be public; the functions it calls should be private.
   void begin_function(std::string_view name, ListOf<ArgumentText> arguments,
                       ListOf<ResultText> results, bool is_public = true);
-  /// `return`, and the end of the function.
+  /// Writes `return` and ends the function.
   void end_function(ListOf<Typed> results);
-  /// The whole text. The writer is spent.
+  /// Returns the whole text. The writer cannot be used afterwards.
   std::string finish() &&;
 
-  /// An op of which operands and result all have one type, in the short form:
+  /// Writes an op whose operands and result have the same type, in its short form:
   /// `%2 = stablehlo.add %0, %1 : tensor<4xf32> loc("n7")`.
   /// @pre the op has this form: unary and binary arithmetic and logic of StableHLO. Comparisons,
   /// select, clamp, convert and chlo ops have other short forms: write them with op().
   void elementwise(std::string_view mnemonic, Value result, ListOf<Value> operands,
                    const TensorType& type, std::string_view location = {});
-  /// Any op, in generic form.
+  /// Begins any op, in generic form.
   OpWriter op(std::string_view mnemonic, ListOf<Typed> results, ListOf<Typed> operands,
               std::string_view location = {});
-  /// `%0 = stablehlo.constant dense<...> : tensor<...>`
+  /// Writes `%0 = stablehlo.constant dense<...> : tensor<...>`.
   void constant(Value result, const HostArray& array, std::string_view location = {});
-  /// A constant of one value everywhere.
+  /// Writes a constant whose elements are all `value`.
   void splat(Value result, const TensorType& type, double value, std::string_view location = {});
-  /// A scalar constant under a temporary name, such as the initial value of a reduction.
+  /// Writes a scalar constant under a temporary name, such as the initial value of a reduction.
   Value scalar(DType dtype, double value);
-  /// `%1 = sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]> : tensor<8x4xf32>`
+  /// Writes `%1 = sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]> : tensor<8x4xf32>`.
   void sharding_constraint(Value result, Value operand, const TensorType& type,
                            std::string_view sharding, std::string_view location = {});
-  /// `%1, %2 = func.call @f(%0) : (...) -> (...)`
+  /// Writes `%1, %2 = func.call @f(%0) : (...) -> (...)`.
   void call(std::string_view function, ListOf<Typed> results, ListOf<Typed> operands,
             std::string_view location = {});
-  /// `stablehlo.custom_call` of this target; continue with the attributes that the target needs,
-  /// such as `i32("api_version", 4)`.
+  /// Begins a `stablehlo.custom_call` of this target. Continue with the attributes that the target
+  /// needs, such as `i32("api_version", 4)`.
   OpWriter custom_call(std::string_view target, ListOf<Typed> results, ListOf<Typed> operands,
                        std::string_view location = {});
-  /// Ends a region: `stablehlo.return %t3 : tensor<f32>`.
+  /// Writes the terminator of a region: `stablehlo.return %t3 : tensor<f32>`.
   void terminate(ListOf<Typed> values, std::string_view mnemonic = "stablehlo.return");
 
-  /// A fresh name for a value inside one op's emission.
+  /// A new name for a value inside one op's emission.
   Value temporary() { return {temporaries_++, Value::Kind::kTemporary}; }
-  /// A fresh name for an argument of a region.
+  /// A new name for an argument of a region.
   Value block_argument() { return {block_arguments_++, Value::Kind::kBlockArgument}; }
-  /// A line of text as it is, for ops that have no helper.
+  /// Writes a line of text verbatim, for ops without a helper.
   void raw_line(std::string_view line);
 
  private:
@@ -202,7 +201,7 @@ class ModuleWriter {
   static void append_types(std::string& out, ListOf<Typed> values, bool always_in_parentheses);
 
   std::string text_;
-  std::string pending_;  // types and locations of the ops begun, innermost last
+  std::string pending_;  // types and locations of the open ops, innermost last
   std::size_t depth_ = 1;
   std::int32_t temporaries_ = 0;
   std::int32_t block_arguments_ = 0;

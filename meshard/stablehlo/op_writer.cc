@@ -1,5 +1,5 @@
 // Tested in meshard/stablehlo/module_writer_test.cc.
-// OpWriter: the parts of one op in generic form.
+// OpWriter: writes the parts of one op in generic form.
 #include <bit>
 
 #include "meshard/base/error.h"

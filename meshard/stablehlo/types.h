@@ -1,4 +1,4 @@
-// The text of StableHLO types and values.
+// The text form of StableHLO types and values.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace meshard::stablehlo {
 
-/// The digits of a byte in MLIR's texts, of escapes and of bytes of constants.
+/// The hexadecimal digits in MLIR text, used for escapes and for the bytes of constants.
 inline constexpr char kHexDigits[] = "0123456789ABCDEF";
 
 /// Appends a number in decimal.
@@ -17,15 +17,15 @@ void append_number(std::string& out, std::int64_t number);
 void append_type(std::string& out, const TensorType& type);
 std::string type_text(const TensorType& type);
 
-/// Appends text between double quotes, with MLIR's escapes (`\"`, `\\`, `\0A`).
+/// Appends text in double quotes, with MLIR's escapes (`\"`, `\\`, `\0A`).
 void append_quoted(std::string& out, std::string_view text);
 
-/// A value: the name of an SSA value, `%7`, `%arg0`, `%t3` or `%b2`.
+/// A value: the name of an SSA value, such as `%7`, `%arg0`, `%t3` or `%b2`.
 struct Value {
   enum class Kind : std::uint8_t {
     kResult,         ///< `%7`: numbered by the caller
     kArgument,       ///< `%arg0`: of a function
-    kTemporary,      ///< `%t3`: numbered by the module's writer, inside one op's emission
+    kTemporary,      ///< `%t3`: numbered by the module writer, inside one op's emission
     kBlockArgument,  ///< `%b2`: of a region
   };
   std::int32_t number = 0;

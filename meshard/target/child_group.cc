@@ -20,7 +20,7 @@ namespace {
 
 enum class Marked { kYes, kNo, kUnknown };
 
-// A process that begins a program has no environment for a moment, and a zombie none at all.
+// The environment is briefly unreadable during exec, and always for a zombie.
 Marked is_marked(pid_t process, std::string_view mark) {
   std::ifstream file(cat("/proc/", process, "/environ"), std::ios::binary);
   std::string variables(std::istreambuf_iterator<char>(file), {});
@@ -39,7 +39,7 @@ struct Round {
   bool again = false;
 };
 
-// A process number may change hands between the look and the signal; the open process cannot.
+// The pid may be reused between the check and the signal; an open pidfd cannot.
 void end_if_marked(pid_t process, pid_t group, std::string_view mark, Round& round) {
   int open = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   if (open < 0 && errno != ENOSYS) return;
@@ -78,7 +78,7 @@ std::string child_mark() {
 
 int end_marked_processes(pid_t group, std::string_view mark) {
   int ended = 0;
-  // What a process has just started is found in the next round.
+  // Processes started during a round are found in the next one.
   for (int tries = 0; tries < 100; ++tries) {
     Round round = end_marked_once(group, mark);
     ended += round.ended;

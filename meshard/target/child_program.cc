@@ -52,7 +52,7 @@ struct ChildPipe {
   }
 };
 
-// Ends and reaps the whole group.
+// Kills and reaps the whole process group.
 class ChildGroup {
  public:
   ChildGroup(pid_t child, std::string mark) : child_(child), mark_(std::move(mark)) {}
@@ -61,7 +61,7 @@ class ChildGroup {
     if (child_ > 0) end();
   }
   enum class State { kRuns, kEnded, kReapedByOthers };
-  // A child that has ended stays a zombie, so that its number cannot become another process's.
+  // Does not reap: a child that has ended stays a zombie, so that its pid is not reused.
   State state() const {
     siginfo_t info{};
     int done = 0;
@@ -70,7 +70,7 @@ class ChildGroup {
     if (done != 0) return State::kReapedByOthers;
     return info.si_pid == child_ ? State::kEnded : State::kRuns;
   }
-  // The status as waitpid gives it; none if somebody else reaped the child.
+  // The status from waitpid; none if the child was reaped elsewhere.
   std::optional<int> end() {
     State found = state();
     pid_t child = std::exchange(child_, 0);
@@ -121,7 +121,7 @@ Error cannot_start(const std::string& program, int number) {
                cat("[process] cannot start ", program, ": ", std::strerror(number)));
 }
 
-// Reads what is there. False at the end.
+// Reads the available bytes. False at end of file.
 bool drain(int file, const std::function<void(std::string_view)>& take) {
   char bytes[1 << 16];
   ssize_t count = ::read(file, bytes, sizeof bytes);
@@ -147,7 +147,7 @@ class ChildLines {
   std::string rest_;
 };
 
-// Until the child ends or its time is up; true if it is up.
+// Runs until the child ends or the time limit expires; true if it expired.
 bool watch_child(const ChildProgramOptions& options, const ChildGroup& group, int output,
                  int errors, BoundedText& log) {
   ChildLines lines(options.on_line);
@@ -165,7 +165,7 @@ bool watch_child(const ChildProgramOptions& options, const ChildGroup& group, in
   while (true) {
     read_ready(kTickMilliseconds);
     bool ended = group.state() != ChildGroup::State::kRuns;
-    // What it wrote last, but no waiting for children of its own that hold the pipes.
+    // Reads the remaining output, without waiting for grandchildren that hold the pipes open.
     for (int round = 0; ended && round < 64 && (files[0].fd >= 0 || files[1].fd >= 0); ++round)
       if (!read_ready(0)) break;
     if (ended) return false;

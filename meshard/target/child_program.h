@@ -1,4 +1,4 @@
-// Runs a program that may crash or hang.
+// Runs a program that may crash or hang, in a process group of its own.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -10,15 +10,15 @@
 
 namespace meshard {
 
-/// A value: the beginning and the end of a text of any length.
+/// Value type: the head and tail of a text of any length.
 class BoundedText {
  public:
-  /// What is kept of the beginning and of the end, in bytes.
+  /// Sets how many bytes to keep of the head and of the tail.
   explicit BoundedText(std::size_t most_head = 512 << 10, std::size_t most_tail = 64 << 10)
       : most_head_(most_head), most_tail_(most_tail) {}
 
   void append(std::string_view bytes);
-  /// With a line between the parts that says how much is missing.
+  /// The text; if bytes were dropped, a line in the middle reports how many.
   std::string text() const;
 
  private:
@@ -32,31 +32,31 @@ struct ChildProgramOptions {
   /// The program's path and its arguments.
   std::vector<std::string> arguments;
   std::chrono::milliseconds time_limit{0};
-  /// Each line of its standard output, without the end of line.
+  /// Called with each line of its standard output, without the line break.
   std::function<void(std::string_view line)> on_line = {};
-  /// About ten times a second.
+  /// Called about ten times per second.
   std::function<void()> on_tick = {};
 };
 
-/// A value: how it ended.
+/// Value type: how a child program ended.
 struct ChildEnd {
-  /// -1 if a signal ended it, or if nobody knows.
+  /// -1 if a signal ended the program, or if unknown.
   int exit_code = -1;
-  /// 0 if none.
+  /// The signal that ended the program; 0 if none.
   int signal = 0;
-  /// It was ended because of the time limit.
+  /// True if the program was killed because of the time limit.
   bool timed_out = false;
-  /// The system did not keep its exit status for us, because the host program ignores SIGCHLD or
-  /// waits for every child: `exit_code` and `signal` are unknown.
+  /// True if the exit status was lost: `exit_code` and `signal` are then unknown. This happens if
+  /// the host program ignores SIGCHLD or waits for every child.
   bool status_lost = false;
-  /// Its standard error.
+  /// Standard error, shortened by BoundedText.
   std::string log;
 };
 
-/// Runs a program in a process group of its own until it ends. When the call returns or throws, no
-/// process of the group is left. The program's standard input is a pipe that nothing is written to
-/// and that ends when this process does, in whatever way: a program that watches it goes with us.
-/// @error unavailable if it cannot be started
+/// Runs a program in its own process group until it ends. When the call returns or throws, no
+/// process of the group is left. Standard input is a pipe that receives no data and closes when
+/// this process ends for any reason, so a program that watches it can end too.
+/// @error unavailable if the program cannot be started
 Result<ChildEnd> run_child_program(const ChildProgramOptions& options);
 
 }  // namespace meshard

@@ -23,7 +23,7 @@ Error invalid_request(std::string message) {
   return Error(ErrorCode::kInvalidArgument, cat("[compile] ", message));
 }
 
-// A file for the platform; else one that MESHARD_PLUGIN names and whose name says no platform.
+// A plugin for the platform; else the MESHARD_PLUGIN file if its name does not imply a platform.
 Result<std::string> plugin_for(const Target& target) {
   pjrt::PluginSearch search = pjrt::find_plugins();
   for (const pjrt::FoundPlugin& found : search.found)
@@ -36,7 +36,7 @@ Result<std::string> plugin_for(const Target& target) {
                    "`, or name its file in MESHARD_PLUGIN"));
 }
 
-// The ids of the request, else the target's lowest.
+// The ids in the request, else the target's lowest ids.
 Result<std::vector<int>> device_ids_of(const CompileRequest& request) {
   std::unordered_set<std::int64_t> known;
   std::vector<int> ids;
@@ -98,7 +98,7 @@ std::string last_lines(std::string_view log) {
   return cat("it last printed:\n", log);
 }
 
-// The child's steps, and the time once a second.
+// Reports the child's steps, and the elapsed time once per second.
 class ProgressTeller {
  public:
   explicit ProgressTeller(const CompileForOptions& options) : options_(options) {}
@@ -125,7 +125,7 @@ class ProgressTeller {
   int told_ = 0;
 };
 
-// What the compiler refused, in its words; out of memory whatever code it chose.
+// The compiler's error message; any out-of-memory message gets the code kResourceExhausted.
 Error classified(const Error& error, const Target& target) {
   ErrorCode code = error.code();
   if (says_out_of_memory(error.message())) code = ErrorCode::kResourceExhausted;
@@ -163,7 +163,7 @@ Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
   child.on_line = [&](std::string_view line) { progress.line(line); };
   child.on_tick = [&] { progress.tick(); };
   MESHARD_ASSIGN_OR_RETURN(ChildEnd end, run_child_program(child));
-  // An answer is there whole or not at all, so that it counts without an exit status, too.
+  // The answer is written atomically, so a complete one is valid even without an exit status.
   bool failed = end.timed_out || (!end.status_lost && end.exit_code != 0);
   if (failed) return abnormal_end(end, progress, options);
   auto bytes = read_whole_file(answer);
@@ -174,7 +174,7 @@ Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
   return compiled;
 }
 
-// Empty where there is no cache folder at all.
+// Empty if there is no cache folder.
 std::string cache_folder_of(const CompileForOptions& options) {
   if (!options.cache.empty()) return options.cache;
   std::string folder = pjrt::cache_folder();
@@ -192,7 +192,7 @@ Result<Compiled> compile_for(const CompileRequest& request, const CompileForOpti
     if (auto found = cache.find(key)) return *std::move(found);
   }
   MESHARD_ASSIGN_OR_RETURN(Compiled compiled, compile_in_child(job, request.target, options));
-  // A cache that cannot be written costs time only.
+  // A failed cache write only costs time.
   if (options.use_cache) (void)cache.keep(key, compiled);
   return compiled;
 }

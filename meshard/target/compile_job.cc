@@ -35,7 +35,7 @@ enum JobField {
 
 Error damaged_job() { return Error(ErrorCode::kDataLoss, "[compile] the request is damaged"); }
 
-// Field 1 is the name; the value has the field 2 + index of its type.
+// Field 1 is the name; field 2 + i holds a value of the variant's type i.
 WireWriter write_override(const std::string& name, const CompileOptions::Override& value) {
   WireWriter out;
   out.add_bytes(1, name);
@@ -110,9 +110,9 @@ Result<void> read_executable(const pjrt::Executable& executable, Compiled& to) {
   return {};
 }
 
-// An option given by name changes more than itself in libtpu (0.0.51): this flag, which is off in a
-// compile without options, goes on, and large modules are then partitioned otherwise. Whoever asks
-// for an account of a compile wants that of the plain one.
+// In libtpu 0.0.51, passing any option by name also turns on this flag, which is off in a compile
+// without options, and large modules are then partitioned differently. A report must describe the
+// compile without options, so the flag is set to false explicitly.
 constexpr const char* kShardingFlag = "xla_enable_hlo_sharding_v3";
 
 Result<pjrt::Executable> compile_as_plain(const pjrt::Topology& topology, const CompileJob& job) {
@@ -123,11 +123,11 @@ Result<pjrt::Executable> compile_as_plain(const pjrt::Topology& topology, const 
   if (made.ok() || !keeps_flag || made.error().code() != ErrorCode::kInvalidArgument ||
       made.error().message().find(kShardingFlag) == std::string_view::npos)
     return made;
-  options.overrides.erase(kShardingFlag);  // an older plugin, which has no such flag
+  options.overrides.erase(kShardingFlag);  // older plugins do not have the flag
   return topology.compile(job.module, options);
 }
 
-// Compiles with `compile` and reads what came of it.
+// Compiles with `compile` and collects the results.
 template <class Compile>
 Result<Compiled> timed_compile(const Step& step, Compile compile) {
   Compiled compiled;
@@ -192,7 +192,7 @@ Result<CompileJob> CompileJob::deserialize(std::string_view bytes) {
   bool complete = false;
   while (auto field = reader.next()) {
     if (!read_job_field(*field, job)) return damaged_job();
-    complete = field->number == kOnTpu;  // it is written last
+    complete = field->number == kOnTpu;  // this field is written last
   }
   if (!reader.ok() || !complete) return damaged_job();
   return job;

@@ -1,4 +1,4 @@
-// One compile, as the program meshard-compile gets it and answers it.
+// One compile request as sent to the program meshard-compile, and its answer.
 #pragma once
 #include <functional>
 #include <map>
@@ -13,24 +13,24 @@
 
 namespace meshard {
 
-/// A value: everything that a compile depends on.
+/// Value type: everything that a compile depends on.
 struct CompileJob {
   std::string module;
   /// The plugin file.
   std::string plugin;
-  /// True: the devices are those of a client (the CPU plugin). False: of a described topology.
+  /// True: devices of a client (the CPU plugin). False: devices of a topology description.
   bool on_client = false;
-  /// The plugin is that of TPUs.
+  /// True if the plugin is for TPUs.
   bool on_tpu = false;
-  /// What the topology or the client is made with.
+  /// Name and options for creating the topology or the client.
   std::string topology_name;
   std::vector<pjrt::NamedValue> plugin_options;
   int num_partitions = 1;
-  /// One for each partition.
+  /// One device id for each partition.
   std::vector<int> device_ids;
   bool use_shardy = true;
   std::map<std::string, pjrt::CompileOptions::Override> overrides;
-  /// Where the compiler writes its own account; empty: nowhere.
+  /// Folder for the compiler's dumps; empty: no dumps.
   std::string dump_folder;
 
   std::string serialize() const;
@@ -39,16 +39,17 @@ struct CompileJob {
   friend bool operator==(const CompileJob&, const CompileJob&) = default;
 };
 
-/// Compiles in this process. A module that the compiler cannot bear ends the process; see
-/// compile_for.h.
-/// @param step told what is done next: `compiling`
-/// @error what the plugin says
+/// Compiles in this process. A module that crashes the compiler ends the process; compile_for.h
+/// isolates such crashes.
+/// @param step called with the name of each step before it begins: `compiling`
+/// @error the plugin's error
 Result<Compiled> run_compile_job(const CompileJob& job,
                                  const std::function<void(std::string_view step)>& step);
 
-/// A result as bytes, and back. Errors keep code and message.
+/// Serializes a result. Errors keep their code and message.
 std::string serialize_answer(const Result<Compiled>& answer);
-/// @error what the answer says; data loss if it is damaged
+/// Reads what serialize_answer() wrote.
+/// @error the error in the answer; data loss if the bytes are damaged
 Result<Compiled> deserialize_answer(std::string_view bytes);
 
 }  // namespace meshard

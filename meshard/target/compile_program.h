@@ -1,4 +1,4 @@
-// Where the program meshard-compile is.
+// Finds the program meshard-compile.
 #pragma once
 #include <string>
 
@@ -6,10 +6,10 @@
 
 namespace meshard {
 
-/// Its path: MESHARD_COMPILE; beside the running program; `../libexec/meshard/` and `../bin/` from
-/// the running program and from libmeshard if that is a shared library; where meshard was
-/// installed; PATH.
-/// @error not found, listing the places
+/// The path of meshard-compile. If MESHARD_COMPILE is set, only that file is checked. Otherwise
+/// searches, in order: the running program's folder and its `../libexec/meshard/` and `../bin/`;
+/// the same around libmeshard if it is a shared library; meshard's installation; PATH.
+/// @error not found, with the places that were searched
 Result<std::string> find_compile_program();
 
 }  // namespace meshard

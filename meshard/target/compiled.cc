@@ -15,7 +15,7 @@ using pjrt::WireField;
 using pjrt::WireReader;
 using pjrt::WireWriter;
 
-// Fields of the message; a number is never used for something else.
+// Field numbers of the message; numbers are never reused.
 enum CompiledField {
   kOptimizedProgram = 1,
   kMemory,
@@ -35,7 +35,7 @@ Error damaged_compile(std::string_view where) {
   return Error(ErrorCode::kDataLoss, cat("[compiled] damaged bytes in ", where));
 }
 
-// The statistics in the order of their fields.
+// The statistics in field order.
 template <class Stats>
 auto memory_fields(Stats& s) {
   return std::array{&s.generated_code, &s.arguments,    &s.outputs,
@@ -117,7 +117,7 @@ Result<Compiled> Compiled::deserialize(std::string_view bytes) {
   bool complete = false;
   while (auto field = reader.next()) {
     MESHARD_RETURN_IF_ERROR(read_compiled_field(*field, compiled));
-    complete = field->number == kCompileSeconds;  // it is written last: bytes cut off end earlier
+    complete = field->number == kCompileSeconds;  // written last: truncated bytes lack this field
   }
   if (!reader.ok() || !complete) return damaged_compile("the whole: they end too early");
   return compiled;

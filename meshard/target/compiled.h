@@ -1,4 +1,4 @@
-// What a compiler gave for absent hardware, as bytes that outlive its process.
+// The result of a compile for absent hardware, serializable so that it outlives its process.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,32 +12,32 @@
 
 namespace meshard {
 
-/// A value: one compiled program and what its compiler told about it.
+/// Value type: one compiled program and the compiler's information about it.
 struct Compiled {
   /// Bytes for pjrt::HloModule::from_bytes.
   std::string optimized_program;
-  /// None if the plugin does not count.
+  /// None if the plugin does not report memory statistics.
   std::optional<pjrt::CompiledMemoryStats> memory;
   std::vector<pjrt::NamedValue> cost_analysis;
-  /// Serialised OpShardings where the plugin has the extension; else empty.
+  /// Serialized OpShardings if the plugin has the extension; else empty.
   std::vector<std::string> parameter_shardings, output_shardings;
   /// The module after sharding propagation and before partitioning, as bytes of an HloProto; empty
-  /// if the compiler wrote none.
+  /// if the compiler did not dump it.
   std::string propagated_program;
-  /// Which buffers there are, as bytes of an HloProto with its buffer assignment; empty as above.
+  /// The buffer assignment, as bytes of an HloProto; empty if the compiler did not dump it.
   std::string buffer_assignment;
-  /// What the compiler printed.
+  /// The compiler's output.
   std::string log;
   std::string platform_version;
-  /// The plugin's own time.
+  /// The plugin's compile time.
   double compile_seconds = 0;
-  /// It was in the cache.
+  /// True if the result was read from the cache.
   bool from_cache = false;
 
-  /// Everything but from_cache, as bytes (protobuf's wire format, fields of our own).
+  /// All fields except from_cache, as bytes (protobuf wire format, meshard's own fields).
   std::string serialize() const;
   /// Reads what serialize() wrote.
-  /// @error data loss if the bytes are damaged or cut off
+  /// @error data loss if the bytes are damaged or truncated
   static Result<Compiled> deserialize(std::string_view bytes);
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Grows when the bytes change their meaning.
+// Format version: increases when the meaning of the bytes changes.
 constexpr std::string_view kCacheHeader = "meshard compiled 1\n";
 
 std::string plugin_identity(const std::string& plugin) {
@@ -48,7 +48,7 @@ std::string CompiledCache::path_of(const std::string& key) const {
   return (fs::path(folder_) / (key + ".compiled")).string();
 }
 
-// A file is the header, the fingerprint of the rest, and the rest.
+// File format: the header, the fingerprint of the payload, the payload.
 std::optional<Compiled> CompiledCache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   auto bytes = read_whole_file(path_of(key));
@@ -64,7 +64,7 @@ std::optional<Compiled> CompiledCache::find(const std::string& key) const {
   auto compiled = Compiled::deserialize(rest);
   if (!compiled.ok()) return std::nullopt;
   compiled->from_cache = true;
-  // The time of the last use; a cache that cannot be written keeps the old one.
+  // Records the time of last use; a read-only cache keeps the old one.
   ::utimensat(AT_FDCWD, path_of(key).c_str(), nullptr, 0);
   return *std::move(compiled);
 }
@@ -94,8 +94,8 @@ Result<void> CompiledCache::check_trust() const {
   return check_file_trust(folder_);
 }
 
-// Another process may do the same meanwhile: a file that is gone is as good as removed, and one
-// that is being read stays readable.
+// Other processes may shrink the cache at the same time: a file that is already gone counts as
+// removed, and an open file stays readable.
 void CompiledCache::shrink() const {
   struct Entry {
     fs::file_time_type used;
@@ -107,7 +107,7 @@ void CompiledCache::shrink() const {
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() != ".compiled") {
-      // A part that a killed process left, under the key of a compile that nobody repeated.
+      // A partial file left by a killed process, whose key was never compiled again.
       std::string name = at->path().string();
       if (auto part = name.rfind(".part-"); part != std::string::npos)
         remove_stale_parts(name.substr(0, part));

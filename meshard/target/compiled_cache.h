@@ -1,4 +1,4 @@
-// Finished compiles on disk.
+// On-disk cache of compiled programs.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace meshard {
 
-/// Handle on a folder of finished compiles, bounded in bytes. Several processes may use it at once.
+/// Handle on a cache folder of bounded size. Several processes may use it at once.
 class CompiledCache {
  public:
-  /// The folder is made when something is kept. Without a name nothing is kept.
-  /// @param most_bytes of all files; what was used longest ago is removed beyond that
+  /// The folder is created on the first write. With an empty name nothing is cached.
+  /// @param most_bytes size limit of all files; least recently used files are removed beyond it
   explicit CompiledCache(std::string folder, std::uint64_t most_bytes = most_bytes_set())
       : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
@@ -25,16 +25,17 @@ class CompiledCache {
   /// @error permission denied if another user could have written the folder (check_file_trust)
   Result<void> check_trust() const;
 
-  /// What stands for a compile: the job without its dump folder, the plugin file (path, size and
-  /// time), meshard's own format, and the environment variables that compilers read.
+  /// The cache key of a compile: the job without its dump folder, the plugin file (path, size and
+  /// modification time), meshard's format version, and the environment variables that compilers
+  /// read.
   static std::string key_of(const CompileJob& job);
 
-  /// None if it is not there or damaged.
+  /// None if the key is missing or the file damaged.
   std::optional<Compiled> find(const std::string& key) const;
-  /// Then removes the files that were used longest ago, until the rest fits.
-  /// @error what the system says
+  /// Writes an entry, then removes least recently used files until the rest fits.
+  /// @error the system's error
   Result<void> keep(const std::string& key, const Compiled& compiled) const;
-  /// The file of a key.
+  /// The file for a key.
   std::string path_of(const std::string& key) const;
 
  private:

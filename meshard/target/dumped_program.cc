@@ -12,11 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The pass that propagates shardings: Shardy's, and that of the older partitioner.
+// The sharding propagation pass: Shardy's and GSPMD's.
 constexpr const char* kPropagationPass = "^(shardy-xla|sharding-propagation)$";
 constexpr std::string_view kOptimizedEnd = "after_optimizations.hlo.pb";
 
-// Names are `module_0000.NAME.after_optimizations.hlo.pb`, `module_0001.NAME.
+// File names are `module_0000.NAME.after_optimizations.hlo.pb`, `module_0001.NAME.
 // sm_9.0a_gpu_after_optimizations.hlo.pb` and
 // `module_0000.NAME.0001.PIPELINE.after_PASS.before_NEXT.hlo.pb`.
 bool is_propagated(std::string_view name) {
@@ -43,7 +43,7 @@ std::vector<DumpedFile> dumped_files(const std::string& folder) {
   return files;
 }
 
-// `module_0000.`: some compilers compile helper modules too, which have numbers of their own.
+// The prefix `module_0000.`: some compilers also compile helper modules, numbered separately.
 std::string_view module_number(std::string_view name) { return name.substr(0, name.find('.') + 1); }
 
 }  // namespace
@@ -61,7 +61,7 @@ void read_dumps(const std::string& folder, Compiled& to) {
     if (file.name.ends_with(kOptimizedEnd) && (!optimized || file.size > optimized->size))
       optimized = &file;
   if (optimized == nullptr) return;
-  const DumpedFile* propagated = nullptr;  // the last of its module
+  const DumpedFile* propagated = nullptr;  // the last file of the same module
   for (const DumpedFile& file : files)
     if (is_propagated(file.name) && module_number(file.name) == module_number(optimized->name))
       propagated = &file;

@@ -1,4 +1,4 @@
-// What the compiler writes about a compile into a folder, besides the executable.
+// Compiler dumps: files that the compiler writes besides the executable.
 #pragma once
 #include <string>
 
@@ -7,11 +7,11 @@
 
 namespace meshard {
 
-/// Asks the compiler to write, into `folder`, the module after sharding propagation and the buffer
-/// assignment, as protos. Options that are set already stay.
+/// Sets compiler options that dump protos into `folder`. These are the module after sharding
+/// propagation and the buffer assignment. Options that are already set keep their values.
 void ask_for_dumps(const std::string& folder, pjrt::CompileOptions& options);
 
-/// Reads them; what the compiler did not write stays empty.
+/// Reads the dumps into `to`; missing dumps leave its fields empty.
 void read_dumps(const std::string& folder, Compiled& to);
 
 }  // namespace meshard

@@ -6,8 +6,8 @@
 namespace meshard {
 
 // Multiprocessors, clocks, memory and caches: NVIDIA H100 Tensor Core GPU Architecture (white
-// paper), table of the SXM5 form; NVIDIA H200 and HGX B200 data sheets; memory and cache in bytes
-// are what the CUDA driver reports of these devices.
+// paper), table of the SXM5 form factor; NVIDIA H200 and HGX B200 data sheets; memory and cache
+// bytes are the values that the CUDA driver reports for these devices.
 const std::vector<GpuKind>& gpu_kinds() {
   static const std::vector<GpuKind> kinds = {
       {"h100", "NVIDIA H100 80GB HBM3", 9, 0, 132, 1.98, 85028765696, 3352320000000, 52428800},
@@ -23,8 +23,8 @@ std::optional<GpuKind> find_gpu_kind(std::string_view name) {
   return std::nullopt;
 }
 
-// Limits of threads, blocks, registers and shared memory: CUDA C++ Programming Guide, table
-// "Technical Specifications per Compute Capability", which are equal for 9.0 and 10.0.
+// Thread, block, register and shared memory limits: CUDA C++ Programming Guide, table "Technical
+// Specifications per Compute Capability"; the values for 9.0 and 10.0 are equal.
 // ACCELERATED_FEATURES is the `a` of sm_90a and sm_100a.
 std::string GpuKind::target_config() const {
   return cat(

@@ -14,17 +14,18 @@ constexpr double kGiga = 1e9;
 
 struct KnownHardware {
   std::vector<std::string_view> names;
-  /// How many devices plugins make of one chip by default, and of what the figures are: one chip.
+  /// Devices that plugins list per chip by default. `chip` holds the figures of a whole chip.
   int devices_per_chip = 1;
-  /// Bytes that one device may use; of a chip's single device if it has two by default.
+  /// Bytes that one device may use; for chips with two devices by default, as a single device.
   std::int64_t chip_memory_bytes = 0;
   HardwareFigures chip;
 };
 
 constexpr const char* kMemoryOfTpus = "memory: device_memory_bytes_limit of libtpu 0.0.51";
 
-// Chips. Products of f32 take one pass of bf16 at XLA's default precision. ICI: the published rate
-// counts both directions where the page says "bidirectional" and one otherwise; here it is one.
+// Figures per chip. f32 products take one bf16 pass at XLA's default precision. ICI: published
+// rates count both directions where the page says "bidirectional", else one; these figures count
+// one.
 std::vector<KnownHardware> tpu_hardware() {
   return {
       {{"TPU v4", "v4"},
@@ -104,8 +105,8 @@ std::vector<KnownHardware> tpu_hardware() {
   };
 }
 
-// Dense rates: the data sheets print those with sparsity, which are twice as high. f32 products are
-// made in TF32, as XLA does by default. NVLink counts both directions on the data sheets.
+// Dense rates: the data sheets list rates with sparsity, which are twice as high. f32 products use
+// TF32, XLA's default. The data sheets' NVLink rates count both directions.
 std::vector<KnownHardware> gpu_hardware() {
   const std::vector<HardwareFigures::Rate> hopper = {{"f64", 66.9 * kTera},
                                                      {"f32", 494.7 * kTera},
@@ -193,7 +194,7 @@ struct TypeWidth {
   int bits = 0;
 };
 
-// `bf16`, `f8e4m3fn`, `f8E4M3FN`, `s8`, `ui8`, `i1`, `pred`, `c64`
+// Parses `bf16`, `f8e4m3fn`, `f8E4M3FN`, `s8`, `ui8`, `i1`, `pred`, `c64`.
 TypeWidth width_of(std::string_view type) {
   if (type == "pred") return {false, 8};
   std::size_t digits = type.find_first_of("0123456789");
@@ -219,7 +220,7 @@ double HardwareFigures::matrix_rate(std::string_view element_type) const {
     TypeWidth width = width_of(rate.element_type);
     if (has_kind && width.floating != wanted.floating) continue;
     bool fits = width.bits >= wanted.bits, best_fits = best != nullptr && best_bits >= wanted.bits;
-    // The narrowest that is wide enough, else the widest.
+    // Prefers the narrowest type that is wide enough, else the widest.
     bool better = best == nullptr || (fits && (!best_fits || width.bits < best_bits)) ||
                   (!fits && !best_fits && width.bits > best_bits);
     if (!better) continue;

@@ -1,4 +1,4 @@
-// Published figures of devices: what a roofline needs.
+// Published performance figures of devices, for a roofline.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,43 +10,43 @@
 
 namespace meshard {
 
-/// A value: one device's published figures. All are peaks of dense products.
+/// Value type: published figures of one device. All rates are peaks of dense products.
 struct HardwareFigures {
-  /// A type that the matrix units take, and multiplications and additions per second (a
-  /// multiply-add is two).
+  /// The rate of the matrix units for one element type. Counts multiplications and additions per
+  /// second (a multiply-add counts as two).
   struct Rate {
     std::string element_type;  // `bf16`
     double flops = 0;
   };
   std::vector<Rate> matrix_rates;
-  /// Bytes of main memory that a program may use, as the vendor's driver or plugin reports them,
-  /// and bytes per second to and from it.
+  /// Bytes of main memory, and its bandwidth in bytes per second. The bytes are what a program may
+  /// use, as reported by the vendor's driver or plugin.
   std::int64_t memory_bytes = 0;
   double memory_bandwidth = 0;
-  /// Bytes per second that one device can send to its neighbours within a slice or node, all links
-  /// together, one direction; how many links; its name.
+  /// Links within a slice or node: bandwidth, number and name. The bandwidth is the bytes per
+  /// second that one device can send to its neighbors over all links together, in one direction.
   double link_bandwidth = 0;
   int links = 0;
   std::string link_name;
-  /// The same to other slices or nodes. 0: not published.
+  /// Bandwidth to other slices or nodes. 0: not published.
   double network_bandwidth = 0;
   std::string network_name;
   /// Where each figure was published.
   std::vector<std::string> sources;
 
-  /// The rate for a type by its HLO or MLIR name (`bf16`, `f8e4m3fn`, `s8`). Types without one of
-  /// their own have that of the next wider of their kind (whole numbers or floating point), else of
-  /// the widest. 0 without any rate.
+  /// The rate for an element type by its HLO or MLIR name (`bf16`, `f8e4m3fn`, `s8`). A type that
+  /// is not listed uses the next wider type of its kind (integer or floating point), else the
+  /// widest. If its kind has no rates, all rates are considered. 0 if there are no rates.
   double matrix_rate(std::string_view element_type) const;
 };
 
-/// The figures of a device kind as plugins name it (`TPU v5 lite`) or as Target does (`v5e`,
-/// `h100`). Of chips that plugins list as two devices (v4, tpu7x) they are one device's share.
-/// None: not known; the CPU has none.
+/// The figures of a device kind; none if unknown. Takes the plugin's name (`TPU v5 lite`) or that
+/// of a Target (`v5e`, `h100`). For chips that plugins list as two devices (v4, tpu7x), returns one
+/// device's share. The CPU has no figures.
 std::optional<HardwareFigures> hardware_figures(std::string_view device_kind);
 
-/// The same of a topology's devices, which also tells a v4's form: one device of a chip with two
-/// cores (`/megacore`) has all of the chip.
+/// The figures of a topology's devices; none if unknown. Also distinguishes the two configurations
+/// of v4: with `/megacore`, one device has all of the chip.
 std::optional<HardwareFigures> hardware_figures(const Topology& topology);
 
 }  // namespace meshard

@@ -5,7 +5,7 @@
 namespace meshard {
 namespace {
 
-// `17.39G`; moves `text` behind it.
+// Parses `17.39G` and advances `text` past it.
 std::optional<std::int64_t> read_amount(std::string_view& text) {
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

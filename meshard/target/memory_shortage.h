@@ -1,4 +1,4 @@
-// What a compiler says when a program does not fit.
+// Parses compilers' out-of-memory messages.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -6,21 +6,22 @@
 
 namespace meshard {
 
-/// A value: bytes of a device's main memory that a program needs and that there are.
+/// Value type: main-memory bytes that a program needs and that the device has.
 struct MemoryShortage {
   std::int64_t needed = 0;
   std::int64_t available = 0;
-  /// `needed` counts temporaries alone; arguments and results come on top.
+  /// True if `needed` counts only temporaries, excluding arguments and results.
   bool temporaries_only = false;
   friend bool operator==(const MemoryShortage&, const MemoryShortage&) = default;
 };
 
-/// Whether a compiler's message says that the memory does not suffice.
+/// True if the compiler's message reports insufficient memory.
 bool says_out_of_memory(std::string_view message);
 
-/// The numbers in libtpu's messages `the total memory required for HLO temporaries (48.00G) exceeds
-/// available HBM (15.75G)` and `Used 17.39G of 15.75G hbm`, which are rounded to two digits (K, M,
-/// G: 2^10, 2^20, 2^30). None: no such numbers.
+/// The numbers in libtpu's out-of-memory messages; none if there are none. The messages are `the
+/// total memory required for HLO temporaries (48.00G) exceeds available HBM (15.75G)` and `Used
+/// 17.39G of 15.75G hbm`, with numbers rounded to two digits after the point (K, M, G: 2^10, 2^20,
+/// 2^30).
 std::optional<MemoryShortage> memory_shortage(std::string_view message);
 
 }  // namespace meshard

@@ -38,7 +38,7 @@ bool read_named_field(const WireField& field, NamedValue& to) {
 
 }  // namespace
 
-// Field 1 is the name; the value has the field 2 + index of its type in NamedValue::Value.
+// Field 1 is the name; field 2 + i holds a value of type i of NamedValue::Value.
 WireWriter write_named_value(const NamedValue& named) {
   WireWriter out;
   out.add_bytes(1, named.name);

@@ -1,4 +1,4 @@
-// Named values as bytes.
+// Serialization of named values.
 #pragma once
 #include <string_view>
 
@@ -8,7 +8,7 @@
 
 namespace meshard {
 
-/// A message of a name and a value of its own field for each type.
+/// A message with the name and a value, in a different field for each type.
 pjrt::WireWriter write_named_value(const pjrt::NamedValue& named);
 
 /// Reads what write_named_value() wrote.

@@ -7,9 +7,9 @@
 namespace meshard {
 namespace {
 
-// As for TPUs: what a name may ask for is bounded, so that a slip of the pen costs no memory.
+// As for TPUs: device counts are bounded, so that a typo does not exhaust memory.
 constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
-// The CPU plugin packs device ids so that 2048 devices are the most of one process.
+// The CPU plugin packs device ids so that one process can have at most 2048 devices.
 constexpr std::int64_t kMostCpus = 2048;
 
 std::string known_targets() {
@@ -50,7 +50,7 @@ struct PluginTopology {
   std::vector<pjrt::NamedValue> options;
 };
 
-// libtpu takes the number of slices and the form of a v4 as options, not in the name.
+// libtpu takes the number of slices and the v4 megacore configuration as options, not in the name.
 PluginTopology tpu_plugin_topology(std::string_view name) {
   constexpr std::string_view kMegacore = "/megacore";
   PluginTopology plugin{std::string(name), {}};

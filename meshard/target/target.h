@@ -1,4 +1,4 @@
-// Hardware to compile for, which need not be here.
+// The hardware to compile for, which may be absent.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,23 +12,23 @@
 
 namespace meshard {
 
-/// A value: a kind of hardware and how many of it, by name.
+/// Value type: a kind of hardware and a device count, given by name.
 ///
-/// - TPUs as tpu_topology() reads them: `v5e:4x4`, `v5p:4x4x4`, two slices `v5e:16x16*2`.
-/// - GPUs `h100:4x8` (4 nodes with 8 each; `h100:8` is one node), `h200:...`, `b200:...`.
+/// - TPUs as parsed by tpu_topology(): `v5e:4x4`, `v5p:4x4x4`, two slices `v5e:16x16*2`.
+/// - GPUs: `h100:4x8` (4 nodes with 8 GPUs each; `h100:8` is one node), `h200:...`, `b200:...`.
 /// - The CPU plugin's virtual devices: `cpu:8`.
 class Target {
  public:
-  /// @error invalid argument: the name is none of these; it lists those that are.
+  /// @error invalid argument: unknown target name; the message lists the known ones.
   static Result<Target> parse(std::string_view name);
 
-  /// As it was given.
+  /// The name as given to parse().
   const std::string& name() const { return name_; }
-  /// `tpu`, `cuda`, `cpu`: whose plugin compiles for it.
+  /// The platform whose plugin compiles for the target: `tpu`, `cuda` or `cpu`.
   const std::string& platform() const { return platform_; }
   const Topology& topology() const { return topology_; }
   std::int64_t size() const { return topology_.size(); }
-  /// What pjrt::Topology::create of that plugin takes.
+  /// Arguments for pjrt::Topology::create with that plugin.
   const std::string& plugin_name() const { return plugin_name_; }
   const std::vector<pjrt::NamedValue>& plugin_options() const { return plugin_options_; }
 

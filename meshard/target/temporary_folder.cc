@@ -59,7 +59,7 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 Result<std::string> read_whole_file(const std::string& path) {
-  // A FIFO without a writer would block here.
+  // O_NONBLOCK: opening a FIFO without a writer would block.
   OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0) return system_error("open", path);
   struct stat about {};

@@ -1,4 +1,4 @@
-// A private folder that is gone when its owner is.
+// A private temporary folder, removed with its owner.
 #pragma once
 #include <string>
 #include <utility>
@@ -7,12 +7,12 @@
 
 namespace meshard {
 
-/// Move-only owner of a new folder that only this user can read; it is removed with all that is in
-/// it.
+/// Move-only owner of a new folder that only this user can read. The destructor removes it with its
+/// contents.
 class TemporaryFolder {
  public:
-  /// Makes one in TMPDIR, else in /tmp.
-  /// @error what the system says
+  /// Creates a folder in TMPDIR, else in /tmp.
+  /// @error the system's error
   static Result<TemporaryFolder> create();
 
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -29,12 +29,12 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// The whole of a file.
-/// @error not found, or what the system says
+/// Reads a whole file.
+/// @error not found, or the system's error; invalid argument if it is not a regular file
 Result<std::string> read_whole_file(const std::string& path);
 
-/// Writes a file in one step: it is there whole, or not at all.
-/// @error what the system says
+/// Writes a file atomically: it appears complete or not at all.
+/// @error the system's error
 Result<void> write_whole_file(const std::string& path, std::string_view bytes);
 
 }  // namespace meshard

@@ -1,4 +1,4 @@
-// Whole numbers of a compiled module that can be known without running it. Private to meshard/hlo.
+// Constant folding of integers in a compiled module, without running it. Private to meshard/hlo.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -9,52 +9,52 @@
 
 namespace meshard::internal {
 
-/// A number: `offset`, or element `variable` of a loop's state plus `offset`.
+/// An integer: `offset`, or element `variable` of the loop state plus `offset`.
 struct ScalarValue {
   std::optional<std::int64_t> variable;
   std::int64_t offset = 0;
   friend bool operator==(const ScalarValue&, const ScalarValue&) = default;
 };
 
-/// What the parameters of a computation stand for.
+/// What the parameters of a computation refer to.
 struct ScalarFrame {
   enum class Kind {
-    kAnyCall,  ///< whatever its only caller gives
-    kState,    ///< the state at the begin of an iteration: its elements are variables
+    kAnyCall,  ///< the operands of its only call
+    kState,    ///< the loop state at the start of an iteration; its elements are variables
     kCall,     ///< the operands of `call`, in `caller`
   };
   Kind kind = Kind::kAnyCall;
   const InstructionIndex* caller = nullptr;
   const pjrt::HloInstruction* call = nullptr;
-  const ScalarFrame* outer = nullptr;  // of the caller
+  const ScalarFrame* outer = nullptr;  // frame of the caller
 };
 
-/// An instruction with what is needed to read it.
+/// An instruction with the context needed to evaluate it.
 struct ScalarPlace {
   const InstructionIndex* computation = nullptr;
-  const pjrt::HloInstruction* instruction = nullptr;  // null: not known
+  const pjrt::HloInstruction* instruction = nullptr;  // null: unknown
   const ScalarFrame* frame = nullptr;
-  /// Which element is meant, the innermost tuple first.
+  /// Index path of the element to read, innermost tuple first.
   std::vector<std::int64_t> path = {};
 };
 
-/// Follows values to where they are made. Takes a bounded number of steps over its life, so that
-/// damaged modules cost little; a new one is made for each question.
+/// Traces values to the instructions that define them. The number of steps over its lifetime is
+/// bounded, which limits the cost of malformed modules; create a new reader for each query.
 class ScalarReader {
  public:
   ScalarReader(const ModuleIndex& module, const Calls& calls) : module_(module), calls_(calls) {}
 
-  /// The instruction that makes the value, through whatever hands it on as it is. If that is a
-  /// variable the instruction is the parameter, and `path` its element.
+  /// The instruction that defines the value, looking through instructions that pass it on
+  /// unchanged. For a loop variable it is the parameter, and `path` selects its element.
   ScalarPlace source(ScalarPlace place);
-  /// The value, if it is one that ScalarValue can say.
+  /// The value; none if it is not representable as a ScalarValue.
   std::optional<ScalarValue> read(const ScalarPlace& place);
-  /// The operand of a place's instruction.
+  /// Operand `number` of the place's instruction.
   static ScalarPlace operand(const ScalarPlace& of, std::size_t number);
-  /// The result of a loop's body or condition, with the state as variables.
+  /// The result of a loop's body or condition, with the loop state as variables.
   ScalarPlace result_of_iteration(const InstructionIndex& computation,
                                   std::optional<std::int64_t> element);
-  /// True if the body hands the element on as it got it.
+  /// True if the loop body returns the element unchanged.
   bool is_unchanged(const InstructionIndex& body, std::int64_t element);
 
  private:

@@ -26,21 +26,21 @@
 namespace meshard {
 namespace {
 
-// The product with a number of the formula.
+// x times a constant of the formula.
 Tensor scaled(const Tensor& x, double by) {
   return by == 1 ? x : multiply(x, element_wise::literal(by, x));
 }
 
-// x above zero, scale * (exp(x / width) - 1) elsewhere.
+// x where x > 0, scale * (exp(x / width) - 1) elsewhere.
 Tensor exponential_below(const Tensor& x, double scale, double width) {
   Tensor above = greater(x, 0);
-  // Where it is not taken the power could overflow, and its derivative be NaN.
+  // Where this branch is not selected, the power could overflow and its derivative be NaN.
   Tensor below = where(above, 0, x);
   if (width != 1) below = divide(below, element_wise::literal(width, x));
   return where(above, x, scaled(expm1(below), scale));
 }
 
-// x between two numbers; the derivative is zero at both ends.
+// x clamped to low..high; the derivative is zero at both ends.
 Tensor between(const Tensor& x, double low, double high) {
   Tensor lower =
       where(less_equal(x, element_wise::literal(low, x)), element_wise::literal(low, x), x);
@@ -53,7 +53,7 @@ Tensor between(const Tensor& x, double low, double high) {
 Tensor relu(In argument) {
   SourceScope line(argument.where);
   Tensor x = real_operand("relu", argument);
-  // Not maximum(x, 0), which halves the cotangent at zero.
+  // Not maximum(x, 0), whose cotangent at zero is half.
   return where(less_equal(x, 0), 0, x);
 }
 
@@ -75,7 +75,8 @@ Tensor elu(In x, double alpha) {
 
 Tensor celu(In x, double alpha) {
   SourceScope line(x.where);
-  // As jax.nn.celu: the two halves share the derivatives at 0, where there is no second one.
+  // As jax.nn.celu: at 0 both halves receive half of the derivative, and there is no second
+  // derivative.
   Tensor operand = real_floating_operand("celu", x);
   Tensor power = divide(minimum(operand, 0), element_wise::literal(alpha, operand));
   return add(maximum(operand, 0), scaled(expm1(power), alpha));
@@ -83,7 +84,7 @@ Tensor celu(In x, double alpha) {
 
 Tensor selu(In x) {
   SourceScope line(x.where);
-  // Klambauer et al., appendix A1: the fixed point is mean 0 and variance 1.
+  // Klambauer et al., appendix A1: constants with the fixed point mean 0, variance 1.
   constexpr double kAlpha = 1.6732632423543772848170429916717;
   constexpr double kScale = 1.0507009873554804934193349852946;
   return scaled(exponential_below(real_floating_operand("selu", x), kAlpha, 1), kScale);
@@ -91,16 +92,16 @@ Tensor selu(In x) {
 
 Tensor gelu(In argument, GeluForm form) {
   SourceScope line(argument.where);
-  // erf is of real numbers; the other form is JAX's of complex ones too.
+  // erf is defined for real numbers only; JAX applies the other form to complex ones too.
   Tensor x = form == GeluForm::kErf ? real_floating_operand("gelu with GeluForm::kErf", argument)
                                     : floating_operand("gelu", argument);
-  // erfc: 1 + erf of a large negative number would cancel.
+  // erfc avoids the cancellation in 1 + erf for large negative numbers.
   if (form == GeluForm::kErf)
     return multiply(scaled(x, 0.5), erfc(scaled(x, -std::numbers::sqrt2 / 2)));
   Tensor cube = multiply(x, multiply(x, x));
   Tensor inner = add(x, scaled(cube, 0.044715));
-  // (1 + tanh(u)) / 2 is logistic(2 u), which does not cancel where u is a large negative number; u
-  // has the factor sqrt(2 / pi).
+  // logistic(2 u) is (1 + tanh(u)) / 2 without cancellation for large negative u; u contains the
+  // factor sqrt(2 / pi).
   return multiply(x, logistic(scaled(inner, 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
 }
 

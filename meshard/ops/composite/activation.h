@@ -1,4 +1,4 @@
-// Activation functions. Floats keep their dtype, integers are computed in f32.
+// Activation functions. Floats keep their dtype; integers are computed in f32.
 #pragma once
 #include <cstdint>
 
@@ -9,26 +9,26 @@ namespace meshard {
 /// max(x, 0); NaN stays NaN. The derivative at zero is zero.
 Tensor relu(In x);
 
-/// relu, and 6 at most. The derivative is zero at 0 and at 6.
+/// min(relu(x), 6). The derivative is zero at 0 and at 6.
 Tensor relu6(In x);
 
-/// x where it is above 0 or equal to it, negative_slope * x below.
+/// x where x >= 0, negative_slope * x below.
 Tensor leaky_relu(In x, double negative_slope = 0.01);
 
-/// x above 0, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016).
+/// x where x > 0, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016).
 Tensor elu(In x, double alpha = 1);
 
-/// x above 0, alpha * (exp(x / alpha) - 1) elsewhere: elu with a continuous derivative (Barron,
+/// x where x > 0, alpha * (exp(x / alpha) - 1) elsewhere: elu with a continuous derivative (Barron,
 /// 2017).
 Tensor celu(In x, double alpha = 1);
 
-/// elu with the scale and the alpha that keep mean 0 and variance 1 from layer to layer
-/// (Klambauer, Unterthiner, Mayr and Hochreiter, 2017).
+/// Scaled elu, whose constants preserve mean 0 and variance 1 from layer to layer (Klambauer,
+/// Unterthiner, Mayr and Hochreiter, 2017).
 Tensor selu(In x);
 
-/// Which formula gelu uses.
+/// The formula that gelu uses.
 enum class GeluForm {
-  kTanh,  ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), close and cheaper
+  kTanh,  ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), an approximation, cheaper
   kErf,   ///< x / 2 * (1 + erf(x / sqrt(2))), the definition
 };
 /// The Gaussian error linear unit (Hendrycks and Gimpel, 2016).
@@ -40,31 +40,31 @@ Tensor silu(In x);
 /// x * tanh(softplus(x)) (Misra, 2019).
 Tensor mish(In x);
 
-/// log(1 + exp(x)), without overflow.
+/// log(1 + exp(x)), computed without overflow.
 Tensor softplus(In x);
 
-/// log(logistic(x)), without overflow.
+/// log(logistic(x)), computed without overflow.
 Tensor log_sigmoid(In x);
 
 /// x / (1 + |x|).
 Tensor soft_sign(In x);
 
-/// x between -1 and 1. The derivative is one at both ends.
+/// x clamped to -1..1. The derivative is one at both ends.
 Tensor hard_tanh(In x);
 
-/// relu6(x + 3) / 6: a logistic function of straight pieces.
+/// relu6(x + 3) / 6: a piecewise linear logistic function.
 Tensor hard_sigmoid(In x);
 
 /// x * hard_sigmoid(x), also known as hard swish.
 Tensor hard_silu(In x);
 
-/// The two halves of x along a dimension: the first times logistic of the second (Dauphin, Fan,
-/// Auli and Grangier, 2017).
+/// Gated linear unit: the first half of x times logistic of the second half along a dimension
+/// (Dauphin, Fan, Auli and Grangier, 2017).
 /// @error the size of the dimension is odd.
 Tensor glu(In x, std::int64_t dimension = -1);
 
-/// silu(gate) * x and gelu(gate) * x: the middle of a gated layer, between its two projections in
-/// and the one out (Shazeer: GLU Variants Improve Transformer, 2020).
+/// silu(gate) * x and gelu(gate) * x: the activation of a gated MLP, between its two input
+/// projections and its output projection (Shazeer: GLU Variants Improve Transformer, 2020).
 Tensor swiglu(In gate, In x);
 Tensor geglu(In gate, In x, GeluForm form = GeluForm::kTanh);
 

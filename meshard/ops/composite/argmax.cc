@@ -14,7 +14,7 @@
 namespace meshard {
 namespace {
 
-// The first index at which an element equals what `extreme` finds.
+// The index of the first element that equals the result of `extreme`.
 Tensor first_of(std::string_view name, Tensor (*extreme)(In, DimensionList, bool), const In& x,
                 std::optional<std::int64_t> dimension, bool keepdims) {
   SourceScope line(x.where);
@@ -30,7 +30,7 @@ Tensor first_of(std::string_view name, Tensor (*extreme)(In, DimensionList, bool
                   " is empty");
   Tensor found = equal(operand, extreme(operand, along, true));
   if (is_floating(operand.dtype())) {
-    // Not through the extreme: compilers differ in what a minimum makes of NaN.
+    // NaN is tested separately: compilers differ in the minimum of NaN.
     Tensor is_nan = not_equal(operand, operand);
     found = where(any(is_nan, along, true), is_nan, found);
   }

@@ -6,10 +6,11 @@
 
 namespace meshard {
 
-/// The index of the largest (smallest) element along a dimension, the first of equal ones, in i32
-/// (i64 where that is too small). NaN counts as the largest and as the smallest, as in NumPy: the
-/// first NaN is the answer. Without a dimension: the row-major index in the whole tensor.
-/// @error there is no element.
+/// The index of the largest (smallest) element along a dimension. Of equal elements the first. The
+/// dtype is i32, or i64 if that is too small. As in NumPy, NaN counts as both the largest and the
+/// smallest: the index of the first NaN is returned. Without a dimension: the row-major index in
+/// the whole tensor.
+/// @error there are no elements.
 Tensor argmax(In x, std::optional<std::int64_t> dimension = std::nullopt, bool keepdims = false);
 Tensor argmin(In x, std::optional<std::int64_t> dimension = std::nullopt, bool keepdims = false);
 

@@ -54,8 +54,8 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, Sourc
   return sizes;
 }
 
-// [batch, heads, queries, keys], or what broadcasts to it, as scores are laid out: where heads are
-// grouped, [batch, key heads, queries, group, keys].
+// x of shape [batch, heads, queries, keys], or one that broadcasts to it, in the layout of the
+// scores: with grouped heads [batch, key heads, queries, group, keys].
 Tensor like_scores(std::string_view what, const Tensor& x, const AttentionSizes& sizes,
                    SourceLocation where) {
   Dimensions full{sizes.batch, sizes.heads, sizes.queries, sizes.keys}, own(4, 1);
@@ -73,7 +73,7 @@ Tensor like_scores(std::string_view what, const Tensor& x, const AttentionSizes&
   return permute_dims(five, {0, 1, 3, 2, 4});
 }
 
-// Which keys [1, 1, queries, keys] each query sees by its position; undefined: all.
+// The keys that each query may attend to by position, [1, 1, queries, keys]; undefined: all.
 Tensor seen_by_position(const AttentionSizes& sizes, const AttentionOptions& options,
                         SourceLocation where) {
   for (const auto& window : {options.left_window, options.right_window})
@@ -97,10 +97,10 @@ Tensor seen_by_position(const AttentionSizes& sizes, const AttentionOptions& opt
   return seen.defined() ? logical_and(seen, near) : near;
 }
 
-// The scaled products, biased and masked.
+// The scaled products with bias and mask applied.
 Tensor scores_of(const Tensor& q, const Tensor& k, const AttentionSizes& sizes,
                  const AttentionOptions& options, SourceLocation where) {
-  // Batch dimensions come first, then the queries' own, then the keys.
+  // Result dimensions: batch dimensions, then the queries' own, then the keys.
   std::int64_t last = q.rank() - 1;
   DType dtype = computation_dtype(q.dtype());
   Tensor scores = dot_general(
@@ -122,13 +122,13 @@ Tensor scores_of(const Tensor& q, const Tensor& k, const AttentionSizes& sizes,
     seen = seen.defined() ? logical_and(seen, options.mask) : options.mask;
   }
   if (!seen.defined()) return scores;
-  // Far below any score, and still finite: a row of nothing else is a mean, not NaN.
+  // Far below any score but finite, so that a row without unmasked keys is a mean, not NaN.
   double lowest = -0.5 * std::numeric_limits<float>::max();
   return meshard::where(like_scores("mask", seen, sizes, where), scores,
                         element_wise::literal(lowest, scores));
 }
 
-// The angles' frequencies, exact to the last digit.
+// The rotation frequencies, computed in f64 and rounded once.
 Tensor frequencies(std::int64_t rotated, double base, DType dtype) {
   std::vector<double> each;
   for (std::int64_t i = 0; i < rotated / 2; ++i)

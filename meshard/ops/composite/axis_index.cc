@@ -35,7 +35,8 @@ Tensor enter_table(Tensor table, const ManualAxes& place, const AxisList& axes,
   return table;
 }
 
-// Every device takes its element of a list of all indices: no device has to know its own number.
+// Every device takes its element from a sharded list of all indices, so no device has to know its
+// own number.
 Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation where) {
   collective::check_axes("axis_index", place, axes, where);
   AxisSet touched = collective::touched_axes(place.mesh, axes);

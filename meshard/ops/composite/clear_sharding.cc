@@ -12,7 +12,7 @@ namespace meshard {
 extern const OpDef reshape_op;
 namespace {
 
-// Every dimension is the compiler's to split.
+// A sharding whose dimensions are all open.
 Sharding wholly_open(const Mesh& mesh, std::int64_t rank) {
   return Sharding(mesh, PartitionSpec(std::vector<DimensionSpec>(static_cast<std::size_t>(rank),
                                                                  DimensionSpec(open))));
@@ -25,18 +25,18 @@ Tensor clear_sharding(In x) {
   if (cleared.value().storage() && !only_recording())
     return is_unplaced(cleared.value()) ? cleared
                                         : make_unplaced(cleared.value(), effective_source(x.where));
-  // The input of a differentiated function is a marked value too: what comes before it has no part
-  // in the derivative.
+  // The input of a differentiated function may also be a marked value, but the values before it are
+  // not part of the derivative.
   if (recorder().keep_operands == 0)
-    // A mark that was computed has forgotten what it marked.
+    // A mark that was already computed no longer has an operand.
     while (marked_sharding(cleared.value()) && !cleared.value()->operands().empty())
       cleared = Tensor(cleared.value()->operands()[0]);
-  // An argument's sharding is a fact of the trace; beyond this node it binds nobody.
+  // An argument's sharding is a fact of the trace; values after this node need not follow it.
   std::optional<Sharding> known = cleared.sharding();
   if (known && known->mesh().has_explicit_axes())
     return sharding_constraint(In(cleared, x.where), wholly_open(known->mesh(), cleared.rank()));
   if (!known && (only_recording() || !depends_on_placed(cleared.value()))) return cleared;
-  // Another node, which belongs to no devices although its operand does.
+  // Records a new node, which is unplaced although its operand is placed.
   SourceLocation where = effective_source(x.where);
   Tensor same =
       record(reshape_op, make_attributes(ReshapeAttributes{cleared.shape()}), {&cleared}, where);

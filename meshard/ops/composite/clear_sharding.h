@@ -3,11 +3,12 @@
 
 namespace meshard {
 
-/// The same value without its annotation: sharding() is empty, and it belongs to no devices, as if
-/// nobody had placed it. Nothing moves: a program on the devices where its bytes are uses them as
-/// they are laid out, a program on others gets a copy. `x` itself stays as it is.
+/// The same value without its annotation. sharding() is empty, and the value is unplaced, as if it
+/// had never been placed. No data moves: a program on the devices that hold its bytes uses them in
+/// their stored sharding; a program on other devices gets a copy. `x` itself is unchanged.
 ///
-/// A recorded value that was marked is the value before its mark: the compiler chooses again.
+/// For a recorded value that was marked, the result is the value before the mark: the compiler
+/// chooses its sharding again.
 Tensor clear_sharding(In x);
 
 }  // namespace meshard

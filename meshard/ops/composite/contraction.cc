@@ -21,7 +21,7 @@ std::int64_t position(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) - labels.begin();
 }
 
-// Removes dimensions of size 1 that are to stretch over a larger one of `other`.
+// Removes dimensions of size 1 that broadcast over a larger dimension of `other`.
 Labelled without_stretched(const Labelled& x, const Labelled& other) {
   Dimensions gone;
   Labels left;
@@ -56,7 +56,7 @@ Labels joined(const Labels& a, const Labels& b) {
   return out;
 }
 
-// A sharding of dimensions labelled `from`, for dimensions labelled `to`.
+// Reorders a sharding of dimensions labeled `from` to dimensions labeled `to`.
 Sharding relabelled(std::string_view name, const Sharding& sharding, const Labels& from,
                     const Labels& to, SourceLocation where) {
   if (sharding.rank() != from.size())
@@ -68,7 +68,7 @@ Sharding relabelled(std::string_view name, const Sharding& sharding, const Label
   return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)), where);
 }
 
-// Sets of operands as bits: what a product of some of them has left, and what it costs.
+// Searches contraction orders. Sets of operands are bit masks.
 class Orders {
  public:
   using Step = std::pair<std::size_t, std::size_t>;
@@ -77,7 +77,7 @@ class Orders {
          const std::map<int, std::int64_t>& sizes)
       : operands_(operands), keep_(keep), sizes_(sizes) {}
 
-  // The cheapest tree over all operands, by the cheapest ones of all smaller sets.
+  // The cheapest tree over all operands, by dynamic programming over subsets.
   std::vector<Step> best() {
     std::size_t all = (std::size_t{1} << operands_.size()) - 1;
     std::vector<double> cost(all + 1, 0);
@@ -86,7 +86,7 @@ class Orders {
       std::size_t first = set & (~set + 1);
       if (set == first) continue;
       cost[set] = std::numeric_limits<double>::infinity();
-      // Every way to split it; the part with its first operand stands for both.
+      // Tries every split into two parts; `rest` is the part that contains the first operand.
       for (std::size_t rest = (set - 1) & set; rest > 0; rest = (rest - 1) & set) {
         if (!(rest & first)) continue;
         double total = cost[rest] + cost[set ^ rest] + multiplications(rest, set ^ rest);
@@ -102,7 +102,7 @@ class Orders {
     return steps_;
   }
 
-  // The cheapest pair, again and again.
+  // Repeatedly contracts the cheapest pair.
   std::vector<Step> greedy() {
     std::vector<Labels> left = operands_;
     steps_.clear();
@@ -130,7 +130,7 @@ class Orders {
   }
 
  private:
-  // The product of the sizes of all labels in a list, each once.
+  // The product of the sizes of the labels in a list, each counted once.
   double product(const Labels& labels) const {
     double total = 1;
     Labels seen;
@@ -142,7 +142,7 @@ class Orders {
     return total;
   }
 
-  // What is left of the product of a set: labels of the result and of operands outside.
+  // The labels of the product of a set: those that the result or operands outside the set need.
   Labels left_of(std::size_t set) const {
     Labels labels;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
@@ -161,7 +161,7 @@ class Orders {
     return product(joined(left_of(a), left_of(b)));
   }
 
-  // Appends the steps that make `set`, and puts it at the end of what is present.
+  // Appends the steps that compute `set`, and moves it to the end of the present operands.
   void emit(const std::vector<std::size_t>& half, std::size_t set) {
     if (half[set] == 0) return;
     std::size_t parts[] = {half[set], set ^ half[set]};
@@ -212,7 +212,7 @@ Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Label
                   SourceLocation where, const std::optional<Sharding>& sharding) {
   check_sizes(name, lhs, rhs, where);
   Labelled a = without_stretched(lhs, rhs), b = without_stretched(rhs, lhs);
-  // What only one side has is summed before the product.
+  // Labels that only one side has are summed before the product.
   a = sum_out(std::move(a), joined(keep, b.labels));
   b = sum_out(std::move(b), joined(keep, a.labels));
   DotDimensions dims;

@@ -1,4 +1,4 @@
-// Products of labelled tensors: what matmul, tensordot and einsum are made of.
+// Products of tensors with labeled dimensions: the basis of matmul, tensordot and einsum.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,36 +14,37 @@
 
 namespace meshard {
 
-/// A label for each dimension; equal labels belong together.
+/// One label per dimension; dimensions with equal labels correspond.
 using Labels = InlineVector<int, 6>;
 
-/// A tensor with labelled dimensions, each label once.
+/// A tensor with labeled dimensions; each label occurs once.
 struct Labelled {
   Tensor tensor;
   Labels labels;
 };
 
-/// The product of two tensors, summed over the labels that are not in `keep`. Labels in both and
-/// kept are batch dimensions. A dimension of size 1 stretches to its partner. The result's labels
-/// are in the order that is cheapest. `sharding`: of the result, its dimensions in the order of
+/// The product of two tensors, summed over the labels that are not in `keep`. Labels that are in
+/// both and in `keep` are batch dimensions. A dimension of size 1 is broadcast. The result's labels
+/// are in the cheapest order. `sharding` is that of the result, with its dimensions in the order of
 /// `keep`.
 /// @error sizes of one label differ, or the sharding has another rank than `keep`; the message
 /// begins with `[name]`.
 Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Labels& keep,
                   SourceLocation where, const std::optional<Sharding>& sharding = std::nullopt);
 
-/// In which order several operands are best multiplied: each step names two entries of a list,
-/// first the smaller; they are taken out, and their product is put at its end. The sum of
-/// multiplications over all steps is least for up to 8 operands (every way is tried); of more, each
+/// The best order in which to multiply several operands. Each step names two entries of a list, the
+/// smaller index first; they are removed, and their product is appended. For up to 8 operands the
+/// total number of multiplications is minimal (exhaustive search); for more, each step is the
+/// cheapest one (greedy). `sizes` gives the size of every label.
 /// step is the cheapest one. `sizes`: of every label.
 std::vector<std::pair<std::size_t, std::size_t>> contraction_order(
     const std::vector<Labels>& operands, const Labels& keep,
     const std::map<int, std::int64_t>& sizes);
 
-/// The sum over the labels that are not in `keep`.
+/// The sum of x over the labels that are not in `keep`.
 Labelled sum_out(Labelled x, const Labels& keep);
 
-/// The dimensions in the order of `order`. @pre the same labels
+/// The dimensions permuted to the order of `order`. @pre the same labels
 Tensor ordered(const Labelled& x, const Labels& order);
 
 }  // namespace meshard

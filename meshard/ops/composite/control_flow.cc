@@ -15,8 +15,8 @@
 namespace meshard::internal {
 namespace {
 
-// What a carry keeps: how its first value lies, if that is said. A sharding with explicit axes is
-// part of the value anyway, and a local value has none.
+// The sharding that a carry keeps in every step: that of its initial value, if it has one. Not
+// needed for explicit shardings, which are part of the value; a local value has none.
 std::optional<Sharding> kept_sharding(const Tensor& carry) {
   if (explicit_sharding(carry.value())) return std::nullopt;
   return said_sharding(carry);
@@ -32,8 +32,8 @@ std::string described(const Tensor& tensor) {
   return part ? cat(tensor.type(), " @ ", *part) : cat(tensor.type());
 }
 
-// Whether a carry may come out of the body so. One whose sharding nobody said went in as if it were
-// whole.
+// True if the body may return a carry with this explicit sharding. An initial value without one
+// counts as whole.
 bool keeps_part(const Tensor& in, const Tensor& out) {
   const Sharding *before = explicit_sharding(in.value()), *after = explicit_sharding(out.value());
   if (before || !after) return before && after ? *before == *after : before == after;

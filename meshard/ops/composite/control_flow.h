@@ -1,4 +1,4 @@
-// Loops and branches inside programs, over nested structures of tensors.
+// Loops and branches inside programs, on nested structures of tensors.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,15 +19,15 @@
 
 namespace meshard {
 
-/// What scan() may be told besides.
+/// Options of scan().
 struct ScanOptions {
-  /// From the last slice to the first.
+  /// Runs from the last slice to the first. Default: false.
   bool reverse = false;
-  /// How many steps; needed where nothing is sliced.
+  /// The number of steps; required if nothing is sliced.
   std::optional<std::int64_t> length = std::nullopt;
-  /// Steps for each turn of the loop, on the way back too: the body is compiled so often, and the
-  /// compiler may fuse over the steps of a turn. `length` or more: no loop is left. The recorded
-  /// program does not grow.
+  /// Steps per iteration of the compiled loop, forward and backward. Default: 1. The body is
+  /// compiled that many times, and the compiler may fuse across these steps. With `length` or more
+  /// there is no loop. The recorded program does not grow.
   std::int64_t unroll = 1;
 };
 
@@ -35,7 +35,7 @@ struct ScanOptions {
 
 namespace meshard::internal {
 
-/// A number as a value that goes through a loop is a tensor.
+/// The type of a value in a loop: numbers become tensors.
 template <class T>
 using LoopState = std::conditional_t<std::is_arithmetic_v<T>, Tensor, T>;
 Tensor number_state(In number);
@@ -54,7 +54,7 @@ struct CarryForm {
   std::vector<std::uint64_t> form;
   SourceLocation where;
 
-  /// @error invalid argument: another number of tensors than before.
+  /// @error invalid argument: the structure differs from the initial one.
   void check_form(const std::vector<std::uint64_t>& now) const;
 };
 template <class T>
@@ -71,22 +71,23 @@ CarryForm carry_form(std::string_view op, const T& value, SourceLocation where) 
   return carry;
 }
 
-/// The body of a loop whose first values are its carries: where one has a sharding, the carry keeps
-/// it in every step.
-/// @error of the body, when it runs: a carry that has another type, or over explicit axes another
-/// sharding, than before, naming its path and both.
+/// The body of a loop whose first values are its carries. A carry whose initial value has a
+/// sharding keeps it in every step.
+/// @error from the body, when it runs: a carry with another type, or over explicit axes another
+/// sharding, than its initial value, naming its path and both.
 BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carries,
                              BodyFunction body);
-/// The loop's results: those of carries with a sharding keep it.
+/// The loop's results; carries whose initial value has a sharding keep it.
 std::vector<Tensor> kept_results(std::span<const Tensor> carries, std::vector<Tensor> results);
 
-/// The number of slices of all tensors along their first dimension.
+/// The common number of slices of all tensors along their first dimension.
 /// @error they differ, or there is neither a tensor nor `length`.
 std::int64_t scan_length(const std::vector<Tensor>& sliced, const std::vector<std::string>& paths,
                          std::optional<std::int64_t> length, SourceLocation where);
 
-/// What the branches of a case give, of one structure.
-/// @error invalid argument: a branch that gives other types than the first, naming path and both.
+/// The common structure of the results of all branches.
+/// @error invalid argument: a branch whose result types differ from the first one's, naming path
+/// and both.
 struct BranchForm {
   std::string_view op;
   SourceLocation where;
@@ -118,7 +119,7 @@ std::vector<std::uint64_t> form_of(const T& value) {
   return form;
 }
 
-/// One branch as a function of tensors; what it gives becomes the prototype.
+/// One branch as a function of tensors; stores its result as the prototype of the structure.
 template <class Result, class F, class Arguments>
 BodyFunction branch_function(const F& f, const Arguments& arguments, std::optional<Result>& result,
                              BranchForm& form) {
@@ -146,12 +147,12 @@ Result run_branches(std::string_view op, const In& index, const Arguments& argum
 Tensor index_state(std::int64_t number);
 Tensor next_index(const Tensor& index);
 Tensor index_is_less(const Tensor& index, const Tensor& end);
-/// A loop's bound as an i32. @error not an integer of rank 0
+/// A loop bound as an i32. @error not an integer of rank 0
 Tensor bound(const In& number);
 /// 1 for true, 0 for false. @error not a bool of rank 0
 Tensor case_of(const In& predicate);
 
-/// Tensor i of the result is all the tensors number i, stacked.
+/// Stacks corresponding tensors: result i stacks tensor i of every structure.
 std::vector<Tensor> stack_each(const std::vector<std::vector<Tensor>>& structures,
                                SourceLocation where);
 std::vector<Tensor> slice_each(const std::vector<Tensor>& stacked, std::int64_t i,
@@ -161,21 +162,21 @@ std::vector<Tensor> slice_each(const std::vector<Tensor>& stacked, std::int64_t 
 
 namespace meshard {
 
-/// Runs `f(carry, slice)` once for each slice of `xs` along the first dimension, in order; f gives
-/// `std::pair(carry, y)`. Gives the last carry, and the y of all steps stacked along a new first
-/// dimension. `init`, `xs` and y are tensors or structures of them; `std::tuple<>()` stands for
-/// nothing, and ScanOptions::length says how often f runs where there are no xs. f is recorded
-/// once, however many slices there are.
+/// Runs `f(carry, slice)` once per slice of `xs` along the first dimension, in order. f returns
+/// `std::pair(carry, y)`. The result is the last carry, and the y of all steps stacked along a new
+/// first dimension. `init`, `xs` and y are tensors or structures of them; `std::tuple<>()` means
+/// nothing. Without xs, ScanOptions::length is the number of steps. f is recorded once, regardless
+/// of the number of slices.
 ///
 /// @code
 /// auto step = [](Tensor c, Tensor x) { return std::pair(c + x, c + x); };
 /// scan(step, zeros({}), arange(5.0)).second;    // 0, 1, 3, 6, 10
 /// @endcode
 ///
-/// Tensors that f captures are the same in every step. A carry whose first value has a sharding
-/// keeps it. The derivative keeps what it needs of every step; checkpoint(f) makes that less.
-/// @error a carry that comes out of f with another type, or another structure, than it went in;
-/// xs with unlike numbers of slices.
+/// Tensors that f captures are the same in every step. A carry whose initial value has a sharding
+/// keeps it. The derivative keeps residuals of every step; checkpoint(f) reduces them.
+/// @error f returns a carry of another type or structure than its initial value; xs with different
+/// numbers of slices.
 template <class F, class Carry, class Xs = std::tuple<>>
 auto scan(const F& f, const Carry& init, const Xs& xs = {}, ScanOptions options = {},
           SourceLocation where = SourceLocation::current()) {
@@ -210,8 +211,8 @@ auto scan(const F& f, const Carry& init, const Xs& xs = {}, ScanOptions options 
       structure::with_tensors(std::move(*prototype), all.subspan(carries.size())));
 }
 
-/// `f` of each slice of `xs` along the first dimension, one after the other; what it gives,
-/// stacked. For all slices at once: vmap.
+/// Applies `f` to each slice of `xs` along the first dimension, sequentially, and stacks the
+/// results. To apply it to all slices at once use vmap.
 template <class F, class Xs>
 auto map(const F& f, const Xs& xs, SourceLocation where = SourceLocation::current()) {
   auto step = [&f](const std::tuple<>&, const Xs& slice) {
@@ -220,10 +221,10 @@ auto map(const F& f, const Xs& xs, SourceLocation where = SourceLocation::curren
   return scan(step, std::tuple<>(), xs, {}, where).second;
 }
 
-/// Runs `body`, from carry to carry, while `condition(carry)`, a bool of rank 0, is true. The carry
-/// is a tensor or a structure of tensors. It has no derivative: how often the body runs is not
-/// known before; use scan, or fori_loop with bounds that are numbers.
-/// @error a carry that comes out with another type or structure than it went in.
+/// Repeats `carry = body(carry)` while `condition(carry)`, a bool of rank 0, is true. The carry is
+/// a tensor or a structure of tensors. It has no derivative, because the number of iterations is
+/// not known in advance; use scan, or fori_loop with bounds that are numbers.
+/// @error body returns a carry of another type or structure.
 template <class Condition, class F, class Carry>
 internal::LoopState<Carry> while_loop(const Condition& condition, const F& body, const Carry& init,
                                       SourceLocation where = SourceLocation::current()) {
@@ -246,7 +247,7 @@ internal::LoopState<Carry> while_loop(const Condition& condition, const F& body,
 }
 
 /// `carry = body(i, carry)` for i = low, ..., high - 1, an i32 of rank 0. With bounds that are
-/// numbers it is a scan, and has a derivative.
+/// numbers it is a scan, which has a derivative.
 template <class F, class Carry>
 internal::LoopState<Carry> fori_loop(std::int64_t low, std::int64_t high, const F& body,
                                      const Carry& init,
@@ -262,7 +263,7 @@ internal::LoopState<Carry> fori_loop(std::int64_t low, std::int64_t high, const 
       .first.second;
 }
 
-/// The same with bounds that are tensors: a while_loop, without derivative.
+/// The same with bounds that are tensors: a while_loop, without a derivative.
 /// @error a bound that is not an integer of rank 0.
 template <class F, class Carry>
 internal::LoopState<Carry> fori_loop(In low, In high, const F& body, const Carry& init) {
@@ -280,10 +281,10 @@ internal::LoopState<Carry> fori_loop(In low, In high, const F& body, const Carry
   return std::get<2>(while_loop(test, step, first, low.where));
 }
 
-/// What `when_true` gives for the arguments if `predicate`, a bool of rank 0, is true, else what
-/// `when_false` gives. Only one runs. Both give tensors, or structures, of the same types; tensors
-/// may be arguments, or captured.
-/// @error results of unlike types or structures.
+/// Calls `when_true` with the arguments if `predicate`, a bool of rank 0, is true, otherwise
+/// `when_false`. Only one of them runs. Both return tensors, or structures, of the same types;
+/// tensors can be arguments or captured.
+/// @error results of different types or structures.
 template <class F, class G, class... Arguments>
 auto cond(In predicate, const F& when_true, const G& when_false, const Arguments&... arguments) {
   using Result = std::remove_cvref_t<std::invoke_result_t<const F&, const Arguments&...>>;
@@ -293,9 +294,9 @@ auto cond(In predicate, const F& when_true, const G& when_false, const Arguments
                                         when_true);
 }
 
-/// What function number `index` gives for the arguments; an index outside is the first or the last.
-/// Only that one runs. All give tensors, or structures, of the same types.
-/// @error an index that is not an integer of rank 0; results of unlike types or structures.
+/// Calls function number `index` with the arguments; an index out of range is clamped. Only that
+/// function runs. All return tensors, or structures, of the same types.
+/// @error an index that is not an integer of rank 0; results of different types or structures.
 template <class... F, class... Arguments>
 auto switch_case(In index, const std::tuple<F...>& functions,
                  const Arguments&... arguments) requires(sizeof...(F) > 0) {
@@ -309,7 +310,7 @@ auto switch_case(In index, const std::tuple<F...>& functions,
       functions);
 }
 
-/// The same for functions that give a tensor: `switch_case(i, {f, g, h}, x)`.
+/// The same for functions that return a tensor: `switch_case(i, {f, g, h}, x)`.
 template <class... Arguments>
 Tensor switch_case(
     In index,
@@ -324,9 +325,9 @@ Tensor switch_case(
   return switch_tensors(index, branches, structure::tensors(all), index.where)[0];
 }
 
-/// Layers in a row, written once: `x = f(params_i, x)` for each slice `params_i` of
-/// `stacked_params`, any structure whose tensors have the layers along their first dimension
-/// (stack_structures makes one). What compiles is one layer, whatever their number.
+/// Applies a stack of layers: `x = f(params_i, x)` for each slice `params_i` of `stacked_params`.
+/// That is any structure whose tensors have the layers along their first dimension
+/// (stack_structures makes one). A single layer is compiled, regardless of their number.
 ///
 /// @code
 /// Tensor weights = ones({12, 4, 4}), x = ones({2, 4});
@@ -345,7 +346,7 @@ State repeat(const Params& stacked_params, const State& x, const F& f,
   return scan(step, x, stacked_params, {}, where).first;
 }
 
-/// `x = f(x)`, `count` times.
+/// Applies `x = f(x)` `count` times.
 template <class State, class F>
 State repeat(std::int64_t count, const State& x, const F& f,
              SourceLocation where =
@@ -356,8 +357,9 @@ State repeat(std::int64_t count, const State& x, const F& f,
   return scan(step, x, std::tuple<>(), {.length = count}, where).first;
 }
 
-/// One structure of which each tensor has those of all `structures` along a new first dimension.
-/// @error no structure, or structures whose tensors differ in number or type.
+/// Stacks structures: each tensor of the result stacks those of all `structures` along a new first
+/// dimension.
+/// @error no structures, or structures whose tensors differ in number or type.
 template <class T>
 T stack_structures(const std::vector<T>& structures,
                    SourceLocation where = SourceLocation::current()) {
@@ -367,7 +369,7 @@ T stack_structures(const std::vector<T>& structures,
   return structure::with_tensors(structures.front(), stacked);
 }
 
-/// Structure number `i` of those that stack_structures stacked.
+/// Extracts structure number `i` from the result of stack_structures.
 template <class T>
 T slice_structure(const T& stacked, std::int64_t i,
                   SourceLocation where = SourceLocation::current()) {

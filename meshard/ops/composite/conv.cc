@@ -18,7 +18,7 @@ Tensor conv_of_rank(std::string_view name, int spatial, const In& x, const In& k
   return convolution(input, kernel, std::move(options));
 }
 
-// The place of spatial dimension `d` of the kernel.
+// The kernel's dimension number of spatial dimension `d`.
 int kernel_dimension(const ConvolutionLayout& layout, std::size_t d) {
   if (layout.kernel.empty()) return static_cast<int>(d);
   std::size_t left = d;
@@ -29,8 +29,8 @@ int kernel_dimension(const ConvolutionLayout& layout, std::size_t d) {
   return static_cast<int>(d);
 }
 
-// The padding of the dilated input that gives size * stride elements, or every one that the kernel
-// reaches: what lax.conv_transpose of JAX adds.
+// The padding of the dilated input, as in JAX's lax.conv_transpose: for kSame it gives size *
+// stride elements, for kValid every element that the kernel reaches.
 std::pair<std::int64_t, std::int64_t> transposed_padding(Padding rule, std::int64_t extent,
                                                          std::int64_t stride) {
   std::int64_t both = extent + stride - 2;

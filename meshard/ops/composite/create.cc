@@ -18,7 +18,7 @@
 namespace meshard {
 namespace {
 
-// One value everywhere, as a constant of the program.
+// A constant with one value everywhere.
 Tensor splat(const Shape& shape, DType dtype, double value) {
   return broadcast_to(constant(HostArray::full(TensorType{dtype, Shape{}}, value)), shape);
 }
@@ -30,11 +30,11 @@ void check_number(const In& x, std::string_view name) {
         " is a tensor; the number of elements must be known when the program is recorded");
 }
 
-// How many whole numbers start, start + step, ... come before stop.
+// The number of elements of start, start + step, ... before stop, for whole numbers.
 std::int64_t whole_count(std::int64_t start, std::int64_t stop, std::int64_t step) {
   bool up = step > 0;
   if (up ? stop <= start : stop >= start) return 0;
-  // Modulo 2^64: the true distance and step are below it.
+  // Computed modulo 2^64: the exact distance and step are less than that.
   auto low = static_cast<std::uint64_t>(up ? start : stop);
   auto high = static_cast<std::uint64_t>(up ? stop : start);
   auto by = static_cast<std::uint64_t>(step);
@@ -48,14 +48,14 @@ void check_count(std::string_view op, std::string_view name, std::int64_t count,
     throw_invalid(effective_source(where), "[", op, "] ", name, " = ", count, " is negative");
 }
 
-// start + (count - 1) step, which fits although the product alone may not.
+// start + (count - 1) * step; the result fits although the product may overflow.
 std::int64_t last_number(std::int64_t start, std::int64_t step, std::int64_t count) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
                                    static_cast<std::uint64_t>(count - 1) *
                                        static_cast<std::uint64_t>(step));
 }
 
-// Column index minus row index of the last two dimensions: the number of the diagonal.
+// The diagonal number of each element of the last two dimensions: column index minus row index.
 Tensor diagonal_number(const Shape& shape) {
   return subtract(iota(kDefaultInteger, shape, -1), iota(kDefaultInteger, shape, -2));
 }
@@ -129,7 +129,7 @@ Tensor arange(In start, In stop, In step, std::optional<DType> dtype) {
   bool whole = is_whole(start) && is_whole(stop) && is_whole(step);
   auto count = whole ? whole_count(start.scalar.integer, stop.scalar.integer, step.scalar.integer)
                      : static_cast<std::int64_t>(std::max(0.0, std::ceil((end - first) / by)));
-  // What lies between the first and the last is held if these are.
+  // If the first and the last number fit the dtype, so do all between.
   if (count > 0 && is_integer(result)) {
     (void)scalar_array(start.scalar, result, place);
     if (whole)
@@ -138,13 +138,13 @@ Tensor arange(In start, In stop, In step, std::optional<DType> dtype) {
     else
       (void)scalar_array(Scalar(first + static_cast<double>(count - 1) * by), result, place);
   }
-  // Fractions in steps need floats on the way to an integer dtype too.
+  // Fractional steps need floats for the computation, even with an integer result dtype.
   DType computed = is_float(start) || is_float(step) ? promote(result, kDefaultFloat) : result;
   Tensor index = iota(computed, Shape{count}, 0);
   auto number_of = [&](const Scalar& number) {
     return constant(scalar_array(number, computed, place));
   };
-  // Downwards, an unsigned dtype cannot hold the step.
+  // A descending range of an unsigned dtype: it cannot represent the negative step.
   bool down = whole && by < 0 && is_unsigned_integer(computed);
   if (count > 1 && by != 1)
     index = multiply(
@@ -168,7 +168,7 @@ Tensor linspace(double start, double stop, std::int64_t num, DType dtype, bool e
   std::int64_t intervals = endpoint ? num - 1 : num;
   Tensor index = iota(dtype, Shape{num}, 0);
   auto number_of = [&](double value) { return element_wise::literal(value, index); };
-  // Weighted so that the last is exactly `stop`: start * (1 - t) + stop * t.
+  // start * (1 - t) + stop * t, so that the last element is exactly `stop`.
   Tensor t = multiply(index, number_of(intervals > 0 ? 1.0 / static_cast<double>(intervals) : 0));
   if (endpoint && num > 1)
     t = meshard::where(equal(index, number_of(static_cast<double>(intervals))), 1, t);
@@ -187,8 +187,8 @@ Tensor tri(std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t 
   return astype(less_equal(diagonal_number(matrix("tri", rows, columns, where)), k), dtype);
 }
 
-// What keeps all or nothing is known from the shape. (The CPU plugin of API 0.81 folds 0 <= -1 of
-// matrices with one row to true.)
+// If all or no elements are kept, this is known from the shape. (The CPU plugin of API 0.81 folds 0
+// <= -1 of matrices with one row to true.)
 Tensor tril(In x, std::int64_t k) {
   SourceScope line(x.where);
   Tensor operand = matrices("tril", x);

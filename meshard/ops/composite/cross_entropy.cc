@@ -28,7 +28,7 @@
 namespace meshard {
 namespace {
 
-// The class number of each sample, checked, in an integer dtype that can number all classes.
+// The class number of each sample, checked, in an integer dtype that can represent all classes.
 Tensor class_numbers(const Tensor& x, Tensor wanted, int along, SourceLocation place) {
   Dimensions samples = x.shape().sizes();
   samples.erase(samples.begin() + along);
@@ -36,18 +36,18 @@ Tensor class_numbers(const Tensor& x, Tensor wanted, int along, SourceLocation p
     throw_invalid(place, "[cross_entropy] targets ", wanted.type(),
                   " are not class numbers of shape ", Shape(samples), ", logits ", x.type(),
                   " without dimension ", along);
-  // Narrow integers could not number all classes.
+  // Narrow integers might not represent all classes.
   if (size_in_bytes(wanted.dtype()) < 4) wanted = astype(wanted, DType::i32);
   return wanted;
 }
 
-// True where the sample's target is one of the classes.
+// True where the sample's target is a valid class number.
 Tensor in_range(const Tensor& wanted, std::int64_t classes) {
   Tensor below = less(wanted, classes);
   return is_unsigned_integer(wanted.dtype()) ? below : logical_and(below, greater_equal(wanted, 0));
 }
 
-// -log probability of each class, weighted: a class without weight adds nothing, also where its
+// The log probability of each class, weighted. A class with weight 0 adds nothing, even if its
 // probability is 0.
 Tensor weighted_losses(const Tensor& share, const Tensor& log_probability) {
   Tensor nothing = logical_and(equal(share, 0), isinf(log_probability));
@@ -71,7 +71,8 @@ Tensor losses(const Tensor& x, const Tensor& wanted, int along, double smoothing
   Tensor numbers = class_numbers(x, wanted, along, place);
   Tensor chosen = equal(iota(numbers.dtype(), x.shape(), along), expand_dims(numbers, along));
   Tensor centred = subtract(x, stop_gradient(max(x, along, true)));
-  // A comparison and a sum in place of a gather: both run on shards of the classes as they are.
+  // A comparison and a sum instead of a gather: they run on shards of the classes without
+  // communication of the logits.
   Tensor target = sum(where(chosen, centred, 0), along);
   target = where(in_range(numbers, x.dim(along)), target, std::numeric_limits<double>::quiet_NaN());
   if (smoothing != 0)
@@ -124,7 +125,7 @@ Tensor binary_cross_entropy(In logits, In targets, LossReduction reduction) {
     throw_invalid(place, "[binary_cross_entropy] targets ", wanted.type(),
                   " have not the shape of logits ", x.type());
   Tensor share = astype(wanted, x.dtype());
-  // Infinitely sure: without loss if that is right, where the formula has inf - inf or 0 * inf.
+  // An infinite logit: no loss if it is right. The formula would compute inf - inf or 0 * inf.
   Tensor sure = isinf(x), right = equal(share, astype(greater(x, 0), x.dtype()));
   x = where(sure, 0, x);
   // log(1 + exp(x)) - t x

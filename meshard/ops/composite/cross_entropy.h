@@ -6,39 +6,41 @@
 
 namespace meshard {
 
-/// The mean over all samples of -log softmax(logits) at the target: a scalar, computed in f32 (f64
-/// for f64 logits). `dimension` is the classes'. Targets are class numbers, of the shape of logits
-/// without the classes, or probabilities, of the shape of logits.
+/// The mean over all samples of -log softmax(logits) at the target: a scalar. Computed in f32 (f64
+/// for f64 logits). `dimension` is that of the classes. Targets are class numbers, of the shape of
+/// logits without the classes, or probabilities, of the shape of logits.
 ///
-/// The loss of a sample is NaN if its class number is not in 0 to the number of classes - 1. A
-/// class of probability 0 adds nothing, also where its logit is -inf.
+/// The loss of a sample is NaN if its class number is not in 0..classes - 1. A class with
+/// probability 0 adds nothing, even if its logit is -inf.
 ///
-/// Works on logits whose classes are sharded: nothing is gathered.
-/// @error shapes that do not go together; complex numbers.
+/// The logits may be sharded along the classes: nothing is gathered.
+/// @error shapes that do not match; complex numbers.
 Tensor cross_entropy(In logits, In targets, std::int64_t dimension = -1);
 
-/// What becomes of the losses of single samples.
+/// How the losses of the samples are reduced.
 enum class LossReduction {
-  kMean,  ///< their mean, over those that count
+  kMean,  ///< the mean over the samples that are not ignored
   kSum,
-  kNone,  ///< they stay: the result has the shape of logits without the classes
+  kNone,  ///< not reduced: the result has the shape of logits without the classes
 };
 
-/// What cross_entropy may be told.
+/// Options of cross_entropy().
 struct CrossEntropyOptions {
-  std::int64_t dimension = -1;  ///< the classes'
-  /// The target gets 1 - label_smoothing, and all classes share the rest (Szegedy et al., 2016).
+  std::int64_t dimension = -1;  ///< the dimension of the classes
+  /// The target's probability is 1 - label_smoothing; the rest is shared equally by all classes
+  /// (Szegedy et al., 2016). Default: 0.
   double label_smoothing = 0;
-  /// Samples with this class number do not count: their loss is 0.
+  /// Samples with this class number are ignored: their loss is 0. Default: none.
   std::optional<std::int64_t> ignored = std::nullopt;
   LossReduction reduction = LossReduction::kMean;
 };
-/// The same with options. A mean over no sample is 0.
-/// @error as above; a label_smoothing that is not in 0 to 1; `ignored` beside probabilities.
+/// The same with options. The mean over no samples is 0.
+/// @error as above; a label_smoothing that is not in 0 to 1; `ignored` together with probabilities.
 Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options);
 
-/// The mean of -(t log p + (1 - t) log(1 - p)) with p = logistic(logits), for targets t from 0 to 1
-/// (or bools) of the shape of logits: each element is a decision of its own.
+/// The binary cross-entropy -(t log p + (1 - t) log(1 - p)) with p = logistic(logits), by default
+/// its mean. Targets t are from 0 to 1 (or bools) and have the shape of logits: each element is an
+/// independent decision.
 /// @error shapes that differ.
 Tensor binary_cross_entropy(In logits, In targets, LossReduction reduction = LossReduction::kMean);
 

@@ -18,7 +18,7 @@ Tensor dropout(In argument, double rate, In key) {
   Tensor x = floating_operand("dropout", argument);
   if (rate == 0) return x;
   if (rate == 1) return zeros_like(x);
-  // Of f32 whatever x is: in a narrow type the probability would be rounded.
+  // In f32 for every dtype of x: a narrow dtype would round the probability.
   Tensor kept = random::bernoulli(key, element_wise::literal(1 - rate, zeros({})), x.shape());
   return where(kept, divide(x, element_wise::literal(1 - rate, x)), zeros_like(x));
 }

@@ -17,14 +17,14 @@
 namespace meshard {
 namespace {
 
-// Labels below 256 are letters; the dimensions of an ellipsis count from the right, from here on.
+// Labels below 256 are letters; the dimensions of an ellipsis, counted from the right, start here.
 constexpr int kEllipsis = 256;
-// In a term, before its operand's rank is known.
+// The label of an ellipsis in a term before its operand's rank is known.
 constexpr int kDots = -1;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// A spec taken apart: labels of each operand, and of the result if it is written.
+// A parsed spec: the labels of each operand, and of the result if given.
 class Spec {
  public:
   Spec(std::string_view text, SourceLocation where) : text_(text), where_(where) {
@@ -49,7 +49,7 @@ class Spec {
 
   std::size_t num_operands() const { return operands_.size(); }
 
-  // The labels of an operand, with those of its ellipsis.
+  // The labels of an operand, with those of its ellipsis expanded.
   Labels labels(std::size_t i, const TensorType& type) {
     Labels written = operands_[i], out;
     bool dots = std::count(written.begin(), written.end(), kDots) != 0;
@@ -132,7 +132,7 @@ class Spec {
   int dots_rank_ = 0;
 };
 
-// Where a label stands twice: the diagonal, as the sum of what is not masked.
+// Replaces repeated labels in an operand: takes the diagonal, as the sum over a mask.
 Labelled with_diagonals(const Spec& spec, Labelled x) {
   for (std::size_t first = 0; first < x.labels.size(); ++first)
     for (std::size_t second = first + 1; second < x.labels.size();) {
@@ -152,7 +152,7 @@ Labelled with_diagonals(const Spec& spec, Labelled x) {
   return x;
 }
 
-// The size of each label; where some are 1 and stretch, the larger one.
+// The size of each label; of sizes that broadcast, the larger one.
 std::map<int, std::int64_t> sizes_of_labels(const std::vector<Labelled>& factors) {
   std::map<int, std::int64_t> sizes;
   for (const Labelled& factor : factors)

@@ -6,14 +6,14 @@
 
 namespace meshard {
 
-/// Sums of products in Einstein's notation: `einsum("bij,bjk->bik", {a, b})`. A letter names a
-/// dimension; letters missing from the result are summed over. A letter twice in one operand takes
-/// the diagonal.
-/// `...` stands for any number of leading or inner dimensions, which broadcast. Without `->` the
+/// Sums of products in Einstein notation: `einsum("bij,bjk->bik", {a, b})`. A letter names a
+/// dimension; letters missing from the result are summed over. A letter that occurs twice in one
+/// operand takes the diagonal.
+/// `...` matches any number of leading or inner dimensions, which broadcast. Without `->` the
 /// result has the dimensions of `...`, then the letters that occur once, in alphabetical order.
-/// Spaces are free. Several operands are multiplied in the order that takes the fewest
+/// Spaces are ignored. Several operands are multiplied in the order that takes the fewest
 /// multiplications; dtypes are promoted.
-/// @error a malformed spec; ranks or sizes that do not fit it.
+/// @error a malformed spec; ranks or sizes that do not match it.
 Tensor einsum(std::string_view spec, const std::vector<Tensor>& operands,
               SourceLocation where = SourceLocation::current());
 

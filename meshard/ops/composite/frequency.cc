@@ -20,7 +20,7 @@ void check_samples(std::string_view name, std::int64_t n, DType dtype, SourceLoc
                   n, " and ", dtype);
 }
 
-// Whole numbers as frequencies.
+// Converts whole numbers of cycles to frequencies.
 Tensor over_duration(const Tensor& cycles, std::int64_t n, double spacing) {
   return multiply(cycles, element_wise::literal(1 / (static_cast<double>(n) * spacing), cycles));
 }
@@ -42,7 +42,7 @@ Tensor moved_by_half(std::string_view name, const In& x, const DimensionList& di
 Tensor fftfreq(std::int64_t n, double spacing, DType dtype, SourceLocation where) {
   SourceScope line(where);
   check_samples("fftfreq", n, dtype, where);
-  // Whole numbers from -(n / 2) on, of which the negative ones go behind.
+  // Whole numbers from -(n / 2) on, rolled so that the negative ones come last.
   Tensor counted = iota(dtype, Shape{n}, 0);
   Tensor from_lowest =
       subtract(counted, element_wise::literal(static_cast<double>(n / 2), counted));

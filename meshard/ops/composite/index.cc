@@ -10,12 +10,12 @@
 namespace meshard {
 namespace {
 
-// Collects the box to cut out and the shape that it gets.
+// Collects the slice to take and the shape of the result.
 struct Selection {
   const TensorType& type;
   SourceLocation where;
   Dimensions start = {}, stop = {}, stride = {}, result = {};
-  Dimensions backward = {};  // dimensions that are walked from the end
+  Dimensions backward = {};  // dimensions with a negative stride
 
   std::int64_t dimension() const { return static_cast<std::int64_t>(start.size()); }
 
@@ -53,7 +53,7 @@ struct Selection {
     result.push_back((end - first + range.stride - 1) / range.stride);
     add(first, end, range.stride);
   }
-  // The same elements are cut out in ascending order, and flipped.
+  // Slices the same elements in ascending order; they are reversed afterwards.
   void cut_backward(const Range& range) {
     std::int64_t d = dimension(), size = type.shape[d], step = -range.stride;
     auto bound = [&](const RangeBound& end, std::int64_t otherwise) {

@@ -1,4 +1,4 @@
-// Indexing as NumPy writes it.
+// Indexing and slicing in NumPy's style.
 //
 // | NumPy            | meshard                                    |
 // |------------------|--------------------------------------------|
@@ -18,21 +18,22 @@
 
 namespace meshard {
 
-/// One end of a range: a number (negative: counted from the end), or `none`: as far as it goes.
+/// One end of a range: a number (negative counts from the end), or `none` for the end of the
+/// dimension.
 struct RangeBound {
   RangeBound(std::int64_t number) : value(number) {}  // NOLINT: written range(1, none)
   RangeBound(NoneType) {}                             // NOLINT
   std::optional<std::int64_t> value;
 };
 
-/// A value: start, start + stride, ... until stop, which is excluded. Bounds beyond the dimension
-/// are clamped, as in Python.
+/// A value: start, start + stride, ... until stop, which is excluded. Bounds out of range are
+/// clamped, as in Python.
 struct Range {
   RangeBound start, stop;
   std::int64_t stride = 1;
 };
-/// `range(1, 4)`, `range(none, -1)`, `range(0, none, 2)`; with a negative stride from the end to
-/// the beginning: `range(none, none, -1)`. The stride is not 0.
+/// `range(1, 4)`, `range(none, -1)`, `range(0, none, 2)`. A negative stride goes from the end to
+/// the beginning: `range(none, none, -1)`. The stride must not be 0.
 inline Range range(RangeBound start, RangeBound stop, std::int64_t stride = 1) {
   return {start, stop, stride};
 }
@@ -43,14 +44,14 @@ struct WholeType {};
 struct NewAxisType {};
 /// The type of `ellipsis`.
 struct EllipsisType {};
-/// In index(): all of a dimension, `:`.
+/// In index(): the whole dimension, `:`.
 inline constexpr WholeType whole{};
 /// In index(): a new dimension of size 1.
 inline constexpr NewAxisType newaxis{};
-/// In index(): all of as many dimensions as are left, `...`.
+/// In index(): all remaining dimensions, `...`.
 inline constexpr EllipsisType ellipsis{};
 
-/// A value: what index() does with one dimension.
+/// A value: how index() treats one dimension.
 class IndexItem {
  public:
   enum class Kind : std::uint8_t { kNumber, kRange, kNewAxis, kEllipsis };
@@ -67,11 +68,11 @@ class IndexItem {
 
  private:
   Kind kind_;
-  Range range_;  // a number is the start
+  Range range_;  // for a number, the start
 };
 
-/// A part of `x`: one item for each dimension, in order; dimensions beyond the items are kept
-/// whole. A number takes one element and drops the dimension.
+/// A part of `x`, selected by one item per dimension, in order. Dimensions beyond the items are
+/// whole. A number selects one element and removes the dimension.
 /// @error a number out of range; more items than dimensions; two ellipses; a stride of 0.
 Tensor index(In x, const std::vector<IndexItem>& items);
 

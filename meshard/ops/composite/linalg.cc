@@ -38,7 +38,7 @@
 namespace meshard {
 namespace {
 
-// The operand, of square matrices.
+// The operand, checked to be square matrices.
 Tensor square_matrices(std::string_view name, const In& x) {
   Tensor operand = operand_tensor(name, x);
   const Shape& shape = operand.shape();
@@ -48,13 +48,13 @@ Tensor square_matrices(std::string_view name, const In& x) {
   return operand;
 }
 
-// f32 for integers and narrow floats.
+// Converts integers and narrow floats to f32.
 Tensor for_factors(const Tensor& x) {
   bool wide = is_complex(x.dtype()) || x.dtype() == DType::f64;
   return wide ? x : astype(x, kDefaultFloat);
 }
 
-// [[re, -im], [im, re]]: complex matrices as real ones of twice the size.
+// Complex matrices as real ones of twice the size: [[re, -im], [im, re]].
 Tensor as_real(const Tensor& x) {
   Tensor re = real(x), im = imag(x);
   return concat({concat({re, -im}, -1), concat({im, re}, -1)}, -2);
@@ -70,7 +70,7 @@ Tensor solve_matrices(const Tensor& a, const Tensor& b) {
   return triangular_solve(r, matmul(transposed(q), b), {.lower = false});
 }
 
-// x with `batch` before its last `own` dimensions.
+// x broadcast to `batch` as the shape before its last `own` dimensions.
 Tensor with_batch_shape(const Tensor& x, const Shape& batch, int own) {
   Dimensions sizes = batch.sizes();
   for (int d = x.shape().rank() - own; d < x.shape().rank(); ++d) sizes.push_back(x.shape()[d]);
@@ -81,7 +81,8 @@ Shape batch_of(const Tensor& x) {
   return Shape(Dimensions(x.shape().begin(), x.shape().end() - 2));
 }
 
-// By its formula, a polynomial: all derivatives are right at singular matrices too.
+// The determinant by its formula, a polynomial: all derivatives are correct, also at singular
+// matrices.
 Tensor small_det(const Tensor& operand) {
   Tensor x = for_factors(operand);
   std::int64_t size = x.shape()[-1];
@@ -104,24 +105,27 @@ Tensor small_det(const Tensor& operand) {
   return is_floating(operand.dtype()) ? astype(result, operand.dtype()) : result;
 }
 
-// Up to this size determinants are polynomials: what cancels in those costs a few digits, for
-// larger matrices all of them.
+// The largest size of determinants computed as polynomials. Up to it cancellation costs a few
+// digits, for larger matrices all of them.
 constexpr std::int64_t kPolynomialSize = 8;
 
-// [..., n, n] by [..., n, n], element by element: no device rounds these products to fewer digits.
+// Matrix products [..., n, n] by [..., n, n] as element-wise products, which no device computes at
+// reduced precision.
 Tensor exact_product(const Tensor& a, const Tensor& b) {
   return sum(expand_dims(a, -1) * expand_dims(b, -3), -2);
 }
 
-// Without a division (R. S. Bird, "A simple division-free algorithm for computing determinants",
-// 2011), a polynomial: all derivatives are right at singular matrices too.
+// The determinant by a division-free algorithm (R. S. Bird, "A simple division-free algorithm for
+// computing determinants", 2011), a polynomial: all derivatives are correct, also at singular
+// matrices.
 Tensor polynomial_det(const Tensor& operand) {
   Tensor a = for_factors(operand), f = a;
   std::int64_t size = a.shape()[-1];
   Tensor behind = tril(ones({size, size}, a.dtype()), -1),
          identity = eye(size, std::nullopt, 0, a.dtype());
   for (std::int64_t i = 1; i < size; ++i) {
-    // Above the diagonal as it is; on it, minus the sum of the elements that follow there.
+    // Bird's step: keeps the elements above the diagonal; each diagonal element becomes minus the
+    // sum of those after it.
     Tensor rest = sum(expand_dims(diagonal(f), -1) * behind, -2);
     f = exact_product(triu(f, 1) - expand_dims(rest, -1) * identity, a);
   }
@@ -146,7 +150,7 @@ Tensor solve(In a, In b) {
   matrix = for_factors(astype(matrix, dtype));
   side = for_factors(astype(side, dtype));
   if (is_vector) side = expand_dims(side, -1);
-  // What broadcasting the batches gives, without elements of the matrices.
+  // Broadcasts the batch shapes only, without elements of the matrices.
   Tensor left = zeros(batch_of(matrix), DType::bool_), right = zeros(batch_of(side), DType::bool_);
   Shape batch = equal(left, right).shape();
   Tensor x = solve_matrices(with_batch_shape(matrix, batch, 2), with_batch_shape(side, batch, 2));
@@ -177,7 +181,7 @@ Tensor det(In x) {
     return polynomial_det(operand);
   auto [q, r, q_sign] = signed_qr(operand);
   Tensor scale = diagonal(r), product = prod(diagonal(regular_factor(r)), -1);
-  // A singular matrix has 0, with the derivative of the product.
+  // For a singular matrix the value is 0, with the derivative of the product.
   Tensor singular = any(equal(scale, 0), -1);
   return q_sign * where(singular, product - stop_gradient(product), product);
 }
@@ -214,7 +218,7 @@ Tensor diagonal(In x, std::int64_t offset) {
   std::int64_t rows = operand.shape()[-2], columns = operand.shape()[-1];
   std::int64_t row = std::max<std::int64_t>(-offset, 0), column = std::max<std::int64_t>(offset, 0);
   std::int64_t count = std::max<std::int64_t>(std::min(rows - row, columns - column), 0);
-  // In a line of all elements they are columns + 1 apart.
+  // In the flattened matrix, diagonal elements are columns + 1 apart.
   Dimensions sizes(operand.shape().begin(), operand.shape().end() - 2);
   sizes.push_back(rows * columns);
   Tensor flat = reshape(operand, sizes);
@@ -240,7 +244,7 @@ Tensor cross(In a, In b, std::int64_t dimension) {
     if (operand->shape()[static_cast<int>(d)] != 3)
       throw_invalid(where, "[cross] dimension ", dimension, " of ", operand->type(), " is not 3");
   }
-  // Counted from the last, so that it is the same one in both.
+  // Counted from the last dimension, so that it is the same dimension in both operands.
   std::int64_t from_last = dimension < 0 ? dimension : dimension - left.shape().rank();
   std::vector<Tensor> u = split(left, 3, from_last), v = split(right, 3, from_last);
   return concat({u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]},
@@ -270,7 +274,7 @@ Tensor vector_norm(In x, DimensionList dimensions, bool keepdims, double order) 
     Tensor total = sum(pow(size, power), dimensions, keepdims);
     return done(pow(total, element_wise::literal(1 / order, total)));
   }
-  // Of the parts: the magnitude of a complex zero would hide the second derivative.
+  // Computed from real and imaginary parts: abs of a complex zero would lose the second derivative.
   auto squared = [](const Tensor& part) {
     Tensor wide = for_computation(part);
     return wide * wide;
@@ -278,7 +282,7 @@ Tensor vector_norm(In x, DimensionList dimensions, bool keepdims, double order) 
   Tensor each = is_complex(operand.dtype()) ? squared(real(operand)) + squared(imag(operand))
                                             : squared(operand);
   Tensor squares = sum(each, dimensions, keepdims);
-  // Without the square root's infinite slope at zero.
+  // Avoids the infinite derivative of the square root at zero.
   Tensor zero = equal(squares, 0);
   return done(where(zero, 0, sqrt(where(zero, 1, squares))));
 }

@@ -1,5 +1,5 @@
-// Linear algebra in the array API standard's names. Matrices are the last two dimensions; those
-// before them are a batch, and broadcast.
+// Linear algebra, named as in the array API standard. Matrices are the last two dimensions; those
+// before them are batch dimensions and broadcast.
 #pragma once
 #include <optional>
 
@@ -9,56 +9,57 @@
 
 namespace meshard {
 
-/// The solutions of a x = b with square matrices, through the QR factors of `a`. A vector b (rank
-/// 1) gives a vector. Integers and narrow floats are computed in f32.
-/// @error `a` not square; sizes that do not go together.
+/// Solves a x = b for square matrices, by the QR factors of `a`. A vector b (rank 1) gives a
+/// vector. Integers and narrow floats are computed in f32.
+/// @error `a` is not square; sizes that do not match.
 Tensor solve(In a, In b);
-/// The inverse matrices. Singular ones give infinities or NaN.
+/// The inverse matrices. Singular matrices give infinities or NaN.
 Tensor inv(In x);
 
-/// The determinant as its sign and the logarithm of its magnitude, which does not overflow.
+/// The determinant as sign and log magnitude, which does not overflow.
 struct SignedLog {
   Tensor sign;       ///< 1, -1, or 0 for singular matrices
   Tensor logabsdet;  ///< -inf for singular matrices
   MESHARD_FIELDS(sign, logabsdet)
 };
-/// @error not square, complex numbers.
+/// @error the matrices are not square; complex numbers.
 SignedLog slogdet(In x);
-/// The determinant. Its derivative is the matrix of cofactors, at singular matrices too; second
+/// The determinant. Its derivative is the cofactor matrix, also at singular matrices; second
 /// derivatives at singular matrices are accurate up to size 8.
-/// @error not square, complex numbers.
+/// @error the matrices are not square; complex numbers.
 Tensor det(In x);
 
-/// x multiplied by itself `n` times; the inverses' powers for negative n, the identity for 0.
-/// @error not square.
+/// The n-th matrix power of x; for negative n of the inverses, for 0 the identity.
+/// @error the matrices are not square.
 Tensor matrix_power(In x, std::int64_t n);
-/// The last two dimensions exchanged.
+/// Transposes the last two dimensions.
 Tensor matrix_transpose(In x);
 
-/// The elements [i, i + offset] of each matrix, as the last dimension.
+/// The elements [i, i + offset] of each matrix, along the last dimension.
 Tensor diagonal(In x, std::int64_t offset = 0);
-/// Their sum.
+/// The sum of the diagonal.
 Tensor trace(In x, std::int64_t offset = 0);
 
-/// The vector product of vectors of 3 elements along a dimension; the others broadcast.
+/// The cross product of vectors of 3 elements along a dimension; the other dimensions broadcast.
 /// @error the size is not 3.
 Tensor cross(In a, In b, std::int64_t dimension = -1);
-/// The sum of conj(a) * b along a dimension (counted from the last); the others broadcast.
+/// The sum of conj(a) * b along a dimension; the other dimensions broadcast. The dimension is
+/// counted from the last.
 Tensor vecdot(In a, In b, std::int64_t dimension = -1);
 
-/// The norm of vectors along dimensions (all of them if left out): the sum of abs(x)**order, to the
-/// power of 1 / order; the largest magnitude for infinity, the smallest for -infinity, the number
-/// of elements that are not zero for 0. The derivative of the 2-norm at zero is zero.
+/// The p-norm of vectors along dimensions, by default all of them, with p = `order`. The sum of
+/// abs(x)**order, to the power of 1 / order; for infinity the largest magnitude, for -infinity the
+/// smallest, for 0 the number of nonzero elements. The derivative of the 2-norm at zero is zero.
 Tensor vector_norm(In x, DimensionList dimensions = {}, bool keepdims = false, double order = 2);
 
-/// Which norm matrix_norm gives.
+/// The norm that matrix_norm computes.
 enum class MatrixNorm : std::uint8_t {
   kFrobenius,
-  kLargestColumnSum,   ///< 1 in the standard
+  kLargestColumnSum,   ///< order 1 in the standard
   kSmallestColumnSum,  ///< -1
   kLargestRowSum,      ///< infinity
   kSmallestRowSum,     ///< -infinity
-  kSpectral,           ///< 2: the largest singular value; of real matrices
+  kSpectral,           ///< 2: the largest singular value; real matrices only
 };
 Tensor matrix_norm(In x, bool keepdims = false, MatrixNorm norm = MatrixNorm::kFrobenius);
 

@@ -17,7 +17,7 @@
 namespace meshard {
 namespace {
 
-// For what is said of its operands.
+// The op's name for the messages of common_dtype.
 constexpr OpDef kLogaddexp{.name = "logaddexp"};
 
 }  // namespace
@@ -27,18 +27,19 @@ Tensor logaddexp(In a, In b) {
   check_real("logaddexp", a);
   check_real("logaddexp", b);
   DType common = element_wise::common_dtype(kLogaddexp, a, b);
-  // Differences of integers could wrap around.
+  // Integers are converted first, because their differences could wrap around.
   bool integral = is_integer(common) || common == DType::bool_;
   auto operand = [&](const In& number) {
     DType dtype = integral ? kDefaultFloat : common;
     return number.tensor ? astype(number, dtype) : element_wise::to_tensor(number, dtype);
   };
   Tensor x = operand(a), y = operand(b), difference = subtract(x, y);
-  // Equal infinities have no difference: their sum is right, and 0 in its place keeps NaN out of
-  // the derivative. (NaN itself goes the other way, so that its derivative is NaN.)
+  // The difference of equal infinities is NaN. Their sum is the correct result, and a distance of 0
+  // keeps NaN out of the derivative. (NaN operands take the other path, so that their derivative is
+  // NaN.)
   Tensor undefined = logical_and(equal(x, y), isinf(x));
-  // Chosen and not maximum and abs: which of two equal ones is the larger makes no difference to
-  // any derivative of the whole, and it would to those of the parts.
+  // Uses a selection instead of maximum and abs: for equal operands, any choice gives the correct
+  // derivatives of the whole, but maximum and abs would not.
   Tensor x_is_larger = greater_equal(x, y);
   Tensor larger = where(x_is_larger, x, y);
   Tensor distance = where(undefined, 0, where(x_is_larger, difference, negative(difference)));

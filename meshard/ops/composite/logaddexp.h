@@ -3,7 +3,8 @@
 
 namespace meshard {
 
-/// log(exp(a) + exp(b)), without overflow. Broadcasts and promotes; integers are computed in f32.
+/// log(exp(a) + exp(b)), computed without overflow. Broadcasts and promotes; integers are computed
+/// in f32.
 Tensor logaddexp(In a, In b);
 
 }  // namespace meshard

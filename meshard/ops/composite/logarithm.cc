@@ -23,7 +23,7 @@ Tensor scaled_log(std::string_view name, const In& x, double factor) {
   auto scaled = [&](const Tensor& part) {
     return multiply(part, element_wise::literal(factor, part));
   };
-  // Part by part: the complex product of (-inf, 0) and (factor, 0) has a NaN.
+  // Scales the parts separately: the complex product of (-inf, 0) and (factor, 0) contains NaN.
   return is_complex(natural.dtype()) ? complex(scaled(real(natural)), scaled(imag(natural)))
                                      : scaled(natural);
 }

@@ -25,10 +25,10 @@
 namespace meshard {
 namespace {
 
-// For what is said of its operands.
+// The op's name for the messages of common_dtype.
 constexpr OpDef kFloorDivide{.name = "floor_divide"};
 
-// The signed integer that is as wide.
+// The signed integer dtype of the same width.
 DType integer_of(DType dtype) {
   switch (size_in_bytes(dtype)) {
     case 1: return DType::i8;
@@ -48,7 +48,7 @@ Tensor signbit(In x) {
 
 Tensor copysign(In a, In b) {
   SourceScope line(a.where);
-  // A number beside a tensor is weak: it has the sign, and the tensor the dtype.
+  // A C++ number is weakly typed: the tensor determines the dtype.
   Tensor size = a.tensor ? real_floating_operand("copysign", a)
                          : astype(a, real_floating_operand("copysign", b).dtype());
   Tensor sign = b.tensor ? real_floating_operand("copysign", b) : astype(b, size.dtype());
@@ -62,8 +62,8 @@ Tensor hypot(In a, In b) {
   Tensor x = a.tensor ? real_floating_operand("hypot", a)
                       : astype(a, real_floating_operand("hypot", b).dtype());
   Tensor y = b.tensor ? real_floating_operand("hypot", b) : astype(b, x.dtype());
-  // Chosen, with their signs: then derivatives are right where the two are equally large, and where
-  // one is zero.
+  // A selection that keeps the signs, so that derivatives are correct where both are equally large,
+  // and where one is zero.
   Tensor x_is_larger = logical_or(greater_equal(abs(x), abs(y)), isinf(x));
   Tensor larger = where(x_is_larger, x, y), smaller = where(x_is_larger, y, x);
   Tensor infinite = logical_or(isinf(x), isinf(y));
@@ -71,7 +71,7 @@ Tensor hypot(In a, In b) {
   Tensor has_ratio = logical_not(logical_or(infinite, is_zero));
   Tensor ratio = divide(where(has_ratio, smaller, 0), where(has_ratio, larger, 1));
   Tensor result = multiply(abs(larger), sqrt(add(1, multiply(ratio, ratio))));
-  // An infinite operand's derivative is that of its size, as it is for large numbers.
+  // The derivative by an infinite operand is that of its magnitude, the limit for large numbers.
   return where(infinite, abs(larger), where(is_zero, 0, result));
 }
 
@@ -93,11 +93,11 @@ Tensor floor_divide(In a, In b) {
   if (is_unsigned_integer(dtype)) return truncated_divide(x, y);
   bool whole = is_integer(dtype);
   Tensor truncated = whole ? truncated_divide(x, y) : Tensor();
-  // By an integer 0 all of x is left, so that the result is JAX's.
+  // With an integer divisor 0 the remainder is all of x, so that the result equals JAX's.
   Tensor rest = whole ? subtract(x, multiply(truncated, y)) : fmod(x, y);
   Tensor above = logical_and(not_equal(rest, 0), not_equal(sign(y), sign(rest)));
   if (whole) return where(above, subtract(truncated, 1), truncated);
-  // Nothing is left of a division by zero that could be subtracted.
+  // For a division by zero the remainder must not be subtracted.
   Tensor quotient = divide(where(equal(y, 0), x, subtract(x, rest)), y);
   return round_nearest_afz(where(above, subtract(quotient, 1), quotient));
 }

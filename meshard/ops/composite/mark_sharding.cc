@@ -16,8 +16,8 @@ thread_local int strict_scopes = 0;
 
 Tensor mark(const Tensor& x, const Sharding& sharding, SourceLocation where) {
   check_even(sharding, x.shape(), where);
-  // In a trace a number or a whole value may follow others to their devices: the mark says that it
-  // does not.
+  // In a trace, a number or a fully replicated value may follow other values to their devices;
+  // recording the mark prevents that.
   bool may_follow = tracing() && sharding.is_fully_replicated() && !marked_sharding(x.value());
   if (x.sharding() == sharding && !may_follow) return x;
   if (!only_recording() && is_abstract(x)) return abstract_tensor(x.type(), sharding, where);

@@ -5,27 +5,28 @@
 
 namespace meshard {
 
-/// The value of `x`, laid out over `mesh` as `spec` says: `mark_sharding(x, mesh, P("data",
-/// none))`. Dimensions beyond the spec are not split. `x` itself stays as it is.
+/// Shards the value of `x` over `mesh` as given by `spec`:
+/// `mark_sharding(x, mesh, P("data", none))`. Dimensions beyond the spec are not split. `x` itself
+/// is unchanged.
 ///
-/// A value that exists (host data, a computed result) is placed now: each shard goes straight from
-/// the host's bytes to its device, and a value on devices is resharded there. A value that is only
-/// recorded, and every value inside a trace or a function that is being differentiated, gets a
-/// sharding_constraint. A value that lies like this already is returned as it is.
-/// @error the spec names more dimensions than x has (or, while StrictSpecs is in force, fewer), or
-/// an axis that the mesh lacks; a dimension that does not divide, on a mesh that refuses uneven
-/// sizes (Mesh::with_uneven).
+/// An existing value (host data, a computed result) is placed now: each shard is transferred
+/// directly from host memory to its device, and a value on devices is resharded there. A value that
+/// is only recorded, and every value inside a trace or a function that is being differentiated,
+/// gets a sharding_constraint. A value that already has this sharding is returned unchanged.
+/// @error the spec names more dimensions than x has (or, while StrictSpecs is in effect, fewer), or
+/// an axis that the mesh does not have; a dimension that does not divide evenly, on a mesh that
+/// rejects uneven sizes (Mesh::with_uneven).
 Tensor mark_sharding(In x, const Mesh& mesh, const PartitionSpec& spec);
 Tensor mark_sharding(In x, const Sharding& sharding);
-/// Over the global mesh (mesh/global_mesh.h). @error there is none; as above.
+/// The same over the global mesh (mesh/global_mesh.h). @error there is none; as above.
 Tensor mark_sharding(In x, const PartitionSpec& spec);
-/// As a loader's spec says of a tensor of x's dimensions.
-/// @error as ShardingSpec::sharding's: a minibatch whose rows cannot be dealt out evenly.
+/// The same with a loader's spec, applied to a tensor of x's dimensions.
+/// @error as ShardingSpec::sharding: a minibatch whose rows cannot be distributed evenly.
 Tensor mark_sharding(In x, const ShardingSpec& spec);
 
-/// While it lives, mark_sharding of this thread takes only specs (and shardings) with an entry for
-/// each dimension of the tensor, as torch_xla does. Scopes nest.
-/// @pre destroyed by the thread that made it
+/// While it exists, mark_sharding in this thread requires specs (and shardings) with one entry per
+/// dimension of the tensor, as torch_xla does. Scopes nest.
+/// @pre destroyed by the thread that created it
 ///
 /// @code
 /// Mesh mesh({{"x", 4}});

@@ -1,4 +1,4 @@
-// Several tensors marked at once: a structure of them, with a spec for all or a structure of specs.
+// Marks a structure of tensors, with one spec for all or a structure of specs.
 #pragma once
 #include <concepts>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace meshard::internal {
 
-// How tensors are marked: the mesh (none where specs bring theirs), and the user's line.
+// How tensors are marked: the mesh (none if the specs have their own), and the user's source line.
 struct Marking {
   const Mesh* mesh;
   SourceLocation where;
@@ -111,10 +111,11 @@ namespace meshard {
 /// Specs by name.
 using NamedSpecs = std::map<std::string, PartitionSpec>;
 
-/// A copy of a structure whose tensors are marked: mark_sharding of each. `specs` is one spec for
-/// all tensors, or has the form of the structure down to where one spec is for all that is below:
-/// a map with the same keys (for a struct with MESHARD_FIELDS, the names of its fields that hold
-/// tensors), a sequence of the same length, a tuple. Numbers stay as they are.
+/// A copy of a structure in which each tensor is marked by mark_sharding. `specs` is one spec for
+/// all tensors, or has the structure of `value` down to any depth; a spec applies to all tensors
+/// below its position. It can be a map with the same keys (for a struct with MESHARD_FIELDS, the
+/// names of its fields that hold tensors), a sequence of the same length, or a tuple. Numbers are
+/// unchanged.
 ///
 /// @code
 /// Mesh mesh({{"data", 2}, {"model", 2}});
@@ -132,7 +133,7 @@ T mark_sharding(
 }
 
 /// The same for specs with meshes of their own: one ShardingSpec, or a structure of them. A
-/// PartitionSpec is over the global mesh. @error also: there is no global mesh.
+/// PartitionSpec refers to the global mesh. @error also: there is no global mesh.
 template <class T, class Specs = std::map<std::string, ShardingSpec>>
 T mark_sharding(
     T value, const Specs& specs,

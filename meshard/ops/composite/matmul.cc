@@ -9,7 +9,8 @@
 namespace meshard {
 namespace {
 
-// Labels: the batch dimensions count from the right, 0, 1, ...; these are below.
+// Labels: batch dimensions are 0, 1, ... from the right; the matrix dimensions are these negative
+// ones.
 constexpr int kRows = -1, kInner = -2, kColumns = -3;
 
 }  // namespace
@@ -23,7 +24,7 @@ Tensor matmul(In a, In b, std::optional<Sharding> result_sharding) {
     throw_invalid(where, "[matmul] takes no scalars: lhs ", lhs.tensor.type(), ", rhs ",
                   rhs.tensor.type());
   std::int64_t inner = lhs.tensor.shape()[-1], from = rhs.tensor.shape()[right == 1 ? 0 : -2];
-  // A size of 1 does not stretch here, unlike in the batch dimensions.
+  // The contracted dimension of size 1 does not broadcast, unlike the batch dimensions.
   if (inner != from)
     throw_invalid(where, "[matmul] inner sizes differ: lhs ", lhs.tensor.type(), " dimension ",
                   left - 1, " = ", inner, ", rhs ", rhs.tensor.type(), " dimension ",

@@ -17,7 +17,7 @@ Tensor inverse_deviation(const Tensor& variance, double epsilon) {
   return rsqrt(add(variance, filled(TensorType{variance.dtype(), {}}, epsilon)));
 }
 
-// One number for each channel, in a shape that broadcasts to x.
+// A vector with one number per channel, in a shape that broadcasts to x.
 Tensor per_channel(std::string_view name, std::string_view what, const In& numbers, const Tensor& x,
                    int channel, SourceLocation where) {
   Tensor each = real_operand(name, numbers);

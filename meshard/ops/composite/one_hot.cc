@@ -17,7 +17,7 @@ Tensor one_hot(In indices, std::int64_t classes, DType dtype) {
                   index.type());
   if (classes < 0)
     throw_invalid(effective_source(indices.where), "[one_hot] classes = ", classes, " is negative");
-  // Compared as i32 at least: iota in a narrow type would not reach every class.
+  // Compares in i32 or wider: iota in a narrow dtype could not represent every class.
   if (size_in_bytes(index.dtype()) < size_in_bytes(kDefaultInteger))
     index = astype(index, kDefaultInteger);
   Dimensions column = index.shape().sizes();

@@ -14,7 +14,7 @@
 namespace meshard {
 namespace {
 
-// The new value of a marked tensor is marked alike: an update keeps its parameter's place.
+// Gives the new value of a marked tensor the same mark: an updated parameter keeps its sharding.
 Tensor& rebind(Tensor& a, Tensor result, const SourceLocation& where) {
   std::optional<Sharding> sharding = said_sharding(a);
   if (sharding && result.shape() == a.shape())

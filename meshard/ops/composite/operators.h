@@ -1,10 +1,10 @@
-// The operators of tensors; a number may stand on either side. Found by the types of their operands
-// (argument-dependent lookup), so that `a + 2 * b` needs no using-directive.
+// The operators of tensors; either operand may be a number. They are found by argument-dependent
+// lookup, so that `a + 2 * b` needs no using-directive.
 //
-// There is no operator==. It would have to give a tensor of bools, while generic code (std::find,
-// the defaulted == of a struct that holds tensors, test frameworks) takes what == gives for one
-// bool. Say equal(a, b), or compare handles by their value(). There is no && and || (they could not
-// stop early), and no << and >> (a stream's): say logical_and, logical_or, bitwise_left_shift,
+// There is no operator==. It would have to return a tensor of bools, while generic code (std::find,
+// the defaulted == of a struct that holds tensors, test frameworks) expects one bool. Use equal(a,
+// b), or compare handles by their value(). There are no && and || (they could not short-circuit),
+// and no << and >> (used for streams): use logical_and, logical_or, bitwise_left_shift,
 // bitwise_right_shift.
 #pragma once
 #include "meshard/graph/tensor.h"
@@ -15,9 +15,9 @@ namespace meshard {
 Tensor operator+(In a, In b);
 Tensor operator-(In a, In b);
 Tensor operator*(In a, In b);
-/// divide: floating point, for integers too
+/// divide: in floating point, for integers too
 Tensor operator/(In a, In b);
-/// remainder: the sign of b
+/// remainder: has the sign of b
 Tensor operator%(In a, In b);
 /// negative
 Tensor operator-(In x);
@@ -28,14 +28,14 @@ Tensor operator<=(In a, In b);
 Tensor operator>(In a, In b);
 Tensor operator>=(In a, In b);
 
-/// bitwise_and, bitwise_or, bitwise_xor, bitwise_invert: of bools, logic
+/// bitwise_and, bitwise_or, bitwise_xor, bitwise_invert: logical operations on bools
 Tensor operator&(In a, In b);
 Tensor operator|(In a, In b);
 Tensor operator^(In a, In b);
 Tensor operator~(In x);
 
-/// `a += b` is `a = a + b`: the handle gets the new value, which is marked as `a` was. Copies of
-/// the handle keep the old one.
+/// `a += b` is `a = a + b`: the handle gets the new value, marked as `a` was. Copies of the handle
+/// keep the old value.
 Tensor& operator+=(Tensor& a, In b);
 Tensor& operator-=(Tensor& a, In b);
 Tensor& operator*=(Tensor& a, In b);

@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// The sorted elements, and where they came from.
+// The sorted elements, and their original indices.
 std::vector<Tensor> with_places(const Tensor& x, std::int64_t dimension, bool descending,
                                 SourceLocation where) {
   bool fits = x.shape()[static_cast<int>(dimension)] <= std::numeric_limits<std::int32_t>::max();

@@ -1,4 +1,4 @@
-// What follows from sorting.
+// Functions based on sorting.
 #pragma once
 #include <cstdint>
 
@@ -6,11 +6,11 @@
 
 namespace meshard {
 
-/// The indices (i32; i64 where that is too small) that sort `x` along a dimension; equal elements
+/// The indices that sort `x` along a dimension, in i32 (i64 if that is too small). Equal elements
 /// keep their order.
 Tensor argsort(In x, std::int64_t dimension = -1, bool descending = false);
 
-/// The k largest elements along a dimension, the largest first, and their indices. Of equal
+/// The k largest elements along a dimension, in descending order, and their indices. Of equal
 /// elements the one with the lower index comes first.
 struct TopK {
   Tensor values, indices;

@@ -11,7 +11,7 @@
 namespace meshard {
 namespace {
 
-// A window over all dimensions, those of the batch and the features included.
+// A window over all dimensions, including batch and features.
 struct Pool {
   Dimensions window;
   WindowOptions options;

@@ -1,4 +1,4 @@
-// The largest and the mean element of windows.
+// Maximum and average pooling.
 #pragma once
 #include <string_view>
 
@@ -7,21 +7,22 @@
 
 namespace meshard {
 
-/// How the windows of pooling slide; lists have an entry for each spatial dimension.
+/// How pooling windows slide; lists have one entry per spatial dimension.
 struct PoolOptions {
-  Dimensions strides = {};  ///< left out: the window, so that windows lie side by side
+  Dimensions strides = {};  ///< default: the window's size, so that windows do not overlap
   WindowPadding padding = {};
-  Dimensions dilation = {};      ///< from one element of a window to the next
-  std::string_view layout = {};  ///< a letter for each dimension, N and C are not pooled: `NCHW`.
-                                 ///< Left out: the first is the batch, the last the features.
-  bool count_padding = true;  ///< avg_pool divides by the window's size; else by what is no padding
+  Dimensions dilation = {};      ///< step from one element of a window to the next
+  std::string_view layout = {};  ///< one letter per dimension; N and C are not pooled: `NCHW`.
+                                 ///< Default: batch first, features last.
+  bool count_padding = true;  ///< avg_pool divides by the window's size; if false, by the number of
+                              ///< elements that are not padding
 };
 
-/// The largest element of each window of spatial dimensions: `max_pool(x, {2, 2})` halves height
-/// and width of `x` [batch, height, width, features]. Padding is never the largest.
-/// @error a window with another number of sizes than there are spatial dimensions.
+/// Max pooling: the largest element of each window of the spatial dimensions. `max_pool(x, {2, 2})`
+/// halves height and width of `x` [batch, height, width, features]. Padding is never the largest.
+/// @error a window whose number of sizes differs from the number of spatial dimensions.
 Tensor max_pool(In x, Dimensions window, PoolOptions options = {});
-/// The mean of each window. Integers and bools are computed in f32.
+/// Average pooling: the mean of each window. Integers and bools are computed in f32.
 Tensor avg_pool(In x, Dimensions window, PoolOptions options = {});
 
 }  // namespace meshard

@@ -38,7 +38,7 @@ std::pair<Tensor, Tensor> words(std::string_view place, const In& key) {
   return {at(0), at(1)};
 }
 
-// The 32-bit constants of one call, each stretched to the shape once.
+// The 32-bit constants of one call, each broadcast to the shape once.
 class Amounts {
  public:
   explicit Amounts(Shape shape) : shape_(std::move(shape)) {}
@@ -191,7 +191,7 @@ Tensor fold_in(In key, In number) {
   if (number.tensor) {
     counter = astype(number, DType::u32);
   } else {
-    // Data, like a seed: another step is not another program.
+    // The number is data, as a seed is: another step does not make another program.
     counter = from_host(scalar_array(number.scalar, DType::u32, effective_source(number.where)));
   }
   bool whole = number.tensor ? is_integer(number.tensor->dtype())

@@ -40,16 +40,17 @@
 namespace meshard::random {
 namespace {
 
-// A range of whole numbers, as it is drawn from: `span` numbers from `low` on; 0: all of the dtype.
+// A range of whole numbers as it is drawn: `span` numbers from `low` on; a span of 0 is the whole
+// range of the dtype.
 struct WholeRange {
-  DType sampled;           // numbers below 32 bits are drawn as i32
+  DType sampled;           // dtypes below 32 bits are drawn as i32
   std::int64_t low = 0;    // modulo 2^64 for u64
-  std::uint64_t span = 1;  // in the bits of `sampled`
+  std::uint64_t span = 1;  // modulo 2^(width of `sampled`)
 };
 
 WholeRange range_of(std::int64_t low, std::int64_t high, DType dtype) {
   IntegerLimits limits = integer_limits(dtype);
-  // The largest number that a bound can be; for u64 no bound is beyond it.
+  // The largest possible value of a bound. For u64 no i64 bound is out of range.
   std::int64_t largest = limits.max > std::uint64_t{std::numeric_limits<std::int64_t>::max()}
                              ? std::numeric_limits<std::int64_t>::max()
                              : static_cast<std::int64_t>(limits.max);
@@ -68,9 +69,9 @@ Tensor unsigned_constant(DType dtype, std::uint64_t value) {
   return constant(HostArray::scalar(value).astype(dtype));
 }
 
-// Twice as many random bits as the numbers have, modulo the span:
-// (high * 2^bits + low) % span = ((high % span) * (2^bits % span) + low % span) % span, in the
-// dtype's own bits: above a span of 2^(bits / 2) products wrap around, as JAX's do.
+// Draws twice as many random bits as the numbers have, modulo the span: (high * 2^bits + low) %
+// span = ((high % span) * (2^bits % span) + low % span) % span, computed in the dtype's own width:
+// above a span of 2^(bits / 2) products wrap around, as in JAX.
 Tensor offsets(const In& key, const Shape& shape, const WholeRange& range) {
   bool wide = size_in_bytes(range.sampled) == 8;
   DType words = wide ? DType::u64 : DType::u32;
@@ -78,7 +79,7 @@ Tensor offsets(const In& key, const Shape& shape, const WholeRange& range) {
   Tensor low_bits = bits(keys[1], shape, words);
   if (range.span == 0) return low_bits;
   std::uint64_t half = (std::uint64_t{1} << (wide ? 32 : 16)) % range.span;
-  std::uint64_t square = half * half;  // modulo 2^64, as the bits of the dtype have it
+  std::uint64_t square = half * half;  // modulo 2^64, as in arithmetic of the dtype
   if (!wide) square &= 0xFFFFFFFFu;
   Tensor span = unsigned_constant(words, range.span);
   Tensor factor = unsigned_constant(words, square % range.span);
@@ -86,7 +87,8 @@ Tensor offsets(const In& key, const Shape& shape, const WholeRange& range) {
   return remainder(add(high_part, remainder(low_bits, span)), span);
 }
 
-// How often to sort so that equal sort keys do not matter: `count` elements, 32-bit keys.
+// The number of sorts after which equal sort keys do not matter, for `count` elements and 32-bit
+// keys.
 int sorting_rounds(std::int64_t count) {
   constexpr double kExponent = 3, kLargestWord = 4294967295.0;
   return static_cast<int>(
@@ -104,7 +106,7 @@ Tensor shuffled(Tensor key, Tensor x, std::int64_t dimension) {
   return x;
 }
 
-// The whole number that stands for 0, 1, ..., number - 1.
+// The whole number n that represents 0, 1, ..., n - 1.
 std::int64_t count_of(std::string_view place, const In& x) {
   if (x.scalar.kind != ScalarKind::kInteger || x.scalar.integer < 0)
     throw_invalid(effective_source(x.where), "[random.", place,
@@ -118,7 +120,7 @@ Tensor permuted_places(const Tensor& key, std::int64_t count) {
   return shuffled(key, places(count), 0);
 }
 
-// A tensor that has elements in an order along `dimension`, which is normalised.
+// The operand, checked to have `dimension`, which is normalized.
 Tensor in_order(std::string_view place, const In& x, std::int64_t& dimension) {
   Tensor operand = operand_tensor(place, x);
   SourceLocation where = effective_source(x.where);
@@ -135,7 +137,7 @@ std::int64_t leading_size(const Shape& shape, int count) {
   return size;
 }
 
-// How many sizes `shape` has before those of `logits` without `dimension`.
+// The number of leading sizes in `shape`, before those of `logits` without `dimension`.
 int further_draws(const Shape& shape, const Tensor& logits, std::int64_t dimension, bool replace,
                   SourceLocation where) {
   int further = shape.rank() - (logits.shape().rank() - 1);
@@ -164,7 +166,7 @@ Tensor distinct_categories(const Tensor& key, const Tensor& logits, std::int64_t
   return reshape(moveaxis(best, -1, 0), shape.sizes());
 }
 
-// Indices of a vector of probabilities.
+// Draws indices with the given vector of probabilities.
 Tensor weighted(const Tensor& key, const Shape& shape, const ChoiceOptions& options,
                 std::int64_t count, SourceLocation where) {
   const Tensor& p = options.probabilities;
@@ -176,7 +178,7 @@ Tensor weighted(const Tensor& key, const Shape& shape, const ChoiceOptions& opti
     Tensor scores = add(gumbel(key, Shape{count}, p.dtype()), log(p));
     return reshape(top_k(scores, shape.size()).indices, shape.sizes());
   }
-  // The first sum of probabilities that is not below a random one.
+  // Finds the first cumulative probability that is not below a random number.
   Tensor sums = cumulative_sum(p, 0);
   Tensor all = reshape(slice(sums, {count - 1}, {count}), Shape{});
   Tensor one = float_constant(p.dtype(), 1);
@@ -219,7 +221,7 @@ Tensor geometric(In key, In probability, Shape shape, DType dtype) {
   Tensor p = probability.tensor ? astype(probability, floats)
                                 : element_wise::to_tensor(probability, floats);
   Tensor even = uniform(key, shape, floats);
-  // 0 counts as 1, where the logarithm is finite.
+  // 0 is replaced by 1, whose logarithm is finite.
   even = where(equal(even, 0), float_constant(floats, 1), even);
   Tensor failures = floor(divide(log(even), log1p(negative(p))));
   return astype(add(failures, 1), dtype);

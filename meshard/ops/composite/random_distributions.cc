@@ -57,12 +57,12 @@
 namespace meshard::random {
 namespace {
 
-// The number of `dtype` next to `value`, above it or below it.
+// The next number of `dtype` above or below `value`.
 double neighbour(DType dtype, double value, bool above) {
   HostArray scalar = HostArray::full(TensorType{dtype, Shape{}}, value);
   return visit_dtype(dtype, [&]<class T>() -> double {
     if constexpr (sizeof(T) == 1 || std::is_integral_v<T> || is_complex(dtype_of<T>())) {
-      return value;  // not a dtype of these functions
+      return value;  // other dtypes are rejected before
     } else {
       using Bits =
           std::conditional_t<sizeof(T) == 2, std::uint16_t,
@@ -78,7 +78,7 @@ double neighbour(DType dtype, double value, bool above) {
   });
 }
 
-// A parameter of a distribution in its dtype.
+// A distribution's parameter in its dtype.
 Tensor parameter(const In& x, DType dtype) {
   return x.tensor ? astype(x, dtype) : element_wise::to_tensor(x, dtype);
 }
@@ -89,7 +89,7 @@ Tensor truncated_normal(In key, double low, double high, Shape shape, DType dtyp
   SourceScope line(key.where);
   check_float("truncated_normal", dtype, key.where);
   Tensor sqrt2 = float_constant(dtype, std::numbers::sqrt2);
-  // Computed where the numbers are, not while compiling, which rounds otherwise.
+  // The barrier prevents constant folding, which rounds differently from the device.
   auto probability = [&](double bound) {
     return erf(divide(optimization_barrier(float_constant(dtype, bound)), sqrt2));
   };
@@ -226,12 +226,13 @@ Tensor multivariate_normal(In key, In mean, In covariance, Shape shape, DType dt
 
 namespace {
 
-// Draws from normals and uniforms of keys of its own for each element, until each is accepted.
+// Draws gammas by rejection: normal and uniform numbers from separate keys for each element, until
+// every element is accepted.
 class GammaDraw {
  public:
   GammaDraw(std::string_view place, const In& key, const In& a, const Shape& shape, DType dtype)
       : shape_(shape), dtype_(dtype), a_(broadcast_to(parameter(a, dtype), shape)) {
-    // Below 1 a gamma of a + 1 is drawn, and multiplied with a power of a uniform number.
+    // For a < 1 it draws a gamma of a + 1 and multiplies it by a power of a uniform number.
     large_ = a_ >= 1;
     d_ = where(large_, a_, a_ + 1) - number(1.0 / 3);
     c_ = number(1.0 / 3) / sqrt(d_);
@@ -255,7 +256,7 @@ class GammaDraw {
   Tensor number(double value) const { return float_constant(dtype_, value); }
   Tensor everywhere(double value) const { return broadcast_to(number(value), shape_); }
 
-  // 1 + c x, x normal, where that is positive; and x.
+  // Draws normal numbers x until all 1 + c x are positive; returns 1 + c x and x.
   std::pair<Tensor, Tensor> positive(const Words& keys) const {
     using State = std::tuple<Words, Tensor, Tensor>;
     auto none = [](const State& state) { return any(std::get<2>(state) <= 0); };
@@ -270,7 +271,7 @@ class GammaDraw {
     return {std::get<2>(last), std::get<1>(last)};
   }
 
-  // The cubes of those that are accepted.
+  // The cubes of the accepted numbers.
   Tensor accepted(const Words& keys) const {
     using State = std::tuple<Words, Tensor, Tensor>;
     auto waiting = [](const State& state) { return any(std::get<2>(state)); };
@@ -293,7 +294,7 @@ class GammaDraw {
   Words boost_key_;
 };
 
-// Multiplies uniform numbers until the product is below exp(-rate).
+// Knuth's algorithm: multiplies uniform numbers until the product is below exp(-rate).
 Tensor knuth_poisson(const Tensor& key, const Tensor& rate, DType dtype) {
   using State = std::tuple<Tensor, Tensor, Tensor>;
   Tensor bound = negative(rate);
@@ -353,7 +354,7 @@ Tensor beta(In key, In a, In b, Shape shape, DType dtype) {
   check_float("beta", dtype, key.where);
   std::vector<Tensor> keys = split(key);
   Tensor log_a = loggamma(keys[0], a, shape, dtype), log_b = loggamma(keys[1], b, shape, dtype);
-  // a / (a + b) without losing what is small.
+  // a / (a + b), without losing precision for small numbers.
   Tensor larger = maximum(log_a, log_b);
   Tensor of_a = exp(log_a - larger), of_b = exp(log_b - larger);
   return of_a / (of_a + of_b);

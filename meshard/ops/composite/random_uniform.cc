@@ -35,11 +35,11 @@ Tensor float_constant(DType dtype, double value) {
   return constant(HostArray::full(TensorType{dtype, Shape{}}, value));
 }
 
-// The highest bits as a whole number below 2^mantissa, scaled: exact, and the same as filling the
-// mantissa of a number in [1, 2) and subtracting 1.
+// The highest bits as a whole number below 2^mantissa, scaled. This is exact, and equal to filling
+// the mantissa of a number in [1, 2) and subtracting 1.
 Tensor unit_of(const Words& words, DType dtype) {
   constexpr DType kBitsOf[] = {DType::u8, DType::u16, DType::u32, DType::u64};
-  // bf16 is filled from 8 bits, as in JAX.
+  // bf16 is filled from 8 random bits, as in JAX.
   int mantissa = mantissa_bits(dtype), width = 8 * static_cast<int>(size_in_bytes(dtype));
   if (mantissa < 8) width = 8;
   Tensor random = bits_of(words, kBitsOf[std::bit_width(static_cast<unsigned>(width)) - 4]);
@@ -51,7 +51,7 @@ Tensor uniform_between(In key, const Shape& shape, DType dtype, const Tensor& lo
                        const Tensor& high) {
   Tensor unit = unit_of(words_at("bits", key, shape), dtype);
   Tensor stretched = multiply(unit, subtract(high, low));
-  // Rounding could go below the lower bound.
+  // Rounding could give a result below the lower bound.
   return maximum(add(stretched, low), low);
 }
 

@@ -63,7 +63,7 @@ Tensor moveaxis(In x, Dimensions source, Dimensions destination) {
   if (source.size() != destination.size())
     throw_invalid(where, "[moveaxis] ", source.size(), " sources, ", destination.size(),
                   " destinations");
-  // -1: a dimension of the result that nothing was moved to.
+  // -1 marks a dimension of the result to which nothing was moved.
   Dimensions order(static_cast<std::size_t>(rank), -1), moved;
   for (std::size_t i = 0; i < source.size(); ++i) {
     int from = normalise_dimension(source[i], rank, "moveaxis", where);

@@ -15,7 +15,7 @@
 namespace meshard {
 namespace {
 
-// Dimension `d` of x twice, the second time with size `times`: a copy for each of its indices.
+// Inserts a dimension of size `times` before dimension `before` of x, with a copy for each index.
 Tensor with_copies(const Tensor& x, std::int64_t before, std::int64_t times) {
   Dimensions sizes = x.shape().sizes(), kept;
   for (std::int64_t d = 0; d < x.rank(); ++d) kept.push_back(d < before ? d : d + 1);
@@ -137,7 +137,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, GridOrder order
 }
 
 Shape broadcast_shapes(const std::vector<Shape>& shapes, SourceLocation where) {
-  Dimensions sizes;  // from the last dimension on
+  Dimensions sizes;  // in reverse order: the last dimension first
   std::vector<std::size_t> from;
   for (std::size_t k = 0; k < shapes.size(); ++k) {
     const Dimensions& own = shapes[k].sizes();

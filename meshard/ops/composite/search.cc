@@ -43,8 +43,8 @@ Tensor searchsorted(In sorted, In x, SearchSide side, Tensor sorter) {
     row = take(row, sorter);
   }
   std::int64_t size = row.dim(0);
-  // The largest count of elements before x, digit by digit: a digit stays if the element that it
-  // ends at still lies before x.
+  // Binary search for the number of elements before x, digit by digit: a digit is set if the
+  // element at which the count would end is still before x.
   Tensor count = zeros(wanted.shape(), DType::i32);
   for (std::int64_t digit = size == 0 ? 0 : std::int64_t(std::bit_floor(std::uint64_t(size)));
        digit > 0; digit /= 2) {

@@ -1,4 +1,4 @@
-// Finding and counting elements.
+// Searching and counting elements.
 #pragma once
 #include <cstdint>
 
@@ -7,23 +7,23 @@
 
 namespace meshard {
 
-/// How many elements are not zero (or true) along dimensions, in i32.
+/// The number of nonzero (or true) elements along dimensions, in i32.
 Tensor count_nonzero(In x, DimensionList dimensions = {}, bool keepdims = false);
 
-/// On which side of equal elements searchsorted goes.
+/// The side of equal elements on which searchsorted inserts.
 enum class SearchSide {
   kLeft,   ///< before the first: sorted[i - 1] < x <= sorted[i]
-  kRight,  ///< behind the last: sorted[i - 1] <= x < sorted[i]
+  kRight,  ///< after the last: sorted[i - 1] <= x < sorted[i]
 };
-/// Where each element of `x` belongs in the ascending vector `sorted`: the index, in i32, that
-/// keeps the order. NaN belongs behind all numbers. By halving: a gather for each binary digit of
-/// the size of `sorted`. An unsorted vector is sorted by `sorter` = argsort(unsorted).
+/// The index, in i32, at which each element of `x` would be inserted into the ascending vector
+/// `sorted`. NaN goes after all numbers. It uses a binary search: one gather per binary digit of
+/// the size of `sorted`. For an unsorted vector pass `sorter` = argsort(unsorted).
 /// @pre sorted (or sorted by `sorter`) in ascending order
 /// @error `sorted` is not a vector; a sorter of another shape.
 Tensor searchsorted(In sorted, In x, SearchSide side = SearchSide::kLeft, Tensor sorter = {});
 
-/// True where an element of `x` equals an element of `elements` (of any shape); false there if
-/// `invert`. NaN equals nothing. Every pair is compared: made for few elements.
+/// True where an element of `x` equals any element of `elements` (of any shape); negated if
+/// `invert`. NaN equals nothing. Every pair is compared: intended for few elements.
 Tensor isin(In x, In elements, bool invert = false);
 
 }  // namespace meshard

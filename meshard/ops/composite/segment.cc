@@ -19,7 +19,7 @@
 namespace meshard {
 namespace {
 
-// The segments of the rows of x, checked.
+// The segment of each row of x, checked.
 Tensor segments_of(std::string_view name, const Tensor& x, const In& segments, std::int64_t count,
                    SourceLocation where) {
   Tensor numbers = operand_tensor(name, segments);
@@ -35,7 +35,7 @@ Tensor countable(std::string_view name, const In& x) {
   return rows.dtype() == DType::bool_ ? astype(rows, kDefaultInteger) : rows;
 }
 
-// The rows of each segment combined by a scatter; `nothing` is what no rows give.
+// Combines the rows of each segment by a scatter; `nothing` is the result without rows.
 Tensor combined_rows(std::string_view name,
                      Tensor (*scatter)(In, In, In, ScatterDimensions, bool, bool),
                      HostArray nothing, const Tensor& x, const In& segments, std::int64_t count) {
@@ -52,7 +52,7 @@ Tensor combined_rows(std::string_view name,
                  false, false);
 }
 
-// The number that every other one of `dtype` is above (sign -1) or below (1), or equal to.
+// The lowest (sign -1) or highest (1) number of `dtype`.
 HostArray outermost(DType dtype, int sign) {
   if (is_floating(dtype))
     return HostArray::full({dtype, {}}, sign * std::numeric_limits<double>::infinity());

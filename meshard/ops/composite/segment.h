@@ -1,4 +1,4 @@
-// Groups of rows combined.
+// Reductions of groups of rows.
 #pragma once
 #include <cstdint>
 
@@ -6,20 +6,20 @@
 
 namespace meshard {
 
-/// Row s of the result is the sum of the rows i of x (along dimension 0) with segments[i] == s, for
-/// s below `count`; of no rows: 0. A number outside 0 to count - 1 leaves its row out. `segments`
-/// are integers of shape [size of dimension 0], in any order.
+/// Row s of the result is the sum of the rows i of x with segments[i] == s, for s < `count`. Rows
+/// are along dimension 0; a segment without rows is 0. Rows whose segment is not in 0..count - 1
+/// are ignored. `segments` are integers of shape [size of dimension 0], in any order.
 /// @error segments of another shape; a negative count.
 Tensor segment_sum(In x, In segments, std::int64_t count);
 
-/// The mean of these rows; of no rows: 0. Integers are computed in f32.
+/// The mean of the rows of each segment; 0 without rows. Integers are computed in f32.
 Tensor segment_mean(In x, In segments, std::int64_t count);
 
-/// Their product; of no rows: 1. Bools are counted in i32.
+/// The product of the rows of each segment; 1 without rows. Bools are computed in i32.
 Tensor segment_prod(In x, In segments, std::int64_t count);
 
-/// Their largest (smallest) elements; of no rows: the infinity that is below (above) all, of
-/// integers the end of their range. Equal ones share the cotangent equally.
+/// The largest (smallest) elements of the rows of each segment. Without rows: -infinity (infinity),
+/// or the lowest (highest) integer. Equal elements share the cotangent equally.
 /// @error bools, complex numbers; and as segment_sum.
 Tensor segment_max(In x, In segments, std::int64_t count);
 Tensor segment_min(In x, In segments, std::int64_t count);

@@ -18,12 +18,13 @@
 namespace meshard {
 namespace {
 
-// The largest element, of complex numbers the largest real part: what decides how large a power is.
+// The largest element; for complex numbers the largest real part, which determines the magnitude of
+// the exponential.
 Tensor largest_of(const Tensor& x, const DimensionList& dimensions) {
   return stop_gradient(max(is_complex(x.dtype()) ? real(x) : x, dimensions, true));
 }
 
-// x less its largest element. The results do not depend on what is taken away, nor do derivatives.
+// x minus its largest element. Neither the results nor their derivatives depend on the shift.
 Tensor shifted(const Tensor& x, std::int64_t dimension) {
   if (x.shape().size() == 0) return x;
   return subtract(x, largest_of(x, dimension));
@@ -55,7 +56,7 @@ Tensor logsumexp(In x, DimensionList dimensions, bool keepdims) {
     result = log(sum(exp(operand), along, true));
   } else {
     Tensor largest = largest_of(operand, along);
-    // Of infinities only: exp(x) says it all, and inf - inf would be NaN.
+    // If all elements are infinite there is no shift, because inf - inf would be NaN.
     largest = where(isfinite(largest), largest, 0);
     result = add(log(sum(exp(subtract(operand, largest)), along, true)), largest);
   }

@@ -1,4 +1,4 @@
-// Softmax and its relatives, computed without overflow. Integers are computed in f32.
+// Softmax, log-softmax and log-sum-exp, computed without overflow. Integers are computed in f32.
 #pragma once
 #include <cstdint>
 
@@ -10,10 +10,10 @@ namespace meshard {
 /// exp(x) divided by its sum along a dimension.
 Tensor softmax(In x, std::int64_t dimension = -1);
 
-/// log(softmax(x)), exact where softmax is close to 0 or 1.
+/// log(softmax(x)), accurate also where softmax is close to 0 or 1.
 Tensor log_softmax(In x, std::int64_t dimension = -1);
 
-/// log(sum(exp(x))) along dimensions; -inf where all elements are, or where there are none.
+/// log(sum(exp(x))) along dimensions; -inf if all elements are -inf, or there are none.
 Tensor logsumexp(In x, DimensionList dimensions = {}, bool keepdims = false);
 
 }  // namespace meshard

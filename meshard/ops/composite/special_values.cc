@@ -9,7 +9,7 @@ namespace meshard {
 
 Tensor isnan(In x) { return not_equal(x, x); }
 
-// Neither finite nor NaN: some 8-bit floats have no infinity to compare with.
+// Neither finite nor NaN. Some 8-bit floats have no infinity with which to compare.
 Tensor isinf(In x) {
   SourceScope line(x.where);
   return logical_not(logical_or(isfinite(x), isnan(x)));

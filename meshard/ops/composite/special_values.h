@@ -1,4 +1,4 @@
-// Tests for the floating-point values that are no numbers. isfinite is a primitive.
+// Tests for NaN and infinity. isfinite is a primitive.
 #pragma once
 #include "meshard/graph/tensor.h"
 

@@ -3,7 +3,7 @@
 
 namespace meshard {
 
-/// x * x, element by element.
+/// x * x, element-wise.
 Tensor square(In x);
 
 }  // namespace meshard

@@ -16,7 +16,7 @@
 namespace meshard {
 namespace {
 
-// The quotient with a number that is part of the program.
+// x divided by a constant of the program.
 Tensor divide_by(const Tensor& x, double number) {
   return divide(x, filled(TensorType{x.dtype(), {}}, number));
 }

@@ -55,7 +55,7 @@ Tensor take_along_axis(In x, In indices, std::int64_t dimension) {
     dims.start_indices_batching_dims.push_back(d);
   }
   operand = broadcast_to(operand, Shape(from));
-  // A slice of size 1 of an empty dimension would be too large: there is nothing to take at all.
+  // For an empty dimension a slice size of 1 would be too large; there are no elements to take.
   Dimensions slice_sizes;
   for (std::int64_t size : from) slice_sizes.push_back(size == 0 ? 0 : 1);
   return gather(operand, broadcast_to(at, Shape(to)), std::move(dims), std::move(slice_sizes));

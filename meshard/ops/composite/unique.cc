@@ -23,7 +23,7 @@
 namespace meshard {
 namespace {
 
-// The elements `first` to `last` of a vector.
+// Elements `first` to `last` - 1 of a vector.
 Tensor elements_between(const Tensor& x, std::int64_t first, std::int64_t last) {
   return slice(x, {first}, {last});
 }
@@ -39,7 +39,8 @@ Unique unique_all(In x, std::int64_t size) {
   if (n == 0 || n > std::numeric_limits<std::int32_t>::max())
     throw_invalid(where, "[unique] takes 1 to 2^31 - 1 elements, not ", operand.type());
   std::vector<Tensor> sorted = sort({flat, iota(DType::i32, Shape{n}, 0)});
-  // The number of each sorted element's value: how often a new one began.
+  // The number of each sorted element's value: a running count of the places where a new value
+  // begins.
   Tensor begins =
       not_equal(elements_between(sorted[0], 1, n), elements_between(sorted[0], 0, n - 1));
   Tensor numbers = cumulative_sum(concat({zeros({1}, DType::i32), astype(begins, DType::i32)}));

@@ -1,5 +1,5 @@
-// The distinct elements of a tensor. How many there are is data, and shapes are not: the caller
-// says how many to look for.
+// The distinct elements of a tensor. Their number is data, but shapes are static: the caller says
+// how many to find.
 #pragma once
 #include <cstdint>
 
@@ -7,21 +7,22 @@
 
 namespace meshard {
 
-/// The distinct elements of a tensor and where they stand.
+/// The distinct elements of a tensor and their positions.
 struct Unique {
   Tensor values;           ///< [size], ascending
-  Tensor indices;          ///< [size], i32: where each stands first, in row-major order
-  Tensor inverse_indices;  ///< of the shape of x, i32: the number of each element's value
-  Tensor counts;           ///< [size], i32: how often each stands; 0: there is no such value
-  Tensor number;           ///< rank 0, i32: how many distinct values there are, however many fit
+  Tensor indices;          ///< [size], i32: the position of each value's first occurrence, in
+                           ///< row-major order
+  Tensor inverse_indices;  ///< in the shape of x, i32: the index of each element's value
+  Tensor counts;           ///< [size], i32: how often each value occurs; 0 for padding
+  Tensor number;           ///< rank 0, i32: the number of distinct values, even if more than `size`
   MESHARD_FIELDS(values, indices, inverse_indices, counts, number)
 };
-/// The `size` smallest distinct elements, in ascending order. Every NaN is a value of its own,
-/// behind all numbers. Are there fewer, then the last one fills the rest of `values`; are there
-/// more, then the larger ones are left out, and `inverse_indices` of them lie beyond size - 1.
-/// @error negative size; x has no element.
+/// The `size` smallest distinct elements, in ascending order. Each NaN counts as a separate value,
+/// after all numbers. If there are fewer, the last one is repeated in the rest of `values`. If
+/// there are more, the larger ones are left out, and their `inverse_indices` are `size` or above.
+/// @error negative size; x has no elements.
 Unique unique_all(In x, std::int64_t size);
-/// Its parts: values alone; values with counts; values with inverse_indices.
+/// Parts of the result: only values; values with counts; values with inverse_indices.
 Tensor unique_values(In x, std::int64_t size);
 struct UniqueCounts {
   Tensor values, counts;

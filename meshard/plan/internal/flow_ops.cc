@@ -23,13 +23,13 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(first, line.find_last_not_of(" \t\r") + 1 - first);
 }
 
-// Without ` loc(...)` at its end.
+// The line without a trailing ` loc(...)`.
 std::string_view without_location(std::string_view line) {
   std::size_t at = line.rfind(" loc(");
   return at == std::string_view::npos ? line : line.substr(0, at);
 }
 
-// The integers of the first list behind `word`: `dims = [1, 0]`, `array<i64: 1, 0>`.
+// The integers of the first list after `word`: `dims = [1, 0]`, `array<i64: 1, 0>`.
 std::vector<std::int64_t> numbers_after(std::string_view line, std::string_view word,
                                         std::size_t from = 0) {
   std::vector<std::int64_t> out;
@@ -48,7 +48,7 @@ std::vector<std::int64_t> numbers_after(std::string_view line, std::string_view 
   return out;
 }
 
-// Of a type behind the line's last top-level colon: what follows an arrow, else all of the list.
+// The result types: those after the arrow, else the whole list after the last ` : `.
 std::vector<std::string_view> result_types(std::string_view line) {
   std::size_t arrow = line.rfind("-> ");
   std::size_t begin = 0;
@@ -97,7 +97,7 @@ class FlowReader {
     return static_cast<int>(function_.types.size()) - 1;
   }
 
-  // Its head may take several lines.
+  // Reads a function, whose signature may span several lines.
   void read_function() {
     function_ = {};
     auto begin = static_cast<std::size_t>(line_.data() - text_.data());
@@ -125,7 +125,7 @@ class FlowReader {
     functions_[called] = std::move(function_);
   }
 
-  // Until the brace that closes the region.
+  // Reads ops up to the brace that closes the region.
   void read_ops(Names names, std::vector<FlowOp>& ops) {
     while (next_line()) {
       if (line_.starts_with("}")) return;
@@ -152,7 +152,7 @@ class FlowReader {
     std::string_view head = rest.substr(0, rest.find(" : "));
     read_operands(head, names, op);
     describe(rest, op);
-    // A region of another op: its last line has the types.
+    // An op with a region that is not followed: the region's last line has the types.
     if (rest.ends_with("({")) rest = skip_region();
     finish(results, result_types(rest), names, op);
     ops.push_back(std::move(op));
@@ -237,7 +237,7 @@ class FlowReader {
     }
   }
 
-  // `stablehlo.while(%iterArg = %0, ...) : types`, a condition and a body.
+  // Reads `stablehlo.while(%iterArg = %0, ...) : types`, with its condition and body.
   void read_loop(std::string_view rest, const Names& names, FlowOp& op) {
     op.kind = FlowKind::kLoop;
     std::size_t bracket = rest.find('(');
@@ -274,7 +274,7 @@ class FlowReader {
       std::from_chars(digits.data(), digits.data() + digits.size(), count);
       count = std::min<std::size_t>(count, 100000);
     }
-    // Of `pred, T` the result has the last.
+    // If more types than results are listed (`pred, T`), the results have the last ones.
     for (std::size_t i = 0; i < count; ++i) {
       std::size_t place = types.size() >= count ? types.size() - count + i : types.size();
       int value = new_value(place < types.size() ? tensor_type(types[place]) : std::nullopt);

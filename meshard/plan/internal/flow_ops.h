@@ -1,4 +1,4 @@
-// A module's ops in the form that ModuleFlow follows.
+// A module's ops in the form used by ModuleFlow.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,19 +12,19 @@
 namespace meshard::internal {
 
 enum class FlowKind {
-  kProduct,    ///< dimensions: contracting of both, then batch of both
-  kTranspose,  ///< dimensions[0]: where each result dimension comes from
-  kBroadcast,  ///< dimensions[0]: where each operand dimension goes to
-  kReduce,     ///< dimensions[0]: those summed over
+  kProduct,    ///< dimensions: contracting of both operands, then batch of both
+  kTranspose,  ///< dimensions[0]: the operand dimension of each result dimension
+  kBroadcast,  ///< dimensions[0]: the result dimension of each operand dimension
+  kReduce,     ///< dimensions[0]: the reduced dimensions
   kReshape,
   kConstraint,  ///< text: the sharding
-  kCall,        ///< text: the function
-  kLoop,        ///< body, trips; its parameters are the operands
+  kCall,        ///< text: the name of the function
+  kLoop,        ///< body, trips; the operands initialize its parameters
   kReturn,
-  kOther,  ///< by the shapes: element-wise, resized, or unknown
+  kOther,  ///< judged by shapes: element-wise, resized, or unknown
 };
 
-/// One op. Values are numbers within their function.
+/// One op. Values are numbered within their function.
 struct FlowOp {
   FlowKind kind = FlowKind::kOther;
   std::vector<int> operands, results;
@@ -38,14 +38,14 @@ struct FlowOp {
 struct FlowFunction {
   std::vector<int> parameters;
   std::vector<FlowOp> ops;
-  /// By value; none for what is no tensor of known sizes.
+  /// By value; none if it is not a tensor of known shape.
   std::vector<std::optional<TensorType>> types;
 };
 
-/// The functions by name. @error data loss, thrown
+/// Parses the functions of a module, by name. @error data loss, thrown
 std::map<std::string, FlowFunction> read_flow(std::string_view text);
 
-/// `tensor<16x32xf32>`; none for anything else.
+/// Parses `tensor<16x32xf32>`; none for anything else.
 std::optional<TensorType> tensor_type(std::string_view text);
 
 }  // namespace meshard::internal

@@ -12,7 +12,7 @@ void set_boundary_attribute(std::string_view name, std::string_view text, Module
     value.sharding = text;
     facts.uses_shardy = true;
   } else if (name == "mhlo.sharding") {
-    // Shardy's is the one that counts where both are written.
+    // If both are present, Shardy's sharding takes precedence.
     if (!value.sharding.starts_with("#sdy")) value.sharding = text;
     facts.has_mhlo_shardings = true;
   } else if (name == "tf.aliasing_output" || (name == "jax.buffer_donor" && text != "false")) {

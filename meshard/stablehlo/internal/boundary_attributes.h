@@ -1,5 +1,5 @@
-// What the attributes of a module and of its main function's arguments and results say, in
-// whatever form they were written.
+// Interprets the attributes of a module and of its main function's arguments and results, for text
+// and bytecode alike.
 #pragma once
 #include <string_view>
 
@@ -7,22 +7,22 @@
 
 namespace meshard::stablehlo {
 
-/// Frontend attributes in which Shardy's meshes and shardings travel through older formats.
+/// Frontend attributes that carry Shardy's meshes and shardings through older formats.
 inline constexpr std::string_view kFrontendMeshes = "xla.sdy.meshes";
 inline constexpr std::string_view kFrontendSharding = "xla.sdy.sharding";
 
-/// Enters one attribute of an argument or result: `sdy.sharding`, `mhlo.sharding`,
-/// `tf.aliasing_output`, `jax.buffer_donor`, `jax.arg_info`, `jax.result_info`. Others are left
-/// alone.
-/// @param text the value: of a string without its quotes
+/// Records one attribute of an argument or result in `value` and `facts`. Known names are
+/// `sdy.sharding`, `mhlo.sharding`, `tf.aliasing_output`, `jax.buffer_donor`, `jax.arg_info` and
+/// `jax.result_info`; others are ignored.
+/// @param text the value of the attribute; without quotes if it is a string
 void set_boundary_attribute(std::string_view name, std::string_view text, ModuleValue& value,
                             ModuleFacts& facts);
 
-/// Reads a mesh's text, `<["data"=4, "model"=2], device_ids=[...]>`.
+/// Parses the text of a mesh: `<["data"=4, "model"=2], device_ids=[...]>`.
 /// @error throws data loss
 ModuleMesh parse_module_mesh(std::string_view name, std::string_view text);
 
-/// Reads `{mesh = #sdy.mesh<["data"=4]>, ...}`, the quotes escaped or not.
+/// Parses `{mesh = #sdy.mesh<["data"=4]>, ...}`, with quotes escaped or not, and adds the meshes.
 /// @error throws data loss
 void add_frontend_meshes(std::string_view text, ModuleFacts& facts);
 

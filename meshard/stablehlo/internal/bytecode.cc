@@ -72,8 +72,8 @@ std::string_view read_nested_section(ByteCursor& cursor, std::uint8_t* id) {
   std::uint64_t length = cursor.number();
   if (head & kAligned) {
     std::uint64_t alignment = cursor.number();
-    // Writers align to at most a page or two; the padding is counted from the file's begin, which
-    // is where this cursor began.
+    // Writers align to at most a page or two. Padding is relative to the start of the file, which
+    // is where this cursor starts.
     if (!std::has_single_bit(alignment) || alignment > (1u << 20))
       fail_bytecode(cat("an alignment of ", alignment));
     while (cursor.position() % alignment != 0) cursor.byte();
@@ -111,7 +111,7 @@ void Bytecode::read_strings() {
   ByteCursor cursor(section(kStrings));
   std::vector<std::size_t> sizes(cursor.count());
   for (std::size_t& size : sizes) size = static_cast<std::size_t>(cursor.number());
-  for (std::size_t i = sizes.size(); i > 0; --i) {  // the lengths are written last to first
+  for (std::size_t i = sizes.size(); i > 0; --i) {  // lengths are stored in reverse order
     std::string_view text = cursor.take(sizes[i - 1]);
     if (text.empty() || text.back() != '\0') fail_bytecode("a string has no end");
     strings_.push_back(text.substr(0, text.size() - 1));
@@ -126,15 +126,15 @@ void Bytecode::read_dialects() {
     dialects_.push_back(string(name >> 1));
     if (name & 1) read_nested_section(cursor);
   }
-  if (version_ >= 4) cursor.number();  // how many operation names there are
+  if (version_ >= 4) cursor.number();  // the number of operation names
   while (!cursor.at_end()) {
     std::string_view dialect = at(dialects_, cursor.number(), "dialect");
     std::size_t names = cursor.count();
     for (std::size_t i = 0; i < names; ++i) {
       std::uint64_t name = cursor.number();
       std::string_view text = string(version_ >= 5 ? name >> 1 : name);
-      // Real names are far below these limits; without them a few bytes would name one long string
-      // again and again.
+      // Real names are far below these limits. Without them, a few bytes could repeat one long
+      // string many times.
       if (text.size() + dialect.size() > 512 || ops_.size() > 65536)
         fail_bytecode("an operation's name is too long, or there are too many");
       ops_.push_back(cat(dialect, ".", text));

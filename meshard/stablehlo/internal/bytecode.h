@@ -1,7 +1,7 @@
-// The container of MLIR bytecode: strings, dialects, attributes, types and operations, as much of
-// them as a module's boundary needs.
-// Source: https://mlir.llvm.org/docs/BytecodeFormat/ (versions 2 to 6), the enumerations of
-// BuiltinDialectBytecode.td, VhloBytecode.cpp of StableHLO and bytecode_attributes.cc of Shardy.
+// Parser of the MLIR bytecode container: strings, dialects, attributes, types and operations, as
+// far as a module's boundary needs them. Source: https://mlir.llvm.org/docs/BytecodeFormat/
+// (versions 2 to 6), the enumerations of BuiltinDialectBytecode.td, VhloBytecode.cpp of StableHLO
+// and bytecode_attributes.cc of Shardy.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace meshard::stablehlo {
 
-/// Reads numbers from bytes and never past their end. Keeps the bytes' address only.
+/// Reads numbers from bytes with bounds checks. Does not own the bytes.
 /// @error every read throws data loss at the end of the bytes
 class ByteCursor {
  public:
@@ -22,11 +22,12 @@ class ByteCursor {
   bool at_end() const { return position_ == bytes_.size(); }
   std::size_t position() const { return position_; }
   std::uint8_t byte();
-  /// A number whose first byte tells by its low zero bits how many follow.
+  /// Reads a variable-length integer; the first byte's trailing zero bits count the bytes that
+  /// follow.
   std::uint64_t number();
-  /// A count of things that take at least one byte each.
+  /// Reads the length of a list whose entries take at least one byte each.
   std::size_t count();
-  /// With the sign in the lowest bit.
+  /// Reads a variable-length integer with the sign in its lowest bit.
   std::int64_t signed_number();
   std::string_view take(std::size_t size);
   std::string_view zero_terminated();
@@ -36,14 +37,14 @@ class ByteCursor {
   std::size_t position_ = 0;
 };
 
-/// An attribute or type: its dialect, and its own encoding or its text.
+/// An attribute or type: its dialect, and either its encoded bytes or its text.
 struct BytecodeEntry {
   std::string_view dialect;
   bool is_text = false;
   std::string_view bytes;
 };
 
-/// The sections of a bytecode file. Refers to its bytes.
+/// The parsed sections of a bytecode file. Refers to the file's bytes.
 class Bytecode {
  public:
   /// @error throws data loss
@@ -53,7 +54,7 @@ class Bytecode {
 
   std::uint64_t version() const { return version_; }
   std::string_view string(std::uint64_t index) const { return at(strings_, index, "string"); }
-  /// `func.func`
+  /// The full name of an operation: `func.func`.
   const std::string& op_name(std::uint64_t index) const { return at(ops_, index, "operation"); }
   const BytecodeEntry& attribute(std::uint64_t index) const {
     return at(attributes_, index, "attribute");
@@ -86,10 +87,10 @@ class Bytecode {
   std::vector<std::string_view> properties_;
 };
 
-/// A section's bytes inside others (an isolated region). @post `cursor` is behind it
+/// Reads a section that is nested in others (an isolated region). @post `cursor` is after it
 std::string_view read_nested_section(ByteCursor& cursor, std::uint8_t* id = nullptr);
 
-/// @error always: data loss
+/// Reports damaged bytecode. @error always: data loss
 [[noreturn]] void fail_bytecode(std::string_view what);
 
 }  // namespace meshard::stablehlo

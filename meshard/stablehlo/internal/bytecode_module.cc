@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint8_t kHasAttributes = 1, kHasResults = 2, kHasOperands = 4, kHasSuccessors = 8,
                        kHasRegions = 16, kHasUseLists = 32, kHasProperties = 64;
 
-// An operation as far as its first region.
+// An operation, read up to its first region.
 struct Op {
   std::string_view name;
   BytecodeValues::Dictionary attributes;
@@ -42,14 +42,14 @@ class BytecodeModuleReader {
   }
 
  private:
-  // The number of operations of a block; its arguments are stored.
+  // Reads the header of a block: returns the number of operations and stores the arguments' names.
   std::uint64_t block_begin(ByteCursor& cursor) {
     std::uint64_t head = cursor.number();
     block_arguments_.clear();
     if (head & 1) {
       std::size_t count = cursor.count();
       for (std::size_t i = 0; i < count; ++i) {
-        // From version 4 on the lowest bit tells whether a location follows.
+        // Since version 4, the lowest bit indicates whether a location follows.
         std::uint64_t type = cursor.number();
         bool located = bytecode_.version() < 4 || (type & 1) != 0;
         std::string name;
@@ -88,12 +88,12 @@ class BytecodeModuleReader {
     return op;
   }
 
-  // The first block of an operation's only region; none if it is empty.
+  // The first block of an operation's only region; nullopt if there is none.
   static std::optional<ByteCursor> region(const Op& op, ByteCursor& cursor) {
     if (op.regions == 0) return std::nullopt;
     ByteCursor inner(read_nested_section(cursor));
-    if (inner.number() == 0) return std::nullopt;  // blocks
-    inner.number();                                // values
+    if (inner.number() == 0) return std::nullopt;  // the number of blocks
+    inner.number();                                // the number of values
     return inner;
   }
 
@@ -141,9 +141,9 @@ class BytecodeModuleReader {
     fail_bytecode(cat("`", op.name, "` has no ", name));
   }
 
-  // Properties are written by name: arg_attrs, function_type, no_inline, res_attrs, sym_name, ...;
-  // of func.func all but the type and the name are optional, whose numbers carry a bit more. Those
-  // of vhlo are all there, without no_inline.
+  // Properties are stored in order of name: arg_attrs, function_type, no_inline, res_attrs,
+  // sym_name, ... In func.func, all but the type and the name are optional; the lowest bit of their
+  // numbers indicates whether they are present. In vhlo all are present, and there is no no_inline.
   void read_function(const Op& op, std::optional<ByteCursor>& block) {
     std::optional<std::uint64_t> argument_attributes, result_attributes;
     std::uint64_t type = 0, name = 0;

@@ -1,4 +1,4 @@
-// A module's boundary from MLIR bytecode.
+// Reads a module's boundary from MLIR bytecode.
 #pragma once
 #include <string_view>
 

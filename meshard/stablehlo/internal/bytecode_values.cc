@@ -8,7 +8,7 @@
 namespace meshard::stablehlo {
 namespace {
 
-// Codes of the encodings. Builtin: BuiltinDialectBytecode.td; vhlo: VhloBytecode.cpp; sdy:
+// Encoding codes. Builtin: BuiltinDialectBytecode.td; vhlo: VhloBytecode.cpp; sdy:
 // shardy/dialect/sdy/ir/bytecode.
 enum BuiltinAttribute : std::uint64_t {
   kArray = 0,
@@ -91,7 +91,7 @@ std::optional<std::int64_t> BytecodeValues::integer(std::uint64_t attribute) {
   if (auto builtin = open(entry, "builtin", code)) {
     if (code != kInteger) return std::nullopt;
     std::string type = type_text(builtin->number());
-    // Values of up to eight bits are one byte, wider ones have their sign in the lowest bit.
+    // Values of up to eight bits are one byte; wider ones have their sign in the lowest bit.
     if (type == "i1" || type == "i8" || type == "ui8" || type == "si8") return builtin->byte();
     return builtin->signed_number();
   }
@@ -193,7 +193,7 @@ std::string BytecodeValues::builtin_type(std::uint64_t code, ByteCursor& cursor,
     case 6: return "f64";
     case 9: return cat("complex<", type_text(cursor.number(), depth + 1), ">");
     case 13: return tensor_text(cursor, depth);
-    case 14: {  // with an encoding, which comes first
+    case 14: {  // a tensor whose encoding comes first
       cursor.number();
       return tensor_text(cursor, depth);
     }
@@ -211,7 +211,7 @@ std::string BytecodeValues::vhlo_type(std::uint64_t code, ByteCursor& cursor, in
       "?",        "i2",       "ui2",      "none",       "tf32",       "f8E4M3",
       "f8E3M4",   "f4E2M1FN", "f6E2M3FN", "f6E3M2FN",   "f8E8M0FNU"};
   if (code == 1) return cat("complex<", type_text(cursor.number(), depth + 1), ">");
-  if (code == 20 || code == 21) return tensor_text(cursor, depth);  // 21: an encoding behind it
+  if (code == 20 || code == 21) return tensor_text(cursor, depth);  // in 21, an encoding follows
   return code < std::size(kTypes) ? std::string(kTypes[code]) : "?";
 }
 

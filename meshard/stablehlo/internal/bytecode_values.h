@@ -1,4 +1,4 @@
-// Attributes and types of MLIR bytecode as text: those that stand at a module's boundary.
+// Converts the attributes and types at a module's boundary from MLIR bytecode to text.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,38 +12,39 @@
 
 namespace meshard::stablehlo {
 
-/// Reads attributes and types by number. Refers to the bytecode. The work is limited, because
-/// entries may name each other many times.
+/// Reads attributes and types by number. Refers to the bytecode. The total work is limited, because
+/// entries may refer to each other many times.
 class BytecodeValues {
  public:
   using Dictionary = std::vector<std::pair<std::string, std::uint64_t>>;
 
   explicit BytecodeValues(const Bytecode& bytecode) : bytecode_(bytecode), work_left_(kWorkLimit) {}
 
-  /// A string, symbol or text; empty if the attribute is none.
+  /// The value of a string, symbol or textual attribute; empty for any other attribute.
   std::string text(std::uint64_t attribute);
-  /// An integer or bool; none if the attribute is none.
+  /// The value of an integer or bool attribute; nullopt for any other.
   std::optional<std::int64_t> integer(std::uint64_t attribute);
-  /// The attributes that an array or dictionary names; empty if the attribute is none.
+  /// The attributes in an array or dictionary; empty for any other attribute.
   std::vector<std::uint64_t> array(std::uint64_t attribute);
   Dictionary dictionary(std::uint64_t attribute);
-  /// The name of a location `loc("name"(...))`; empty if it has none.
+  /// The name in a location `loc("name"(...))`; empty if it has none.
   std::string location_name(std::uint64_t attribute);
-  /// `tensor<2x3xf32>`; `?` for a type that is not known.
+  /// The text of a type: `tensor<2x3xf32>`; `?` for an unknown type.
   std::string type_text(std::uint64_t type, int depth = 0);
-  /// Inputs and results of a function's type, which the attribute holds.
+  /// The input and result types of the function type in an attribute.
   std::pair<std::vector<std::uint64_t>, std::vector<std::uint64_t>> function_type(
       std::uint64_t attribute);
-  /// `#sdy.sharding<@mesh, [{"x"}, {?}]>`
+  /// The text of a sharding: `#sdy.sharding<@mesh, [{"x"}, {?}]>`.
   std::string sharding_text(std::uint64_t attribute);
+  /// Reads a mesh.
   /// @param name the mesh's symbol
   ModuleMesh mesh(std::string name, std::uint64_t attribute);
 
  private:
   static constexpr std::uint64_t kWorkLimit = 1u << 28;
 
-  // The entry's bytes behind its code, which is stored; none for another dialect or an entry of
-  // text.
+  // A cursor after the entry's code, which is stored in `code`. Returns nullopt for an entry of
+  // another dialect or in text form.
   std::optional<ByteCursor> open(const BytecodeEntry& entry, std::string_view dialect,
                                  std::uint64_t& code);
   void work(std::uint64_t amount);

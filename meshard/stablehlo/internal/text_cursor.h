@@ -1,4 +1,4 @@
-// A cursor over MLIR's text.
+// A tokenizer for MLIR text.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,9 +7,10 @@
 
 namespace meshard::stablehlo {
 
-/// Moves over tokens: words (`func.func`, `%arg0`, `@main`, `#loc3`, `-1.5e3`), strings, and single
-/// characters. Blanks and `//` comments are skipped. Refers to the text.
-/// @error everything that does not find what it wants throws data loss with the line
+/// Reads MLIR text token by token. Refers to the text. Tokens are words (`func.func`, `%arg0`,
+/// `@main`, `#loc3`, `-1.5e3`), strings and single characters. White space and `//` comments are
+/// skipped.
+/// @error all functions that do not find what they expect throw data loss with the line
 class TextCursor {
  public:
   explicit TextCursor(std::string_view text) : text_(text) {}
@@ -25,23 +26,24 @@ class TextCursor {
   std::string_view text() const { return text_; }
   void jump(std::size_t position) { at_ = position; }
   bool peek(std::string_view token);
-  /// True, and moves on, if `token` comes next.
+  /// If `token` comes next, moves past it and returns true.
   bool accept(std::string_view token);
-  /// As accept, of a whole word: `func` is not in `func.func`.
+  /// Like accept, but only for a whole word: `func` does not match `func.func`.
   bool accept_word(std::string_view word);
   void expect(std::string_view token);
-  /// A word; empty if the next is none.
+  /// Reads a word; empty if the next token is not a word.
   std::string_view word();
   bool peek_quoted() { return peek("\""); }
-  /// A string between double quotes, its escapes resolved.
+  /// Reads a string in double quotes and resolves its escapes.
   std::string quoted();
   std::int64_t integer();
-  /// From an opening bracket to the one that closes it, both included.
+  /// Reads from an opening bracket to the matching closing bracket, inclusive.
   std::string_view balanced();
-  /// Up to a `,`, a closing bracket or, if asked for, a space followed by `{`, or `loc(`, outside
-  /// of brackets; blanks at the end are cut off.
+  /// Reads up to a `,` or closing bracket outside of brackets, without trailing white space.
+  /// @param ends_at_attributes also stop, after the first token, at `{`, `loc(` or `->`; default:
+  /// false
   std::string_view value(bool ends_at_attributes = false);
-  /// One token of whatever kind: a word, a string with its quotes, an arrow, a character.
+  /// Reads one token of any kind: a word, a string with its quotes, an arrow or a character.
   std::string_view token();
   [[noreturn]] void fail(std::string_view what) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 using Attributes = std::vector<std::pair<std::string, std::string_view>>;
 
-// `{a = 1, "b" = {...}, c}`, or `<{...}>`. Values are views of the text.
+// Reads `{a = 1, "b" = {...}, c}`. Values are views of the text.
 Attributes read_attributes(TextCursor& cursor) {
   Attributes found;
   cursor.expect("{");
@@ -32,7 +32,7 @@ std::string_view find_attribute(const Attributes& attributes, std::string_view n
   return {};
 }
 
-// The value of a string attribute, else its text.
+// The value of a string attribute; the text of any other.
 std::string plain(std::string_view value) {
   if (!value.starts_with('"')) return std::string(value);
   TextCursor cursor(value);
@@ -55,7 +55,8 @@ class TextModuleReader {
   }
 
  private:
-  // `#loc3 = loc("name"(#loc1))`: they stand before or behind the module.
+  // Reads `#loc3 = loc("name"(#loc1))` and other aliases, which may come before or after the
+  // module.
   void read_location_names() {
     while (!cursor_.at_end()) {
       if (!cursor_.peek("#")) {
@@ -71,7 +72,7 @@ class TextModuleReader {
         if (alias.empty()) cursor_.token();
         continue;
       }
-      // An alias ends where its line does.
+      // An alias ends at the end of its line.
       std::size_t end =
           std::min(cursor_.text().find('\n', cursor_.position()), cursor_.text().size());
       aliases_.emplace(alias, cursor_.text().substr(cursor_.position(), end - cursor_.position()));
@@ -86,7 +87,7 @@ class TextModuleReader {
       if (!cursor.accept("loc(")) return {};
       if (cursor.peek_quoted()) {
         std::string name = cursor.quoted();
-        // `"file":3:4` is a place and no name.
+        // `"file":3:4` is a file location, not a name.
         return cursor.peek(":") ? std::string() : name;
       }
       auto alias = aliases_.find(std::string(cursor.word()));
@@ -96,7 +97,7 @@ class TextModuleReader {
     return {};
   }
 
-  // Operations up to the end, or to the `}` that closes the module.
+  // Reads operations up to the end of the text, or up to the `}` that closes the module.
   void read_body(bool inside) {
     while (!cursor_.at_end()) {
       if (inside && cursor_.peek("}")) return;
@@ -147,7 +148,7 @@ class TextModuleReader {
     if (cursor_.peek("{")) read_module_attributes(read_attributes(cursor_));
   }
 
-  // `"op"() <{...}>`: what stands between the name and the regions.
+  // Reads `() <{...}>`: the operands and properties between an operation's name and its regions.
   Attributes operation_properties() {
     cursor_.expect("(");
     cursor_.expect(")");
@@ -200,7 +201,7 @@ class TextModuleReader {
     facts_.uses_shardy = true;
   }
 
-  // The attribute behind `#name`, if that is an alias.
+  // The attribute that `#name` refers to, if it is an alias; otherwise `value`.
   std::string_view resolve(std::string_view value) {
     auto alias = aliases_.find(std::string(value));
     return alias == aliases_.end() ? value : std::string_view(alias->second);
@@ -209,7 +210,7 @@ class TextModuleReader {
   void read_function() {
     std::string_view name = cursor_.word();
     while (name == "public" || name == "private" || name == "nested") name = cursor_.word();
-    if (!name.starts_with('@')) return;  // not a function after all
+    if (!name.starts_with('@')) return;  // not a function
     bool is_main = symbol(name) == "main";
     if (!is_main) {
       if (cursor_.peek("(")) cursor_.balanced();
@@ -240,7 +241,7 @@ class TextModuleReader {
     }
   }
 
-  // A type and its attributes.
+  // Reads a type and its attributes.
   ModuleValue boundary_value() {
     ModuleValue value;
     value.type = cursor_.value(/*ends_at_attributes=*/true);
@@ -262,7 +263,7 @@ class TextModuleReader {
     }
   }
 
-  // `[{...}, {...}]` for the values in order.
+  // Sets the attributes `[{...}, {...}]` on the values, in order.
   void set_attribute_list(std::string_view text, std::vector<ModuleValue>& values) {
     if (text.empty()) return;
     TextCursor cursor(text);
@@ -309,7 +310,7 @@ class TextModuleReader {
         }
       }
     }
-    // The rest of the region.
+    // Skip the rest of the region.
     while (!cursor_.peek("}")) {
       if (is_opening(cursor_.text()[cursor_.position()])) {
         cursor_.balanced();

@@ -1,4 +1,4 @@
-// A module's boundary from its text.
+// Reads a module's boundary from its text.
 #pragma once
 #include <string_view>
 
@@ -6,7 +6,7 @@
 
 namespace meshard::stablehlo {
 
-/// Pretty and generic forms, with locations or without.
+/// Reads text in pretty or generic form, with or without locations.
 /// @error throws data loss
 ModuleFacts read_text_module(std::string_view text);
 
