@@ -5,10 +5,10 @@
 namespace meshard::bench {
 namespace {
 
-Tensor normalised(const Tensor& x, const Tensor& scale, const Tensor& shift) {
-  Tensor centre = mean(x, -1, true);
-  Tensor variance = mean(square(x - centre), -1, true);
-  return (x - centre) * rsqrt(variance + 1e-5f) * scale + shift;
+Tensor normalized(const Tensor& x, const Tensor& scale, const Tensor& shift) {
+  Tensor center = mean(x, -1, true);
+  Tensor variance = mean(square(x - center), -1, true);
+  return (x - center) * rsqrt(variance + 1e-5f) * scale + shift;
 }
 
 Tensor attention(const GptBlock& block, const Tensor& h, std::int64_t per_head) {
@@ -35,9 +35,9 @@ Tensor loss_of(const GptSizes& sizes, const Mesh& mesh, const Gpt& gpt, const Te
   auto spread = [&](const Tensor& x) { return mark_sharding(x, mesh, P("dp", none, none)); };
   Tensor x = spread(take(gpt.words, tokens, 0) + gpt.positions);
   auto layer = [&](const GptBlock& block, const Tensor& before) {
-    Tensor h = normalised(before, block.norm1_scale, block.norm1_shift);
+    Tensor h = normalized(before, block.norm1_scale, block.norm1_shift);
     Tensor y = spread(before + attention(block, h, sizes.width / sizes.heads));
-    h = normalised(y, block.norm2_scale, block.norm2_shift);
+    h = normalized(y, block.norm2_scale, block.norm2_shift);
     return spread(y + matmul(bump(matmul(h, block.up) + block.up_bias), block.down) +
                   block.down_bias);
   };
@@ -47,7 +47,7 @@ Tensor loss_of(const GptSizes& sizes, const Mesh& mesh, const Gpt& gpt, const Te
     x = repeat(gpt.blocks[0], x, checkpoint(layer));
   else
     for (const GptBlock& block : gpt.blocks) x = layer(block, x);
-  Tensor logits = matmul(normalised(x, gpt.norm_scale, gpt.norm_shift), gpt.head);
+  Tensor logits = matmul(normalized(x, gpt.norm_scale, gpt.norm_shift), gpt.head);
   return cross_entropy(logits, targets);
 }
 

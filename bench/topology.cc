@@ -1,4 +1,4 @@
-// Meshes on hardware: how far their neighbours are apart, beside the device orders that JAX chose,
+// Meshes on hardware: how far their neighbors are apart, beside the device orders that JAX chose,
 // and the time to make one.
 #include <map>
 
@@ -19,7 +19,7 @@ void one_ring(Report& report, std::string name, const char* tpu) {
               .work = cat("mean hops along one axis over all of ", tpu),
               .unit = "hops",
               .ours = ring.hops->mean(),
-              .goal = "1: a ring of neighbours",
+              .goal = "1: a ring of neighbors",
               .bound = 1});
 }
 

@@ -5,7 +5,7 @@ target_compile_options(meshard_flags INTERFACE -Wall -Wextra -Wshadow -Wconversi
                        $<$<BOOL:${MESHARD_WERROR}>:-Werror>)
 if(MESHARD_SANITIZE)
   target_compile_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE} -fno-omit-frame-pointer -g1
-                         # The instrumentation hides initialisations from g++.
+                         # The instrumentation hides initializations from g++.
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                          -fno-sanitize-recover=all)
   target_link_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE})
@@ -19,7 +19,7 @@ function(meshard_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MESHARD_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# meshard_test_flags(TARGET): test code is compiled once and run for moments, so it is not optimised.
+# meshard_test_flags(TARGET): test code is compiled once and run for moments, so it is not optimized.
 function(meshard_test_flags target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
 endfunction()

@@ -32,9 +32,9 @@ std::string text(double x, double y, const std::string& words, const std::string
   return cat("<text x=\"", x, "\" y=\"", y, "\" ", more, ">", words, "</text>\n");
 }
 
-std::string line(double x1, double y1, double x2, double y2, const std::string& colour) {
+std::string line(double x1, double y1, double x2, double y2, const std::string& color) {
   return cat("<line x1=\"", x1, "\" y1=\"", y1, "\" x2=\"", x2, "\" y2=\"", y2, "\" stroke=\"",
-             colour, "\"/>\n");
+             color, "\"/>\n");
 }
 
 std::string axes(const Frame& frame) {

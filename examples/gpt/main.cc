@@ -31,7 +31,7 @@ void print_sharding(const char* name, const Tensor& weight) {
 int run(const Options& options) {
   Mesh mesh = options.mesh();
   configure_runtime({.cpu_devices = static_cast<int>(mesh.size())}).value();
-  Text text = (options.data.empty() ? licence_text() : text_of_file(options.data)).value();
+  Text text = (options.data.empty() ? license_text() : text_of_file(options.data)).value();
   std::printf("%s\n%zu bytes to learn from, %zu held back\n", text.about.c_str(), text.train.size(),
               text.held_back.size());
 

@@ -83,7 +83,7 @@ Trains a transformer on bytes of text over a mesh of devices, and lets it write.
   --sequence              what is between the layers is split over "model" by time
   --steps N  --batch N  --context N  --rate X  --seed N         default 1000, 16, 64, 0.002, 1
   --layers N  --width N  --heads N  --hidden N                  default 2, 64, 4, 176
-  --data FILE             text to learn from; default the licences of this system
+  --data FILE             text to learn from; default the licenses of this system
   --checkpoint FILE       where the training is kept (safetensors), now and then and at the end
   --save-every N          how often: default 100 steps
   --resume                goes on from there, on the same mesh or another

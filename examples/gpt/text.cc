@@ -158,12 +158,12 @@ std::uint64_t next_random(std::uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-meshard::Result<Text> licence_text() {
+meshard::Result<Text> license_text() {
   Collection all;
-  std::vector<std::filesystem::path> licences = files_of(kFolder), copyrights = copyright_files();
-  for (const auto& file : licences)
+  std::vector<std::filesystem::path> licenses = files_of(kFolder), copyrights = copyright_files();
+  for (const auto& file : licenses)
     if (is_held_back(file.filename().string())) all.add_held_back(contents(file));
-  for (const auto& file : licences)
+  for (const auto& file : licenses)
     if (!is_held_back(file.filename().string())) all.add_train(contents(file));
   for (const auto& file : copyrights) all.add_train(contents(file));
   Text& text = all.text();
@@ -171,7 +171,7 @@ meshard::Result<Text> licence_text() {
     return meshard::Error(meshard::ErrorCode::kNotFound,
                           cat("[gpt] ", kFolder, " and /usr/share/doc/*/copyright have ",
                               text.train.size(), " bytes of text: name a file with --data"));
-  text.about = cat("licences of this system, ", copyrights.size(),
+  text.about = cat("licenses of this system, ", copyrights.size(),
                    " packages; the families GFDL and MPL are held back");
   return std::move(text);
 }

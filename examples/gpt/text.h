@@ -18,7 +18,7 @@ struct Text {
 /// out completely: the training text has no paragraph that shares ten consecutive words with them.
 /// Only prose is used, without duplicate paragraphs and without lists of files or names.
 /// @error not found if there is not enough text.
-meshard::Result<Text> licence_text();
+meshard::Result<Text> license_text();
 
 /// The bytes of a file; the last tenth is held out.
 /// @error not found; invalid argument if the file has less than 10,000 bytes.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLimit = 1.0;  // maximum norm of the gradient
 
-optim::AdamW optimiser_of(const Options& options) {
+optim::AdamW optimizer_of(const Options& options) {
   std::int64_t warm = std::min<std::int64_t>(20, options.steps);
   std::int64_t rest = std::max<std::int64_t>(options.steps - warm, 1);
   return {.rate = optim::warm_up(options.rate, warm,
@@ -27,7 +27,7 @@ Trainer::Trainer(const Options& options, Text text)
     : options_(options),
       text_(std::move(text)),
       rules_(rules_for(options.mesh(), options.sequence)),
-      step_(jit(Step([adam = optimiser_of(options), rules = rules_](const Training& state,
+      step_(jit(Step([adam = optimizer_of(options), rules = rules_](const Training& state,
                                                                     const Tensor& windows) {
                   auto loss_at = [&](const Gpt& model) { return loss_of(model, windows, rules); };
                   auto [loss, raw] = value_and_grad(loss_at)(state.model);
@@ -43,7 +43,7 @@ Trainer::Trainer(const Options& options, Text text)
                 {.name = "loss"})) {
   state_.model = nn::create(rules_, static_cast<std::int64_t>(options.seed),
                             [&](nn::Maker& make) { return make_gpt(make, options.sizes); });
-  state_.adam = optim::init(optimiser_of(options), state_.model);
+  state_.adam = optim::init(optimizer_of(options), state_.model);
 }
 
 Tensor Trainer::windows(std::vector<std::int32_t> bytes) const {

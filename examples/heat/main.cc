@@ -77,7 +77,7 @@ void print_collectives(const char* title, const ProgramReport& report) {
   if (report.groups().empty()) std::printf("  none\n");
 }
 
-void run_forwards(const Options& options, const Mesh& mesh, const Tensor& start) {
+void run_forward(const Options& options, const Mesh& mesh, const Tensor& start) {
   auto shifts = jit([&](const Tensor& u) { return heat::by_shifts(u, options.steps); });
   auto exchange = jit([&](const Tensor& u) { return heat::by_exchange(mesh, u, options.steps); });
   Tensor end = shifts(start), other = exchange(start);
@@ -106,7 +106,7 @@ void check_gradient(const Options& options, const Tensor& start, const Tensor& o
     throw Error(ErrorCode::kInternal, "the gradient is not the derivative");
 }
 
-void run_backwards(const Options& options, const Mesh& mesh, const Tensor& truth) {
+void run_backward(const Options& options, const Mesh& mesh, const Tensor& truth) {
   Tensor observed = jit([&](const Tensor& u) { return heat::by_shifts(u, options.steps); })(truth);
   // The loss is a mean over n points, so the learning rate is scaled by n.
   double rate = 0.5 * static_cast<double>(truth.size());
@@ -146,8 +146,8 @@ int main(int count, char** arguments) {
     Mesh mesh({{"rows", options.rows}, {"columns", options.columns}});
     configure_runtime({.cpu_devices = static_cast<int>(mesh.size())}).value();
     Tensor start = heat::warm_disc(mesh, options.size);
-    if (options.module.empty()) run_forwards(options, mesh, start);
-    run_backwards(options, mesh, start);
+    if (options.module.empty()) run_forward(options, mesh, start);
+    run_backward(options, mesh, start);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "heat: %s\n", error.what());

@@ -51,7 +51,7 @@ void Shape::check() const {
 }
 
 std::int64_t Shape::operator[](std::int64_t dimension) const {
-  return sizes_[static_cast<std::size_t>(normalise_dimension(dimension, rank()))];
+  return sizes_[static_cast<std::size_t>(normalize_dimension(dimension, rank()))];
 }
 
 std::int64_t Shape::size() const {
@@ -78,7 +78,7 @@ Dimensions Shape::strides() const {
 
 Shape Shape::with(std::int64_t dimension, std::int64_t size) const {
   Dimensions sizes = sizes_;
-  sizes[static_cast<std::size_t>(normalise_dimension(dimension, rank()))] = size;
+  sizes[static_cast<std::size_t>(normalize_dimension(dimension, rank()))] = size;
   return Shape(std::move(sizes));
 }
 
@@ -96,7 +96,7 @@ std::size_t Shape::hash() const {
   return seed;
 }
 
-int normalise_dimension(std::int64_t dimension, int rank, std::string_view place,
+int normalize_dimension(std::int64_t dimension, int rank, std::string_view place,
                         SourceLocation where) {
   if (dimension < -rank || dimension >= rank) [[unlikely]]
     throw Error(ErrorCode::kOutOfRange,

@@ -72,7 +72,7 @@ class Shape {
 /// Converts a dimension number in -rank..rank-1 to 0..rank-1.
 /// @param place the prefix of the error message: `[concat] dimension 3 is outside -2..1 (rank 2)`.
 /// @error out of range.
-int normalise_dimension(std::int64_t dimension, int rank, std::string_view place = "shape",
+int normalize_dimension(std::int64_t dimension, int rank, std::string_view place = "shape",
                         SourceLocation where = SourceLocation::current());
 
 /// A value: the dtype and shape of a tensor. Prints as `f32[8,4]`; a scalar is `f32[]`.

@@ -76,14 +76,14 @@ TEST(Shape, HashesDiffer) {
   EXPECT_NE((TensorType{DType::f32, Shape{2}}).hash(), (TensorType{DType::i32, Shape{2}}).hash());
 }
 
-TEST(NormaliseDimension, CountsFromTheEnd) {
+TEST(NormalizeDimension, CountsFromTheEnd) {
   for (int d = 0; d < 4; ++d) {
-    EXPECT_EQ(normalise_dimension(d, 4), d);
-    EXPECT_EQ(normalise_dimension(d - 4, 4), d);
+    EXPECT_EQ(normalize_dimension(d, 4), d);
+    EXPECT_EQ(normalize_dimension(d - 4, 4), d);
   }
-  EXPECT_TRUE(throws_error([] { normalise_dimension(-3, 2, "concat"); }, ErrorCode::kOutOfRange,
+  EXPECT_TRUE(throws_error([] { normalize_dimension(-3, 2, "concat"); }, ErrorCode::kOutOfRange,
                            {"[concat] dimension -3 is outside -2..1 (rank 2)"}));
-  EXPECT_TRUE(throws_error([] { normalise_dimension(0, 0); }, ErrorCode::kOutOfRange, {"scalar"}));
+  EXPECT_TRUE(throws_error([] { normalize_dimension(0, 0); }, ErrorCode::kOutOfRange, {"scalar"}));
 }
 
 TEST(TensorType, CountsBytes) {

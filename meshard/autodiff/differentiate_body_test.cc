@@ -97,15 +97,15 @@ TEST(DifferentiateBody, TheWayForwardOfABatchRunsOnce) {
 TEST(DifferentiateBody, TheWayForwardOfHigherDerivativesRunsOnce) {
   TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
-  auto penalised = [](const Tensor& t) {
+  auto penalized = [](const Tensor& t) {
     auto [value, gradient] = value_and_grad(fourth_power)(t);
     return value + sum(square(gradient));
   };
   // Forward, back, and the way back of each.
   auto second = grad([](const Tensor& t) { return sum(grad(fourth_power)(t)); })(x);
   EXPECT_EQ(loops_that_run(x, scope.trace(), {second}), 4u);
-  EXPECT_EQ(loops_that_run(x, scope.trace(), {grad(penalised)(x)}), 4u);
-  auto [value, gradient] = value_and_grad(penalised)(x);
+  EXPECT_EQ(loops_that_run(x, scope.trace(), {grad(penalized)(x)}), 4u);
+  auto [value, gradient] = value_and_grad(penalized)(x);
   EXPECT_EQ(loops_that_run(x, scope.trace(), {value, gradient}), 4u);
 }
 

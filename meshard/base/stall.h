@@ -25,7 +25,7 @@ struct Stall {
 using StallHandler = std::function<void(const Stall&)>;
 
 /// Sets the function that is called once for each stall. It runs on the waiting thread, which
-/// continues to wait afterwards. The default handler writes to stderr; an empty one disables
+/// continues to wait afterward. The default handler writes to stderr; an empty one disables
 /// reports. If the handler throws, the wait ends with that exception.
 void set_stall_handler(StallHandler handler);
 

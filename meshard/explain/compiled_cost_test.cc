@@ -10,7 +10,7 @@ namespace meshard {
 namespace {
 
 // What the compiler's own cost analysis says: `flops`, `transcendentals`, `bytes accessed`.
-double analysed(const std::vector<pjrt::NamedValue>& analysis, const std::string& name) {
+double analyzed(const std::vector<pjrt::NamedValue>& analysis, const std::string& name) {
   for (const pjrt::NamedValue& each : analysis)
     if (each.name == name)
       if (const float* value = std::get_if<float>(&each.value)) return *value;
@@ -32,8 +32,8 @@ Compared compared(const std::string& text, int partitions = 1) {
   ModuleIndex index(module);
   Executions executions = Executions::of(index).value();
   std::vector<pjrt::NamedValue> analysis = executable.cost_analysis().value();
-  return {ModuleCost(executions).total(), analysed(analysis, "flops"),
-          analysed(analysis, "transcendentals"), analysed(analysis, "bytes accessed")};
+  return {ModuleCost(executions).total(), analyzed(analysis, "flops"),
+          analyzed(analysis, "transcendentals"), analyzed(analysis, "bytes accessed")};
 }
 
 class CompiledCost : public testing::Test {

@@ -148,8 +148,8 @@ OriginFinder::Instructions OriginFinder::nearest(const InstructionIndex& index,
 }
 
 // The op named by the nearest producer, else by the nearest user.
-std::optional<OriginPlace> OriginFinder::neighbour(const InstructionIndex& index,
-                                                   const HloInstruction& of) const {
+std::optional<OriginPlace> OriginFinder::neighbor(const InstructionIndex& index,
+                                                  const HloInstruction& of) const {
   for (bool to_users : {false, true})
     if (Instructions found = nearest(index, of, to_users); !found.empty()) return named(*found[0]);
   return std::nullopt;
@@ -210,9 +210,9 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
   }
   origin.certainty = OriginCertainty::kInferred;
   if (!origin.places.empty()) return origin;
-  std::optional<OriginPlace> near = neighbour(index, instruction);
+  std::optional<OriginPlace> near = neighbor(index, instruction);
   if (!near && enclosing.instruction) near = named(*enclosing.instruction);
-  if (!near && enclosing.instruction) near = neighbour(*enclosing.index, *enclosing.instruction);
+  if (!near && enclosing.instruction) near = neighbor(*enclosing.index, *enclosing.instruction);
   if (near) {
     add_once(origin, std::move(*near));
     return origin;

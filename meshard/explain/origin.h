@@ -60,8 +60,8 @@ class OriginFinder {
   std::optional<OriginPlace> named(const pjrt::HloMetadata& metadata,
                                    std::string_view op_name) const;
   bool splits_by(std::uint32_t number, const AxisList& axes) const;
-  std::optional<OriginPlace> neighbour(const InstructionIndex& index,
-                                       const pjrt::HloInstruction& of) const;
+  std::optional<OriginPlace> neighbor(const InstructionIndex& index,
+                                      const pjrt::HloInstruction& of) const;
   Instructions nearest(const InstructionIndex& index, const pjrt::HloInstruction& from,
                        bool to_users) const;
   void add_merged(const InstructionIndex& index, const pjrt::HloInstruction& instruction,

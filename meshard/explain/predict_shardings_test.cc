@@ -38,7 +38,7 @@ struct PredictShardings : testing::Test {
   std::vector<Value> parameters;
 };
 
-TEST_F(PredictShardings, GoForwards) {
+TEST_F(PredictShardings, GoForward) {
   Tensor x = parameter({16, 32}, P("data", "model"));
   Tensor y = permute_dims(tanh(x), {1, 0});
   EXPECT_EQ(spec(y, y), R"(P("model", "data"))");
@@ -46,7 +46,7 @@ TEST_F(PredictShardings, GoForwards) {
   EXPECT_EQ(spec(s, s), R"(P("model"))");
 }
 
-TEST_F(PredictShardings, GoBackwardsFromMarksToWhatIsOpen) {
+TEST_F(PredictShardings, GoBackwardFromMarksToWhatIsOpen) {
   Tensor x = parameter({16, 32});
   Tensor y = sharding_constraint(tanh(x), Sharding(kSpreadMesh, P(none, "model")));
   EXPECT_EQ(spec(x, y), R"(P(none, "model"))");

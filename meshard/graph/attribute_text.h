@@ -19,7 +19,7 @@ namespace meshard {
 
 class Body;
 
-/// Specialise for an enum used as an attribute: `static constexpr std::array kNames{std::pair{E::a,
+/// Specialize for an enum used as an attribute: `static constexpr std::array kNames{std::pair{E::a,
 /// "a"}}`.
 template <class E>
 struct EnumNames;

@@ -16,7 +16,7 @@ void Tensor::fail_undefined(SourceLocation where) {
 
 std::int64_t Tensor::dim(std::int64_t dimension, SourceLocation where) const {
   const Shape& extents = shape(where);
-  return extents[normalise_dimension(dimension, extents.rank(), "tensor", where)];
+  return extents[normalize_dimension(dimension, extents.rank(), "tensor", where)];
 }
 
 HostArray Tensor::to_host(SourceLocation where) const {

@@ -12,7 +12,7 @@
 
 namespace meshard::io {
 
-/// A fixture with a folder of its own, which is removed afterwards.
+/// A fixture with a folder of its own, which is removed afterward.
 class InFolder : public testing::Test {
  protected:
   InFolder() {

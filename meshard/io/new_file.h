@@ -32,7 +32,7 @@ class NewFile {
   std::size_t bytes() const { return bytes_; }
 
   /// Waits until the bytes are on the disk, then renames the file. The memory must not be written
-  /// afterwards.
+  /// afterward.
   /// @error the system's error
   Result<void> commit();
 

@@ -56,7 +56,7 @@ TEST(SafetensorsHeader, RefusesPlacesThatDoNotTileTheData) {
   EXPECT_EQ(two("[0,4]", "[4,8]", 7),
             "[w] the tensors have 8 bytes, and the file has 7 bytes of data");
   EXPECT_NE(two("[0,4]", "[4,9]", 9), "accepted") << "one byte too many";
-  EXPECT_NE(two("[0,4]", "[8,4]", 8), "accepted") << "backwards";
+  EXPECT_NE(two("[0,4]", "[8,4]", 8), "accepted") << "backward";
   EXPECT_NE(two("[0,4]", "[18446744073709551612,18446744073709551616]", 8), "accepted");
   EXPECT_NE(two("[0,4]", "[0,4]", 4), "accepted") << "the same bytes";
 }

@@ -67,7 +67,7 @@ constexpr int kHeight = 40, kMargin = 16, kLine = 20, kDigit = 9, kLeastCell = 5
               kLeastWidth = 320;
 
 // Hues are a golden angle apart, so that consecutive numbers get distinct colors.
-std::string colour(std::int64_t number) {
+std::string color(std::int64_t number) {
   std::int64_t hue = (number % 360 + 360) % 360 * 137 % 360;
   return cat("hsl(", hue, ",60%,", number / 360 % 2 == 0 ? 78 : 66, "%)");
 }
@@ -90,12 +90,12 @@ std::string rectangle(int x, int y, int width, std::string_view look) {
 
 std::string cell_svg(const GridCell& cell, int x, int y, int width) {
   std::string out;
-  int count = static_cast<int>(cell.colours.size());
+  int count = static_cast<int>(cell.colors.size());
   for (int i = 0; i < count;
        ++i) {  // one stripe per color; adjacent stripes round their common edge alike
     int from = width * i / count, to = width * (i + 1) / count;
     append(out, rectangle(x + from, y, to - from,
-                          cat("fill=\"", colour(cell.colours[static_cast<std::size_t>(i)]), '"')));
+                          cat("fill=\"", color(cell.colors[static_cast<std::size_t>(i)]), '"')));
   }
   append(out, rectangle(x, y, width, "fill=\"none\" stroke=\"#333\""));
   return out + text_at(x + width / 2, y + kHeight / 2 + 5, cell.text, "middle");

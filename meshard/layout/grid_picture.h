@@ -12,7 +12,7 @@ namespace meshard {
 /// get equal colors; nearby numbers get distinct colors.
 struct GridCell {
   std::string text;
-  std::vector<std::int64_t> colours = {};
+  std::vector<std::int64_t> colors = {};
 };
 
 /// A table: `cells[row][column]`, with rows of equal length. `title` is printed above the table,

@@ -42,7 +42,7 @@ std::size_t times(const std::string& text, const std::string& part) {
   return n;
 }
 
-TEST(GridPictureSvg, OneStripeAColourAndOneFrameACell) {
+TEST(GridPictureSvg, OneStripeAColorAndOneFrameACell) {
   Grid grid{.title = "<&>", .cells = {{{"a", {0, 1}}, {"b", {0}}}}};
   std::string svg = grid_picture_svg(std::vector{grid});
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
@@ -54,11 +54,11 @@ TEST(GridPictureSvg, OneStripeAColourAndOneFrameACell) {
 }
 
 // Hues are 137 degrees apart, round the circle in both directions.
-TEST(GridPictureSvg, NumbersHaveColoursOfTheirOwn) {
+TEST(GridPictureSvg, NumbersHaveColorsOfTheirOwn) {
   Grid grid{.cells = {{{"", {0}}, {"", {1}}, {"", {2}}, {"", {3}}, {"", {-1}}}}};
   std::string svg = grid_picture_svg(std::vector{grid});
-  for (const char* colour : {"hsl(0,", "hsl(137,", "hsl(274,", "hsl(51,", "hsl(223,"})
-    EXPECT_EQ(times(svg, colour), 1u) << colour;
+  for (const char* color : {"hsl(0,", "hsl(137,", "hsl(274,", "hsl(51,", "hsl(223,"})
+    EXPECT_EQ(times(svg, color), 1u) << color;
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(LayoutPicture, TooMany) {
   EXPECT_NE(picture(Layout(4096)), "");
 }
 
-TEST(LayoutPictureSvg, EqualValuesHaveEqualColours) {
+TEST(LayoutPictureSvg, EqualValuesHaveEqualColors) {
   std::string svg = picture_svg(Layout({2, 2}, {0, 1}));  // 0 1, 0 1
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   for (const char* part : {"hsl(0,", "hsl(137,", ">0</text>", ">1</text>"}) {

@@ -35,7 +35,7 @@ RandomDigits random_digits(TestRandom& random) {
   return result;
 }
 
-TEST(Digits, NeighboursThatContinueOneAnotherAreOne) {
+TEST(Digits, NeighborsThatContinueOneAnotherAreOne) {
   EXPECT_EQ(digits_of({{2, 4}, {4, 1}}), Digits::whole(8));
   EXPECT_EQ(digits_of({{4, 1}, {2, 4}}).modes().size(), 2u);
   EXPECT_EQ(digits_of({{1, 7}}), Digits());

@@ -76,7 +76,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return n;
 }
 
-TEST(MeshPictureSvg, EveryDeviceOrEveryGroupHasAColour) {
+TEST(MeshPictureSvg, EveryDeviceOrEveryGroupHasAColor) {
   Mesh mesh({{"data", 2}, {"model", 3}}, {10, 11, 12, 20, 21, 22});
   std::string svg = picture_svg(mesh);
   EXPECT_EQ(count_of(svg, "fill=\"hsl("), 6u);

@@ -23,7 +23,7 @@ struct AttentionSizes {
   std::int64_t key_heads = 0;  ///< 0: as many as heads
   std::int64_t size = 0;       ///< of a head; 0: width / heads
   bool bias = false;
-  Initialiser weight = init::lecun_normal(), out = init::lecun_normal();
+  Initializer weight = init::lecun_normal(), out = init::lecun_normal();
 };
 /// Dimensions "embed", "heads", "key_heads", and "head" of a head's elements. Give "key_heads" the
 /// rule of "heads" where the mesh axis is not larger than their number.

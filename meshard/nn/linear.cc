@@ -17,7 +17,7 @@ Tensor linear(const Linear& params, const Tensor& x) {
 }
 
 Embedding make_embedding(Maker& make, std::int64_t words, std::int64_t width,
-                         const Initialiser& table) {
+                         const Initializer& table) {
   return {make({words, width}, P("vocabulary", "embed"), table, {words, width})};
 }
 

@@ -19,7 +19,7 @@ struct LinearOptions {
   /// Names of the dimensions, for AxisRules.
   std::string in = "embed", out = "hidden";
   bool bias = true;
-  Initialiser weight = init::lecun_normal();
+  Initializer weight = init::lecun_normal();
 };
 Linear make_linear(Maker& make, std::int64_t in, std::int64_t out,
                    const LinearOptions& options = {});
@@ -35,7 +35,7 @@ struct Embedding {
 
 /// Dimensions "vocabulary" and "embed".
 Embedding make_embedding(Maker& make, std::int64_t words, std::int64_t width,
-                         const Initialiser& table = init::normal(0.02));
+                         const Initializer& table = init::normal(0.02));
 
 /// The rows of the table: integers [...] to [..., width].
 Tensor embedding(const Embedding& params, const Tensor& tokens);

@@ -13,14 +13,14 @@ Maker::Maker(AxisRules rules, Tensor key, DType dtype)
 Maker::Maker(AxisRules rules, DType dtype) : rules_(std::move(rules)), dtype_(dtype) {}
 
 Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
-                         const Initialiser& initialiser, const Fans& fans) {
+                         const Initializer& initializer, const Fans& fans) {
   std::optional<Sharding> sharding = rules_.sharding(names);
   if (sharding) sharding = sharding->with_rank(static_cast<std::size_t>(shape.rank()));
   if (!key_) return abstract_tensor({dtype_, shape}, sharding);
   Tensor key = random::fold_in(*key_, made_++);
   // The key is computed by itself, so that layers of one shape share one program.
   if (!only_recording()) compute({key});
-  Tensor value = initialiser(key, shape, fans, dtype_);
+  Tensor value = initializer(key, shape, fans, dtype_);
   if (sharding) value = mark_sharding(value, *sharding);
   if (!only_recording()) compute({value});
   return value;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "meshard/nn/axis_rules.h"
-#include "meshard/nn/initialiser.h"
+#include "meshard/nn/initializer.h"
 #include "meshard/ops/composite/random.h"
 
 namespace meshard::nn {
@@ -22,7 +22,7 @@ class Maker {
 
   /// A parameter of this shape; `names` are those of its dimensions. It is computed on the devices
   /// of the mesh, each making its own part; nothing is sent from the host.
-  Tensor operator()(const Shape& shape, const PartitionSpec& names, const Initialiser& initialiser,
+  Tensor operator()(const Shape& shape, const PartitionSpec& names, const Initializer& initializer,
                     const Fans& fans = {});
 
   const AxisRules& rules() const { return rules_; }

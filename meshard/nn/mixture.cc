@@ -40,7 +40,7 @@ Routes routes_of(const Tensor& router, const Tensor& x, std::int64_t used, std::
 }  // namespace
 
 Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::int64_t experts,
-                     const Initialiser& weight) {
+                     const Initializer& weight) {
   Mixture params;
   params.router = make({width, experts}, P("embed", none), weight, {width, experts});
   params.up =
@@ -70,8 +70,7 @@ MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptio
     return options.rules.mark(tokens, P("expert", "batch", none, none));
   };
   Tensor given = at_experts(einsum("btec,btd->ebcd", {dispatch, x}));
-  Tensor hidden =
-      options.activation(einsum("ebcd,edh->ebch", {given, match_dtype(params.up, x)}));
+  Tensor hidden = options.activation(einsum("ebcd,edh->ebch", {given, match_dtype(params.up, x)}));
   Tensor answers = at_experts(einsum("ebch,ehd->ebcd", {hidden, match_dtype(params.down, x)}));
   return {einsum("btec,ebcd->btd", {combine, answers}), routes.balance_loss};
 }

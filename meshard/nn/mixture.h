@@ -15,7 +15,7 @@ struct Mixture {
 /// Dimensions "embed", "expert", "hidden". With a rule for "expert" each device holds some of the
 /// experts.
 Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::int64_t experts,
-                     const Initialiser& weight = init::lecun_normal());
+                     const Initializer& weight = init::lecun_normal());
 
 struct MixtureOptions {
   /// How many experts each token uses.

@@ -22,7 +22,7 @@ struct Mlp {
 };
 struct MlpOptions {
   bool bias = true;
-  Initialiser up = init::lecun_normal(), down = init::lecun_normal();
+  Initializer up = init::lecun_normal(), down = init::lecun_normal();
 };
 /// Dimensions "embed" and "hidden": with a rule for "hidden" the first weight is split by columns,
 /// the second by rows, and one sum joins the parts.

@@ -1,4 +1,4 @@
-// Normalisation over the last dimension.
+// Normalization over the last dimension.
 #pragma once
 #include <cstdint>
 

@@ -94,7 +94,7 @@ Tensor record_all_gather(const In& x, const CollectiveAxes& axes, std::int64_t d
                          bool invariant) {
   Tensor operand = collective::local_operand(all_gather_op, x);
   collective::Group group = collective::group_of(all_gather_op, operand, axes, x.where);
-  dimension = normalise_dimension(dimension, operand.shape().rank(), all_gather_op.name,
+  dimension = normalize_dimension(dimension, operand.shape().rank(), all_gather_op.name,
                                   effective_source(x.where));
   operand = collective::varying_over(operand, group.axes);
   return record(

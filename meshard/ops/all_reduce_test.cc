@@ -85,7 +85,7 @@ TEST(Collective, GroupsFollowTheOrderOfAxesAndDevices) {
   EXPECT_EQ(logical_groups(mesh, {"y"}, mesh), (Groups{{0, 1, 2}, {3, 4, 5}}));
   EXPECT_EQ(logical_groups(mesh, {"x", "y"}, mesh), (Groups{{0, 1, 2, 3, 4, 5}}));
   EXPECT_EQ(logical_groups(mesh, {"y", "x"}, mesh), (Groups{{0, 3, 1, 4, 2, 5}}));
-  // The program numbers the same devices backwards.
+  // The program numbers the same devices backward.
   Mesh back({{"z", 6}}, {5, 4, 3, 2, 1, 0});
   EXPECT_EQ(logical_groups(mesh, {"x"}, back), (Groups{{5, 2}, {4, 1}, {3, 0}}));
   Mesh eight({{"x", 8}});

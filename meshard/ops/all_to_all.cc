@@ -75,8 +75,8 @@ Tensor all_to_all(In x, const CollectiveAxes& axes, std::int64_t split, std::int
   SourceLocation where = effective_source(x.where);
   Tensor operand = collective::local_operand(all_to_all_op, x);
   collective::Group group = collective::group_of(all_to_all_op, operand, axes, x.where);
-  split = normalise_dimension(split, operand.shape().rank(), all_to_all_op.name, where);
-  concat = normalise_dimension(concat, operand.shape().rank(), all_to_all_op.name, where);
+  split = normalize_dimension(split, operand.shape().rank(), all_to_all_op.name, where);
+  concat = normalize_dimension(concat, operand.shape().rank(), all_to_all_op.name, where);
   operand = collective::varying_over(operand, group.axes);
   return record(
       all_to_all_op,

@@ -104,7 +104,7 @@ extern constinit const OpDef broadcast_in_dim_op = {
 Tensor broadcast_in_dim(In x, Shape shape, Dimensions dimensions) {
   Tensor operand = operand_tensor(broadcast_in_dim_op, x);
   for (std::int64_t& d : dimensions)
-    d = normalise_dimension(d, shape.rank(), "broadcast_in_dim", effective_source(x.where));
+    d = normalize_dimension(d, shape.rank(), "broadcast_in_dim", effective_source(x.where));
   return record(broadcast_in_dim_op,
                 make_attributes(BroadcastInDimAttributes{std::move(shape), std::move(dimensions)}),
                 {&operand}, x.where);

@@ -22,7 +22,7 @@ Tensor collective_permute(In x, const CollectiveAxes& axes,
                           const std::vector<std::pair<std::int64_t, std::int64_t>>& pairs);
 
 /// Sends the local values `by` members further around the ring along `axes`: member i's value goes
-/// to member i + by, after the last comes the first. Negative: backwards.
+/// to member i + by, after the last comes the first. Negative: backward.
 /// @error x is not a local value.
 Tensor ring_shift(In x, const CollectiveAxes& axes, std::int64_t by = 1);
 

@@ -120,7 +120,7 @@ Tensor concat(const std::vector<Tensor>& tensors, std::int64_t dimension, Source
   for (const Tensor& tensor : tensors) operands.push_back(astype(In(tensor, where), dtype));
   std::vector<const Tensor*> pointers;
   for (const Tensor& operand : operands) pointers.push_back(&operand);
-  std::int64_t along = normalise_dimension(dimension, tensors[0].shape().rank(), "concat", where);
+  std::int64_t along = normalize_dimension(dimension, tensors[0].shape().rank(), "concat", where);
   return record(concat_op, make_attributes(ConcatAttributes{along}),
                 std::span<const Tensor* const>(pointers), where);
 }

@@ -13,7 +13,7 @@ Dimensions DimensionList::resolve(int rank, std::string_view place, SourceLocati
     for (int d = 0; d < rank; ++d) resolved.push_back(d);
     return resolved;
   }
-  for (std::int64_t d : *listed_) resolved.push_back(normalise_dimension(d, rank, place, where));
+  for (std::int64_t d : *listed_) resolved.push_back(normalize_dimension(d, rank, place, where));
   std::sort(resolved.begin(), resolved.end());
   if (auto twice = std::adjacent_find(resolved.begin(), resolved.end()); twice != resolved.end())
     throw_invalid(where, "[", place, "] dimension ", *twice, " is named twice (rank ", rank, ")");

@@ -293,14 +293,14 @@ Tensor dot_general(In lhs, In rhs, DotDimensions dimensions, std::optional<DType
   SourceLocation where = effective_source(lhs.where);
   DType dtype = element_wise::common_dtype(dot_general_op, lhs, rhs);
   Tensor left = element_wise::to_tensor(lhs, dtype), right = element_wise::to_tensor(rhs, dtype);
-  auto normalise = [&](Dimensions& list, const Tensor& tensor) {
+  auto normalize = [&](Dimensions& list, const Tensor& tensor) {
     for (std::int64_t& d : list)
-      d = normalise_dimension(d, tensor.shape().rank(), "dot_general", where);
+      d = normalize_dimension(d, tensor.shape().rank(), "dot_general", where);
   };
-  normalise(dimensions.lhs_contracting, left);
-  normalise(dimensions.lhs_batch, left);
-  normalise(dimensions.rhs_contracting, right);
-  normalise(dimensions.rhs_batch, right);
+  normalize(dimensions.lhs_contracting, left);
+  normalize(dimensions.lhs_batch, left);
+  normalize(dimensions.rhs_contracting, right);
+  normalize(dimensions.rhs_batch, right);
   // On a mesh of auto axes the sharding is a constraint for the compiler, not part of the value.
   std::optional<Sharding> wish;
   if (result_sharding && !result_sharding->mesh().has_explicit_axes()) wish.swap(result_sharding);

@@ -174,7 +174,7 @@ Tensor fft_along(std::string_view name, FftKind kind, const In& given,
   SourceScope line(given.where);
   SourceLocation where = effective_source(given.where);
   Tensor x = operand_tensor(name, given);
-  dimension = normalise_dimension(dimension, x.shape().rank(), name, where);
+  dimension = normalize_dimension(dimension, x.shape().rank(), name, where);
   if (kind == FftKind::kRfft && is_complex(x.dtype()))
     throw_invalid(where, "[", name, "] takes real numbers, not ", x.type(), "; use fft");
   std::int64_t size = x.shape().sizes()[static_cast<std::size_t>(dimension)];

@@ -47,7 +47,7 @@ extern constinit const OpDef iota_op = {
 };
 
 Tensor iota(DType dtype, Shape shape, std::int64_t dimension, SourceLocation where) {
-  int normal = normalise_dimension(dimension, shape.rank(), "iota", effective_source(where));
+  int normal = normalize_dimension(dimension, shape.rank(), "iota", effective_source(where));
   return record(iota_op, make_attributes(IotaAttributes{dtype, std::move(shape), normal}), {},
                 where);
 }

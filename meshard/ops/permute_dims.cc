@@ -83,7 +83,7 @@ extern constinit const OpDef permute_dims_op = {
 Tensor permute_dims(In x, Dimensions permutation) {
   Tensor operand = operand_tensor(permute_dims_op, x);
   for (std::int64_t& d : permutation)
-    d = normalise_dimension(d, operand.shape().rank(), "permute_dims", effective_source(x.where));
+    d = normalize_dimension(d, operand.shape().rank(), "permute_dims", effective_source(x.where));
   return record(permute_dims_op, make_attributes(PermuteDimsAttributes{std::move(permutation)}),
                 {&operand}, x.where);
 }

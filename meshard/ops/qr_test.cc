@@ -25,7 +25,7 @@ TEST(Qr, Types) {
       throws_error([] { qr(input({3})); }, ErrorCode::kInvalidArgument, {"[qr]", "f32[3]"}));
 }
 
-TEST(Qr, CallsTheCompilersFactorisation) {
+TEST(Qr, CallsTheCompilersFactorization) {
   std::string text = emitted(qr(input({4, 3})).q);
   EXPECT_NE(text.find("call_target_name = \"Qr\""), text.npos) << text;
   EXPECT_NE(text.find("call_target_name = \"ProductOfElementaryHouseholderReflectors\""), text.npos)

@@ -64,7 +64,7 @@ extern constinit const OpDef reduce_scatter_op = {
 Tensor reduce_scatter(In x, const CollectiveAxes& axes, std::int64_t dimension) {
   Tensor operand = collective::local_operand(reduce_scatter_op, x);
   collective::Group group = collective::group_of(reduce_scatter_op, operand, axes, x.where);
-  dimension = normalise_dimension(dimension, operand.shape().rank(), reduce_scatter_op.name,
+  dimension = normalize_dimension(dimension, operand.shape().rank(), reduce_scatter_op.name,
                                   effective_source(x.where));
   operand = collective::varying_over(operand, group.axes);
   return record(

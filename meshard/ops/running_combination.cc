@@ -77,7 +77,7 @@ Tensor carried_back(const Tensor& cotangents, const Tensor& slopes,
 
 Tensor record_cumulative(const OpDef& op, const Tensor& x, std::int64_t dimension, bool reverse,
                          SourceLocation where) {
-  dimension = normalise_dimension(dimension, x.shape().rank(), op.name, effective_source(where));
+  dimension = normalize_dimension(dimension, x.shape().rank(), op.name, effective_source(where));
   return record(op, make_attributes(CumulativeAttributes{dimension, reverse}), {&x}, where);
 }
 

@@ -187,7 +187,7 @@ std::vector<Tensor> sort(const std::vector<Tensor>& tensors, std::int64_t dimens
   std::vector<const Tensor*> operands;
   for (const Tensor& tensor : tensors) operands.push_back(&tensor);
   if (!tensors.empty())
-    dimension = normalise_dimension(dimension, tensors[0].type(where).shape.rank(), "sort", where);
+    dimension = normalize_dimension(dimension, tensors[0].type(where).shape.rank(), "sort", where);
   Tensor first = record(sort_op, make_attributes(SortAttributes{dimension, descending, keys}),
                         std::span<const Tensor* const>(operands), where);
   std::vector<Tensor> sorted;

@@ -62,9 +62,9 @@ inline constexpr bool kIsAdam = std::is_same_v<T, Adam> || std::is_same_v<T, Ada
 
 /// The state before the first step: zeros, made on the devices, each lying as the tensor of
 /// `layout` in its place (see zero_layout). Means of 16-bit parameters are f32.
-template <class Optimiser, class Params>
-requires internal::kIsAdam<Optimiser> AdamState<Params> init(
-    const Optimiser&, const Params& params, const Params& layout,
+template <class Optimizer, class Params>
+requires internal::kIsAdam<Optimizer> AdamState<Params> init(
+    const Optimizer&, const Params& params, const Params& layout,
     SourceLocation where = SourceLocation::current()) {
   SourceScope line(where);
   std::vector<Tensor> tensors = structure::tensors(params), places = structure::tensors(layout);
@@ -78,22 +78,22 @@ requires internal::kIsAdam<Optimiser> AdamState<Params> init(
           internal::no_steps(tensors)};
 }
 /// Lying as the parameters do.
-template <class Optimiser, class Params>
-requires internal::kIsAdam<Optimiser> AdamState<Params> init(
-    const Optimiser& optimiser, const Params& params,
+template <class Optimizer, class Params>
+requires internal::kIsAdam<Optimizer> AdamState<Params> init(
+    const Optimizer& optimizer, const Params& params,
     SourceLocation where = SourceLocation::current()) {
-  return init(optimiser, params, params, where);
+  return init(optimizer, params, params, where);
 }
 
 /// One step: the new parameters and the new state. A new tensor lies as the old one does; the step
 /// of a parameter is computed where its state lies. Call it inside jit.
 /// @error invalid argument: gradients of another structure or shapes.
-template <class Optimiser, class Params>
-requires internal::kIsAdam<Optimiser> std::pair<Params, AdamState<Params>> update(
-    const Optimiser& optimiser, const Params& params, const Params& gradients,
+template <class Optimizer, class Params>
+requires internal::kIsAdam<Optimizer> std::pair<Params, AdamState<Params>> update(
+    const Optimizer& optimizer, const Params& params, const Params& gradients,
     const AdamState<Params>& state) {
   internal::AdamParts next =
-      internal::adam_step(internal::with_decay(optimiser),
+      internal::adam_step(internal::with_decay(optimizer),
                           {structure::tensors(params), structure::tensors(state.mean),
                            structure::tensors(state.square), state.steps},
                           structure::tensors(gradients));

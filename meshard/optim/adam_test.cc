@@ -37,8 +37,8 @@ std::vector<double> adam_in_double(const AdamW& o, double rate, int steps, std::
   return p;
 }
 
-template <class Optimiser>
-std::vector<double> trained(const Optimiser& adam, int steps, TwoTensors params) {
+template <class Optimizer>
+std::vector<double> trained(const Optimizer& adam, int steps, TwoTensors params) {
   AdamState<TwoTensors> state = init(adam, params);
   auto step = jit([&](const TwoTensors& p, const AdamState<TwoTensors>& s, const TwoTensors& g) {
     return update(adam, p, g, s);

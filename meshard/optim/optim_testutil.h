@@ -1,4 +1,4 @@
-// Optimisers computed by plain loops in double, and a small structure to train.
+// Optimizers computed by plain loops in double, and a small structure to train.
 #pragma once
 #include <vector>
 

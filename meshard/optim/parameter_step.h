@@ -1,4 +1,4 @@
-// What the steps of all optimisers share: where a parameter and its state lie, and in what type a
+// What the steps of all optimizers share: where a parameter and its state lie, and in what type a
 // step is computed.
 #pragma once
 #include <optional>

@@ -1,4 +1,4 @@
-// Optimiser states that are split over the devices that hold copies of the parameters.
+// Optimizer states that are split over the devices that hold copies of the parameters.
 #pragma once
 #include <string>
 #include <vector>

@@ -42,7 +42,7 @@ Result<Client> Client::create(Plugin plugin, std::span<const NamedValue> options
   internal::PluginWork work;  // a process that has another client already does not end beside it
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin.api(), PJRT_Client_Create, args));
   ClientRef state(new internal::ClientState(plugin, args.client, name));
-  MESHARD_RETURN_IF_ERROR(state->initialise());
+  MESHARD_RETURN_IF_ERROR(state->initialize());
   return Client(std::move(state));
 }
 
@@ -76,7 +76,7 @@ Result<void> Client::check_options(const CompileOptions& options) const {
   return {};
 }
 
-// The serialised options with a device assignment: plugins fill in their own, which need not be
+// The serialized options with a device assignment: plugins fill in their own, which need not be
 // ours.
 Result<std::string> Client::complete_options(const CompileOptions& options) const {
   MESHARD_RETURN_IF_ERROR(check_options(options));
@@ -170,8 +170,8 @@ Result<SentBuffer> Client::buffer_from_host(const HostArrayView& array, HostSema
                     Event(state_, state_->api, args.done_with_host_buffer)};
 }
 
-Result<Buffer> Client::uninitialised_buffer(const ArrayType& type, const Device& device) const {
-  MESHARD_ASSIGN_OR_RETURN(const Device* target, check_device(device, "uninitialised_buffer"));
+Result<Buffer> Client::uninitialized_buffer(const ArrayType& type, const Device& device) const {
+  MESHARD_ASSIGN_OR_RETURN(const Device* target, check_device(device, "uninitialized_buffer"));
   MESHARD_ASSIGN_OR_RETURN(ArrayType checked, recheck(type));
   MESHARD_PJRT_ARGS(PJRT_Client_CreateUninitializedBuffer, args);
   args.client = state_->raw;

@@ -102,7 +102,7 @@ class Client {
                                       const Device& device, const Memory* memory = nullptr) const;
 
   /// A buffer whose contents are whatever the memory held.
-  Result<Buffer> uninitialised_buffer(const ArrayType& type, const Device& device) const;
+  Result<Buffer> uninitialized_buffer(const ArrayType& type, const Device& device) const;
 
   /// A buffer that uses memory of the device which somebody else owns; `on_release` is called when
   /// the buffer is gone. Donating it does not write to that memory.

@@ -1,4 +1,4 @@
-// What a compile is asked for, and its serialised form.
+// What a compile is asked for, and its serialized form.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace meshard::pjrt {
 
-/// A value: the options of one compile. Serialises to XLA's CompileOptionsProto.
+/// A value: the options of one compile. Serializes to XLA's CompileOptionsProto.
 struct CompileOptions {
   using Override = std::variant<std::string, bool, std::int64_t, double>;
 

@@ -9,7 +9,7 @@
 namespace meshard::pjrt {
 namespace {
 
-// Extension 19 of newer headers: an array of serialised OpShardings.
+// Extension 19 of newer headers: an array of serialized OpShardings.
 struct ShardingsArgs {
   std::size_t struct_size;
   PJRT_Extension_Base* extension_start;

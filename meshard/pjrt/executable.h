@@ -56,7 +56,7 @@ class Executable {
   Result<std::vector<NamedValue>> cost_analysis() const;
   /// Bytes for Client::deserialize_and_load of the same plugin file and kind of processor.
   Result<std::string> serialize() const;
-  /// Shardings of parameters and results as serialised OpShardings; empty optional if the plugin
+  /// Shardings of parameters and results as serialized OpShardings; empty optional if the plugin
   /// lacks the extension (then they stand in the optimized program).
   Result<std::optional<std::vector<std::string>>> parameter_shardings() const;
   Result<std::optional<std::vector<std::string>>> output_shardings() const;

@@ -12,7 +12,7 @@ namespace meshard::pjrt {
 /// A value: the shard types of a compiled program, which are the same on every device.
 ///
 /// The C API tells only the results; the arguments stand in the compiled module. A cache keeps the
-/// signature beside the serialised executable, so that loading it needs no module.
+/// signature beside the serialized executable, so that loading it needs no module.
 struct ExecutableSignature {
   std::vector<ArrayType> parameters;
   std::vector<ArrayType> results;

@@ -38,7 +38,7 @@ ApiVersion oldest_api_version();
 /// threads.
 class Plugin {
  public:
-  /// Loads and initialises the plugin at `path`; loading a path again gives the same plugin. Before
+  /// Loads and initializes the plugin at `path`; loading a path again gives the same plugin. Before
   /// that, sets the variables that say what it logs (choose_plugin_log in plugin_log.h).
   /// @error not found if there is no such file; failed precondition if it cannot be loaded (the
   /// loader's own words) or is no plugin; permission denied if another user could have written it

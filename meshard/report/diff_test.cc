@@ -119,7 +119,7 @@ TEST(Diff, ArgumentsArePairedByName) {
   EXPECT_EQ(diff(ProgramReport(unnamed), ProgramReport(other)).placements.size(), 2u);
 }
 
-TEST(Diff, BackwardsIsTheOpposite) {
+TEST(Diff, BackwardIsTheOpposite) {
   ReportDiff there = diff(ProgramReport(diff_parts()), ProgramReport(changed_parts()));
   ReportDiff back = diff(ProgramReport(changed_parts()), ProgramReport(diff_parts()));
   EXPECT_EQ(there.before, back.after);

@@ -19,7 +19,7 @@ struct RuntimeCounters {
   /// Buffers copied from device to device, and their bytes.
   std::uint64_t buffers_moved = 0;
   std::uint64_t bytes_moved = 0;
-  /// Programs handed to the compiler, loaded from a serialised one, and found in the cache.
+  /// Programs handed to the compiler, loaded from a serialized one, and found in the cache.
   std::uint64_t compiles = 0;
   std::uint64_t retargets = 0;
   std::uint64_t cache_hits = 0;

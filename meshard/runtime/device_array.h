@@ -55,7 +55,7 @@ class DeviceArray final : public Storage {
     return generation_ == internal::runtime_generation.load(std::memory_order_relaxed);
   }
 
-  /// Remembers who consumed it, for the message of whoever uses it afterwards.
+  /// Remembers who consumed it, for the message of whoever uses it afterward.
   void set_donated_at(SourceLocation where) const { donated_at_ = where; }
 
  private:

@@ -150,7 +150,7 @@ Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& s
     if (moved.ok()) span.end_when_ready(*moved);
     return moved;
   }
-  if (source.type().element_count() == 0) return client.uninitialised_buffer(source.type(), device);
+  if (source.type().element_count() == 0) return client.uninitialized_buffer(source.type(), device);
   MESHARD_ASSIGN_OR_RETURN(pjrt::HostView view, source.host_view());
   // While it is viewed the plugin does not reuse the memory, even if the source is donated.
   auto held = std::make_shared<pjrt::HostView>(std::move(view));

@@ -15,7 +15,7 @@ struct ChosenShardings {
   std::vector<std::optional<Sharding>> results;
 };
 
-/// Reads them from the optimised module. Where the text asked for a sharding, that is returned,
+/// Reads them from the optimized module. Where the text asked for a sharding, that is returned,
 /// after a check that the module's shard shapes agree; else the compiler's own choice, over the
 /// program's first mesh that has axes for it, or over a mesh made for it if none has.
 /// @error invalid argument if the compiler's choice is no placement; internal if it did not keep to

@@ -23,7 +23,7 @@ namespace meshard {
 /// @error more than 4096 devices: too many to look at.
 std::string picture(const Sharding& sharding);
 
-/// The same as a self-contained SVG image: each device has a colour of its own, and a tile with
+/// The same as a self-contained SVG image: each device has a color of its own, and a tile with
 /// several devices is striped in theirs.
 /// @error as above
 std::string picture_svg(const Sharding& sharding);

@@ -58,10 +58,10 @@ TEST(ShardingPictureSvg, OneStripeADeviceAndOneFrameATile) {
   EXPECT_EQ(count(svg, ">6,7</text>"), 1u);
 }
 
-TEST(ShardingPictureSvg, DevicesHaveColoursOfTheirOwn) {
+TEST(ShardingPictureSvg, DevicesHaveColorsOfTheirOwn) {
   std::string svg = picture_svg(Sharding(picture_mesh22(), P({"x", "y"})));
-  for (const char* colour : {"hsl(0,", "hsl(137,", "hsl(274,", "hsl(51,"})
-    EXPECT_EQ(count(svg, colour), 1u) << colour;
+  for (const char* color : {"hsl(0,", "hsl(137,", "hsl(274,", "hsl(51,"})
+    EXPECT_EQ(count(svg, color), 1u) << color;
 }
 
 TEST(ShardingPictureSvg, TooMany) {

@@ -20,8 +20,8 @@ PartitionSpec extended(const Mesh& mesh, const PartitionSpec& spec, std::size_t 
   return PartitionSpec(std::move(dimensions));
 }
 
-// A sub-axis that is its whole axis is that axis; neighbouring parts of one axis are one part.
-AxisList normalised(const Mesh& mesh, const AxisList& axes) {
+// A sub-axis that is its whole axis is that axis; neighboring parts of one axis are one part.
+AxisList normalized(const Mesh& mesh, const AxisList& axes) {
   AxisList out;
   for (const AxisRef& axis : axes) push_axis(mesh, out, axis);
   return out;
@@ -105,7 +105,7 @@ Sharding::Sharding(State state, SourceLocation where) {
   std::vector<DimensionSpec> dimensions;
   for (std::size_t d = 0; d < state.spec.size(); ++d) {
     use(state.spec[d].axes(), cat("dimension ", d));
-    dimensions.emplace_back(normalised(mesh, state.spec[d].axes()), state.spec[d].is_open());
+    dimensions.emplace_back(normalized(mesh, state.spec[d].axes()), state.spec[d].is_open());
   }
   use(state.replicated, "the replicated axes");
   use(state.unreduced, "the unreduced axes");

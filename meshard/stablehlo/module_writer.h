@@ -154,7 +154,7 @@ class ModuleWriter {
                       ListOf<ResultText> results, bool is_public = true);
   /// Writes `return` and ends the function.
   void end_function(ListOf<Typed> results);
-  /// Returns the whole text. The writer cannot be used afterwards.
+  /// Returns the whole text. The writer cannot be used afterward.
   std::string finish() &&;
 
   /// Writes an op whose operands and result have the same type, in its short form:

@@ -1,4 +1,4 @@
-// Grids turned so that the devices of each process are neighbours in the mesh.
+// Grids turned so that the devices of each process are neighbors in the mesh.
 #pragma once
 #include "meshard/topology/physical_grid.h"
 

@@ -1,4 +1,4 @@
-// How far neighbours in a mesh are apart on the hardware.
+// How far neighbors in a mesh are apart on the hardware.
 #pragma once
 #include <string>
 #include <vector>

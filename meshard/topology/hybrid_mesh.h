@@ -12,7 +12,7 @@ struct HybridOptions {
   AxisSplit split = AxisSplit::kWhereNeeded;
   /// What the outer shape counts.
   Granule granule = Granule::kSlice;
-  /// The devices of a process shall be neighbours in the mesh. Only a few shapes can have this.
+  /// The devices of a process shall be neighbors in the mesh. Only a few shapes can have this.
   bool contiguous_processes = false;
   /// Devices without coordinates (virtual CPUs) are taken in the order of their list, so that a
   /// program for slices of TPUs can be tried on them: the k-th part of the list is slice k.

@@ -41,7 +41,7 @@ Grid directions_of(const PhysicalGrid& grid, const Topology& topology) {
   return directions;
 }
 
-// Where the second half of a mirrored direction is counted backwards.
+// Where the second half of a mirrored direction is counted backward.
 std::int64_t mirrored_place(std::int64_t place, std::int64_t stride, std::int64_t size) {
   std::int64_t index = place / stride % size;
   return index < size / 2 ? place : place + stride * (size + size / 2 - 1 - 2 * index);

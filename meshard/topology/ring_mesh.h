@@ -7,7 +7,7 @@
 
 namespace meshard {
 
-/// A value: a mesh and how far its neighbours are apart.
+/// A value: a mesh and how far its neighbors are apart.
 struct RingMesh {
   Mesh mesh;
   /// None if the devices have no coordinates.

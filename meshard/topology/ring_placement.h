@@ -22,12 +22,12 @@ struct RingPlacement {
     std::size_t axis;
     std::int64_t size;
   };
-  /// parts[direction], from the one with the longest steps to the one on neighbouring places. None
+  /// parts[direction], from the one with the longest steps to the one on neighboring places. None
   /// has size 1.
   std::vector<std::vector<Part>> parts;
 
   /// True if the direction closes and its first part has two places: the second half is then
-  /// counted backwards, so that the two halves meet at both ends. A ring of four becomes a square.
+  /// counted backward, so that the two halves meet at both ends. A ring of four becomes a square.
   bool is_mirrored(std::size_t direction, const std::vector<RingDirection>& grid) const;
 };
 

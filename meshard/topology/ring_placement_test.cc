@@ -30,7 +30,7 @@ TEST(RingPlacement, SharedDirections) {
   EXPECT_EQ(mean_step(placement, torus, 1), 1);
 }
 
-// An open row of 8 as 4 x 2: pairs of neighbours, and every other place: 1 and 3 * 2 * 2 / 4 hops,
+// An open row of 8 as 4 x 2: pairs of neighbors, and every other place: 1 and 3 * 2 * 2 / 4 hops,
 // or halves four places apart.
 TEST(RingPlacement, TheShortStepsGoWhereTheyServeMost) {
   std::vector<RingDirection> row = {{8, false, true}};

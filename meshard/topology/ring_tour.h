@@ -10,7 +10,7 @@ namespace meshard {
 /// A value: one direction of a box, as a ring over it sees it.
 struct TourDirection {
   std::int64_t size = 1;
-  /// Hops between neighbours, and from the last place back to the first.
+  /// Hops between neighbors, and from the last place back to the first.
   double step = 1, closing = 1;
   /// What a step adds to the number of a place.
   std::int64_t stride = 1;

@@ -11,7 +11,7 @@ namespace meshard {
 enum class AxisSplit { kNever, kWhereNeeded };
 
 /// A value: how many places of each physical direction each axis takes. Axes that share a
-/// direction lie in it in their order, the last one on neighbouring places.
+/// direction lie in it in their order, the last one on neighboring places.
 struct TorusAssignment {
   /// taken[direction][axis].
   std::vector<IntVector> taken;

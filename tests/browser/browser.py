@@ -134,7 +134,7 @@ class Page:
         return [event["request"]["url"] for event in self.events("Network.requestWillBeSent")]
 
     def place(self, selector):
-        """The centre of an element, scrolled into view."""
+        """The center of an element, scrolled into view."""
         element = f"document.querySelector({json.dumps(selector)})"
         self.run(f"{element}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
         self.frame()  # what is under the pointer is looked up in the last frame

@@ -52,7 +52,7 @@ def check_sorting(checks, page, report):
     checks.equal("sorted by kind", column(page, "collectives", 0), sorted(kinds))
     checks.equal("the heading says so", page.run(f"document.querySelector('{heading}').getAttribute('aria-sort')"), "ascending")
     page.click(f"{heading} button")
-    checks.equal("sorted backwards", column(page, "collectives", 0), sorted(kinds, reverse=True))
+    checks.equal("sorted backward", column(page, "collectives", 0), sorted(kinds, reverse=True))
     checks.equal("the heading says so", page.run(f"document.querySelector('{heading}').getAttribute('aria-sort')"), "descending")
     page.click("#collectives th:nth-child(3) button")
     moved = sorted((max(one["bytes_in"], one["bytes_out"]) * one["executions"] for one in report["collectives"]), reverse=True)
@@ -122,13 +122,13 @@ def check_timeline(checks, page, report):
     checks.true("pointing selects", any(name in page.text("#timeline-details") for name in ("while.2", "while.3", "fusion.7")), page.text("#timeline-details"))
     page.press("+")
     page.frame()
-    colours = page.run("(() => { const c = document.querySelector('#timeline-canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+    colors = page.run("(() => { const c = document.querySelector('#timeline-canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
                        " const s = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3] === 255) s.add(d[i] + ',' + d[i + 1] + ',' + d[i + 2]); return s.size; })()")
-    checks.true("the timeline is drawn", colours >= 3, colours)
+    checks.true("the timeline is drawn", colors >= 3, colors)
 
 
-def luminance(colour):
-    numbers = [int(part) / 255 for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+def luminance(color):
+    numbers = [int(part) / 255 for part in color.removeprefix("rgb(").rstrip(")").split(",")]
     red, green, blue = (n / 12.92 if n <= 0.04045 else ((n + 0.055) / 1.055) ** 2.4 for n in numbers)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -137,9 +137,9 @@ def check_reading(checks, page, name):
     """Contrast of at least 4.5 (WCAG 2.1, 1.4.3), and a name for all that can be operated."""
     for selector, ground in (("body", "body"), (".hint", "section"), ("td", "section"), ("th button", "section"), (".notes li", ".notes"),
                              (".tile.good .figure", ".tile"), (".tile.warn .figure", ".tile"), ("td button.link", "section"), ("nav a", "body")):
-        colours = page.run(f"[getComputedStyle(document.querySelector('{selector}')).color, getComputedStyle(document.querySelector('{ground}')).backgroundColor]")
-        light, dark = sorted(map(luminance, colours), reverse=True)
-        checks.true(f"{name}: contrast of {selector}", (light + 0.05) / (dark + 0.05) >= 4.5, colours)
+        colors = page.run(f"[getComputedStyle(document.querySelector('{selector}')).color, getComputedStyle(document.querySelector('{ground}')).backgroundColor]")
+        light, dark = sorted(map(luminance, colors), reverse=True)
+        checks.true(f"{name}: contrast of {selector}", (light + 0.05) / (dark + 0.05) >= 4.5, colors)
     nodes = page.call("Accessibility.getFullAXTree")["nodes"]
     nameless = [node["role"]["value"] for node in nodes if not node.get("ignored") and not node.get("name", {}).get("value")
                 and any(each["name"] == "focusable" and each["value"]["value"] for each in node.get("properties", []))

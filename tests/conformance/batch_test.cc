@@ -29,7 +29,7 @@ const std::map<std::string_view, std::string_view>& without_rule() {
 }
 
 // Rounding errors of the largest value between a batch and its members: the compiler cuts sums
-// elsewhere, and vectorises element-wise functions elsewhere. Integers and bools are equal.
+// elsewhere, and vectorizes element-wise functions elsewhere. Integers and bools are equal.
 constexpr double kUlps = 4;
 
 HostArray stacked(std::span<const HostArray> members) {

@@ -49,7 +49,7 @@ std::shared_ptr<CompiledProgram> compile(const Graph& graph);
 /// The results, in host memory.
 std::vector<HostArray> run(CompiledProgram& program, std::span<const HostArray> inputs);
 
-/// What the optimised module does to move data between devices.
+/// What the optimized module does to move data between devices.
 std::vector<CollectiveKind> collectives(const CompiledProgram& program);
 
 /// As many rounding errors of the largest value as `ulps` apart at most, infinities and NaN at the

@@ -88,7 +88,7 @@ TEST_F(ControlFlow, ScanSumsUp) {
   auto [total, before] = jit([&](Tensor rows) { return sums(rows, false); })(x);
   EXPECT_EQ(total.to_vector<float>(), (std::vector<float>{9, 12}));
   EXPECT_EQ(before.to_vector<float>(), (std::vector<float>{0, 0, 10, 20, 40, 60}));
-  // Lazily, and backwards.
+  // Lazily, and backward.
   auto [again, after] = sums(x, true);
   EXPECT_EQ(again.to_vector<float>(), (std::vector<float>{9, 12}));
   EXPECT_EQ(after.to_vector<float>(), (std::vector<float>{80, 100, 50, 60, 0, 0}));

@@ -177,7 +177,7 @@ TEST(GptText, WindowsAreDrawnAloneFromSeedAndStep) {
 }
 
 TEST(GptText, NothingHeldBackIsLearned) {
-  Result<Text> text = licence_text();
+  Result<Text> text = license_text();
   if (!text.ok()) GTEST_SKIP() << text.error().message();
   EXPECT_GT(text->train.size(), 100000u);
   EXPECT_NE(text->held_back.find("Covered Software"), std::string::npos) << "of the MPL";

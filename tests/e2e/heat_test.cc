@@ -51,7 +51,7 @@ TEST_F(Heat, BothWaysGiveWhatALoopGives) {
   auto exchange = jit([&](const Tensor& u) { return by_exchange(mesh, u, 5); });
   EXPECT_THAT(shifts(start).to_vector<double>(), near);
   EXPECT_THAT(exchange(start).to_vector<double>(), near);
-  // Neighbours exchange lines; nothing is gathered.
+  // Neighbors exchange lines; nothing is gathered.
   for (const ProgramReport& report : {explain(shifts), explain(exchange)}) {
     EXPECT_FALSE(report.groups().empty());
     for (const CollectiveGroup& group : report.groups())

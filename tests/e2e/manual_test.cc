@@ -116,7 +116,7 @@ TEST_F(Manual, MembersFollowTheOrderOfTheAxes) {
     return all_gather_invariant(part, {"y", "x"}, 0);
   })(counting({2, 4}));
   EXPECT_THAT(gathered.to_vector<float>(), ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
-  // Over the minor half of "y": pairs of neighbours.
+  // Over the minor half of "y": pairs of neighbors.
   auto pairs = manual(grid(), P("x", "y"), P("x", "y"), [](const Tensor& part) {
     return all_reduce(part, AxisRef("y", 2, 2));
   })(counting({2, 4}));

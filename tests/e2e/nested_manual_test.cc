@@ -407,7 +407,7 @@ TEST_F(NestedManual, OnAnyDevicesWithDonation) {
       return ring_shift(part, {"x", "y"}) + axis_index({"y", "x"}) * 100;
     });
   };
-  // (x, y) takes 2 (2 x + y - 1) from its neighbour, adds 100 (2 y + x) and its own 2 x + y.
+  // (x, y) takes 2 (2 x + y - 1) from its neighbor, adds 100 (2 y + x) and its own 2 x + y.
   auto expected = ElementsAre(6 + 0 + 0, 0 + 200 + 1, 2 + 100 + 2, 4 + 300 + 3);
   for (const Mesh& mesh : {Mesh({{"x", 2}, {"y", 2}}), Mesh({{"x", 2}, {"y", 2}}, {7, 2, 5, 4})}) {
     EXPECT_THAT(f(mesh)(counting({2, 2})).to_vector<float>(), expected) << mesh.to_string();

@@ -84,7 +84,7 @@ class OneByOne {
 // Prompts shorter than a chunk, longer than a chunk, longer than a window.
 const std::vector<std::string> kPrompts{"You may",
                                         "a",
-                                        "The licence says nothing of it, as far as one can see",
+                                        "The license says nothing of it, as far as one can see",
                                         "\xff\x80\n",
                                         "copies of this",
                                         "b",

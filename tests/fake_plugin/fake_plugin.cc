@@ -368,9 +368,9 @@ ENTRY(PJRT_Executable_DeserializeAndLoad) {
   ENTER(PJRT_Executable_DeserializeAndLoad);
   std::string_view all(args->serialized_executable, args->serialized_executable_size);
   size_t line = all.find('\n');
-  if (!all.starts_with("fake") || line == all.npos) return fail(13, "no serialised executable");
+  if (!all.starts_with("fake") || line == all.npos) return fail(13, "no serialized executable");
   size_t size = std::stoul(std::string(all.substr(4, line - 4)));
-  if (size > all.size() - line - 1) return fail(13, "the serialised executable is cut off");
+  if (size > all.size() - line - 1) return fail(13, "the serialized executable is cut off");
   std::string_view options = all.substr(line + 1 + size);
   if (args->overridden_serialized_compile_options != nullptr)
     options = {args->overridden_serialized_compile_options,

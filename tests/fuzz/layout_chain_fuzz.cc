@@ -75,10 +75,10 @@ Layout right_inverted(const Layout& a, const std::string& done) {
   return r;
 }
 
-Layout recognised(const Layout& a, const std::string& done) {
+Layout recognized(const Layout& a, const std::string& done) {
   std::vector<std::int64_t> values = values_of(a);
   std::optional<Layout> r = from_values(values);
-  fuzz_check(r.has_value(), "values of a layout are recognised", done);
+  fuzz_check(r.has_value(), "values of a layout are recognized", done);
   for (std::size_t i = 0; i < values.size(); ++i)
     fuzz_check((*r)(static_cast<std::int64_t>(i)) == values[i] - values[0], "from_values", done);
   return *r;
@@ -114,7 +114,7 @@ Result<Layout> fuzz_step(ByteSource& bytes, const Layout& a, std::string& done) 
       return r;
     }
     case 6: return logical_product(a, b);
-    case 7: return recognised(a, done);
+    case 7: return recognized(a, done);
     default: check_predicates(a, b, done); return b;
   }
 }

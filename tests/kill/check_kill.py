@@ -1,4 +1,4 @@
-"""Kills writers at random moments: afterwards the old or the new file is there, whole, and the next writer tidies up.
+"""Kills writers at random moments: afterward the old or the new file is there, whole, and the next writer tidies up.
 
 MESHARD_KILLS=n says how often each writer is killed (5); MESHARD_TEST_SEED as in other random tests.
 """

@@ -362,7 +362,7 @@ TEST_P(PluginTest, OneDeviceAlone) {
                            ErrorCode::kInvalidArgument, {"on device 2"}));
 }
 
-TEST_P(PluginTest, SerialisedProgramsRunOnOtherDevices) {
+TEST_P(PluginTest, SerializedProgramsRunOnOtherDevices) {
   auto program = client().compile(pass_on(2, 1), on_first(2)).value();
   std::string bytes = program.executable().serialize().value();
   CompileOptions elsewhere = on_devices({5, 3});
@@ -449,7 +449,7 @@ TEST_P(PluginTest, MemoryOfOthersIsViewedAndGivenBack) {
   EXPECT_TRUE(released);
   Buffer silent = client().view_device_memory(values, type, device(), {}).value();
   EXPECT_FALSE(client().view_device_memory(nullptr, type, device(), {}).ok());
-  Buffer blank = client().uninitialised_buffer(type, device()).value();
+  Buffer blank = client().uninitialized_buffer(type, device()).value();
   EXPECT_EQ(read_all<float>(blank).size(), 4u);
 }
 

@@ -48,7 +48,7 @@ TEST_F(FakeTest, MissingEntriesAreNamed) {
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   EXPECT_TRUE(throws_error([&] { program.executable().serialize().value(); },
                            ErrorCode::kUnimplemented, {"0.81", "PJRT_Executable_Serialize"}));
-  EXPECT_EQ(client.uninitialised_buffer({ElementType::kF32, {4}}, client.device(0)).error().code(),
+  EXPECT_EQ(client.uninitialized_buffer({ElementType::kF32, {4}}, client.device(0)).error().code(),
             ErrorCode::kUnimplemented);
 }
 
@@ -85,7 +85,8 @@ TEST_F(FakeTest, TheCpuRulesBoundLaunchesAndABetterPluginIsNotSlowedDown) {
   for (bool cpu : {true, false}) {
     fake_.reset();
     fake_.set_platform(cpu ? "cpu" : "fake");
-    // Where launches are bounded they have to end by themselves; elsewhere none ends before all are in.
+    // Where launches are bounded they have to end by themselves; elsewhere none ends before all are
+    // in.
     fake_.set_run_time(cpu ? 20000 : 0);
     fake_.hold_runs(cpu ? 0 : 1);
     Client client = make_client(plugin(), 2);

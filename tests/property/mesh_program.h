@@ -42,7 +42,7 @@ struct Step {
   Axes parts;
   std::vector<std::pair<std::string, std::string>> renames;
   std::int64_t number = 0;  // a place, an index or a device
-  std::uint64_t looks = 0;  // the seed of what is looked at afterwards
+  std::uint64_t looks = 0;  // the seed of what is looked at afterward
 };
 
 struct RootSpec {

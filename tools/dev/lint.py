@@ -48,6 +48,15 @@ def check_format():
     return problems or ([] if done.returncode == 0 else [done.stderr.strip()])
 
 
+def check_spelling():
+    """American spelling and common typos, in code too; what is left alone is in .codespellrc."""
+    names = [name for name in check_files.listed_files(ROOT)
+             if not name.startswith(("third_party/", "tests/golden/")) and "/corpus/" not in name]
+    done = subprocess.run(["codespell", *names], cwd=ROOT, capture_output=True, encoding="utf-8")
+    problems = done.stdout.strip().splitlines()
+    return problems or ([] if done.returncode in (0, 65) else [done.stderr.strip()])
+
+
 def changed_files():
     """Paths changed against main; on main, in the last commit; and in the working tree."""
     base = None
@@ -120,6 +129,7 @@ def main():
     checks = [("folder directions", lambda: (check_layers.check(ROOT), "")),
               ("file rules and words", lambda: (check_files.check(ROOT), "")),
               ("links of the docs", lambda: (check_links.check(ROOT), "")),
+              ("spelling", lambda: (check_spelling(), "")),
               ("clang-format", lambda: (check_format(), "")),
               ("clang-tidy", lambda: check_tidy(arguments))]
     passed = 0

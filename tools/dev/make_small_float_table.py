@@ -5,7 +5,7 @@
     venv/bin/python tools/dev/make_small_float_table.py > meshard/array/small_float_test_data.inc
 
 For each format: the float32 bits of every code (8-bit formats in full, 16-bit ones as a hash), and the
-codes of the float32 numbers at, just below and just above the middle of each two neighbouring codes.
+codes of the float32 numbers at, just below and just above the middle of each two neighboring codes.
 """
 import ml_dtypes
 import numpy as np
@@ -40,7 +40,7 @@ def decoded(dtype, codes):
 
 
 def middles(values, positive):
-    """Below, at and above the middle of each pair of neighbours; the last step is repeated once."""
+    """Below, at and above the middle of each pair of neighbors; the last step is repeated once."""
     finite = values[positive].astype(np.float64)
     steps = np.append(np.diff(finite), finite[-1] - finite[-2])
     with np.errstate(over="ignore"):

@@ -10,7 +10,7 @@ usage: run_page.py [--bin FOLDER] [--folder FOLDER] PAGE.md...
                          `...` within a line for any text
   <!-- needs COMMAND -->  the page is skipped, out loud, unless this command succeeds
 
-Each page has an empty folder of its own, which goes away afterwards; --folder keeps it. A page ends at the first block that
+Each page has an empty folder of its own, which goes away afterward; --folder keeps it. A page ends at the first block that
 goes wrong. The last line is `N passed, N failed`, with `, N skipped` where pages were skipped; blocks and files are counted.
 """
 

@@ -20,7 +20,7 @@ import locked_wheel as lw  # noqa: E402
 NAME = "scikit-learn"
 MEMBER = "sklearn/datasets/data/digits.csv.gz"
 CSV_SHA256 = "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"  # of the unzipped text
-LICENCE = ("UCI Optical Recognition of Handwritten Digits (E. Alpaydin, C. Kaynak, 1998), CC BY 4.0; "
+LICENSE = ("UCI Optical Recognition of Handwritten Digits (E. Alpaydin, C. Kaynak, 1998), CC BY 4.0; "
            "packaged by scikit-learn, BSD-3-Clause")
 
 
@@ -42,7 +42,7 @@ def main():
             lw.unpack(lw.download(entry, folder), MEMBER, entry.members[MEMBER], path, gzip.decompress)
     if hashlib.sha256(path.read_bytes()).hexdigest() != CSV_SHA256:
         raise lw.FetchError(f"{path} does not have the expected hash {CSV_SHA256}")
-    print(f"digits: {path}\nlicence: {LICENCE}")
+    print(f"digits: {path}\nlicense: {LICENSE}")
     return 0
 
 

@@ -44,7 +44,7 @@ def main():
         if path.is_file():
             print(f"plugin: {path.parent} does not have the locked hashes; fetching it again", flush=True)
         ft.fetch(names[0], missing, lock)
-    print(f"plugin: {path}\nlicence: {missing[0].licence}")
+    print(f"plugin: {path}\nlicense: {missing[0].license}")
     return 0
 
 

@@ -5,7 +5,7 @@ usage: fetch_targets.py tpu|cuda|cpu|NAME ... [--yes]
 
 NAME is a CPU plugin beside the default one: lammps-jax-pjrt-cpu or xla-cpu-pjrt.
 
-Says what it would fetch, how large it is and under which licence, and asks; --yes answers. The files come
+Says what it would fetch, how large it is and under which license, and asks; --yes answers. The files come
 from the package index that pip is set up with, go into CACHE/plugins (CACHE is $MESHARD_CACHE,
 $XDG_CACHE_HOME/meshard or ~/.cache/meshard) and stay on this machine. What is there already is checked.
   MESHARD_WHEEL_DIR=/folder     take the wheels from this folder; no network
@@ -55,15 +55,15 @@ def missing_of(platform, lock):
 def tell(platform, entries):
     print(f"To compile for {PLATFORMS[platform][0]}, these files are fetched for you; meshard does not contain them:")
     for entry in entries:
-        print(f"  {entry.name} {entry.version}, {entry.size / 1e6:.0f} MB\n    licence: {entry.licence}")
+        print(f"  {entry.name} {entry.version}, {entry.size / 1e6:.0f} MB\n    license: {entry.license}")
 
 
 def agreed(yes):
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise lw.FetchError("nobody can be asked here; --yes says that you accept the licences above")
-    return input("Fetch and accept the licences? [y/N] ").strip().lower() in ("y", "yes")
+        raise lw.FetchError("nobody can be asked here; --yes says that you accept the licenses above")
+    return input("Fetch and accept the licenses? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def fetch(platform, entries, lock):

@@ -2,7 +2,7 @@
 
 A lock file is a pip requirement file. A comment `# unpack PATH sha256:HEX` under a requirement names a
 file of that wheel and the hash of its contents, so that what lies in the cache can be checked again;
-`# size BYTES` and `# licence TEXT` tell about the wheel.
+`# size BYTES` and `# license TEXT` tell about the wheel.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class LockEntry:
     def __init__(self, name, version, sha256):
         self.name, self.version, self.sha256 = name, version, sha256
         self.members = {}  # path inside the wheel -> sha256 of the contents
-        self.size, self.licence = 0, ""
+        self.size, self.license = 0, ""
 
     def requirement(self):
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
@@ -50,7 +50,7 @@ def read_lock(path):
     for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
         member = re.fullmatch(r"# unpack (\S+) sha256:([0-9a-f]{64})", line.strip())
         requirement = re.fullmatch(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line.strip())
-        about = re.fullmatch(r"# (size|licence) (.+)", line.strip())
+        about = re.fullmatch(r"# (size|license) (.+)", line.strip())
         if member and last:
             last.members[member[1]] = member[2]
         elif about and last:

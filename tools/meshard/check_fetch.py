@@ -47,7 +47,7 @@ def make_wheel(folder, name, version, members):
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
     lines = [f"{name}=={version} --hash=sha256:{sha256(path.read_bytes())}", "# size 3000000",
-             f"# licence the terms of {name}"]
+             f"# license the terms of {name}"]
     return lines + [f"# unpack {member} sha256:{sha256(contents)}" for member, contents in members.items()]
 
 
@@ -65,8 +65,8 @@ with tempfile.TemporaryDirectory() as root:
     (program / "plugins.lock").write_text("\n".join(lock) + "\n")
     fetch = [sys.executable, program / "fetch_targets.py"]
 
-    # Without a terminal nobody can agree; the licence has been said.
-    expect(run([*fetch, "tpu"], cache, wheels), 1, "libtpu 1.2, 3 MB", "licence: the terms of libtpu", "--yes")
+    # Without a terminal nobody can agree; the license has been said.
+    expect(run([*fetch, "tpu"], cache, wheels), 1, "libtpu 1.2, 3 MB", "license: the terms of libtpu", "--yes")
     if any(cache.rglob("*.so")):
         sys.exit("something was fetched without a yes")
     expect(run([*fetch, "tpu", "cuda", "--yes"], cache, wheels), 0, "the terms of nvidia-nvvm", "hash checked")
@@ -82,7 +82,7 @@ with tempfile.TemporaryDirectory() as root:
     (root / "none").mkdir()
     expect(run([*fetch, "tpu"], cache, root / "none"), 0, "hash checked")
     tpu.write_bytes(b"changed")
-    expect(run([*fetch, "tpu"], cache, wheels), 1, "licence")
+    expect(run([*fetch, "tpu"], cache, wheels), 1, "license")
     expect(run([*fetch, "tpu", "--yes"], cache, wheels), 0)
     assert tpu.read_bytes() == b"tpu"
     # The record that loading compares the file with; and what a killed fetch left is removed.

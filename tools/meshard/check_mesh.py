@@ -77,7 +77,7 @@ with tempfile.TemporaryDirectory() as folder:
     svg = pathlib.Path(folder) / "a.svg"
     prints([MESH, "--groups", "model", "--svg", str(svg)])
     text = svg.read_text(encoding="utf-8") if svg.exists() else ""
-    checks.check("a colour for each of the 2 groups of 4", text.count("hsl(0,") == 4 and text.count("hsl(137,") == 4)
+    checks.check("a color for each of the 2 groups of 4", text.count("hsl(0,") == 4 and text.count("hsl(137,") == 4)
 
 checks.refuses([MESH, "slice:tp"], 'no axis "tp"', "data, model")
 checks.refuses([MESH, "slice"], "expected `:` at character 5 of `slice`")

@@ -1,4 +1,4 @@
-// meshard fetch: gets the compilers of hardware that is not here, after saying their licences.
+// meshard fetch: gets the compilers of hardware that is not here, after saying their licenses.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -58,7 +58,7 @@ void add_fetch(CLI::App& app, int& exit_code) {
           "tpu, cuda, cpu; lammps-jax-pjrt-cpu or xla-cpu-pjrt, other builds of the latter")
       ->required()
       ->check(CLI::IsMember({"tpu", "cuda", "cpu", "lammps-jax-pjrt-cpu", "xla-cpu-pjrt"}));
-  command->add_flag("--yes", options->yes, "accept the licences that are printed; do not ask");
+  command->add_flag("--yes", options->yes, "accept the licenses that are printed; do not ask");
   command->footer(
       "The files come from the Python package index (MESHARD_WHEEL_DIR names a folder instead), "
       "are\n"

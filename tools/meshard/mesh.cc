@@ -137,7 +137,7 @@ void add_mesh(CLI::App& app, int& exit_code) {
   command->add_flag("--shardy", options->shardy, "print the mesh as a module has it");
   command->add_flag("--no-picture", options->no_picture, "leave the picture out");
   command->add_option("--svg", options->svg,
-                      "write the picture to this file; --groups colours each group alike");
+                      "write the picture to this file; --groups colors each group alike");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -1,4 +1,4 @@
-// meshard torus: a mesh on the hardware of a TPU, and how far its neighbours are apart.
+// meshard torus: a mesh on the hardware of a TPU, and how far its neighbors are apart.
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <cstdio>
@@ -97,7 +97,7 @@ int run_torus(const TorusOptions& options) {
 void add_torus(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TorusOptions>();
   CLI::App* command = app.add_subcommand(
-      "torus", "A mesh on the hardware of a TPU, and how far its neighbours are apart");
+      "torus", "A mesh on the hardware of a TPU, and how far its neighbors are apart");
   command->footer(
       "Hops are links between chips from each device to the next along an axis, the last to the\n"
       "first included. No TPU and no plugin is needed.");

@@ -154,7 +154,7 @@ Tensor glu(In argument, std::int64_t dimension) {
   SourceScope line(argument.where);
   SourceLocation place = effective_source(argument.where);
   Tensor x = floating_operand("glu", argument);
-  int along = normalise_dimension(dimension, x.shape().rank(), "glu", place);
+  int along = normalize_dimension(dimension, x.shape().rank(), "glu", place);
   if (x.shape()[along] % 2 != 0)
     throw_invalid(place, "[glu] dimension ", along, " = ", x.shape()[along], " of ", x.type(),
                   " has no two halves");

@@ -23,7 +23,7 @@ Tensor first_of(std::string_view name, Tensor (*extreme)(In, DimensionList, bool
   if (operand.dtype() == DType::bool_) operand = astype(operand, DType::i32);
   int rank = operand.shape().rank();
   if (!dimension) operand = flatten(operand);
-  int along = dimension ? normalise_dimension(*dimension, operand.shape().rank(), name, place) : 0;
+  int along = dimension ? normalize_dimension(*dimension, operand.shape().rank(), name, place) : 0;
   std::int64_t size = operand.shape()[along];
   if (size == 0)
     throw_invalid(place, "[", name, "] no element: dimension ", along, " of ", operand.type(),

@@ -73,7 +73,7 @@ TEST(Attention, IsTheFormula) {
   Call(4).expect({.scale = 0.25}, 0.25, [](int, int, int, int) { return 0; });
 }
 
-TEST(Attention, NeighbouringHeadsShareAKeyHead) {
+TEST(Attention, NeighboringHeadsShareAKeyHead) {
   Call(2).expect({}, kUsualScale, [](int, int, int, int) { return 0; });
   Call(1).expect({.causal = true}, kUsualScale,
                  [](int, int, int t, int s) { return seen_if(s <= t); });

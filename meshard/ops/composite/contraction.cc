@@ -22,7 +22,7 @@ std::int64_t position(const Labels& labels, int label) {
 }
 
 // Removes dimensions of size 1 that broadcast over a larger dimension of `other`.
-Labelled without_stretched(const Labelled& x, const Labelled& other) {
+Labeled without_stretched(const Labeled& x, const Labeled& other) {
   Dimensions gone;
   Labels left;
   for (std::size_t d = 0; d < x.labels.size(); ++d) {
@@ -34,10 +34,10 @@ Labelled without_stretched(const Labelled& x, const Labelled& other) {
     else
       left.push_back(label);
   }
-  return gone.empty() ? x : Labelled{squeeze(x.tensor, gone), left};
+  return gone.empty() ? x : Labeled{squeeze(x.tensor, gone), left};
 }
 
-void check_sizes(std::string_view name, const Labelled& lhs, const Labelled& rhs,
+void check_sizes(std::string_view name, const Labeled& lhs, const Labeled& rhs,
                  SourceLocation where) {
   for (std::size_t d = 0; d < lhs.labels.size(); ++d) {
     if (!holds(rhs.labels, lhs.labels[d])) continue;
@@ -57,8 +57,8 @@ Labels joined(const Labels& a, const Labels& b) {
 }
 
 // Reorders a sharding of dimensions labeled `from` to dimensions labeled `to`.
-Sharding relabelled(std::string_view name, const Sharding& sharding, const Labels& from,
-                    const Labels& to, SourceLocation where) {
+Sharding relabeled(std::string_view name, const Sharding& sharding, const Labels& from,
+                   const Labels& to, SourceLocation where) {
   if (sharding.rank() != from.size())
     throw_invalid(where, "[", name, "] result_sharding describes ", sharding.rank(),
                   " dimensions, the result has ", from.size(), ": ", sharding);
@@ -195,7 +195,7 @@ std::vector<std::pair<std::size_t, std::size_t>> contraction_order(
   return operands.size() <= 8 ? orders.best() : orders.greedy();
 }
 
-Labelled sum_out(Labelled x, const Labels& keep) {
+Labeled sum_out(Labeled x, const Labels& keep) {
   Dimensions gone;
   Labels left;
   for (std::size_t d = 0; d < x.labels.size(); ++d) {
@@ -208,10 +208,10 @@ Labelled sum_out(Labelled x, const Labels& keep) {
   return {sum(x.tensor, gone), left};
 }
 
-Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Labels& keep,
-                  SourceLocation where, const std::optional<Sharding>& sharding) {
+Labeled contract(std::string_view name, Labeled lhs, Labeled rhs, const Labels& keep,
+                 SourceLocation where, const std::optional<Sharding>& sharding) {
   check_sizes(name, lhs, rhs, where);
-  Labelled a = without_stretched(lhs, rhs), b = without_stretched(rhs, lhs);
+  Labeled a = without_stretched(lhs, rhs), b = without_stretched(rhs, lhs);
   // Labels that only one side has are summed before the product.
   a = sum_out(std::move(a), joined(keep, b.labels));
   b = sum_out(std::move(b), joined(keep, a.labels));
@@ -235,12 +235,12 @@ Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Label
     if (!holds(a.labels, label)) free.push_back(label);
   Labels labels = joined(batch, free);
   std::optional<Sharding> wanted;
-  if (sharding) wanted = relabelled(name, *sharding, keep, labels, where);
+  if (sharding) wanted = relabeled(name, *sharding, keep, labels, where);
   return {dot_general(a.tensor, b.tensor, std::move(dims), std::nullopt, std::move(wanted)),
           labels};
 }
 
-Tensor ordered(const Labelled& x, const Labels& order) {
+Tensor ordered(const Labeled& x, const Labels& order) {
   if (x.labels == order) return x.tensor;
   Dimensions permutation;
   for (int label : order) permutation.push_back(position(x.labels, label));

@@ -18,7 +18,7 @@ namespace meshard {
 using Labels = InlineVector<int, 6>;
 
 /// A tensor with labeled dimensions; each label occurs once.
-struct Labelled {
+struct Labeled {
   Tensor tensor;
   Labels labels;
 };
@@ -29,8 +29,8 @@ struct Labelled {
 /// `keep`.
 /// @error sizes of one label differ, or the sharding has another rank than `keep`; the message
 /// begins with `[name]`.
-Labelled contract(std::string_view name, Labelled lhs, Labelled rhs, const Labels& keep,
-                  SourceLocation where, const std::optional<Sharding>& sharding = std::nullopt);
+Labeled contract(std::string_view name, Labeled lhs, Labeled rhs, const Labels& keep,
+                 SourceLocation where, const std::optional<Sharding>& sharding = std::nullopt);
 
 /// The best order in which to multiply several operands. Each step names two entries of a list, the
 /// smaller index first; they are removed, and their product is appended. For up to 8 operands the
@@ -42,9 +42,9 @@ std::vector<std::pair<std::size_t, std::size_t>> contraction_order(
     const std::map<int, std::int64_t>& sizes);
 
 /// The sum of x over the labels that are not in `keep`.
-Labelled sum_out(Labelled x, const Labels& keep);
+Labeled sum_out(Labeled x, const Labels& keep);
 
 /// The dimensions permuted to the order of `order`. @pre the same labels
-Tensor ordered(const Labelled& x, const Labels& order);
+Tensor ordered(const Labeled& x, const Labels& order);
 
 }  // namespace meshard

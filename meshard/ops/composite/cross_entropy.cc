@@ -70,15 +70,15 @@ Tensor losses(const Tensor& x, const Tensor& wanted, int along, double smoothing
   }
   Tensor numbers = class_numbers(x, wanted, along, place);
   Tensor chosen = equal(iota(numbers.dtype(), x.shape(), along), expand_dims(numbers, along));
-  Tensor centred = subtract(x, stop_gradient(max(x, along, true)));
+  Tensor centered = subtract(x, stop_gradient(max(x, along, true)));
   // A comparison and a sum instead of a gather: they run on shards of the classes without
   // communication of the logits.
-  Tensor target = sum(where(chosen, centred, 0), along);
+  Tensor target = sum(where(chosen, centered, 0), along);
   target = where(in_range(numbers, x.dim(along)), target, std::numeric_limits<double>::quiet_NaN());
   if (smoothing != 0)
     target = add(multiply(target, number(1 - smoothing)),
-                 multiply(mean(centred, along), number(smoothing)));
-  return subtract(log(sum(exp(centred), along)), target);
+                 multiply(mean(centered, along), number(smoothing)));
+  return subtract(log(sum(exp(centered), along)), target);
 }
 
 Tensor reduced(const Tensor& each, LossReduction reduction) {
@@ -101,7 +101,7 @@ Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options) 
   SourceLocation place = effective_source(logits.where);
   Tensor x = for_computation(real_operand("cross_entropy", logits));
   Tensor wanted = operand_tensor("cross_entropy", targets);
-  int along = normalise_dimension(options.dimension, x.shape().rank(), "cross_entropy", place);
+  int along = normalize_dimension(options.dimension, x.shape().rank(), "cross_entropy", place);
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
     throw_invalid(place, "[cross_entropy] label_smoothing = ", options.label_smoothing,
                   " is not in 0 to 1");

@@ -15,7 +15,7 @@ Tensor diff(In x, std::int64_t dimension, std::int64_t n, Tensor prepend, Tensor
   SourceScope line(x.where);
   SourceLocation where = effective_source(x.where);
   Tensor result = operand_tensor("diff", x);
-  int along = normalise_dimension(dimension, result.shape().rank(), "diff", where);
+  int along = normalize_dimension(dimension, result.shape().rank(), "diff", where);
   if (n < 0) throw_invalid(where, "[diff] n = ", n, " is negative");
   std::vector<Tensor> parts;
   if (prepend.defined()) parts.push_back(prepend);

@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-TEST(Diff, OfNeighbours) {
+TEST(Diff, OfNeighbors) {
   Tensor squares = from_host<double>({0, 1, 4, 9, 16}, {5});
   EXPECT_EQ(interpret(diff(squares)), HostArray::from_vector<double>({1, 3, 5, 7}));
   EXPECT_EQ(interpret(diff(squares, 0, 2)), HostArray::from_vector<double>({2, 2, 2}));

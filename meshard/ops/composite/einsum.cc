@@ -133,7 +133,7 @@ class Spec {
 };
 
 // Replaces repeated labels in an operand: takes the diagonal, as the sum over a mask.
-Labelled with_diagonals(const Spec& spec, Labelled x) {
+Labeled with_diagonals(const Spec& spec, Labeled x) {
   for (std::size_t first = 0; first < x.labels.size(); ++first)
     for (std::size_t second = first + 1; second < x.labels.size();) {
       if (x.labels[first] != x.labels[second]) {
@@ -153,9 +153,9 @@ Labelled with_diagonals(const Spec& spec, Labelled x) {
 }
 
 // The size of each label; of sizes that broadcast, the larger one.
-std::map<int, std::int64_t> sizes_of_labels(const std::vector<Labelled>& factors) {
+std::map<int, std::int64_t> sizes_of_labels(const std::vector<Labeled>& factors) {
   std::map<int, std::int64_t> sizes;
-  for (const Labelled& factor : factors)
+  for (const Labeled& factor : factors)
     for (std::size_t d = 0; d < factor.labels.size(); ++d) {
       std::int64_t size = factor.tensor.shape()[static_cast<int>(d)];
       auto known = sizes.emplace(factor.labels[d], size).first;
@@ -172,7 +172,7 @@ Tensor einsum(std::string_view text, const std::vector<Tensor>& operands, Source
   Spec spec(text, where);
   if (operands.size() != spec.num_operands())
     spec.fail(operands.size(), " operands are given, ", spec.num_operands(), " are named");
-  std::vector<Labelled> factors;
+  std::vector<Labeled> factors;
   DType dtype = operand_tensor("einsum", In(operands[0], where)).dtype();
   for (const Tensor& operand : operands)
     dtype = promote(dtype, operand_tensor("einsum", In(operand, where)).dtype(), where);
@@ -181,13 +181,13 @@ Tensor einsum(std::string_view text, const std::vector<Tensor>& operands, Source
         with_diagonals(spec, {astype(operands[i], dtype), spec.labels(i, operands[i].type())}));
   Labels result = spec.result();
   std::vector<Labels> remaining;
-  for (const Labelled& factor : factors) remaining.push_back(factor.labels);
+  for (const Labeled& factor : factors) remaining.push_back(factor.labels);
   for (const auto& step : contraction_order(remaining, result, sizes_of_labels(factors))) {
-    Labelled lhs = std::move(factors[step.first]), rhs = std::move(factors[step.second]);
+    Labeled lhs = std::move(factors[step.first]), rhs = std::move(factors[step.second]);
     factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(step.second));
     factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(step.first));
     Labels keep = result;
-    for (const Labelled& later : factors)
+    for (const Labeled& later : factors)
       for (int label : later.labels) keep.push_back(label);
     factors.push_back(contract("einsum", std::move(lhs), std::move(rhs), keep, where));
   }

@@ -53,7 +53,7 @@ struct Selection {
     result.push_back((end - first + range.stride - 1) / range.stride);
     add(first, end, range.stride);
   }
-  // Slices the same elements in ascending order; they are reversed afterwards.
+  // Slices the same elements in ascending order; they are reversed afterward.
   void cut_backward(const Range& range) {
     std::int64_t d = dimension(), size = type.shape[d], step = -range.stride;
     auto bound = [&](const RangeBound& end, std::int64_t otherwise) {

@@ -12,10 +12,10 @@
 namespace meshard {
 namespace {
 
-Tensor normalised(const Tensor& x, double epsilon) {
-  Tensor centred = subtract(x, mean(x, -1, true));
-  Tensor variance = mean(square(centred), -1, true);
-  return multiply(centred, rsqrt(add(variance, filled(TensorType{x.dtype(), {}}, epsilon))));
+Tensor normalized(const Tensor& x, double epsilon) {
+  Tensor centered = subtract(x, mean(x, -1, true));
+  Tensor variance = mean(square(centered), -1, true);
+  return multiply(centered, rsqrt(add(variance, filled(TensorType{x.dtype(), {}}, epsilon))));
 }
 
 }  // namespace
@@ -25,14 +25,14 @@ Tensor layer_norm(In x, In scale, In bias, double epsilon) {
   Tensor operand = real_operand("layer_norm", x);
   check_real("layer_norm", scale);
   check_real("layer_norm", bias);
-  Tensor result = add(multiply(normalised(for_computation(operand), epsilon), scale), bias);
+  Tensor result = add(multiply(normalized(for_computation(operand), epsilon), scale), bias);
   return astype(result, float_result_dtype(operand.dtype()));
 }
 
 Tensor layer_norm(In x) {
   SourceScope line(x.where);
   Tensor operand = real_operand("layer_norm", x);
-  return astype(normalised(for_computation(operand), 1e-5), float_result_dtype(operand.dtype()));
+  return astype(normalized(for_computation(operand), 1e-5), float_result_dtype(operand.dtype()));
 }
 
 }  // namespace meshard

@@ -240,7 +240,7 @@ Tensor cross(In a, In b, std::int64_t dimension) {
   Tensor left = operand_tensor("cross", a), right = operand_tensor("cross", b);
   for (const Tensor* operand : {&left, &right}) {
     int rank = operand->shape().rank();
-    std::int64_t d = normalise_dimension(dimension, rank, "cross", where);
+    std::int64_t d = normalize_dimension(dimension, rank, "cross", where);
     if (operand->shape()[static_cast<int>(d)] != 3)
       throw_invalid(where, "[cross] dimension ", dimension, " of ", operand->type(), " is not 3");
   }

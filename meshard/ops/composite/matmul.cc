@@ -18,7 +18,7 @@ constexpr int kRows = -1, kInner = -2, kColumns = -3;
 Tensor matmul(In a, In b, std::optional<Sharding> result_sharding) {
   SourceScope line(a.where);
   SourceLocation where = effective_source(a.where);
-  Labelled lhs{operand_tensor("matmul", a), {}}, rhs{operand_tensor("matmul", b), {}};
+  Labeled lhs{operand_tensor("matmul", a), {}}, rhs{operand_tensor("matmul", b), {}};
   int left = lhs.tensor.shape().rank(), right = rhs.tensor.shape().rank();
   if (left == 0 || right == 0)
     throw_invalid(where, "[matmul] takes no scalars: lhs ", lhs.tensor.type(), ", rhs ",

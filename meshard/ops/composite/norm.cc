@@ -60,7 +60,7 @@ Tensor group_norm(In argument, In scale, In bias, std::int64_t groups, double ep
   SourceLocation where = effective_source(argument.where);
   Tensor operand = real_operand("group_norm", argument), x = for_computation(operand);
   int rank = x.shape().rank();
-  int channel = normalise_dimension(channel_dimension, rank, "group_norm", where);
+  int channel = normalize_dimension(channel_dimension, rank, "group_norm", where);
   std::int64_t channels = x.shape()[channel];
   if (rank < 2 || channel == 0)
     throw_invalid(where, "[group_norm] takes samples in dimension 0 and channels in another, not ",
@@ -74,8 +74,9 @@ Tensor group_norm(In argument, In scale, In bias, std::int64_t groups, double ep
   for (int d = 1; d <= rank; ++d)
     if (d != channel) along.push_back(d);
   Tensor grouped = reshape(x, apart);
-  Tensor centred = subtract(grouped, mean(grouped, along, true));
-  Tensor normal = multiply(centred, inverse_deviation(mean(square(centred), along, true), epsilon));
+  Tensor centered = subtract(grouped, mean(grouped, along, true));
+  Tensor normal =
+      multiply(centered, inverse_deviation(mean(square(centered), along, true), epsilon));
   Tensor result = multiply(reshape(normal, x.shape()),
                            per_channel("group_norm", "scale", scale, x, channel, where));
   result = add(result, per_channel("group_norm", "bias", bias, x, channel, where));
@@ -87,12 +88,12 @@ BatchNorm batch_norm(In argument, In scale, In bias, double epsilon,
   SourceScope line(argument.where);
   SourceLocation where = effective_source(argument.where);
   Tensor operand = real_operand("batch_norm", argument), x = for_computation(operand);
-  int channel = normalise_dimension(channel_dimension, x.shape().rank(), "batch_norm", where);
+  int channel = normalize_dimension(channel_dimension, x.shape().rank(), "batch_norm", where);
   Dimensions along = all_but(x.shape().rank(), channel);
-  Tensor centre = mean(x, along);
-  Tensor distance = subtract(x, per_channel("batch_norm", "mean", centre, x, channel, where));
+  Tensor center = mean(x, along);
+  Tensor distance = subtract(x, per_channel("batch_norm", "mean", center, x, channel, where));
   Tensor variance = mean(square(distance), along);
-  return {batch_norm(operand, scale, bias, centre, variance, epsilon, channel), centre, variance};
+  return {batch_norm(operand, scale, bias, center, variance, epsilon, channel), center, variance};
 }
 
 Tensor batch_norm(In argument, In scale, In bias, In mean, In variance, double epsilon,
@@ -100,7 +101,7 @@ Tensor batch_norm(In argument, In scale, In bias, In mean, In variance, double e
   SourceScope line(argument.where);
   SourceLocation where = effective_source(argument.where);
   Tensor operand = real_operand("batch_norm", argument), x = for_computation(operand);
-  int channel = normalise_dimension(channel_dimension, x.shape().rank(), "batch_norm", where);
+  int channel = normalize_dimension(channel_dimension, x.shape().rank(), "batch_norm", where);
   auto each = [&](std::string_view what, const In& numbers) {
     return per_channel("batch_norm", what, numbers, x, channel, where);
   };

@@ -24,7 +24,7 @@ Tensor argsort(In x, std::int64_t dimension, bool descending) {
   SourceScope line(x.where);
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("argsort", x);
-  dimension = normalise_dimension(dimension, operand.shape().rank(), "argsort", where);
+  dimension = normalize_dimension(dimension, operand.shape().rank(), "argsort", where);
   return with_places(operand, dimension, descending, where)[1];
 }
 
@@ -32,7 +32,7 @@ TopK top_k(In x, std::int64_t k, std::int64_t dimension) {
   SourceScope line(x.where);
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("top_k", x);
-  dimension = normalise_dimension(dimension, operand.shape().rank(), "top_k", where);
+  dimension = normalize_dimension(dimension, operand.shape().rank(), "top_k", where);
   auto along = static_cast<std::size_t>(dimension);
   Dimensions start(static_cast<std::size_t>(operand.rank()), 0), stop = operand.shape().sizes();
   if (k < 0 || k > stop[along])

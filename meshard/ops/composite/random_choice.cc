@@ -126,7 +126,7 @@ Tensor in_order(std::string_view place, const In& x, std::int64_t& dimension) {
   SourceLocation where = effective_source(x.where);
   if (operand.rank() == 0)
     throw_invalid(where, "[", place, "] takes a tensor of rank 1 or more, not ", operand.type());
-  dimension = normalise_dimension(dimension, operand.shape().rank(), place, where);
+  dimension = normalize_dimension(dimension, operand.shape().rank(), place, where);
   return operand;
 }
 

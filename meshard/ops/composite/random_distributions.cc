@@ -58,7 +58,7 @@ namespace meshard::random {
 namespace {
 
 // The next number of `dtype` above or below `value`.
-double neighbour(DType dtype, double value, bool above) {
+double neighbor(DType dtype, double value, bool above) {
   HostArray scalar = HostArray::full(TensorType{dtype, Shape{}}, value);
   return visit_dtype(dtype, [&]<class T>() -> double {
     if constexpr (sizeof(T) == 1 || std::is_integral_v<T> || is_complex(dtype_of<T>())) {
@@ -94,8 +94,8 @@ Tensor truncated_normal(In key, double low, double high, Shape shape, DType dtyp
     return erf(divide(optimization_barrier(float_constant(dtype, bound)), sqrt2));
   };
   Tensor even = uniform_between(key, shape, dtype, probability(low), probability(high));
-  Tensor open_low = float_constant(dtype, neighbour(dtype, low, true));
-  Tensor open_high = float_constant(dtype, neighbour(dtype, high, false));
+  Tensor open_low = float_constant(dtype, neighbor(dtype, low, true));
+  Tensor open_high = float_constant(dtype, neighbor(dtype, high, false));
   return minimum(maximum(multiply(sqrt2, erf_inv(even)), open_low), open_high);
 }
 

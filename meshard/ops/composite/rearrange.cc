@@ -35,7 +35,7 @@ Tensor expand_dims(In x, std::int64_t dimension) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("expand_dims", x);
   Dimensions sizes = operand.shape().sizes();
-  int at = normalise_dimension(dimension, operand.shape().rank() + 1, "expand_dims", where);
+  int at = normalize_dimension(dimension, operand.shape().rank() + 1, "expand_dims", where);
   sizes.insert(sizes.begin() + at, 1);
   return reshape(In(operand, where), std::move(sizes));
 }
@@ -51,8 +51,8 @@ Tensor swapaxes(In x, std::int64_t a, std::int64_t b) {
   int rank = operand.shape().rank();
   Dimensions order;
   for (int d = 0; d < rank; ++d) order.push_back(d);
-  std::swap(order[static_cast<std::size_t>(normalise_dimension(a, rank, "swapaxes", where))],
-            order[static_cast<std::size_t>(normalise_dimension(b, rank, "swapaxes", where))]);
+  std::swap(order[static_cast<std::size_t>(normalize_dimension(a, rank, "swapaxes", where))],
+            order[static_cast<std::size_t>(normalize_dimension(b, rank, "swapaxes", where))]);
   return permute_dims(In(operand, where), std::move(order));
 }
 
@@ -66,8 +66,8 @@ Tensor moveaxis(In x, Dimensions source, Dimensions destination) {
   // -1 marks a dimension of the result to which nothing was moved.
   Dimensions order(static_cast<std::size_t>(rank), -1), moved;
   for (std::size_t i = 0; i < source.size(); ++i) {
-    int from = normalise_dimension(source[i], rank, "moveaxis", where);
-    int to = normalise_dimension(destination[i], rank, "moveaxis", where);
+    int from = normalize_dimension(source[i], rank, "moveaxis", where);
+    int to = normalize_dimension(destination[i], rank, "moveaxis", where);
     std::int64_t& place = order[static_cast<std::size_t>(to)];
     if (place != -1 || std::find(moved.begin(), moved.end(), from) != moved.end())
       throw_invalid(where, "[moveaxis] a dimension is named twice: from [", join(source, ", "),

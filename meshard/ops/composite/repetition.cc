@@ -32,7 +32,7 @@ std::pair<Tensor, int> slices_of(std::string_view name, const In& x,
                                  std::optional<std::int64_t> dimension, SourceLocation where) {
   Tensor operand = operand_tensor(name, x);
   if (!dimension) return {flatten(operand), 0};
-  return {operand, normalise_dimension(*dimension, operand.shape().rank(), name, where)};
+  return {operand, normalize_dimension(*dimension, operand.shape().rank(), name, where)};
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ Tensor softmax(In x, std::int64_t dimension) {
 Tensor log_softmax(In x, std::int64_t dimension) {
   SourceScope line(x.where);
   Tensor operand = floating_operand("log_softmax", x);
-  Tensor centred = shifted(for_computation(operand), dimension);
-  return astype(subtract(centred, log(sum(exp(centred), dimension, true))), operand.dtype());
+  Tensor centered = shifted(for_computation(operand), dimension);
+  return astype(subtract(centered, log(sum(exp(centered), dimension, true))), operand.dtype());
 }
 
 Tensor logsumexp(In x, DimensionList dimensions, bool keepdims) {

@@ -26,7 +26,7 @@ std::vector<Tensor> unstack(In x, std::int64_t dimension) {
   SourceScope line(x.where);
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("unstack", x);
-  int along = normalise_dimension(dimension, operand.shape().rank(), "unstack", where);
+  int along = normalize_dimension(dimension, operand.shape().rank(), "unstack", where);
   Dimensions ones(static_cast<std::size_t>(operand.shape()[along]), 1);
   std::vector<Tensor> slices = split_sizes(operand, std::move(ones), along);
   for (Tensor& each : slices) each = squeeze(each, along);
@@ -39,7 +39,7 @@ std::vector<Tensor> split_sizes(In x, Dimensions sizes, std::int64_t dimension) 
   Tensor operand = operand_tensor("split_sizes", x);
   const Shape& shape = operand.shape();
   auto along =
-      static_cast<std::size_t>(normalise_dimension(dimension, shape.rank(), "split_sizes", where));
+      static_cast<std::size_t>(normalize_dimension(dimension, shape.rank(), "split_sizes", where));
   std::int64_t total = 0;
   for (std::int64_t size : sizes) {
     if (size < 0) throw_invalid(where, "[split_sizes] a size is ", size);
@@ -61,7 +61,7 @@ std::vector<Tensor> split_sizes(In x, Dimensions sizes, std::int64_t dimension) 
 std::vector<Tensor> split(In x, std::int64_t count, std::int64_t dimension) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("split", x);
-  int along = normalise_dimension(dimension, operand.shape().rank(), "split", where);
+  int along = normalize_dimension(dimension, operand.shape().rank(), "split", where);
   std::int64_t size = operand.shape()[along];
   if (count < 1 || size % count != 0)
     throw_invalid(where, "[split] dimension ", along, " = ", size, " of ", operand.type(),

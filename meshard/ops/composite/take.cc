@@ -20,7 +20,7 @@ Tensor take(In x, In indices, std::int64_t dimension) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("take", x), at = operand_tensor("take", indices);
   int rank = operand.shape().rank(), index_rank = at.shape().rank();
-  int along = normalise_dimension(dimension, rank, "take", where);
+  int along = normalize_dimension(dimension, rank, "take", where);
   check_not_empty("take", operand, along, where);
   GatherDimensions dims{
       .collapsed_slice_dims = {along}, .start_index_map = {along}, .index_vector_dim = index_rank};
@@ -38,7 +38,7 @@ Tensor take_along_axis(In x, In indices, std::int64_t dimension) {
   if (at.shape().rank() != rank)
     throw_invalid(where, "[take_along_axis] ranks differ: x is ", operand.type(), ", indices are ",
                   at.type());
-  int along = normalise_dimension(dimension, rank, "take_along_axis", where);
+  int along = normalize_dimension(dimension, rank, "take_along_axis", where);
   check_not_empty("take_along_axis", operand, along, where);
   Dimensions from = operand.shape().sizes(), to = at.shape().sizes();
   GatherDimensions dims{

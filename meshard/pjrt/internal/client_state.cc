@@ -54,7 +54,7 @@ ClientState::~ClientState() {
   (void)MESHARD_PJRT_CALL(api, PJRT_Client_Destroy, args);  // nobody is left to hear of a failure
 }
 
-Result<void> ClientState::initialise() {
+Result<void> ClientState::initialize() {
   MESHARD_PJRT_ARGS(PJRT_Client_PlatformName, says);
   says.client = raw;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_PlatformName, says));

@@ -66,7 +66,7 @@ struct ClientState {
   ~ClientState();
 
   /// Reads platform and devices.
-  Result<void> initialise();
+  Result<void> initialize();
   /// The one object that stands for `type` in this client.
   const ArrayType* intern(const ArrayType& type);
   const Device* find(PJRT_Device* device) const;
@@ -103,7 +103,7 @@ struct ClientState {
   int process_index = 0;
   LaunchRules rules;
 
-  std::vector<std::unique_ptr<Device>> devices;  // fixed after initialise()
+  std::vector<std::unique_ptr<Device>> devices;  // fixed after initialize()
   std::vector<const Device*> addressable;
   std::unordered_map<int, const Device*> by_id;
   std::unordered_map<PJRT_Device*, const Device*> by_handle;

@@ -1,4 +1,4 @@
-// Elements, numbers as text, colours.
+// Elements, numbers as text, colors.
 
 const report = JSON.parse(document.getElementById('report').textContent);
 const svgNamespace = document.getElementById('namespace').namespaceURI;
@@ -78,7 +78,7 @@ function originText(origin) {
 
 // OKLCH (Björn Ottosson, "A perceptual color space for image processing", 2020) as rgb(): equal steps look
 // equally far apart, so that no device stands out. Hue in turns.
-function colour(lightness, chroma, hue) {
+function color(lightness, chroma, hue) {
   const a = chroma * Math.cos(hue * 2 * Math.PI), b = chroma * Math.sin(hue * 2 * Math.PI);
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
@@ -92,7 +92,7 @@ function colour(lightness, chroma, hue) {
     `${channel(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * q)})`;
 }
 
-// A colour and the colour of text on it: black has the higher contrast above a luminance of 0.179, which is this lightness.
+// A color and the color of text on it: black has the higher contrast above a luminance of 0.179, which is this lightness.
 function shade(hue, lightness) {
-  return {fill: colour(lightness, 0.115, hue), text: lightness > 0.57 ? '#101215' : '#ffffff'};
+  return {fill: color(lightness, 0.115, hue), text: lightness > 0.57 ? '#101215' : '#ffffff'};
 }

@@ -59,6 +59,6 @@ function collectivesSection() {
   filter.update();
   return section('collectives', 'Collectives',
     h('p', {class: 'hint'}, 'Bytes that one device gives or gets, the larger of the two; not the traffic on the wires.'),
-    barLines(axes.slice(0, 8).map(([label, bytes]) => ({label, value: bytes, text: byteText(bytes), parts: [{value: bytes, colour: 'orange'}]}))),
+    barLines(axes.slice(0, 8).map(([label, bytes]) => ({label, value: bytes, text: byteText(bytes), parts: [{value: bytes, color: 'orange'}]}))),
     h('div', {class: 'controls'}, filter.field, kind, apart, filter.count), table.element);
 }

@@ -1,4 +1,4 @@
-// The devices where they sit, coloured by a mesh axis; and the device that the reader looks at.
+// The devices where they sit, colored by a mesh axis; and the device that the reader looks at.
 
 const mesh = report.mesh === null ? null : report.meshes[report.mesh];
 const deviceCount = mesh ? mesh.device_ids.length : 1;
@@ -213,7 +213,7 @@ function devicesSection() {
     figures.push(one.figure);
   }
   const choices = ['each device', ...(mesh ? mesh.axes.filter((axis) => axis.size > 1).map((axis) => `axis ${axis.name}`) : [])];
-  const select = h('select', {id: 'colour-by', on: {change: () => paintDevices(drawn, select.value)}}, choices.map((text) => h('option', {value: text}, text)));
+  const select = h('select', {id: 'color-by', on: {change: () => paintDevices(drawn, select.value)}}, choices.map((text) => h('option', {value: text}, text)));
   paintDevices(drawn, choices[0]);
   const details = h('div', {class: 'card', id: 'device-details', role: 'status'});
   let ringed = null;
@@ -231,7 +231,7 @@ function devicesSection() {
     (closed === null ? '' : closed ? `The torus closes in ${closed} (stubs at the edges). ` : 'No direction closes to a ring. ') : '';
   const hosts = report.topology ? 'Lines divide hosts. ' : 'Devices in mesh order. ';
   return section('devices', 'Devices', h('p', {class: 'hint'}, `${said}${hosts}Point at a device, or move with the arrow keys; dashes mark the devices that hold the same part of the value chosen below.`),
-    h('div', {class: 'controls'}, h('label', {}, 'colour by', select)),
+    h('div', {class: 'controls'}, h('label', {}, 'color by', select)),
     h('div', {class: 'two'}, followDevices(h('div', {class: 'picture figure-row', id: 'device-map'}, figures), 'Map of the devices'), h('div', {class: 'sticky'}, details)),
     left > 0 && h('p', {class: 'muted'}, `${countText(left)} more devices are not drawn.`));
 }

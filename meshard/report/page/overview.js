@@ -62,11 +62,11 @@ function memorySection() {
   const scale = Math.max(memory.total, memory.capacity || 0, 1);
   const bar = h('div', {class: 'bar', role: 'img', 'aria-label': `${byteText(memory.total)} in use` +
     (memory.capacity === null ? '' : ` of ${byteText(memory.capacity)}`)},
-  parts.map(([name, bytes, colourName]) => bytes > 0 &&
-    h('i', {class: colourName, title: `${name} ${byteText(bytes)}`, style: {width: `${100 * bytes / scale}%`}})),
+  parts.map(([name, bytes, colorName]) => bytes > 0 &&
+    h('i', {class: colorName, title: `${name} ${byteText(bytes)}`, style: {width: `${100 * bytes / scale}%`}})),
   memory.capacity !== null && h('span', {class: 'limit', style: {left: 0, width: `${100 * memory.capacity / scale}%`}},
     h('span', {}, `${byteText(memory.capacity)} on the device`)));
-  const legend = h('ul', {class: 'legend'}, parts.map(([name, bytes, colourName]) => h('li', {}, h('i', {class: colourName}),
+  const legend = h('ul', {class: 'legend'}, parts.map(([name, bytes, colorName]) => h('li', {}, h('i', {class: colorName}),
     `${name} ${byteText(bytes)}`, name === 'outputs' && memory.aliased ? ` and ${byteText(memory.aliased)} in donated arguments` : '')),
   h('li', {}, `in all ${byteText(memory.total)}`), memory.peak > 0 && h('li', {}, `peak ${byteText(memory.peak)}`),
   memory.spare !== null && h('li', {}, memory.spare >= 0 ? `to spare ${byteText(memory.spare)}` : h('b', {}, `too much ${byteText(-memory.spare)}`)));
@@ -87,13 +87,13 @@ function timeSection() {
   if (roofline) {
     const links = roofline.links.reduce((sum, link) => sum + link.seconds, 0);
     const line = (label, name, value, parts) => ({label, value, parts, most: roofline.bound_by === name, text: secondsText(value)});
-    const colours = ['orange', 'purple', 'green', 'blue', 'grey'];
+    const colors = ['orange', 'purple', 'green', 'blue', 'gray'];
     children.push(h('p', {class: 'hint'}, 'Lower bounds from published figures: no run is faster than the longest of the three.'),
       barLines([line('compute', 'compute', roofline.compute_seconds), line('memory', 'memory', roofline.memory_seconds),
-        line('communication', 'communication', links, roofline.links.map((link, i) => ({value: link.seconds, colour: colours[i % 5],
+        line('communication', 'communication', links, roofline.links.map((link, i) => ({value: link.seconds, color: colors[i % 5],
           title: `${link.link} ${link.axes}`})))]));
     if (roofline.links.length) {
-      children.push(h('ul', {class: 'legend'}, roofline.links.map((link, i) => h('li', {}, h('i', {class: colours[i % 5]}),
+      children.push(h('ul', {class: 'legend'}, roofline.links.map((link, i) => h('li', {}, h('i', {class: colors[i % 5]}),
         `${link.link} ${link.axes ? `along ${link.axes}` : ''}: ${byteText(link.bytes)}, ${secondsText(link.seconds)}`))));
     }
   }

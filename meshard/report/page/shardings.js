@@ -106,7 +106,7 @@ function drawGrid(sharding, tiles, dimensions, at, places, limits) {
 
 // The ids of the devices that hold a tile: each in its stripe, or the first and how many more, or nothing.
 function labels(holders, ids, stripes, {x, y, w, h: height}) {
-  const text = (centre, content, attributes) => s('text', {x: centre, y: y + height / 2 + 4, 'text-anchor': 'middle', ...attributes}, content);
+  const text = (center, content, attributes) => s('text', {x: center, y: y + height / 2 + 4, 'text-anchor': 'middle', ...attributes}, content);
   const width = w / stripes, longest = Math.max(...holders.map((position) => String(ids[position]).length), 1);
   const small = longest * 6.7 > width - 3;
   if (holders.length === stripes && longest * (small ? 5.4 : 6.7) <= width - 1) {
@@ -255,7 +255,7 @@ function valuesSection() {
   looking.listeners.push(show);
   choose(start);
   return section('values', 'Values and their shardings',
-    h('p', {class: 'hint'}, 'A rectangle is the whole value, a cell one part of it, a colour one device; copies share a cell. Point at a cell or use the arrow keys.'),
+    h('p', {class: 'hint'}, 'A rectangle is the whole value, a cell one part of it, a color one device; copies share a cell. Point at a cell or use the arrow keys.'),
     table.element, title, h('div', {class: 'two'}, pictureBox, h('div', {class: 'sticky'}, details, inside)),
     h('div', {class: 'controls'}, filter.field, filter.count), list.element);
 }

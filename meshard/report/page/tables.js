@@ -75,13 +75,13 @@ function filterField(label, textOf, rows, apply) {
   return {field, count, update};
 }
 
-// Horizontal bars: [{label, value, text, parts: [{value, colour, title}]}].
+// Horizontal bars: [{label, value, text, parts: [{value, color, title}]}].
 function barLines(lines) {
   const most = Math.max(...lines.map((line) => line.value), 1e-300);
   return h('div', {class: 'lines'}, lines.map((line) => h('div', {class: 'line'},
     h('span', {class: line.most ? 'most' : null}, line.label),
-    h('span', {class: 'track', 'aria-hidden': 'true'}, (line.parts || [{value: line.value, colour: 'blue'}]).map((part) =>
-      h('i', {class: part.colour, title: part.title, style: {width: `${100 * part.value / most}%`}}))),
+    h('span', {class: 'track', 'aria-hidden': 'true'}, (line.parts || [{value: line.value, color: 'blue'}]).map((part) =>
+      h('i', {class: part.color, title: part.title, style: {width: `${100 * part.value / most}%`}}))),
     h('span', {class: line.most ? 'value most' : 'value'}, line.text),
   )));
 }

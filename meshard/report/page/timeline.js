@@ -1,6 +1,6 @@
 // The module in program order: time runs to the right, loops are nested downwards.
 
-const kindColours = {compute: 'blue', collective: 'orange', copy: 'purple', loop: 'grey', other: 'green'};
+const kindColors = {compute: 'blue', collective: 'orange', copy: 'purple', loop: 'gray', other: 'green'};
 
 /**
  * Where each entry begins and ends, in seconds of one run in which nothing overlaps: a body's steps stand once, as
@@ -54,8 +54,8 @@ function timelineSection() {
     canvas.style.height = `${rows * rowHeight + scale}px`;
     const style = getComputedStyle(document.documentElement), named = (name) => style.getPropertyValue(`--${name}`).trim();
     const fills = {}, context = canvas.getContext('2d');
-    for (const [kind, name] of Object.entries(kindColours)) fills[kind] = named(name);
-    const text = named('text'), muted = named('muted'), onColour = named('on-colour'), ground = named('ground');
+    for (const [kind, name] of Object.entries(kindColors)) fills[kind] = named(name);
+    const text = named('text'), muted = named('muted'), onColor = named('on-color'), ground = named('ground');
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, rows * rowHeight + scale);
     context.font = '12px system-ui, "DejaVu Sans", sans-serif';
@@ -77,7 +77,7 @@ function timelineSection() {
         context.beginPath();
         context.rect(left, scale + row * rowHeight, right - left - 6, rowHeight);
         context.clip();
-        context.fillStyle = onColour;
+        context.fillStyle = onColor;
         context.fillText(stepLabel(entries[i]), left + 6, scale + row * rowHeight + rowHeight / 2);
         context.restore();
       }
@@ -118,8 +118,8 @@ function timelineSection() {
     view(about - (about - from) * factor, about + (to - about) * factor);
   }
   const middle = () => {
-    const centre = (places.start[selected] + places.end[selected]) / 2;
-    return centre >= from && centre <= to ? centre : (from + to) / 2;
+    const center = (places.start[selected] + places.end[selected]) / 2;
+    return center >= from && center <= to ? center : (from + to) / 2;
   };
   function select(i, reveal) {
     selected = i;
@@ -129,8 +129,8 @@ function timelineSection() {
     details.replaceChildren(h('p', {}, h('b', {}, entry.instruction), ` ${entry.kind}${entry.opcode === entry.kind ? '' : `, ${entry.opcode}`}`, h('span', {class: 'muted'}, `, step ${countText(i + 1)} of ${countText(entries.length)}`)),
       ...[places.timed && line('time', span(i) > 0 && entry.seconds === 0 ? `${secondsText(span(i))} in all` : times), line('each time', work), line('from', entry.place)].filter((child) => child));
     if (reveal && (places.start[i] < from || places.end[i] > to)) {
-      const size = Math.max(to - from, span(i) * 1.2), centre = (places.start[i] + places.end[i]) / 2;
-      view(centre - size / 2, centre + size / 2);
+      const size = Math.max(to - from, span(i) * 1.2), center = (places.start[i] + places.end[i]) / 2;
+      view(center - size / 2, center + size / 2);
     }
     redraw();
   }
@@ -205,7 +205,7 @@ function timelineSection() {
       : 'The module in program order. Without figures of the hardware every step is equally long.'),
     h('div', {class: 'controls'}, button('+', 'Zoom in', () => zoom(0.5, middle())), button('−', 'Zoom out', () => zoom(2, middle())), button('All', 'Show all', () => view(0, total)),
       h('span', {class: 'hint'}, 'drag, Ctrl + wheel, double click; keys: arrows, +, −, 0')),
-    canvas, h('ul', {class: 'legend'}, kinds.map(([kind, sum]) => h('li', {}, h('i', {class: kindColours[kind]}), places.timed ? `${kind} ${secondsText(sum)}` : kind)),
-      entries.some((entry) => entry.kind === 'loop') && !sums.loop && h('li', {}, h('i', {class: 'grey'}), 'loop')), details,
+    canvas, h('ul', {class: 'legend'}, kinds.map(([kind, sum]) => h('li', {}, h('i', {class: kindColors[kind]}), places.timed ? `${kind} ${secondsText(sum)}` : kind)),
+      entries.some((entry) => entry.kind === 'loop') && !sums.loop && h('li', {}, h('i', {class: 'gray'}), 'loop')), details,
     h('div', {class: 'controls'}, filter.field, filter.count), table.element);
 }

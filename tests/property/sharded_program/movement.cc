@@ -19,7 +19,7 @@ bool draw_permutation(Draw& draw, Step& step) {
   return true;
 }
 
-// Neighbouring dimensions are merged, and one is split.
+// Neighboring dimensions are merged, and one is split.
 bool draw_reshape(Draw& draw, Step& step) {
   if (!draw_any(draw, step)) return false;
   Shape shape = draw.operand(step, 0).type().shape;

@@ -97,7 +97,7 @@ std::span<const char* const> einsum_specs();
 
 // Bounds that several operations share.
 
-/// How far apart neighbouring numbers of about 1 are; 0 for integers and bools.
+/// How far apart neighboring numbers of about 1 are; 0 for integers and bools.
 double epsilon(DType dtype);
 /// Of a result of at most `size`, rounded some times; an integer wraps around and stays exact.
 Bounds rounded(const TensorType& result, double size, double error, double roundings = 4);

@@ -53,7 +53,7 @@ def group_norm(d):
 
 @operation(FAMILY)
 def batch_norm(d):
-    """What normalises, and the statistics."""
+    """What normalizes, and the statistics."""
     dtype, channels = _dtype(d), d.integer(1, 3)
     shape = (d.integer(2, 4), *d.shape(0, 1, 3, empty=0), channels)
     def f(x, s, b):

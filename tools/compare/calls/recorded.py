@@ -54,8 +54,8 @@ def error_of(errors, part, k, scale, dtype, reach):
                 continue
             ratios = distance[counts] / (unit * base[counts])
             relative = max(relative, float(np.max(ratios)))
-            cancelled = (ratios > CANCELS) & (distance[counts] < 4096 * unit * max(1.0, reach))
-            absolute = max(absolute, float(np.max(distance[counts], where=cancelled, initial=0)))
+            canceled = (ratios > CANCELS) & (distance[counts] < 4096 * unit * max(1.0, reach))
+            absolute = max(absolute, float(np.max(distance[counts], where=canceled, initial=0)))
     return min(relative, 1e6), absolute * (UNIT[dtype] / unit)
 
 

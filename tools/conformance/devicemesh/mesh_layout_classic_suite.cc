@@ -1,4 +1,4 @@
-// mesh_layout_classic.json: mesh layouts of any nesting, not normalised.
+// mesh_layout_classic.json: mesh layouts of any nesting, not normalized.
 
 #include "meshard/layout/coalesce.h"
 #include "meshard/layout/complement.h"

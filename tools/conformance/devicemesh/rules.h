@@ -52,7 +52,7 @@ std::string one_group_per_axis(std::span<const GroupSighting> sightings);
 bool exact_composition(const Layout& left, const Layout& right,
                        std::span<const std::int64_t> recorded);
 
-/// quirk: the case carries the tag `quirk`: behaviour that is recorded as it is and that a better
+/// quirk: the case carries the tag `quirk`: behavior that is recorded as it is and that a better
 /// library may change.
 bool quirk(const nlohmann::json& tags);
 

@@ -3,16 +3,16 @@
 namespace meshard::conformance {
 namespace {
 
-template <class Model, class Optimiser>
+template <class Model, class Optimizer>
 std::vector<double> losses_of(Model& model, const Tensor& tokens, const Tensor& targets,
-                              const nn::AxisRules& rules, const Optimiser& optimiser, int steps,
+                              const nn::AxisRules& rules, const Optimizer& optimizer, int steps,
                               bool with_last) {
   auto loss_of = [&](const Model& m) { return transformer_loss(m, tokens, targets, rules); };
-  auto state = optim::init(optimiser, model);
+  auto state = optim::init(optimizer, model);
   auto step = jit(
       [&](const Model& m, const decltype(state)& s) {
         auto [loss, gradients] = value_and_grad(loss_of)(m);
-        return std::tuple_cat(std::tuple(loss), optim::update(optimiser, m, gradients, s));
+        return std::tuple_cat(std::tuple(loss), optim::update(optimizer, m, gradients, s));
       },
       {.name = "train_step", .donate = {}});
   std::vector<double> losses;

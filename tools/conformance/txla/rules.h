@@ -9,7 +9,7 @@ namespace meshard::conformance {
 /// reshard-on-remark: marking a tensor otherwise than it is marked already reshards it, where the
 /// reference raises an error. Ours must lie as the new mark says.
 /// @param asked the new sharding as HLO text
-/// @param our_state `{spec, data_sharding, ...}` of the tensor afterwards
+/// @param our_state `{spec, data_sharding, ...}` of the tensor afterward
 bool reshard_on_remark(const nlohmann::json& recorded_error, const std::string& asked,
                        const nlohmann::json& our_state);
 

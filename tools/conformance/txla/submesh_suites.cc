@@ -30,7 +30,7 @@ std::string final_tensor(const Json& steps) {
   return computed.empty() ? changed : computed;
 }
 
-/// What was marked, and how it lay right afterwards.
+/// What was marked, and how it lay right afterward.
 Json marked(const Json& steps, const Json& results, const std::vector<int>& devices) {
   Json all = Json::object();
   for (std::size_t i = 0; i < steps.size(); ++i) {

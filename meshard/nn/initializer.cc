@@ -1,4 +1,4 @@
-#include "meshard/nn/initialiser.h"
+#include "meshard/nn/initializer.h"
 
 #include <cmath>
 #include <cstddef>
@@ -20,14 +20,14 @@ Tensor cut_normal(const Tensor& key, const Shape& shape, DType dtype) {
 }
 
 // Variance `scale / fan`. A uniform number in [-1, 1) has the variance 1/3.
-Initialiser uniform_of(double (*variance)(const Fans&)) {
+Initializer uniform_of(double (*variance)(const Fans&)) {
   return [variance](const Tensor& key, const Shape& shape, const Fans& fans, DType dtype) {
     double limit = std::sqrt(3 * variance(fans));
     return random::uniform(key, shape, dtype, -limit, limit);
   };
 }
 
-Initialiser normal_of(double (*variance)(const Fans&)) {
+Initializer normal_of(double (*variance)(const Fans&)) {
   return [variance](const Tensor& key, const Shape& shape, const Fans& fans, DType dtype) {
     return random::normal(key, shape, dtype) * std::sqrt(variance(fans));
   };
@@ -39,41 +39,41 @@ double lecun(const Fans& fans) { return 1.0 / static_cast<double>(fans.in); }
 
 }  // namespace
 
-Initialiser constant(double value) {
+Initializer constant(double value) {
   return [value](const Tensor&, const Shape& shape, const Fans&, DType dtype) {
     return full(shape, value, dtype);
   };
 }
 
-Initialiser zeros() { return constant(0); }
-Initialiser ones() { return constant(1); }
+Initializer zeros() { return constant(0); }
+Initializer ones() { return constant(1); }
 
-Initialiser normal(double deviation) {
+Initializer normal(double deviation) {
   return [deviation](const Tensor& key, const Shape& shape, const Fans&, DType dtype) {
     return random::normal(key, shape, dtype) * deviation;
   };
 }
 
-Initialiser uniform(double limit) {
+Initializer uniform(double limit) {
   return [limit](const Tensor& key, const Shape& shape, const Fans&, DType dtype) {
     return random::uniform(key, shape, dtype, -limit, limit);
   };
 }
 
-Initialiser truncated_normal(double deviation) {
+Initializer truncated_normal(double deviation) {
   return [deviation](const Tensor& key, const Shape& shape, const Fans&, DType dtype) {
     return cut_normal(key, shape, dtype) * deviation;
   };
 }
 
-Initialiser glorot_uniform() { return uniform_of(glorot); }
-Initialiser glorot_normal() { return normal_of(glorot); }
-Initialiser he_uniform() { return uniform_of(he); }
-Initialiser he_normal() { return normal_of(he); }
-Initialiser lecun_uniform() { return uniform_of(lecun); }
-Initialiser lecun_normal() { return normal_of(lecun); }
+Initializer glorot_uniform() { return uniform_of(glorot); }
+Initializer glorot_normal() { return normal_of(glorot); }
+Initializer he_uniform() { return uniform_of(he); }
+Initializer he_normal() { return normal_of(he); }
+Initializer lecun_uniform() { return uniform_of(lecun); }
+Initializer lecun_normal() { return normal_of(lecun); }
 
-Initialiser orthogonal(double scale, std::int64_t column_dimension) {
+Initializer orthogonal(double scale, std::int64_t column_dimension) {
   return
       [scale, column_dimension](const Tensor& key, const Shape& shape, const Fans&, DType dtype) {
         std::int64_t at = column_dimension < 0 ? column_dimension + shape.rank() : column_dimension;

@@ -13,42 +13,42 @@ struct Fans {
   std::int64_t in = 1, out = 1;
 };
 
-/// A parameter of this shape and dtype: `initialiser(key, shape, fans, dtype)`. The key is as in
+/// A parameter of this shape and dtype: `initializer(key, shape, fans, dtype)`. The key is as in
 /// ops/composite/random.h; the values do not depend on the mesh.
-using Initialiser =
+using Initializer =
     std::function<Tensor(const Tensor& key, const Shape& shape, const Fans& fans, DType dtype)>;
 
 namespace init {
 
-Initialiser zeros();
-Initialiser ones();
-Initialiser constant(double value);
+Initializer zeros();
+Initializer ones();
+Initializer constant(double value);
 /// Normal with mean 0.
-Initialiser normal(double deviation);
+Initializer normal(double deviation);
 /// Uniform in [-limit, limit).
-Initialiser uniform(double limit);
+Initializer uniform(double limit);
 /// Normal with mean 0, without what is beyond two deviations; `deviation` is that of the normal
 /// before it is cut.
-Initialiser truncated_normal(double deviation);
+Initializer truncated_normal(double deviation);
 
 /// Uniform with variance 2 / (in + out), and normal (Glorot and Bengio: Understanding the
 /// Difficulty of Training Deep Feedforward Neural Networks, 2010; also called xavier).
-Initialiser glorot_uniform();
-Initialiser glorot_normal();
+Initializer glorot_uniform();
+Initializer glorot_normal();
 /// With variance 2 / in, for relu (He et al.: Delving Deep into Rectifiers, 2015; also called
 /// kaiming).
-Initialiser he_uniform();
-Initialiser he_normal();
+Initializer he_uniform();
+Initializer he_normal();
 /// With variance 1 / in (LeCun, Bottou, Orr and Müller: Efficient BackProp, 1998).
-Initialiser lecun_uniform();
-Initialiser lecun_normal();
+Initializer lecun_uniform();
+Initializer lecun_normal();
 
 /// Matrices with orthonormal columns, or rows if there are more columns, evenly distributed, times
 /// `scale` (Saxe, McClelland and Ganguli: Exact Solutions to the Nonlinear Dynamics of Learning in
 /// Deep Linear Neural Networks, 2014). `column_dimension` says where the columns lie; all other
 /// dimensions together are the rows.
 /// @error when it is used: a rank below 2; no such dimension.
-Initialiser orthogonal(double scale = 1, std::int64_t column_dimension = -1);
+Initializer orthogonal(double scale = 1, std::int64_t column_dimension = -1);
 
 }  // namespace init
 }  // namespace meshard::nn
