@@ -65,7 +65,7 @@ StridedCopy plan_gather(const void* source, const Shape& whole, const Box& box,
 /// Plans the copy of a dense buffer into a box of a row-major array of shape `whole`.
 StridedCopy plan_scatter(const void* source, void* destination, const Shape& whole, const Box& box,
                          std::size_t element_bytes);
-/// Plans the copy of a box of one row-major array to a box of the same shape in another.
+/// Plans the copy of a box between two row-major arrays.
 /// @pre both boxes are inside their arrays and have the same shape.
 StridedCopy plan_copy(const void* source, const Shape& source_shape, const Box& source_box,
                       void* destination, const Shape& destination_shape, const Box& destination_box,

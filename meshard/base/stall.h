@@ -12,8 +12,7 @@ namespace meshard {
 
 /// A value: a report of a wait that takes too long.
 struct Stall {
-  /// What the wait is for, how long it has taken, and which launches are in flight on which
-  /// devices.
+  /// What the wait is for, its duration, and the launches in flight on each device.
   std::string text;
   /// The line of user code that waits, if known.
   SourceLocation where;
