@@ -36,6 +36,7 @@
 #include "meshard/nn/nn.h"
 #include "meshard/ops/all.h"
 #include "meshard/optim/optim.h"
+#include "meshard/pjrt/plugin_search.h"
 #include "meshard/plan/plan.h"
 #include "meshard/report/diff.h"
 #include "meshard/report/expect.h"
