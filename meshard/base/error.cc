@@ -4,7 +4,7 @@ namespace meshard {
 
 std::string_view to_string(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kCancelled: return "cancelled";
+    case ErrorCode::kCancelled: return "canceled";
     case ErrorCode::kUnknown: return "unknown error";
     case ErrorCode::kInvalidArgument: return "invalid argument";
     case ErrorCode::kDeadlineExceeded: return "deadline exceeded";

@@ -1,4 +1,4 @@
-// Which dimension of each tensor holds the members of a batch.
+// Which dimension of each tensor is the batch.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -10,8 +10,8 @@
 
 namespace meshard {
 
-/// A value: the dimension of a tensor that the members lie along (negative counts from the last),
-/// or `none`: all members share the tensor.
+/// A value: the batch dimension of a tensor, or `none` if all members share it. Negative dimensions
+/// count from the last.
 class BatchAxis {
  public:
   BatchAxis(int dimension) : dimension_(dimension) {}           // NOLINT: written {0, none}
@@ -26,7 +26,7 @@ class BatchAxis {
   std::optional<std::int64_t> dimension_;
 };
 
-/// A value: batch axes as a parameter: one for all, or a list.
+/// A value: a parameter type for batch axes, one for all tensors or a list.
 class BatchAxes {
  public:
   BatchAxes(int dimension) : axes_{dimension} {}                      // NOLINT: a parameter

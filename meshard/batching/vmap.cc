@@ -7,7 +7,7 @@
 namespace meshard::internal {
 namespace {
 
-// Dimension `from` of x as dimension `to`; the others keep their order.
+// Moves dimension `from` of x to dimension `to`; the others keep their order.
 Tensor with_dimension_moved(const Tensor& x, std::int64_t from, std::int64_t to) {
   if (from == to) return x;
   Dimensions order;

@@ -1,4 +1,4 @@
-// vmap: a function of one member of a batch becomes one of the whole batch.
+// vmap: turns a function of one batch member into a function of the whole batch.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,19 +16,20 @@
 
 namespace meshard {
 
-/// What vmap may be told.
+/// Options of vmap().
 struct VmapOptions {
-  /// Where the members lie in the arguments: one for all tensors, one for each argument (and all
-  /// tensors in it), or one for each tensor. `none`: all members share it.
+  /// The batch dimension of the arguments: one for all tensors, one for each argument (and all
+  /// tensors in it), or one for each tensor. `none`: all members share the tensor. Default: 0.
   BatchAxes in_axes = 0;
-  /// Where they are to lie in the result: one for all tensors, or one for each. `none`: the members
-  /// have it in common, and it comes as it is.
+  /// The batch dimension of the results: one for all tensors, or one for each. `none`: the result
+  /// is the same for all members and gets no batch dimension. Default: 0.
   BatchAxes out_axes = 0;
-  /// How many members there are; needed only where no argument is mapped.
+  /// The number of members. Needed only if no argument is mapped; by default the arguments
+  /// determine it.
   std::optional<std::int64_t> axis_size = std::nullopt;
-  /// The mesh axis that is to split the batch where f says how a value lies (mark_sharding,
-  /// sharding_constraint). Empty: there the compiler chooses. Meshes without that axis, and where
-  /// it is manual: likewise.
+  /// The mesh axis that splits the batch dimension of values whose sharding f specifies
+  /// (mark_sharding, sharding_constraint). If it is empty (default), or the mesh does not have this
+  /// axis, or the axis is manual, the compiler chooses.
   std::string mesh_axis = {};
 };
 
@@ -42,9 +43,10 @@ class VmapCall {
   VmapCall(const VmapOptions& options, std::size_t arguments, std::size_t tensors,
            SourceLocation where);
 
-  /// What f sees of the next tensor, in order; `argument` is the position of its argument.
+  /// The tensor that f receives in place of the next tensor. `argument` is the position of the
+  /// argument that it belongs to.
   Tensor enter(const Tensor& tensor, std::size_t argument, const std::string& path);
-  /// The results of all members. @pre what f gave for the members
+  /// The results of all members. @pre `results` is what f returned for the members
   std::vector<Tensor> leave(const std::vector<Tensor>& results) const;
 
  private:
@@ -55,7 +57,7 @@ class VmapCall {
   std::size_t arguments_, tensors_, next_ = 0;
   SourceLocation where_;
   std::optional<std::int64_t> size_;
-  std::string sized_by_;  // what the size is known from
+  std::string sized_by_;  // the argument or option that determined size_
   std::vector<Tensor> members_, batched_;
 };
 
@@ -63,7 +65,7 @@ class VmapCall {
 
 namespace meshard {
 
-/// The function that runs `f` on every member of a batch at once. f takes tensors of one member and
+/// A function that runs `f` on every member of a batch at once. f takes tensors of one member and
 /// is called once; every op that it records on members is recorded for all of them.
 ///
 ///     auto distances = vmap([](Tensor a, Tensor b) { return sqrt(sum(square(a - b))); });
@@ -71,12 +73,12 @@ namespace meshard {
 ///     vmap(f, {.in_axes = {0, none}})(batch, weights);   // all members share the weights
 ///
 /// Arguments and the result may be structures of tensors; numbers in them are shared. Tensors that
-/// f captures are shared too. vmaps nest, and go with grad and jit in any order. Random numbers of
-/// a member are those that its key gives alone.
-/// @error invalid argument: the sizes along the mapped dimensions differ (naming both arguments);
-/// a mapped tensor has no such dimension; nothing is mapped and no axis_size said; another number
-/// of axes than arguments or tensors; a result that differs between members where out_axes says
-/// none. Unimplemented: an op without a batch rule.
+/// f captures are shared too. vmap nests, and combines with grad and jit in any order. Each member
+/// gets the random numbers that its key produces without vmap.
+/// @error invalid argument: the sizes along the mapped dimensions differ (naming both arguments); a
+/// mapped tensor has no such dimension; nothing is mapped and axis_size is not set; the number of
+/// axes matches neither the arguments nor the tensors; a result differs between members although
+/// its out_axes entry is none. Unimplemented: an op without a batch rule.
 template <class F>
 auto vmap(F f, VmapOptions options = {}, SourceLocation where = SourceLocation::current()) {
   return [f = std::move(f), options = std::move(options),
@@ -96,7 +98,7 @@ auto vmap(F f, VmapOptions options = {}, SourceLocation where = SourceLocation::
       ++position;
       return structure::with_tensors(argument, members);
     };
-    // Braces, so that arguments enter from the left.
+    // Braces evaluate the elements from left to right.
     std::tuple<Arguments...> members{enter(arguments)...};
     auto result = [&] {
       KeepOperandsScope keep;  // nothing is computed or placed while members have no value

@@ -35,14 +35,15 @@ Heads heads_of(const Attention& params, const Tensor& x, const Tensor& positions
   return heads;
 }
 
-// The cache with row b of `fresh` at start[b], start[b] + 1, ...
+// The cache with row b of `fresh` written at positions start[b], start[b] + 1, ...
 Tensor written(const Tensor& cache, const Tensor& fresh, const Tensor& offset) {
-  // offset [batch, length]: which of the new positions each place of the cache takes.
+  // offset [batch, length]: the index of the new position to be written at each position of the
+  // cache.
   std::int64_t time = fresh.dim(1);
   auto wide = [](const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); };
   Tensor inside = logical_and(offset >= 0, offset < time);
   Tensor taken = fresh;
-  if (time > 1)  // all heads of a position at once: by single elements it takes far longer
+  if (time > 1)  // gathers all heads of a position at once; single elements are far slower
     taken = gather(fresh, clip(offset, 0, time - 1),
                    {.offset_dims = {2, 3},
                     .collapsed_slice_dims = {1},

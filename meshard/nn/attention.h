@@ -1,4 +1,4 @@
-// Attention of several heads over one sequence, with and without a cache of what was seen.
+// Multi-head attention over a sequence, with and without a key-value cache.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,9 +9,10 @@
 
 namespace meshard::nn {
 
-/// query [width, heads, size], key and value [width, key_heads, size], out [heads, size, width];
-/// biases [heads, size], [key_heads, size] twice and [width], or none. With fewer key heads than
-/// heads, groups of query heads share one (Ainslie et al.: GQA, 2023).
+/// The parameters of multi-head attention. query is [width, heads, size], key and value [width,
+/// key_heads, size], out [heads, size, width]. The biases, if any, are [heads, size], twice
+/// [key_heads, size], and [width]. With fewer key heads than heads, groups of query heads share one
+/// (Ainslie et al.: GQA, 2023).
 struct Attention {
   Tensor query, key, value, out;
   std::optional<Tensor> query_bias, key_bias, value_bias, out_bias;
@@ -20,45 +21,46 @@ struct Attention {
 
 struct AttentionSizes {
   std::int64_t heads = 1;
-  std::int64_t key_heads = 0;  ///< 0: as many as heads
-  std::int64_t size = 0;       ///< of a head; 0: width / heads
+  std::int64_t key_heads = 0;  ///< default 0: as many as heads
+  std::int64_t size = 0;       ///< of a head; default 0: width / heads
   bool bias = false;
   Initializer weight = init::lecun_normal(), out = init::lecun_normal();
 };
-/// Dimensions "embed", "heads", "key_heads", and "head" of a head's elements. Give "key_heads" the
-/// rule of "heads" where the mesh axis is not larger than their number.
+/// Creates attention parameters. The dimension names are "embed", "heads", "key_heads", and "head"
+/// for a head's elements. Give "key_heads" the same rule as "heads" unless the mesh axis is larger
+/// than the number of key heads.
 /// @error invalid argument if the heads do not divide the width, or key heads the heads.
 Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& options);
 
-/// How to attend.
+/// Options of attention().
 struct Attending {
-  /// A position sees itself and those before it.
+  /// Lets a position attend only to itself and earlier positions. Default: true.
   bool causal = true;
   std::optional<Rotary> rotary = std::nullopt;
 };
 
-/// x [batch, time, width] to the same shape. Scores are scaled by 1 / sqrt(size), and their softmax
-/// is computed in f32 (Vaswani et al., 2017).
+/// Attention from x [batch, time, width] to the same shape. Scores are scaled by 1 / sqrt(size),
+/// and their softmax is computed in f32 (Vaswani et al., 2017).
 Tensor attention(const Attention& params, const Tensor& x, const Attending& how = {});
 
-/// Keys and values of the positions seen: [batch, length, key_heads, size] each. `length` is how
-/// many there may be.
+/// Keys and values of earlier positions: [batch, length, key_heads, size] each. `length` is the
+/// maximum number of positions.
 struct KeyValueCache {
   Tensor key, value;
   MESHARD_FIELDS(key, value)
 };
 
-/// An empty cache for `params`, on their devices: batch and heads are split as the rules for
-/// "batch" and "key_heads" say.
+/// An empty cache for `params`, on their devices. Batch and heads are sharded by the rules for
+/// "batch" and "key_heads".
 KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::int64_t batch,
                          std::int64_t length);
 
 /// Attention of new positions to themselves and to those in the cache. Row b of x, [batch, time,
-/// width], stands at the positions start[b], start[b] + 1, ... of its sequence; `start` is i32
-/// [batch], so that rows may be of different lengths. Returns the result and the cache with the new
-/// positions in it.
-/// @pre start[b] + time is at most the cache's length: what lies beyond is lost.
-/// @error invalid argument: start is not an integer for each row.
+/// width], contains the positions start[b], start[b] + 1, ... of its sequence; `start` is i32
+/// [batch], so that rows may have different lengths. Returns the result, and the cache with the new
+/// positions added.
+/// @pre start[b] + time <= the cache's length: positions beyond it are lost.
+/// @error invalid argument: start does not have one integer per row.
 std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor& x,
                                            const KeyValueCache& cache, const Tensor& start,
                                            const Attending& how = {});

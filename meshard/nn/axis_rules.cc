@@ -8,7 +8,7 @@ namespace meshard::nn {
 
 AxisRules::AxisRules(Mesh mesh, std::vector<Rule> rules)
     : mesh_(std::move(mesh)), rules_(std::move(rules)) {
-  // Making a sharding of each refuses what the mesh lacks.
+  // Creating a sharding for each rule checks that the mesh has its axes.
   for (const Rule& rule : rules_) Sharding(*mesh_, P(rule.second));
 }
 

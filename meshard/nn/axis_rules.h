@@ -1,5 +1,5 @@
-// Over which mesh axes the dimensions of parameters and activations are split, said once for a
-// whole model.
+// Rules that map the named dimensions of parameters and activations to mesh axes, for a whole
+// model.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,12 +13,13 @@
 
 namespace meshard::nn {
 
-/// A value: a mesh, and for the names of dimensions the mesh axes that split them. Layers name the
-/// dimensions of their parameters (`"heads"`, `"hidden"`; each layer's `make_` function says
-/// which), so that another way to spread a model is another list of rules and nothing else.
+/// A value: a mesh, and the mesh axes that split each named dimension. Layers name the dimensions
+/// of their parameters (`"heads"`, `"hidden"`; listed at each layer's `make_` function), so that
+/// another sharding of a model needs only another list of rules.
 ///
-/// A name that has no rule is looked up among the axes of the mesh; one that is neither is not
-/// split. Of two dimensions of a tensor that would be split over the same axis, only the first is.
+/// A name without a rule is looked up among the axes of the mesh; if there is no such axis, the
+/// dimension is not split. If several dimensions of a tensor would be split over the same axis,
+/// only the first one is.
 ///
 /// @code
 /// Mesh mesh({{"data", 2}, {"model", 4}});
@@ -27,22 +28,22 @@ namespace meshard::nn {
 /// @endcode
 class AxisRules {
  public:
-  /// A dimension's name, and the axes that split it.
+  /// A dimension name, and the axes that split it.
   using Rule = std::pair<std::string, DimensionSpec>;
 
-  /// No mesh: nothing is split, marked or placed.
+  /// Without a mesh: nothing is split, marked or placed.
   AxisRules() = default;
-  /// @error not found: a rule names an axis that the mesh lacks.
+  /// @error not found: a rule names an axis that the mesh does not have.
   AxisRules(Mesh mesh, std::vector<Rule> rules);  // NOLINT: no single argument
 
   const std::optional<Mesh>& mesh() const { return mesh_; }
   const std::vector<Rule>& rules() const { return rules_; }
 
-  /// The spec of a tensor whose dimensions have the names that stand in `names` in place of axes.
+  /// The partition spec of a tensor whose dimensions are named by `names`, in place of axes.
   PartitionSpec spec(const PartitionSpec& names) const;
-  /// The sharding of such a tensor; none without a mesh.
+  /// The sharding of such a tensor; nullopt without a mesh.
   std::optional<Sharding> sharding(const PartitionSpec& names) const;
-  /// The tensor, marked so: for activations between layers.
+  /// Marks a tensor with that sharding: for activations between layers.
   /// @error more names than dimensions.
   Tensor mark(In x, const PartitionSpec& names) const;
 

@@ -11,15 +11,15 @@
 namespace meshard::nn::init {
 namespace {
 
-// A normal number between -2 and 2: the inverse of the normal distribution at a uniform number
-// between its values there, erf(-2 / sqrt(2)) to erf(2 / sqrt(2)).
+// A normal number truncated to -2..2: the inverse of the normal distribution function, of a uniform
+// number between its values at the bounds, erf(-2 / sqrt(2)) to erf(2 / sqrt(2)).
 Tensor cut_normal(const Tensor& key, const Shape& shape, DType dtype) {
   double end = std::erf(std::numbers::sqrt2);
   Tensor x = random::uniform(key, shape, DType::f32, -end, end);
   return astype(clip(erf_inv(x) * std::numbers::sqrt2, -2, 2), dtype);
 }
 
-// Variance `scale / fan`. A uniform number in [-1, 1) has the variance 1/3.
+// Uniform with the given variance. A uniform number in [-1, 1) has the variance 1/3.
 Initializer uniform_of(double (*variance)(const Fans&)) {
   return [variance](const Tensor& key, const Shape& shape, const Fans& fans, DType dtype) {
     double limit = std::sqrt(3 * variance(fans));

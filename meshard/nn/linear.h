@@ -8,7 +8,7 @@
 
 namespace meshard::nn {
 
-/// weight [in, out], bias [out] or none.
+/// The parameters of a linear layer: weight [in, out], bias [out] or none.
 struct Linear {
   Tensor weight;
   std::optional<Tensor> bias;
@@ -16,7 +16,7 @@ struct Linear {
 };
 
 struct LinearOptions {
-  /// Names of the dimensions, for AxisRules.
+  /// The names of the weight's dimensions, for AxisRules.
   std::string in = "embed", out = "hidden";
   bool bias = true;
   Initializer weight = init::lecun_normal();
@@ -27,21 +27,21 @@ Linear make_linear(Maker& make, std::int64_t in, std::int64_t out,
 /// x weight + bias over the last dimension: [..., in] to [..., out], in the dtype of x.
 Tensor linear(const Linear& params, const Tensor& x);
 
-/// table [words, width]
+/// The parameters of an embedding: table [words, width].
 struct Embedding {
   Tensor table;
   MESHARD_FIELDS(table)
 };
 
-/// Dimensions "vocabulary" and "embed".
+/// Creates an embedding. The dimension names are "vocabulary" and "embed".
 Embedding make_embedding(Maker& make, std::int64_t words, std::int64_t width,
                          const Initializer& table = init::normal(0.02));
 
-/// The rows of the table: integers [...] to [..., width].
+/// Looks up rows of the table: integers [...] to [..., width].
 Tensor embedding(const Embedding& params, const Tensor& tokens);
 
-/// The products of x with every row: [..., width] to [..., words]. The head of a model that shares
-/// its weights with the embedding (Press and Wolf, 2017).
+/// The products of x with every row of the table: [..., width] to [..., words]. The output layer of
+/// a model that shares its weights with the embedding (Press and Wolf, 2017).
 Tensor unembed(const Embedding& params, const Tensor& x);
 
 }  // namespace meshard::nn

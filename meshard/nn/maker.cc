@@ -18,7 +18,7 @@ Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
   if (sharding) sharding = sharding->with_rank(static_cast<std::size_t>(shape.rank()));
   if (!key_) return abstract_tensor({dtype_, shape}, sharding);
   Tensor key = random::fold_in(*key_, made_++);
-  // The key is computed by itself, so that layers of one shape share one program.
+  // The key is computed separately, so that layers of the same shape share one program.
   if (!only_recording()) compute({key});
   Tensor value = initializer(key, shape, fans, dtype_);
   if (sharding) value = mark_sharding(value, *sharding);

@@ -1,4 +1,4 @@
-// Makes the parameters of a model, each on the devices where it belongs.
+// Creates the parameters of a model directly on their devices.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,18 +10,19 @@
 
 namespace meshard::nn {
 
-/// What a model's `make_` functions ask for parameters. A function that takes a Maker says what
-/// parameters there are, once; create() then gives them values, and describe() only their types
-/// and shardings, for checkpoints and for explain() on hardware that is not here.
+/// Creates the parameters that a model's `make_` functions request. A function that takes a Maker
+/// defines the parameters once; create() then gives them values, and describe() only their types
+/// and shardings, for checkpoints and for explain() without the hardware.
 class Maker {
  public:
-  /// Gives values. Parameter i takes the i-th key of `key`.
+  /// Creates parameters with values. Parameter i uses key number i derived from `key`.
   Maker(AxisRules rules, Tensor key, DType dtype = kDefaultFloat);
-  /// Gives abstract tensors.
+  /// Creates abstract tensors.
   explicit Maker(AxisRules rules, DType dtype = kDefaultFloat);
 
-  /// A parameter of this shape; `names` are those of its dimensions. It is computed on the devices
-  /// of the mesh, each making its own part; nothing is sent from the host.
+  /// Creates a parameter of this shape; `names` are the names of its dimensions. It is computed on
+  /// the devices of the mesh, each device computing its own part; nothing is transferred from the
+  /// host.
   Tensor operator()(const Shape& shape, const PartitionSpec& names, const Initializer& initializer,
                     const Fans& fans = {});
 
@@ -34,8 +35,8 @@ class Maker {
   std::uint32_t made_ = 0;
 };
 
-/// The parameters that `make(maker)` asks for, with values from this seed: the same ones on any
-/// mesh.
+/// Creates the parameters that `make(maker)` requests, with values from this seed. They are the
+/// same on any mesh.
 ///
 /// @code
 /// Mesh mesh({{"data", 2}, {"model", 4}});
@@ -49,7 +50,7 @@ auto create(const AxisRules& rules, std::int64_t seed, const F& make, DType dtyp
   return make(maker);
 }
 
-/// The same structure of abstract tensors.
+/// The same structure, of abstract tensors.
 template <class F>
 auto describe(const AxisRules& rules, const F& make, DType dtype = kDefaultFloat) {
   Maker maker(rules, dtype);

@@ -9,8 +9,8 @@
 namespace meshard::nn {
 namespace {
 
-// Where tokens go: `combine` f32 [batch, time, experts, places], the weight with which a token uses
-// what lies at a place of an expert, and the balance loss.
+// The routing of tokens. `combine` is f32 [batch, time, experts, places]: the weight with which a
+// token uses the result at a place of an expert. Also the balance loss.
 struct Routes {
   Tensor combine, balance_loss;
 };
@@ -19,17 +19,17 @@ Routes routes_of(const Tensor& router, const Tensor& x, std::int64_t used, std::
   std::int64_t experts = router.dim(1);
   Tensor chances = softmax(matmul(astype(x, DType::f32), astype(router, DType::f32)), -1);
   TopK best = top_k(chances, used, -1);
-  // The only one keeps its probability: divided by itself it would be 1, and the router would learn
-  // nothing from the value.
+  // A single choice keeps its probability: normalized it would be 1, and the router would get no
+  // gradient from the value.
   Tensor weights = used == 1 ? best.values : best.values / sum(best.values, {-1}, true);
   Routes out;
-  Tensor taken = zeros({x.dim(0), 1, experts});  // places of each expert that are taken already
+  Tensor taken = zeros({x.dim(0), 1, experts});  // number of places already taken, per expert
   for (std::int64_t choice = 0; choice < used; ++choice) {
     Tensor expert = one_hot(index(best.indices, {ellipsis, choice}), experts);  // [b, t, e]
     Tensor place = cumulative_sum(expert, 1) - expert + taken;
     taken = taken + sum(expert, {1}, true);
     if (choice == 0) out.balance_loss = sum(mean(expert, {0, 1}) * mean(chances, {0, 1})) * experts;
-    // A place beyond the last one is no class of one_hot: the token passes by.
+    // A place beyond the expert's capacity is out of one_hot's range: the token skips the expert.
     Tensor at = one_hot(astype(place, DType::i32), places) * expand_dims(expert, -1);
     Tensor weight = reshape(index(weights, {ellipsis, choice}), {x.dim(0), x.dim(1), 1, 1});
     out.combine = choice == 0 ? at * weight : out.combine + at * weight;
@@ -65,7 +65,8 @@ MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptio
   Routes routes = routes_of(params.router, x, options.used, places);
   Tensor combine = astype(routes.combine, x.dtype());
   Tensor dispatch = astype(routes.combine > 0, x.dtype());
-  // Rows that lie on the experts' axis move to their experts' devices here, and back below.
+  // With rows sharded along the experts' axis, tokens are moved to the experts' devices here, and
+  // back below.
   auto at_experts = [&](const Tensor& tokens) {
     return options.rules.mark(tokens, P("expert", "batch", none, none));
   };

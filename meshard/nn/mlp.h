@@ -1,4 +1,4 @@
-// Perceptrons of two layers: the feed-forward part of a transformer.
+// Two-layer MLPs: the feed-forward part of a transformer.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,12 +10,12 @@ namespace meshard::nn {
 /// An element-wise function.
 using Activation = std::function<Tensor(const Tensor&)>;
 namespace activation {
-Tensor gelu(const Tensor& x);  ///< the tanh form
+Tensor gelu(const Tensor& x);  ///< the tanh approximation
 Tensor silu(const Tensor& x);
 Tensor relu(const Tensor& x);
 }  // namespace activation
 
-/// down(activation(up(x)))
+/// The parameters of an MLP: down(activation(up(x))).
 struct Mlp {
   Linear up, down;
   MESHARD_FIELDS(up, down)
@@ -24,17 +24,18 @@ struct MlpOptions {
   bool bias = true;
   Initializer up = init::lecun_normal(), down = init::lecun_normal();
 };
-/// Dimensions "embed" and "hidden": with a rule for "hidden" the first weight is split by columns,
-/// the second by rows, and one sum joins the parts.
+/// Creates an MLP. The dimension names are "embed" and "hidden". With a rule for "hidden" the first
+/// weight is split by columns and the second by rows, so that one all-reduce combines the parts.
 Mlp make_mlp(Maker& make, std::int64_t width, std::int64_t hidden, const MlpOptions& options = {});
 Tensor mlp(const Mlp& params, const Tensor& x, const Activation& activation = activation::gelu);
 
-/// down(activation(gate(x)) * up(x)) (Shazeer: GLU Variants Improve Transformer, 2020)
+/// The parameters of a gated MLP: down(activation(gate(x)) * up(x)) (Shazeer: GLU Variants Improve
+/// Transformer, 2020).
 struct GatedMlp {
   Linear gate, up, down;
   MESHARD_FIELDS(gate, up, down)
 };
-/// Dimensions as make_mlp's; without biases unless asked for.
+/// Creates a gated MLP. Dimension names as for make_mlp; by default without biases.
 GatedMlp make_gated_mlp(Maker& make, std::int64_t width, std::int64_t hidden,
                         const MlpOptions& options = {.bias = false});
 Tensor gated_mlp(const GatedMlp& params, const Tensor& x,

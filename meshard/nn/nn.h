@@ -1,5 +1,5 @@
-// All layers. A layer is a struct of its parameters, a `make_` function that makes them, and a
-// function of them and of its input.
+// All layers. A layer consists of a struct of its parameters, a `make_` function that creates them,
+// and a function of the parameters and the input.
 #pragma once
 #include "meshard/nn/attention.h"
 #include "meshard/nn/axis_rules.h"

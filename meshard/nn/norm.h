@@ -6,23 +6,23 @@
 
 namespace meshard::nn {
 
-/// scale and bias [width]
+/// The parameters of layer normalization: scale and bias [width].
 struct LayerNorm {
   Tensor scale, bias;
   MESHARD_FIELDS(scale, bias)
 };
-/// Dimension "embed"; ones and zeros.
+/// Creates them as ones and zeros. The dimension name is "embed".
 LayerNorm make_layer_norm(Maker& make, std::int64_t width);
 /// (x - mean) / sqrt(variance + epsilon) * scale + bias (Ba, Kiros and Hinton, 2016), computed in
 /// f32.
 Tensor layer_norm(const LayerNorm& params, const Tensor& x, double epsilon = 1e-5);
 
-/// scale [width]
+/// The parameters of RMS normalization: scale [width].
 struct RmsNorm {
   Tensor scale;
   MESHARD_FIELDS(scale)
 };
-/// Dimension "embed"; ones.
+/// Creates them as ones. The dimension name is "embed".
 RmsNorm make_rms_norm(Maker& make, std::int64_t width);
 /// x / sqrt(mean(x^2) + epsilon) * scale (Zhang and Sennrich, 2019), computed in f32.
 Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon = 1e-6);

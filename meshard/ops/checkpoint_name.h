@@ -12,8 +12,8 @@ struct CheckpointNameAttributes {
   MESHARD_FIELDS(name)
 };
 
-/// `x` itself, with a name that the policies of checkpoint() can refer to:
-/// `checkpoint_names({"name"})` keeps it for the backward pass.
+/// `x` itself, with a name to which the policies of checkpoint() can refer:
+/// `CheckpointPolicy::named({"name"})` keeps it for the backward pass.
 /// @error an empty name, or one that contains a comma or a quote.
 Tensor checkpoint_name(In x, std::string_view name);
 

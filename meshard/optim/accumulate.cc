@@ -27,8 +27,8 @@ std::vector<Tensor> mean_over(const std::vector<Tensor>& parts, std::int64_t cou
                               const BodyFunction& f) {
   SourceLocation where = parts.empty() ? SourceLocation{} : parts[0].where();
   ScanCall call{.carries = {}, .sliced = parts, .length = count};
-  // What f gives, to begin with zeros like it. Narrow floats stop growing when a part is less than
-  // the last place of the sum.
+  // f's results, and their types in the sums. The sums are f32 for narrow floats, which stop
+  // growing when a summand is less than the sum's last digit.
   std::vector<Tensor> like, sums;
   auto wide = [](const Tensor& x) {
     bool is_narrow = is_floating(x.dtype()) && size_in_bytes(x.dtype()) < 4;

@@ -1,4 +1,4 @@
-// Gradients of a batch that is too large for the devices' memory, part by part.
+// Gradient accumulation, for batches too large for the devices' memory.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,20 +13,20 @@
 namespace meshard::optim {
 
 namespace internal {
-/// Rows i, i + parts, i + 2 parts, ... of each tensor as slice i: each device keeps to its own
-/// rows.
+/// Slices of each tensor: slice i has the rows i, i + parts, i + 2 parts, ... so that each device
+/// keeps its own rows.
 std::vector<Tensor> parts_of(std::span<const Tensor> batch, std::int64_t parts);
-/// The means of what f gives for each slice, by a loop.
+/// The means of f's results over all slices, computed by a loop.
 std::vector<Tensor> mean_over(const std::vector<Tensor>& parts, std::int64_t count,
                               const BodyFunction& f);
 }  // namespace internal
 
-/// A function that gives what `f` gives, `std::pair(loss, gradients)` of f(params, batch), as the
-/// mean over `parts` parts of the batch that are computed one after the other. `batch` is a
-/// structure of tensors whose dimension 0 counts samples. If the loss is a mean over samples, the
-/// result is that of the whole batch, up to rounding, with the memory of a part. The parts are a
-/// loop: the program is that of one, whatever their number. Floats of less than 32 bits are summed
-/// in f32, and the mean has their dtype. f is called twice, to record it.
+/// Wraps `f` so that it processes the batch in `parts` parts, sequentially, and averages the
+/// results. f(params, batch) returns `std::pair(loss, gradients)`. `batch` is a structure of
+/// tensors whose dimension 0 is the samples. If the loss is a mean over samples, the result is that
+/// of the whole batch, up to rounding, with the memory of one part. The parts are processed by a
+/// loop, so the size of the program does not depend on their number. Floats of less than 32 bits
+/// are summed in f32, and the mean has their dtype. Recording calls f twice.
 ///
 /// @code
 /// auto loss_of = [](Tensor w, Tensor x) { return mean(square(matmul(x, w))); };
@@ -34,7 +34,7 @@ std::vector<Tensor> mean_over(const std::vector<Tensor>& parts, std::int64_t cou
 /// auto [loss, gradient] = in_parts(ones({8, 2}), ones({16, 8}));
 /// gradient.shape();  // [8, 2]
 /// @endcode
-/// @error invalid argument: a dimension 0 that is no multiple of `parts`.
+/// @error invalid argument: `parts` does not divide a dimension 0.
 template <class F>
 auto accumulated(F f, std::int64_t parts) {
   return [f = std::move(f), parts]<class Params, class Batch>(const Params& params,

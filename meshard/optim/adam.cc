@@ -7,7 +7,7 @@
 namespace meshard::optim::internal {
 namespace {
 
-// 1 - beta^steps, exact also where beta^steps is close to 1.
+// 1 - beta^steps, accurate also where beta^steps is close to 1.
 Tensor correction(double beta, const Tensor& steps) {
   return beta == 0 ? ones({}) : -expm1(astype(steps, DType::f32) * std::log(beta));
 }

@@ -12,10 +12,10 @@
 
 namespace meshard::optim {
 
-/// Where Adam's epsilon stands. With m and v the running means, corrected for their start at zero
-/// where a hat says so:
+/// Where Adam adds epsilon. In the formulas m and v are the running means; a hat means that they
+/// are corrected for their initialization at zero.
 enum class AdamForm : std::uint8_t {
-  kCorrected,  ///< rate * m^ / (sqrt(v^) + epsilon): Algorithm 1 of the paper, as in most programs
+  kCorrected,  ///< rate * m^ / (sqrt(v^) + epsilon): Algorithm 1 of the paper, the usual form
   kEfficient,  ///< rate * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon): end of section 2
 };
 
@@ -26,13 +26,14 @@ struct Adam {
   AdamForm form = AdamForm::kCorrected;
 };
 
-/// Adam with decoupled weight decay: each step also takes rate * weight_decay of the parameter away
+/// Adam with decoupled weight decay: each step also subtracts rate * weight_decay * parameter
 /// (Loshchilov and Hutter: Decoupled Weight Decay Regularization, 2019).
 struct AdamW {
   Schedule rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 1e-2;
-  /// Parameters with fewer dimensions do not decay: 2 spares biases and the scales of norms.
+  /// Exempts parameters with fewer dimensions from the decay: 2 exempts biases and the scales of
+  /// norms. Default: 0, none.
   std::int64_t decay_rank = 0;
   AdamForm form = AdamForm::kCorrected;
 };
@@ -50,7 +51,7 @@ struct AdamParts {
   std::vector<Tensor> parameters, means, squares;
   Tensor steps;
 };
-/// One step. @error invalid argument if the lists do not go together.
+/// One step. @error invalid argument if the lists do not match.
 AdamParts adam_step(const AdamW& options, AdamParts parts, std::span<const Tensor> gradients);
 
 AdamW with_decay(const Adam& adam);
@@ -60,8 +61,8 @@ template <class T>
 inline constexpr bool kIsAdam = std::is_same_v<T, Adam> || std::is_same_v<T, AdamW>;
 }  // namespace internal
 
-/// The state before the first step: zeros, made on the devices, each lying as the tensor of
-/// `layout` in its place (see zero_layout). Means of 16-bit parameters are f32.
+/// The initial state: zeros created on the devices, each sharded as the corresponding tensor of
+/// `layout` (see zero_layout). The means of 16-bit parameters are f32.
 template <class Optimizer, class Params>
 requires internal::kIsAdam<Optimizer> AdamState<Params> init(
     const Optimizer&, const Params& params, const Params& layout,
@@ -77,7 +78,7 @@ requires internal::kIsAdam<Optimizer> AdamState<Params> init(
   return {structure::with_tensors(params, means), structure::with_tensors(params, squares),
           internal::no_steps(tensors)};
 }
-/// Lying as the parameters do.
+/// The same, sharded as the parameters.
 template <class Optimizer, class Params>
 requires internal::kIsAdam<Optimizer> AdamState<Params> init(
     const Optimizer& optimizer, const Params& params,
@@ -85,8 +86,8 @@ requires internal::kIsAdam<Optimizer> AdamState<Params> init(
   return init(optimizer, params, params, where);
 }
 
-/// One step: the new parameters and the new state. A new tensor lies as the old one does; the step
-/// of a parameter is computed where its state lies. Call it inside jit.
+/// One step: the new parameters and the new state. New tensors have the shardings of the old ones;
+/// the step of a parameter is computed in the sharding of its state. Call it inside jit.
 /// @error invalid argument: gradients of another structure or shapes.
 template <class Optimizer, class Params>
 requires internal::kIsAdam<Optimizer> std::pair<Params, AdamState<Params>> update(

@@ -8,7 +8,7 @@ namespace meshard::optim::internal {
 Tensor norm_of(std::span<const Tensor> tensors) {
   Tensor total = zeros({});
   for (const Tensor& tensor : tensors) {
-    // Both parts of complex numbers count.
+    // The real and the imaginary parts of complex numbers both count.
     bool pairs = is_complex(tensor.dtype());
     total = total + sum(square(astype(pairs ? real(tensor) : tensor, DType::f32)));
     if (pairs) total = total + sum(square(astype(imag(tensor), DType::f32)));
@@ -22,7 +22,7 @@ std::vector<Tensor> scaled_to(std::span<const Tensor> tensors, const Tensor& nor
                   ", not above 0");
   Tensor factor = limit / maximum(norm, limit);
   std::vector<Tensor> out;
-  // In f32 or wider: a narrow dtype would round the factor, in f16 to 0 below 3e-8.
+  // The product is f32 or wider: a narrow dtype would round the factor, f16 to 0 below 3e-8.
   for (const Tensor& tensor : tensors) out.push_back(astype(tensor * factor, tensor.dtype()));
   return out;
 }

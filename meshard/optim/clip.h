@@ -1,4 +1,4 @@
-// The size of gradients, and limits for it.
+// The global norm of gradients, and clipping by it.
 #pragma once
 #include <span>
 #include <utility>
@@ -13,16 +13,16 @@ Tensor norm_of(std::span<const Tensor> tensors);
 std::vector<Tensor> scaled_to(std::span<const Tensor> tensors, const Tensor& norm, double limit);
 }  // namespace internal
 
-/// The square root of the sum of the squares of all elements of all tensors (of complex numbers, of
-/// their absolute values): f32 of rank 0.
+/// The global norm: the square root of the sum of the squares of all elements of all tensors. For
+/// complex numbers it uses their absolute values. It is f32 of rank 0.
 template <class T>
 Tensor global_norm(const T& tensors) {
   return internal::norm_of(structure::tensors(tensors));
 }
 
-/// The gradients, all multiplied by limit / norm if their global norm is above the limit, and the
-/// norm before (Pascanu, Mikolov and Bengio, 2013). Narrow floats are multiplied in
-/// f32 and rounded once.
+/// Scales the gradients by limit / norm if their global norm is above the limit. Also returns the
+/// norm before scaling (Pascanu, Mikolov and Bengio, 2013). Narrow floats are multiplied in f32 and
+/// rounded once.
 /// @error invalid argument unless the limit is above 0.
 template <class T>
 std::pair<T, Tensor> clip_by_global_norm(const T& gradients, double limit) {

@@ -5,7 +5,8 @@
 namespace meshard::optim::internal {
 
 Tensor fsdp_layout(const Tensor& parameter, const FsdpOptions& options) {
-  Tensor split = split_further(parameter, options.axis);  // which checks the axis in any case
+  Tensor split = split_further(parameter, options.axis);  // called for every parameter, because it
+                                                          // checks the axis
   if (parameter.shape().size() >= options.smallest) return split;
   return abstract_tensor(parameter.type(), parameter.sharding());
 }

@@ -12,18 +12,19 @@
 
 namespace meshard::optim {
 
-/// How much is split: the stages of ZeRO (Rajbhandari et al., 2020).
+/// How much is sharded: the stages of ZeRO (Rajbhandari et al., 2020).
 enum class FsdpStage : std::uint8_t {
   kState = 1,       ///< the optimizer's state
-  kGradients = 2,   ///< also the gradients: each device sums the part that it needs
+  kGradients = 2,   ///< also the gradients: each device receives the sum of only its part
   kParameters = 3,  ///< also the parameters: each is gathered where it is used (PyTorch's FSDP)
 };
 
 struct FsdpOptions {
-  /// The mesh axis along which parameters would be copied.
+  /// The mesh axis over which tensors are split instead of replicated. Default: "data".
   std::string axis = "data";
   FsdpStage stage = FsdpStage::kParameters;
-  /// Parameters with fewer elements stay whole: gathering them costs more than it saves.
+  /// Parameters with fewer elements are not split: gathering them costs more than splitting saves.
+  /// Default: 0, all are split.
   std::int64_t smallest = 0;
 };
 
@@ -31,12 +32,12 @@ namespace internal {
 Tensor fsdp_layout(const Tensor& parameter, const FsdpOptions& options);
 }  // namespace internal
 
-/// A value: how the parameters, gradients and optimizer state of a model are sharded under fully
-/// sharded data parallelism. Said once for the whole model; the steps stay as they are.
+/// A value: the shardings of a model's parameters, gradients and optimizer state under fully
+/// sharded data parallelism. Specified once for the whole model; the training step does not change.
 ///
-/// A parameter is split as zero_layout says: its first dimension that is not split and is a
+/// Parameters are split as by zero_layout: the first dimension that is not yet split and is a
 /// multiple of the axis's size is split over the axis. Splits along other axes (tensor parallelism)
-/// stay.
+/// are kept.
 ///
 /// @code
 /// Mesh mesh({{"data", 4}});
@@ -65,14 +66,15 @@ class Fsdp {
   }
 
   const FsdpOptions& options() const { return options_; }
-  /// How the optimizer's state is sharded: abstract tensors, for the last argument of init().
+  /// The shardings of the optimizer's state, as abstract tensors: pass them as the last argument of
+  /// init().
   const Params& state_layout() const { return split_; }
-  /// The parameters as they are laid out between steps: split in stage 3, else as they are.
+  /// The parameters in their sharding between steps: split in stage 3, otherwise unchanged.
   Params place(const Params& params) const {
     return options_.stage >= FsdpStage::kParameters ? laid_out(params) : params;
   }
-  /// The gradients marked as they are to be summed: split from stage 2 on, else as they are. Call
-  /// it in the step, between grad and update.
+  /// The gradients, marked with the sharding in which they are summed: split from stage 2 on,
+  /// otherwise unchanged. Call it in the step, between grad and update.
   Params mark_gradients(const Params& gradients) const {
     return options_.stage >= FsdpStage::kGradients ? laid_out(gradients) : gradients;
   }

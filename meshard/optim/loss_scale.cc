@@ -15,7 +15,7 @@ LossScale update(const LossScaling& scaling, const LossScale& state, const Tenso
   Tensor held = where(finite, state.held + 1, 0);
   Tensor grows = held >= scaling.interval;
   Tensor smaller = maximum(state.scale * scaling.backoff, scaling.least);
-  // Infinity would stay: half of it is no less, and no gradient is finite any more.
+  // An infinite scale would never recover: half of it is still infinite, and no gradient is finite.
   Tensor larger = state.scale * scaling.growth;
   larger = where(isfinite(larger), larger, state.scale);
   Tensor scale = where(finite, where(grows, larger, state.scale), smaller);

@@ -1,6 +1,6 @@
-// Mixed precision: 16-bit computation with parameters of 32 bits, and a scale of the loss that
-// keeps small gradients from vanishing in f16 (Micikevicius et al.: Mixed Precision Training,
-// 2018). bf16 has the range of f32 and needs none.
+// Mixed precision: 16-bit computation with 32-bit parameters, and loss scaling. The scale keeps
+// small gradients from underflowing in f16 (Micikevicius et al.: Mixed Precision Training, 2018).
+// bf16 has the range of f32 and does not need it.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,15 +13,15 @@
 
 namespace meshard::optim {
 
-/// How the scale changes: it is halved (`backoff`) when a gradient is not finite, and doubled
-/// (`growth`) after `interval` steps in a row in which all were. A scale that f32 cannot hold is
-/// not taken: it stays as it is.
+/// How the scale changes. It is multiplied by `backoff` when a gradient is not finite, but is at
+/// least `least`, and by `growth` after `interval` consecutive steps with finite gradients. A
+/// larger scale that f32 cannot represent is not used.
 struct LossScaling {
   double first = 65536, growth = 2, backoff = 0.5, least = 1;
   std::int64_t interval = 2000;
 };
 
-/// The scale now, f32, and for how many steps it has held, i32.
+/// The current scale, f32, and the number of steps for which it has been held, i32.
 struct LossScale {
   Tensor scale, held;
   MESHARD_FIELDS(scale, held)
@@ -30,10 +30,10 @@ struct LossScale {
 /// The scale before the first step.
 LossScale init(const LossScaling& scaling);
 
-/// The scale after a step whose gradients were all finite, or not.
+/// The scale after a step; `finite` tells whether all gradients of the step were finite.
 LossScale update(const LossScaling& scaling, const LossScale& state, const Tensor& finite);
 
-/// The loss to differentiate: times the scale, in f32. @error a complex loss.
+/// The loss to differentiate: multiplied by the scale, in f32. @error a complex loss.
 Tensor scaled(const LossScale& state, const Tensor& loss);
 
 namespace internal {
@@ -41,16 +41,16 @@ Tensor all_finite(std::span<const Tensor> tensors);
 std::vector<Tensor> divided(std::span<const Tensor> tensors, const Tensor& scale);
 }  // namespace internal
 
-/// The gradients of the loss itself in f32 (complex ones in their dtype), and whether all of them
-/// are finite (a bool of rank 0).
+/// The gradients divided by the scale, in f32 (complex ones in their dtype). Also returns whether
+/// all of them are finite (a bool of rank 0).
 template <class T>
 std::pair<T, Tensor> unscaled(const LossScale& state, const T& gradients) {
   std::vector<Tensor> tensors = internal::divided(structure::tensors(gradients), state.scale);
   return {structure::with_tensors(gradients, tensors), internal::all_finite(tensors)};
 }
 
-/// `yes` where the condition (a bool of rank 0) holds, else `no`, tensor by tensor: a step that is
-/// taken only if its gradients were finite.
+/// Selects `yes` if the condition (a bool of rank 0) is true, otherwise `no`, for each tensor. Use
+/// it to skip a step whose gradients were not finite.
 template <class T>
 T chosen(const Tensor& condition, const T& yes, const T& no) {
   std::vector<Tensor> tensors = structure::tensors(yes), others = structure::tensors(no);
@@ -59,8 +59,8 @@ T chosen(const Tensor& condition, const T& yes, const T& no) {
   return structure::with_tensors(yes, tensors);
 }
 
-/// The structure with its floating-point tensors in another dtype: f32 parameters as bf16, for a
-/// model that computes in it. Their gradients come back in f32.
+/// Converts the floating-point tensors of a structure to another dtype. For example f32 parameters
+/// to bf16, for a model that computes in bf16; their gradients are f32 again.
 template <class T>
 T cast(const T& params, DType dtype) {
   std::vector<Tensor> tensors = structure::tensors(params);

@@ -1,4 +1,4 @@
-// All optimizers, and what belongs to a training step.
+// All optimizers, and helpers for training steps.
 #pragma once
 #include "meshard/optim/accumulate.h"
 #include "meshard/optim/adam.h"

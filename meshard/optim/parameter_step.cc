@@ -60,7 +60,8 @@ Prepared prepared(const Tensor& parameter, const Tensor& gradient) {
 
 Prepared prepared(const Tensor& parameter, const Tensor& gradient, const Tensor& state) {
   Prepared out{astype(parameter, state.dtype()), astype(gradient, state.dtype())};
-  // A gradient lies as its parameter does; a state that is split further takes a part of both.
+  // A gradient has its parameter's sharding. If the state is split further, take the matching parts
+  // of both.
   if (!lies_alike(parameter, state))
     out = {laid_out(out.parameter, state), laid_out(out.gradient, state)};
   return out;

@@ -1,5 +1,4 @@
-// What the steps of all optimizers share: where a parameter and its state lie, and in what type a
-// step is computed.
+// Helpers for all optimizers: the shardings of a parameter and its state, and the dtype of a step.
 #pragma once
 #include <optional>
 
@@ -8,27 +7,27 @@
 
 namespace meshard::optim::internal {
 
-/// The dtype in which a parameter's step is computed: f32 for floats of 16 bits or less, else its
-/// own. @error invalid argument unless the parameter is a float.
+/// The dtype in which a parameter's step is computed: f32 for floats of 16 bits or less, otherwise
+/// its own. @error invalid argument unless the parameter is a float.
 DType state_dtype(const Tensor& parameter);
 
-/// Zeros in the shape of `parameter`, laid out as `layout` is; f32 for floats of 16 bits or less.
-/// Made on the devices. @error invalid argument unless a float, or if the shapes differ.
+/// Zeros in the shape of `parameter`, with the sharding of `layout`; f32 for floats of 16 bits or
+/// less. Created on the devices. @error invalid argument unless a float, or if the shapes differ.
 Tensor zeros_for(const Tensor& parameter, const Tensor& layout);
 
-/// The number of steps taken, 0: i32, on the devices of `parameters`.
+/// The initial step count, 0: i32, on the devices of `parameters`.
 Tensor no_steps(std::span<const Tensor> parameters);
 
-/// `value` laid out as `layout` is, if anything is said about that.
+/// `value` with the sharding of `layout`; unchanged if it has none.
 Tensor laid_out(const Tensor& value, const Tensor& layout);
 
 /// A parameter and its gradient in the dtype of the step.
 struct Prepared {
   Tensor parameter, gradient;
 };
-/// Of an optimizer without state. @error as state_dtype.
+/// For an optimizer without state. @error as state_dtype.
 Prepared prepared(const Tensor& parameter, const Tensor& gradient);
-/// In the layout of `state` too, which was made by zeros_for.
+/// The same, in the sharding of `state`, which was created by zeros_for.
 Prepared prepared(const Tensor& parameter, const Tensor& gradient, const Tensor& state);
 
 /// @error invalid argument: the structures of parameters and gradients have different numbers of
@@ -36,7 +35,7 @@ Prepared prepared(const Tensor& parameter, const Tensor& gradient, const Tensor&
 void check_gradients(const char* place, std::span<const Tensor> parameters,
                      std::span<const Tensor> gradients);
 
-/// True if the weight decay applies: the parameter has at least `least_rank` dimensions.
+/// True if weight decay applies: the parameter has at least `least_rank` dimensions.
 inline bool decays(const Tensor& parameter, double decay, std::int64_t least_rank) {
   return decay != 0 && parameter.rank() >= least_rank;
 }

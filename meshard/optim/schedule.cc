@@ -14,7 +14,7 @@ void check_steps(const char* place, std::int64_t steps) {
                   steps);
 }
 
-// How much of `steps` has passed, 0 to 1.
+// The fraction of `steps` that has passed, 0 to 1.
 Tensor fraction(const Tensor& step, std::int64_t steps) { return minimum(step / steps, 1); }
 
 }  // namespace

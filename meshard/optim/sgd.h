@@ -13,19 +13,19 @@
 
 namespace meshard::optim {
 
-/// Gradient descent. With g the gradient plus weight_decay times the parameter, the velocity v
-/// becomes momentum * v + g, and the parameter changes by -rate * v; with `nesterov` by -rate * (g
-/// + momentum * v) (Sutskever et al., 2013).
+/// Stochastic gradient descent with momentum and weight decay. With g the gradient plus
+/// weight_decay times the parameter, the velocity v becomes momentum * v + g, and the parameter
+/// changes by -rate * v; with `nesterov` by -rate * (g + momentum * v) (Sutskever et al., 2013).
 struct Sgd {
   Schedule rate = 1e-2;
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
-  /// Parameters with fewer dimensions do not decay.
+  /// Exempts parameters with fewer dimensions from the decay. Default: 0, none.
   std::int64_t decay_rank = 0;
 };
 
-/// The velocities, in the structure of the parameters; none without momentum.
+/// The velocities, in the structure of the parameters; nullopt without momentum.
 template <class Params>
 struct SgdState {
   std::optional<Params> velocity;
@@ -35,14 +35,14 @@ struct SgdState {
 
 namespace internal {
 struct SgdParts {
-  std::vector<Tensor> parameters, velocities;  // none without momentum
+  std::vector<Tensor> parameters, velocities;  // velocities: none without momentum
   Tensor steps;
 };
-/// One step. @error invalid argument if the lists do not go together.
+/// One step. @error invalid argument if the lists do not match.
 SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gradients);
 }  // namespace internal
 
-/// The state before the first step; velocities lie as the tensors of `layout` do.
+/// The initial state; velocities have the shardings of the tensors of `layout`.
 template <class Params>
 SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout,
                       SourceLocation where = SourceLocation::current()) {
@@ -56,7 +56,7 @@ SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout
   state.velocity = structure::with_tensors(params, places);
   return state;
 }
-/// Lying as the parameters do.
+/// The same, sharded as the parameters.
 template <class Params>
 SgdState<Params> init(const Sgd& sgd, const Params& params,
                       SourceLocation where = SourceLocation::current()) {
@@ -64,8 +64,8 @@ SgdState<Params> init(const Sgd& sgd, const Params& params,
 }
 
 /// One step: the new parameters and the new state. Call it inside jit.
-/// @error invalid argument: gradients of another structure or shapes; a state that was made for
-/// another momentum.
+/// @error invalid argument: gradients of another structure or shapes; a state created with or
+/// without momentum, unlike the options.
 template <class Params>
 std::pair<Params, SgdState<Params>> update(const Sgd& sgd, const Params& params,
                                            const Params& gradients, const SgdState<Params>& state) {

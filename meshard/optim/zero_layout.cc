@@ -10,7 +10,7 @@ Tensor split_further(const Tensor& parameter, const std::string& axis) {
   if (!sharding)
     throw_invalid(parameter.where(), "[optim.zero_layout] a parameter, ", parameter.type(),
                   ", has no sharding to split further");
-  Sharding along(sharding->mesh(), P(axis));  // an axis that the mesh lacks is refused here
+  Sharding along(sharding->mesh(), P(axis));  // rejects an axis that the mesh does not have
   std::int64_t count = along.num_tiles();
   std::vector<DimensionSpec> dimensions =
       sharding->with_rank(parameter.shape().rank()).spec().dimensions();

@@ -1,4 +1,4 @@
-// Optimizer states that are split over the devices that hold copies of the parameters.
+// Optimizer states that are split over the devices that replicate the parameters.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,10 +11,11 @@ namespace internal {
 Tensor split_further(const Tensor& parameter, const std::string& axis);
 }  // namespace internal
 
-/// Where the state of `params` lies if it is split over one mesh axis more, usually "data":
-/// abstract tensors, for the last argument of init(). Each lies as its parameter does, and its
-/// first dimension that is not split and is a multiple of the axis's size is split over `axis`; if
-/// there is none, or the parameter uses the axis already, it lies as the parameter does.
+/// The layout of an optimizer state that is split over one more mesh axis than `params`, usually
+/// "data". It consists of abstract tensors, for the last argument of init(). Each has its
+/// parameter's sharding, except that the first dimension that is not split and is a multiple of the
+/// axis's size is split over `axis`. If there is no such dimension, or the parameter already uses
+/// the axis, the sharding is the parameter's.
 ///
 /// A step then sums gradients into parts (a reduce-scatter), computes each part where its state is,
 /// and gathers the new parameters: stage 1 of ZeRO (Rajbhandari et al., 2020).

@@ -7,7 +7,7 @@
 namespace meshard::dtensor {
 namespace {
 
-// The dimension counted from the first, or an error.
+// The dimension of a Shard as an index from 0. Throws if it is out of range.
 std::size_t checked_dim(const Shard& shard, std::size_t rank, std::string_view axis,
                         SourceLocation where) {
   auto signed_rank = static_cast<std::int64_t>(rank);

@@ -22,8 +22,8 @@ inline constexpr NoneType none{};
 /// In a partition spec: the compiler may split this dimension as it likes.
 inline constexpr OpenType open{};
 
-/// A value: how one dimension is split. The axes in order, the most significant first; if open, the
-/// compiler may add axes after them.
+/// A value: how one dimension is split. Lists the axes, the most significant first. If the
+/// dimension is open, the compiler may add axes after them.
 class DimensionSpec {
  public:
   /// Not split.
@@ -66,12 +66,12 @@ DimensionSpec axes(const Axes&... names) {
 }
 
 /// A value: a DimensionSpec for each dimension, first dimension first. May be shorter than the
-/// tensor's rank: the rest is not split. Written with `P(...)`.
+/// tensor's rank: the remaining dimensions are not split. Written with `P(...)`.
 ///
 /// An axis is given by its name, or by its position in the mesh, counted from 0: over
-/// mesh<data=2, model=4>, `P(0, none)` is `P("data", none)` and `P({0, 1})` is
-/// `P({"data", "model"})`. Positions get their names when the spec meets a mesh, in a Sharding;
-/// until then a position equals the same position only.
+/// `mesh<data=2, model=4>`, `P(0, none)` is `P("data", none)` and `P({0, 1})` is
+/// `P({"data", "model"})`. Positions are replaced by names when the spec is combined with a mesh in
+/// a Sharding; until then a position equals only the same position.
 ///
 /// @code
 /// Mesh mesh({{"data", 2}, {"model", 4}});
@@ -93,15 +93,15 @@ class PartitionSpec {
   static PartitionSpec read(TextScanner& scanner);
 
   std::size_t hash() const;
-  /// Element by element: P("x") and P("x", none) differ, and so do P(0) and P("x").
+  /// Compares element by element: P("x") and P("x", none) differ, and so do P(0) and P("x").
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 
  private:
   std::vector<DimensionSpec> dimensions_;
 };
 
-/// The short way to write a PartitionSpec: `P("data", none, {"x", "y"}, open)`. Functions and no
-/// templates, so that braces work; beyond eight dimensions use the constructor.
+/// Shorthand for a PartitionSpec: `P("data", none, {"x", "y"}, open)`. These are functions, not
+/// templates, so that braced lists work. For more than eight dimensions use the constructor.
 
 inline PartitionSpec P() { return PartitionSpec(); }
 inline PartitionSpec P(DimensionSpec a) { return PartitionSpec({a}); }

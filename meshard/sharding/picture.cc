@@ -6,7 +6,7 @@
 namespace meshard {
 namespace {
 
-// A cell a tile: the ids of its devices, and a color for each.
+// One cell for each tile: the ids of its devices, and a color for each device.
 std::vector<Grid> drawn_tiles(const Sharding& sharding) {
   std::vector<Grid> grids;
   for (const TileGrid& tiles : tile_grids(sharding)) {

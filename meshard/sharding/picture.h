@@ -6,10 +6,10 @@
 
 namespace meshard {
 
-/// A grid for the terminal (box characters, UTF-8): one cell a tile, with the ids of the devices
-/// that hold it; replicas share a cell. Dimensions run downwards and to the right; of a tensor of
-/// more than two dimensions the split ones are drawn, a grid for each index of those before the
-/// last two.
+/// Draws a sharding as grids of box characters (UTF-8). Each cell is a tile and contains the ids of
+/// the devices that hold it; replicas share a cell. Dimensions run downward and to the right. For a
+/// tensor of more than two dimensions only the split dimensions are drawn, with one grid for each
+/// index of all but the last two.
 ///
 /// `picture(Sharding(Mesh({{"x", 2}, {"y", 2}}), P("y", none)))`:
 /// ```
@@ -20,11 +20,11 @@ namespace meshard {
 ///                  │ 1,3 │
 ///                  └─────┘
 /// ```
-/// @error more than 4096 devices: too many to look at.
+/// @error more than 4096 devices.
 std::string picture(const Sharding& sharding);
 
-/// The same as a self-contained SVG image: each device has a color of its own, and a tile with
-/// several devices is striped in theirs.
+/// The same as a self-contained SVG image. Each device has its own color; a tile with several
+/// devices is striped in their colors.
 /// @error as above
 std::string picture_svg(const Sharding& sharding);
 

@@ -65,7 +65,7 @@ class Propagator {
  private:
   using Conflict = std::optional<ShardingConflict>;
 
-  // Axes of every factor, from all operands.
+  // Collects the axes of every factor from all operands.
   Conflict collect() {
     for (std::size_t t = 0; t < operands_.size(); ++t) {
       const Sharding& operand = operands_[t];
@@ -88,7 +88,7 @@ class Propagator {
     return std::nullopt;
   }
 
-  // The longer list of axes counts.
+  // kPredict: uses the longer list of axes.
   Conflict meet(int f, const FactorAxes& own) {
     FactorAxes& known = by_factor_[static_cast<std::size_t>(f)];
     if (is_prefix(own.axes, known.axes)) return std::nullopt;
@@ -100,7 +100,7 @@ class Propagator {
     return std::nullopt;
   }
 
-  // Lists of axes are equal, or one is empty.
+  // kInfer: the lists of axes must be equal, or one of them empty.
   Conflict meet_alike(int f, const FactorAxes& own) {
     FactorAxes& known = by_factor_[static_cast<std::size_t>(f)];
     FactorKind kind = rule_.factors()[static_cast<std::size_t>(f)].kind;
@@ -140,8 +140,8 @@ class Propagator {
     std::vector<DimensionSpec> dimensions;
     for (std::size_t d = 0; d < rule_.results()[t].size(); ++d) {
       AxisList axes;
-      // Every factor so far is split into single elements; for a type it is enough that it is
-      // split.
+      // True if every factor so far is split into single elements. For kInfer it is enough that
+      // each is split.
       bool whole_before = true;
       for (int factor : rule_.results()[t][d]) {
         const AxisList& mine = by_factor_[static_cast<std::size_t>(factor)].axes;
@@ -163,7 +163,7 @@ class Propagator {
     return std::nullopt;
   }
 
-  // An axis that would split two dimensions of one result.
+  // Reports an axis that would split two dimensions of one result.
   Conflict twice(std::size_t t, const std::vector<DimensionSpec>& dimensions) const {
     for (std::size_t d = 0; d < dimensions.size(); ++d)
       for (std::size_t e = 0; e < d; ++e)
@@ -193,7 +193,7 @@ bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactor
     return rule.factors()[static_cast<std::size_t>(factors[i])].size;
   };
   std::size_t at = 0;
-  std::int64_t left = size_of(0);  // what the axes so far leave of the current factor
+  std::int64_t left = size_of(0);  // of the current factor, not covered by axes yet
   for (const AxisRef& axis : axes) {
     std::int64_t pre = axis.is_whole() ? 1 : axis.pre_size, size = mesh.axis_size(axis);
     if (size == 1) {
@@ -203,7 +203,7 @@ bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactor
     while (size > 1) {
       while (left == 1 && at + 1 < factors.size()) left = size_of(++at);
       std::int64_t taken = size;
-      if (at + 1 < factors.size()) {  // the last factor takes what comes, even if uneven
+      if (at + 1 < factors.size()) {  // the last factor takes all remaining axes, even if uneven
         taken = std::gcd(size, left);
         if (taken != size && (taken != left || !may_cut)) return false;
       }

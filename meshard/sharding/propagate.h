@@ -1,4 +1,4 @@
-// The shardings of an op's results, from those of its operands.
+// Sharding propagation: from an op's operands to its results.
 #pragma once
 #include <optional>
 #include <span>
@@ -12,16 +12,16 @@ namespace meshard {
 
 /// How much propagate() may decide.
 enum class Propagating : std::uint8_t {
-  kPredict,  ///< as a compiler would: it gathers, continues and cuts axes where that helps
-  kInfer,    ///< as a type is inferred: what the operands do not say is a conflict
+  kPredict,  ///< what a compiler would do: may gather, extend and cut axes
+  kInfer,    ///< type inference: anything that the operands leave open is a conflict
 };
 
-/// A value: why no sharding of the results follows from the operands.
+/// A value: why the operands do not determine shardings of the results.
 struct ShardingConflict {
-  /// The factor it is about; none if it is about a whole tensor.
+  /// The factor in conflict; none if the conflict concerns a whole tensor.
   std::optional<int> factor;
-  /// In words, with both sides: `factor j is split by {"x"} in operand 0 and by {"y"} in operand
-  /// 1`.
+  /// The conflict in words, with both sides:
+  /// `factor j is split by {"x"} in operand 0 and by {"y"} in operand 1`.
   std::string message;
 };
 
@@ -30,36 +30,37 @@ struct Propagation {
   std::vector<Sharding> results;
   /// Axes that split reduction factors: the op ends with an all-reduce over them.
   AxisList reduced;
-  /// Axes that split factors which the op needs whole: it begins with an all-gather over them.
+  /// Axes that split factors which the op needs whole: the op starts with an all-gather over them.
   AxisList gathered;
   std::optional<ShardingConflict> conflict;
 
   bool ok() const { return !conflict; }
 };
 
-/// Deals the axes of one dimension out to its factors, the most significant first: appends to
+/// Assigns the axes of one dimension to its factors, the most significant first. Appends to
 /// by_factor, which has an entry for each factor of the rule.
-/// @param may_cut whether an axis may be cut into sub-axes for two factors
-/// @return false if they do not fall on the factors, or only in parts where that is not allowed
+/// @param may_cut whether an axis may be cut into sub-axes for different factors
+/// @return false if the axes do not match the factors, or match only if cut and may_cut is false
 bool deal_axes(const Mesh& mesh, const ShardingRule& rule, const DimensionFactors& factors,
                const AxisList& axes, bool may_cut, std::vector<AxisList>& by_factor);
 
-/// Shardings of the results of an op with this rule whose operands are sharded so, without any
-/// reshard.
+/// The shardings of an op's results, from its rule and the shardings of its operands. Operands are
+/// not resharded.
 ///
-/// Each factor is split as in the operands that have it; where one operand's axes continue
-/// another's, the longer list counts (unsplit dimensions are continued by anything). A conflict:
-/// two operands split a factor differently; an axis would split two factors; the axes of a
-/// dimension do not fall on its factors; a result dimension would be strided; an operand is
+/// Each factor is split as in the operands that have it. If one operand's axes extend another's,
+/// the longer list is used (any list extends that of an unsplit dimension). There is a conflict if
+/// two operands split a factor differently, an axis would split two factors, the axes of a
+/// dimension do not match its factors, a result dimension would be strided, or an operand is
 /// unreduced. Result dimensions are closed.
 ///
-/// kInfer is stricter, in the manner of JAX's explicit axes: operands that split a factor split it
-/// alike; no axis is cut between two factors; what the op needs whole is not split; and a reduction
-/// is split in one operand only (for two the results may be summed or stay to be summed). An axis
-/// that is gone from the results conflicts with nothing. Merged dimensions that are all split give
-/// their axes one after another, though that moves data.
-/// @error operands of other number or rank than the rule's; no operand; operands on different
-/// meshes.
+/// kInfer is stricter, like JAX's explicit axes: operands that split a factor must split it in the
+/// same way; no axis is cut between two factors; a factor that the op needs whole must not be
+/// split; and a reduction factor may be split in one operand only (with two, the result could be
+/// summed or left unreduced). An axis that does not appear in the results causes no conflict. If
+/// all factors of a result dimension are split, the dimension gets their axes in order, although
+/// that moves data.
+/// @error the number or a rank of the operands differs from the rule's; no operands; operands on
+/// different meshes.
 Propagation propagate(const ShardingRule& rule, std::span<const Sharding> operands,
                       Propagating how = Propagating::kPredict);
 

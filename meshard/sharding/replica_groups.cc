@@ -14,7 +14,7 @@ AxisList in_mesh_order(const Mesh& mesh, const AxisList& axes) {
   return remaining_axes(mesh, remaining_axes(mesh, axes));
 }
 
-// The axes whose steps are the distances inside one group, if there are such axes.
+// The axes that one group runs over, in mesh order; none if no axes have its members.
 std::optional<AxisList> axes_of_group(const Mesh& mesh, std::vector<std::int64_t> group) {
   std::sort(group.begin(), group.end());
   std::optional<Layout> steps = from_values(group);
@@ -50,7 +50,7 @@ IotaGroups replica_groups(const Mesh& mesh, const AxisList& axes) {
   Mesh base = mesh.base();
   AxisList along = mesh.axes_in_base(axes).value(), rest = remaining_axes(base, along);
   AxisGroups groups(base, along);
-  // The tiles of a tensor split by all other axes; its replicas are the members.
+  // Each group consists of the replicas of one tile of a tensor that is split by all other axes.
   TileAssignment tiles = tile_assignment(Sharding(base, PartitionSpec({DimensionSpec(rest)})));
   if (tiles.kind != TileKind::kTiled)
     return {groups.count(), groups.group_size(), {base.size()}, {0}};

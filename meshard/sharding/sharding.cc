@@ -20,14 +20,14 @@ PartitionSpec extended(const Mesh& mesh, const PartitionSpec& spec, std::size_t 
   return PartitionSpec(std::move(dimensions));
 }
 
-// A sub-axis that is its whole axis is that axis; neighboring parts of one axis are one part.
+// Replaces a sub-axis that covers its axis by the axis, and merges adjacent parts of one axis.
 AxisList normalized(const Mesh& mesh, const AxisList& axes) {
   AxisList out;
   for (const AxisRef& axis : axes) push_axis(mesh, out, axis);
   return out;
 }
 
-// Axes given by their positions get the names that they have in this mesh.
+// Replaces axes given by position with their names in this mesh.
 void name_positions(const Mesh& mesh, PartitionSpec& spec, SourceLocation where) {
   auto has_positions = [](const DimensionSpec& dimension) {
     return std::any_of(dimension.axes().begin(), dimension.axes().end(),
@@ -53,7 +53,7 @@ Slice tile_slice(std::int64_t dim, std::int64_t shard, std::int64_t index) {
   return {start, std::min(start + shard, dim)};
 }
 
-// A root of its own over all devices of a derived mesh; several rows are one more axis.
+// A new root over all devices of a derived mesh. Several rows become an additional axis.
 Mesh alone(const Mesh& mesh, SourceLocation where) {
   std::vector<MeshAxis> axes;
   if (mesh.rows() > 1) {
@@ -61,7 +61,7 @@ Mesh alone(const Mesh& mesh, SourceLocation where) {
     while (mesh.find_axis(name)) name += '_';
     axes.push_back({name, mesh.rows()});
   }
-  for (std::size_t i = 0; i < mesh.rank(); ++i)  // a unit axis may be named twice
+  for (std::size_t i = 0; i < mesh.rank(); ++i)  // axes of size 1 may share a name
     if (mesh.find_axis(mesh.axes()[i].name) == i) axes.push_back(mesh.axes()[i]);
   return Mesh(std::move(axes), mesh.device_ids().rank_map(), where)
       .with_device_type(mesh.device_type(), where)
@@ -112,12 +112,12 @@ Sharding::Sharding(State state, SourceLocation where) {
   AxisList used;
   for (const Use& u : uses) used.push_back(u.axis);
   try {
-    remaining_axes(mesh, used);  // sub-axes of one axis leave whole parts between them
+    remaining_axes(mesh, used);  // checks that gaps between sub-axes are whole sub-axes
   } catch (const Error& error) {
     throw error.at(where);
   }
 
-  if (!mesh.is_base()) {  // said on the base, where all meshes of a root meet
+  if (!mesh.is_base()) {  // stored over the base, which meshes of one root have in common
     state_ = Sharding(on_base(state, where), where).state_;
     return;
   }
@@ -141,8 +141,8 @@ Sharding::Sharding(State state, SourceLocation where) {
   state_ = std::make_shared<const State>(std::move(state));
 }
 
-// The same over the mesh that the state's mesh derives from: flattened, unflattened and sliced axes
-// become its axes and sub-axes. If they do not fall on these, over a mesh of their own.
+// The same state over the base of its mesh: flattened, unflattened and sliced axes become axes and
+// sub-axes of the base. If that is not possible, over a new root.
 Sharding::State Sharding::on_base(const State& derived, SourceLocation where) {
   const Mesh& mesh = derived.mesh;
   State state{.mesh = mesh.base(), .spec = {}};

@@ -1,4 +1,4 @@
-// Where each part of a tensor lies: a mesh, and the axes that split each dimension.
+// How a tensor is distributed over a mesh: the axes that split each dimension.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -28,7 +28,7 @@ struct Slice {
 /// A Slice for each dimension.
 using Slices = InlineVector<Slice, 4>;
 
-/// A value: a Slices for each of many positions or tiles, in one block of memory.
+/// A value: the Slices of many positions or tiles, in one block of memory.
 class SliceTable {
  public:
   SliceTable(std::size_t rank, std::size_t count)
@@ -44,16 +44,17 @@ class SliceTable {
   std::vector<Slice> all_;
 };
 
-/// A value: a mesh, the axes that split each dimension (in order, open or closed), the axes kept
-/// replicated by wish, and the axes over which the value is still to be summed (unreduced).
-/// Immutable; copies share one state, and comparing a sharding with its copy compares pointers.
+/// A value: how one tensor is distributed over a mesh. Holds the mesh, the axes that split each
+/// dimension (in order, open or closed), the explicitly replicated axes, and the unreduced axes,
+/// over which the value is not summed yet. Immutable; copies share one state, and comparing a
+/// sharding with its copy compares pointers.
 ///
-/// Axes of a derived mesh (a slice, a flattened or unflattened one) are kept as the axes and
-/// sub-axes of the mesh it derives from, so that all shardings of one root meet: mesh() is that
-/// mesh. Axes that do not fall on sub-axes of it (8 x 3 over 6 x 4) keep a mesh of their own.
+/// Axes of a derived mesh (sliced, flattened or unflattened) are stored as axes and sub-axes of its
+/// base, so that all shardings of one root can be combined; mesh() is the base. If axes cannot be
+/// stored that way (8 x 3 over 6 x 4), mesh() is a new root.
 ///
-/// A dimension split into n tiles has shards of ceil(size / n); late shards may be short or empty.
-/// A dimension may be split by axes whose product does not divide it: uneven sizes are allowed.
+/// A dimension split into n tiles has shards of ceil(size / n). Uneven sizes are allowed: if n does
+/// not divide the size, the last shards are shorter or empty.
 ///
 /// ```
 /// Sharding s(mesh, P("data", none), 2);       // mesh<data=2, model=4>
@@ -62,18 +63,19 @@ class SliceTable {
 /// ```
 class Sharding {
  public:
-  /// As many dimensions as the spec has.
-  /// @error an axis that the mesh does not have, that is used twice, or a sub-axis that does not
-  /// divide its axis; the message names the dimension and the mesh.
+  /// A sharding with as many dimensions as the spec.
+  /// @error an axis that the mesh does not have; an axis that is used twice; a sub-axis that does
+  /// not divide its axis. The message names the dimension and the mesh.
   Sharding(Mesh mesh, const PartitionSpec& spec, SourceLocation where = SourceLocation::current());
-  /// For a tensor of `rank` dimensions: those beyond the spec are not split.
+  /// A sharding of `rank` dimensions: those beyond the spec are not split.
   /// @error as above; the spec is longer than the rank.
   Sharding(Mesh mesh, const PartitionSpec& spec, std::size_t rank,
            SourceLocation where = SourceLocation::current());
-  /// Not split at all, on every device of the mesh.
+  /// The sharding with the whole tensor on every device of the mesh.
   static Sharding replicated(Mesh mesh, std::size_t rank);
 
-  /// The same with these axes kept replicated: the compiler may not use them for open dimensions.
+  /// The same with these axes explicitly replicated: the compiler must not use them for open
+  /// dimensions.
   /// @error as the constructor's.
   Sharding with_replicated(const AxisList& axes,
                            SourceLocation where = SourceLocation::current()) const;
@@ -90,48 +92,48 @@ class Sharding {
   std::size_t rank() const { return state_->spec.size(); }
   const AxisList& axes(std::size_t dimension) const { return state_->spec[dimension].axes(); }
   bool is_open(std::size_t dimension) const { return state_->spec[dimension].is_open(); }
-  /// Axes replicated by wish, in mesh order.
+  /// The explicitly replicated axes, in mesh order.
   const AxisList& replicated_axes() const { return state_->replicated; }
-  /// Axes still to be summed over, in mesh order.
+  /// The unreduced axes, over which the value is not summed yet, in mesh order.
   const AxisList& unreduced_axes() const { return state_->unreduced; }
   /// Axes that split no dimension, in mesh order: replicated or unreduced.
   AxisList unused_axes() const;
 
   /// True if every device holds the whole tensor.
   bool is_fully_replicated() const { return state_->tiles == 1; }
-  /// Into how many tiles a dimension is split; 1 beyond rank().
+  /// The number of tiles of a dimension; 1 beyond rank().
   std::int64_t num_tiles(std::size_t dimension) const {
     return dimension < rank() ? state_->index[dimension].size() : 1;
   }
-  /// Product of num_tiles.
+  /// The number of tiles of the tensor: the product over its dimensions.
   std::int64_t num_tiles() const { return state_->tiles; }
-  /// Which tile of a dimension a position holds. @pre the position is one of the mesh
+  /// The index of the tile of a dimension that a position holds. @pre the position is in the mesh
   std::int64_t tile_index(std::size_t dimension, std::int64_t position) const {
     return dimension < rank() ? state_->index[dimension](position) : 0;
   }
 
-  // All below: `dims` are the sizes of the tensor's dimensions.
+  // In all functions below, `dims` are the sizes of the tensor's dimensions.
   // @error fewer dimensions than rank(); a negative size; a position outside the mesh.
 
-  /// Sizes of one shard: ceil(size / tiles) in each dimension.
+  /// The shape of one shard: ceil(size / tiles) in each dimension.
   IntVector shard_shape(IntView dims) const;
-  /// shard size * tiles in each dimension: `dims` with the padding that makes it even.
+  /// The shape after padding to even sizes: shard size * tiles in each dimension.
   IntVector padded_shape(IntView dims) const;
   /// True if no dimension needs padding.
   bool is_even(IntView dims) const;
-  /// What a position holds, clamped to the tensor: a late shard can be empty, [n, n). A few
-  /// divisions.
+  /// The part of the tensor that a position holds, clamped to the tensor. One of the last shards
+  /// can be empty: [n, n). Takes a few divisions.
   Slices slice(IntView dims, std::int64_t position) const;
-  /// `slice` of every position, in mesh order. One pass.
+  /// slice() of every position, in mesh order. Takes one pass.
   SliceTable slices(IntView dims) const;
-  /// The different slices, each once, ascending (row-major). Several empty ones count as one.
+  /// The distinct slices in ascending (row-major) order. Empty tiles of one dimension count as one.
   SliceTable distinct_slices(IntView dims) const;
 
-  /// Number of earlier positions with the same slice. A few divisions, or for an empty slice a
-  /// search for each of the empty tiles.
+  /// The number of earlier positions with the same slice. Takes a few divisions, or, for an empty
+  /// slice, a binary search for each empty tile.
   std::int64_t replica_id(IntView dims, std::int64_t position) const;
-  /// Number of earlier positions that hold the same tile: the same, if no slice is empty.
-  /// @pre the position is one of the mesh
+  /// The number of earlier positions that hold the same tile; the same number if no slice is empty.
+  /// @pre the position is in the mesh
   std::int64_t replica_id(std::int64_t position) const { return state_->replica(position); }
   /// The position that holds replica `replica` of a tile, given by its index in each dimension.
   /// @pre tile.size() >= rank(); every index below num_tiles, the replica below num_replicas()
@@ -141,16 +143,17 @@ class Sharding {
     for (std::size_t d = 0; d < rank(); ++d) position += state_->index[d].offset(tile[d]);
     return position;
   }
-  /// On how many devices each tile lies.
+  /// The number of devices that hold each tile.
   std::int64_t num_replicas() const { return state_->replica.size(); }
 
-  /// True if one can stand for the other in a program, for tensors of `rank` dimensions: the same
-  /// devices in the same order, each with the same part, and the same unreduced axes. Axis names,
-  /// open dimensions and replicated axes do not count. This is JAX's `is_equivalent_to`.
+  /// True if the two are interchangeable in a program, for tensors of `rank` dimensions. Both must
+  /// have the same devices in the same order, with the same part on each, and the same unreduced
+  /// axes. Axis names, open dimensions and replicated axes do not matter. This is JAX's
+  /// `is_equivalent_to`.
   /// @error either describes more than `rank` dimensions.
   bool is_equivalent_to(const Sharding& other, std::size_t rank) const;
-  /// The same, whatever the order of the devices: true if each device holds the same part, so that
-  /// no data need move. One pass over the devices if their order differs.
+  /// True if each device holds the same part, so that no data has to move. The order of the devices
+  /// does not matter; if it differs, the check takes one pass over the devices.
   /// @error as above
   bool same_placement(const Sharding& other, std::size_t rank) const;
 
@@ -170,7 +173,7 @@ class Sharding {
     PartitionSpec spec;
     AxisList replicated = {};
     AxisList unreduced = {};
-    // Derived.
+    // Computed from the fields above.
     InlineVector<AxesIndex, 4> index = {};  // by dimension
     AxesIndex replica = {};                 // along the unused axes
     std::int64_t tiles = 1;

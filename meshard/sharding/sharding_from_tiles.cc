@@ -1,4 +1,4 @@
-// From the compiler's tiles back to mesh axes.
+// Converts XLA's tile assignments to shardings over mesh axes.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -15,7 +15,8 @@ Error failure(const Mesh& mesh, const TileAssignment& tiles, std::string_view wh
                cat("[sharding] the tile assignment ", tiles, " over ", mesh, ": ", why));
 }
 
-// Tile number -> position, if it is a layout. Replicas of one tile may be listed in any order.
+// The layout that maps tile numbers to positions, if there is one. Replicas of one tile may be
+// listed in any order.
 std::optional<Layout> positions_of(const TileAssignment& tiles) {
   if (tiles.is_iota()) return tiles.iota_layout();
   std::vector<std::int64_t> list = tiles.with_sorted_replicas().devices;
@@ -91,7 +92,7 @@ Result<Sharding> sharding_from_tiles(const TileAssignment& tiles, std::size_t ra
   bool in_order = std::is_sorted(tiles.transpose_perm.begin(), tiles.transpose_perm.end());
   Mesh mesh = anonymous_mesh(
       tiles.dims, tiles.is_iota() && in_order ? std::vector<std::int64_t>() : tiles.device_list());
-  // Its devices are the tiles in order, so that tile i is at position i.
+  // The mesh lists its devices in tile order, so tile i is at position i.
   TileAssignment by_position = tiles;
   by_position.devices.clear();
   by_position.reshape_dims = tiles.dims;

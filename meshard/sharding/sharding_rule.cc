@@ -32,7 +32,7 @@ constexpr std::pair<FactorKind, std::string_view> kKinds[] = {
     {FactorKind::kNeedReplication, "need_replication"},
     {FactorKind::kPermutation, "permutation"}};
 
-// Several factor names without anything between them: `ij`, `zz_1`.
+// Parses factor names that are written without separators: `ij`, `zz_1`.
 DimensionFactors factors_of_name(TextScanner& scanner, const std::string& name) {
   DimensionFactors factors;
   for (std::size_t i = 0; i < name.size(); ++i) {

@@ -1,4 +1,4 @@
-// How an op relates the dimensions of its operands and results, as data.
+// Sharding rules: how the dimensions of an op's operands and results correspond.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,10 +12,10 @@
 
 namespace meshard {
 
-/// What happens if a factor is sharded.
+/// What the op does if a factor is sharded.
 enum class FactorKind {
-  kPassThrough,      ///< the op runs on shards as it is
-  kReduction,        ///< results of the shards are to be combined (all-reduce)
+  kPassThrough,      ///< the op runs unchanged on each shard
+  kReduction,        ///< the results of the shards must be combined (all-reduce)
   kNeedReplication,  ///< the op needs the whole factor: it is gathered first
   kPermutation,      ///< shards exchange parts (collective-permute)
 };
@@ -32,9 +32,9 @@ using DimensionFactors = InlineVector<int, 2>;
 /// The DimensionFactors of each dimension of one operand or result.
 using TensorFactors = std::vector<DimensionFactors>;
 
-/// A value: an op's sharding rule in the manner of einsum (openxla/shardy,
-/// `#sdy.op_sharding_rule`). A dimension is one factor or several; factors that occur in several
-/// tensors are sharded alike.
+/// A value: an op's sharding rule, similar to einsum (openxla/shardy, `#sdy.op_sharding_rule`). A
+/// dimension consists of one or more factors. A factor that occurs in several tensors is sharded in
+/// the same way in all of them.
 ///
 /// Matrix product: `([i, j], [j, k])->([i, k]) {i=8, j=4, k=16} reduction={j}`. Reshape of 32 to
 /// 8x4:

@@ -1,4 +1,4 @@
-// How a tensor that is about to be sent will lie on the devices.
+// Shardings for tensors that do not exist yet.
 #pragma once
 #include <concepts>
 #include <optional>
@@ -8,12 +8,13 @@
 
 namespace meshard {
 
-/// A value: a mesh and a partition spec for tensors that are not known yet, those a loader sends
-/// one after the other. A spec may be shorter than a tensor's rank: the rest is not split.
+/// A value: a mesh and a partition spec for tensors that do not exist yet, such as the batches of a
+/// data loader. If the spec is shorter than a tensor's rank, the remaining dimensions are not
+/// split.
 ///
-/// Of a **minibatch**, dimension 0 is the batch: it is split over the whole mesh, each device gets
-/// as many rows as any other, in the batch's own order whatever the order of the devices. The
-/// tensor is the batch of this process, which has all devices of the mesh.
+/// In a **minibatch**, dimension 0 is the batch. It is split evenly over all devices of the mesh.
+/// The rows keep the order of the batch, whatever the order of the devices. The tensor is the batch
+/// of this process, which has all devices of the mesh.
 ///
 /// @code
 /// ShardingSpec spec = ShardingSpec::minibatch(Mesh({{"data", 4}}), P("data"));
@@ -36,17 +37,17 @@ class ShardingSpec {
 
   /// True if a tensor of this rank has all the dimensions that the spec names.
   bool can_apply(std::size_t rank) const { return rank >= sharding_.rank(); }
-  /// True if `sharding` has an answer for this tensor: its rank and its sizes fit.
+  /// True if sharding() succeeds for this tensor: its rank and its sizes fit.
   template <class Tensor>
   requires requires(const Tensor& x) {
     { x.shape() } -> std::convertible_to<IntView>;
   }
   bool can_apply(const Tensor& x) const { return find_sharding(x.shape()).has_value(); }
   /// The sharding of a tensor with these dimensions.
-  /// @error more dimensions in the spec than in the tensor; a minibatch whose rows cannot be dealt
-  /// out evenly; an uneven dimension on a mesh that refuses them (Mesh::with_uneven).
+  /// @error more dimensions in the spec than in the tensor; a minibatch whose rows do not divide
+  /// evenly; an uneven dimension on a mesh that rejects uneven sizes (Mesh::with_uneven).
   Sharding sharding(IntView dims, SourceLocation where = SourceLocation::current()) const;
-  /// The same, or none where that is an error.
+  /// The same, but returns none instead of throwing.
   std::optional<Sharding> find_sharding(IntView dims) const;
 
   /// `ShardingSpec(mesh<data=8>, P("data", none))`, with `, minibatch`.

@@ -1,4 +1,4 @@
-// What kind of sharding it is, in torch_xla's words and numbers.
+// torch_xla's sharding types.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace meshard {
 
-/// torch_xla's types of shardings, with its numbers. (The engine numbers its own otherwise.)
+/// torch_xla's sharding types, with torch_xla's numbers. (XLA numbers its own types differently.)
 enum class ShardingType {
   kReplicated = 0,
-  kMaximal = 1,  ///< all on one device
+  kMaximal = 1,  ///< the whole tensor on one device
   kTuple = 2,    ///< a list of shardings
   kTiled = 3,    ///< each device holds a tile of its own
   kManual = 4,
@@ -21,21 +21,21 @@ enum class ShardingType {
 /// `REPLICATED`, `MAXIMAL`, ...
 std::string_view to_string(ShardingType type);
 
-/// The type that a partition spec has for a mesh of `num_devices` whose axes it names all: maximal
-/// on one device, else replicated, partial or tiled as none, some or all of its dimensions are
-/// split. An axis of size 1 splits.
+/// The type of a partition spec that uses all axes of a mesh of `num_devices` devices. Maximal on
+/// one device; otherwise replicated, partial or tiled if none, some or all of its dimensions are
+/// split. A dimension with an axis of size 1 counts as split.
 ShardingType sharding_type(const PartitionSpec& spec, std::int64_t num_devices);
 
-/// The type that torch_xla 2.9 chooses for a mesh and a spec: partial if the spec leaves axes over
-/// and its dimensions are too few to stand for them, else as above; a scalar is replicated, an
-/// unreduced value unknown. It depends on how the spec is written; canonical_type does not.
+/// The type that torch_xla 2.9 chooses for a mesh and a spec. Partial if there are more unused axes
+/// than unsplit dimensions, otherwise as above. A scalar is replicated, an unreduced value unknown.
+/// The type depends on how the spec is written; canonical_type does not.
 ShardingType sharding_type(const Sharding& sharding);
 
-/// The type of what an assignment says: partial for any subgroup of replicas, tiled for each device
-/// a tile of its own; unknown for unreduced values, which torch_xla has no number for.
+/// The type of a tile assignment: partial if there is a subgroup of replicas, tiled if each device
+/// holds its own tile. Unreduced values are unknown, because torch_xla has no number for them.
 ShardingType sharding_type(const TileAssignment& tiles);
 
-/// The type that is left when only the placement counts: that of tile_assignment(sharding).
+/// The type that depends only on the placement: that of tile_assignment(sharding).
 ShardingType canonical_type(const Sharding& sharding);
 
 }  // namespace meshard

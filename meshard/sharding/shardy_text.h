@@ -7,14 +7,14 @@
 
 namespace meshard {
 
-/// `#sdy.sharding<@mesh, [{"data"}, {}, {"x", "y"}, {?}], replicated={"z"}>`.
+/// The Shardy attribute: `#sdy.sharding<@mesh, [{"data"}, {}, {"x", "y"}, {?}], replicated={"z"}>`.
 /// @param mesh_name the symbol of the mesh in the module
 std::string shardy_text(const Sharding& sharding, std::string_view mesh_name = "mesh");
 
-/// Reads what shardy_text prints, with or without `#sdy.sharding`, as a sharding over `mesh`. The
-/// symbol of the mesh is not looked at; a mesh written in place must have the same axes.
-/// @error another syntax (priorities such as `{"x"}p1` included); axes that `mesh` does not have;
-/// ...
+/// Parses the output of shardy_text, with or without `#sdy.sharding`, as a sharding over `mesh`.
+/// The mesh symbol is ignored; an inline mesh must have the same axes as `mesh`.
+/// @error other syntax, including priorities such as `{"x"}p1`; the errors of the Sharding
+/// constructor.
 Result<Sharding> parse_shardy_sharding(std::string_view text, const Mesh& mesh);
 
 }  // namespace meshard

@@ -59,8 +59,8 @@ Result<void> validate_tiled(const TileAssignment& tiles) {
   return {};
 }
 
-// Numbers each axis or part of one by its place in the mesh: position i of the result says where
-// order[i] stands among all of them.
+// The place of each axis or sub-axis in mesh order: result[i] is the place of order[i] among all of
+// them.
 std::vector<std::int64_t> places_in_mesh(const Mesh& mesh, const AxisList& order) {
   std::vector<std::size_t> by_mesh(order.size());
   std::iota(by_mesh.begin(), by_mesh.end(), std::size_t{0});
@@ -111,7 +111,7 @@ Result<void> TileAssignment::validate() const {
   if (kind == TileKind::kTiled) {
     try {
       return validate_tiled(*this);
-    } catch (const Error& error) {  // a product that does not fit
+    } catch (const Error& error) {  // a product that does not fit 64 bits
       return error;
     }
   }
@@ -126,7 +126,7 @@ Result<void> TileAssignment::validate() const {
 TileAssignment axis_tile_assignment(const Sharding& sharding) {
   const Mesh& mesh = sharding.mesh();
   TileAssignment tiles{.kind = TileKind::kTiled};
-  AxisList order;  // all axes of the mesh, as the dimensions of the assignment take them
+  AxisList order;  // all axes of the mesh, in the order of the assignment's dimensions
   auto take = [&](const AxisList& axes) {
     for (const AxisRef& axis : axes) order.push_back(axis);
     return AxesIndex(mesh, axes).size();

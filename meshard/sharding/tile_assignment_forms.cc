@@ -1,4 +1,4 @@
-// One tile assignment in several forms.
+// Conversions between the forms of a tile assignment.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace meshard {
 namespace {
 
-// Leaves out subgroups of one device, and writes a single subgroup of replicas as a flag.
+// Drops subgroups of size 1, and stores a single subgroup of replicas as a flag.
 void drop_unit_subgroups(TileAssignment& tiles) {
   std::size_t rank = tiles.rank();
   if (tiles.replicate_on_last_tile_dim) tiles.last_tile_dims = {TileKind::kReplicated};
@@ -26,15 +26,16 @@ void drop_unit_subgroups(TileAssignment& tiles) {
   }
 }
 
-// The one kind that says everything: nothing is tiled, and there is at most one subgroup.
+// True if one kind describes the whole assignment: nothing is tiled, and there is at most one
+// subgroup.
 bool has_one_kind(const TileAssignment& tiles) {
   auto end = tiles.dims.begin() + static_cast<std::ptrdiff_t>(tiles.rank());
   return tiles.last_tile_dims.size() <= 1 &&
          std::all_of(tiles.dims.begin(), end, [](std::int64_t size) { return size == 1; });
 }
 
-// The longest runs of the iota that are not taken apart: sorted by stride they are the reshape,
-// their order is the transposition.
+// Merges dimensions of the iota that stay contiguous. The merged sizes sorted by stride are the
+// reshape; the order of the dimensions is the transposition.
 void merge_iota(TileAssignment& tiles) {
   Layout layout = coalesce(tiles.iota_layout());
   std::span<const std::int64_t> sizes = layout.shape().leaves(), strides = layout.stride().leaves();

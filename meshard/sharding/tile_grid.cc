@@ -28,7 +28,7 @@ std::vector<TileGrid> tile_grids(const Sharding& sharding) {
   if (sharding.mesh().size() > kMostDevices)
     throw_invalid({}, "[picture] ", sharding.mesh().size(),
                   " devices are too many to draw; the most is ", kMostDevices);
-  InlineVector<std::size_t, 4> drawn;  // dimensions; the last two are the grid
+  InlineVector<std::size_t, 4> drawn;  // the dimensions to draw; the last two form the grid
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     if (sharding.rank() <= 2 || sharding.num_tiles(d) > 1) drawn.push_back(d);
   std::size_t outer = drawn.size() > 2 ? drawn.size() - 2 : 0;
@@ -52,7 +52,7 @@ std::vector<TileGrid> tile_grids(const Sharding& sharding) {
       }
     }
     grids.push_back(std::move(grid));
-    std::size_t i = outer;  // the next index of the outer dimensions
+    std::size_t i = outer;  // advance the index of the outer dimensions
     while (i > 0 && ++tile[drawn[i - 1]] == sharding.num_tiles(drawn[i - 1])) tile[drawn[--i]] = 0;
     if (i == 0) return grids;
   }

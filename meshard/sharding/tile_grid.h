@@ -10,14 +10,16 @@ namespace meshard {
 
 /// A value: one table of tiles; each cell lists the positions that hold its tile.
 struct TileGrid {
-  /// Index in the dimensions that are not drawn: `dimension 0 = 1`. Empty if there is one grid.
+  /// Index along the dimensions outside the grid: `dimension 0: data = 1`. Empty if there is one
+  /// grid.
   std::string title;
-  /// Labels: `dimension 0: data`; empty if there is no such dimension.
+  /// Labels of the two dimensions of the grid: `dimension 0: data`; empty if there is no such
+  /// dimension.
   std::string down, across;
   std::vector<std::vector<std::vector<std::int64_t>>> cells;
 };
 
-/// All grids of a sharding. @error more than 4096 devices.
+/// The grids that together show all tiles of a sharding. @error more than 4096 devices.
 std::vector<TileGrid> tile_grids(const Sharding& sharding);
 
 }  // namespace meshard

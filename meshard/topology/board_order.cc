@@ -9,7 +9,7 @@ namespace {
 
 using Order = std::vector<std::size_t>;
 
-// Places on a board; chips count x fastest, then y.
+// Orders of the places on a board. Chips are numbered x first, then y.
 const Order& ring_of_2x2_with_two_cores() {
   static const Order order = {0, 1, 2, 3, 6, 7, 4, 5};
   return order;
@@ -29,7 +29,7 @@ const Order& ring_of_4x4() {
 
 using Devices = std::vector<DeviceAttributes>;
 
-// The ids of one board after another, each in this order.
+// The device ids board by board, each board in the given order.
 std::vector<std::int64_t> board_by_board(const Devices& devices, const Order& order) {
   std::vector<std::int64_t> ids;
   for (std::size_t first = 0; first < devices.size(); first += order.size())
@@ -47,7 +47,7 @@ std::optional<std::vector<std::int64_t>> two_core_order(const Devices& devices, 
 }
 
 std::optional<std::vector<std::int64_t>> flat_chip_order(Devices devices, IntView shape) {
-  IntVector end;  // boards that do not begin at the origin have no order of their own
+  IntVector end;  // a board that does not start at the origin has no special order
   for (CoordinateBox box = box_of(devices); end.size() < box.low.size();)
     end.push_back(box.low[end.size()] + box.size[end.size()]);
   std::stable_sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {

@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-// A grid, a shape without its ones, and the order of the directions that suits both.
+// A grid, a mesh shape without sizes of 1, and the order of directions to use for the two.
 struct KnownOrder {
   IntVector grid, shape;
   std::size_t order[3];

@@ -1,12 +1,12 @@
-// Grids turned so that the devices of each process are neighbors in the mesh.
+// Reorders a grid so that the devices of each process are neighbors in the mesh.
 #pragma once
 #include "meshard/topology/physical_grid.h"
 
 namespace meshard {
 
-/// The grid, with its directions in the order in which a mesh of `shape` has the 2 x 2 x 1 chips
-/// of each process together; JAX 0.10 knows the same few pairs of grid and shape.
-/// @error no order is known
+/// The grid with reordered directions, so that a mesh of `shape` keeps the 2 x 2 x 1 chips of each
+/// process together. Supports the same few pairs of grid and shape as JAX 0.10.
+/// @error no order is known for this grid and shape
 PhysicalGrid contiguous_grid(const PhysicalGrid& grid, IntView shape, SourceLocation where);
 
 }  // namespace meshard

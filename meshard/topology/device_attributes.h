@@ -1,4 +1,4 @@
-// What is known of where a device sits.
+// The location of a device in its hardware.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,16 +8,16 @@
 
 namespace meshard {
 
-/// A value: a device's place in its hardware. What is not known is empty.
+/// A value: a device's location in its hardware. Unknown attributes are empty.
 struct DeviceAttributes {
   std::int64_t id = 0;
-  /// The host that drives it.
+  /// The process (host) that drives the device.
   std::int64_t process_index = 0;
-  /// Which of several separate machines (a TPU's slice) it belongs to.
+  /// The index of the separate machine (TPU slice) that the device belongs to.
   std::optional<std::int64_t> slice_index = {};
-  /// Of its chip in the grid of its slice: x, y, z.
+  /// The coordinates of its chip in the grid of its slice: x, y, z.
   IntVector coords = {};
-  /// Its number among the devices of one chip.
+  /// The number of the device on its chip.
   std::int64_t core_on_chip = 0;
   /// `TPU v5 lite`, ...
   std::string kind = {};

@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-using Places = std::vector<const DeviceAttributes*>;  // of a mesh's positions
+using Places = std::vector<const DeviceAttributes*>;  // by position of a mesh
 
 Places places_of(const Mesh& mesh, const Topology& topology, SourceLocation where) {
   std::vector<std::int64_t> ids;

@@ -1,4 +1,4 @@
-// How far neighbors in a mesh are apart on the hardware.
+// How far apart neighbors in a mesh are on the hardware.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,23 +8,24 @@
 
 namespace meshard {
 
-/// A value: of the steps from each device to the next along an axis, the last to the first
-/// included (with two devices: of the steps between them).
+/// A value: the hops between neighbors along one axis. Counts the steps from each device to the
+/// next, including from the last to the first; an axis of two devices has one step.
 struct AxisHops {
-  /// Links between chips, over the steps within a slice. 0 if there are none.
+  /// The mean and the largest number of links per step, over the steps within a slice. 0 if there
+  /// are no such steps.
   double mean = 0;
   std::int64_t worst = 0;
-  /// Number of steps within a slice, and from one to another.
+  /// The number of steps within slices, and between slices.
   std::int64_t steps = 0, between_slices = 0;
 };
 
 /// A value: hops along each axis of a mesh.
 struct MeshHops {
   std::vector<AxisHops> axes;
-  /// Whether it is known where the grid closes; if not, it is taken to be open.
+  /// Whether it is known which directions of the grid close. If not, all count as open.
   bool wrap_known = false;
 
-  /// The largest mean of an axis.
+  /// The largest mean among the axes.
   double worst_mean() const;
   /// The mean over all steps within slices.
   double mean() const;
@@ -32,8 +33,8 @@ struct MeshHops {
   std::string to_string(const Mesh& mesh) const;
 };
 
-/// Measures a mesh: hops are differences of coordinates, added up, the short way round where a
-/// direction closes.
+/// Measures the hops along each axis of a mesh. The hops between two devices are the sum of their
+/// coordinate differences, the short way around in directions that close.
 /// @error a device is not in the topology; the devices have no coordinates; the mesh has several
 /// rows.
 MeshHops mesh_hops(const Mesh& mesh, const Topology& topology,

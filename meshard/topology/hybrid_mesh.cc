@@ -12,7 +12,8 @@ using Devices = std::vector<DeviceAttributes>;
 
 std::int64_t places_in(IntView shape) { return IntTuple::flat(shape).product(); }
 
-// The references know no directions of these grids; of TPU 7x they do.
+// True for grids with several devices per chip that JAX and torch_xla do not support. They support
+// TPU 7x.
 bool cores_are_an_extra(const PhysicalGrid& grid, const Devices& devices) {
   return grid.has_cores && devices.front().kind != "TPU7x";
 }
@@ -23,7 +24,7 @@ std::vector<std::int64_t> ids_of(const Devices& devices) {
   return ids;
 }
 
-// The list of devices in `count` parts, if they divide it; else as one granule.
+// Splits the list of devices into `count` granules, or into one if `count` does not divide it.
 std::vector<Devices> parts_of_list(const Topology& topology, std::int64_t count) {
   const Devices& all = topology.devices();
   if (count < 1 || std::ssize(all) % count != 0) return {all};
@@ -48,7 +49,7 @@ std::vector<std::int64_t> ids_in_granule(const Devices& devices, IntView shape,
     throw Error(ErrorCode::kFailedPrecondition,
                 "[topology] contiguous processes need chips with one device each", where);
   if (options.contiguous_processes) grid = contiguous_grid(grid, shape, where);
-  // Whole directions alone would refuse most shapes on such grids.
+  // Allowing only whole directions would reject most shapes on such grids.
   AxisSplit split = extra ? AxisSplit::kWhereNeeded : options.split;
   TorusAssignment assignment =
       assign_torus(grid.shape, shape, split, kTorusDirections + (grid.has_cores ? 1 : 0), where);
@@ -80,7 +81,7 @@ Mesh hybrid_mesh(const Topology& topology, IntView inner, IntView outer, const M
   std::vector<Devices> granules = granules_of(topology, options.granule);
   IntVector ones(inner.size(), 1);
   IntView all_outer = outer.empty() ? IntView(ones) : outer;
-  // Virtual devices are all of one slice and one process.
+  // Virtual devices all have the same slice and process.
   if (options.allow_no_coords && !topology.has_coords() && granules.size() == 1)
     granules = parts_of_list(topology, places_in(all_outer));
   check_outer(topology, granules, inner, all_outer, options, where);

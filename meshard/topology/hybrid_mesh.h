@@ -1,4 +1,4 @@
-// Meshes over hardware: axes inside slices (ICI) and over them (DCN).
+// Meshes over hardware, with axes within slices (ICI) and across slices (DCN).
 #pragma once
 #include <vector>
 
@@ -8,41 +8,46 @@
 
 namespace meshard {
 
+/// Options of hybrid_mesh() and torus_mesh().
 struct HybridOptions {
+  /// Whether several axes may share a direction of the torus. Default: where needed.
   AxisSplit split = AxisSplit::kWhereNeeded;
-  /// What the outer shape counts.
+  /// What the outer shape counts: slices (default) or processes.
   Granule granule = Granule::kSlice;
-  /// The devices of a process shall be neighbors in the mesh. Only a few shapes can have this.
+  /// Keeps the devices of each process together in the mesh. Possible for a few shapes only.
+  /// Default: false.
   bool contiguous_processes = false;
-  /// Devices without coordinates (virtual CPUs) are taken in the order of their list, so that a
-  /// program for slices of TPUs can be tried on them: the k-th part of the list is slice k.
-  /// Devices with coordinates are not affected. Default: they are an error.
+  /// Uses devices without coordinates (virtual CPUs) in the order of their list, so that a program
+  /// for several TPU slices can be tried on them: the k-th part of the list acts as slice k.
+  /// Devices with coordinates are not affected. Default: false, devices without coordinates are an
+  /// error.
   bool allow_no_coords = false;
 };
 
-/// The mesh of axes inner[i] * outer[i], where the outer index says in which granule a device is.
-/// Within a granule the axes lie along the directions of the torus as assign_torus says, or, for
-/// boards of known TPUs, in the order that board_order says: the device orders of JAX 0.10
-/// (create_device_mesh, create_hybrid_device_mesh) and of torch_xla 2.9 (HybridMesh).
+/// A mesh with axes of size inner[i] * outer[i]; the outer index selects the granule. Within a
+/// granule, assign_torus maps the axes to the directions of the torus; boards of known TPUs use
+/// board_order. The device orders are those of JAX 0.10 (create_device_mesh,
+/// create_hybrid_device_mesh) and of torch_xla 2.9 (HybridMesh).
 ///
-/// Chips with several devices, where both of these fail (but for TPU v2, v3 and 7x), have these as
-/// a further, innermost direction, which may be split in any case. A single slice may have a slice
-/// index.
+/// Two inputs that both references reject are supported. Chips with several devices (other than TPU
+/// v2, v3 and 7x) get an additional innermost direction for the devices of a chip, and directions
+/// may be split whatever `split` is. A single slice may have a slice index.
 ///
 /// ```
 /// Topology pods = tpu_topology("v5e:16x16*2");
 /// hybrid_mesh(pods, {1, 16, 16}, {2, 1, 1}, {{"dp", "fsdp", "tp"}});  // dp over the slices
 /// ```
-/// @param inner, outer as many sizes as axes; an empty outer shape is all ones
-/// @error invalid argument: shapes of different lengths; the outer shape does not have a place for
-/// each granule, or the inner one for each of its devices; contiguous_processes, and no such order
-/// is known; what mesh_axes and Mesh throw. failed precondition: the devices of a granule do not
-/// fill a grid. unimplemented: a direction would have to be split and may not.
+/// @param inner, outer one size for each axis; an empty outer shape means all ones
+/// @error invalid argument: shapes of different lengths; the outer shape does not match the number
+/// of granules, or the inner shape the number of devices in a granule; contiguous_processes is set
+/// and no such order is known; the errors of mesh_axes and Mesh. Failed precondition: the devices
+/// of a granule do not fill a grid, or contiguous_processes is set for such chips with several
+/// devices. Unimplemented: a direction would have to be split, and `split` does not allow it.
 Mesh hybrid_mesh(const Topology& topology, IntView inner, IntView outer,
                  const MaybeNames& names = std::nullopt, const HybridOptions& options = {},
                  SourceLocation where = SourceLocation::current());
 
-/// The mesh over one granule that holds all devices of a topology, whatever their slices.
+/// A mesh over all devices of a topology, treated as one granule whatever their slices.
 /// @error as above
 Mesh torus_mesh(const Topology& topology, IntView shape, const MaybeNames& names = std::nullopt,
                 const HybridOptions& options = {},

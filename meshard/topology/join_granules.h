@@ -1,4 +1,4 @@
-// Meshes of granules side by side.
+// Joins the meshes of several granules.
 #pragma once
 #include <vector>
 
@@ -6,10 +6,11 @@
 
 namespace meshard {
 
-/// The values of meshes of one shape, side by side: in mesh order of the shape inner[i] * outer[i],
-/// whose index along axis i is that of the mesh times inner[i] plus that within it. The meshes are
-/// counted row-major over `outer`.
-/// @pre as many meshes as `outer` has places, each with as many values as `inner` has
+/// Joins meshes of shape `inner` into one mesh of shape inner[i] * outer[i], and returns its values
+/// in mesh order. The index along axis i is the index of the granule along axis i times inner[i],
+/// plus the index within the granule. `meshes` is row-major over `outer`.
+/// @pre the number of meshes is the product of `outer`; each has as many values as the product of
+/// `inner`
 std::vector<std::int64_t> join_granules(const std::vector<std::vector<std::int64_t>>& meshes,
                                         IntView inner, IntView outer);
 

@@ -44,7 +44,7 @@ PhysicalGrid physical_grid(std::span<const DeviceAttributes> devices, SourceLoca
     grid.has_cores = true;
     grid.shape.push_back(cores);
   }
-  for (std::int64_t size : grid.shape)  // no further than needed: sizes may be anything
+  for (std::int64_t size : grid.shape)  // stops early: the full product may overflow
     if (places <= std::ssize(devices)) places *= size;
   if (places != std::ssize(devices))
     grid_error(where, cat(devices.size(), " devices do not fill a grid of ",

@@ -1,4 +1,4 @@
-// Devices by their coordinates.
+// Devices arranged as a grid by their coordinates.
 #pragma once
 #include <span>
 #include <vector>
@@ -8,25 +8,26 @@
 
 namespace meshard {
 
-/// A value: the smallest box that holds all coordinates.
+/// A value: the smallest box that contains all coordinates.
 struct CoordinateBox {
   IntVector low, size;
 };
 
-/// @pre there is a device; all have as many coordinates
+/// The box around the coordinates of the devices.
+/// @pre at least one device; all have the same number of coordinates
 CoordinateBox box_of(std::span<const DeviceAttributes> devices);
 
 /// A value: device ids in a full grid, row-major.
 struct PhysicalGrid {
-  /// Sizes of the directions x, y, z; after them the devices of a chip, if there are several.
+  /// Sizes of the directions x, y, z, then the number of devices on a chip if that is above 1.
   IntVector shape;
   std::vector<std::int64_t> ids;
   bool has_cores = false;
 };
 
-/// The devices as a full grid.
-/// @error failed precondition: there are no coordinates; a place of the box is empty or taken
-/// twice.
+/// Arranges devices as a full grid.
+/// @error failed precondition: the devices have no coordinates; a place of the box has no device or
+/// several.
 PhysicalGrid physical_grid(std::span<const DeviceAttributes> devices,
                            SourceLocation where = SourceLocation::current());
 

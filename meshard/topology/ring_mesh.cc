@@ -41,13 +41,13 @@ Grid directions_of(const PhysicalGrid& grid, const Topology& topology) {
   return directions;
 }
 
-// Where the second half of a mirrored direction is counted backward.
+// The place when the second half of a mirrored direction is counted backward.
 std::int64_t mirrored_place(std::int64_t place, std::int64_t stride, std::int64_t size) {
   std::int64_t index = place / stride % size;
   return index < size / 2 ? place : place + stride * (size + size / 2 - 1 - 2 * index);
 }
 
-// The ids of a grid in the order of the mesh that a placement makes.
+// The device ids of a grid in the mesh order that a placement gives.
 std::vector<std::int64_t> placed(const PhysicalGrid& grid, const Grid& directions,
                                  const RingPlacement& placement, const std::vector<TourEnd>& ends) {
   std::vector<std::int64_t> places = {0};
@@ -67,7 +67,7 @@ std::vector<std::int64_t> placed(const PhysicalGrid& grid, const Grid& direction
   return places;
 }
 
-// The slices as the outer part of the first axes that can have them.
+// The default outer shape: the first axes take as many slices as they can.
 IntVector chosen_outer(IntView shape, std::int64_t slices) {
   IntVector outer;
   for (std::int64_t size : shape) {
@@ -117,7 +117,7 @@ RingMesh ring_mesh(const Topology& topology, IntView shape, const MaybeNames& na
   IntVector chosen = chosen_outer(shape, std::ssize(slices));
   IntView over_slices = outer.empty() ? IntView(chosen) : outer;
   IntVector inner = inner_shape(shape, over_slices, slices.size(), where);
-  std::vector<TourEnd> ends;  // an axis over several slices comes back in another
+  std::vector<TourEnd> ends;  // an axis over several slices returns in another slice
   for (std::int64_t count : over_slices)
     ends.push_back(count == 1 ? TourEnd::kReturns : TourEnd::kAnywhere);
   std::vector<std::vector<std::int64_t>> meshes;

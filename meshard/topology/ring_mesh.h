@@ -7,27 +7,29 @@
 
 namespace meshard {
 
-/// A value: a mesh and how far its neighbors are apart.
+/// A value: a mesh and the hops between its neighbors.
 struct RingMesh {
   Mesh mesh;
   /// None if the devices have no coordinates.
   std::optional<MeshHops> hops;
 };
 
-/// A mesh of this shape whose axes are rings of few hops: best_placement on the grid of each slice.
-/// No shape is refused. One axis over a grid that has a tour of single steps is such a tour.
+/// A mesh of a given shape whose axes are rings of few hops. Uses best_placement on the grid of
+/// each slice. Every shape is supported. A single axis over a grid that has a tour of single steps
+/// is such a tour.
 ///
-/// Slices become the outer part of the first axes whose sizes they divide, or of those that `outer`
-/// says. Devices that fill no grid are taken as a line, in the order of their processes,
-/// coordinates and ids.
+/// Slices become the outer part of the first axes whose sizes they divide, or of the axes that
+/// `outer` selects. Devices that do not fill a grid are treated as a line, in the order of their
+/// processes, coordinates and ids.
 ///
 /// ```
 /// RingMesh ring = ring_mesh(tpu_topology("v5e:8x8").value(), {64});
 /// ring.hops->axes[0].mean;  // 1
 /// ```
-/// @param outer for each axis how many slices it goes over; empty: chosen
-/// @error the sizes do not multiply to the number of devices; `outer` does not divide them or has
-/// not a place for each slice; slices of different sizes; what mesh_axes and Mesh throw.
+/// @param outer the number of slices that each axis spans; empty (default): chosen automatically
+/// @error the product of the sizes is not the number of devices; `outer` does not divide the sizes,
+/// or its product is not the number of slices; slices of different sizes; the errors of mesh_axes
+/// and Mesh.
 RingMesh ring_mesh(const Topology& topology, IntView shape, const MaybeNames& names = std::nullopt,
                    IntView outer = {}, SourceLocation where = SourceLocation::current());
 

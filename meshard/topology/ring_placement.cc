@@ -17,11 +17,12 @@ IntVector sizes_of_grid(const std::vector<RingDirection>& grid) {
   return sizes;
 }
 
-// A part of a direction that steps over `inside` places.
+// A part of a direction whose steps are `inside` places long.
 TourDirection part_of(const RingDirection& direction, std::int64_t size, std::int64_t inside,
                       bool mirrored, std::int64_t stride) {
   if (!direction.has_distance) return {size, 0, 0, stride};
-  // Mirrored halves of a ring of n: 1, 3, ... up to n/2 and down again.
+  // Mirrored places of a ring of n are 1, 3, ... hops apart, up to n/2 and down again: n/4 on
+  // average.
   if (mirrored)
     return {size, static_cast<double>(direction.size) / 4, static_cast<double>(direction.size) / 4,
             stride};
@@ -30,7 +31,7 @@ TourDirection part_of(const RingDirection& direction, std::int64_t size, std::in
   return {size, static_cast<double>(inside), static_cast<double>(around), stride};
 }
 
-// Of all axes together. Smaller is better, in this order.
+// The quality of a placement over all axes. Smaller is better; earlier fields count first.
 struct Quality {
   double worst = 0, mean = 0;
   std::vector<double> means;  // of the axes
@@ -39,7 +40,7 @@ struct Quality {
   bool no_worse_than(const Quality& other) const {
     return worst <= other.worst && mean <= other.mean && step_mean <= other.step_mean;
   }
-  // The last axes are those that communicate most.
+  // Among the means, the last axes count first: they communicate most.
   bool better_than(const Quality& other) const {
     if (worst != other.worst) return worst < other.worst;
     if (mean != other.mean) return mean < other.mean;
@@ -48,7 +49,7 @@ struct Quality {
   }
 };
 
-// How many steps there are along an axis. Two devices share one step.
+// The number of steps along an axis. Two devices have one step.
 double steps_along(std::int64_t size, TourEnd end) {
   return static_cast<double>(end == TourEnd::kReturns && size > 2 ? size : size - 1);
 }
@@ -62,7 +63,7 @@ Quality quality_of(const std::vector<double>& lengths, IntView shape,
     bool there_and_back = ends[axis] == TourEnd::kReturns && shape[axis] == 2;
     double length = there_and_back ? lengths[axis] / 2 : lengths[axis];
     double along = steps_along(shape[axis], ends[axis]), mean = length / along;
-    double weight = along / static_cast<double>(shape[axis]);  // of equally many devices
+    double weight = along / static_cast<double>(shape[axis]);  // steps per device
     quality.worst = std::max(quality.worst, mean);
     quality.means.push_back(mean);
     quality.mean += mean;
@@ -76,7 +77,7 @@ Quality quality_of(const std::vector<double>& lengths, IntView shape,
   return quality;
 }
 
-// A tour in row-major order, the first direction outermost.
+// The length of a tour in row-major order, with the first direction outermost.
 double row_major_length(const TourBox& box, TourEnd end) {
   double length = 0, carry = 0;
   std::int64_t turns = 1;
@@ -116,7 +117,8 @@ class PlacementSearch {
   }
 
  private:
-  // All ways to give the axes before `axis` what is free; those that take few directions first.
+  // Tries all ways to give the free places to the axes before `axis`; those that use few directions
+  // come first.
   void share_out(std::size_t axis) {
     if (axis == 0) return order_parts(0);
     std::vector<IntVector> ways;
@@ -138,7 +140,7 @@ class PlacementSearch {
     }
   }
 
-  // All orders of the parts of the directions from `direction` on.
+  // Tries all orders of the parts of each direction from `direction` on.
   void order_parts(std::size_t direction) {
     if (looked_at_ >= kMostCandidates) return;
     if (direction == grid_.size()) return consider(placement_);
@@ -183,7 +185,7 @@ class PlacementSearch {
   IntView shape_;
   const std::vector<TourEnd>& ends_;
   IntVector free_;
-  RingPlacement placement_;  // as far as it is made
+  RingPlacement placement_;  // the candidate being built
   RingPlacement best_;
   Quality limit_, quality_;
   bool found_ = false;

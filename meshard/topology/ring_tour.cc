@@ -5,7 +5,7 @@
 namespace meshard {
 namespace {
 
-// 0, 2, 4, ..., 5, 3, 1: no step over more than two places.
+// 0, 2, 4, ..., 5, 3, 1: no step is longer than two places.
 std::int64_t folded_place(std::int64_t i, std::int64_t size) {
   return 2 * i < size ? 2 * i : 2 * (size - i) - 1;
 }
@@ -76,7 +76,7 @@ RingTour::Plan RingTour::onwards(std::size_t k, Mask rest) const {
   return {static_cast<double>(steps) * box_[k].step + plans_[rest].length, Way::kOnwards, k};
 }
 
-// Rows are snakes through the rest; but for the first and the last they leave column 0 out.
+// Rows are snakes through the rest. All but the first and the last row leave out column 0.
 RingTour::Plan RingTour::comb(std::size_t k, Mask rest) const {
   Snake row = snake_length(rest);
   std::int64_t rows = box_[k].size / 2 * 2, by_two = box_[k].size % 2 * ((row.size + 1) / 2);
@@ -96,7 +96,7 @@ RingTour::Snake RingTour::snake_length(Mask mask) const {
   return snake;
 }
 
-// Long steps outside, where there are fewest.
+// Directions with long steps are outermost, where steps are fewest.
 InlineVector<std::size_t, 4> RingTour::snake_order(Mask mask) const {
   InlineVector<std::size_t, 4> order;
   for (std::size_t k = 0; k < box_.size(); ++k)
@@ -160,7 +160,8 @@ std::vector<std::int64_t> RingTour::tour_comb(const TourDirection& column, Mask 
   bool one_more_row = column.size % 2 == 1;
   for (std::int64_t c = width - 1; c >= 0; --c) {
     places.push_back(at(rows - 1, c));
-    // The row after the last, two places between two of this one; an odd one at the far end alone.
+    // The extra row is visited between the places of this row, two of its places at a time; if the
+    // width is odd, its place at the far end is visited alone.
     bool odd_one = c == width - 1 && width % 2 == 1;
     if (!one_more_row || (c % 2 == 0 && !odd_one)) continue;
     places.push_back(at(rows, c));

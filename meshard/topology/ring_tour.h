@@ -1,4 +1,4 @@
-// Closed tours through the places of a box.
+// Short tours through the places of a box.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace meshard {
 
-/// A value: one direction of a box, as a ring over it sees it.
+/// A value: one direction of a box, with its distances.
 struct TourDirection {
   std::int64_t size = 1;
   /// Hops between neighbors, and from the last place back to the first.
@@ -18,21 +18,22 @@ struct TourDirection {
 
 using TourBox = InlineVector<TourDirection, 4>;
 
-/// Whether a tour ends next to where it began.
+/// Whether a tour must return to its start.
 enum class TourEnd { kReturns, kAnywhere };
 
-/// A short tour that visits every place of a box once: the numbers of the places in order, and its
-/// length in hops. One that need not return is a snake. The constructions that are tried for one
-/// that returns, for each direction in turn:
+/// A short tour that visits every place of a box once. Gives the numbers of the places in order,
+/// and the length in hops. A tour that need not return is a snake. For a tour that returns, these
+/// constructions are tried for each direction:
 ///
-/// - one direction alone: there and, if it does not close by itself, back over every other place;
-/// - a tour of the others, and at each of its places the whole direction, to and fro; or always
-///   onwards, if the direction is a ring;
+/// - one direction alone: in order if it closes, otherwise out over every other place and back over
+///   the rest;
+/// - a tour of the other directions that runs through the whole direction at each of its places,
+///   back and forth by turns, or always onward if the direction is a ring;
 /// - a comb: the direction's first column is the way back, and a snake fills the rest. If its size
-///   is odd, the places of the last row are taken in by two, and the one left over at the end.
+///   is odd, the places of the last row are inserted in pairs, and a remaining one at the end.
 ///
-/// Where a grid has a tour of single steps and some even direction, this is one. Never longer than
-/// the row-major order.
+/// If a grid has a tour of single steps and a direction of even size, this is such a tour. It is
+/// never longer than the row-major order.
 class RingTour {
  public:
   /// @pre sizes are at least 1; at most 16 directions
@@ -50,7 +51,7 @@ class RingTour {
     Way way = Way::kPoint;
     std::size_t direction = 0;
   };
-  using Mask = std::uint32_t;  // of directions
+  using Mask = std::uint32_t;  // a set of directions
   struct Snake {
     std::int64_t size = 1;
     double length = 0, first_step = 0;

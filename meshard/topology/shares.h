@@ -1,12 +1,12 @@
-// The ways to take a number of places from several directions.
+// Enumerates the ways to take a number of places from several directions.
 #pragma once
 #include "meshard/layout/int_tuple.h"
 
 namespace meshard {
 
-/// Calls take(shares) for each list of shares, one of every direction, that multiply to `size`,
-/// where each divides what is free in its direction. The lists ascend, the first direction counting
-/// most. @pre the free numbers and the size are at least 1
+/// Calls take(shares) for each list of shares, one per direction, whose product is `size`. Each
+/// share divides the free places of its direction. The lists come in ascending lexicographic order.
+/// @pre `size` and all entries of `free` are at least 1
 template <class Take>
 void for_each_share(IntView free, std::int64_t size, Take&& take) {
   auto extend = [&](auto&& self, IntVector& shares, std::int64_t rest) -> void {

@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-// What plugins tell is not believed further than arithmetic goes.
+// Bounds the coordinates that plugins report, so that arithmetic on them cannot overflow.
 constexpr std::int64_t kLargestCoordinate = std::int64_t{1} << 31;
 
 void check_device(const DeviceAttributes& device, std::size_t coordinates, SourceLocation where) {
@@ -40,8 +40,8 @@ void check_devices(const std::vector<DeviceAttributes>& devices, SourceLocation 
     throw_invalid(where, "[topology] device ", *twice, " is listed twice");
 }
 
-// The size that a direction must be a multiple of to be closed; none if the kind is not known.
-// TPU system architecture, https://docs.cloud.google.com/tpu/docs/system-architecture-tpu-vm.
+// A direction is closed if its size is a multiple of this number; none if the kind is unknown. TPU
+// system architecture, https://docs.cloud.google.com/tpu/docs/system-architecture-tpu-vm.
 std::optional<std::int64_t> closing_multiple(std::string_view kind) {
   for (std::string_view torus : {"TPU v4", "TPU v5", "TPU v5p", "TPU7x"})
     if (kind == torus) return 4;

@@ -1,4 +1,4 @@
-// The devices there are, and how they are wired.
+// The devices of a machine and how they are connected.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace meshard {
 
-/// A value: a list of devices with their places, in the order in which a plugin lists them.
+/// A value: a list of devices with their locations, in the order in which a plugin lists them.
 class Topology {
  public:
-  /// Whether the grid of a slice closes to a ring in x, y and z.
+  /// For each of x, y and z: whether the grid of a slice closes to a ring.
   using Wrap = InlineVector<bool, 4>;
 
-  /// Any devices. Where the grid closes is taken from the kind of the devices if that is known:
-  /// TPU v4, v5p and 7x close a direction whose size is a multiple of 4, v5e and v6e one of 16.
-  /// @error no device; an id occurs twice; some devices have coordinates and others none, or of
-  /// another length; an index is negative or a coordinate above 2^31.
+  /// A topology of any devices. Their kind determines which directions close, if it is known: TPU
+  /// v4, v5p and 7x close a direction whose size is a multiple of 4; v5e and v6e, of 16.
+  /// @error no devices; an id occurs twice; devices have different numbers of coordinates; an index
+  /// is negative; a coordinate is above 2^31.
   explicit Topology(std::vector<DeviceAttributes> devices,
                     SourceLocation where = SourceLocation::current());
-  /// With the directions that are known to close.
-  /// @error also: `wrap` has not a value for each coordinate.
+  /// A topology whose closed directions are given.
+  /// @error also: `wrap` does not have one value for each coordinate.
   Topology(std::vector<DeviceAttributes> devices, Wrap wrap,
            SourceLocation where = SourceLocation::current());
 
@@ -31,9 +31,9 @@ class Topology {
   bool has_coords() const { return !devices_.front().coords.empty(); }
   /// The kind of the first device.
   const std::string& kind() const { return devices_.front().kind; }
-  /// Empty if it is not known where the grid closes.
+  /// Which directions close; empty if that is not known.
   const std::optional<Wrap>& wrap() const { return wrap_; }
-  /// Chips in each direction: the box around the coordinates of all devices.
+  /// The number of chips in each direction, in the box around the coordinates of all devices.
   IntVector extent() const;
 
  private:
@@ -41,11 +41,11 @@ class Topology {
   std::optional<Wrap> wrap_;
 };
 
-/// What divides devices into granules: fast links within one, slow ones between them.
+/// What divides devices into granules, which have fast links inside and slow links between them.
 enum class Granule { kSlice, kProcess };
 
-/// The devices of each granule, in the order of its index; a device without a slice index is of a
-/// slice before all others.
+/// The devices of each granule, in the order of the granule indices. Devices without a slice index
+/// form a slice before all others.
 std::vector<std::vector<DeviceAttributes>> granules_of(const Topology& topology, Granule granule);
 
 }  // namespace meshard

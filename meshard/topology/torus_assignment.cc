@@ -18,7 +18,8 @@ TorusAssignment nothing_taken(std::size_t directions, std::size_t axes) {
   return {std::vector<IntVector>(directions, IntVector(axes, 1))};
 }
 
-// The first `count` of the free directions, from `first` on, whose sizes multiply to `size`.
+// Finds the first combination of `count` free directions, from `first` on, whose sizes multiply to
+// `size`.
 bool choose_whole(IntView physical, const std::vector<bool>& free, std::int64_t size,
                   std::size_t count, std::size_t first, Chosen& chosen) {
   if (count == 0) return size == 1;
@@ -48,7 +49,7 @@ std::optional<TorusAssignment> assign_whole(IntView physical, IntView logical, s
   return assignment;
 }
 
-// The search for one axis's share of the directions, among all that multiply to its size.
+// Searches for the best shares of the directions for one axis, among all that multiply to its size.
 class SplitChoice {
  public:
   SplitChoice(IntView physical, const TorusAssignment& assignment) : physical_(physical) {
@@ -65,7 +66,7 @@ class SplitChoice {
  private:
   using Merit = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
-  // Parts come in ascending order, so that of equals the later has more of the first directions.
+  // Parts come in ascending order, so the later of two equals has more of the first directions.
   void consider(const IntVector& parts) {
     std::int64_t whole = 1, wholes = 0, shared = 1;
     for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -89,7 +90,7 @@ TorusAssignment assign_split(IntView physical, IntView logical) {
   TorusAssignment assignment = nothing_taken(physical.size(), logical.size());
   for (std::size_t axis = logical.size(); axis-- > 0;) {
     IntVector parts = SplitChoice(physical, assignment).best(logical[axis]);
-    // A size that divides the whole is found in what equal shares have left.
+    // A share always exists: the sizes of the axes multiply to the number of places.
     internal_check(!parts.empty() || physical.empty(), "no share of a torus is left for an axis");
     for (std::size_t k = 0; k < parts.size(); ++k) assignment.taken[k][axis] = parts[k];
   }

@@ -10,29 +10,30 @@ namespace meshard {
 /// Whether a physical direction may be shared by several axes.
 enum class AxisSplit { kNever, kWhereNeeded };
 
-/// A value: how many places of each physical direction each axis takes. Axes that share a
-/// direction lie in it in their order, the last one on neighboring places.
+/// A value: how many places of each physical direction each axis takes. Axes that share a direction
+/// are nested in it in their order, the last one on neighboring places.
 struct TorusAssignment {
   /// taken[direction][axis].
   std::vector<IntVector> taken;
 
-  /// From the row-major position in the mesh to the one in the physical grid, a tuple of modes for
-  /// each axis. @pre made for this shape
+  /// The layout from row-major mesh positions to row-major positions in the physical grid, with a
+  /// tuple of modes for each axis. @pre the assignment was made for this grid
   Layout layout(IntView physical) const;
   friend bool operator==(const TorusAssignment&, const TorusAssignment&) = default;
 };
 
-/// How many whole directions an axis is tried on: those of a torus. JAX 0.10 tries one more where
-/// the devices of a chip are a direction.
+/// The maximum number of whole directions for one axis: those of a torus. JAX 0.10 tries one more
+/// if the devices of a chip are a direction.
 inline constexpr std::size_t kTorusDirections = 3;
 
-/// The assignment that JAX 0.10 (mesh_utils) and torch_xla 2.9 (HybridMesh) choose: the last axes
-/// first, each the first combination of whole directions, many before few, that has its size. If
-/// an axis finds none, kWhereNeeded begins anew with splitting: the last axes first, each takes
-/// from the free parts of all directions what has the largest product of whole directions, then the
-/// most of them, then the largest part of directions in use, then the most of the first directions.
-/// @error unimplemented: directions must be split, and may not; invalid argument: the sizes do not
-/// multiply to the same; a size is below 1.
+/// The assignment that JAX 0.10 (mesh_utils) and torch_xla 2.9 (HybridMesh) choose. Axes are
+/// assigned from last to first. Each takes the first combination of whole directions that has its
+/// size; combinations of more directions are tried first. If an axis finds none, kWhereNeeded
+/// starts again with splitting, also from last to first: each axis takes the free parts with the
+/// largest product of whole directions, then with the most whole directions, then with the largest
+/// part of directions in use, then with the most of the first directions.
+/// @error unimplemented: directions would have to be split, and `split` is kNever; invalid
+/// argument: the two products of sizes differ; a size is below 1.
 TorusAssignment assign_torus(IntView physical, IntView logical, AxisSplit split,
                              std::size_t most_whole = kTorusDirections,
                              SourceLocation where = SourceLocation::current());

@@ -69,7 +69,7 @@ TpuSlices read_slices(TextScanner& scanner) {
   return tpu;
 }
 
-// The devices of one process, at a corner of the grid.
+// Appends the devices of one process, whose chips start at `corner`.
 void list_board(const TpuSlices& tpu, std::int64_t slice, const std::int64_t (&corner)[3],
                 std::int64_t process, std::vector<DeviceAttributes>& devices) {
   std::int64_t first = tpu.slices > 1 ? (slice + 1) * kFirstIdStep : 0;

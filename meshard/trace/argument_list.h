@@ -1,5 +1,4 @@
-// The arguments of a function that is to be traced: their tensors, and the function called with
-// others in their places.
+// Tensors of a function's arguments, and calls of the function with these tensors replaced.
 #pragma once
 #include <span>
 #include <tuple>
@@ -12,7 +11,7 @@
 
 namespace meshard::internal {
 
-/// The tensors of the arguments, depth first. A number becomes one.
+/// The tensors of the arguments, depth first. A number becomes a tensor.
 template <class... Arguments>
 std::vector<Tensor> tensors_of(const Arguments&... arguments) {
   std::vector<Tensor> flat;
@@ -30,13 +29,13 @@ std::vector<Tensor> tensors_of(const Arguments&... arguments) {
   return flat;
 }
 
-/// f with `parameters` in the places of these tensors; the tensors of what it gives.
+/// Calls f with `parameters` in place of the arguments' tensors. Returns the tensors of its result.
 /// @pre as many parameters as tensors_of(arguments...)
 template <class F, class... Arguments>
 std::vector<Tensor> call_with([[maybe_unused]] std::span<const Tensor> parameters, const F& f,
                               const Arguments&... arguments) {
   [[maybe_unused]] std::size_t next = 0;
-  // Braces, so that parameters are handed out from the left.
+  // Braces evaluate the elements from left to right.
   std::tuple<Traced<Arguments>...> given{replaced(arguments, parameters, next)...};
   return structure::tensors(std::apply(f, given));
 }

@@ -22,11 +22,11 @@ namespace internal {
 template <class... T>
 inline constexpr char kTypeTag = 0;
 
-/// What f sees for an argument of type T.
+/// The type that f receives for an argument of type T.
 template <class T>
 using Traced = std::conditional_t<std::is_arithmetic_v<T>, Tensor, T>;
 
-/// The argument with the next parameters in place of its tensors; `next` counts on.
+/// The argument with the next parameters in place of its tensors. Advances `next`.
 template <class T>
 Traced<T> replaced(const T& argument, std::span<const Tensor> parameters, std::size_t& next) {
   if constexpr (std::is_arithmetic_v<T>) {
@@ -46,7 +46,7 @@ std::size_t count_leaves(const T& argument) {
     return structure::tensors(argument).size();
 }
 
-/// The names of an argument's tensors: `argument 0.w`.
+/// Appends the names of an argument's tensors: `argument 0.w`.
 template <class T>
 void append_paths(const T& argument, std::size_t position, std::vector<std::string>& paths) {
   structure::for_each(
@@ -58,7 +58,7 @@ void append_paths(const T& argument, std::size_t position, std::vector<std::stri
       cat("argument ", position));
 }
 
-/// The names of an argument's static values.
+/// Appends the names of an argument's static values.
 template <class T>
 void append_static_paths(const T& argument, std::size_t position, std::vector<std::string>& paths) {
   if constexpr (!std::is_arithmetic_v<T>)
@@ -71,11 +71,12 @@ void append_static_paths(const T& argument, std::size_t position, std::vector<st
         cat("argument ", position));
 }
 
-/// What a static value of type T is kept as: a pointer to characters as the text that it points to.
+/// The type that stores a static value of type T. A pointer to characters is stored as its text.
 template <class T>
 using Kept = std::conditional_t<std::is_convertible_v<const T&, std::string_view>, std::string, T>;
 
-/// Numbers are equal if their bits are: a program may tell 0.0 from -0.0, and a NaN is one value.
+/// The operations on static values of type T. Floating-point numbers compare by value, but 0.0 and
+/// -0.0 differ, because a program may distinguish them, and all NaNs are equal.
 template <class T>
 inline constexpr StaticKind kStaticKind{
     .equal = [](const void* kept, const void* given) -> bool {
@@ -96,13 +97,13 @@ inline constexpr StaticKind kStaticKind{
       if constexpr (std::is_convertible_v<const T&, std::string_view>)
         return std::hash<std::string_view>()(given);
       else if constexpr (std::is_arithmetic_v<T>)
-        return given == given ? std::hash<T>()(given) : 1;  // all NaN are one value
+        return given == given ? std::hash<T>()(given) : 1;  // all NaNs are equal
       else
         return 0;  // equal() tells them apart
     },
 };
 
-/// A nested number, or what a Static holds.
+/// The static value of a nested number or of a Static.
 template <class T>
 StaticValue static_value(const T& value) {
   return {&value, &kStaticKind<T>};
@@ -114,7 +115,7 @@ StaticValue static_value(const Static<T>& value) {
 
 }  // namespace internal
 
-/// A handle on a jitted function: call it as the function. Copies share the compiled programs; may
+/// A jitted function, called like the original function. Copies share the compiled programs. It may
 /// be called from several threads.
 template <class F>
 class Jit {
@@ -124,14 +125,14 @@ class Jit {
         cache_(std::make_shared<internal::JitCache>(std::move(options), where)) {}
 
   /// Runs the program for these arguments, tracing and compiling it first if their signature is
-  /// new. Inside another trace, inside a function that is being differentiated, and inside one
-  /// given to manual(), the function is recorded in place.
+  /// new. Inside another trace, inside a function that is being differentiated, and inside a
+  /// function passed to manual(), the function is recorded in place.
   ///
   /// Tensors and top-level numbers are traced; Static arguments and numbers inside structures are
-  /// part of the signature: another value is another program. Tensors that f captures are hidden
-  /// arguments: their values are those at the time of tracing, and so are those of all else that it
-  /// captures or reads, such as C++ variables.
-  /// @error what f, the compiler or the plugin meets; invalid argument for a donated or undefined
+  /// part of the signature: another value means another program. Tensors that f captures are hidden
+  /// arguments with the values that they had during tracing. Everything else that f captures or
+  /// reads, such as C++ variables, also keeps its value from tracing.
+  /// @error errors of f, the compiler or the plugin; invalid argument for a donated or undefined
   /// tensor, and for a number that its dtype (i32, f32) cannot hold.
   template <class... Arguments>
   auto operator()(const Arguments&... arguments) const {
@@ -153,7 +154,7 @@ class Jit {
   std::vector<std::shared_ptr<CompiledProgram>> programs() const { return cache_->programs(); }
 
  private:
-  // A compiled program would be a constant to the derivative, and takes no local values.
+  // A compiled program would be a constant to the derivative, and does not accept local values.
   static bool recorded_in_place() { return only_recording() || recorder().manual != nullptr; }
 
   template <class Result, std::size_t... I, class... Arguments>
@@ -238,7 +239,7 @@ class Jit {
     auto tracer = [&]([[maybe_unused]] std::span<const Tensor> parameters,
                       internal::JitEntry& entry) {
       [[maybe_unused]] std::size_t next = 0;
-      // Braces, so that parameters are handed out from the left.
+      // Braces evaluate the elements from left to right.
       std::tuple<internal::Traced<Arguments>...> given{
           internal::replaced(arguments, parameters, next)...};
       Result result = std::apply(*function_, given);

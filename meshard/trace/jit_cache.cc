@@ -17,7 +17,7 @@ bool same_sharding(const std::optional<Sharding>& known, const Sharding* given) 
   return given ? known && *known == *given : !known;
 }
 
-// From then on it is no warm-up any more.
+// From this number of traces on, retracing is not considered warm-up.
 constexpr std::uint64_t kManyTraces = 8;
 
 constexpr std::size_t kMostReasons = 100;
@@ -63,7 +63,8 @@ bool JitEntry::matches(const JitCall& call) const {
     const Value& value = call.tensors[i]->value();
     if (value.type() != argument_types[i]) return false;
     const Sharding* sharding = leaf_sharding(value);
-    // The chosen one first: a result that comes back as an argument has that very object.
+    // Compare with the chosen one first: a result that is passed back as an argument shares that
+    // object.
     if (!same_sharding(chosen[i], sharding) && !same_sharding(asked[i], sharding)) return false;
   }
   return form == call.form && statics.size() == call.statics.size() &&
@@ -227,7 +228,7 @@ std::shared_ptr<const JitEntry> JitCache::find_or_trace(const JitCall& call,
   {
     std::shared_ptr<const JitEntry> signature = signature_of(call);
     Making making(*this, signature);
-    lock.unlock();  // for good: the end of `making` takes it, also after an exception
+    lock.unlock();  // `making`'s destructor locks again, also after an exception
     auto entry = std::make_shared<JitEntry>(*signature);
     make(*entry, call, leaves, paths, tracer);
     made = std::move(entry);
@@ -235,7 +236,7 @@ std::shared_ptr<const JitEntry> JitCache::find_or_trace(const JitCall& call,
     add_entry(made, call, paths);
     if (stats_.traces == kManyTraces) advice = advice_on_traces(options_.name, stats_, where_);
   }
-  if (advice) advise(*std::move(advice));  // unlocked: a handler may ask for the stats
+  if (advice) advise(*std::move(advice));  // without the lock: a handler may call stats()
   return made;
 }
 

@@ -1,4 +1,4 @@
-// The non-template part of jit: what a call looks like, and the programs traced so far.
+// The non-template part of jit: call signatures, and the cache of compiled programs.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -17,35 +17,37 @@
 
 namespace meshard {
 
+/// Options of jit().
 struct JitOptions {
-  /// Names the module; shows in messages, dumps and profiles.
+  /// The name of the module in messages, dumps and profiles. Default: "main".
   std::string name = "main";
-  /// Positions of arguments whose memory the results may reuse; they cannot be used after the call.
+  /// Positions of arguments whose memory the results may reuse. These arguments cannot be used
+  /// after the call. Default: none.
   std::vector<std::size_t> donate = {};
-  /// How many programs it keeps; beyond them the one that was not called for longest is forgotten,
-  /// and compiled again when it is called. At least 1.
+  /// The maximum number of programs to keep, at least 1 (default: 256). Beyond it, the least
+  /// recently called program is evicted, and compiled again when it is called.
   std::size_t most_programs = 256;
 };
 
-/// What a jitted function did so far. A function that is traced for the eighth time is worth advice
-/// (set_advice_handler()), which gives the last reason.
+/// Statistics of a jitted function. The eighth trace produces advice (set_advice_handler()) that
+/// gives the last reason.
 struct JitStats {
   std::uint64_t calls = 0;
   std::uint64_t traces = 0;
-  /// Why each trace after the first was needed, in comparison with the one before: `argument 0.w is
-  /// f32[8,4], was f32[8,8]`; `argument 0.step is 7, was 6`. The last 100 of them.
+  /// Why each trace after the first was needed, compared with the one before:
+  /// `argument 0.w is f32[8,4], was f32[8,8]`; `argument 0.step is 7, was 6`. The last 100 reasons.
   std::vector<std::string> reasons;
-  /// Of the programs: equal layers in a row, which repeat() would record, and the compiler would
-  /// see, once.
+  /// Runs of equal layers in the programs. With repeat(), each run would be recorded and compiled
+  /// as one layer.
   std::vector<RollingAdvice> rolling;
 };
 
 namespace internal {
 
-/// What can be done with a static value of one C++ type: a Static argument's or a nested number's.
+/// The operations on static values (Static arguments, nested numbers) of one C++ type.
 struct StaticKind {
   bool (*equal)(const void* a, const void* b);
-  /// A copy to keep.
+  /// Returns a copy to store.
   std::shared_ptr<const void> (*keep)(const void* value);
   /// For messages.
   std::string (*text)(const void* value);
@@ -53,33 +55,33 @@ struct StaticKind {
   std::size_t (*hash)(const void* value);
 };
 
-/// A static value of a call. Lives for the call.
+/// A static value of a call. Valid during the call.
 struct StaticValue {
   const void* value = nullptr;
   const StaticKind* kind = nullptr;
 };
 
-/// The arguments of one call, flattened. Lives for the call.
+/// The arguments of one call, flattened. Valid during the call.
 struct JitCall {
-  /// Distinguishes calls with other C++ types.
+  /// Identifies the C++ types of the arguments.
   const void* types = nullptr;
   InlineVector<const Tensor*, 8> tensors;
-  /// Lengths, keys, and which optionals are set.
+  /// The form of the structures: lengths, keys, and which optionals are set.
   std::vector<std::uint64_t> form;
   /// Nested numbers and Statics.
   InlineVector<StaticValue, 4> statics;
 
-  /// Equal for calls that the same program may serve; of the shardings it knows nothing.
+  /// Equal for calls that the same program may serve. Does not include the shardings.
   std::size_t hash() const;
 };
 
-/// What messages call the tensors and the static values of a call: `argument 0.w`.
+/// The names of the tensors and static values of a call in messages: `argument 0.w`.
 struct JitPaths {
   std::vector<std::string> tensors, statics;
 };
 
-/// A C++ number given as an argument is traced: it becomes a tensor of rank 0, of the default dtype
-/// of its kind.
+/// The tensor for a C++ number passed as an argument. It has rank 0 and the default dtype of its
+/// kind, and is traced.
 /// @error invalid argument, naming the argument, if that dtype cannot hold the number.
 Tensor number_argument(const Scalar& number, std::size_t position, SourceLocation where);
 
@@ -91,8 +93,8 @@ class JitEntry {
   /// The values of the statics; their C++ types follow from `types`.
   std::vector<std::shared_ptr<const void>> statics;
   std::vector<TensorType> argument_types;
-  /// The shardings that the arguments had, and those that the compiler then chose for the unmarked
-  /// ones. A call matches if each argument has either.
+  /// The shardings of the arguments at tracing, and the same with those that the compiler chose for
+  /// unmarked arguments. A call matches if each argument has one or the other.
   std::vector<std::optional<Sharding>> asked, chosen;
   std::shared_ptr<CompiledProgram> program;
   Graph graph;
@@ -101,51 +103,51 @@ class JitEntry {
   std::shared_ptr<const void> prototype;
 
   bool matches(const JitCall& call) const;
-  /// The number of the first static value that differs, or of none of them.
+  /// The index of the first static value that differs, or statics.size() if none does.
   /// @pre the same types and form
   std::size_t differing_static(const JitCall& call) const;
 };
 
-/// Records a function: fresh parameters with the types and shardings of `arguments`, and what
-/// `tracer` makes of them.
+/// Records what `tracer` does with fresh parameters that have the types and shardings of
+/// `arguments`.
 /// @error a result has no value; what the function throws.
 Graph trace_function(
     std::span<const Tensor* const> arguments,
     const std::function<std::vector<Tensor>(std::span<const Tensor> parameters)>& tracer,
     SourceLocation where);
 
-/// The numbers of the parameters that belong to the donated arguments; argument `i` owns
-/// `leaves[i]` of them.
-/// @error invalid argument: there is no such argument.
+/// The indices of the parameters that belong to donated arguments. Argument `i` has `leaves[i]`
+/// parameters.
+/// @error invalid argument: `donate` names an argument that does not exist.
 std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& donate,
                                               const std::vector<std::size_t>& leaves,
                                               SourceLocation where);
 
-/// The programs of one jitted function, found by hash. May be asked by several threads: a signature
-/// is traced and compiled once, while those who ask for it wait and those who ask for others do
+/// The programs of one jitted function, looked up by hash. May be used from several threads: each
+/// signature is traced and compiled once. Threads that request the same signature wait; others do
 /// not.
 class JitCache {
  public:
   JitCache(JitOptions options, SourceLocation where)
       : options_(std::move(options)), where_(where) {}
 
-  /// Traces the function: fills `entry.graph`'s results from fresh parameters and sets the
-  /// prototype.
+  /// Calls the function with `parameters`: returns the tensors of its result, and sets
+  /// entry.prototype.
   using Tracer =
       std::function<std::vector<Tensor>(std::span<const Tensor> parameters, JitEntry& entry)>;
 
   /// The entry for this call, traced and compiled if there is none. Argument `i` of the function
-  /// owns `leaves[i]` tensors.
-  /// @error failed precondition if the function, while it is traced, calls itself with the same
-  /// signature
+  /// has `leaves[i]` tensors.
+  /// @error failed precondition: the function calls itself with the same signature while it is
+  /// traced
   std::shared_ptr<const JitEntry> find_or_trace(const JitCall& call,
                                                 const std::vector<std::size_t>& leaves,
                                                 const JitPaths& paths, const Tracer& tracer);
-  /// Null if no entry matches.
+  /// The entry for this call; null if none matches.
   std::shared_ptr<const JitEntry> find(const JitCall& call);
 
   JitStats stats() const;
-  /// All programs that it keeps, oldest first.
+  /// All programs in the cache, oldest first.
   std::vector<std::shared_ptr<CompiledProgram>> programs() const;
   SourceLocation where() const { return where_; }
   const JitOptions& options() const { return options_; }
@@ -153,11 +155,11 @@ class JitCache {
  private:
   struct Kept {
     std::shared_ptr<const JitEntry> entry;
-    std::uint64_t number = 0;     // in the order in which they were made
-    std::uint64_t last_call = 0;  // number of the call
+    std::uint64_t number = 0;     // in the order of creation
+    std::uint64_t last_call = 0;  // stats_.calls at the last call
   };
   using Table = std::unordered_multimap<std::size_t, Kept>;
-  // A signature that some thread traces and compiles.
+  // A signature that some thread is tracing and compiling.
   class Making;
 
   std::vector<const Kept*> oldest_first() const;
@@ -173,12 +175,12 @@ class JitCache {
   mutable std::mutex mutex_;  // never held while a function is traced or compiled
   std::condition_variable made_;
   Table entries_;
-  Kept* latest_ = nullptr;  // of entries_: a training loop asks for the same one again and again
+  Kept* latest_ = nullptr;  // in entries_; a training loop uses the same one repeatedly
   std::shared_ptr<const JitEntry> newest_;
   std::vector<const Making*> making_;
-  std::uint64_t num_made_ = 0;  // or given up
+  std::uint64_t num_made_ = 0;  // including failed attempts
   mutable JitStats stats_;
-  mutable std::uint64_t advised_ = 0;  // entries that stats_.rolling was made from
+  mutable std::uint64_t advised_ = 0;  // number of entries that stats_.rolling covers
 };
 
 }  // namespace internal

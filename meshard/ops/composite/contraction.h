@@ -36,7 +36,6 @@ Labeled contract(std::string_view name, Labeled lhs, Labeled rhs, const Labels& 
 /// smaller index first; they are removed, and their product is appended. For up to 8 operands the
 /// total number of multiplications is minimal (exhaustive search); for more, each step is the
 /// cheapest one (greedy). `sizes` gives the size of every label.
-/// step is the cheapest one. `sizes`: of every label.
 std::vector<std::pair<std::size_t, std::size_t>> contraction_order(
     const std::vector<Labels>& operands, const Labels& keep,
     const std::map<int, std::int64_t>& sizes);
