@@ -13,8 +13,8 @@ struct LayerNorm {
 };
 /// Creates them as ones and zeros. The dimension name is "embed".
 LayerNorm make_layer_norm(Maker& make, std::int64_t width);
-/// (x - mean) / sqrt(variance + epsilon) * scale + bias (Ba, Kiros and Hinton, 2016), computed in
-/// f32.
+/// Layer normalization: (x - mean) / sqrt(variance + epsilon) * scale + bias. Computed in f32 (Ba,
+/// Kiros and Hinton, 2016).
 Tensor layer_norm(const LayerNorm& params, const Tensor& x, double epsilon = 1e-5);
 
 /// The parameters of RMS normalization: scale [width].
@@ -24,7 +24,8 @@ struct RmsNorm {
 };
 /// Creates them as ones. The dimension name is "embed".
 RmsNorm make_rms_norm(Maker& make, std::int64_t width);
-/// x / sqrt(mean(x^2) + epsilon) * scale (Zhang and Sennrich, 2019), computed in f32.
+/// RMS normalization: x / sqrt(mean(x^2) + epsilon) * scale. Computed in f32 (Zhang and Sennrich,
+/// 2019).
 Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon = 1e-6);
 
 }  // namespace meshard::nn

@@ -46,8 +46,8 @@ std::optional<ManualAxes> place_of(const Node& node);
 std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                                 std::span<const Tensor> operands, SourceLocation where);
 
-/// Checks that `count` operands, from `first` on, match the types of as many parameters of `body`,
-/// from `from` on. `which` names the body in the message.
+/// Checks that `count` operands match the types of the parameters of `body`. The operands start at
+/// `first`, the parameters at `from`. `which` names the body in the message.
 /// @error through call.fail.
 void check_parameters(const OpCall& call, const Body& body, std::string_view which,
                       std::size_t from, std::size_t first, std::size_t count);
@@ -93,8 +93,8 @@ class BatchedValues {
   bool changed_ = false;
 };
 
-/// The field `extends` of `batched`, the attributes of a call for all members, where the call for
-/// one member has `extends` (superseded.h).
+/// The field `extends` for the attributes of a batched call. `extends` is that of the call for one
+/// member (superseded.h).
 template <class T>
 std::string extends_batched(T batched, std::string_view extends) {
   std::string key;

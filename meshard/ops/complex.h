@@ -3,8 +3,8 @@
 
 namespace meshard {
 
-/// Complex numbers from real and imaginary parts. c64 of f32 (to which integers, bools and narrower
-/// floats are converted), c128 of f64. Shapes broadcast.
+/// Complex numbers from real and imaginary parts. They are c64 for f32 (to which integers, bools
+/// and narrower floats are converted), c128 for f64. Shapes broadcast.
 ///
 /// Derivatives follow JAX's convention: the cotangent of z = x + iy is the number g for which a
 /// change dz changes the result by the real part of g * dz (not of conj(g) * dz). The gradient of

@@ -4,8 +4,8 @@
 
 namespace meshard {
 
-/// Checks that an operand is a stack of (square) matrices of a float dtype of 32 bits or more, or a
-/// complex one. @error through call.fail
+/// Checks that an operand consists of matrices, square ones if `square`. Their dtype must be
+/// complex or a float of 32 bits or more. @error through call.fail
 void check_matrix(const OpCall& call, const TensorType& operand, bool square);
 
 /// One factor per dimension: the last `last` of them are needed whole, the others pass through.

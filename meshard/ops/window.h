@@ -47,9 +47,9 @@ Dimensions one_each(Dimensions list, std::size_t rank, std::string_view op, std:
 void resolve_padding(Windows& windows, const WindowPadding& padding, const Dimensions& sizes,
                      std::string_view op, SourceLocation where);
 
-/// Checks that all lists have `rank` entries, that sizes, strides and dilations are 1 or more, and
-/// that negative padding does not remove more elements than there are. `sizes` are those of the
-/// operand.
+/// Checks the fields of `windows`: all lists have `rank` entries, sizes, strides and dilations are
+/// 1 or more, and negative padding does not remove more elements than there are. `sizes` are those
+/// of the operand.
 /// @error through call.fail
 void check_windows(const OpCall& call, const Windows& windows, const Dimensions& sizes);
 
@@ -63,9 +63,9 @@ WindowFactors window_factors(ShardingRuleBuilder& builder, const Windows& window
 /// The padding as the array of StableHLO's `dense<[[low, high], ...]>`.
 HostArray padding_array(const Windows& windows);
 
-/// The padding of a cotangent (dilated by the stride) for the transposed window operation, with
-/// windows of the same extent: window i then covers what element i of the operand contributed to.
-/// `sizes` of the operand, `counts` of windows.
+/// The padding for the transposed window operation, which slides over a cotangent dilated by the
+/// stride. Its windows have the same extent; window i covers what element i of the operand
+/// contributed to. `sizes` of the operand, `counts` of windows.
 void transpose_padding(const Windows& windows, const Dimensions& sizes, const Dimensions& counts,
                        Dimensions& low, Dimensions& high);
 

@@ -11,11 +11,11 @@ namespace internal {
 Tensor split_further(const Tensor& parameter, const std::string& axis);
 }  // namespace internal
 
-/// The layout of an optimizer state that is split over one more mesh axis than `params`, usually
-/// "data". It consists of abstract tensors, for the last argument of init(). Each has its
-/// parameter's sharding, except that the first dimension that is not split and is a multiple of the
-/// axis's size is split over `axis`. If there is no such dimension, or the parameter already uses
-/// the axis, the sharding is the parameter's.
+/// The layout of an optimizer state that is split over one more mesh axis, usually "data". It
+/// consists of abstract tensors, for the last argument of init(). Each has the sharding of its
+/// parameter in `params`, except that the first dimension that is not split and is a multiple of
+/// the axis's size is split over `axis`. If there is no such dimension, or the parameter already
+/// uses the axis, the sharding is the parameter's.
 ///
 /// A step then sums gradients into parts (a reduce-scatter), computes each part where its state is,
 /// and gathers the new parameters: stage 1 of ZeRO (Rajbhandari et al., 2020).

@@ -22,8 +22,8 @@ Tensor elu(In x, double alpha = 1);
 /// 2017).
 Tensor celu(In x, double alpha = 1);
 
-/// Scaled elu, whose constants preserve mean 0 and variance 1 from layer to layer (Klambauer,
-/// Unterthiner, Mayr and Hochreiter, 2017).
+/// Scaled elu, which preserves mean 0 and variance 1 from layer to layer. (Klambauer, Unterthiner,
+/// Mayr and Hochreiter, 2017.)
 Tensor selu(In x);
 
 /// The formula that gelu uses.

@@ -25,9 +25,9 @@ struct AttentionOptions {
   Tensor bias = {};
 };
 
-/// softmax(query key^T * scale + bias) value (Vaswani et al., 2017). query is [batch, queries,
-/// heads, size], key [batch, keys, key heads, size], value [batch, keys, key heads, value size];
-/// the result is [batch, queries, heads, value size] in the dtype of the query.
+/// Dot-product attention: softmax(query key^T * scale + bias) value (Vaswani et al., 2017). query
+/// is [batch, queries, heads, size], key [batch, keys, key heads, size], value [batch, keys, key
+/// heads, value size]; the result is [batch, queries, heads, value size] in the dtype of the query.
 ///
 /// heads is a multiple of the key heads, and adjacent heads share a key head (grouped-query
 /// attention; with one key head, multi-query). Products and softmax are computed in f32 (f64 for

@@ -38,9 +38,9 @@ struct CrossEntropyOptions {
 /// @error as above; a label_smoothing that is not in 0 to 1; `ignored` together with probabilities.
 Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options);
 
-/// The binary cross-entropy -(t log p + (1 - t) log(1 - p)) with p = logistic(logits), by default
-/// its mean. Targets t are from 0 to 1 (or bools) and have the shape of logits: each element is an
-/// independent decision.
+/// The binary cross-entropy of logits, by default its mean. It is -(t log p + (1 - t) log(1 - p))
+/// with p = logistic(logits). Targets t are from 0 to 1 (or bools) and have the shape of logits:
+/// each element is an independent decision.
 /// @error shapes that differ.
 Tensor binary_cross_entropy(In logits, In targets, LossReduction reduction = LossReduction::kMean);
 

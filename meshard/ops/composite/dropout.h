@@ -3,9 +3,9 @@
 
 namespace meshard {
 
-/// Zeroes each element with probability `rate` and divides the others by 1 - rate, which preserves
-/// the mean (Srivastava et al., 2014). `key` is a random key: the same key drops the same elements
-/// on any mesh. Outside training omit the call.
+/// Dropout: zeroes each element with probability `rate` and rescales the others. They are divided
+/// by 1 - rate, which preserves the mean (Srivastava et al., 2014). `key` is a random key: the same
+/// key drops the same elements on any mesh. Outside training omit the call.
 /// @error rate is not in 0 to 1; `key` is not a key.
 Tensor dropout(In x, double rate, In key);
 

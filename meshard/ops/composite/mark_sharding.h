@@ -24,8 +24,9 @@ Tensor mark_sharding(In x, const PartitionSpec& spec);
 /// @error as ShardingSpec::sharding: a minibatch whose rows cannot be distributed evenly.
 Tensor mark_sharding(In x, const ShardingSpec& spec);
 
-/// While it exists, mark_sharding in this thread requires specs (and shardings) with one entry per
-/// dimension of the tensor, as torch_xla does. Scopes nest.
+/// Makes mark_sharding in this thread require a spec entry for every dimension. Specs (and
+/// shardings) with fewer entries than the tensor has dimensions are rejected while it exists, as in
+/// torch_xla. Scopes nest.
 /// @pre destroyed by the thread that created it
 ///
 /// @code

@@ -22,8 +22,8 @@ Tensor rms_norm(In x, In scale, double epsilon = 1e-6);
 Tensor group_norm(In x, In scale, In bias, std::int64_t groups, double epsilon = 1e-5,
                   std::int64_t channel_dimension = -1);
 
-/// The result of batch_norm in training, and the mean and (biased) variance of each channel of this
-/// batch, from which the caller updates running ones.
+/// The result of batch_norm in training, with the statistics of the batch. These are the mean and
+/// the (biased) variance of each channel, from which the caller updates running ones.
 struct BatchNorm {
   Tensor result, mean, variance;
   MESHARD_FIELDS(result, mean, variance)

@@ -54,8 +54,8 @@ struct ChoiceOptions {
   std::int64_t dimension = 0;
 };
 
-/// Draws slices of a tensor along a dimension, or numbers from 0, 1, ..., a - 1 if `a` is a whole
-/// number. `shape` replaces the dimension.
+/// Draws slices of a tensor along a dimension. If `a` is a whole number, draws numbers from 0, 1,
+/// ..., a - 1. `shape` replaces the dimension.
 /// @error invalid argument if there is nothing to draw from; more draws than elements, without
 /// replacement; probabilities of another size.
 Tensor choice(In key, In a, Shape shape, const ChoiceOptions& options = {});

@@ -1,4 +1,4 @@
-// Helpers for random.h and the distributions: uniform numbers between computed bounds, and numbers
+// Helpers for random.h and the distributions. Uniform numbers between computed bounds, and numbers
 // from many keys at once.
 #pragma once
 #include <cstdint>

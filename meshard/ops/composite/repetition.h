@@ -21,9 +21,9 @@ Tensor repeat(In x, const Dimensions& repeats,
 /// @error a negative number.
 Tensor tile(In x, Dimensions repetitions);
 
-/// Rolls the elements: element i moves to i + shift along a dimension, wrapping around at the end.
-/// Without a dimension it rolls the elements in row-major order and keeps the shape of x. The
-/// second form has a shift for each of the dimensions, one of which may be named repeatedly.
+/// Shifts element i to i + shift along a dimension, wrapping around at the end. Without a dimension
+/// it shifts the elements in row-major order and keeps the shape of x. The second form has a shift
+/// for each of the dimensions, one of which may be named repeatedly.
 /// @error lists of different lengths.
 Tensor roll(In x, std::int64_t shift, std::optional<std::int64_t> dimension = std::nullopt);
 Tensor roll(In x, Dimensions shifts, Dimensions dimensions);

@@ -15,9 +15,9 @@ enum class SearchSide {
   kLeft,   ///< before the first: sorted[i - 1] < x <= sorted[i]
   kRight,  ///< after the last: sorted[i - 1] <= x < sorted[i]
 };
-/// The index, in i32, at which each element of `x` would be inserted into the ascending vector
-/// `sorted`. NaN goes after all numbers. It uses a binary search: one gather per binary digit of
-/// the size of `sorted`. For an unsorted vector pass `sorter` = argsort(unsorted).
+/// The insertion index, in i32, of each element of `x` into the ascending vector `sorted`. NaN goes
+/// after all numbers. It uses a binary search: one gather per binary digit of the size of `sorted`.
+/// For an unsorted vector pass `sorter` = argsort(unsorted).
 /// @pre sorted (or sorted by `sorter`) in ascending order
 /// @error `sorted` is not a vector; a sorter of another shape.
 Tensor searchsorted(In sorted, In x, SearchSide side = SearchSide::kLeft, Tensor sorter = {});

@@ -6,9 +6,9 @@
 
 namespace meshard {
 
-/// Row s of the result is the sum of the rows i of x with segments[i] == s, for s < `count`. Rows
-/// are along dimension 0; a segment without rows is 0. Rows whose segment is not in 0..count - 1
-/// are ignored. `segments` are integers of shape [size of dimension 0], in any order.
+/// The sums of the rows of each segment; 0 without rows. Row s of the result is the sum of the rows
+/// i of x, along dimension 0, with segments[i] == s, for s < `count`. Rows whose segment is not in
+/// 0..count - 1 are ignored. `segments` are integers of shape [size of dimension 0], in any order.
 /// @error segments of another shape; a negative count.
 Tensor segment_sum(In x, In segments, std::int64_t count);
 

@@ -7,8 +7,8 @@
 
 namespace meshard {
 
-/// The slices x[..., indices[i], ...] along a dimension, which is replaced by the dimensions of
-/// `indices` (integers of any rank). An embedding lookup is `take(table, tokens, 0)`.
+/// Takes the slices x[..., indices[i], ...] along a dimension. The dimension is replaced by those
+/// of `indices` (integers of any rank). An embedding lookup is `take(table, tokens, 0)`.
 /// @error the dimension is empty.
 Tensor take(In x, In indices, std::int64_t dimension = 0);
 
