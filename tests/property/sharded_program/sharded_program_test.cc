@@ -147,6 +147,22 @@ TEST_P(ShardedPrograms, EqualThoseWithoutAMesh) {
 }
 INSTANTIATE_TEST_SUITE_P(Part, ShardedPrograms, testing::Range(0, kParts));
 
+// How many manual functions stand in one another.
+int manual_depth_of(const Step& step) {
+  int inside = 0;
+  for (const Body& body : step.bodies)
+    for (const Step& inner : body.steps) inside = std::max(inside, manual_depth_of(inner));
+  return inside + (step.operation == find_operation("manual") ? 1 : 0);
+}
+
+TEST(Drawn, ManualFunctionsStandInManualFunctions) {
+  int nested = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed)
+    for (const Step& step : drawn(seed, Kind::kTransforms).steps)
+      nested += manual_depth_of(step) > 1 ? 1 : 0;
+  EXPECT_GT(nested, 4);
+}
+
 // ---- The tests of the test: a wrong runtime is noticed, and shown by the smallest program there
 // is.
 
