@@ -1,4 +1,4 @@
-// Tested in runtime/runtime_test.cc and tests/platforms/.
+// Tested in tests/platforms/platforms_choice_test.cc.
 #include "meshard/runtime/make_client.h"
 
 #include <unistd.h>

@@ -78,7 +78,7 @@ void throw_deep_inside(const Tensor& x) {
 }
 
 int end(std::string_view way) {
-  if (way == "static") static_tensor() = ones({8});  // made first, destroyed last
+  if (way == "static") static_tensor() = ones({8});     // made first, destroyed last
   if (way == "platform-starts") two_platforms = false;  // it is not started yet
   Tensor x = in_flight();
   std::cout << "said before the end";  // not flushed here
