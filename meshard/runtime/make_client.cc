@@ -1,4 +1,4 @@
-// Tested in meshard/runtime/runtime_test.cc.
+// Tested in tests/platforms/platforms_choice_test.cc.
 #include "meshard/runtime/make_client.h"
 
 #include <unistd.h>

@@ -56,10 +56,16 @@ void Draw::draw_other_orders() {
 
 // A mesh and two of its submeshes, or meshes of other devices.
 void Draw::draw_apart() {
-  if (one_in(3)) {
+  if (on_two_platforms() || one_in(3)) {
     static constexpr int kCounts[] = {1, 2, 2, 3, 4};
-    for (int count = between(2, 3); count > 0; --count)
-      add_mesh(root_mesh(shuffled_devices(one_of(kCounts))));
+    for (int count = between(2, 3); count > 0; --count) {
+      std::vector<std::int64_t> ids = shuffled_devices(static_cast<int>(own_places().size()));
+      // Meshes without a common device are on two platforms.
+      if (on_two_platforms())
+        std::erase_if(ids, [half = between(0, 1)](std::int64_t id) { return id / 4 != half; });
+      ids.resize(static_cast<std::size_t>(one_of(kCounts)));
+      add_mesh(root_mesh(std::move(ids)));
+    }
     return;
   }
   static constexpr int kCounts[] = {4, 4, 6, 8};
