@@ -57,6 +57,24 @@ TEST(ManualCotangent, OfAnAllReduceCountsOnEachDevice) {
   EXPECT_TRUE(varies(gradient));
 }
 
+// A number of the function around, which varies over "x", used in a region over "y" inside.
+TEST(ManualCotangent, OfAValueOfARegionAroundIsTheSumOfTheInnerDevices) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  AxisSet x(mesh, {"x"}), y(mesh, {"y"});
+  Tensor full = from_host(HostArray::zeros({DType::f32, {4}}));
+  Tensor outer = full_to_shard(full, Sharding(mesh, P("x")), x), number = sum(outer);
+  Tensor inner = full_to_shard(outer, Sharding(mesh, P("y")), y), product = inner * number;
+  EXPECT_EQ(*manual_axes(product.value()), (ManualAxes{mesh, x | y, x | y, {x}}));
+  std::vector<Tensor> gradients =
+      backward({&product, 1}, {&product, 1}, std::vector{number, inner}, {});
+  EXPECT_EQ(*manual_axes(gradients[0].value()), (ManualAxes{mesh, x, x}));
+  EXPECT_EQ(*manual_axes(gradients[1].value()), *manual_axes(inner.value()));
+  // The broadcast is what enters the inner region, so its cotangent is what leaves it.
+  Tensor left(gradients[0].value()->operands()[0]);
+  EXPECT_EQ(op_of(left), "shard_to_full");
+  EXPECT_EQ(op_of(Tensor(left.value()->operands()[0])), "all_reduce");
+}
+
 TEST(ManualCotangent, OfAFreeOperandLeavesTheRegion) {
   Tensor scale = from_host(HostArray::scalar(2.0f));
   Tensor y = sum(multiply(local(true), scale));

@@ -270,6 +270,31 @@ TEST(Lower, AxesThatAreNotManualStayOpen) {
           R"(in_shardings = #sdy.sharding_per_value<[<@mesh, [{?}, {"x", ?}]>]>, manual_axes = #sdy<manual_axes{"x"}>)"));
 }
 
+// Neither names the axes of the other: Shardy wants the inner ones in the inner one alone.
+TEST(Lower, AManualFunctionInsideAnotherIsAManualComputationInsideAnother) {
+  Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
+  LoweredModule module = lowered({{{DType::f32, {4, 4}}}}, [&](const Tensors& p) {
+    auto inner =
+        manual(mesh, P(none, "y"), P(none, "y"),
+               [](const Tensor& part) { return all_reduce(tanh(part), "x"); }, {.axes = {"y"}});
+    auto outer = manual(mesh, P("x"), P(), inner, {.axes = {"x"}});
+    return Tensors{outer(p[0])};
+  });
+  std::string_view text = module.text;
+  std::size_t outer = text.find(
+      R"(in_shardings = #sdy.sharding_per_value<[<@mesh, [{"x", ?}, {?}]>]>, manual_axes = #sdy<manual_axes{"x"}>)");
+  std::size_t inner = text.find(
+      R"(in_shardings = #sdy.sharding_per_value<[<@mesh, [{?}, {"y", ?}]>]>, manual_axes = #sdy<manual_axes{"y"}>)");
+  std::size_t op = text.find("stablehlo.tanh"), end = text.find("sdy.return");
+  ASSERT_NE(outer, text.npos) << text;
+  ASSERT_NE(inner, text.npos) << text;
+  EXPECT_LT(outer, inner);
+  EXPECT_LT(inner, op);
+  EXPECT_LT(op, end);
+  EXPECT_THAT(module.text, HasSubstr("tensor<2x2xf32>"));
+  EXPECT_THAT(module.text, HasSubstr("dense<[[0, 4], [1, 5], [2, 6], [3, 7]]>"));
+}
+
 TEST(Lower, ManualFunctionsHaveNoUnshardedForm) {
   Mesh mesh({{"x", 2}});
   TraceScope scope;

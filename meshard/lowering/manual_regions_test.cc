@@ -141,8 +141,8 @@ TEST(ProgramOrder, WhatMayBeUsedInsideEntersEachRegion) {
                 })(rows);
               })(x);
             }),
-            "iota constant [3: reduce [4: broadcast_in_dim multiply reduce reshape "
-            "broadcast_in_dim multiply :1] sharding_constraint :1] sharding_constraint ");
+            "iota [2: sum broadcast_in_dim [3: multiply sum reshape broadcast_in_dim multiply :1] "
+            "sharding_constraint :1] sharding_constraint ");
 }
 
 // The way back needs values of the inner region after the outer one has ended.

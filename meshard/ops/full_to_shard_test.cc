@@ -46,9 +46,28 @@ TEST(FullToShard, SpecsAreOfManualAxes) {
 
 TEST(FullToShard, IsNotEnteredTwice) {
   Tensor x = local_input({2});
-  EXPECT_TRUE(throws_error(
-      [&] { full_to_shard(x, Sharding(two_by_four(), P("x")), AxisSet::all(two_by_four())); },
-      ErrorCode::kInvalidArgument, {"not entered twice", R"(manual over {"x", "y"})"}));
+  auto enter = [&](const Mesh& mesh, AxisSet axes) {
+    return [=] { full_to_shard(x, Sharding(mesh, P(none)), axes); };
+  };
+  Mesh square({{"x", 2}, {"y", 2}});
+  EXPECT_TRUE(throws_error(enter(square, AxisSet::all(square)), ErrorCode::kInvalidArgument,
+                           {"not entered twice", R"(manual over {"x", "y"})"}));
+  EXPECT_TRUE(throws_error(enter(square, {}), ErrorCode::kInvalidArgument,
+                           {"no axis is given to enter", R"(manual over {"x", "y"})"}));
+  EXPECT_TRUE(throws_error(enter(two_by_four(), AxisSet(two_by_four(), {"y"})),
+                           ErrorCode::kInvalidArgument, {"another mesh", "mesh<x=2, y=4>"}));
+}
+
+TEST(FullToShard, EntersARegionInsideAnother) {
+  AxisSet x(two_by_four(), {"x"}), y(two_by_four(), {"y"});
+  Tensor outer = full_to_shard(input({8, 8}), Sharding(two_by_four(), P(none, "y")), y);
+  Tensor inner = full_to_shard(outer, Sharding(two_by_four(), P("x")), x);
+  EXPECT_EQ(inner.shape(), (Shape{4, 2}));
+  const ManualAxes& place = *manual_axes(inner.value());
+  EXPECT_EQ(place, (ManualAxes{two_by_four(), x | y, x | y, {y}}));
+  Tensor back = recorded_vjp(inner, inner)[0];
+  EXPECT_EQ(*manual_axes(back.value()), *manual_axes(outer.value()));
+  EXPECT_EQ(back.shape(), (Shape{8, 2}));
 }
 
 TEST(FullToShard, ConstraintsInsideAreOfTheOtherAxes) {

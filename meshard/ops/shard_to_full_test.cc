@@ -47,5 +47,20 @@ TEST(ShardToFull, Errors) {
                            ErrorCode::kInvalidArgument, {"is a full value"}));
 }
 
+TEST(ShardToFull, LeavesTheInnermostRegionAlone) {
+  AxisSet x(two_by_two(), {"x"}), y(two_by_two(), {"y"});
+  Tensor outer = full_to_shard(input({4, 4}), Sharding(two_by_two(), P("x")), x);
+  Tensor inner = full_to_shard(outer, Sharding(two_by_two(), P(none, "y")), y);
+  Tensor back = shard_to_full(inner, Sharding(two_by_two(), P(none, "y")), {2, 4});
+  EXPECT_EQ(*manual_axes(back.value()), *manual_axes(outer.value()));
+  EXPECT_EQ(*manual_axes(recorded_vjp(back, back)[0].value()), *manual_axes(inner.value()));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        shard_to_full(inner, Sharding(two_by_two(), P("x")), {4, 2});
+      },
+      ErrorCode::kInvalidArgument,
+      {"not manual in the innermost region", R"(manual over {"y"} inside {"x"})"}));
+}
+
 }  // namespace
 }  // namespace meshard

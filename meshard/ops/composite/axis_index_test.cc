@@ -22,6 +22,19 @@ TEST(AxisIndex, IsAScalarThatVaries) {
   })(input({4}));
 }
 
+TEST(AxisIndex, CountsAlongTheAxesOfRegionsInsideOthers) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  auto inner = manual(mesh, P("y"), P("y"),
+                      [](const Tensor& part) {
+                        EXPECT_EQ(varying(axis_index("x")), R"({"x"})");
+                        EXPECT_EQ(varying(axis_index({"y", "x"})), R"({"x", "y"})");
+                        EXPECT_EQ(axis_index({"y", "x"}).type(), (TensorType{DType::i32, {}}));
+                        return part;
+                      },
+                      {.axes = {"y"}});
+  manual(mesh, P("x"), P("x"), inner, {.axes = {"x"}})(input({4}));
+}
+
 TEST(AxisIndex, IsOfTheRegionOfALocalValue) {
   EXPECT_EQ(varying(axis_index(local_input({2}), "y")), R"({"y"})");
   EXPECT_TRUE(throws_error([] { axis_index("x"); }, ErrorCode::kInvalidArgument,
