@@ -39,8 +39,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& scale) {
   return astype(wide * size * scale, x.dtype());
 }
 
-// Rotary embeddings (Su et al., RoFormer, 2021): rotates the halves of each head by an angle that
-// grows with the position.
+// Rotary embeddings (Su et al., RoFormer, 2021): the angle grows with the position.
 Tensor rotate(const Tensor& x) {
   std::int64_t places = x.shape()[1], half = x.shape()[3] / 2;
   Tensor frequency = exp(astype(arange(half), DType::f32) * (-std::log(kTheta) / double(half)));
