@@ -1,5 +1,9 @@
 #include "meshard/lowering/program_mesh.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
@@ -14,6 +18,32 @@ namespace {
 std::string described(const Mesh& mesh, SourceLocation where) {
   return cat(mesh, mesh.is_root() ? std::string(", a root,") : cat(", of root ", mesh.root(), ","),
              " is used at ", where);
+}
+
+using Cuts = std::set<std::int64_t>;  // sizes of runs of devices
+
+// The runs over which the axes of a mesh repeat: of 2x4 devices 1, 4 and 8.
+Cuts cuts_of(const Mesh& mesh) {
+  Cuts cuts{1};
+  std::int64_t size = 1;
+  for (std::size_t i = mesh.rank(); i-- > 0;) cuts.insert(size *= mesh.axes()[i].size);
+  return cuts;
+}
+
+bool divide_one_another(const Cuts& cuts) {
+  for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut)
+    if (*std::next(cut) % *cut != 0) return false;
+  return true;
+}
+
+// `<["d0"=2, "d1"=4]>`
+std::string mesh_with_cuts(const Cuts& cuts) {
+  std::string axes;
+  int number = 0;
+  for (auto cut = cuts.rbegin(); std::next(cut) != cuts.rend(); ++cut)
+    append(axes, cat(number == 0 ? "" : ", ", "\"d", number, "\"=", *cut / *std::next(cut))),
+        ++number;
+  return cat("<[", axes, "]>");
 }
 
 }  // namespace
@@ -33,8 +63,11 @@ void ProgramMeshes::collect_nodes(const Graph& graph) {
   for (const Node* node : graph.nodes()) {
     if (node->attributes() && node->attributes()->type() == typeid(ShardingMark))
       add(node->attributes_as<ShardingMark>().sharding->mesh(), node->where());
-    if (node->annotations() && node->annotations()->manual)
-      add(node->annotations()->manual->mesh, node->where());
+    if (node->annotations() && node->annotations()->manual) {
+      const Mesh& mesh = node->annotations()->manual->mesh;
+      add(mesh, node->where());
+      for (Named& known : meshes_) known.manual = known.manual || known.mesh == mesh;
+    }
     for (const Body& body : bodies_of(*node)) collect_nodes(body.graph());
   }
 }
@@ -107,9 +140,29 @@ const Mesh& ProgramMeshes::numbering_inside(const Mesh& mesh) const {
   return named(mesh).numbering;
 }
 
+std::string ProgramMeshes::common_axes() const {
+  auto cuts_inside = [](const Named& known) {
+    return cuts_of(known.mesh.rows() > 1 ? known.mesh.base() : known.mesh);
+  };
+  if (std::none_of(meshes_.begin(), meshes_.end(), [](const Named& each) { return each.manual; }))
+    return {};
+  // A mesh whose cuts fit in no other (2x3 beside 3x2) the compiler leaves as it is.
+  Cuts common{1};
+  for (bool manual : {true, false})
+    for (const Named& known : meshes_) {
+      if (known.manual != manual) continue;
+      Cuts both = cuts_inside(known);
+      both.insert(common.begin(), common.end());
+      if (divide_one_another(both)) common = std::move(both);
+    }
+  return common == cuts_inside(meshes_.front()) ? std::string() : mesh_with_cuts(common);
+}
+
 std::vector<std::pair<std::string, std::string>> ProgramMeshes::definitions() const {
   std::vector<std::pair<std::string, std::string>> texts;
   if (!numbering_ || numbering_->size() == 1) return texts;
+  if (std::string axes = common_axes(); !axes.empty())
+    texts.emplace_back("common_axes", std::move(axes));
   for (const Named& known : meshes_) {
     texts.emplace_back(known.name, shardy_text(known.mesh, *numbering_));
     if (known.inside == cat(known.name, "_inside"))

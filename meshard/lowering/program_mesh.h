@@ -41,6 +41,10 @@ class ProgramMeshes {
   /// @pre the program has a mesh
   const Mesh& numbering_inside(const Mesh& mesh) const;
   /// Symbol and `sdy.mesh` body of each mesh; empty if the program has one device only.
+  ///
+  /// A program with manual regions and meshes that cut the devices in different places begins with
+  /// a mesh, `@common_axes`, that has all these cuts. The compiler rewrites every sharding in terms
+  /// of the first mesh, and ends the process if a manual axis becomes part of an axis there.
   std::vector<std::pair<std::string, std::string>> definitions() const;
 
  private:
@@ -49,11 +53,13 @@ class ProgramMeshes {
   const Named& named(const Mesh& mesh) const;
   void collect(const Graph& graph);
   void collect_nodes(const Graph& graph);
+  std::string common_axes() const;
   struct Named {
     Mesh mesh;
     std::string name;
-    std::string inside;  // the name of the mesh with these axes in the order of the numbers
-    Mesh numbering;      // what numbers the devices for it inside
+    std::string inside;   // the name of the mesh with these axes in the order of the numbers
+    Mesh numbering;       // what numbers the devices for it inside
+    bool manual = false;  // some of its axes are
   };
   std::optional<Mesh> numbering_;
   SourceLocation first_;

@@ -4,8 +4,7 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/add.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/all.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -81,6 +80,32 @@ TEST(ProgramMeshes, MarksCount) {
   Tensor marked = sharding_constraint(a, Sharding(mesh, P("x")));
   Graph graph = Graph::build(std::vector{a.value()}, std::vector{marked.value()}, scope.trace());
   EXPECT_EQ(*ProgramMeshes(graph).numbering(), mesh);
+}
+
+// The compiler ends the process where a manual axis is part of an axis of the first mesh.
+TEST(ProgramMeshes, ManualAxesAreWholeAxesOfTheFirstMesh) {
+  auto definitions = [](const Mesh& argument, const Mesh& region) {
+    TraceScope scope;
+    Tensor a = make_parameter({DType::f32, {24}}, Sharding(argument, P(none)), {});
+    Tensor result = manual(region, P("a"), P("a"), [](const Tensor& part) { return -part; },
+                           {.axes = {"a"}})(a);
+    return ProgramMeshes(
+               Graph::build(std::vector{a.value()}, std::vector{result.value()}, scope.trace()))
+        .definitions();
+  };
+  auto first = [&](const Mesh& argument, const Mesh& region) {
+    return definitions(argument, region).front();
+  };
+  using Definition = std::pair<std::string, std::string>;
+  Mesh wide({{"a", 4}, {"c", 2}}), tall({{"x", 2}, {"y", 4}});
+  EXPECT_EQ(first(tall, wide), Definition("common_axes", "<[\"d0\"=2, \"d1\"=2, \"d2\"=2]>"));
+  EXPECT_EQ(definitions(tall, wide).size(), 3u);
+  EXPECT_EQ(definitions(wide, wide).size(), 1u);
+  Mesh finer({{"x", 2}, {"y", 2}, {"z", 2}});
+  EXPECT_EQ(first(finer, wide).first, "mesh") << "has all cuts already";
+  // 2x3 and 3x2 have no common cuts: those of the manual mesh come first.
+  EXPECT_EQ(first(Mesh({{"x", 2}, {"y", 3}}), Mesh({{"a", 3}, {"b", 2}})),
+            Definition("common_axes", "<[\"d0\"=3, \"d1\"=2]>"));
 }
 
 TEST(ProgramMeshes, WithoutMeshes) {

@@ -219,6 +219,26 @@ TEST_F(Manual, SecondDerivativesToo) {
   EXPECT_EQ(second(by_hand), second(cubed));
 }
 
+// The plugins' compilers end the process if a manual axis is part of an axis of the first mesh.
+TEST_F(Manual, BesideAMeshThatCutsTheSameDevicesInOtherPlaces) {
+  for (const std::vector<std::int64_t>& ids :
+       {std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}, {4, 7, 5, 2, 1, 0, 6, 3}}) {
+    Mesh tall({{"x", 2}, {"y", 4}}), wide({{"a", 4}, {"b", 1}, {"c", 2}}, ids);
+    auto rows = manual(wide, P("a"), P("a"),
+                       [](const Tensor& part) { return part * all_reduce(sum(part), "a"); },
+                       {.axes = {"a"}});
+    auto inner =
+        manual(wide, P("c"), P("c"), [](const Tensor& part) { return part + 1; }, {.axes = {"c"}});
+    auto nested = manual(wide, P("a"), P("a"), [&](const Tensor& part) { return inner(part); },
+                         {.axes = {"a", "b"}});
+    auto step = jit([&](Tensor p, Tensor q) { return std::pair(rows(p) + q, nested(p) + q); });
+    Tensor p = mark_sharding(arange(8.0), tall, P("y")), q = mark_sharding(ones({8}), wide, P("a"));
+    auto [first, second] = step(p, q);
+    EXPECT_EQ(first.to_vector<float>(), (28 * arange(8.0) + 1).to_vector<float>());
+    EXPECT_EQ(second.to_vector<float>(), (arange(8.0) + 2).to_vector<float>());
+  }
+}
+
 // The sum that all devices share is one of the values that the way back of a body needs.
 TEST_F(Manual, SecondDerivativesOfBodiesInsideOfRegions) {
   using Function = std::function<Tensor(const Tensor&)>;
