@@ -45,7 +45,7 @@ Tensor rotate(const Tensor& x) {
   Tensor frequency = exp(astype(arange(half), DType::f32) * (-std::log(kTheta) / double(half)));
   Tensor angle = reshape(astype(arange(places), DType::f32), {places, 1}) * frequency;
   Tensor c = reshape(cos(angle), {places, 1, half}), s = reshape(sin(angle), {places, 1, half});
-  Shape shape = x.shape();
+  const Shape& shape = x.shape();
   Tensor wide = astype(x, DType::f32);
   Tensor a = slice(wide, {0, 0, 0, 0}, {shape[0], shape[1], shape[2], half});
   Tensor b = slice(wide, {0, 0, 0, half}, {shape[0], shape[1], shape[2], 2 * half});

@@ -52,9 +52,9 @@ ProgramMeshes::ProgramMeshes(const Graph& graph) { collect(graph); }
 
 void ProgramMeshes::collect(const Graph& graph) {
   for (const Value& leaf : graph.parameters())
-    if (const Sharding* sharding = leaf_sharding(leaf)) add(sharding->mesh(), leaf->where());
+    if (const Sharding* sharding = leaf_sharding(leaf)) add(*sharding, leaf->where());
   for (const Value& leaf : graph.captured())
-    if (const Sharding* sharding = leaf_sharding(leaf)) add(sharding->mesh(), leaf->where());
+    if (const Sharding* sharding = leaf_sharding(leaf)) add(*sharding, leaf->where());
   collect_nodes(graph);
 }
 
@@ -62,7 +62,7 @@ void ProgramMeshes::collect(const Graph& graph) {
 void ProgramMeshes::collect_nodes(const Graph& graph) {
   for (const Node* node : graph.nodes()) {
     if (node->attributes() && node->attributes()->type() == typeid(ShardingMark))
-      add(node->attributes_as<ShardingMark>().sharding->mesh(), node->where());
+      add(*node->attributes_as<ShardingMark>().sharding, node->where());
     if (node->annotations() && node->annotations()->manual) {
       const Mesh& mesh = node->annotations()->manual->mesh;
       add(mesh, node->where());
@@ -70,6 +70,22 @@ void ProgramMeshes::collect_nodes(const Graph& graph) {
     }
     for (const Body& body : bodies_of(*node)) collect_nodes(body.graph());
   }
+}
+
+void ProgramMeshes::add(const Sharding& sharding, SourceLocation where) {
+  const Mesh& mesh = sharding.mesh();
+  add(mesh, where);
+  if (mesh.rows() > 1) return;
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    for (const AxisRef& axis : sharding.axes(d)) {
+      if (axis.is_whole()) continue;
+      std::int64_t run = 1;  // of the devices below a part of the axis
+      for (std::size_t i = mesh.axis_index(axis.name) + 1; i < mesh.rank(); ++i)
+        run *= mesh.axes()[i].size;
+      run *= mesh.axis_size(axis.name) / (axis.pre_size * axis.size);
+      for (Named& known : meshes_)
+        if (known.mesh == mesh) known.parts.insert({run, run * axis.size});
+    }
 }
 
 void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
@@ -142,20 +158,29 @@ const Mesh& ProgramMeshes::numbering_inside(const Mesh& mesh) const {
 
 std::string ProgramMeshes::common_axes() const {
   auto cuts_inside = [](const Named& known) {
-    return cuts_of(known.mesh.rows() > 1 ? known.mesh.base() : known.mesh);
+    Cuts cuts = cuts_of(known.mesh.rows() > 1 ? known.mesh.base() : known.mesh);
+    cuts.insert(known.parts.begin(), known.parts.end());
+    return cuts;
   };
-  if (std::none_of(meshes_.begin(), meshes_.end(), [](const Named& each) { return each.manual; }))
-    return {};
+  Cuts first =
+      cuts_of(meshes_.front().mesh.rows() > 1 ? meshes_.front().mesh.base() : meshes_.front().mesh);
+  // What has to be whole axes of the first mesh: manual axes, and parts of axes that do not divide.
+  auto leads = [&](const Named& known) {
+    Cuts parts = first;
+    parts.insert(known.parts.begin(), known.parts.end());
+    return known.manual || !divide_one_another(parts);
+  };
+  if (std::none_of(meshes_.begin(), meshes_.end(), leads)) return {};
   // A mesh whose cuts fit in no other (2x3 beside 3x2) the compiler leaves as it is.
   Cuts common{1};
-  for (bool manual : {true, false})
+  for (bool leading : {true, false})
     for (const Named& known : meshes_) {
-      if (known.manual != manual) continue;
+      if (leads(known) != leading) continue;
       Cuts both = cuts_inside(known);
       both.insert(common.begin(), common.end());
       if (divide_one_another(both)) common = std::move(both);
     }
-  return common == cuts_inside(meshes_.front()) ? std::string() : mesh_with_cuts(common);
+  return common == first ? std::string() : mesh_with_cuts(common);
 }
 
 std::vector<std::pair<std::string, std::string>> ProgramMeshes::definitions() const {

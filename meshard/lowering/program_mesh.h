@@ -2,6 +2,7 @@
 // called.
 #pragma once
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,14 +43,16 @@ class ProgramMeshes {
   const Mesh& numbering_inside(const Mesh& mesh) const;
   /// Symbol and `sdy.mesh` body of each mesh; empty if the program has one device only.
   ///
-  /// A program with manual regions and meshes that cut the devices in different places begins with
-  /// a mesh, `@common_axes`, that has all these cuts. The compiler rewrites every sharding in terms
-  /// of the first mesh, and ends the process if a manual axis becomes part of an axis there.
+  /// The compiler rewrites every sharding in terms of the first mesh. It ends the process if a
+  /// manual axis becomes part of an axis there, and writes nonsense for a part of an axis that the
+  /// axes there do not divide into. Where that could happen, the first mesh is `@common_axes`,
+  /// which has the cuts of all meshes, as far as they fit together, those of such axes first.
   std::vector<std::pair<std::string, std::string>> definitions() const;
 
  private:
   struct Named;
   void add(const Mesh& mesh, SourceLocation where);
+  void add(const Sharding& sharding, SourceLocation where);
   const Named& named(const Mesh& mesh) const;
   void collect(const Graph& graph);
   void collect_nodes(const Graph& graph);
@@ -60,6 +63,7 @@ class ProgramMeshes {
     std::string inside;   // the name of the mesh with these axes in the order of the numbers
     Mesh numbering;       // what numbers the devices for it inside
     bool manual = false;  // some of its axes are
+    std::set<std::int64_t> parts{};  // the cuts of parts of its axes that shardings name
   };
   std::optional<Mesh> numbering_;
   SourceLocation first_;

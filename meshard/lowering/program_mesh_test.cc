@@ -108,6 +108,16 @@ TEST(ProgramMeshes, ManualAxesAreWholeAxesOfTheFirstMesh) {
             Definition("common_axes", "<[\"d0\"=3, \"d1\"=2]>"));
 }
 
+TEST(ProgramMeshes, PartsOfAxesAreWholeAxesOfTheFirstMeshWhereItsAxesDoNotFit) {
+  Mesh pairs({{"x", 3}, {"y", 2}}), line({{"c", 6}});
+  Sharding whole(pairs, P(none)), half(line, P(AxisRef("c", 1, 2))),
+      third(line, P(AxisRef("c", 1, 3)));
+  EXPECT_EQ(ProgramMeshes(Sum(whole, half).graph).definitions().front().second,
+            "<[\"d0\"=2, \"d1\"=3]>");
+  EXPECT_EQ(ProgramMeshes(Sum(whole, Sharding(line, P("c"))).graph).definitions().size(), 2u);
+  EXPECT_EQ(ProgramMeshes(Sum(whole, third).graph).definitions().size(), 2u);
+}
+
 TEST(ProgramMeshes, WithoutMeshes) {
   TraceScope scope;
   Tensor a = make_parameter({DType::f32, {8}}, std::nullopt, {});
