@@ -13,6 +13,7 @@
 #include "meshard/base/file_trust.h"
 #include "meshard/pjrt/fetched_record.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/internal/process_end.h"
 #include "meshard/pjrt/plugin_log.h"
 
 namespace meshard::pjrt {
@@ -100,6 +101,7 @@ Result<Plugin> Plugin::load(const std::string& path) {
   char resolved[PATH_MAX];
   if (::realpath(path.c_str(), resolved) == nullptr)
     return Error(ErrorCode::kNotFound, cat("[plugin] there is no file ", path));
+  internal::PluginWork work;  // no process ends beside the static objects of a library being made
   std::lock_guard lock(registry().mutex);
   if (auto found = registry().by_path.find(resolved); found != registry().by_path.end())
     return found->second;
