@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
+#include <mutex>
 
 namespace meshard {
 namespace {
@@ -14,7 +16,10 @@ std::atomic<const Names*> default_names{nullptr};
 }  // namespace
 
 void internal::set_default_device_types(Names names) {
-  const Names* known = names.empty() ? nullptr : new Names(std::move(names));
+  static std::mutex mutex;
+  static auto* all = new std::deque<Names>;
+  std::lock_guard lock(mutex);
+  const Names* known = names.empty() ? nullptr : &all->emplace_back(std::move(names));
   default_names.store(known, std::memory_order_release);
 }
 
