@@ -36,15 +36,16 @@ bool divide_one_another(const Cuts& cuts) {
   return true;
 }
 
-// `<["d0"=2, "d1"=4]>`
-std::string mesh_with_cuts(const Cuts& cuts) {
-  std::string axes;
-  int number = 0;
+// The mesh whose axes, d0, d1, ..., end at these cuts.
+Mesh mesh_with_cuts(const Cuts& cuts) {
+  std::vector<MeshAxis> axes;
   for (auto cut = cuts.rbegin(); std::next(cut) != cuts.rend(); ++cut)
-    append(axes, cat(number == 0 ? "" : ", ", "\"d", number, "\"=", *cut / *std::next(cut))),
-        ++number;
-  return cat("<[", axes, "]>");
+    axes.push_back({cat("d", axes.size()), *cut / *std::next(cut)});
+  return Mesh(std::move(axes));
 }
+
+// What the module prints for a mesh: Shardy has no form for a slice.
+Mesh printed_mesh(const Mesh& mesh) { return mesh.rows() > 1 ? mesh.base() : mesh; }
 
 }  // namespace
 
@@ -104,7 +105,7 @@ void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
   Named added{mesh, name, name, *numbering_};
   if (shardy_text(mesh, *numbering_) != axes) {
     added.inside = cat(name, "_inside");
-    added.numbering = mesh.rows() > 1 ? mesh.base() : mesh;
+    added.numbering = printed_mesh(mesh);
     // One name for equal axes: to the compiler meshes of two names differ.
     for (const Named& known : meshes_)
       if (shardy_text(known.mesh) == axes) added.inside = known.inside;
@@ -156,38 +157,33 @@ const Mesh& ProgramMeshes::numbering_inside(const Mesh& mesh) const {
   return named(mesh).numbering;
 }
 
-std::string ProgramMeshes::common_axes() const {
-  auto cuts_inside = [](const Named& known) {
-    Cuts cuts = cuts_of(known.mesh.rows() > 1 ? known.mesh.base() : known.mesh);
-    cuts.insert(known.parts.begin(), known.parts.end());
-    return cuts;
-  };
-  Cuts first =
-      cuts_of(meshes_.front().mesh.rows() > 1 ? meshes_.front().mesh.base() : meshes_.front().mesh);
+std::optional<Mesh> ProgramMeshes::common_axes() const {
+  Cuts first = cuts_of(printed_mesh(meshes_.front().mesh));
   // What has to be whole axes of the first mesh: manual axes, and parts of axes that do not divide.
   auto leads = [&](const Named& known) {
     Cuts parts = first;
     parts.insert(known.parts.begin(), known.parts.end());
     return known.manual || !divide_one_another(parts);
   };
-  if (std::none_of(meshes_.begin(), meshes_.end(), leads)) return {};
+  if (std::none_of(meshes_.begin(), meshes_.end(), leads)) return std::nullopt;
   // A mesh whose cuts fit in no other (2x3 beside 3x2) the compiler leaves as it is.
   Cuts common{1};
   for (bool leading : {true, false})
     for (const Named& known : meshes_) {
       if (leads(known) != leading) continue;
-      Cuts both = cuts_inside(known);
+      Cuts both = cuts_of(printed_mesh(known.mesh));
+      both.insert(known.parts.begin(), known.parts.end());
       both.insert(common.begin(), common.end());
       if (divide_one_another(both)) common = std::move(both);
     }
-  return common == first ? std::string() : mesh_with_cuts(common);
+  return common == first ? std::nullopt : std::optional(mesh_with_cuts(common));
 }
 
 std::vector<std::pair<std::string, std::string>> ProgramMeshes::definitions() const {
   std::vector<std::pair<std::string, std::string>> texts;
   if (!numbering_ || numbering_->size() == 1) return texts;
-  if (std::string axes = common_axes(); !axes.empty())
-    texts.emplace_back("common_axes", std::move(axes));
+  if (std::optional<Mesh> common = common_axes())
+    texts.emplace_back("common_axes", shardy_text(*common));
   for (const Named& known : meshes_) {
     texts.emplace_back(known.name, shardy_text(known.mesh, *numbering_));
     if (known.inside == cat(known.name, "_inside"))

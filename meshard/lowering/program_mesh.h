@@ -56,7 +56,7 @@ class ProgramMeshes {
   const Named& named(const Mesh& mesh) const;
   void collect(const Graph& graph);
   void collect_nodes(const Graph& graph);
-  std::string common_axes() const;
+  std::optional<Mesh> common_axes() const;
   struct Named {
     Mesh mesh;
     std::string name;

@@ -44,6 +44,11 @@ Error no_file(const std::string& path, std::string_view variable) {
                                          " names; unset it to use a plugin that is installed"));
 }
 
+Result<std::string> existing_file(const std::string& path, std::string_view variable) {
+  if (::access(path.c_str(), F_OK) != 0) return no_file(path, variable);
+  return path;
+}
+
 // What MESHARD_PLUGIN names is meant: another plugin in its place would be a surprise.
 Result<std::string> find_default_plugin(const std::string& platform) {
   pjrt::PluginSearch search = pjrt::find_plugins();
@@ -54,14 +59,14 @@ Result<std::string> find_default_plugin(const std::string& platform) {
   std::string variable = variable_of(platform);
   if (std::string path = plugin_in_environment(variable);
       asked == search.places.end() && !path.empty())
-    return ::access(path.c_str(), F_OK) == 0 ? Result<std::string>(path) : no_file(path, variable);
+    return existing_file(path, variable);
   return search.first(platform);
 }
 
 Result<std::string> find_further_plugin(const std::string& type) {
   std::string variable = variable_of(type);
   if (std::string path = plugin_in_environment(variable); !path.empty())
-    return ::access(path.c_str(), F_OK) == 0 ? Result<std::string>(path) : no_file(path, variable);
+    return existing_file(path, variable);
   pjrt::PluginSearch search = pjrt::find_plugins();
   // A file of MESHARD_PLUGIN serves for another platform than the default one if its name says so.
   for (const pjrt::FoundPlugin& each : search.found)

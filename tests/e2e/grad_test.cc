@@ -122,6 +122,19 @@ TEST_F(Derivatives, OfTheUsersOwnRunInJitAndOutside) {
   EXPECT_EQ(jit(loss)(x).item<float>(), 800);
 }
 
+// By the first row.
+double determinant(const std::vector<double>& matrix, std::size_t size) {
+  if (size == 0) return 1;
+  double result = 0;
+  for (std::size_t column = 0; column < size; ++column) {
+    std::vector<double> rest;
+    for (std::size_t i = size; i < size * size; ++i)
+      if (i % size != column) rest.push_back(matrix[i]);
+    result += (column % 2 == 0 ? 1 : -1) * matrix[column] * determinant(rest, size - 1);
+  }
+  return result;
+}
+
 // The matrix of cofactors, by minors on the host.
 std::vector<double> cofactors(const std::vector<double>& matrix, std::size_t size) {
   std::vector<double> all;
@@ -130,11 +143,7 @@ std::vector<double> cofactors(const std::vector<double>& matrix, std::size_t siz
       std::vector<double> rest;
       for (std::size_t i = 0; i < size * size; ++i)
         if (i / size != row && i % size != column) rest.push_back(matrix[i]);
-      double minor = 0;
-      // Of 3 by 3 matrices: along the first row.
-      for (std::size_t k = 0; k < 3; ++k)
-        minor += rest[k] * (rest[3 + (k + 1) % 3] * rest[6 + (k + 2) % 3] -
-                            rest[3 + (k + 2) % 3] * rest[6 + (k + 1) % 3]);
+      double minor = determinant(rest, size - 1);
       all.push_back((row + column) % 2 == 0 ? minor : -minor);
     }
   return all;
@@ -162,19 +171,6 @@ TEST_F(Derivatives, OfDeterminantsAreTheCofactors) {
   }
 }
 
-// By the first row.
-double determinant(const std::vector<double>& matrix, std::size_t size) {
-  if (size == 0) return 1;
-  double result = 0;
-  for (std::size_t column = 0; column < size; ++column) {
-    std::vector<double> rest;
-    for (std::size_t i = size; i < size * size; ++i)
-      if (i % size != column) rest.push_back(matrix[i]);
-    result += (column % 2 == 0 ? 1 : -1) * matrix[column] * determinant(rest, size - 1);
-  }
-  return result;
-}
-
 // A determinant is linear in each element: differences with step 1 are its second derivatives.
 TEST_F(Derivatives, SecondOnesOfSingularDeterminants) {
   for (std::size_t size : {4, 5, 6})
@@ -193,9 +189,9 @@ TEST_F(Derivatives, SecondOnesOfSingularDeterminants) {
         return p == q ? 0 : at(1, 1) - at(1, 0) - at(0, 1) + at(0, 0);
       };
       auto n = static_cast<std::int64_t>(size);
-      Tensor x = from_host(matrix, {n, n}), direction = zeros({n, n}, DType::f64);
       std::size_t p = size + 1;  // along one element
-      direction = reshape(one_hot(full({}, static_cast<int>(p)), n * n, DType::f64), {n, n});
+      Tensor x = from_host(matrix, {n, n});
+      Tensor direction = reshape(one_hot(full({}, static_cast<int>(p)), n * n, DType::f64), {n, n});
       Tensor second = hvp([](Tensor t) { return det(t); }, x, direction);
       std::vector<double> expected;
       for (std::size_t q = 0; q < size * size; ++q) expected.push_back(changed(p, q));
