@@ -57,7 +57,7 @@ std::vector<Tensor> carriers(const Value& local, std::size_t depth) {
   return all;
 }
 
-// The local value that the last of `carriers` carries, given what stands for that one.
+// Enters the regions again: the local value at `carriers[0]`, from the value given for the last.
 Tensor brought_back(std::span<const Tensor> carriers, Tensor given) {
   for (std::size_t i = carriers.size() - 1; i-- > 0;) {
     const TensorType& type = carriers[i].type();

@@ -21,7 +21,7 @@ struct FullToShardAttributes {
 ///
 /// Of a value that is local already, along other axes of the same mesh: the way into a region
 /// inside that one.
-/// @error x is inside these manual axes already, or inside axes of another mesh; there is no axis;
+/// @error x is inside these manual axes already, or inside axes of another mesh; no axis is given;
 /// the sharding describes more dimensions than x has, names an axis that is not one of `manual` or
 /// a part of one, or has open dimensions.
 Tensor full_to_shard(In x, const Sharding& sharding, AxisSet manual);

@@ -34,7 +34,7 @@ struct ScanCall {
   /// operands' slices. Default: false.
   bool reverse = false;
   /// Steps per iteration of the compiled loop, default 1: the loop contains as many copies of the
-  /// body, and the remaining steps follow it. With unroll >= `length` there is no loop.
+  /// body, and the remaining steps follow it. With unroll >= `length` no loop is emitted.
   std::int64_t unroll = 1;
 };
 

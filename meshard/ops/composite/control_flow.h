@@ -27,7 +27,7 @@ struct ScanOptions {
   std::optional<std::int64_t> length = std::nullopt;
   /// Steps per iteration of the compiled loop, forward and backward. Default: 1. The body is
   /// compiled that many times, and the compiler may fuse across these steps. With `length` or more
-  /// there is no loop. The recorded program does not grow.
+  /// no loop is emitted. The recorded program does not grow.
   std::int64_t unroll = 1;
 };
 
