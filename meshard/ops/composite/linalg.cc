@@ -11,6 +11,7 @@
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/index.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/composite/rearrange.h"
@@ -87,12 +88,7 @@ Tensor small_det(const Tensor& operand) {
   Tensor x = for_factors(operand);
   std::int64_t size = x.shape()[-1];
   auto at = [&](std::int64_t row, std::int64_t column) {
-    Dimensions start(static_cast<std::size_t>(x.shape().rank()), 0), stop = x.shape().sizes();
-    start[start.size() - 2] = row;
-    start.back() = column;
-    stop[stop.size() - 2] = row + 1;
-    stop.back() = column + 1;
-    return squeeze(slice(x, std::move(start), std::move(stop)), {-2, -1});
+    return index(x, {ellipsis, row, column});
   };
   auto minor_of = [&](std::int64_t row, std::int64_t a, std::int64_t b) {
     return at(row, a) * at(row + 1, b) - at(row, b) * at(row + 1, a);
@@ -129,9 +125,7 @@ Tensor polynomial_det(const Tensor& operand) {
     Tensor rest = sum(expand_dims(diagonal(f), -1) * behind, -2);
     f = exact_product(triu(f, 1) - expand_dims(rest, -1) * identity, a);
   }
-  Dimensions start(static_cast<std::size_t>(a.shape().rank()), 0), stop = a.shape().sizes();
-  stop[stop.size() - 2] = stop.back() = 1;
-  Tensor first = squeeze(slice(f, std::move(start), std::move(stop)), {-2, -1});
+  Tensor first = index(f, {ellipsis, 0, 0});
   Tensor result = size % 2 == 0 ? -first : first;
   return is_floating(operand.dtype()) ? astype(result, operand.dtype()) : result;
 }
