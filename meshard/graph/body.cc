@@ -37,6 +37,23 @@ Tensor recorded_again(const Node& node, std::span<const Tensor> operands) {
                 std::span<const Tensor* const>(pointers), node.where());
 }
 
+// The nodes of `trace` that the results need.
+std::unordered_set<const Node*> needed_nodes(std::span<const Value> results, std::uint64_t trace) {
+  std::unordered_set<const Node*> needed;
+  std::vector<const Node*> waiting;
+  auto visit = [&](const Value& value) {
+    if (value->trace() == trace && needed.insert(value.node()).second)
+      waiting.push_back(value.node());
+  };
+  for (const Value& result : results) visit(result);
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    for (const Value& operand : node->operands()) visit(operand);
+  }
+  return needed;
+}
+
 }  // namespace
 
 Body::Body(Graph graph) {
@@ -196,12 +213,17 @@ TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& fun
       traced.varying = traced.varying | manual->varying;
   }
   for (const Tensor& parameter : parameters) parameter_values.push_back(parameter.value());
-  for (const Tensor& parameter : scope.captured_parameters())
+  // A value that only unused operations capture must not become an operand: it would decide on
+  // which devices the body runs.
+  std::unordered_set<const Node*> needed = needed_nodes(result_values, scope.trace());
+  for (std::size_t i = 0; i < scope.captured().size(); ++i) {
+    const Tensor &outer = scope.captured()[i], &parameter = scope.captured_parameters()[i];
+    if (!needed.contains(parameter.value().node())) continue;
     parameter_values.push_back(parameter.value());
-  traced.captured = scope.captured();
-  for (const Tensor& outer : traced.captured)
+    traced.captured.push_back(outer);
     if (const ManualAxes* manual = manual_axes(outer.value()))
       traced.varying = traced.varying | manual->varying;
+  }
   traced.body = Body(Graph::build(parameter_values, result_values, scope.trace()));
   return traced;
 }

@@ -69,7 +69,7 @@ using BodyFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>
 /// A body as traced. The body's parameters are those asked for, then one for each captured value.
 struct TracedBody {
   Body body;
-  /// Values from outside that the function uses; the node that runs the body takes them as
+  /// Values from outside that the results need; the node that runs the body takes them as
   /// operands.
   std::vector<Tensor> captured;
   /// Inside manual axes: what results and captured values vary over.

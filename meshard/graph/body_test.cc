@@ -40,6 +40,21 @@ TEST(Body, CapturesWhatIsRecordedOutside) {
   EXPECT_TRUE(verify(body.body.graph()).ok());
 }
 
+TEST(Body, DoesNotCaptureWhatItsResultsDoNotNeed) {
+  TraceScope outer;
+  Tensor a = make_parameter(kPair, std::nullopt, {}), b = make_parameter(kPair, std::nullopt, {}),
+         c = make_parameter(kPair, std::nullopt, {});
+  TracedBody body = traced([&](std::span<const Tensor> x) {
+    Tensor unused = plus(scale(a, 2), b);
+    return std::vector<Tensor>{plus(x[0], b), c};
+  });
+  ASSERT_EQ(body.captured.size(), 2u);
+  EXPECT_EQ(body.captured[0].value(), b.value());
+  EXPECT_EQ(body.captured[1].value(), c.value());
+  EXPECT_EQ(body.body.num_parameters(), 3u);
+  EXPECT_TRUE(verify(body.body.graph()).ok());
+}
+
 TEST(Body, ValuesOfAllEnclosingBodiesGoInOneAfterTheOther) {
   TraceScope outer;
   Tensor a = make_parameter(kPair, std::nullopt, {});

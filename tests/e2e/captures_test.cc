@@ -56,6 +56,25 @@ TEST_F(CapturesOnDevices, AJittedFunctionThatCapturesTheInputIsDifferentiated) {
   EXPECT_THAT(grad(other)(w).to_vector<float>(), ElementsAre(20, -12));
 }
 
+// Otherwise the loop would have to run on two sets of devices.
+TEST_F(CapturesOnDevices, WhatNoResultNeedsDoesNotDecideWhereABodyRuns) {
+  Mesh left({{"x", 2}}, {0, 1}), right({{"x", 2}}, {2, 3});
+  Tensor x = mark_sharding(from_host<float>({1, 2}, {2}), left, P("x"));
+  Tensor other = mark_sharding(from_host<float>({5, 7}, {2}), right, P("x"));
+  auto twice = [&](const Tensor& t) {
+    Tensor unused = mark_sharding(other * 2, right, P());
+    return t * 2;
+  };
+  EXPECT_THAT(repeat(3, x, twice).to_vector<float>(), ElementsAre(8, 16));
+  EXPECT_THAT(map(twice, x).to_vector<float>(), ElementsAre(2, 4));
+  Tensor yes = from_host<float>({1, 1}, {2});
+  EXPECT_THAT(cond(greater(sum(yes), 0), twice, twice, x).to_vector<float>(), ElementsAre(2, 4));
+  EXPECT_THAT(jit([&](const Tensor& t) { return repeat(3, t, twice); })(x).to_vector<float>(),
+              ElementsAre(8, 16));
+  EXPECT_THAT(grad([&](const Tensor& t) { return sum(repeat(3, t, twice)); })(x).to_vector<float>(),
+              ElementsAre(8, 8));
+}
+
 // Captured at every depth, in f64 against differences.
 Tensor tangle(const Tensor& w) {
   Tensor x = arange(1.0, 3.0) * 0.25;
