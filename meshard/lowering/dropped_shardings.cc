@@ -10,25 +10,10 @@
 namespace meshard {
 namespace {
 
-bool has_sub_axis(const DimensionSpec& dimension) {
-  return std::any_of(dimension.axes().begin(), dimension.axes().end(),
-                     [](const AxisRef& axis) { return !axis.is_whole(); });
-}
-
-bool has_sub_axis(const Sharding& sharding) {
-  const std::vector<DimensionSpec>& dimensions = sharding.spec().dimensions();
-  return std::any_of(dimensions.begin(), dimensions.end(),
-                     [](const DimensionSpec& dimension) { return has_sub_axis(dimension); });
-}
-
-bool is_dropped(const std::optional<Sharding>& sharding, const TensorType& type) {
-  return sharding && type.size() > 0 && (!sharding->is_even(type.shape) || has_sub_axis(*sharding));
-}
-
 // Follows shardings through the graph, forward only.
 class Following {
  public:
-  explicit Following(const Graph& graph) : graph_(graph) {
+  Following(const Graph& graph, const ProgramMeshes& meshes) : graph_(graph), meshes_(meshes) {
     known_.resize(graph.num_leaves() + graph.nodes().size());
     for (const Value& leaf : graph.parameters()) add_leaf(leaf);
     for (const Value& leaf : graph.captured()) add_leaf(leaf);
@@ -39,7 +24,13 @@ class Following {
   bool any_dropped() const {
     return any_dropped_ ||
            std::any_of(graph_.nodes().begin(), graph_.nodes().end(),
-                       [](const Node* node) { return is_dropped(mark_of(*node), node->type()); });
+                       [&](const Node* node) { return is_dropped(mark_of(*node), node->type()); });
+  }
+
+  // Whether the compiler drops this sharding of a value that leaves the program.
+  bool is_dropped(const std::optional<Sharding>& sharding, const TensorType& type) const {
+    return sharding && type.size() > 0 &&
+           (!sharding->is_even(type.shape) || meshes_.has_sub_axis(*sharding));
   }
 
   void run() {
@@ -84,30 +75,36 @@ class Following {
   }
 
   const Graph& graph_;
+  const ProgramMeshes& meshes_;
   std::vector<std::optional<Sharding>> known_;  // by number; of a node's first result
   bool any_dropped_ = false;
 };
 
 }  // namespace
 
-std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph) {
+std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph,
+                                                       const ProgramMeshes& meshes) {
   std::vector<std::optional<Sharding>> results(graph.results().size());
-  Following following(graph);
+  Following following(graph, meshes);
   if (!following.any_dropped()) return results;
   following.run();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Value& result = graph.results()[i];
     std::optional<Sharding> sharding = following.of(result);
-    if (is_dropped(sharding, result.type())) results[i] = std::move(sharding);
+    if (following.is_dropped(sharding, result.type())) results[i] = std::move(sharding);
   }
   return results;
 }
 
-Sharding closed_at_sub_axes(const Sharding& sharding) {
-  if (!has_sub_axis(sharding)) return sharding;
+Sharding closed_at_sub_axes(const Sharding& sharding, const ProgramMeshes& meshes) {
   std::vector<DimensionSpec> dimensions = sharding.spec().dimensions();
-  for (DimensionSpec& dimension : dimensions)
-    if (dimension.is_open() && has_sub_axis(dimension)) dimension = DimensionSpec(dimension.axes());
+  bool changed = false;
+  for (std::size_t d = 0; d < dimensions.size(); ++d) {
+    if (!dimensions[d].is_open() || !meshes.is_split_by_sub_axis(sharding, d)) continue;
+    dimensions[d] = DimensionSpec(dimensions[d].axes());
+    changed = true;
+  }
+  if (!changed) return sharding;
   return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)))
       .with_replicated(sharding.replicated_axes())
       .with_unreduced(sharding.unreduced_axes());

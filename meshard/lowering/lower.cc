@@ -51,7 +51,7 @@ class Lowering {
     // What has no elements is not split: the partitioner drops such a sharding without a word.
     if (sharding && type.size() == 0)
       sharding = Sharding::replicated(sharding->mesh(), static_cast<std::size_t>(type.rank()));
-    if (sharding) sharding = closed_at_sub_axes(*sharding);
+    if (sharding) sharding = closed_at_sub_axes(*sharding, meshes_);
     LoweredValue value{type, type, std::move(sharding)};
     if (value.sharding && module_.num_partitions() > 1) {
       Dimensions padded;
@@ -73,7 +73,7 @@ class Lowering {
 
   void describe_results() {
     std::vector<std::optional<Sharding>> dropped(graph_.results().size());
-    if (module_.num_partitions() > 1) dropped = dropped_shardings(graph_);
+    if (module_.num_partitions() > 1) dropped = dropped_shardings(graph_, meshes_);
     for (std::size_t i = 0; i < graph_.results().size(); ++i) {
       const Value& result = graph_.results()[i];
       if (const ManualAxes* manual = manual_axes(result))

@@ -30,6 +30,13 @@ Cuts cuts_of(const Mesh& mesh) {
   return cuts;
 }
 
+// The run of devices between neighbors along an axis.
+std::int64_t run_below(const Mesh& mesh, std::string_view axis) {
+  std::int64_t run = 1;
+  for (std::size_t i = mesh.axis_index(axis) + 1; i < mesh.rank(); ++i) run *= mesh.axes()[i].size;
+  return run;
+}
+
 bool divide_one_another(const Cuts& cuts) {
   for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut)
     if (*std::next(cut) % *cut != 0) return false;
@@ -80,10 +87,8 @@ void ProgramMeshes::add(const Sharding& sharding, SourceLocation where) {
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     for (const AxisRef& axis : sharding.axes(d)) {
       if (axis.is_whole()) continue;
-      std::int64_t run = 1;  // of the devices below a part of the axis
-      for (std::size_t i = mesh.axis_index(axis.name) + 1; i < mesh.rank(); ++i)
-        run *= mesh.axes()[i].size;
-      run *= mesh.axis_size(axis.name) / (axis.pre_size * axis.size);
+      std::int64_t run =
+          run_below(mesh, axis.name) * mesh.axis_size(axis.name) / (axis.pre_size * axis.size);
       for (Named& known : meshes_)
         if (known.mesh == mesh) known.parts.insert({run, run * axis.size});
     }
@@ -155,6 +160,27 @@ std::string ProgramMeshes::border_text(const Sharding& sharding) const {
 
 const Mesh& ProgramMeshes::numbering_inside(const Mesh& mesh) const {
   return named(mesh).numbering;
+}
+
+bool ProgramMeshes::is_split_by_sub_axis(const Sharding& sharding, std::size_t d) const {
+  const Named& known = named(sharding.mesh());
+  // The compiler keeps a mesh in another order of devices as it is.
+  bool is_rewritten = known.name == known.inside && sharding.mesh().rows() == 1;
+  std::optional<Mesh> common = is_rewritten ? common_axes() : std::nullopt;
+  Cuts first = cuts_of(common ? *common : printed_mesh(meshes_.front().mesh));
+  const Mesh& mesh = sharding.mesh();
+  return std::any_of(sharding.axes(d).begin(), sharding.axes(d).end(), [&](const AxisRef& axis) {
+    if (!axis.is_whole()) return true;
+    if (!is_rewritten) return false;
+    std::int64_t run = run_below(mesh, axis.name);
+    return !first.contains(run) || !first.contains(run * mesh.axis_size(axis));
+  });
+}
+
+bool ProgramMeshes::has_sub_axis(const Sharding& sharding) const {
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    if (is_split_by_sub_axis(sharding, d)) return true;
+  return false;
 }
 
 std::optional<Mesh> ProgramMeshes::common_axes() const {

@@ -41,6 +41,13 @@ class ProgramMeshes {
   /// What numbers the devices for a mesh inside of the program.
   /// @pre the program has a mesh
   const Mesh& numbering_inside(const Mesh& mesh) const;
+  /// True if a sub-axis splits dimension d of a value where it enters or leaves the program: one of
+  /// the sharding itself, or an axis that is a sub-axis once the compiler has rewritten the
+  /// sharding in terms of the first mesh ("a" of 4x2 beside a first mesh of 2x4 is "x":(1)2 and
+  /// "y":(1)2).
+  /// @pre d < sharding.rank(); the graph has the sharding's mesh
+  bool is_split_by_sub_axis(const Sharding& sharding, std::size_t d) const;
+  bool has_sub_axis(const Sharding& sharding) const;
   /// Symbol and `sdy.mesh` body of each mesh; empty if the program has one device only.
   ///
   /// The compiler rewrites every sharding in terms of the first mesh. It ends the process if a

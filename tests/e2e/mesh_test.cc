@@ -231,5 +231,21 @@ TEST_F(Meshes, UnevenOverTwoAxes) {
   EXPECT_EQ(sum(y).item<float>(), 60 * 61 / 2);
 }
 
+// "a" of 4x2 is a sub-axis of 2x4; the compiler drops sub-axes of open dimensions where values
+// enter a program, and the argument's padding did not fit the sharding that it chose.
+TEST_F(Meshes, OpenDimensionsOverASecondMeshKeepTheirPadding) {
+  Mesh first({{"s", 2}, {"x", 4}}), second({{"a", 4}, {"b", 2}});
+  Tensor x = mark_sharding(ones({2, 3, 4}), first, P(none, none, none));
+  Tensor y = mark_sharding(full({1, 3, 4}, 2.0f), second,
+                           P(DimensionSpec(AxisList{"a"}, true), none, none));
+  auto f = jit([](const Tensor& a, const Tensor& b) {
+    Tensor total = sum(a, Dimensions{0}, true);
+    return std::pair(total + b * b, total * b);
+  });
+  auto [added, product] = f(x, y);
+  EXPECT_THAT(added.to_vector<float>(), testing::Each(6));
+  EXPECT_THAT(product.to_vector<float>(), testing::Each(4));
+}
+
 }  // namespace
 }  // namespace meshard
