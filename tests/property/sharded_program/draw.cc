@@ -98,33 +98,6 @@ std::optional<Placement> Draw::mark(int rank) {
   return where;
 }
 
-std::optional<Draw::AxesLeft> Draw::manual_region(Step& step, const Known& x) {
-  AxesLeft left = left_;
-  if (!element_wise_) {
-    std::optional<Placement> where = mark(x.type().rank());
-    if (!where || !may_mark(x)) return std::nullopt;
-    left.mesh = where->mesh;
-    left.axes.resize(meshes_[static_cast<std::size_t>(left.mesh)].axes().size());
-    std::iota(left.axes.begin(), left.axes.end(), std::int64_t{0});
-  }
-  if (left.axes.empty()) return std::nullopt;
-  std::vector<std::int64_t> own = left.axes;
-  std::shuffle(own.begin(), own.end(), random_);
-  bool some = kind_ == Kind::kTransforms && own.size() > 1 && one_in(2);
-  if (some) own.resize(static_cast<std::size_t>(between(1, static_cast<int>(own.size()) - 1)));
-  std::vector<AxisList> axes(static_cast<std::size_t>(x.type().rank()));
-  for (std::int64_t axis : own) {
-    std::erase(left.axes, axis);
-    const auto& all = meshes_[static_cast<std::size_t>(left.mesh)].axes();
-    if (!axes.empty() && !one_in(4))
-      axes[static_cast<std::size_t>(between(0, x.type().rank() - 1))].push_back(
-          AxisRef(all[static_cast<std::size_t>(axis)].name));
-  }
-  step.placement = {left.mesh, PartitionSpec({axes.begin(), axes.end()})};
-  step.lists = {some || element_wise_ ? own : std::vector<std::int64_t>()};
-  return left;
-}
-
 void Draw::mark_input(Input& input) {
   std::vector<int> wider;
   for (std::size_t i = 0; i < meshes_.size(); ++i)

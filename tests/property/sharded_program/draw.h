@@ -66,20 +66,36 @@ class Draw {
     return value.home.is_free() || value.home.set == target_;
   }
 
-  /// A mesh of the program, and those of its axes that are not manual yet, by number.
-  struct AxesLeft {
-    int mesh = 0;
-    std::vector<std::int64_t> axes;
+  /// What is known inside a manual function, of values that have the parameter's dimensions.
+  struct Region {
+    int mesh = 0;                    ///< of the program
+    std::vector<std::int64_t> left;  ///< axes that are not manual yet, by number
+    std::vector<std::int64_t> manual;
+    /// The manual axes that split each dimension, the most significant first.
+    std::vector<std::vector<std::int64_t>> splits;
+    bool collectives = true;  ///< false in a function that is differentiated inside of it: the
+                              ///< derivative of a part of the loss is that of the part
   };
   /// Fills in where a manual function of x splits, and which axes are manual in it: lists[0], none
   /// for all. Inside of another one they are some of those that are left.
-  /// @return the axes that are left inside of it; none if it cannot be
-  std::optional<AxesLeft> manual_region(Step& step, const Known& x);
+  /// @return what is known inside of it; none if it cannot be
+  std::optional<Region> manual_region(Step& step, const Known& x);
+
+  bool in_region() const { return element_wise_ && region_.collectives; }
+  /// Fills in an axis of the region and where it splits a value of this shape (see
+  /// collective_tools.inc), as lists[0] and lists[1], and the mesh. @pre in_region()
+  /// @return false if it splits none and must, or splits it unevenly
+  bool along_axis(Step& step, const Shape& shape, bool must_split);
+  /// The same for all axes that split a value: lists[0] are the axes, lists[1] the number of
+  /// elements. @pre in_region()
+  bool along_all_axes(Step& step, const Shape& shape);
+  /// Another dimension than that of along_axis, of which `count` divides the local size.
+  std::optional<int> other_dimension(const Step& step, const Shape& shape, std::int64_t count);
 
   /// What a body is drawn for.
   struct BodyOptions {
-    bool smooth = false;             ///< it is differentiated
-    std::optional<AxesLeft> manual;  ///< it sees parts of its parameters
+    bool smooth = false;           ///< it is differentiated
+    std::optional<Region> manual;  ///< it sees parts of its parameters
   };
   /// Appends a body: a function of these parameters, with a result for each type that is wanted;
   /// one without dimensions or dtype of its own may have any float type.
@@ -118,6 +134,8 @@ class Draw {
   void use(Step& step, Ref ref);
   bool new_input(Step& step, const TensorType& type);
   void mark_input(Input& input);
+  const MeshAxis& region_axis(std::int64_t axis) const;
+  std::int64_t parts_of(const Shape& shape, std::size_t d) const;
   Home home_of(const Placement& placement, int rank) const;
   void choose_target();
   bool try_step();
@@ -146,7 +164,7 @@ class Draw {
   std::vector<Home> meeting_;  // what the step, or the traced function, has met so far
   bool in_trace_ = false, smooth_ = false;
   bool element_wise_ = false;  // inside a manual function
-  AxesLeft left_;              // there
+  Region region_;              // there
 };
 
 }  // namespace meshard::property

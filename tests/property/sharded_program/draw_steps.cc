@@ -70,7 +70,14 @@ bool Draw::try_step() {
   std::size_t table = static_cast<std::size_t>(kind_) * (kDeepest + 1) +
                       static_cast<std::size_t>(std::min(depth(), kDeepest));
   Step step;
-  step.operation = one_of(tables[table]);
+  // Often: these are what manual functions are for.
+  static const std::vector<const Operation*> collectives = [] {
+    std::vector<const Operation*> list;
+    for (const Operation& operation : collective_operations())
+      list.insert(list.end(), static_cast<std::size_t>(operation.weight), &operation);
+    return list;
+  }();
+  step.operation = in_region() && one_in(3) ? one_of(collectives) : one_of(tables[table]);
   if ((program_.gradient || smooth_) && !step.operation->smooth) return false;
   if (element_wise_ && !step.operation->element_wise) return false;
   Saved saved{*this};
@@ -155,7 +162,9 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
   steps_of_bodies_.push_back(&body.steps);
   bool smooth = std::exchange(smooth_, smooth_ || options.smooth);
   bool element_wise = std::exchange(element_wise_, element_wise_ || options.manual);
-  AxesLeft left = std::exchange(left_, options.manual ? *options.manual : left_);
+  Region region = region_;
+  if (options.manual) region_ = *options.manual;
+  if (options.smooth) region_.collectives = false;
   auto steps = static_cast<std::size_t>(between(1, depth() > 1 ? 2 : 3));
   for (int turns = 0; body.steps.size() < steps && turns < 30; ++turns) try_step();
   bool found = true;
@@ -166,7 +175,7 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
   }
   smooth_ = smooth;
   element_wise_ = element_wise;
-  left_ = left;
+  region_ = std::move(region);
   steps_of_bodies_.pop_back();
   frames_.pop_back();
   recorder_.leave();

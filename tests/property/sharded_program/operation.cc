@@ -13,7 +13,7 @@ const std::vector<const Operation*>& operations() {
     std::vector<const Operation*> list;
     for (std::span<const Operation> group :
          {element_wise_operations(), contraction_operations(), movement_operations(),
-          placement_operations(), control_flow_operations()})
+          placement_operations(), control_flow_operations(), collective_operations()})
       for (const Operation& operation : group) list.push_back(&operation);
     return list;
   }();
@@ -23,6 +23,12 @@ const std::vector<const Operation*>& operations() {
 bool Operation::has_bodies() const {
   std::string_view text = code;
   return text.find("F(") != text.npos || text.find("G(") != text.npos;
+}
+
+bool Operation::names_mesh() const {
+  std::string_view text = code;
+  return text.find("M,") != text.npos || text.find("M)") != text.npos ||
+         text.find("(W,") != text.npos;
 }
 
 const Operation* find_operation(std::string_view name) {

@@ -63,7 +63,8 @@ struct Operation {
   const char* name;
   /// The call as C++. In it stand A(i) for an operand, L(i) for a list of dimensions, S(i) for a
   /// shape, N(i), B(i), D(i), E(i) for a number, a bool, a dtype, an einsum of list i, V(i) for
-  /// host data, M for mesh and spec, F(i) and G(i) for a body of one and of two results.
+  /// host data, M for mesh and spec, W for the mesh alone, F(i) and G(i) for a body of one and of
+  /// two results.
   const char* code;
   Tensor (*run)(const Arguments&);
   /// Fills the step in; false: there are no operands for it.
@@ -82,6 +83,8 @@ struct Operation {
   bool is_derivative = false;
 
   bool has_bodies() const;
+  /// True if the placement of a step is part of it.
+  bool names_mesh() const;
 };
 
 /// All of them; those of one group.
@@ -91,6 +94,9 @@ std::span<const Operation> contraction_operations();
 std::span<const Operation> movement_operations();
 std::span<const Operation> placement_operations();
 std::span<const Operation> control_flow_operations();
+std::span<const Operation> collective_operations();
+/// The functions that the code of collectives calls.
+extern const char* const kCollectiveTools;
 
 /// The einsums that are drawn.
 std::span<const char* const> einsum_specs();

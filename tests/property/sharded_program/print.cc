@@ -97,6 +97,8 @@ class Call {
                                 text[i - 1] == '_');
       if (starts && text[i] == 'M' && !std::isalnum(static_cast<unsigned char>(text[i + 1]))) {
         out += placement_code(step_.placement);
+      } else if (starts && text[i] == 'W' && text[i + 1] == ',') {
+        out += cat("sharded ? &m[", step_.placement.mesh, "] : nullptr");
       } else if (starts && std::isupper(static_cast<unsigned char>(text[i])) != 0 &&
                  text[i + 1] == '(') {
         out += argument(text[i], static_cast<std::size_t>(text[i + 2] - '0'));
@@ -134,6 +136,7 @@ constexpr const char* kHead = R"(#include <meshard/meshard.h>
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <stdexcept>
 
 using namespace meshard;
 
@@ -206,6 +209,7 @@ class Code {
     append(out_, cat("const std::vector<double> tolerance{", numbers(tolerance.error),
                      "};\nconst double relative = ", tolerance.relative, ";\n"));
     out_ += kTools;
+    if (uses_collectives()) out_ += kCollectiveTools;
     out_ += "\nstd::vector<Tensor> run() {\n";
     line("m.clear();");
     for (const MeshSpec& mesh : program_.meshes) line(cat("m.push_back(", mesh_code(mesh), ");"));
@@ -221,6 +225,16 @@ class Code {
   }
 
  private:
+  bool uses_collectives() const {
+    bool any = false;
+    for (const Step& step : program_.steps)
+      for_each_step(step, [&](const Step& inner) {
+        std::span<const Operation> all = collective_operations();
+        any |= inner.operation >= all.data() && inner.operation < all.data() + all.size();
+      });
+    return any;
+  }
+
   void line(const std::string& text) {
     out_.append(static_cast<std::size_t>(indent_), ' ');
     out_ += text + "\n";

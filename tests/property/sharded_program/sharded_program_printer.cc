@@ -1,7 +1,8 @@
-// Writes two programs as C++, which sharded_program_test compiles and runs: what the printer prints
-// must be the program.
+// Writes three programs as C++, which sharded_program_test compiles and runs: what the printer
+// prints must be the program.
 //
-// usage: sharded_program_printer VALUES.cc GRADIENT.cc
+// usage: sharded_program_printer VALUES.cc GRADIENT.cc COLLECTIVES.cc
+#include <algorithm>
 #include <fstream>
 
 #include "tests/property/sharded_program/program.h"
@@ -80,13 +81,52 @@ Program gradient() {
   return program;
 }
 
+// Every collective, in a manual function.
+Program collectives() {
+  Program program;
+  program.meshes = {
+      {MeshSpec::kRoot, {{"x", 2}, {"y", 2}, {"z", 2}}, {6, 3, 1, 0, 2, 7, 5, 4}, -1}};
+  TensorType type{DType::f32, {8, 4}};
+  program.inputs = {{type, 1, std::nullopt, false}};
+  Step manual = placed("manual", x(0), 0, P(axes("x", "y")));
+  manual.lists = {{}};
+  Body& body = manual.bodies.emplace_back();
+  body.parameters = {type};
+  const std::vector<std::int64_t> along_x{0, 1, 2, 2, 2}, along_y{0, 2, 2, 1, 2},
+      along_z{-1, 1, 2, 1, 1};
+  auto inside = [](int index) { return Ref{index < 0, std::max(index, 0), 1}; };
+  auto add = [&](const char* name, std::vector<std::vector<std::int64_t>> lists) {
+    body.steps.push_back(
+        step(name, {inside(static_cast<int>(body.steps.size()) - 1)}, std::move(lists)));
+  };
+  add("all_reduce", {along_x, {0}});
+  add("all_reduce", {along_z, {2}});
+  add("plus axis_index", {along_y, {1}});
+  add("all_reduce of maxima", {along_y, {1}});
+  add("plus axis_index", {along_x, {0}});
+  add("plus all_reduce", {along_y, {1}});
+  add("ring_shift", {along_x, {0}, {1}});
+  add("minus mean of all", {{0, 1}, {32}});
+  add("reduce_scatter of all_gather", {along_y, {1}});
+  for (std::int64_t form : {0, 1, 2}) {
+    std::vector<std::int64_t> blocks = along_x;
+    blocks.insert(blocks.end(), {form, 1});
+    add("reversed along an axis", {blocks, {0}});
+  }
+  body.results = {inside(static_cast<int>(body.steps.size()) - 1)};
+  program.steps = {std::move(manual)};
+  program.results = {t(0)};
+  return program;
+}
+
 }  // namespace
 }  // namespace meshard::property
 
 int main(int argc, char** argv) {
   using namespace meshard::property;
-  if (argc != 3) return 2;
+  if (argc != 4) return 2;
   std::ofstream(argv[1]) << to_code(values());
   std::ofstream(argv[2]) << to_code(gradient());
+  std::ofstream(argv[3]) << to_code(collectives());
   return 0;
 }

@@ -18,6 +18,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/pjrt/plugin_search.h"
+#include "tests/property/sharded_program/operation.h"
 #include "tests/property/sharded_program/program.h"
 #include "tests/support/devices.h"
 #include "tests/support/random.h"
@@ -157,10 +158,19 @@ int manual_depth_of(const Step& step) {
 
 TEST(Drawn, ManualFunctionsStandInManualFunctions) {
   int nested = 0;
-  for (std::uint64_t seed = 1; seed <= 200; ++seed)
+  for (std::uint64_t seed = 1; seed <= 300; ++seed)
     for (const Step& step : drawn(seed, Kind::kTransforms).steps)
       nested += manual_depth_of(step) > 1 ? 1 : 0;
   EXPECT_GT(nested, 4);
+}
+
+TEST(Drawn, ManualFunctionsCallEveryCollective) {
+  std::map<const Operation*, int> drawn_steps;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed)
+    for (const Step& step : drawn(seed, seed % 2 == 0 ? Kind::kTransforms : Kind::kOneSet).steps)
+      for_each_step(step, [&](const Step& each) { ++drawn_steps[each.operation]; });
+  for (const Operation& collective : collective_operations())
+    EXPECT_GT(drawn_steps[&collective], 1) << collective.name;
 }
 
 // ---- The tests of the test: a wrong runtime is noticed, and shown by the smallest program there
@@ -253,6 +263,7 @@ TEST_F(ShardedProgramShrinker, FindsThingsThatAreWrongTogether) {
 // What the printer made, compiled: see CMakeLists.txt. They return 0 if the two runs agree.
 int printed_values();
 int printed_gradient();
+int printed_collectives();
 
 namespace meshard::property {
 namespace {
@@ -262,6 +273,7 @@ using PrintedPrograms = OnDevices;
 TEST_F(PrintedPrograms, RunAndAgree) {
   EXPECT_EQ(printed_values(), 0);
   EXPECT_EQ(printed_gradient(), 0);
+  EXPECT_EQ(printed_collectives(), 0);
 }
 
 }  // namespace

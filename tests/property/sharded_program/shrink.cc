@@ -109,9 +109,7 @@ class Tidy {
 
  private:
   static void append_placements(Step& step, std::vector<Placement*>& all) {
-    std::string_view name = step.operation->name;
-    if (name == "mark_sharding" || name == "transfer" || name == "manual")
-      all.push_back(&step.placement);
+    if (step.operation->names_mesh()) all.push_back(&step.placement);
     for (Body& body : step.bodies)
       for (Step& inner : body.steps) append_placements(inner, all);
   }
