@@ -142,6 +142,10 @@ Result<pjrt::Client> make_default_client(const RuntimeOptions& options) {
   if (path.empty()) {
     MESHARD_ASSIGN_OR_RETURN(path, find_default_plugin(platform));
   }
+  // A plugin that is named without its platform is taken for one of CPUs, unless its file's name
+  // says otherwise: other plugins refuse the option cpu_device_count.
+  if (default_platform(options).empty())
+    if (std::string guess = pjrt::guess_platform(path); !guess.empty()) platform = guess;
   return start(path, options.client_options, platform == "cpu", options.cpu_devices,
                default_platform(options));
 }

@@ -1,6 +1,9 @@
 // Which plugin and client a device type gets: each case in a process of its own.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <functional>
+#include <string>
 
 #include "meshard/mesh/device_type.h"
 #include "tests/error/fake_runtime.h"
@@ -40,6 +43,24 @@ TEST_F(PlatformChoiceDeathTest, AVariableNamesThePluginOfADeviceType) {
     return client.name() == "other" && client.plugin().path() == kFake &&
            started_clients().size() == 1 && x.placement() == "devices 0,1,2,3 of other" &&
            platform_name(Mesh()) == "cpu";
+  });
+}
+
+// Only plugins of CPUs know the option cpu_device_count.
+TEST_F(PlatformChoiceDeathTest, TheNumberOfCpusIsForPluginsOfCpus) {
+  EXPECT_HOLDS({
+    std::string link = testing::TempDir() + "/libpjrt_cuda_" + std::to_string(::getpid()) + ".so";
+    if (::symlink(kFake.c_str(), link.c_str()) != 0) return false;
+    ::setenv("MESHARD_PLUGIN", link.c_str(), 1);
+    ::setenv("MESHARD_CPU_DEVICES", "3", 1);
+    std::size_t devices = runtime_client().device_count();
+    ::unlink(link.c_str());
+    return devices != 3;
+  });
+  EXPECT_HOLDS({
+    ::setenv("MESHARD_PLUGIN", kFake.c_str(), 1);
+    ::setenv("MESHARD_CPU_DEVICES", "3", 1);
+    return runtime_client().device_count() == 3;
   });
 }
 
