@@ -197,6 +197,14 @@ const Value* BodyScope::outside(const Node& inner) const {
   return nullptr;
 }
 
+OutsideBodiesScope::OutsideBodiesScope(std::size_t depth) : before_(recorder()) {
+  Recorder outside = before_;
+  while (outside.body && outside.body->place_ && outside.body->place_->depth() >= depth)
+    outside = outside.body->before_;
+  outside.outer = before_.outer;  // the user's line
+  recorder() = outside;
+}
+
 TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& function,
                       const std::optional<ManualAxes>& place, SourceLocation where) {
   BodyScope scope(place);

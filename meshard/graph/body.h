@@ -110,6 +110,7 @@ class BodyScope {
 
  private:
   friend bool is_being_recorded(std::uint64_t trace);
+  friend class OutsideBodiesScope;
   bool is_recording(std::uint64_t trace) const;
   Value made_inside(const Value& value);
   Tensor annotated_parameter(const BodyInput& input, const Value* outer);
@@ -144,5 +145,19 @@ class Replay {
 
 /// The results of a body for these arguments, recorded here.
 std::vector<Tensor> inlined(const Body& body, std::span<const Tensor> arguments);
+
+/// While alive, this thread records outside of the bodies inside the region that is `depth` deep:
+/// where the function of that manual region itself is recorded. What is recorded there is captured
+/// by the bodies that use it.
+class OutsideBodiesScope {
+ public:
+  explicit OutsideBodiesScope(std::size_t depth);
+  ~OutsideBodiesScope() { recorder() = before_; }
+  OutsideBodiesScope(const OutsideBodiesScope&) = delete;
+  OutsideBodiesScope& operator=(const OutsideBodiesScope&) = delete;
+
+ private:
+  Recorder before_;
+};
 
 }  // namespace meshard

@@ -60,6 +60,7 @@ extern constinit const OpDef all_gather_op = {
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& attributes = call.as<AllGatherAttributes>();
+          if (collective::write_alone(attributes.size, out)) return;
           stablehlo::OpWriter op = out.op("stablehlo.all_gather");
           collective::write_groups(op.i64("all_gather_dim", attributes.dimension), out,
                                    attributes.axes)

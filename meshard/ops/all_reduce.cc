@@ -82,6 +82,7 @@ void all_reduce_vjp(const VjpCall& call, std::span<Tensor> out) {
 
 void emit_all_reduce(const OpCall& call, OpEmission& out) {
   const auto& attributes = call.as<AllReduceAttributes>();
+  if (collective::write_alone(attributes.size, out)) return;
   bool largest = attributes.kind == ReduceKind::kMax;
   if (is_floating(call.result().dtype) && (largest || attributes.kind == ReduceKind::kMin))
     return emit_in_order_of_bits(call, out, largest ? NanEnd::kGreatest : NanEnd::kLeast,

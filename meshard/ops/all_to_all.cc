@@ -45,6 +45,7 @@ extern constinit const OpDef all_to_all_op = {
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& attributes = call.as<AllToAllAttributes>();
+          if (collective::write_alone(attributes.size, out)) return;
           stablehlo::OpWriter op = out.op("stablehlo.all_to_all");
           op.i64("split_dimension", attributes.split)
               .i64("concat_dimension", attributes.concat)

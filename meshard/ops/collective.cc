@@ -108,6 +108,12 @@ stablehlo::OpWriter& write_channel(stablehlo::OpWriter& op, const OpEmission& ou
                 cat("#stablehlo.channel_handle<handle = ", out.channel, ", type = 1>"));
 }
 
+bool write_alone(std::int64_t group_size, OpEmission& out) {
+  if (group_size > 1) return false;
+  out.op("stablehlo.reshape").done();
+  return true;
+}
+
 stablehlo::OpWriter& write_groups(stablehlo::OpWriter& op, const OpEmission& out,
                                   const AxisList& axes) {
   return write_channel(op, out).raw("replica_groups",

@@ -70,6 +70,10 @@ stablehlo::OpWriter& write_groups(stablehlo::OpWriter& op, const OpEmission& out
                                   const AxisList& axes);
 /// `channel_handle` alone.
 stablehlo::OpWriter& write_channel(stablehlo::OpWriter& op, const OpEmission& out);
+/// Writes a collective of one device, whose result is its operand (of the same elements), and
+/// returns true; false if the group has more devices. XLA's partitioner refuses such collectives
+/// where all manual axes have size 1.
+bool write_alone(std::int64_t group_size, OpEmission& out);
 /// The region of a reduction: a scalar op of two scalars of `dtype`.
 stablehlo::OpWriter& write_reducer(stablehlo::OpWriter& op, const OpEmission& out,
                                    std::string_view mnemonic, DType dtype);

@@ -33,6 +33,9 @@ void infer_collective_permute(const OpCall& call, ResultTypes& results) {
 
 void emit_collective_permute(const OpCall& call, OpEmission& out) {
   const auto& attributes = call.as<CollectivePermuteAttributes>();
+  if (attributes.size == 1 && attributes.sources.empty())
+    return out.writer.splat(out.results[0].value, call.result(), 0, out.location);
+  if (collective::write_alone(attributes.size, out)) return;
   std::vector<std::vector<std::int64_t>> pairs;
   for (const auto& group : collective::logical_groups(*out.mesh, attributes.axes, *out.numbering))
     for (std::size_t i = 0; i < attributes.sources.size(); ++i)

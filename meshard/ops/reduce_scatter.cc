@@ -40,6 +40,7 @@ extern constinit const OpDef reduce_scatter_op = {
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& attributes = call.as<ReduceScatterAttributes>();
+          if (collective::write_alone(attributes.size, out)) return;
           stablehlo::OpWriter op = out.op("stablehlo.reduce_scatter");
           collective::write_groups(op.i64("scatter_dimension", attributes.dimension), out,
                                    attributes.axes)

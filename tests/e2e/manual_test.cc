@@ -398,6 +398,52 @@ TEST_F(Manual, SeveralRegionsWithFullValuesBetween) {
   EXPECT_THAT(jit(twice)(from_host(x, {4})).to_vector<float>(), ElementsAreArray(expected));
 }
 
+// The index is of the region's function, wherever it is asked for.
+TEST_F(Manual, AxisIndicesInsideLoopsAndBranches) {
+  Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
+  auto index = [](const Tensor& t) { return t + axis_index({"z", "x"}); };
+  for (const std::vector<std::string>& axes :
+       {std::vector<std::string>{}, std::vector<std::string>{"z", "x"}}) {
+    auto on_each = [&](auto f) {
+      auto spec = P(meshard::axes("z", "x"));
+      return manual(mesh, spec, spec, f, {.axes = axes})(zeros({4}, DType::i32))
+          .template to_vector<std::int32_t>();
+    };
+    EXPECT_THAT(on_each([&](const Tensor& t) { return repeat(3, t, index); }),
+                ElementsAre(0, 3, 6, 9));
+    EXPECT_THAT(on_each([&](const Tensor& t) { return checkpoint(index)(t); }),
+                ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(on_each([&](const Tensor& t) { return cond(equal(sum(t), 0), index, index, t); }),
+                ElementsAre(0, 1, 2, 3));
+    auto in_a_loop = [&](const Tensor& t) {
+      return repeat(2, t, [&](const Tensor& u) { return repeat(2, u, index); });
+    };
+    EXPECT_THAT(on_each(in_a_loop), ElementsAre(0, 4, 8, 12));
+    EXPECT_THAT(on_each([&](const Tensor& t) { return jit(in_a_loop)(t); }),
+                ElementsAre(0, 4, 8, 12));
+  }
+}
+
+// XLA knows no manual axes of size 1, and refuses collectives outside of manual regions.
+TEST_F(Manual, CollectivesOverAxesOfSizeOne) {
+  Mesh mesh({{"a", 1}, {"b", 2}});
+  auto on_each = [&](auto f) {
+    return jit(manual(mesh, P("a"), P("a"), f, {.axes = {"a"}}))(counting({4, 2}))
+        .template to_vector<float>();
+  };
+  std::vector<float> same = counting({4, 2}).to_vector<float>();
+  for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kProd, ReduceKind::kMax, ReduceKind::kMin})
+    EXPECT_EQ(on_each([&](const Tensor& t) { return all_reduce(t, "a", kind); }), same);
+  EXPECT_EQ(on_each([](const Tensor& t) { return all_gather(t, "a", 1); }), same);
+  EXPECT_EQ(on_each([](const Tensor& t) { return all_gather_invariant(t, "a"); }), same);
+  EXPECT_EQ(on_each([](const Tensor& t) { return reduce_scatter(t, "a", 1); }), same);
+  EXPECT_EQ(on_each([](const Tensor& t) { return all_to_all(t, "a", 0, 1); }), same);
+  EXPECT_EQ(on_each([](const Tensor& t) { return ring_shift(t, "a"); }), same);
+  EXPECT_EQ(on_each([](const Tensor& t) { return collective_permute(t, "a", {}); }),
+            std::vector<float>(8, 0.0f));
+  EXPECT_EQ(on_each([](const Tensor& t) { return t + axis_index("a"); }), same);
+}
+
 TEST_F(Manual, LocalValuesGoFromOneRegionToALaterOne) {
   Tensor x = counting({8});
   Tensor local = enable_manual_sharding(x, ring(), P("x"));

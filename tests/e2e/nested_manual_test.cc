@@ -436,5 +436,16 @@ TEST_F(NestedManual, TheReportNamesTheUsersLineAndTheAxes) {
   EXPECT_THAT(report, HasSubstr(R"({"x", "y"})"));
 }
 
+// A loop of the outer function calls the inner one, which has a loop of its own.
+TEST_F(NestedManual, AxisIndicesInsideLoopsBetweenTheFunctions) {
+  auto index = [](const Tensor& t) { return t + axis_index({"y", "x"}); };
+  auto inner = manual(grid(), P(none, "y"), P(none, "y"),
+                      [&](const Tensor& t) { return repeat(2, t, index); }, {.axes = {"y"}});
+  auto outer = manual(grid(), P("x"), P("x"), [&](const Tensor& t) { return repeat(3, t, inner); },
+                      {.axes = {"x"}});
+  EXPECT_THAT(outer(zeros({2, 4}, DType::i32)).to_vector<std::int32_t>(),
+              ElementsAre(0, 12, 24, 36, 6, 18, 30, 42));
+}
+
 }  // namespace
 }  // namespace meshard

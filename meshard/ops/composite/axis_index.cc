@@ -1,5 +1,6 @@
 #include "meshard/ops/composite/axis_index.h"
 
+#include "meshard/graph/body.h"
 #include "meshard/graph/record.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/ops/collective.h"
@@ -13,17 +14,24 @@ namespace meshard {
 namespace {
 
 // What each device holds of `table`, of which axis k of `axes` splits dimension k; with one
-// dimension all of them split that one.
+// dimension all of them split that one. A full value cannot enter a region inside a loop or branch
+// of that region's function, so it enters outside of them.
 Tensor enter_table(Tensor table, const ManualAxes& place, const AxisList& axes,
                    SourceLocation where) {
-  if (place.depth() == 1)
+  if (place.depth() == 1) {
+    OutsideBodiesScope outside(1);
     return full_to_shard(In(table, where), Sharding(place.mesh, P(DimensionSpec(axes)), where),
                          place.axes);
+  }
   // Each region splits along axes of its own.
   Dimensions sizes;
   for (const AxisRef& axis : axes) sizes.push_back(place.mesh.axis_size(axis));
-  table = reshape(table, Shape(std::move(sizes)));
+  {
+    OutsideBodiesScope outside(1);
+    table = reshape(table, Shape(std::move(sizes)));
+  }
   for (std::size_t depth = 1; depth <= place.depth(); ++depth) {
+    OutsideBodiesScope outside(depth);
     AxisSet own = place.at_depth(depth).own();
     std::vector<DimensionSpec> dimensions;
     for (const AxisRef& axis : axes)
@@ -43,16 +51,15 @@ Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation
   bool whole = collective::parts_of_axes(axes).empty();
   AxisList split = whole ? axes : touched.of(place.mesh);
   AxesIndex all(place.mesh, split), wanted(place.mesh, axes);
-  Tensor indices;
-  if (whole) {
-    indices = iota(DType::i32, {all.size()}, 0, where);
-  } else {
+  auto table = [&] {
+    OutsideBodiesScope outside(1);
+    if (whole) return iota(DType::i32, {all.size()}, 0, where);
     std::vector<std::int32_t> listed;
     for (std::int64_t i = 0; i < all.size(); ++i)
       listed.push_back(static_cast<std::int32_t>(wanted(all.offset(i))));
-    indices = constant(HostArray::from_vector(std::move(listed)), where);
-  }
-  return reshape(enter_table(indices, place, split, where), {});
+    return constant(HostArray::from_vector(std::move(listed)), where);
+  };
+  return reshape(enter_table(table(), place, split, where), {});
 }
 
 }  // namespace

@@ -337,9 +337,9 @@ Tensor switch_case(
 template <class Params, class State, class F>
 State repeat(const Params& stacked_params, const State& x, const F& f,
              SourceLocation where =
-                 SourceLocation::current()) requires(std::is_invocable_v<const F&, const Params&,
-                                                                         const State&> &&
-                                                     !std::is_arithmetic_v<Params>) {
+                 SourceLocation::current()) requires(!std::is_arithmetic_v<Params> &&
+                                                     std::is_invocable_v<const F&, const Params&,
+                                                                         const State&>) {
   auto step = [&f](const State& state, const Params& params) {
     return std::pair<State, std::tuple<>>(f(params, state), {});
   };
