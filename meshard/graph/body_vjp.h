@@ -34,7 +34,7 @@ struct ResidualPolicy {
 /// How a parameter of a body is available in the backward pass.
 enum class OnTheWayBack : std::uint8_t {
   kGone,       ///< must be kept like other values: a carry
-  kThere,      ///< available again: a slice of a scanned array
+  kThere,      ///< available again, such as a slice of a scanned array
   kInvariant,  ///< available, and the same in each iteration: a captured value
 };
 
@@ -60,8 +60,8 @@ struct BodyVjp {
 class BodyDifferentiator {
  public:
   virtual ~BodyDifferentiator() = default;
-  /// @pre `has_cotangent` has an entry for each result; `wanted` (only floating-point parameters)
-  /// and `back` have one for each parameter.
+  /// @pre `has_cotangent` has an entry for each result; `wanted` (only floating-point or complex
+  /// parameters) and `back` have one for each parameter.
   /// @error any error of differentiating the body.
   virtual BodyVjp differentiate(const Body& body, const std::vector<bool>& has_cotangent,
                                 const std::vector<bool>& wanted, std::span<const OnTheWayBack> back,
