@@ -160,8 +160,8 @@ const Mesh& ProgramMeshes::numbering_inside(const Mesh& mesh) const {
 
 std::optional<Mesh> ProgramMeshes::common_axes() const {
   Cuts first = cuts_of(printed_mesh(meshes_.front().mesh));
-  // Cuts that must be boundaries of the first mesh's axes: those of manual axes, and of parts of
-  // axes that its axes do not divide into.
+  // True for meshes whose cuts must be axis boundaries of the first mesh: those with manual axes,
+  // or with sub-axes that its axes do not divide into.
   auto leads = [&](const Named& known) {
     Cuts parts = first;
     parts.insert(known.parts.begin(), known.parts.end());
