@@ -14,7 +14,7 @@ namespace meshard {
 
 /// The value of Attributes::extends for a node that extends one with these attributes. It consists
 /// of the attributes' fingerprint and the result counts of all extended nodes: `num_results` first,
-/// then those of the nodes that this one extends.
+/// then the counts in `attributes.extends()`.
 std::string extension_key(const Attributes& attributes, std::size_t num_results);
 /// The result counts in an extension key.
 std::vector<std::size_t> extended_counts(std::string_view extends);
