@@ -30,7 +30,8 @@ RankMap read_devices(std::string_view text) {
       .value();
 }
 
-// The operations look at the user's place for their errors; here it is the step, not a line.
+// Operations attribute errors to the caller's source line; here, the step identifies the error
+// instead.
 constexpr SourceLocation kNowhere{};
 
 Mesh flatten(const Mesh& mesh, TextScanner& scanner) {
