@@ -81,7 +81,8 @@ void CopyPool::work() {
     lock.unlock();
     batch->run();
     lock.lock();
-    // All pieces are taken; otherwise this thread would enter the batch of a waiting owner again.
+    // All pieces are taken: remove the batch, so that no thread enters it again while its owner
+    // waits.
     std::erase(batches_, batch);
     if (--batch->helpers == 0) batch->left.notify_all();
   }

@@ -71,7 +71,7 @@ class DeviceArray final : public Storage {
 
 /// PJRT's element type for a dtype, and back.
 pjrt::ElementType element_type_of(DType dtype);
-/// @error unimplemented for element types without a meshard dtype (complex, 4-bit).
+/// @error unimplemented for element types without a meshard dtype (2-bit and 4-bit types).
 Result<DType> dtype_of_element(pjrt::ElementType element);
 
 }  // namespace meshard
