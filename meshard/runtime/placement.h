@@ -26,8 +26,8 @@ StoragePtr place(const pjrt::Client& client, const HostArray& array, const pjrt:
 
 /// Makes a value of `type` from one host array per position of the sharding's mesh. The arrays are
 /// in mesh order; each is sent to its own device. An array is its position's part of the value,
-/// either unpadded or padded to the shard shape. Arrays that share a block (replicas) also share it
-/// on the device side of the host.
+/// either unpadded or padded to the shard shape. Arrays of replicas may share one block of host
+/// memory, which is duplicated on the host only to add padding.
 /// @error invalid argument for a wrong number of arrays, or an array with another dtype or shape;
 /// the message has the position, the device and both shapes.
 StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,

@@ -116,8 +116,8 @@ bool is_default(std::string_view type, SourceLocation where) {
   if (type == said) return true;
   if (internal::is_further_platform(options, type)) return false;
   const pjrt::Client* client = the_default.client;
-  // Without a specified plugin, the one that is found by the platform's name is assumed to be for
-  // that platform.
+  // Only an explicitly specified plugin can be for any platform; one that is found by a platform's
+  // name is assumed to be for that platform.
   if (!client && internal::names_default_plugin(options)) client = &runtime_client(where);
   return client && client->platform() == type;
 }
