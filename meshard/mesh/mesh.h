@@ -46,7 +46,7 @@ enum class Uneven { kAllow, kError };
 /// What the text of a mesh includes.
 enum class MeshText {
   kValue,     ///< what == compares
-  kWithRoot,  ///< also which mesh it was taken from, and the names that flatten registered there
+  kWithRoot,  ///< also its root, and the names that flatten registered there
 };
 
 class DeviceGroup;

@@ -22,7 +22,7 @@ struct TraceEvent {
   enum class Track {
     kHost,      ///< a thread of this process
     kDevice,    ///< a device, running a program
-    kTransfer,  ///< the way to or from a device
+    kTransfer,  ///< a transfer to or from a device
   } track = Track::kHost;
   /// `call`, `lower`, `compile`, `load`, `launch`, `place`, `gather` on the host; `execute` on a
   /// device; `send`, `read`, `move` for transfers.
