@@ -269,7 +269,7 @@ class Mesh {
   /// Names that flatten has registered at the root, in order, with their layouts.
   std::vector<std::pair<std::string, Layout>> flattened() const;
   bool same_root(const Mesh& other) const;
-  /// True if both have the same root and each row of this mesh is within a row of `other`. Costs a
+  /// True if each row of this mesh is within a row of `other`, and both have the same root. Costs a
   /// few operations; if the cuts of the two interlock (3 x 6 and 2 x 9), a pass over the devices.
   bool is_submesh_of(const Mesh& other) const;
 
@@ -291,9 +291,9 @@ class Mesh {
   /// True if both are the same object (copies of one another).
   bool is_same_object(const Mesh& other) const { return state_ == other.state_; }
   std::size_t hash() const { return state_->hash; }
-  /// True for the same names, device types and rule for uneven sizes, and the same layouts into
-  /// equal rank maps. A submesh counts as a root. Whether the two have the same root does not
-  /// matter.
+  /// Compares names, layouts, rank maps and properties. The names, device types and rules for
+  /// uneven sizes must be the same, and the layouts into equal rank maps. A submesh counts as a
+  /// root. Whether the two have the same root does not matter.
   friend bool operator==(const Mesh& a, const Mesh& b) {
     return a.state_ == b.state_ || a.equal_state(b);
   }

@@ -126,11 +126,12 @@ class Client {
   /// Called by the thread that ends the process: waits for the launches, and prevents other threads
   /// from starting work.
   void await_last_launches() const;
-  /// Waits for the launches that have failed on some device, at most one second for the other
+  /// Waits for the launches that have failed on some device. Waits at most one second for the other
   /// devices of each.
   void await_failed_launches() const;
-  /// True after a launch on several devices failed in a plugin that then completes no further ones
-  /// (rules().error_wedges_client). Create a new client.
+  /// True after a failure that prevents further launches. It is a failure of a launch on several
+  /// devices, in a plugin that then completes no further ones (rules().error_wedges_client). Create
+  /// a new client.
   bool is_wedged() const;
 
   PJRT_Client* raw() const;

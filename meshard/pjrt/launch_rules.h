@@ -24,7 +24,7 @@ struct LaunchRules {
   /// If one device refuses a launch, the other devices never start it or any later one. Programs
   /// are therefore launched on all devices at once.
   bool parts_start_together = false;
-  /// A vector allow_propagation_to_parameters of the wrong length aborts the process, so its length
+  /// A vector allow_propagation_to_parameters of the wrong length aborts the process. Its length
   /// must be known to be correct.
   bool checks_propagation_flags_fatally = false;
   /// The host can read the addresses of its buffers.

@@ -39,9 +39,9 @@ Tensor copy_with(const Value& value, const Sharding& sharding, SourceLocation wh
 /// True if each device of `target` already holds the tile that `target` assigns to it.
 bool has_tiles_in_place(const Sharding& source, const Sharding& target);
 
-/// The sharding of a value on the devices of `target` only, if each of them holds a tile that
-/// contains the one `target` assigns to it. It uses the first axes of each dimension of `target`.
-/// Empty: some device lacks its part.
+/// The sharding of a value on the devices of `target` only. It exists if each of them holds a tile
+/// that contains the one `target` assigns to it. It uses the first axes of each dimension of
+/// `target`. Empty: some device lacks its part.
 std::optional<Sharding> part_in_place(const Sharding& source, const Sharding& target);
 
 /// True if every device of `mesh` holds the whole value.

@@ -37,9 +37,9 @@ Tensor all_gather(In x, const Mesh& mesh, const CollectiveAxes& axes, std::int64
 /// The sum of the group's local values, split by the axes along `dimension`.
 Tensor reduce_scatter(In x, const Mesh& mesh, const CollectiveAxes& axes,
                       std::int64_t dimension = 0);
-/// Each device splits its local value along `split`, sends one part to each device of the group,
-/// and concatenates the received parts along `concat`. The axes split dimension `split` of the
-/// result.
+/// Exchanges parts of the group's local values. Each device splits its local value along `split`,
+/// sends one part to each device of the group, and concatenates the received parts along `concat`.
+/// The axes split dimension `split` of the result.
 Tensor all_to_all(In x, const Mesh& mesh, const CollectiveAxes& axes, std::int64_t split,
                   std::int64_t concat);
 /// The local value of member `source` of each group. @error there is no such member.

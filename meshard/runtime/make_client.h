@@ -21,8 +21,7 @@ std::string default_platform(const RuntimeOptions& options);
 /// any platform.
 bool names_default_plugin(const RuntimeOptions& options);
 
-/// True if the platform has its own plugin, by `options` or MESHARD_PLUGIN_<TYPE>, in addition to
-/// the default platform's.
+/// True if `options` or MESHARD_PLUGIN_<TYPE> specifies a separate plugin for the platform.
 bool is_further_platform(const RuntimeOptions& options, std::string_view type);
 
 /// Creates the client of the default platform.

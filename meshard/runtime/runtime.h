@@ -47,7 +47,7 @@ struct RuntimeOptions {
 /// platform without a valid name, with the name of the default one, or listed twice.
 Result<void> configure_runtime(RuntimeOptions options);
 
-/// The client of the default platform, which is used for unplaced values and for meshes without a
+/// The client of the default platform. It is used for unplaced values and for meshes without a
 /// device type. Created at the first call.
 /// @error not found if there is no plugin, with the places that were searched; the plugin's errors;
 /// failed precondition in a process that was forked after the runtime started.
@@ -63,9 +63,9 @@ const pjrt::Client& runtime_client(std::string_view device_type,
 const pjrt::Client& runtime_client(const Mesh& mesh,
                                    SourceLocation where = SourceLocation::current());
 
-/// Replaces the clients of all running platforms by new ones of the same plugins, created at their
-/// next use. Use it after a launch that failed inside a plugin has made its client unable to run
-/// others (pjrt::Client::is_wedged()), or to release the devices.
+/// Replaces the clients of all running platforms. The new clients use the same plugins and are
+/// created at their next use. Use it after a launch that failed inside a plugin has made its client
+/// unable to run others (pjrt::Client::is_wedged()), or to release the devices.
 ///
 /// Values on the host do not change. Values on the devices of a replaced client are read from there
 /// as long as its memory is readable; when a program uses them, they are sent through the host to

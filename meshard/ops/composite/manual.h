@@ -37,7 +37,7 @@ struct ManualOptions {
   /// The axes that are manual. Empty (default): all axes of the mesh. The compiler chooses how
   /// local values are sharded over the other axes.
   std::vector<std::string> axes = {};
-  /// The full shape of each tensor of the result, needed if a dimension does not divide evenly.
+  /// The full shape of each tensor of the result. Needed if a dimension does not divide evenly.
   /// Empty (default): local sizes are multiplied by the number of devices that split them.
   std::vector<Shape> out_shapes = {};
 };
@@ -52,8 +52,8 @@ class ManualRegion {
   ManualRegion(const Mesh& mesh, SpecList in_specs, SpecList out_specs,
                const ManualOptions& options, SourceLocation where);
 
-  /// The region for a call with these arguments, inside the manual function that is being recorded
-  /// or that the arguments are local to.
+  /// The region for a call with these arguments. The call is nested in the manual function that is
+  /// being recorded or that the arguments are local to.
   /// @error invalid argument if that function is over another mesh, or also over some of these
   /// axes.
   ManualRegion called_with(std::span<const Tensor> arguments) const;

@@ -86,8 +86,8 @@ struct ClientState {
   /// Waits for launches that have failed on some device. If other devices then wait forever, the
   /// client becomes wedged.
   void await_failed_launches();
-  /// Returns the error of a launch that failed on another device and is not done on this one, where
-  /// it may wait forever.
+  /// Returns the error of a launch that may wait forever on this device. It failed on another
+  /// device and is not done on this one.
   Result<void> stuck_launch(const Device& device);
   /// One line for each launch in flight, for reports.
   std::string list_launches();
@@ -112,8 +112,8 @@ struct ClientState {
   std::mutex types_mutex;
   std::unordered_set<ArrayType> types;
 
-  /// Held during the plugin's call by launches whose devices may wait for each other, so that every
-  /// device receives them in the same order. Locked before launch_mutex.
+  /// Orders launches whose devices may wait for each other. Held during the plugin's call, so that
+  /// every device receives them in the same order. Locked before launch_mutex.
   std::mutex order_mutex;
   /// Never held during a call that may wait.
   std::mutex launch_mutex;
