@@ -291,9 +291,9 @@ class Mesh {
   /// True if both are the same object (copies of one another).
   bool is_same_object(const Mesh& other) const { return state_ == other.state_; }
   std::size_t hash() const { return state_->hash; }
-  /// Compares names, layouts, rank maps and properties. The names, device types and rules for
-  /// uneven sizes must be the same, and the layouts into equal rank maps. A submesh counts as a
-  /// root. Whether the two have the same root does not matter.
+  /// Compares by value. Equal meshes have the same names, device types, rule for uneven sizes, and
+  /// layouts into equal rank maps. A submesh counts as a root. Whether the two have the same root
+  /// does not matter.
   friend bool operator==(const Mesh& a, const Mesh& b) {
     return a.state_ == b.state_ || a.equal_state(b);
   }

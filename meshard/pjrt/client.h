@@ -129,9 +129,9 @@ class Client {
   /// Waits for the launches that have failed on some device. Waits at most one second for the other
   /// devices of each.
   void await_failed_launches() const;
-  /// True after a failure that prevents further launches. It is a failure of a launch on several
-  /// devices, in a plugin that then completes no further ones (rules().error_wedges_client). Create
-  /// a new client.
+  /// True after a failure that prevents further launches on several devices. The cause is a failed
+  /// launch on several devices in a plugin that then completes no further ones
+  /// (rules().error_wedges_client). Create a new client.
   bool is_wedged() const;
 
   PJRT_Client* raw() const;

@@ -104,7 +104,7 @@ namespace meshard {
 /// on entry; ManualOptions::out_shapes specifies where the padding is removed from the results.
 ///
 /// f may use full values only as arguments, except free values: C++ numbers, constants, rank-0
-/// tensors that were not recorded, and values computed only from these.
+/// tensors that were not recorded or are already computed, and values computed only from these.
 ///
 /// f may call a manual function over other axes of the same mesh, with values that are local to f.
 /// The inner function splits each local value further, and inside it the axes of both functions are
