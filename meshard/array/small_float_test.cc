@@ -48,8 +48,7 @@ void check_decoding(std::uint64_t expected, std::string_view table) {
   EXPECT_EQ(hash.value, expected);
 }
 
-// The numbers at, just below and just above the midpoint of each pair of neighboring positive
-// codes.
+// Numbers at, just below and just above the midpoints of neighboring positive codes.
 template <class T>
 std::vector<float> middles() {
   using Bits = typename T::bits_type;

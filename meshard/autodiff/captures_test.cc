@@ -1,5 +1,4 @@
-// Derivatives with respect to captured values, in nested transforms, are either correct or an
-// error.
+// Derivatives with respect to captured values, in nested transforms: correct, or an error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

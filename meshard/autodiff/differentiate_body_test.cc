@@ -44,8 +44,7 @@ std::multiset<std::string> kept(const BodyVjp& vjp) {
 
 TEST(DifferentiateBody, KeepsWhatThePolicySays) {
   using Names = std::multiset<std::string>;
-  // The carry is kept like any other value. tanh is needed twice but kept once, and its name costs
-  // nothing.
+  // The carry is kept like any other value. tanh is needed twice; its name costs nothing.
   EXPECT_EQ(kept(differentiated({Keep::kNothing})), (Names{"parameter"}));
   EXPECT_EQ(kept(differentiated({Keep::kDots})), (Names{"parameter", "dot_general"}));
   EXPECT_EQ(kept(differentiated({Keep::kNamed, {"h"}})), (Names{"parameter", "checkpoint_name"}));

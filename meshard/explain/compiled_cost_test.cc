@@ -1,5 +1,4 @@
-// Compares costs with the compiler's own counts, for programs that the machine's CPU plugin
-// compiled.
+// Compares costs with the compiler's own counts, for programs that the CPU plugin compiled.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -26,8 +26,7 @@ HardwareFigures estimate_figures() {
 
 const Mesh kEstimateMesh({{"x", 4}});
 
-// A loop of 5 iterations, each with a product of 2 * 8 * 8 * 8 operations and an all-reduce of 256
-// bytes.
+// A loop of 5 products of 2 * 8 * 8 * 8 operations, each with an all-reduce of 256 bytes.
 HloModule looping_module() {
   HloInstruction loop = calling(make_instruction(2, "while", f32_shape({8, 8}), {1}), {1, 2});
   loop.backend_config = R"({"known_trip_count":{"n":"5"}})";

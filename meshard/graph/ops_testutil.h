@@ -31,8 +31,7 @@ inline constinit const OpDef pair_op = {
       results.push_back({DType::bool_, Shape{}});
     }};
 
-/// Attributes of an op whose result is inside manual axes of mesh<x=2, y=2>, whatever its operand
-/// is.
+/// Attributes of an op whose result is inside manual axes of mesh<x=2, y=2>, for any operand.
 struct LocalAttributes {
   AxisList axes, varying;
   MESHARD_FIELDS(axes, varying)

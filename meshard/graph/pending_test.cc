@@ -49,8 +49,7 @@ TEST_F(Pending, WhatIsReadNowAndThenIsNot) {
   EXPECT_TRUE(heard.empty());
 }
 
-// Like a loop that prints the loss of the previous step: recording is always one step ahead of
-// reading.
+// Like a loop that prints the loss of the previous step: it records one step before it reads.
 TEST_F(Pending, NorIsAChainOfWhichTheEndAloneIsUnread) {
   Tensor before = x;
   for (std::uint32_t i = 0; i < 2 * kLongChain; ++i) {

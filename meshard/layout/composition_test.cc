@@ -98,8 +98,7 @@ TEST(Composition, PostconditionsForOneMode) {
   EXPECT_GT(tally.refused - tally.lucky, 4000);
 }
 
-// Compact right sides that cut a mode into several: the composition succeeds exactly if a layout
-// exists.
+// Compact right sides that cut a mode into several are rejected only if no layout exists.
 TEST(Composition, CompactRightSidesAreRefusedOnlyWhereThereIsNoLayout) {
   TestRandom random;
   int refused = 0;

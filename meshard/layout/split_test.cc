@@ -42,8 +42,7 @@ TEST(Split, Examples) {
 }
 
 TEST(Split, Refusals) {
-  // (4,9) cannot be split into 6 x 6: the mode of 9, which varies fastest, would have 1.5 pieces of
-  // 6.
+  // (4,9) is not 6 x 6: the mode of 9, which varies fastest, would have 1.5 pieces of 6.
   EXPECT_FALSE(split(Layout({4, 9}, {1, 4}), {6, 6}).ok());
   EXPECT_FALSE(split(Layout(IntTuple(8)), {2, 2}).ok());
   EXPECT_FALSE(split(Layout(IntTuple(8)), {0, 8}).ok());

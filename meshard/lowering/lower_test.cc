@@ -55,8 +55,7 @@ TEST(Lower, OneDeviceHasNoShardings) {
   EXPECT_FALSE(module.mesh);
 }
 
-// One loop with as many copies of the body as an iteration has steps, and copies for the remaining
-// steps.
+// One loop with `unroll` copies of the body, and copies for the remaining steps.
 TEST(Lower, StepsOfATurnAreWrittenOneAfterTheOther) {
   auto copies = [](std::int64_t length, std::int64_t unroll) {
     std::string text = lowered({{{DType::f32, {length, 4}}}}, [&](const Tensors& p) {
@@ -271,8 +270,7 @@ TEST(Lower, AxesThatAreNotManualStayOpen) {
           R"(in_shardings = #sdy.sharding_per_value<[<@mesh, [{?}, {"x", ?}]>]>, manual_axes = #sdy<manual_axes{"x"}>)"));
 }
 
-// Neither lists the axes of the other: Shardy requires the inner axes in the inner computation
-// only.
+// Neither lists the axes of the other: Shardy requires inner axes in the inner one only.
 TEST(Lower, AManualFunctionInsideAnotherIsAManualComputationInsideAnother) {
   Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
   LoweredModule module = lowered({{{DType::f32, {4, 4}}}}, [&](const Tensors& p) {

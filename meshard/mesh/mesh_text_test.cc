@@ -60,8 +60,7 @@ TEST(MeshText, OfWhatWasTakenFromASubmesh) {
   }
 }
 
-// An axis of 3 over the positions of a 2 x 3 submesh, which no layout over the root's positions
-// describes.
+// An axis of 3 over the positions of a 2 x 3 submesh: no layout over the positions describes it.
 TEST(MeshText, OfAxesThatCutAcrossThoseOfTheSubmesh) {
   Mesh mesh({{"z", 2}, {"p", 2}, {"q", 3}});
   Mesh sub = *mesh.submesh({"q", "p"}, 7);

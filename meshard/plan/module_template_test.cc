@@ -67,8 +67,7 @@ TEST(ModuleTemplate, TheTextForACandidate) {
   EXPECT_EQ(again.arguments()[1].spec, P(none, "tp"));
   EXPECT_EQ(again.arguments()[2].spec, P(none, "tp"));
   EXPECT_EQ(again.arguments()[3].spec, std::nullopt);
-  // Results that reuse the memory of these arguments get their shardings, even the one that had
-  // none.
+  // Results that reuse these arguments' memory get their shardings, even the one without any.
   EXPECT_EQ(again.results()[1].spec, P(none, "tp"));
   EXPECT_EQ(again.results()[2].spec, P(none, "tp"));
   EXPECT_EQ(again.results()[0].spec, std::nullopt);

@@ -42,8 +42,7 @@ TEST(PlanVerdict, OfAReport) {
   EXPECT_EQ(verdict_of(ProgramReport(parts), 0.2).outcome, PlanOutcome::kTooBig);
 }
 
-// A problem without a compiler: the report's memory is the bytes that the specs place on one
-// device.
+// A problem without a compiler: the report's memory is what the specs place on one device.
 PlanProblem paper_problem() {
   PlanProblem problem;
   problem.identity = "paper";

@@ -71,8 +71,7 @@ TEST(RuntimeDeathTest, TakesTheNumberOfDevices) {
       testing::ExitedWithCode(0), "");
 }
 
-// These programs are the first of their process: the plugin creates its static objects while they
-// run.
+// These programs are the first of their process: meanwhile the plugin creates its static objects.
 TEST_F(RuntimeAtExitDeathTest, EndsWithItsOwnStatusWithWorkInFlight) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const Mesh mesh({{"x", 2}, {"y", 4}});

@@ -388,8 +388,7 @@ TEST_F(CompileForReal, SeveralSlices) {
   EXPECT_TRUE(throws_error(compiling(sharded), ErrorCode::kInvalidArgument, {"no device 0"}));
 }
 
-// Rows over one axis become columns over the other: no all-to-all does that, so the partitioner
-// warns.
+// Rows over one axis become columns over the other. No all-to-all does that: XLA warns.
 TEST_F(CompileForReal, WarningsOfThePartitionerAreInTheLog) {
   constexpr const char* kExchange = R"(module @exchange {
   sdy.mesh @mesh = <["a"=2, "b"=4]>

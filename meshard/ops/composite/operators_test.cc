@@ -8,8 +8,7 @@
 #include "meshard/ops/composite/mark_sharding.h"
 #include "tests/support/interpreter.h"
 
-// Outside namespace meshard and without a using-directive: operators are found through their
-// operands.
+// Outside namespace meshard, without a using-directive: operators are found by their operands.
 namespace {
 
 using meshard::HostArray;
