@@ -216,7 +216,8 @@ Bytes bytes_at(std::int64_t ranks) {
   double derived = 0;
   auto take = [&](auto make) { derived = std::max(derived, bytes_each(1000, make)); };
   take([&](int) { return mesh.slice({"dp", "tp"}); });
-  take([&](int i) { return dp_tp.flatten("f" + std::to_string(i)); });  // includes its root entry
+  take(
+      [&](int i) { return dp_tp.flatten("f" + std::to_string(i)); });  // plus its entry in the root
   take([&](int) { return mesh.unflatten("dp", {{"a", 2}, {"b", ranks / 128}}); });
   take([&](int) { return concatenate({tp, dp}); });
   take([&](int i) { return *mesh.submesh({"cp", "tp"}, i % 64); });
