@@ -58,7 +58,7 @@ TEST(Names, FunctionsOfTensorsAreOurs) {
 }
 
 // sync() of <unistd.h> also takes no arguments, and the compiler rejects an unqualified call as
-// ambiguous (tests/refused/plain_sync.cc). A using-declaration for our name selects ours.
+// ambiguous (tests/refused/plain_sync.cc). Qualify ours, or use a using-declaration.
 TEST(Names, SyncIsOurs) {
   Tensor t = ones({2}) * 2, u = t + 1;
   sync(t);

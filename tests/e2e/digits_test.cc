@@ -139,8 +139,8 @@ TEST(DigitsPlot, MarksAreRound) {
   std::vector<double> values{2, 1, 0};
   std::string svg = line_plot(values, "a title", "x", "y");
   EXPECT_THAT(svg, HasSubstr("a title"));
-  // 3 steps over 630 pixels: the first value ends at 70 + 210; the last is on the axis, at 400 -
-  // 55.
+  // 3 steps over 630 pixels: the first value ends at 70 + 210; the last is on the axis, at
+  // 400 - 55.
   EXPECT_THAT(svg, HasSubstr("points=\"280,"));
   EXPECT_THAT(svg, HasSubstr("700,345\""));
 }

@@ -173,7 +173,6 @@ TEST_F(ExplicitAxes, AutoAxesBesideThemStayWithTheCompiler) {
   EXPECT_THAT(values(rows), Pointwise(FloatNear(1e-5f), values(tanh(matmul(host.x, host.up)))));
 }
 
-// XLA uses the sharding at the end of one branch for all branches.
 TEST_F(ExplicitAxes, AxesOfSizeOneStayWhenAValueIsComputed) {
   Mesh mesh({{"x", 1, AxisKind::kExplicit}, {"y", 2}});
   Tensor recorded = exp(mark_sharding(counting({2}, 0), mesh, P("x")));
@@ -187,6 +186,7 @@ TEST_F(ExplicitAxes, AxesOfSizeOneStayWhenAValueIsComputed) {
   }
 }
 
+// XLA uses the sharding at the end of one branch for all branches.
 TEST_F(ExplicitAxes, ABranchMayEndWithAMarkOfTheCompilersAxes) {
   Mesh mesh({{"data", 2}, {"model", 4, AxisKind::kExplicit}});
   Tensor x = mark_sharding(counting({4}, -2), mesh, P("model")), y = counting({4}, 1);

@@ -64,8 +64,8 @@ TEST_F(RandomOnMeshes, EveryMeshGivesTheSameWithoutTalking) {
   }
 }
 
-// (high words * 2^64 + low words) % span, computed in 128 bits. (This is JAX's algorithm, for which
-// JAX guarantees this only for spans below 2^32.)
+// (high words * 2^64 + low words) % span, computed in 128 bits. (This is JAX's algorithm, which
+// computes exactly this for spans below 2^32.)
 TEST_F(RandomOnMeshes, Randint64UsesTwiceTheBits) {
   constexpr std::int64_t kLow = -3, kHigh = 4'000'000'007;
   Tensor key = random::key(9);

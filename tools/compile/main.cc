@@ -47,7 +47,7 @@ void set_environment(const std::string& folder) {
 // files again that were removed.
 void end_and_remove(pid_t group, const std::string& folder) {
   ::kill(-group, SIGKILL);
-  // The parent reaps them; zombies cannot write.
+  // Their new parent reaps them; zombies cannot write.
   for (int turn = 0; turn < 200 && ::kill(-group, 0) == 0; ++turn) ::usleep(1000);
   std::error_code ignored;
   fs::remove_all(folder, ignored);

@@ -14,7 +14,6 @@ std::vector<WindowPadding> paddings(const std::string& words) {
   return {Padding::kValid, Padding::kSame};
 }
 
-// The words are compared in lower case.
 std::string lower_case(std::string text) {
   for (char& letter : text) letter = static_cast<char>(std::tolower(letter));
   return text;
