@@ -131,8 +131,7 @@ void place_rows(Report& report) {
   HostArray array = HostArray::uninitialized({DType::f32, {kSide, kSide}});
   std::span<float> values = array.mutable_data<float>();
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i & 1023);
-  // The same data at an address where the devices cannot use it in place: 4 bytes past an aligned
-  // one.
+  // The same data where the devices cannot use it in place: 4 bytes past an aligned address.
   std::vector<char> memory_of_user(kBytes + 128);
   auto first = reinterpret_cast<std::uintptr_t>(memory_of_user.data());
   char* odd = memory_of_user.data() + ((64 - first % 64) % 64) + 4;

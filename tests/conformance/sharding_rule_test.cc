@@ -1,5 +1,4 @@
-// Compares every op on shards, laid out as its sharding rule allows, with the same op on one
-// device.
+// Compares every op on shards, laid out as its sharding rule allows, with the op on one device.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -108,8 +108,7 @@ TEST_P(KnownTargets, SequenceParallelLayersGatherBeforeAndSumAfter) {
       EXPECT_EQ(one.form, CollectiveForm::kWindowedEinsum) << report.to_string();
     return;
   }
-  // A TPU multiplies f32 as bf16 unless higher precision is requested, and this compiler gathers
-  // bf16.
+  // A TPU multiplies f32 as bf16 by default, and this compiler gathers bf16.
   EXPECT_EQ(known::bytes_of(report, {Kind::kAllGather}),
             std::vector{on_tpu() ? activations / 2 : activations})
       << report.to_string();

@@ -105,8 +105,7 @@ TEST_F(Meshes, TheSameDevicesInAnotherOrderCompileForThemselves) {
 }
 
 TEST_F(Meshes, TheCompilersChoiceMayFollowTheSecondMesh) {
-  // An unused argument determines the device numbering; the result has the placement of the other
-  // one.
+  // The unused argument determines the device numbering; the result is placed like the other one.
   Mesh first({{"a", 3}}, {4, 3, 6}), second({{"f", 3}}, {6, 4, 3});
   Tensor unused = mark_sharding(counting({4}), first, P(none));
   Tensor x = mark_sharding(counting({6}), second, P("f"));

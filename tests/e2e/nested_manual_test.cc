@@ -82,8 +82,7 @@ TEST_F(NestedManual, GatherScatterAndExchange) {
     auto inner = manual(grid(), P(none, "y"), P(none, "y"), f, {.axes = {"y"}});
     return manual(grid(), P("x"), P("x"), inner, {.axes = {"x"}})(counting({4, 8}));
   };
-  // Over the outer axis: each device gathers all rows of its columns, and returns its part of the
-  // sum.
+  // Over the outer axis: each device gathers all rows of its columns and keeps its part of the sum.
   EXPECT_THAT(run([](const Tensor& part) {
                 return reduce_scatter(all_gather(part, "x", 0), "x", 0);
               }).to_vector<float>(),
@@ -210,8 +209,7 @@ TEST_F(NestedManual, DerivativesInBodies) {
   }
 }
 
-// A region inside the body of a loop or branch inside a region, and another one inside that body's
-// region.
+// A region in the body of a loop or branch in a region, and another region inside that one.
 TEST_F(NestedManual, LoopsAndBranchesBetweenTheFunctions) {
   auto nested = [](bool sharded) {
     return [sharded](const Tensor& x) {

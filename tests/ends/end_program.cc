@@ -40,8 +40,7 @@ Tensor in_flight() {
   return x;
 }
 
-// Adds another platform: another CPU plugin if this machine has one, otherwise the same plugin
-// again.
+// Adds another platform: another CPU plugin if there is one, otherwise the same plugin again.
 void add_second_platform() {
   pjrt::PluginSearch search = pjrt::find_plugins();
   std::string first = search.first("cpu").value(), other = first;

@@ -66,8 +66,7 @@ const char* faulty_call_name(int k);
 /// Whether the k-th of these calls returned an event that can carry an error.
 int faulty_call_gives_event(int k);
 void faulty_forget_calls(void);
-/// The number of calls of one entry, including entries that never fail, since the library was
-/// loaded.
+/// The number of calls of one entry, even one that never fails, since the library was loaded.
 int faulty_call_count(const char* entry);
 /// The number of launches that the real plugin has accepted, since the library was loaded.
 int faulty_launches(void);

@@ -114,8 +114,7 @@ void free_real_error(PJRT_Error* error) {
   real()->PJRT_Error_Destroy(&args);
 }
 
-// These functions call the real plugin directly, because the program under test did not make the
-// calls.
+// These call the real plugin directly: they are not calls of the program under test.
 int id_of(PJRT_Device* device) {
   if (device == nullptr) return -1;
   PJRT_Device_GetDescription_Args description{};

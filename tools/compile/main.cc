@@ -71,8 +71,7 @@ void start_remover(const std::string& folder) {
   ::kill(0, SIGKILL);
 }
 
-// Returns only if standard input is not a pipe from the starter, or shortly before the process
-// ends.
+// Returns only if standard input is not the starter's pipe, or shortly before the process ends.
 void end_with_starter(const std::string& folder) {
   char byte;
   while (true) {

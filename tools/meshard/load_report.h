@@ -36,8 +36,7 @@ ProgramReport load_report(const std::string& path, const ReportSource& source);
 /// The bytes of a file; `-` is standard input. @error throws if it cannot be read
 std::string read_file(const std::string& path);
 
-/// Runs the body of a command. Prints errors and returns exit code 2; code 1 is for negative
-/// results.
+/// Runs the body of a command. On an error, prints it and returns 2; 1 is for negative results.
 template <class Body>
 int run_with_exit_code(const Body& body) {
   try {

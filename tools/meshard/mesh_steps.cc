@@ -30,8 +30,7 @@ RankMap read_devices(std::string_view text) {
       .value();
 }
 
-// Operations attribute errors to the caller's source line; here, the step identifies the error
-// instead.
+// Operations report the caller's source line in errors; here, the step is reported instead.
 constexpr SourceLocation kNowhere{};
 
 Mesh flatten(const Mesh& mesh, TextScanner& scanner) {

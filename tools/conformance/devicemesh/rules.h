@@ -52,8 +52,7 @@ std::string one_group_per_axis(std::span<const GroupSighting> sightings);
 bool exact_composition(const Layout& left, const Layout& right,
                        std::span<const std::int64_t> recorded);
 
-/// quirk: the case has the tag `quirk`, which marks recorded behavior that a better library may
-/// change.
+/// quirk: the case has the tag `quirk`, for recorded behavior that a better library may change.
 bool quirk(const nlohmann::json& tags);
 
 }  // namespace meshard::conformance

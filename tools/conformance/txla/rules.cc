@@ -21,8 +21,7 @@ std::map<std::string, std::vector<std::int64_t>> replicas_of(const Json& shards)
   return replicas;
 }
 
-/// Whether the numbers are 0, 1, ... in this order; or, for several tiles, each of them equally
-/// often.
+/// Whether the numbers are 0, 1, ... in order; or, for several tiles, each equally often.
 bool numbers_replicas(const std::vector<std::int64_t>& numbers) {
   std::vector<std::int64_t> sorted = numbers;
   std::sort(sorted.begin(), sorted.end());

@@ -195,8 +195,7 @@ std::string result_difference(const Place& place, const Json& ours, const Json& 
         continue;
       }
     }
-    // Intermediate values of another element of this result overflow or underflow in the reference
-    // too.
+    // Elsewhere in this result, intermediate values overflow or underflow in the reference too.
     if (!others.empty() && !is_finite(mine[i])) {
       rules.insert(Rule::kRangeOnTheWay);
       continue;

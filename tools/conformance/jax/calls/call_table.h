@@ -17,8 +17,7 @@
 
 namespace meshard::conformance {
 
-/// A case has something that the adapter does not support, or lacks something: it counts as
-/// unknown.
+/// A case has something unsupported, or lacks something: it counts as unknown.
 struct Unreadable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -29,8 +28,8 @@ class Attributes {
   explicit Attributes(const Json& fields) : fields_(&fields) {}
 
   bool has(const char* name) const { return fields_->contains(name); }
-  /// The field. @error Unreadable if it is missing; all functions below also if it has the wrong
-  /// type.
+  /// The field. @error Unreadable if it is missing; for the functions below, also if its type is
+  /// wrong.
   const Json& at(const char* name) const;
   std::int64_t integer(const char* name) const;
   double number(const char* name) const;
