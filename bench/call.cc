@@ -1,4 +1,4 @@
-// Calls of compiled programs beside the C API that runs the same module.
+// Compares calls of compiled programs with calls of the same module through the C API.
 #include <string>
 #include <vector>
 
@@ -60,8 +60,8 @@ void matmul_row(Report& report) {
                       times, 1.05));
 }
 
-// `calls` calls, each with the results of the one before; waits after each, or only after the last
-// (fewer than the 32 launches that the CPU plugin can have under way).
+// `calls` calls, each with the results of the previous one. Waits after each call, or only after
+// the last (fewer than the 32 launches that the CPU plugin allows in flight).
 void parameter_row(Report& report, int count, bool donate, bool chained) {
   Mesh mesh({{"tp", 8}});
   std::vector<Tensor> state;

@@ -1,4 +1,4 @@
-// A report of a large compiled module: reading it, and all that is computed from it.
+// The report of a large compiled module: reading the module, and computing the report.
 #include "bench/report.h"
 #include "bench/timing.h"
 #include "meshard/base/cat.h"
@@ -23,10 +23,10 @@ WireWriter shape_64(std::uint64_t element) {
   return shape;
 }
 
-// Instructions with ids of their own over the whole module.
+// Writes instructions with ids that are unique in the module.
 class ModuleWriter {
  public:
-  // One instruction of f32[64,64], in the computation that is being written.
+  // Adds an instruction of type f32[64,64] to the current computation.
   std::int64_t add(const std::string& opcode, const std::vector<std::int64_t>& operands,
                    std::int64_t called = -1) {
     WireWriter one, metadata;
@@ -87,7 +87,7 @@ class ModuleWriter {
   std::int64_t count_ = 0, computations_ = 0;
 };
 
-// Layers of a product, a sum over devices and eight fusions of four instructions.
+// Layers that consist of a product, a sum over devices and eight fusions of four instructions.
 std::string large_module(std::int64_t instructions) {
   ModuleWriter writer;
   std::vector<std::int64_t> fusions;

@@ -1,4 +1,4 @@
-// Arrays on devices back to the host.
+// Transfers arrays from devices to the host.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -17,7 +17,7 @@ constexpr std::size_t kBytes = kSide * kSide * 4;
 
 double gigabytes_per_second(double microseconds) { return double(kBytes) / microseconds / 1e3; }
 
-// Each shard through the C API, all at once, to its place in `to` as if it were split by rows.
+// Reads all shards at once through the C API into `to`, as if the array were split by rows.
 double raw_read(const PJRT_Api* api, const DeviceArray& array, char* to) {
   double begin = now();
   std::vector<PJRT_Event*> events;

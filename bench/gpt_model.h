@@ -1,4 +1,4 @@
-// A small GPT and its training step: the program that tracing is measured with.
+// A small GPT and its training step: the program used to measure tracing.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -8,14 +8,14 @@
 
 namespace meshard::bench {
 
-/// How the layers are written: one after the other, or one that is repeated over stacked
-/// parameters, keeping what the way back needs or computing it again.
+/// How the layers are written: one by one, or as one layer that is repeated over stacked
+/// parameters, either saving residuals or recomputing them (checkpoint).
 enum class LayerForm : std::uint8_t { kPlain, kRepeat, kRepeatCheckpoint };
 
 struct GptSizes {
   std::int64_t layers = 12, width = 256, heads = 4, hidden = 1024, length = 128, words = 1024,
                batch = 8;
-  /// Not plain: Gpt::blocks has one entry, all layers stacked.
+  /// Unless kPlain, Gpt::blocks has one entry, with all layers stacked.
   LayerForm form = LayerForm::kPlain;
 };
 
@@ -32,20 +32,20 @@ struct Gpt {
   MESHARD_FIELDS(words, positions, norm_scale, norm_shift, head, blocks)
 };
 
-/// What a step turns into the next.
+/// The state that a step updates.
 struct GptState {
   Gpt model, mean, square;
   Tensor steps;
   MESHARD_FIELDS(model, mean, square, steps)
 };
 
-/// Calls `make(type, spec)` for each parameter and puts what it returns in its place. The mesh has
-/// the axes "dp" and "tp".
+/// Replaces each parameter with the result of `make(type, spec)`. The mesh has the axes "dp" and
+/// "tp".
 template <class Make>
 Gpt make_gpt(const GptSizes& sizes, Make&& make);
 
-/// One step of Adam on a batch of i32[batch, length] tokens and targets: the next state and the
-/// loss.
+/// One step of Adam on a batch of i32[batch, length] tokens and targets. Returns the next state and
+/// the loss.
 std::pair<GptState, Tensor> gpt_step(const GptSizes& sizes, const Mesh& mesh, const GptState& state,
                                      const Tensor& tokens, const Tensor& targets);
 

@@ -1,4 +1,4 @@
-// A training step of 12 equal layers on 2x4 devices: as a plain loop, and as one that is repeated.
+// A training step of 12 equal layers on 2x4 devices: as a plain loop, and with repeat().
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -32,7 +32,7 @@ Gpt parameters_of(const GptSizes& sizes, const Mesh& mesh, double scale) {
   return gpt;
 }
 
-// The least of `steps` steps behind the first, which compiles.
+// The minimum of `steps` steps after the first one, which compiles.
 Times measure(LayerForm form, int steps) {
   GptSizes sizes;
   sizes.form = form;
@@ -90,7 +90,7 @@ void layers_rows(Report& report) {
                 .bound = goal * floor / 1e6,
                 .note = note(of)});
   };
-  // JAX: 2.0 s against 11.2 to compile, 1.12 against 3.99 a step.
+  // JAX: 2.0 s instead of 11.2 s to compile, 1.12 s instead of 3.99 s for a step.
   add("layers.compile", "compile 12 layers with repeat()", repeated.compile, plain.compile,
       2.0 / 11.2, repeated);
   add("layers.step", "a step of them; beside: the plain loop", repeated.step, plain.step,

@@ -1,4 +1,4 @@
-// The benchmarks: what meshard needs for its work, beside what the machine allows, in one run.
+// The benchmarks: meshard's times and bandwidths next to what the machine allows, in one run.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

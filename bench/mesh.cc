@@ -1,5 +1,5 @@
-// Meshes of many devices, and the layouts they are made of. Nothing here may grow with the number
-// of devices, but for one pass over a list of ids.
+// Meshes of many devices, and their layouts. No cost may grow with the number of devices, except
+// for one pass over a list of ids.
 #include "meshard/mesh/mesh.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<MeshAxis> mesh_axes(std::int64_t ranks) {
   return {{"dp", ranks / 64}, {"cp", 8}, {"tp", 8}};
 }
 
-// A permutation without a rule that strides could say.
+// A permutation that strides cannot express.
 std::vector<std::int64_t> permuted_ids(std::int64_t ranks) {
   std::vector<std::int64_t> ids(static_cast<std::size_t>(ranks));
   for (std::int64_t i = 0; i < ranks; ++i)
@@ -39,7 +39,7 @@ std::vector<std::int64_t> permuted_ids(std::int64_t ranks) {
   return ids;
 }
 
-// Microseconds of one f(), of `times` in a row; the least of several turns.
+// Microseconds of one f(), from `times` consecutive calls; the minimum of several turns.
 template <class F>
 double least_each(int times, F&& f) {
   Least least;
@@ -52,7 +52,7 @@ double least_each(int times, F&& f) {
   return least.value;
 }
 
-// The same for f(a, i) where `a` is made anew for every turn, off the clock.
+// The same for f(a, i), where `a` is constructed for every turn and not included in the time.
 template <class Make, class F>
 double least_each_of(int times, Make&& make, F&& f) {
   Least least;
@@ -66,7 +66,7 @@ double least_each_of(int times, Make&& make, F&& f) {
   return least.value;
 }
 
-// Construct, slice, flatten: microseconds of one, of 200 in a row.
+// Constructs, slices and flattens a mesh: microseconds of one chain, from 200 consecutive ones.
 double chain_once(std::int64_t ranks, std::int64_t first, std::int64_t step) {
   constexpr int kTimes = 200;
   double begin = now();
@@ -83,7 +83,7 @@ double chain(std::int64_t ranks, std::int64_t first, std::int64_t step) {
   return least.value;
 }
 
-// The pass that any list of ids needs: its inverse.
+// The pass that every list of ids needs: computes its inverse.
 double invert(const std::vector<std::int64_t>& ids) {
   double begin = now();
   std::vector<std::int64_t> position(ids.size(), -1);
@@ -188,8 +188,8 @@ void question_rows(Report& report) {
   const Mesh mesh(mesh_axes(kRanks)), listed(mesh_axes(kRanks), permuted_ids(kRanks));
   const Mesh flat = mesh.slice({"dp", "tp"}).flatten("f");
   const AxisList tp = {"tp"};
-  // The list of ids and its inverse are 16 MB: devices near one another stay in the cache, as they
-  // do for who asks for one device.
+  // The list of ids and its inverse have 16 MB. The test uses nearby devices, which stay in the
+  // cache, as they do for a program that queries one device.
   auto ask = [](const Mesh& asked) {
     return least_each(2000, [&](int i) { kept = (*asked.coordinate(777777 + i % 64))[0]; });
   };
@@ -206,7 +206,7 @@ void question_rows(Report& report) {
            goal);
 }
 
-// The largest heap cost of a derived mesh, and of a root, at a number of ranks.
+// The largest heap memory of a derived mesh, and that of a root, for a number of ranks.
 struct Bytes {
   double derived, root;
 };
@@ -217,7 +217,7 @@ Bytes bytes_at(std::int64_t ranks) {
   auto take = [&](auto make) { derived = std::max(derived, bytes_each(1000, make)); };
   take([&](int) { return mesh.slice({"dp", "tp"}); });
   take(
-      [&](int i) { return dp_tp.flatten("f" + std::to_string(i)); });  // with its entry at the root
+      [&](int i) { return dp_tp.flatten("f" + std::to_string(i)); });  // plus its entry in the root
   take([&](int) { return mesh.unflatten("dp", {{"a", 2}, {"b", ranks / 128}}); });
   take([&](int) { return concatenate({tp, dp}); });
   take([&](int i) { return *mesh.submesh({"cp", "tp"}, i % 64); });
@@ -229,7 +229,7 @@ void scale_rows(Report& report) {
   std::printf("\n%14s %12s %12s %12s %14s %12s\n", "ranks", "chain us", "coordinate", "group",
               "bytes derived", "bytes root");
   constexpr std::size_t kSizes = std::size(kCurve);
-  Least times[kSizes];  // in turns, so that what else the machine does disturbs all alike
+  Least times[kSizes];  // in turns, so that other load on the machine affects all alike
   for (int turn = 0; turn <= kTurns; ++turn)
     for (std::size_t i = 0; i < kSizes; ++i) times[i].take(chain_once(kCurve[i], 0, 1));
   double fastest = 1e300, slowest = 0;

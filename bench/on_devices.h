@@ -1,4 +1,4 @@
-// What the rows that run programs share.
+// Shared by the benchmarks that run programs.
 #pragma once
 #include <span>
 #include <vector>
@@ -14,18 +14,18 @@ inline const DeviceArray& shards_of(const Tensor& tensor) {
   return static_cast<const DeviceArray&>(*tensor.value().storage());
 }
 
-/// Waits until every device has its part of `tensor`.
+/// Waits until every device has computed its part of `tensor`.
 inline void wait_for(const Tensor& tensor) {
   for (const pjrt::Buffer& buffer : shards_of(tensor).buffers()) buffer.await_ready().value();
 }
 
-/// The text that the newest program of a jitted function was compiled from.
+/// The module text of the newest program of a jitted function.
 template <class F>
 const std::string& module_of(const Jit<F>& function) {
   return view_of(*function.programs().back()).program.lowered().text;
 }
 
-/// The sizes of one shard of each tensor.
+/// The shape of one shard of each tensor.
 inline std::vector<std::vector<std::int64_t>> shard_shapes(std::span<const Tensor> tensors) {
   std::vector<std::vector<std::int64_t>> shapes;
   for (const Tensor& tensor : tensors) {

@@ -1,4 +1,4 @@
-// Figures of other projects for the same rows.
+// Measurements of other projects for the same rows.
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@
 namespace meshard::bench {
 namespace {
 
-// JAX 0.10.2 (on the CPU plugin where the C API is the floor) and torch_xla, measured on 2
-// cores of a Sapphire Rapids Xeon with 8 virtual CPU devices; the least time or the greatest
-// bandwidth of several runs on a quiet machine. Another machine has other figures: compare ratios.
+// JAX 0.10.2 (on the CPU plugin where the C API is the floor) and torch_xla, measured on 2 cores of
+// a Sapphire Rapids Xeon with 8 virtual CPU devices: the minimum time or the maximum bandwidth of
+// several runs on an idle machine. Other machines give other numbers: compare ratios.
 const PeerFigure kRecorded[] = {
     {"record.add", "torch_xla", 7.3},
     {"step.gpt12", "JAX", 614},
@@ -66,7 +66,7 @@ const PeerFigure kRecorded[] = {
     {"layout.value", "PyTorch", 7.116},
 };
 
-// Where a script's JSON has the figure of a row.
+// Where a script's JSON has the value for a row.
 struct Wanted {
   const char* row;
   const char* pointer;
@@ -153,7 +153,7 @@ std::string quoted(const std::string& path) {
   return out + "'";
 }
 
-// The scripts write beside themselves too, so the folder must be writable.
+// The scripts also write to their own folder, so it must be writable.
 std::vector<PeerFigure> measure(const std::string& folder, const Report& report) {
   std::vector<PeerFigure> figures;
   for (const Script& script : scripts()) {

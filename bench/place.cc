@@ -1,4 +1,4 @@
-// Host arrays onto devices: 256 MB of f32 on 8 of them.
+// Transfers host arrays to devices: 256 MB of f32 to 8 devices.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -23,8 +23,8 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 double gigabytes_per_second(double microseconds) { return double(kBytes) / microseconds / 1e3; }
 
-// Copies into pages that nobody has touched, huge ones where the kernel has them: what our own
-// copies do.
+// Copies into untouched pages, which are huge pages if the kernel supports them, as our own copies
+// do.
 double copy_to_fresh_pages(const void* from, int threads) {
   double begin = now();
   void* mapped =
@@ -46,7 +46,7 @@ double copy_to_fresh_pages(const void* from, int threads) {
   return time;
 }
 
-// Rows of an aligned array straight through the C API: no byte is copied.
+// Sends rows of an aligned array directly through the C API, without copying any bytes.
 double raw_zero_copy(const RawClient& client, const float* data) {
   double begin = now();
   std::vector<PJRT_Buffer*> buffers;
@@ -131,7 +131,7 @@ void place_rows(Report& report) {
   HostArray array = HostArray::uninitialized({DType::f32, {kSide, kSide}});
   std::span<float> values = array.mutable_data<float>();
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i & 1023);
-  // The same numbers where the devices cannot use them in place: 4 bytes past an aligned address.
+  // The same data where the devices cannot use it in place: 4 bytes past an aligned address.
   std::vector<char> memory_of_user(kBytes + 128);
   auto first = reinterpret_cast<std::uintptr_t>(memory_of_user.data());
   char* odd = memory_of_user.data() + ((64 - first % 64) % 64) + 4;

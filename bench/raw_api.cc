@@ -14,7 +14,7 @@
 namespace meshard::bench {
 namespace {
 
-// The arguments of one entry of the table, with its size filled in.
+// The arguments of one entry of the table, with the struct size set.
 template <class Arguments>
 Arguments make(std::size_t size) {
   Arguments arguments{};

@@ -1,4 +1,4 @@
-// The plugin's C API without anything around it: the floor of the rows on calls and transfers.
+// The plugin's C API without any layers: the floor of the rows for calls and transfers.
 #pragma once
 #include <pjrt/pjrt_c_api.h>
 
@@ -8,46 +8,46 @@
 
 namespace meshard::bench {
 
-/// Ends the program with the plugin's words if `error` is one.
+/// Exits with the plugin's message if `error` is not null.
 void check(const PJRT_Api* api, PJRT_Error* error, const char* call);
 void await_event(const PJRT_Api* api, PJRT_Event* event);
 void destroy_buffer(const PJRT_Api* api, PJRT_Buffer* buffer);
-/// Waits until the buffer holds its data.
+/// Waits until the buffer has its data.
 void await_buffer(const PJRT_Api* api, PJRT_Buffer* buffer);
 
-/// A plugin's table, a client of it and its devices. Owns none of them.
+/// A plugin's table, a client of the plugin and its devices. Owns none of them.
 struct RawClient {
   const PJRT_Api* api = nullptr;
   PJRT_Client* client = nullptr;
   std::vector<PJRT_Device*> devices;
 };
 
-/// The client of meshard's runtime, seen raw.
+/// The client of meshard's runtime, for use through the C API.
 RawClient raw_runtime_client();
 /// A new client of the plugin at `path`, with `devices` CPU devices.
 RawClient make_raw_client(const std::string& path, int devices);
 
-/// Sends an f32 array. Waits until the host's memory is free again unless `semantics` is zero copy.
+/// Sends an f32 array. Waits until the host memory can be reused, unless `semantics` is zero-copy.
 PJRT_Buffer* send(const RawClient& client, const float* data, const std::vector<std::int64_t>& dims,
                   int device, PJRT_HostBufferSemantics semantics);
 
-/// A program compiled and called through the C API: the arrays it is called with are made once, and
-/// what it makes is freed, or becomes the next call's arguments.
+/// A program that is compiled and called through the C API. Its arguments are allocated once; its
+/// outputs are freed, or become the arguments of the next call.
 class RawProgram {
  public:
-  /// `shards[i]`: sizes of argument i, f32, on each of devices 0..num_devices-1.
+  /// `shards[i]`: the shape of argument i, f32, on each of devices 0..num_devices-1.
   RawProgram(RawClient client, const std::string& module, int num_devices,
              const std::vector<std::vector<std::int64_t>>& shards);
   ~RawProgram();
   RawProgram(const RawProgram&) = delete;
   RawProgram& operator=(const RawProgram&) = delete;
 
-  /// One call; with `wait_later`, await() can be called.
+  /// Makes one call. With `wait_later`, await() may be called afterward.
   void launch(bool wait_later = true);
   void await();
   /// Frees the outputs.
   void free_outputs();
-  /// Frees the arguments (consumed or not); the outputs take their place.
+  /// Frees the arguments (consumed or not) and replaces them with the outputs.
   void outputs_become_arguments();
 
  private:

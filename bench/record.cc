@@ -1,4 +1,4 @@
-// Recording ops lazily: the cost of an op call before anything runs.
+// Lazy recording: the cost of an op call before anything runs.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kOps = 10000;
 
-// The least that a recorded op can be: a node in an arena with its operands, type and attributes'
-// hash, looked up among the nodes so far.
+// The minimum for a recorded op: a node in an arena with its operands, type and attribute hash, and
+// a lookup among the previous nodes.
 class Arena {
  public:
   explicit Arena(std::size_t nodes) : nodes_(nodes), table_(4 * nodes, 0) {}

@@ -8,7 +8,7 @@
 namespace meshard::bench {
 namespace {
 
-// Three digits that count.
+// The number with three significant digits.
 std::string number(double value) {
   char text[32];
   int decimals =

@@ -6,23 +6,23 @@
 
 namespace meshard::bench {
 
-/// One line of the table. Times and bandwidths; `ours` and `floor` have the same unit.
+/// One row of the table: a time or a bandwidth. `ours` and `floor` have the same unit.
 struct Row {
   /// `group.case`, e.g. `call.matmul`.
   std::string name = {};
-  /// What is measured, in words.
+  /// A description of what is measured.
   std::string work = {};
   std::string unit = {};
   double ours = 0;
-  /// What the machine allows, measured in the same run; 0: nothing to measure.
+  /// The best that the machine allows, measured in the same run; 0: not measured.
   double floor = 0;
   std::string floor_name = {};
-  /// The goal, in words and as what `ours` must reach.
+  /// The goal, as text and as the bound that `ours` must reach.
   std::string goal = {};
   double bound = 0;
-  /// Bandwidths: true; times: false.
+  /// True for bandwidths, false for times.
   bool higher_is_better = false;
-  /// More conditions of the goal, such as memory or bytes copied.
+  /// Further conditions of the goal, such as memory or bytes copied.
   bool also = true;
   std::string note = {};
 
@@ -30,7 +30,7 @@ struct Row {
   bool met() const { return also && (higher_is_better ? ours >= bound : ours <= bound); }
 };
 
-/// Prints every row as it comes, and keeps all.
+/// Prints each row when it is added, and stores all rows.
 class Report {
  public:
   void add(Row row);
@@ -44,7 +44,7 @@ class Report {
   std::vector<Row> rows_;
 };
 
-/// A part of the table: `--only NAME` runs one.
+/// A group of rows. `--only NAME` runs one group.
 struct Group {
   const char* name;
   const char* what;
@@ -64,14 +64,14 @@ void layout_rows(Report& report);
 void topology_rows(Report& report);
 void explain_rows(Report& report);
 
-/// One measurement of another project, for a row of ours.
+/// One measurement of another project, for one of our rows.
 struct PeerFigure {
   std::string row, peer;
   double value = 0;
 };
 
-/// The figures that the Python peers' scripts in the folder MESHARD_PEERS give now; without the
-/// folder, the recorded ones.
+/// Prints the results of the Python peers' scripts in the folder MESHARD_PEERS, which are run now.
+/// Without the folder, prints the recorded results.
 void print_peers(const Report& report);
 
 /// A child process of the row `start`: `start_child({"ours", ...})`. Returns the exit status.

@@ -1,4 +1,4 @@
-// From the start of a process to its first sharded result: two kinds of child processes.
+// From the start of a process to its first sharded result, in two kinds of child processes.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ struct Start {
   double milliseconds = 1e300, megabytes = 1e300;
 };
 
-// Runs this program as a child and takes the least of what its children told so far.
+// Runs this program as a child, and updates the minimum of the results that children reported.
 void run_child(std::vector<std::string> arguments, Start& least) {
   arguments.insert(arguments.begin(), {"/proc/self/exe", "--child"});
   std::string begin = std::to_string(now());
@@ -86,7 +86,7 @@ int start_child(const std::vector<std::string>& arguments) {
   double time = now() - std::atof(arguments.back().c_str());
   std::printf("%.3f %.1f\n", time / 1e3, double(memory("VmHWM")) / (1 << 20));
   std::fflush(stdout);
-  _exit(0);  // what ending a process costs is not the question
+  _exit(0);  // the cost of a normal exit is not measured
 }
 
 void start_rows(Report& report) {

@@ -1,4 +1,4 @@
-// From a user's function to the text that the compiler reads: a training step of 12 layers.
+// From a user's function to the module text for the compiler: a training step of 12 layers.
 #include <cstdio>
 #include <string>
 #include <unordered_map>
@@ -28,7 +28,7 @@ std::size_t count_text(const std::string& text, const std::string& part) {
   return count;
 }
 
-// What jit does for a new signature, up to the module's text.
+// What jit does for a new signature, up to the module text.
 double trace_and_lower(Phases& phases) {
   GptSizes sizes;
   Mesh mesh({{"dp", 2}, {"tp", 4}});
@@ -69,7 +69,7 @@ double trace_and_lower(Phases& phases) {
   return end - begin;
 }
 
-// The floor: as many nodes as that in a plain vector, looked up in a hash table, and printed.
+// The floor: the same number of nodes in a plain vector, looked up in a hash table, and printed.
 double build_and_print(std::size_t ops) {
   struct Node {
     int op, count, operands[3];

@@ -1,4 +1,4 @@
-// Clocks, and measuring two things in turns.
+// Clocks, and alternating measurements of two things.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@ inline double now() {
       .count();
 }
 
-/// The least of some measurements.
+/// The minimum of several measurements.
 struct Least {
   double value = 1e300;
   void take(double measured) { value = std::min(value, measured); }
@@ -23,8 +23,8 @@ struct OursAndFloor {
   double ours, floor;
 };
 
-/// Measures ours, floor, ours, floor, ... and gives the least of each: what else the machine does
-/// then disturbs both alike. The first turn only warms up.
+/// Measures ours, floor, ours, floor, ... and returns the minimum of each, so that other load on
+/// the machine affects both alike. The first turn is only a warm-up.
 template <class Ours, class Floor>
 OursAndFloor in_turns(int turns, Ours&& ours, Floor&& floor) {
   Least a, b;
@@ -39,7 +39,7 @@ OursAndFloor in_turns(int turns, Ours&& ours, Floor&& floor) {
 
 /// Memory of this process, in bytes, from /proc/self/status: `VmRSS`, `VmHWM`.
 std::int64_t memory(const char* key);
-/// Makes VmHWM begin again at VmRSS.
+/// Resets VmHWM to VmRSS.
 void reset_peak_memory();
 
 }  // namespace meshard::bench

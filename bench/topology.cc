@@ -1,5 +1,5 @@
-// Meshes on hardware: how far their neighbors are apart, beside the device orders that JAX chose,
-// and the time to make one.
+// Meshes on hardware: the hops between their neighbors, compared with the device orders that JAX
+// chose, and the time to build a mesh.
 #include <map>
 
 #include "bench/report.h"
@@ -23,7 +23,7 @@ void one_ring(Report& report, std::string name, const char* tpu) {
               .bound = 1});
 }
 
-// Over all shapes that JAX built: the axis with the longest mean step.
+// Over all shapes that JAX built: the largest mean number of hops of any axis.
 void recorded_rows(Report& report) {
   std::map<std::string, Topology> topologies;
   double ours = 0, theirs = 0;
@@ -52,7 +52,7 @@ void recorded_rows(Report& report) {
               .note = cat("JAX ", theirs / meshes, "; above it in ", above)});
 }
 
-// Milliseconds of one build().
+// Measures the milliseconds of one build().
 template <class Build>
 void creation_row(Report& report, std::string name, std::string work, Build&& build) {
   Least least;

@@ -1,33 +1,33 @@
-# Flags that every target of the project is built with.
+# Compiler flags of every target of the project.
 add_library(meshard_flags INTERFACE)
 target_compile_features(meshard_flags INTERFACE cxx_std_20)
 target_compile_options(meshard_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
                        $<$<BOOL:${MESHARD_WERROR}>:-Werror>)
 if(MESHARD_SANITIZE)
   target_compile_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE} -fno-omit-frame-pointer -g1
-                         # The instrumentation hides initializations from g++.
+                         # Instrumentation hides initializations from g++.
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                          -fno-sanitize-recover=all)
   target_link_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE})
 endif()
 
-# meshard_unity(TARGET): files are compiled a dozen at a time, because most of a file's time goes into the
-# headers that all share. Names in anonymous namespaces are therefore unique over a folder.
-# -DMESHARD_UNITY=OFF compiles each file alone, which is quicker when one file changes again and again.
+# meshard_unity(TARGET): compiles a dozen files at a time, because most of a file's compile time is spent in headers
+# that all files include. Names in anonymous namespaces must therefore be unique within a folder. -DMESHARD_UNITY=OFF
+# compiles each file separately, which is faster if one file changes repeatedly.
 option(MESHARD_UNITY "Compile files together" ON)
 function(meshard_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MESHARD_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# meshard_test_flags(TARGET): test code is compiled once and run for moments, so it is not optimized.
+# meshard_test_flags(TARGET): disables optimization, because test code is compiled once and runs only briefly.
 function(meshard_test_flags target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
 endfunction()
 
 # meshard_folder(NAME [DEPENDS folder...])
 #
-# One folder of meshard/ is one library target meshard_NAME of all its sources, and one test program
-# NAME_test of all its *_test.cc files. The tests link only what the folder may depend on.
+# Builds one folder of meshard/: one library target meshard_NAME with all its sources, and one test program NAME_test
+# with all its *_test.cc files. The tests link only what the folder may depend on.
 function(meshard_folder name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
   set(root ${CMAKE_CURRENT_SOURCE_DIR}/${name})

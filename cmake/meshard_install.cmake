@@ -1,4 +1,4 @@
-# What `cmake --install` gives a user: include/meshard, libmeshard, the CMake package, the program meshard.
+# `cmake --install` installs include/meshard, libmeshard, the CMake package and the program meshard.
 if(NOT TARGET meshard)
   return()
 endif()
@@ -22,12 +22,12 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE
         DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT meshard)
 if(TARGET meshard_tool)
   install(TARGETS meshard_tool RUNTIME COMPONENT tools)
-  # `meshard fetch` of an installed meshard
+  # For `meshard fetch` in an installation.
   install(FILES ${PROJECT_SOURCE_DIR}/tools/fetch/fetch_targets.py ${PROJECT_SOURCE_DIR}/tools/fetch/locked_wheel.py
                 ${PROJECT_SOURCE_DIR}/tools/fetch/file_trust.py
                 ${PROJECT_SOURCE_DIR}/third_party/plugins.lock
           DESTINATION ${CMAKE_INSTALL_DATADIR}/meshard COMPONENT tools)
 endif()
-if(TARGET meshard_compile)  # compile_for() of the library starts it
+if(TARGET meshard_compile)  # the library's compile_for() starts it
   install(TARGETS meshard_compile RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/meshard COMPONENT meshard)
 endif()

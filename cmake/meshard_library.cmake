@@ -1,5 +1,5 @@
-# meshard::meshard: one library of all folders' objects, static by default. Its users inherit an include
-# folder and nothing else: no package, no third-party library.
+# meshard::meshard: one library with the objects of all folders, static by default. Its users inherit only an include
+# folder: no package and no third-party library.
 get_property(objects GLOBAL PROPERTY MESHARD_OBJECTS)
 if(NOT objects)
   return()
@@ -12,5 +12,5 @@ target_compile_features(meshard PUBLIC cxx_std_20)
 target_include_directories(meshard PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                           $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                                           $<INSTALL_INTERFACE:include>)
-# -pthread and libdl are part of libc in glibc 2.34 and later; older ones need them named.
+# -pthread and libdl are part of libc since glibc 2.34; older versions need them explicitly.
 target_link_libraries(meshard PUBLIC $<BUILD_INTERFACE:meshard_flags> ${CMAKE_DL_LIBS} -pthread)

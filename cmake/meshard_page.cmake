@@ -1,8 +1,8 @@
-# meshard_page(TARGET FOLDER): the style sheet, the scripts and the frame of a page become string literals in
-# page_sources.inc, which the sources of TARGET may include. A policy in the page allows these two and no other style or
-# script by their hashes.
+# meshard_page(TARGET FOLDER): turns the style sheet, the scripts and the frame of a page into string literals in
+# page_sources.inc, which the sources of TARGET may include. A policy in the page allows only this style sheet and
+# script, by their hashes.
 
-# The base64 form of a number in hexadecimal digits, a multiple of two.
+# The base64 form of a number in hexadecimal digits, whose count is a multiple of two.
 function(meshard_base64 hex out)
   set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
   string(LENGTH "${hex}" length)
@@ -19,7 +19,7 @@ function(meshard_base64 hex out)
       string(APPEND text "${letter}")
     endforeach()
   endforeach()
-  # Each byte that was added is one letter that says nothing.
+  # Each added byte makes one trailing letter, which is padding.
   math(EXPR padding "${missing} / 2")
   string(LENGTH "${text}" length)
   math(EXPR kept "${length} - ${padding}")

@@ -13,8 +13,9 @@ namespace {
 
 constexpr DType all(int i) { return static_cast<DType>(i); }
 
-// The tables of the array API standard 2023.12, "Type Promotion Rules", a row for each left
-// operand. Below the integer tables, JAX: u64 with a signed type is f32; f16 with bf16 is f32.
+// The tables of the array API standard 2023.12, "Type Promotion Rules", with one row per left
+// operand. Where the standard defines no result, JAX's is used: u64 with a signed type is f32; f16
+// with bf16 is f32.
 const char kIntegers[] =
     "     i8  i16 i32 i64 u8  u16 u32 u64\n"
     "i8   i8  i16 i32 i64 i16 i32 i64 f32\n"
@@ -55,7 +56,7 @@ void check_table(const std::string& text) {
 TEST(Promote, IntegerTable) { check_table(kIntegers); }
 TEST(Promote, FloatTable) { check_table(kFloats); }
 
-// The array API standard's table of complex and floating-point types, and JAX's integers.
+// The array API standard's table of complex and floating-point types, and JAX's rules for integers.
 const char kComplex[] =
     "     c64  c128 f32  f64  bf16 i64 u8\n"
     "c64  c64  c128 c64  c128 c64  c64 c64\n"

@@ -169,7 +169,7 @@ TEST(HostArray, ComparesValues) {
   EXPECT_FALSE(a == a.astype(f64));
 }
 
-// Expected values: XLA's convert (floats to integers clamp, NaN is 0; integers wrap).
+// Expected values from XLA's convert: floats to integers clamp, NaN becomes 0, integers wrap.
 TEST(HostArray, ConvertsAsDocumented) {
   HostArray floats =
       HostArray::from_vector<float>({-1.5f, 2.9f, 300.0f, 1e30f, -INFINITY, NAN, 0.0f, -0.2f});
@@ -189,7 +189,7 @@ TEST(HostArray, ConvertsAsDocumented) {
   EXPECT_EQ(floats.astype(f32).bytes(), floats.bytes());
 }
 
-// 2^60 + 2^52 is a tie of bfloat16; one more must round up though a double cannot hold it.
+// 2^60 + 2^52 is a tie in bfloat16; one more must round up, although a double cannot represent it.
 TEST(HostArray, WideIntegersRoundOnce) {
   std::int64_t tie = (std::int64_t{1} << 60) + (std::int64_t{1} << 52);
   HostArray array =
@@ -200,7 +200,7 @@ TEST(HostArray, WideIntegersRoundOnce) {
   EXPECT_EQ(array.data<BFloat16>()[3].bits(), 0xDD81);
 }
 
-// Small whole numbers survive every pair of conversions that can hold them.
+// Small integers survive every pair of conversions between dtypes that can represent them.
 TEST(HostArray, ConvertsEveryPair) {
   for (int from = 0; from < kDTypeCount; ++from)
     for (int to = 0; to < kDTypeCount; ++to) {

@@ -53,7 +53,7 @@ TEST(Number, FloatsInIntegersKeepTheirWholePart) {
 TEST(Number, FloatsRoundAndDoNotOverflow) {
   EXPECT_EQ(held<float>(f32, 0.1), 0.1f);
   EXPECT_EQ(held<float>(f32, (std::int64_t{1} << 24) + 1), 16777216.0f);
-  // 2^64 - 1 rounds to 2^64, and not by way of -1.
+  // 2^64 - 1 rounds to 2^64 and is not treated as -1.
   EXPECT_EQ(held<float>(f32, std::numeric_limits<std::uint64_t>::max()), 0x1p64f);
   EXPECT_EQ(held<double>(f64, std::numeric_limits<std::uint64_t>::max()), 0x1p64);
   EXPECT_EQ(held<float>(f32, 1e-300), 0.0f);

@@ -48,14 +48,14 @@ void check_decoding(std::uint64_t expected, std::string_view table) {
   EXPECT_EQ(hash.value, expected);
 }
 
-// The numbers at, just below and just above the middle of each two neighboring positive codes.
+// Numbers at, just below and just above the midpoints of neighboring positive codes.
 template <class T>
 std::vector<float> middles() {
   using Bits = typename T::bits_type;
   constexpr bool kSigned = !std::is_same_v<T, Float8E8M0FNU>;
   std::uint32_t codes = (std::numeric_limits<Bits>::max() + 1u) / (kSigned ? 2 : 1);
   std::vector<double> finite;
-  // The smallest scale has neighbors that are subnormal as floats: tested by hand below.
+  // The neighbors of the smallest scale are subnormal as floats: tested by hand below.
   for (std::uint32_t code = kSigned ? 0 : 1; code < codes; ++code) {
     auto value = static_cast<double>(T::from_bits(static_cast<Bits>(code)));
     if (std::isfinite(value)) finite.push_back(value);
@@ -91,7 +91,7 @@ void check_rounding(std::size_t count, std::uint64_t expected) {
 #include "meshard/array/small_float_test_data.inc"
 #undef SMALL_FLOAT
 
-// The codes that ml_dtypes 0.6.0 gives for numbers a format does not have.
+// The codes that ml_dtypes 0.6.0 gives for numbers that a format cannot represent.
 TEST(SmallFloat, SpecialNumbers) {
   const double inf = HUGE_VAL, nan = std::nan("");
   EXPECT_EQ(Half(65520.0).bits(), 0x7C00);
@@ -120,7 +120,7 @@ TEST(SmallFloat, SpecialNumbers) {
   EXPECT_EQ(Float8E8M0FNU(std::numeric_limits<double>::denorm_min()).bits(), 0x00);
 }
 
-// Rounding a double through float first would round twice and give the even neighbor.
+// Rounding a double to float first would round twice and give the even neighbor.
 TEST(SmallFloat, DoublesRoundOnce) {
   double just_above_a_tie = 1.0 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40);
   EXPECT_EQ(Half(1.0 + std::ldexp(1.0, -11)).bits(), 0x3C00);

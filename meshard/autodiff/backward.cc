@@ -31,7 +31,7 @@ Tensor gathered(const Tensor& tensor) {
   return *present == whole ? tensor : sharding_constraint(tensor, whole);
 }
 
-// Over explicit axes a cotangent is sharded as its primal is, all the way.
+// Reshards a cotangent over explicit axes like its primal, throughout the backward pass.
 Tensor as_primal(const Value& primal, const Tensor& cotangent) {
   const Sharding* said = explicit_sharding(primal);
   if (!said) return gathered(cotangent);
@@ -39,15 +39,16 @@ Tensor as_primal(const Value& primal, const Tensor& cotangent) {
   return present && *present == *said ? cotangent : sharding_constraint(cotangent, *said);
 }
 
-// What a node is made of: its operands, or of one that stands for a value outside of the body that
-// is being recorded, that value.
+// What a node is computed from: its operands, or the outer value if the node represents one in the
+// body that is being recorded.
 std::span<const Value> sources_of(const Node& node) {
   if (const BodyScope* body = recorder().body)
     if (const Value* outer = body->outside(node)) return {outer, 1};
   return node.operands();
 }
 
-// A path that cannot be followed would look like none, and its derivative like zero.
+// Without this check, a path that cannot be followed would be ignored and its derivative would be
+// 0.
 void check_can_follow(const Node& node) {
   bool is_computed = node.storage() != nullptr;
   if (!is_computed && !is_being_recorded(node.trace()))
@@ -64,7 +65,7 @@ void check_can_follow(const Node& node) {
                 node.where());
 }
 
-// The nodes between outputs and inputs, and the cotangents gathered so far.
+// The nodes between outputs and inputs, and the cotangents accumulated so far.
 class Backward {
  public:
   explicit Backward(std::span<const Tensor> inputs) {
@@ -78,7 +79,7 @@ class Backward {
   void run(std::span<const Tensor> outputs, std::span<const Tensor> cotangents) {
     std::vector<Node*> order = find_paths(outputs);
     for (std::size_t i = 0; i < outputs.size(); ++i) add(outputs[i].value(), cotangents[i]);
-    // Ids grow along every path, so falling ids visit each node after all of its users.
+    // Ids increase along every path, so descending ids visit each node after all of its users.
     std::sort(order.begin(), order.end(), [](Node* a, Node* b) { return a->id() > b->id(); });
     find_repeated(order);
     for (Node* node : order) {
@@ -90,7 +91,7 @@ class Backward {
     }
   }
 
-  /// Undefined where no path led.
+  /// Undefined if no path leads to the value.
   Tensor cotangent(const Value& value) {
     auto& cotangents = states_[value.node()].cotangents;
     return value.index() < cotangents.size() ? cotangents[value.index()] : Tensor();
@@ -104,17 +105,17 @@ class Backward {
   };
   State& state(Node* node) { return states_[node]; }
 
-  // Only floating-point and complex values carry cotangents: a path through an integer or bool ends
+  // Only floating-point and complex values have cotangents: a path through an integer or bool ends
   // there.
   static bool carries(const Value& value) { return is_inexact(value.type().dtype); }
 
-  // Depth-first without recursion; a node reaches an input if one of its operands does.
+  // Depth-first search without recursion; a node reaches an input if one of its operands does.
   std::vector<Node*> find_paths(std::span<const Tensor> outputs) {
     std::vector<Node*> order;
     std::vector<std::pair<Node*, std::size_t>> stack;
     auto enter = [&](Node* node) {
-      // What is older than every input depends on none. It may also be a value that another thread
-      // computes just now, which takes its operands away.
+      // A node that is older than every input depends on none. Another thread may also be computing
+      // it right now and dropping its operands.
       if (node->id() < oldest_input_) return;
       State& entered = state(node);
       if (entered.visited || entered.reaches_input) return;  // inputs are not entered
@@ -122,8 +123,8 @@ class Backward {
       entered.visited = true;
       stack.emplace_back(node, 0);
     };
-    // One output after the other: a node that is entered and not done says nothing yet, and outputs
-    // may depend on one another.
+    // Outputs are searched one at a time: reaches_input of a node is not valid until the node is
+    // finished, and outputs may depend on one another.
     std::size_t next_output = 0;
     while (!stack.empty() || next_output < outputs.size()) {
       if (stack.empty()) {
@@ -157,7 +158,8 @@ class Backward {
     sum = sum.defined() ? meshard::add(sum, cotangent) : cotangent;
   }
 
-  // A loop and the ones that give more (superseded.h) are differentiated once, as the last of them.
+  // A loop and the loops that supersede it (superseded.h) are differentiated once, as the last of
+  // them.
   void find_repeated(const std::vector<Node*>& order) {
     std::vector<const Node*> nodes(order.begin(), order.end());
     std::unordered_map<const Node*, const Node*> superseded =
@@ -175,8 +177,8 @@ class Backward {
     for (const auto& [node, most] : repeated_) ++waiting_[most];
   }
 
-  // The cotangents of a loop's results go to those of the one that gives most. True at the loop
-  // that was recorded first: all users of all of them have been visited.
+  // Adds the cotangents of a superseded loop to those of the loop with the most results. Returns
+  // true at the loop that was recorded first: by then all users of all of them have been visited.
   bool pass_on(Node* node, Node* most) {
     if (node != most) {
       InlineVector<Tensor, 1> cotangents = std::move(state(node).cotangents);
@@ -187,7 +189,7 @@ class Backward {
     return --waiting_[most] == 0;
   }
 
-  // `takes` has equal operands, which were recorded before.
+  // Runs the vjp of `node` with the operands of `takes`, which are equal and were recorded earlier.
   void step(Node* node, const Node& takes) {
     State& own = state(node);
     if (own.cotangents.empty()) return;
@@ -205,7 +207,7 @@ class Backward {
                       " has no derivative, and the result depends on an input through it"),
                   node->where());
     InheritSource line(node->where());
-    // The way back of a node is where the node is, wherever it is asked for.
+    // A vjp runs inside the manual axes of its node, wherever the gradient was requested.
     std::optional<ManualAxes> place;
     if (node->annotations() && node->annotations()->manual)
       place = node->annotations()->manual->with_varying({});
@@ -235,7 +237,8 @@ class Backward {
     try {
       run_vjp();
     } catch (const AmbiguousSharding&) {
-      // Between replicated operands there is no choice. add() shards what they give as its primals.
+      // With replicated operands, inference is not ambiguous. add() reshards the cotangents like
+      // their primals.
       for (std::vector<Tensor>* tensors : {&operands, &results})
         for (Tensor& tensor : *tensors) tensor = gathered(tensor);
       for (Tensor& cotangent : cotangents) cotangent = gathered(cotangent);
@@ -252,8 +255,8 @@ class Backward {
     }
   }
 
-  // A function with a derivative of its own has none with respect to what it captures: its results
-  // depend on inputs by its arguments only.
+  // Throws if the function of a custom_vjp captures a value that depends on an input: it has
+  // derivatives with respect to its arguments only.
   void check_captures_nothing(const Node& custom) {
     std::unordered_set<const Node*> seen;
     for (const Value& argument : internal::custom_arguments(custom)) seen.insert(argument.node());

@@ -25,7 +25,7 @@ const OpDef opaque_op = {
 };
 Tensor opaque(In x) { return record(opaque_op, nullptr, {x.tensor}, x.where); }
 
-// Two results, x and 2 x; counts how often its derivative is asked for.
+// An op with two results, x and 2 x, that counts the calls of its vjp.
 int asked = 0;
 const OpDef pair_op = {
     .name = "pair",

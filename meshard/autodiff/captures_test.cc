@@ -1,5 +1,4 @@
-// Derivatives with respect to captured values, in transforms nested in one another: right, or an
-// error.
+// Derivatives with respect to captured values, in nested transforms: correct, or an error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,8 +28,8 @@ Tensor row_of(Numbers values) {
 }
 Tensor twice(const Tensor& x) { return stack({x, x}); }
 
-// f(x) by way of a transform. f is linear, and each element of what it gives depends on the same
-// element of x only: its derivative in the direction of x is f(x) too.
+// Computes f(x) through a transform. f is linear and element-wise, so its derivative in the
+// direction of x is f(x) too.
 struct Setting {
   const char* name;
   std::function<Tensor(const Function& f, const Tensor& x)> run;
@@ -93,7 +92,7 @@ const std::vector<Setting>& settings() {
   return all;
 }
 
-// 3 w^2, by differentiating.
+// Computes 3 w^2 by differentiation.
 struct Derivative {
   const char* name;
   std::function<Tensor(const Tensor& w)> of;
@@ -137,7 +136,7 @@ void expect_near(const Numbers& got, const Numbers& expected) {
 
 const Numbers kW{1, 2}, kX{10, -3}, kExpected{30, -36}, kSecond{60, -36};
 
-// w in the settings, one in the other: 3 w^2 x.
+// Captures w in two nested settings: 3 w^2 x.
 Tensor nested(const Setting& outer, const Setting& inner, const Derivative& derivative,
               const Tensor& w, const Tensor& x) {
   Function innermost = [&](const Tensor& y) { return derivative.of(w) * y; };
@@ -166,7 +165,7 @@ TEST_P(Captures, InSettingsInsideSettings) {
     }
 }
 
-// The derivative of 3 w^2 x with respect to w, the sum over x: 6 w x.
+// The derivative with respect to w of 3 w^2 x, summed: 6 w x.
 TEST_P(Captures, OfADerivativeWithRespectToThem) {
   for (const Setting& setting : settings())
     for (const Derivative& derivative : derivatives()) {
@@ -185,7 +184,7 @@ TEST_P(Captures, OfADerivativeInsideSettings) {
     for (const Setting& inner : settings()) {
       SCOPED_TRACE(cat("in ", inner.name, " in ", outer.name));
       Tensor x = row_of(kX), w = GetParam().second(kW);
-      // The gradient of a value captured in the inner setting, taken in the outer one.
+      // The outer setting takes the gradient with respect to a value that the inner one captures.
       Function f = [&](const Tensor& y) {
         auto loss = [&](Tensor v) {
           return sum(inner.run([&](const Tensor& t) { return cube(v) * t; }, y));
@@ -204,7 +203,7 @@ INSTANTIATE_TEST_SUITE_P(OfValues, Captures,
                                                                       })),
                          [](const auto& made) { return made.param.first; });
 
-// Three deep: bodies whose way back computes others again.
+// Three levels deep: the backward passes of some bodies recompute other bodies.
 TEST(CapturesThreeDeep, HaveTheirDerivative) {
   std::vector<const Setting*> bodies;
   for (const Setting& setting : settings())
@@ -227,7 +226,7 @@ TEST(CapturesThreeDeep, HaveTheirDerivative) {
       }
 }
 
-// A value of a trace around, as in jit.
+// A value of an enclosing trace, as in jit.
 TEST(CapturesOfATrace, InSettingsInsideSettings) {
   for (const Setting& outer : settings())
     for (const Setting& inner : settings()) {
@@ -244,7 +243,7 @@ TEST(CapturesOfATrace, InSettingsInsideSettings) {
     }
 }
 
-// Clearing the sharding of a marked value looks behind the mark, but not behind an input.
+// clear_sharding() looks through a mark, but not through the input of a differentiated function.
 TEST(CapturesOfATrace, WithAClearedSharding) {
   Sharding sharding(Mesh({{"x", 2}}), P("x"));
   for (const Setting& setting : settings()) {
@@ -265,7 +264,7 @@ TEST(CapturesOfATrace, WithAClearedSharding) {
   }
 }
 
-// It has no derivative itself.
+// while_loop itself has no derivative.
 TEST(CapturesOfAWhileLoop, AreValuesOfTheirPlace) {
   Tensor x = row_of(kX);
   auto looped = [&](const Function& f, const Tensor& at) {
@@ -286,7 +285,7 @@ TEST(CapturesOfAWhileLoop, AreValuesOfTheirPlace) {
   }
 }
 
-// Two inputs of equal values are two inputs: the loops over them are not one.
+// Two inputs with equal values are still two inputs: the loops over them are not merged.
 TEST(CapturesOfATrace, EqualInputsHaveDerivativesOfTheirOwn) {
   auto total = [](Tensor x) {
     return sum(repeat(2, x, [](const Tensor& h) { return h * h * h; }));
@@ -300,12 +299,12 @@ TEST(CapturesOfATrace, EqualInputsHaveDerivativesOfTheirOwn) {
   }
   Unrolled unrolled;
   unrolled.set(w, row_of(kW));
-  // Of x^9: 72 x^7.
+  // The second derivative of x^9: 72 x^7.
   expect_near(interpret(unrolled.run(first)).to_vector<double>(), {72, 9216});
   expect_near(interpret(unrolled.run(second)).to_vector<double>(), {360, 46080});
 }
 
-// A constant is repeated inside of a body.
+// A constant is recorded again inside a body.
 TEST(CapturesOfConstants, InEverySettingAndDerivative) {
   for (const Setting& setting : settings())
     for (const Derivative& derivative : derivatives()) {
@@ -343,7 +342,7 @@ TEST(CapturesOfPullbacks, CalledWhenTheirBodyHasEndedAreAnError) {
                            ErrorCode::kInvalidArgument, {"[grad]", "outside its trace"}));
 }
 
-// backward() itself, of outputs inside with respect to values outside.
+// backward() itself, for outputs inside a body with respect to values outside.
 TEST(CapturesOfBackward, AValueOutsideAndItsNameInsideAreOne) {
   Tensor w = row_of(kW), square = w * w;
   Function f = [&](const Tensor& y) {
@@ -351,7 +350,7 @@ TEST(CapturesOfBackward, AValueOutsideAndItsNameInsideAreOne) {
     return backward(std::span(&cubes, 1), std::span(&seed, 1), std::span(&w, 1), {})[0];
   };
   expect_near(computed(map(f, twice(row_of(kX)))), {30, -36, 30, -36});
-  // Two bodies deep, by a value that is recorded in the one between.
+  // Two bodies deep, through a value that is recorded in the outer body.
   Function deep = [&](const Tensor& y) {
     Tensor between = square * 2;
     auto body = [&](const Tensor& t) {
@@ -379,7 +378,7 @@ TEST(CapturesOfBackward, AValueThatForgotItsOperandsIsAnError) {
       ErrorCode::kFailedPrecondition, {"multiply", "was computed before", "captures_test.cc"}));
 }
 
-// f(x) = w x with the derivative w of its own.
+// f(x) = w x with a custom derivative, which is w.
 auto custom_product(const Tensor& w) {
   return custom_vjp([w](Tensor x) { return std::pair(w * x, std::tuple<>()); },
                     [w](std::tuple<>, Tensor g) { return w * g; });
@@ -416,7 +415,7 @@ TEST(CapturesOfCustomVjp, ADerivativeWithRespectToThemIsAnError) {
     };
     EXPECT_TRUE(message([&] { (void)grad(loss)(w); }));
   }
-  // Said to be a constant.
+  // Declared constant with stop_gradient().
   auto constant = [&](Tensor v) { return sum(custom_product(stop_gradient(v))(v)); };
   expect_near(computed(grad(constant)(w)), kW);
 }

@@ -1,5 +1,5 @@
-// checkpoint: memory for time. What a function computes on the way forward is not kept for the way
-// back but computed again.
+// checkpoint: trades time for memory. Values of the forward pass are not kept for the backward pass
+// but recomputed.
 #pragma once
 #include "meshard/ops/checkpoint.h"
 #include "meshard/ops/checkpoint_name.h"

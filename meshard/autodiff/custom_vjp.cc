@@ -11,8 +11,8 @@
 namespace meshard {
 namespace {
 
-// Functions are no data: the attributes of a custom derivative print no more than a count, and the
-// program computes the same whatever they are.
+// The pullback cannot be printed or hashed, so only the counts are. The program computes the same
+// results with any pullback.
 class CustomAttributes final : public Attributes {
  public:
   CustomAttributes(std::size_t results, std::size_t arguments, internal::Pullback function)
@@ -33,8 +33,8 @@ const CustomAttributes& attributes_of(const Attributes* attributes) {
   return *static_cast<const CustomAttributes*>(attributes);
 }
 
-// Operands: the results, the arguments, the residuals. The results pass; the others are there for
-// the derivative.
+// Operands: the results, the arguments, the residuals. The results are passed through; the others
+// are only used by the derivative.
 ShardingRule custom_rule(const OpCall& call) {
   ShardingRuleBuilder builder;
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
@@ -66,7 +66,7 @@ void custom_vjp_of(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
-// The values pass as they are; the derivative of all members is the user's, batched.
+// The values are passed through; the derivative for the batch is the user's pullback, batched.
 void batch_custom_vjp(const BatchCall& call, std::span<Tensor> results) {
   const CustomAttributes& custom = attributes_of(call.node.attributes());
   auto pullback = [each = custom.pullback, size = call.size, axis = std::string(call.mesh_axis),
@@ -97,7 +97,7 @@ constinit const OpDef custom_vjp_op = {
             results.push_back(call.operand(i));
         },
     .sharding_rule = custom_rule,
-    // Reshapes to the same shape: the compiler drops them.
+    // Reshapes to the same shape, which the compiler removes.
     .emit =
         [](const OpCall&, OpEmission& out) {
           for (std::size_t i = 0; i < out.results.size(); ++i)

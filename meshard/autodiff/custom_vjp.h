@@ -1,4 +1,4 @@
-// Functions that bring their own derivative.
+// Functions with a user-defined derivative.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,33 +15,33 @@ namespace meshard {
 
 namespace internal {
 
-/// From residuals and the results' cotangents (zeros where there is none) to the arguments'
-/// cotangents; an undefined one is zero.
+/// Maps residuals and the results' cotangents to the arguments' cotangents. A result without a
+/// cotangent has zeros; an undefined returned cotangent is zero.
 using Pullback =
     std::function<std::vector<Tensor>(std::span<const Tensor>, std::span<const Tensor>)>;
 
-/// The same values as `results`, of which the derivative with respect to `arguments` is what
-/// `pullback` says.
+/// The values of `results`, with `pullback` as their derivative with respect to `arguments`.
 std::vector<Tensor> with_pullback(std::span<const Tensor> results,
                                   std::span<const Tensor> arguments,
                                   std::span<const Tensor> residuals, Pullback pullback,
                                   SourceLocation where);
 
-/// What a function with a derivative of its own is given for `arguments`: where they may be
-/// differentiated, nodes of its own, by which its uses of them differ from captured values.
+/// The tensors to pass to a function with a user-defined derivative in place of `arguments`. Where
+/// they may be differentiated, they are new nodes, which distinguishes uses of arguments from
+/// captured values.
 std::vector<Tensor> own_arguments(const std::vector<Tensor>& arguments);
 
 /// True for the nodes that with_pullback records.
 bool is_custom_vjp(const Node& node);
 /// The arguments of such a node.
 std::span<const Value> custom_arguments(const Node& node);
-/// The results of such a node that its function gave.
+/// The results of the user's function that such a node passes through.
 std::span<const Value> custom_results(const Node& node);
 
-/// The same values, of which the cotangents pass one optimization_barrier together.
+/// The same values; their cotangents pass through one optimization_barrier together.
 std::vector<Tensor> behind_barrier(const std::vector<Tensor>& inputs);
 
-/// One that takes the structures apart and puts them together again for a user's `backward`.
+/// Wraps a user's `backward`: unpacks tensors into its structures and packs its results.
 template <class Backward, class Residuals, class Result>
 Pullback structured_pullback(const Backward& backward, Residuals residuals, Result result) {
   return [backward, residuals = std::move(residuals), result = std::move(result)](
@@ -51,7 +51,7 @@ Pullback structured_pullback(const Backward& backward, Residuals residuals, Resu
   };
 }
 
-/// The structure alone: a kept one would keep the values.
+/// The structure without its tensors, so that the values are not kept alive.
 template <class T>
 T without_tensors(const T& value) {
   return structure::with_tensors(value, std::vector<Tensor>(structure::tensors(value).size()));
@@ -59,22 +59,23 @@ T without_tensors(const T& value) {
 
 }  // namespace internal
 
-/// A function with a derivative of its own. `forward(arguments...)` gives `std::pair(result,
-/// residuals)`: what the function returns, and what its derivative needs. `backward(residuals,
-/// cotangent)` gives the cotangents of the arguments, one tensor for each tensor of the arguments
-/// in order, as any structure (a tensor, a tuple, ...). An undefined Tensor is zero.
+/// Makes a function with a user-defined derivative. `forward(arguments...)` returns
+/// `std::pair(result, residuals)`: the function's result, and what its derivative needs.
+/// `backward(residuals, cotangent)` returns the cotangents of the arguments, one tensor for each
+/// tensor of the arguments in order, in any structure (a tensor, a tuple, ...). An undefined Tensor
+/// is zero.
 ///
 /// Works wherever gradients do: under grad and vjp, inside jit and lazily. Derivatives of higher
-/// order go through `backward` and the residuals. Tensors that `forward` captures are constants: it
-/// has no derivative with respect to them, and asking for one is an error. What compiles is
-/// `forward` alone where no derivative is taken, without the residuals.
+/// order differentiate `backward` and the residuals. Tensors that `forward` captures are constants:
+/// requesting a derivative with respect to them is an error. If no derivative is taken, only
+/// `forward` is compiled, without the residuals.
 ///
 ///     auto clipped = custom_vjp([](Tensor x) { return std::pair(x, std::tuple<>()); },
 ///                               [](std::tuple<>, Tensor g) { return clip(g, -1, 1); });
 ///
-/// @error when the derivative is recorded: a cotangent too many or too few, or of another type than
-/// its argument; unimplemented: a derivative with respect to a value that the result depends on
-/// other than by the arguments.
+/// @error when the derivative is recorded: invalid argument if `backward` returns a wrong number of
+/// cotangents, or one whose type differs from its argument's; unimplemented for a derivative with
+/// respect to a value that the function captures.
 template <class Forward, class Backward>
 auto custom_vjp(Forward forward, Backward backward) {
   return [forward = std::move(forward),
@@ -97,9 +98,9 @@ auto custom_vjp(Forward forward, Backward backward) {
   };
 }
 
-/// A function of the same value whose derivative puts one optimization_barrier around the
-/// cotangents of all its arguments together: the compiler computes none of them late, and moves
-/// nothing across (torch_xla has a function of this name).
+/// Makes a function with the same value whose cotangents pass through an optimization_barrier. One
+/// barrier covers the cotangents of all arguments: the compiler cannot delay one of them or move
+/// computation across it (torch_xla has a function of this name).
 template <class F>
 auto apply_backward_optimization_barrier(F f) {
   return [f = std::move(f)]<class... Arguments>(const Arguments&... arguments) {

@@ -17,7 +17,7 @@ namespace {
 
 using Keep = ResidualPolicy::Keep;
 
-// Ops whose result costs no more than to move it.
+// Ops whose result is as cheap to recompute as to move.
 bool is_cheap(const Node& node) {
   constexpr std::string_view kNames[] = {"astype",        "broadcast_in_dim",    "constant",
                                          "iota",          "permute_dims",        "reshape",
@@ -30,7 +30,7 @@ bool is_product(const Node& node) {
   return node.op().name == "dot_general" || node.op().name == "convolution";
 }
 
-// A value of the joint program, in the order of recording.
+// Orders values of the joint program as they were recorded.
 struct ValueOrder {
   bool operator()(const Value& a, const Value& b) const {
     return a->id() != b->id() ? a->id() < b->id() : a.index() < b.index();
@@ -38,7 +38,7 @@ struct ValueOrder {
 };
 using ValueSet = std::set<Value, ValueOrder>;
 
-// The value that carries a local one out of its innermost region.
+// The value with which a local value leaves its innermost region.
 Tensor carried_out(const Tensor& local) {
   Sharding sharding = carried_sharding(*manual_axes(local.value()), local.type());
   bool gets_a_dimension = sharding.rank() > static_cast<std::size_t>(local.rank());
@@ -49,15 +49,16 @@ Tensor carried_out(const Tensor& local) {
   return shard_to_full(value, sharding, Shape(std::move(full)));
 }
 
-// What carries a local value from a body to another, whose own values are in `depth` regions; and
-// what it becomes on its way there, from itself on.
+// The chain of values that takes a local value out to `depth` regions, starting with the value
+// itself. The last one can be passed between bodies whose values are in `depth` regions.
 std::vector<Tensor> carriers(const Value& local, std::size_t depth) {
   std::vector<Tensor> all{Tensor(local)};
   while (manual_depth(all.back().value()) > depth) all.push_back(carried_out(all.back()));
   return all;
 }
 
-// Enters the regions again: the local value at `carriers[0]`, from the value given for the last.
+// Enters the regions again: computes the local value at `carriers[0]` from that of the last
+// carrier.
 Tensor brought_back(std::span<const Tensor> carriers, Tensor given) {
   for (std::size_t i = carriers.size() - 1; i-- > 0;) {
     const TensorType& type = carriers[i].type();
@@ -68,7 +69,7 @@ Tensor brought_back(std::span<const Tensor> carriers, Tensor given) {
   return given;
 }
 
-// A body and its derivative in one trace, and where to cut.
+// A body and its derivative in one trace, and where to split them.
 class Joint {
  public:
   Joint(const Body& body, const std::vector<bool>& has_cotangent, const std::vector<bool>& wanted,
@@ -84,8 +85,8 @@ class Joint {
     record_way_back(has_cotangent, wanted, where);
     border_ = needed_of_way_back();
     choose();
-    // Inside manual axes the bodies' own parameters and results are local values, and all of them
-    // vary alike: the cotangents of one that does not are one for each device, to be added up.
+    // Inside manual axes, the parameters and results of bodies are local values that all vary over
+    // the same axes. An unvarying one would have one cotangent on each device, to be summed.
     for (const Value& residual : residuals_) {
       crossing_.push_back(carriers(residual, place ? place->depth() : 0));
       const Tensor& last = crossing_.back().back();
@@ -129,17 +130,17 @@ class Joint {
       outputs.push_back(results_[i]);
       cotangents_.push_back(scope_.parameter(body_input(results_[i])));
     }
-    // Everything recorded from here on belongs to the way back.
+    // Everything recorded from here on belongs to the backward pass.
     border_id_ = scope_.parameter({TensorType{DType::bool_, {}}}).value()->id();
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       if (wanted[i]) inputs.push_back(parameters_[i]);
-    // Cotangents came into being before the border, as leaves: they are known.
+    // Cotangents are leaves that were recorded before the border.
     for (const Tensor& cotangent : cotangents_) leaves_.insert(cotangent.value());
     if (!inputs.empty()) gradients_ = backward(outputs, cotangents_, inputs, where);
   }
 
-  // A loop that was recorded again, with what its own way back needs, is of the way forward; not so
-  // in what checkpoint() computes again, which begins on the way back.
+  // A loop that was recorded again with its residuals belongs to the forward pass. This does not
+  // hold inside what checkpoint() recomputes, which depends on values of the backward pass.
   bool is_of_way_back(const Value& value) const {
     if (value->id() <= border_id_) return false;
     bool is_loop_again = value->attributes() && !value->attributes()->extends().empty();
@@ -160,7 +161,7 @@ class Joint {
     return found == at_hand_.end() ? nullptr : &found->second;
   }
 
-  // Values of the way forward that the way back uses.
+  // Values of the forward pass that the backward pass uses.
   ValueSet needed_of_way_back() const {
     ValueSet border;
     std::set<const Node*> seen;
@@ -180,7 +181,7 @@ class Joint {
     return border;
   }
 
-  // True if it depends on nothing but invariant parameters.
+  // True if the value depends only on invariant parameters.
   bool is_invariant(const Value& value) {
     if (is_outside(value)) return true;
     if (const OnTheWayBack* hand = at_hand(value)) return *hand == OnTheWayBack::kInvariant;
@@ -191,8 +192,8 @@ class Joint {
     return invariant_[value.node()] = all;
   }
 
-  // Decides for each value on the border whether it is kept, from the last to the first: one that
-  // is computed again needs its operands.
+  // Decides for each value on the border whether to keep it, from the last to the first: a value
+  // that is recomputed needs its operands.
   void choose() {
     ValueSet open = border_;
     while (!open.empty()) {
@@ -221,7 +222,7 @@ class Joint {
       case Keep::kNeeded: break;
     }
     if (!is_cheap(*value.node())) return true;
-    // What it is made of would have to be kept instead.
+    // Keep the value if it is smaller than the operands that would have to be kept instead.
     std::int64_t instead = 0;
     for (const Value& operand : value->operands()) {
       const OnTheWayBack* hand = at_hand(operand);
@@ -232,7 +233,7 @@ class Joint {
     return instead > value.type().bytes();
   }
 
-  // The body with the kept values as further results; says which residual is where.
+  // The body with the kept values as additional results; fills in `vjp.residuals`.
   Body way_forward(BodyVjp& vjp) const {
     std::vector<Value> parameters, results;
     for (const Tensor& parameter : parameters_) parameters.push_back(parameter.value());

@@ -1,13 +1,13 @@
-// The derivatives of bodies: what the vjps of loops and branches ask for.
+// The derivatives of bodies, for the vjps of loops and branches.
 #pragma once
 #include "meshard/graph/body_vjp.h"
 
 namespace meshard {
 
-/// Differentiates a body with backward() and cuts the result in two: into nodes that do not need a
-/// cotangent, and those that do. What stands on the border goes from one to the other as a
-/// residual; which values those are the policy says (ResidualPolicy). Values that depend on
-/// invariant parameters alone are computed on both sides instead.
+/// Differentiates a body with backward() and splits the result in two. One part contains the nodes
+/// that do not need a cotangent, the other those that do. Values on the border are passed as
+/// residuals; the policy (ResidualPolicy) chooses them. Values that depend only on invariant
+/// parameters are computed in both parts instead.
 const BodyDifferentiator& body_differentiator();
 
 }  // namespace meshard

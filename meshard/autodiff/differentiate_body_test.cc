@@ -17,7 +17,7 @@ namespace {
 
 using Keep = ResidualPolicy::Keep;
 
-// tanh(x w) (x + 1), of a carry x and a captured w.
+// tanh(x w) (x + 1), with a carry x and a captured w.
 Body body() {
   std::vector<BodyInput> inputs{{{DType::f32, {4, 4}}}, {{DType::f32, {4, 4}}}};
   return trace_body(inputs,
@@ -34,7 +34,7 @@ BodyVjp differentiated(const ResidualPolicy& policy, OnTheWayBack carry = OnTheW
   return body_differentiator().differentiate(body(), {true}, {true, true}, back, policy, {});
 }
 
-// The ops that made what is kept.
+// The ops whose results are kept.
 std::multiset<std::string> kept(const BodyVjp& vjp) {
   std::multiset<std::string> names;
   for (std::size_t i = 1; i < vjp.forward.num_results(); ++i)
@@ -44,7 +44,7 @@ std::multiset<std::string> kept(const BodyVjp& vjp) {
 
 TEST(DifferentiateBody, KeepsWhatThePolicySays) {
   using Names = std::multiset<std::string>;
-  // The carry is a value like any other; tanh is needed twice, the name costs nothing.
+  // The carry is kept like any other value. tanh is needed twice; its name costs nothing.
   EXPECT_EQ(kept(differentiated({Keep::kNothing})), (Names{"parameter"}));
   EXPECT_EQ(kept(differentiated({Keep::kDots})), (Names{"parameter", "dot_general"}));
   EXPECT_EQ(kept(differentiated({Keep::kNamed, {"h"}})), (Names{"parameter", "checkpoint_name"}));
@@ -64,7 +64,7 @@ TEST(DifferentiateBody, BothHalvesAreSound) {
   }
 }
 
-// How many scans a program runs that computes `results` from x.
+// The number of scans that run in a program that computes `results` from x.
 std::size_t loops_that_run(const Tensor& x, std::uint64_t trace,
                            const std::vector<Tensor>& results) {
   std::vector<Value> values;
@@ -76,7 +76,7 @@ std::size_t loops_that_run(const Tensor& x, std::uint64_t trace,
   return scans - superseded_nodes(graph).size();
 }
 
-// x to the fourth, by a loop that scans slices too.
+// x to the fourth power, by a loop that also scans slices.
 Tensor fourth_power(const Tensor& x) {
   Tensor rows = stack({x, x, x});
   return sum(scan([](Tensor c, Tensor row) { return std::pair(c * row, c); }, x, rows).first);
@@ -101,7 +101,7 @@ TEST(DifferentiateBody, TheWayForwardOfHigherDerivativesRunsOnce) {
     auto [value, gradient] = value_and_grad(fourth_power)(t);
     return value + sum(square(gradient));
   };
-  // Forward, back, and the way back of each.
+  // The forward loop, the backward loop, and the backward loop of each.
   auto second = grad([](const Tensor& t) { return sum(grad(fourth_power)(t)); })(x);
   EXPECT_EQ(loops_that_run(x, scope.trace(), {second}), 4u);
   EXPECT_EQ(loops_that_run(x, scope.trace(), {grad(penalized)(x)}), 4u);
@@ -109,7 +109,7 @@ TEST(DifferentiateBody, TheWayForwardOfHigherDerivativesRunsOnce) {
   EXPECT_EQ(loops_that_run(x, scope.trace(), {value, gradient}), 4u);
 }
 
-// The loop as it was recorded, and the one that keeps more, run once.
+// The recorded loop and the extended one, which keeps more, run as one.
 TEST(DifferentiateBody, TheWayForwardRunsOnce) {
   TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});

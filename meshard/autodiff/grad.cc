@@ -16,9 +16,9 @@ extern const OpDef reshape_op;
 namespace meshard::internal {
 namespace {
 
-// Inside manual axes all values of a loop or branch vary alike: a captured value that is the same
-// on all devices is one value for each of them there. Its derivative is the sum of theirs, which no
-// value inside can be.
+// Inside manual axes, all values of a loop or branch vary over the same axes. A captured value that
+// is unvarying outside counts as one value per device inside. Its derivative is the sum over the
+// devices, which no value inside the body can represent.
 void check_varies_alike(const Tensor& argument, const std::string& path, SourceLocation where) {
   if (!recorder().body) return;
   const ManualAxes* inside = manual_axes(recorder().body->inside(argument.value()));
@@ -44,14 +44,14 @@ Tensor differentiation_input(const Tensor& argument, const std::string& path,
     throw_invalid(where.known() ? where : argument.where(), "[grad] ", path, " is ", type,
                   ": only floating-point tensors have gradients. Pass it as another argument");
   check_varies_alike(argument, path, where);
-  // A reshape to its own shape, which the compiler drops. Where nothing around could depend on it,
-  // another leaf on the same storage does: then lazy programs have one node less. Inside a body a
-  // leaf would be one more captured value, and inside another differentiated function it would cut
-  // the path to that one's input.
+  // A reshape to its own shape, which the compiler removes. If no enclosing function can depend on
+  // it, a new leaf on the same storage is used instead, which saves lazy programs a node. Inside a
+  // body, a leaf would be another captured value; inside another differentiated function, it would
+  // cut the path to that function's input.
   Storage* storage = argument.value().storage();
   if (storage && !tracing() && recorder().keep_operands <= 1) {
     Tensor leaf = make_array(type, StoragePtr(storage), argument.where());
-    // Where the compiler put a value that did not say how it lies is no part of it.
+    // A sharding that the compiler chose is not part of the value.
     if (!explicit_sharding(argument.value())) leaf.value().node()->annotate(nullptr);
     if (is_unplaced(argument.value())) leaf.value()->set_unplaced();
     return leaf;

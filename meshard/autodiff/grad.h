@@ -1,4 +1,4 @@
-// grad, value_and_grad and vjp: functions from functions.
+// grad, value_and_grad and vjp: transformations of functions to their derivatives.
 #pragma once
 #include <cstddef>
 #include <tuple>
@@ -14,15 +14,15 @@ namespace meshard {
 
 namespace internal {
 
-/// A tensor of the same value that nothing recorded so far depends on: gradients with respect to it
-/// end there. @error invalid argument unless floating-point; `path` names it.
+/// A tensor of the same value on which no recorded value depends, as the input of a derivative.
+/// @error invalid argument unless floating-point or complex; `path` names it.
 Tensor differentiation_input(const Tensor& argument, const std::string& path, SourceLocation where);
-/// A recorded tensor of the same value and sharding, which the compiler drops.
+/// A recorded tensor of the same value and sharding; the compiler removes the node.
 Tensor identity_of(const Tensor& argument);
-/// One, in the type of `loss`. @error invalid argument unless it is a float of rank 0.
+/// The constant 1 in the type of `loss`. @error invalid argument unless it is a float of rank 0.
 Tensor loss_seed(const Tensor& loss, SourceLocation where);
 
-/// Replaces the tensors of one argument by fresh inputs, and appends these to `inputs`.
+/// Replaces the tensors of one argument with new inputs, and appends these to `inputs`.
 template <class T>
 T make_inputs(const T& argument, std::size_t position, std::vector<Tensor>& inputs,
               SourceLocation where) {
@@ -41,7 +41,7 @@ T make_inputs(const T& argument, std::size_t position, std::vector<Tensor>& inpu
 template <std::size_t I, std::size_t... Wanted>
 inline constexpr bool kIsWanted = ((I == Wanted) || ...);
 
-/// The loss in what f returned: the tensor itself, or the first of a pair (loss, auxiliary).
+/// The loss in f's result: the tensor itself, or the first element of a pair (loss, auxiliary).
 inline const Tensor& loss_of(const Tensor& result) { return result; }
 template <class Auxiliary>
 const Tensor& loss_of(const std::pair<Tensor, Auxiliary>& result) {
@@ -50,13 +50,13 @@ const Tensor& loss_of(const std::pair<Tensor, Auxiliary>& result) {
 
 }  // namespace internal
 
-/// A function of the same arguments that returns (f's result, gradients). f returns a float tensor
-/// of rank 0, or a pair (loss, auxiliary) whose second is passed through. The gradient has the
-/// structure of the argument; `value_and_grad<0, 2>(f)` gives a tuple for several arguments; the
-/// default is argument 0. Gradients take the shardings of their primals.
+/// Makes a function of the same arguments that returns (f's result, gradients). f returns a float
+/// tensor of rank 0, or a pair (loss, auxiliary) whose second element is passed through. A gradient
+/// has the structure of its argument; `value_and_grad<0, 2>(f)` returns a tuple for several
+/// arguments; the default is argument 0. Gradients take the shardings of their primals.
 ///
-/// @error invalid argument if the loss is not a float of rank 0, or a wanted tensor not
-/// floating-point.
+/// @error invalid argument if the loss is not a float of rank 0, or a tensor of a wanted argument
+/// is not floating-point or complex.
 template <std::size_t... Wanted, class F>
 auto value_and_grad(F f) {
   if constexpr (sizeof...(Wanted) == 0) {
@@ -75,7 +75,7 @@ auto value_and_grad(F f) {
           else
             return argument;
         };
-        // Braces, so that inputs are made from the left.
+        // Braces, so that inputs are made from left to right.
         return std::tuple<Arguments...>{
             one(std::integral_constant<std::size_t, I>{}, arguments)...};
       }
@@ -85,7 +85,7 @@ auto value_and_grad(F f) {
       Tensor seed = internal::loss_seed(loss, where);
       std::vector<Tensor> gradients =
           backward(std::span(&loss, 1), std::span(&seed, 1), inputs, loss.where());
-      // Inputs lie in the order of the argument list; hand each wanted argument its own.
+      // Inputs are in argument order; each wanted argument takes its own.
       auto given = std::forward_as_tuple(arguments...);
       std::size_t used = 0;
       auto parts = [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -101,7 +101,7 @@ auto value_and_grad(F f) {
             return std::tuple<>();
           }
         };
-        // Types spelled out: deduced from a single tuple, it would be a copy of that tuple.
+        // Explicit types: deduced from a single tuple, it would be a copy of that tuple.
         std::tuple<decltype(one(std::integral_constant<std::size_t, I>{}))...> ordered{
             one(std::integral_constant<std::size_t, I>{})...};
         return std::apply([](auto&... each) { return std::tuple_cat(each...); }, ordered);
@@ -115,7 +115,7 @@ auto value_and_grad(F f) {
   }
 }
 
-/// A function of the same arguments that returns the gradients only; see value_and_grad.
+/// Makes a function of the same arguments that returns only the gradients; see value_and_grad.
 template <std::size_t... Wanted, class F>
 auto grad(F f) {
   return [both = value_and_grad<Wanted...>(std::move(f))](const auto&... arguments) {
@@ -123,16 +123,16 @@ auto grad(F f) {
   };
 }
 
-/// f's result at `arguments`, and its pullback: a function from a cotangent of the result's
-/// structure to the tuple of the arguments' cotangents. All tensors of the arguments must be
-/// floating-point.
+/// Returns f's result at `arguments` and its pullback. The pullback maps a cotangent with the
+/// result's structure to the tuple of the arguments' cotangents. All tensors of the arguments must
+/// be floating-point or complex.
 template <class F, class... Arguments>
 auto vjp(F f, const Arguments&... arguments) {
   SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
   KeepOperandsScope keep;
   std::vector<Tensor> inputs;
   auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    // Braces, so that inputs are made from the left.
+    // Braces, so that inputs are made from left to right.
     return std::tuple<Arguments...>{internal::make_inputs(arguments, I, inputs, where)...};
   }
   (std::index_sequence_for<Arguments...>{});

@@ -91,7 +91,8 @@ TEST(Grad, SecondAndThirdOrder) {
   EXPECT_DOUBLE_EQ(number(grad(grad(grad(f)))(scalar(2))), 48);
   auto mixed =
       grad([](Tensor x) { return sum(grad([&](Tensor y) { return sum(x * y * y); })(x)); });
-  // d/dx (2 x y at y = x with y's path cut) = 2 x + 2 x through the argument y = x.
+  // The inner gradient is 2 x y at y = x. Its derivative is 2 x through the captured x, plus 2 x
+  // through the argument.
   EXPECT_THAT(elements(mixed(vector_of({1, 3}))), ElementsAre(4, 12));
 }
 
@@ -164,7 +165,7 @@ TEST(Vjp, ResultsMayDependOnOneAnother) {
     return std::array{square, cube, square + cube};
   };
   Tensor x = scalar(2);
-  // 4 + 12 and twice that for the sum: each result counts, in any order.
+  // The slopes are 4, 12 and 4 + 12: each result contributes, in any order.
   auto pulled = vjp(f, x).second(std::array{scalar(1), scalar(10), scalar(100)});
   EXPECT_EQ(number(std::get<0>(pulled)), 4 + 120 + 1600);
   auto reversed = vjp(

@@ -9,14 +9,14 @@
 namespace meshard::internal {
 namespace {
 
-// [n, a...] and [m, b...] joined in one shape.
+// Concatenates [n, a...] and [m, b...] to one shape.
 Shape joined_shape(const Shape& first, const Shape& second) {
   Dimensions sizes = first.sizes();
   for (std::int64_t size : second) sizes.push_back(size);
   return Shape(std::move(sizes));
 }
 
-// The first `count` dimensions behind the others.
+// Moves the first `count` dimensions to the end.
 Tensor rotated(const Tensor& x, int count) {
   Dimensions order;
   for (int d = count; d < x.shape().rank(); ++d) order.push_back(d);
@@ -24,11 +24,11 @@ Tensor rotated(const Tensor& x, int count) {
   return permute_dims(x, std::move(order));
 }
 
-// What `map` gives for every unit vector of argument j, along a new dimension 0.
+// The results of `map` for every unit vector of argument j, along a new dimension 0.
 std::vector<Tensor> all_rows(const LinearMap& map, std::size_t j, const TensorType& type,
                              SourceLocation where) {
   std::int64_t size = type.shape.size();
-  if (size == 0) {  // only the shapes of the results count
+  if (size == 0) {  // only the shapes of the results matter
     std::vector<Tensor> rows;
     for (const Tensor& result : map(j, zeros(type.shape, type.dtype)))
       rows.push_back(zeros(joined_shape(Shape{0}, result.shape()), result.dtype()));
@@ -41,7 +41,7 @@ std::vector<Tensor> all_rows(const LinearMap& map, std::size_t j, const TensorTy
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnimplemented) throw;
   }
-  std::vector<std::vector<Tensor>> each;  // of each result, its rows
+  std::vector<std::vector<Tensor>> each;  // for each result, its rows
   for (const Tensor& unit : unstack(basis)) {
     std::vector<Tensor> results = row(unit);
     each.resize(results.size());
@@ -101,7 +101,7 @@ std::vector<std::vector<Tensor>> forward_blocks(std::span<const Tensor> outputs,
     return push(tangents, where);
   };
   std::vector<std::vector<Tensor>> blocks = matrix_of(map, inputs, where);
-  // The argument's dimensions come first there, and last in a Jacobian.
+  // matrix_of puts the argument's dimensions first; a Jacobian has them last.
   for (std::vector<Tensor>& row : blocks)
     for (std::size_t j = 0; j < row.size(); ++j) row[j] = rotated(row[j], inputs[j].shape().rank());
   return blocks;

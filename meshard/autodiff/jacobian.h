@@ -1,4 +1,4 @@
-// jacrev, jacfwd and hessian: whole derivatives.
+// jacrev, jacfwd and hessian: full Jacobians and Hessians.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -14,26 +14,26 @@ namespace meshard {
 
 namespace internal {
 
-/// A linear function of one tensor. Several of them, one for each argument of a derivative that is
-/// not zero there, are the derivative.
+/// A linear function of the tensor of one argument, with all other arguments zero. Together, the
+/// functions of all arguments define a derivative.
 using LinearMap = std::function<std::vector<Tensor>(std::size_t argument, const Tensor&)>;
 
-/// The matrix of a linear map in blocks: blocks[i][j] belongs to result i and argument j of the
-/// map. Its shape is that of the argument, then that of the result; the map is applied to all unit
-/// vectors at once (vmap), or to one after the other where an op on the way has no batch rule.
+/// The matrix of a linear map in blocks: blocks[i][j] belongs to result i and argument j. Its shape
+/// is the argument's shape followed by the result's. The map is applied to all unit vectors at once
+/// (vmap), or one at a time if an op has no batch rule.
 std::vector<std::vector<Tensor>> matrix_of(const LinearMap& map, std::span<const Tensor> arguments,
                                            SourceLocation where);
 
-/// The blocks of jacrev: the map is the pullback.
+/// The blocks of jacrev; the map is the pullback.
 std::vector<std::vector<Tensor>> reverse_blocks(std::span<const Tensor> outputs,
                                                 std::span<const Tensor> inputs,
                                                 SourceLocation where);
-/// The blocks of jacfwd: the map is the push forward.
+/// The blocks of jacfwd; the map is the push-forward.
 std::vector<std::vector<Tensor>> forward_blocks(std::span<const Tensor> outputs,
                                                 std::span<const Tensor> inputs,
                                                 SourceLocation where);
 
-/// blocks[i][j] of output i and input j, in the structure that jacrev and jacfwd give them.
+/// Arranges blocks[i][j] of output i and input j in the structure that jacrev and jacfwd return.
 template <class Result, class Argument>
 auto jacobian_structure(const Result& result, const Argument& argument,
                         const std::vector<std::vector<Tensor>>& blocks) {
@@ -50,7 +50,7 @@ auto jacobian_structure(const Result& result, const Argument& argument,
   }
 }
 
-/// What jacrev and jacfwd share; `blocks_of` is one of the two functions above.
+/// Implements jacrev and jacfwd; `blocks_of` is one of the two functions above.
 template <std::size_t Wanted, class F, class BlocksOf>
 auto jacobian(F f, BlocksOf blocks_of) {
   return [f = std::move(f), blocks_of]<class... Arguments>(const Arguments&... arguments) {
@@ -70,13 +70,13 @@ auto jacobian(F f, BlocksOf blocks_of) {
 
 }  // namespace internal
 
-/// A function of the same arguments that returns the Jacobian of f with respect to one argument,
-/// all rows at once in reverse mode: right for many inputs and few results.
+/// Makes a function of the same arguments that returns the Jacobian of f. It differentiates with
+/// respect to one argument, all rows at once in reverse mode: best for many inputs and few results.
 ///
-/// For a tensor x and a result y it has the shape y.shape + x.shape. If the result is a tensor and
-/// the argument a structure, the Jacobian has the argument's structure; if the argument is a tensor
-/// and the result a structure, the result's; of two structures it is a std::vector with the
-/// argument's structure for each tensor of the result.
+/// For a tensor x and a result y, the Jacobian has the shape y.shape + x.shape. If the result is a
+/// tensor and the argument a structure, it has the argument's structure; if the argument is a
+/// tensor and the result a structure, it has the result's structure. If both are structures, it is
+/// a std::vector with the argument's structure for each tensor of the result.
 ///
 /// @error invalid argument unless all results are floating-point.
 template <std::size_t Wanted = 0, class F>
@@ -84,16 +84,16 @@ auto jacrev(F f) {
   return internal::jacobian<Wanted>(std::move(f), internal::reverse_blocks);
 }
 
-/// The same, all columns at once in forward mode: right for few inputs and many results.
+/// The same in forward mode, all columns at once: best for few inputs and many results.
 template <std::size_t Wanted = 0, class F>
 auto jacfwd(F f) {
   return internal::jacobian<Wanted>(std::move(f), internal::forward_blocks);
 }
 
-/// A function of the same arguments that returns the matrix of second derivatives of f, a float of
-/// rank 0, with respect to one argument: forward over reverse. For a tensor x it has the shape
-/// x.shape + x.shape; for a structure it is a std::vector with the argument's structure for each of
-/// its tensors. To multiply by it, take hvp.
+/// Makes a function of the same arguments that returns the Hessian of f. f returns a float of rank
+/// 0; the Hessian is with respect to one argument and is computed forward over reverse. For a
+/// tensor x it has the shape x.shape + x.shape; for a structure it is a std::vector with the
+/// argument's structure for each of its tensors. To multiply by the Hessian, use hvp.
 template <std::size_t Wanted = 0, class F>
 auto hessian(F f) {
   return jacfwd<Wanted>(jacrev<Wanted>(std::move(f)));

@@ -1,4 +1,4 @@
-// linearize, jvp and hvp: derivatives along directions.
+// linearize, jvp and hvp: directional derivatives.
 #pragma once
 #include <tuple>
 #include <type_traits>
@@ -17,7 +17,7 @@ struct IsTuple : std::false_type {};
 template <class... T>
 struct IsTuple<std::tuple<T...>> : std::true_type {};
 
-/// A tuple is several arguments; anything else is one.
+/// A tuple is several arguments; any other value is one argument.
 template <class T>
 auto as_arguments(const T& value) {
   if constexpr (IsTuple<T>::value)
@@ -26,7 +26,7 @@ auto as_arguments(const T& value) {
     return std::tuple<T>(value);
 }
 
-/// The gradient with respect to all of `count` arguments, as a tuple.
+/// The gradient with respect to all `count` arguments, as a tuple.
 template <std::size_t count, class F>
 auto gradients_of_all(F f) {
   return [f = std::move(f)](const auto&... arguments) {
@@ -43,24 +43,24 @@ auto gradients_of_all(F f) {
 
 }  // namespace internal
 
-/// f's result at `arguments`, and its derivative there: a function from tangents (one for each
-/// argument, of its structure) to the tangent of the result, of the result's structure. It can be
-/// called for many tangents, which all use the one recording of f. All tensors of the arguments
-/// must be floating-point; results that are not have tangents of zeros. An undefined tangent is
-/// zero.
+/// Returns f's result at `arguments` and the derivative there, as a linear function. That function
+/// maps tangents (one for each argument, of its structure) to the tangent of the result, which has
+/// the result's structure. It may be called for many tangents; f is recorded once. All tensors of
+/// the arguments must be floating-point or complex; results of other dtypes have zero tangents. An
+/// undefined tangent is zero.
 ///
 ///     auto [y, push] = linearize(f, x);
 ///     Tensor dy = push(dx);
 ///
-/// @error unimplemented if a path passes an op without a derivative. When the tangents come:
-/// invalid argument unless they have the types of their primals.
+/// @error unimplemented if a path passes an op without a derivative. When the derivative is called:
+/// invalid argument unless the tangents have the types of their primals.
 template <class F, class... Arguments>
 auto linearize(F f, const Arguments&... arguments) {
   SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
   KeepOperandsScope keep;
   std::vector<Tensor> inputs;
   auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    // Braces, so that inputs are made from the left.
+    // Braces, so that inputs are made from left to right.
     return std::tuple<Arguments...>{internal::make_inputs(arguments, I, inputs, where)...};
   }
   (std::index_sequence_for<Arguments...>{});
@@ -76,8 +76,8 @@ auto linearize(F f, const Arguments&... arguments) {
   return std::pair(std::move(result), std::move(push));
 }
 
-/// f's result at `primals`, and its derivative there in the direction of `tangents`: forward mode.
-/// A std::tuple is one argument for each of its elements; anything else (a tensor, a structure) is
+/// Returns f's result at `primals` and its derivative in the direction of `tangents`: forward mode.
+/// The elements of a std::tuple are separate arguments; anything else (a tensor, a structure) is
 /// the only argument.
 ///
 ///     auto [y, dy] = jvp(f, x, dx);
@@ -92,10 +92,10 @@ auto jvp(F f, const Primals& primals, const Primals& tangents) {
   return std::pair(std::move(both.first), std::move(tangent));
 }
 
-/// The Hessian of f at `primals` times the vector `tangents`, without the Hessian: the derivative
-/// of the gradient in that direction (forward over reverse; Pearlmutter: Fast Exact Multiplication
-/// by the Hessian, 1994). f returns a float of rank 0. A tuple stands for several arguments, as in
-/// jvp; the result has the structure of `primals`.
+/// The Hessian of f at `primals` times the vector `tangents`, without computing the Hessian. It is
+/// the derivative of the gradient in that direction (forward over reverse; Pearlmutter: Fast Exact
+/// Multiplication by the Hessian, 1994). f returns a float of rank 0. The elements of a tuple are
+/// separate arguments, as in jvp; the result has the structure of `primals`.
 template <class F, class Primals>
 Primals hvp(F f, const Primals& primals, const Primals& tangents) {
   if constexpr (internal::IsTuple<Primals>::value)

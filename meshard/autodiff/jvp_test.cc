@@ -40,7 +40,7 @@ TEST(Jvp, ClosedForms) {
 }
 
 TEST(Jvp, OfAQuotient) {
-  // Of its two cotangents one is computed from the other.
+  // One of the two cotangents of a quotient is computed from the other.
   auto f = [](Tensor x, Tensor y) { return x / y; };
   Tensor tangent =
       jvp(f, std::tuple(f64_of(3), f64_of(2)), std::tuple(f64_of(1), f64_of(10))).second;
@@ -66,7 +66,7 @@ TEST(Jvp, OfStructures) {
 }
 
 TEST(Jvp, TheTransposeOfTheVjp) {
-  // <w, J v> = <J^T w, v> for any v and w: two sides that share no pass.
+  // <w, J v> = <J^T w, v> for any v and w: the two sides have no pass in common.
   auto f = [](Tensor x) { return tanh(cumulative_sum(x) * x) / (1 + x * x); };
   Tensor x = f64s({0.3, -0.8, 1.5}), v = f64s({1, -2, 0.5}), w = f64s({0.25, 4, -1});
   double forward = real_of(sum(jvp(f, x, v).second * w));
@@ -76,7 +76,7 @@ TEST(Jvp, TheTransposeOfTheVjp) {
 }
 
 TEST(Jvp, Nests) {
-  // d^3/dx^3 of x^4: each order forward or in reverse.
+  // Derivatives of x^4 up to the third, each order in forward or reverse mode.
   auto f = [](Tensor x) { return x * x * x * x; };
   Tensor x = f64_of(2), one = f64_of(1);
   auto derivative = [&](auto g) { return [g, one](Tensor t) { return jvp(g, t, one).second; }; };
@@ -88,7 +88,7 @@ TEST(Jvp, Nests) {
 }
 
 TEST(Jvp, KeepsDirectionsApart) {
-  // d/dx (x * d/dy (x + y)): the inner derivative does not see the outer direction.
+  // d/dx (x * d/dy (x + y)): the inner derivative ignores the outer tangent.
   auto outer = [](Tensor x) {
     Tensor one = f64_of(1);
     return x * jvp([&](Tensor y) { return x + y; }, one, one).second;
@@ -106,7 +106,7 @@ TEST(Jvp, WhatDoesNotDependHasZeros) {
 
 TEST(Jvp, OfCustomDerivatives) {
   auto f = custom_vjp([](Tensor x) { return std::pair(x * x, x); },
-                      [](Tensor x, Tensor g) { return g * x * 7; });  // not 2 x, to be seen
+                      [](Tensor x, Tensor g) { return g * x * 7; });  // not 2 x, to show its use
   EXPECT_EQ(real_of(jvp(f, f64_of(3), f64_of(1)).second), 21);
 }
 

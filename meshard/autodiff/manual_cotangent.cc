@@ -8,10 +8,10 @@
 namespace meshard {
 namespace {
 
-// The cotangent of `used`, given that of something that varies over the axes of `result`.
+// The cotangent of `used`, given the cotangent of a value that varies over the axes of `result`.
 Tensor narrowed(const Value& used, const ManualAxes* result, const Tensor& gradient) {
   std::size_t depth = manual_depth(used), result_depth = result ? result->depth() : 0;
-  // Of the ways into a region and out of it: it is where the value is.
+  // Ops that enter or leave a region return the cotangent in the region of the operand already.
   if (depth > result_depth || result_depth == 0) return cotangent_like(used, gradient);
   if (depth < result_depth && manual_depth(gradient.value()) == depth)
     return cotangent_like(used, gradient);
@@ -20,7 +20,7 @@ Tensor narrowed(const Value& used, const ManualAxes* result, const Tensor& gradi
   AxisSet present = place ? place->varying : AxisSet(), copies = result->varying - present;
   Tensor all = widened(gradient, result->with_varying(result->varying | present));
   if (!copies.empty()) all = all_reduce(all, copies.of(result->mesh));
-  // A value of a region around, or a full one, that was used as it is.
+  // The operand is a value of an enclosing region, or a full value, that was used directly.
   for (std::size_t d = result_depth; d > depth; --d) {
     auto rank = static_cast<std::size_t>(used.type().rank());
     all = shard_to_full(all, Sharding::replicated(result->mesh, rank), used.type().shape);

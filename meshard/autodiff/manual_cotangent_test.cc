@@ -1,4 +1,4 @@
-// The values of whole gradients are tested in tests/e2e/manual_test.cc.
+// tests/e2e/manual_test.cc tests the values of whole gradients.
 #include "meshard/autodiff/manual_cotangent.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(ManualCotangent, OfAnAllReduceCountsOnEachDevice) {
   EXPECT_TRUE(varies(gradient));
 }
 
-// A number of the function around, which varies over "x", used in a region over "y" inside.
+// A scalar of the enclosing function, which varies over "x", used in an inner region over "y".
 TEST(ManualCotangent, OfAValueOfARegionAroundIsTheSumOfTheInnerDevices) {
   Mesh mesh({{"x", 2}, {"y", 2}});
   AxisSet x(mesh, {"x"}), y(mesh, {"y"});
@@ -69,7 +69,7 @@ TEST(ManualCotangent, OfAValueOfARegionAroundIsTheSumOfTheInnerDevices) {
       backward({&product, 1}, {&product, 1}, std::vector{number, inner}, {});
   EXPECT_EQ(*manual_axes(gradients[0].value()), (ManualAxes{mesh, x, x}));
   EXPECT_EQ(*manual_axes(gradients[1].value()), *manual_axes(inner.value()));
-  // The broadcast is what enters the inner region, so its cotangent is what leaves it.
+  // The broadcast value enters the inner region, so its cotangent leaves it.
   Tensor left(gradients[0].value()->operands()[0]);
   EXPECT_EQ(op_of(left), "shard_to_full");
   EXPECT_EQ(op_of(Tensor(left.value()->operands()[0])), "all_reduce");

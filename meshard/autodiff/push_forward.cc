@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// A cotangent for `output` that stands for any: its value does not reach the result.
+// A placeholder cotangent for `output`; the tangents do not depend on its value.
 Tensor seed_of(const Tensor& output, SourceLocation where) {
   Tensor any = cotangent_like(output.value(), zeros(output.shape(), output.dtype()));
   Tensor seed = internal::differentiation_input(any, "a result", where);

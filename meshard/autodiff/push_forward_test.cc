@@ -26,7 +26,7 @@ TEST(PushForward, OfRecordedValues) {
   EXPECT_EQ(interpret(both[0]), HostArray::from_vector<double>({31, 504}));
   EXPECT_EQ(interpret(both[1]), HostArray::from_vector<double>({20, 200}));
   EXPECT_EQ(interpret(both[2]), HostArray::from_vector<std::int32_t>({0, 0}));
-  // Again, with one direction left out.
+  // Again, with one tangent omitted.
   std::vector<Tensor> one = push(std::vector{Tensor(), leaf_of({1, 1})}, {});
   EXPECT_EQ(interpret(one[0]), HostArray::from_vector<double>({1, 2}));
   EXPECT_EQ(interpret(one[1]), HostArray::from_vector<double>({0, 0}));

@@ -1,5 +1,5 @@
-// First and second derivatives where two operands of max, abs or where are equal: those of the
-// function, and where it has none those of JAX.
+// First and second derivatives where two operands of max, abs or where are equal: the function's
+// own, or JAX's if it has none.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -60,7 +60,7 @@ TEST(Ties, OfLogarithmsOfSums) {
   expect_derivatives(pair, {1, 3}, {p, 1 - p}, {q, -q, -q, q});
 }
 
-// The Hessian of a logistic regression at w = 0: the mean of x x^T / 4.
+// The Hessian of a logistic regression at w = 0 is the mean of x x^T / 4.
 TEST(Ties, OfALogisticRegressionThatBegins) {
   Tensor x = from_host<double>({1, 2, 3, -1}, {2, 2}), targets = from_host<double>({1, 0}, {2});
   auto loss = [&](const Tensor& w) { return binary_cross_entropy(matmul(x, w), targets); };
@@ -80,7 +80,7 @@ TEST(Ties, OfNorms) {
   expect_derivatives(norm, {0, 2}, {0, 1}, {0.5, 0, 0, 0});
 }
 
-// Where there is no derivative: what JAX gives.
+// Where no derivative exists, the result is JAX's.
 TEST(Ties, OfCornersAreThoseOfJax) {
   expect_derivatives([](const Tensor& x) { return abs(x); }, {0}, {1}, {0});
   expect_derivatives([](const Tensor& x) { return relu(x); }, {0}, {0}, {0});
@@ -93,7 +93,7 @@ TEST(Ties, OfCornersAreThoseOfJax) {
                      {0.5, 0.5}, {0, 0, 0, 0});
 }
 
-// b a^(b-1) (1 / b + log a), which is 1 / a where b is zero, in either order.
+// The mixed derivative, in either order: b a^(b-1) (1 / b + log a), which is 1 / a at b = 0.
 TEST(Ties, OfPowersByZero) {
   auto power = [](const Tensor& x) { return pow(element(x, 0), element(x, 1)); };
   double l = std::log(2.0);
@@ -101,7 +101,7 @@ TEST(Ties, OfPowersByZero) {
   expect_derivatives(power, {2, 1}, {1, 2 * l}, {0, 1 + l, 1 + l, 2 * l * l});
 }
 
-// The derivative of a result that is NaN is not a number either, and of max no number of its own.
+// Where the result is NaN, the derivative is NaN too, but that of max is 0.
 TEST(Ties, OfNaN) {
   auto slope_of = [](const OfRow& f) {
     Tensor x = from_host<double>({NAN}, {1});
@@ -112,7 +112,7 @@ TEST(Ties, OfNaN) {
   EXPECT_EQ(slope_of([](const Tensor& x) { return maximum(x, 0); }), 0);
 }
 
-// The cofactors, of the formulas up to size 3.
+// The derivatives are cofactors, from explicit formulas up to size 3.
 TEST(Ties, OfDeterminantsOfSingularMatrices) {
   auto f = [](std::int64_t size) {
     return [size](const Tensor& x) { return det(reshape(x, {size, size})); };
@@ -123,12 +123,12 @@ TEST(Ties, OfDeterminantsOfSingularMatrices) {
   Tensor counted = from_host<double>({1, 2, 3, 4, 5, 6, 7, 8, 9}, {9});
   expect_close(det(reshape(counted, {3, 3})), {0});
   expect_close(grad(f(3))(counted), {-3, 6, -3, 6, -12, 6, -3, 6, -3});
-  // Of the cofactors of the first row of the matrix of ones.
+  // The derivatives of the first element's cofactor, at the matrix of ones.
   Tensor second = hessian(f(3))(ones({9}, DType::f64));
   expect_close(element(second, 0), {0, 0, 0, 0, 1, -1, 0, -1, 1});
 }
 
-// jax.nn.celu(x, 2): the two halves share what there is at 0.
+// jax.nn.celu(x, 2): the two halves share the derivative at 0.
 TEST(Ties, CeluAtZero) {
   expect_derivatives([](const Tensor& x) { return celu(x, 2); }, {0, 2, -2}, {1, 1, std::exp(-1)},
                      {0.125, 0, 0, 0, 0, 0, 0, 0, std::exp(-1) / 2});

@@ -12,7 +12,7 @@ TEST(Advice, IsGivenOnceForEachTopicAndLine) {
   std::vector<std::string> heard;
   set_advice_handler([&](const Advice& advice) {
     heard.push_back(advice.to_string());
-    (void)all_advice();  // a handler may ask
+    (void)all_advice();  // a handler may query advice
   });
   internal::advise({"test.a", "[test] first", {"dir/user.cc", "f", 7}});
   internal::advise({"test.a", "[test] again", {"dir/user.cc", "f", 7}});

@@ -48,7 +48,7 @@ TEST(Fields, MayBeNone) {
   static_assert(!HasFields<int>);
 }
 
-// What static_assert in visit_fields() sees; tests/error compiles whole programs.
+// The types that the static_assert in visit_fields() checks; tests/error compiles whole programs.
 template <class T>
 struct Forgotten {
   int named = 0;

@@ -36,7 +36,7 @@ TEST(FileTrust, FilesOfThisUserAndOfRoot) {
   EXPECT_FALSE(trusts(kAnn, {trusted_file(65534), trusted_folder(1000)}));
 }
 
-// A container whose root runs what one user of the host installed.
+// A container in which root runs files that one user of the host installed.
 TEST(FileTrust, RootAcceptsOneOtherUser) {
   EXPECT_TRUE(trusts(kRoot, {trusted_file(1000), trusted_folder(1000), trusted_folder(0)}));
   EXPECT_FALSE(trusts(kRoot, {trusted_file(1000), trusted_folder(1001), trusted_folder(0)}));
@@ -59,7 +59,7 @@ TEST(FileTrust, AStickyFolderKeepsFilesOfOthersButIsNoCache) {
   EXPECT_FALSE(trusts(kAnn, {trusted_folder(0, 01777)}));
 }
 
-// In a user namespace the owner of `/` may be somebody outside.
+// In a user namespace, the owner of `/` may be a user outside the namespace.
 TEST(FileTrust, FoldersOfUsersOutsideTheNamespace) {
   FileReader inside{1000, true, 65534};
   EXPECT_TRUE(trusts(inside, {trusted_file(1000), trusted_folder(65534)}));
@@ -100,7 +100,7 @@ TEST_F(FileTrustOnDisk, ModesOfFileAndFolder) {
   ::chmod(root_.c_str(), 0777);
   EXPECT_TRUE(throws_error([&] { check_file_trust(file).value(); }, ErrorCode::kPermissionDenied,
                            {root_.string(), "0777"}));
-  // What will be made in such a folder is not safe there, either.
+  // Files that will be created in such a folder are not safe either.
   EXPECT_FALSE(check_file_trust((root_ / "not" / "there").string()).ok());
   ::setenv("MESHARD_TRUST_FILES", "1", 1);
   EXPECT_TRUE(check_file_trust(file).ok());

@@ -62,11 +62,11 @@ TEST(JsonWriter, EscapesAsTheRfcAsks) {
 }
 
 TEST(JsonWriter, BytesThatAreNoUtf8) {
-  const std::string bad = "\xEF\xBF\xBD";                             // U+FFFD
-  EXPECT_EQ(json_of("a\xFFz"), "\"a" + bad + "z\"");                  // no lead byte
-  EXPECT_EQ(json_of("\xC3"), "\"" + bad + "\"");                      // cut off
-  EXPECT_EQ(json_of("\xC0\xAF"), "\"" + bad + bad + "\"");            // longer than needed
-  EXPECT_EQ(json_of("\xED\xA0\x80"), "\"" + bad + bad + bad + "\"");  // a surrogate
+  const std::string bad = "\xEF\xBF\xBD";                                       // U+FFFD
+  EXPECT_EQ(json_of("a\xFFz"), "\"a" + bad + "z\"");                            // not a lead byte
+  EXPECT_EQ(json_of("\xC3"), "\"" + bad + "\"");                                // truncated
+  EXPECT_EQ(json_of("\xC0\xAF"), "\"" + bad + bad + "\"");                      // overlong
+  EXPECT_EQ(json_of("\xED\xA0\x80"), "\"" + bad + bad + bad + "\"");            // surrogate
   EXPECT_EQ(json_of("\xF4\x90\x80\x80"), "\"" + bad + bad + bad + bad + "\"");  // above U+10FFFF
   EXPECT_EQ(json_of("\xE2\x82x"), "\"" + bad + bad + "x\"");
 }

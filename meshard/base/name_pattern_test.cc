@@ -19,7 +19,7 @@ TEST(NamePattern, Stars) {
   EXPECT_FALSE(matches_name("", "a"));
 }
 
-// Would not end if every star were tried at every place.
+// Would take forever if every star were tried at every position.
 TEST(NamePattern, ManyStars) {
   std::string pattern;
   for (int i = 0; i < 40; ++i) pattern += "a*";

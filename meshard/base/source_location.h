@@ -1,5 +1,4 @@
-// A location in the user's code. Not std::source_location: clang 14 lacks it, and this type saves
-// eight bytes per recorded node.
+// A location in the user's code. Not std::source_location, because clang 14 lacks it.
 #pragma once
 #include <cstdint>
 #include <string>

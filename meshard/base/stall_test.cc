@@ -39,7 +39,7 @@ TEST_F(StallTest, AWaitThatIsTooLongIsReportedOnceAndGoesOn) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return !stalls.empty(); });
     lock.unlock();
-    std::this_thread::sleep_for(milliseconds(30));  // a second report would come now
+    std::this_thread::sleep_for(milliseconds(30));  // time for a second report
     std::lock_guard hold(other);
     open = true;
     door.notify_all();

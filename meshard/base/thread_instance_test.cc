@@ -32,7 +32,7 @@ struct UsesItLate {
 TEST(ThreadInstance, OutlivesTheThreadLocalObjects) {
   const int before = Counted::alive;
   std::thread([] {
-    static thread_local UsesItLate later;  // made first, destroyed last
+    static thread_local UsesItLate later;  // constructed first, destroyed last
     static_cast<void>(&later);
     thread_instance<Counted>().value = 7;
   }).join();
@@ -48,7 +48,7 @@ struct UsesItInItsDestructor {
 TEST(ThreadInstance, IsMadeAgainAfterItsEnd) {
   const int before = Counted::alive;
   std::thread([] {
-    thread_instance<Counted>().value = 7;  // destroyed first, where keys go in order
+    thread_instance<Counted>().value = 7;  // destroyed first if keys go in order
     static_cast<void>(thread_instance<UsesItInItsDestructor>());
   }).join();
   EXPECT_GT(UsesItInItsDestructor::seen, 0);

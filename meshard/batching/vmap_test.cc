@@ -83,7 +83,7 @@ TEST(Vmap, TakesStructures) {
   };
   auto y = vmap(at, {.in_axes = {0, none, none}})(lines, numbers({1, 2}, {2}), 10.0f);
   EXPECT_EQ(values(y.at("y")), (std::vector<float>{15, 25, 26, 46}));
-  // One axis for each tensor.
+  // A scalar x adds no dimension.
   auto z = vmap(at, {.in_axes = {0, none, none}})(lines, full({}, 1.0), 1.0f);
   EXPECT_EQ(values(z.at("y")), (std::vector<float>{6, 8}));
 }
@@ -93,13 +93,13 @@ TEST(Vmap, Nests) {
   auto product = [](const Tensor& x, const Tensor& y) { return x * y; };
   auto table = vmap(vmap(product, {.in_axes = {none, 0}}), {.in_axes = {0, none}});
   EXPECT_EQ(values(table(a, b)), (std::vector<float>{10, 20, 30, 20, 40, 60}));
-  // An inner function that uses the outer member as a captured tensor.
+  // The inner function captures the outer batch member.
   Tensor sums = vmap(
       [&](const Tensor& x) { return sum(vmap([&](const Tensor& y) { return x * y; })(b)); })(a);
   EXPECT_EQ(values(sums), (std::vector<float>{60, 120}));
 }
 
-// The scans that a result depends on.
+// The scans that `result` depends on.
 std::vector<const Node*> scans_of(const Tensor& result) {
   std::vector<const Node*> scans, waiting{result.value().node()};
   std::set<const Node*> seen;
@@ -114,8 +114,8 @@ std::vector<const Node*> scans_of(const Tensor& result) {
 }
 
 TEST(Vmap, CarriesThatDoNotDifferStayAsTheyAre) {
-  // Of four carries the second gets the members by the first in the second step; the counter and a
-  // power of what is shared do not get them.
+  // Of four carries, the second becomes batched through the first in the second step. The counter
+  // and the power of the shared w stay unbatched.
   Tensor w = numbers({2, 3}, {2});
   auto f = [&](const Tensor& x) {
     using Carries = std::tuple<Tensor, Tensor, Tensor, Tensor>;

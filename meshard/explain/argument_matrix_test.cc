@@ -34,7 +34,7 @@ TEST(ArgumentMatrix, HasTheDevicesOfASubmeshAndTheirParts) {
   EXPECT_THAT(report.to_string(), testing::Not(testing::HasSubstr("2:4,3:6")));
 }
 
-// A sharding over the same devices in another order says by id which device has what.
+// For a sharding over the same devices in another order, parts are looked up by device id.
 TEST(ArgumentMatrix, GoesByDeviceAndNotByPosition) {
   Mesh mesh({{"x", 2}}, {1, 0}), other({{"z", 2}}, {0, 1});
   ProgramReport::Parts parts{.name = "main"};

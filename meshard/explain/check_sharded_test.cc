@@ -19,8 +19,8 @@ const Mesh kEight({{"data", 2}, {"model", 4}});
 
 Tensor ramp(Shape shape) { return reshape(astype(arange(shape.size()), DType::f32) / 7, shape); }
 
-// Adds 3, but every second time that it is lowered adds 0: in the sharded run and not in the
-// unsharded one, which is what a fault of the partitioner would look like.
+// Adds 3 in the sharded run and 0 in the unsharded one, because every second lowering adds 0. A
+// fault of the partitioner would look the same.
 constinit const OpDef sometimes_add_op = {
     .name = "sometimes_add",
     .operands = "x",

@@ -89,9 +89,9 @@ TEST(CollectiveAxes, WithoutGroupsAChannelJoinsAllDevices) {
   EXPECT_EQ(axes_of(all_reduce({})).axes, AxisList({"data", "model"}));
   EXPECT_EQ(axes_of(all_reduce({})).group_size, 8);
   HloInstruction replicas = all_reduce(listed_groups({{0}}));
-  replicas.use_global_device_ids = false;  // one replica with all its devices
+  replicas.use_global_device_ids = false;  // one replica with all its partitions
   EXPECT_EQ(axes_of(replicas).axes, AxisList({"data", "model"}));
-  replicas.channel_id = 0;  // one replica, and nothing else
+  replicas.channel_id = 0;  // one replica per group
   EXPECT_EQ(axes_of(replicas).axes, AxisList());
   EXPECT_EQ(axes_of(replicas).group_size, 1);
 }
@@ -144,7 +144,7 @@ TEST(Permutation, RingOverBothAxesTakenAsOne) {
 }
 
 TEST(Permutation, NoCommonShift) {
-  // Position (d, m) of 2x4 to the place of (m, d) in 4x2.
+  // Sends position (d, m) of 2x4 to position (m, d) of 4x2.
   PermutationAxes transposed = axes_of_permutation(
       kMesh, Pairs{{0, 0}, {1, 4}, {2, 1}, {3, 5}, {4, 2}, {5, 6}, {6, 3}, {7, 7}});
   EXPECT_EQ(transposed.axes, AxisList({"data", "model"}));

@@ -124,7 +124,7 @@ TEST(Collectives, RaggedAllToAllAndBroadcast) {
   }}));
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].kind, CollectiveKind::kRaggedAllToAll);
-  EXPECT_EQ(found[0].bytes_in, 16);  // the buffer to write to is not sent
+  EXPECT_EQ(found[0].bytes_in, 16);  // the output buffer is not sent
   EXPECT_EQ(found[0].bytes_out, 32);
   EXPECT_EQ(found[1].kind, CollectiveKind::kCollectiveBroadcast);
 }
@@ -144,9 +144,9 @@ TEST(Collectives, LoopsBranchesAndCalls) {
       {reduction(21)},
       {reduction(31)},
       {make_instruction(41, "parameter", f32_shape({}))},
-      {reduction(51)},  // nobody calls it
+      {reduction(51)},  // never called
   }));
-  // Each once, also the one that three instructions call.
+  // Each is listed once, including the one that three instructions call.
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].instruction, "all-reduce.21");
   EXPECT_EQ(found[0].loop_depth, 2);
@@ -155,7 +155,7 @@ TEST(Collectives, LoopsBranchesAndCalls) {
   EXPECT_EQ(found[1].loop_depth, 1);
   EXPECT_FALSE(found[1].conditional);
   EXPECT_EQ(found[2].instruction, "all-reduce.31");
-  EXPECT_FALSE(found[2].conditional);  // two of the calls stand in no branch
+  EXPECT_FALSE(found[2].conditional);  // two of its calls are not in a branch
   EXPECT_EQ(found[2].loop_depth, 0);
   EXPECT_EQ(found[2].executions, 3);
   EXPECT_TRUE(found[2].executions_known);
@@ -192,8 +192,8 @@ TEST(Collectives, FormsOfACollective) {
                                           CollectiveForm::kFused, CollectiveForm::kAcrossSlices));
 }
 
-// As libtpu writes a gather that it spreads over fusions: one instruction a step, all of one
-// channel and chain.
+// libtpu's form of an all-gather that is spread over fusions: one instruction per step, all with
+// the same channel and chain.
 TEST(Collectives, StepsOfOneSpreadOverFusionsHaveTheirBytesOnce) {
   auto step = [](std::int64_t id, std::int64_t channel) {
     HloInstruction one =

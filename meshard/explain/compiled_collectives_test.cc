@@ -1,5 +1,5 @@
-// find_collectives on what a real compiler makes of sharded programs. The expected bytes are those
-// of the formulas for each pattern.
+// Tests find_collectives on sharded programs that a real compiler compiled. The expected bytes
+// follow from the formulas for each pattern.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ class CompiledCollectives : public testing::Test {
       GTEST_SKIP() << "no CPU plugin: " << reason;
   }
 
-  // `header` is what stands in the brackets after @main, up to the body's brace.
+  // `header` is the text from the parameters of @main up to the opening brace of the body.
   static std::vector<Collective> compile(const std::string& header, const std::string& body) {
     std::string text =
         "module @main attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {\n"
@@ -57,7 +57,7 @@ TEST_F(CompiledCollectives, ColumnThenRowParallelNeedsOneAllReduce) {
   EXPECT_EQ(found[0].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(found[0].axes, AxisList({"model"}));
   EXPECT_EQ(found[0].group_size, 4);
-  EXPECT_EQ(found[0].bytes_in, 16 / 2 * 32 * 4);  // a device's rows of the result
+  EXPECT_EQ(found[0].bytes_in, 16 / 2 * 32 * 4);  // one device's rows of the result
   EXPECT_EQ(found[0].bytes_out, 16 / 2 * 32 * 4);
   EXPECT_EQ(found[0].origin.certainty, OriginCertainty::kExact);
   EXPECT_THAT(compiled_ops_of(found[0]), testing::ElementsAre("n5"));
@@ -82,7 +82,7 @@ TEST_F(CompiledCollectives, DataParallelGradientsAreReducedTogether) {
     EXPECT_EQ(one.axes, AxisList({"data"}));
     bytes += one.bytes();
     for (std::string& op : compiled_ops_of(one)) ops.push_back(std::move(op));
-    // A compiler may combine them or not.
+    // The compiler may or may not combine them.
     EXPECT_EQ(one.origin.certainty,
               found.size() == 1 ? OriginCertainty::kMerged : OriginCertainty::kExact);
   }
@@ -131,10 +131,10 @@ TEST_F(CompiledCollectives, RollingByOneShardIsAShift) {
 )");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].kind, CollectiveKind::kCollectivePermute);
-  // Device m gets what device m + 1 had.
+  // Device m receives the shard of device m + 1.
   EXPECT_EQ(found[0].shifts, (std::vector<AxisShift>{{{"model"}, -1, true}}));
   EXPECT_EQ(found[0].bytes(), 16 / 4 * 32 * 4);
-  // Some compilers name it by the argument that it moves.
+  // Some compilers report the argument that it moves as the origin.
   EXPECT_THAT(
       found[0].to_string(),
       testing::AllOf(testing::StartsWith(
@@ -199,7 +199,7 @@ TEST_F(CompiledCollectives, ALoopOfKnownLengthCountsItsIterations) {
       bytes += one.total_bytes();
     }
   EXPECT_GE(reductions, 1);
-  EXPECT_EQ(bytes, 12 * 8 * 32 * 4);  // each iteration an 8x32 part
+  EXPECT_EQ(bytes, 12 * 8 * 32 * 4);  // an 8x32 shard per iteration
 }
 
 TEST_F(CompiledCollectives, ManualRegionsNameTheirOpsBehindTheCall) {

@@ -1,4 +1,4 @@
-// Costs of programs that the machine's CPU plugin compiled, against what its compiler counts.
+// Compares costs with the compiler's own counts, for programs that the CPU plugin compiled.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-// What the compiler's own cost analysis says: `flops`, `transcendentals`, `bytes accessed`.
+// A property of the compiler's own cost analysis: `flops`, `transcendentals`, `bytes accessed`.
 double analyzed(const std::vector<pjrt::NamedValue>& analysis, const std::string& name) {
   for (const pjrt::NamedValue& each : analysis)
     if (each.name == name)

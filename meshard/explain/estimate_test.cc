@@ -26,7 +26,7 @@ HardwareFigures estimate_figures() {
 
 const Mesh kEstimateMesh({{"x", 4}});
 
-// A loop of 5 with a product of 2 * 8 * 8 * 8 operations and an all-reduce of 256 bytes.
+// A loop of 5 products of 2 * 8 * 8 * 8 operations, each with an all-reduce of 256 bytes.
 HloModule looping_module() {
   HloInstruction loop = calling(make_instruction(2, "while", f32_shape({8, 8}), {1}), {1, 2});
   loop.backend_config = R"({"known_trip_count":{"n":"5"}})";
@@ -63,7 +63,8 @@ TEST(Estimate, RooflineOfALoop) {
   ProgramCost cost = program_cost(made.cost);
   Roofline roofline = roofline_of(cost, made.collectives, links);
   EXPECT_DOUBLE_EQ(roofline.compute_seconds, 5 * 1024 / 1000.0);
-  // The product reads its operand twice and writes, so does the sum once each; then the negation.
+  // In each iteration, the product reads its operand twice and writes once, and the all-reduce
+  // reads and writes once. The negation runs once.
   EXPECT_DOUBLE_EQ(roofline.memory_seconds, (5 * (3 + 2) * 256 + 512) / 100.0);
   ASSERT_EQ(roofline.links.size(), 1u);
   EXPECT_EQ(roofline.links[0].axes, "\"x\"");
@@ -79,7 +80,7 @@ TEST(Estimate, ProgramCostByType) {
   ASSERT_EQ(cost.flops.size(), 1u);
   EXPECT_EQ(cost.flops[0].element_type, "f32");
   EXPECT_EQ(cost.flops[0].matrix, 5 * 1024);
-  EXPECT_EQ(cost.flops[0].other, 5 * 64 + 64);  // the sums and the negation
+  EXPECT_EQ(cost.flops[0].other, 5 * 64 + 64);  // the all-reduces and the negation
   EXPECT_TRUE(cost.loops_known);
 }
 
@@ -113,7 +114,7 @@ TEST(Estimate, TimelineInProgramOrderWithLoopsNested) {
   EXPECT_EQ(timeline[1].depth, 1);
   EXPECT_EQ(timeline[1].executions, 5);
   EXPECT_EQ(timeline[1].place, "net.py:42");
-  EXPECT_DOUBLE_EQ(timeline[1].seconds, 768 / 100.0);  // memory takes longest
+  EXPECT_DOUBLE_EQ(timeline[1].seconds, 768 / 100.0);  // memory takes the longest
   EXPECT_EQ(timeline[2].kind, Kind::kCollective);
   EXPECT_DOUBLE_EQ(timeline[2].link_bytes, 256);
   EXPECT_DOUBLE_EQ(timeline[2].seconds, 38.4);
@@ -132,7 +133,7 @@ TEST(Estimate, TheScheduleGivesTheOrder) {
       timeline_of(made.executions, made.cost, {}, nullptr, nullptr);
   ASSERT_EQ(timeline.size(), 2u);
   EXPECT_EQ(timeline[0].opcode, "tanh");
-  EXPECT_EQ(timeline[0].seconds, 0);  // nothing is known of the hardware
+  EXPECT_EQ(timeline[0].seconds, 0);  // the hardware is unknown
 }
 
 }  // namespace

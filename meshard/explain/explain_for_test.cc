@@ -1,5 +1,5 @@
-// explain() for hardware that is not here, compiled for the CPU plugin's virtual devices. Expected
-// bytes are those of the formulas for each pattern.
+// Tests explain() for hardware that this machine does not have, compiled for the CPU plugin's
+// virtual devices. Expected bytes follow from the formulas for each pattern.
 #include "meshard/explain/explain_for.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class ExplainFor : public testing::Test {
   ExplainModuleOptions module_options_;
 };
 
-// A weight that is split over "data", as its rows are; the product needs it whole.
+// The weight is split over "data", as are the rows of x; the product needs the whole weight.
 constexpr std::string_view kGathers = R"(module @gathers {
   sdy.mesh @mesh = <["data"=8]>
   func.func public @main(

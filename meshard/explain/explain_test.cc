@@ -1,4 +1,4 @@
-// explain() on jitted functions, compiled by a real plugin.
+// Tests explain() on jitted functions that a real plugin compiled.
 #include "meshard/explain/explain.h"
 
 #include <gmock/gmock.h>

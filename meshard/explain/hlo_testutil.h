@@ -1,4 +1,4 @@
-// Compiled modules for tests: written by hand (meshard/hlo/hlo_testutil.h), or compiled by the
+// Compiled modules for tests, either handwritten (meshard/hlo/hlo_testutil.h) or compiled by the
 // machine's CPU plugin.
 #pragma once
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace meshard {
 
-/// Why no real program can be compiled here; empty if one can.
+/// Why real programs cannot be compiled here; empty if they can.
 inline std::string why_no_plugin() {
   Result<std::string> path = pjrt::find_plugins().first("cpu");
   return path.ok() ? "" : path.error().message();

@@ -28,7 +28,7 @@ WireWriter written_instruction(std::int64_t id, const std::string& opcode, std::
   return one;
 }
 
-// Buffer i is made by instruction i.
+// Buffer i is defined by instruction i.
 void add_written_buffer(WireWriter& to, std::uint64_t id, std::uint64_t size) {
   WireWriter buffer, place;
   buffer.add_varint(1, id);
@@ -57,7 +57,8 @@ WireWriter written_allocation(std::uint64_t index,
   return allocation;
 }
 
-// One argument, one output, and temporaries 3, 4 and 5: 4 takes the place of 3, 5 the memory of 4.
+// One argument, one output, and temporaries 3 to 6: 4 reuses the memory of 3, and 5 shares the
+// memory of 4.
 std::string written_proto(bool with_trace) {
   WireWriter computation, module, assignment, proto;
   computation.add_bytes(1, "main");
@@ -76,7 +77,7 @@ std::string written_proto(bool with_trace) {
   assignment.add_message(
       3,
       written_allocation(2, {{3, 0, 800}, {4, 0, 1200}, {5, 0, 1200}, {6, 1200, 400}}, {{11, 1}}));
-  assignment.add_message(3, written_allocation(3, {{3, 0, 9000}}, {{8, 1}}));  // on the chip
+  assignment.add_message(3, written_allocation(3, {{3, 0, 9000}}, {{8, 1}}));  // in on-chip memory
   if (with_trace) {
     WireWriter trace;
     auto event = [&](std::uint64_t kind, std::uint64_t buffer, std::uint64_t shared = 0) {
@@ -91,7 +92,7 @@ std::string written_proto(bool with_trace) {
     event(0, 4);
     event(2, 5, 4);
     event(1, 4);
-    event(0, 6);  // the peak: 4's memory, which 5 still uses, and 6
+    event(0, 6);  // the peak: 6, and 4's memory, which 5 still uses
     event(1, 6);
     event(1, 5);
     trace.add_varint(3, 2);
@@ -133,7 +134,7 @@ TEST(LargestBuffers, EstimatedFromTheOrderOfTheInstructions) {
   pjrt::HloModule module = make_module({{
       make_parameter(1, 0, f32_shape({10})),
       make_instruction(2, "negate", f32_shape({1000}), {1}),
-      make_instruction(3, "tanh", f32_shape({900}), {2}),  // with 2: the most
+      make_instruction(3, "tanh", f32_shape({900}), {2}),  // the peak, together with 2
       make_instruction(4, "sine", f32_shape({100}), {3}),
       make_instruction(5, "cosine", f32_shape({50}), {4}),
   }});

@@ -5,7 +5,7 @@
 namespace meshard {
 namespace {
 
-// 4 links of 25 bytes a second, and 10 to other slices.
+// 4 links of 25 bytes per second, and a network of 10 to other slices.
 HardwareFigures round_figures() {
   HardwareFigures figures;
   figures.link_bandwidth = 100;
@@ -16,7 +16,7 @@ HardwareFigures round_figures() {
   return figures;
 }
 
-// A grid of 4x4 chips; `slices` of them behind one another.
+// `slices` grids of 4x4 chips each.
 Topology grid(std::int64_t slices = 1) {
   std::vector<DeviceAttributes> devices;
   for (std::int64_t s = 0; s < slices; ++s)
@@ -42,7 +42,7 @@ LinkModel on_grid(std::int64_t slices = 1) {
 
 TEST(LinkUse, RingsAlongOneDirectionHaveTwoLinks) {
   LinkModel links = on_grid();
-  // Each device sends 3/4 of 400 bytes over two links of 25 bytes a second.
+  // Each device sends 3/4 of 400 bytes over two links of 25 bytes per second.
   EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"x"}, 400)), 300 / 50.0);
   EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kReduceScatter, {"x"}, 400)), 300 / 50.0);
   EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllReduce, {"x"}, 400)), 600 / 50.0);
@@ -93,7 +93,7 @@ TEST(LinkUse, NodesOfGpusAreJoinedByTheNetwork) {
   for (std::int64_t i = 0; i < 8; ++i) devices.push_back({.id = i, .process_index = i / 4});
   HardwareFigures figures = round_figures();
   LinkModel links(figures, Mesh({{"node", 2}, {"gpu", 4}}), Topology(devices));
-  // A switch: all links serve every group.
+  // With a switch, all links serve every group.
   EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"gpu"}, 400)), 300 / 100.0);
   EXPECT_EQ(links.uses(over(CollectiveKind::kAllGather, {"node"}, 400))[0].link, "DCN");
 }
@@ -107,7 +107,7 @@ TEST(LinkUse, NothingForNothing) {
   send.form = CollectiveForm::kAcrossSlices;
   EXPECT_EQ(links.uses(send)[0].link, "DCN");
   send.kind = CollectiveKind::kReceive;
-  EXPECT_TRUE(links.uses(send).empty());  // counted where it is sent
+  EXPECT_TRUE(links.uses(send).empty());  // counted at the sender
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(NamesInOpName, JoinedNamesAreSeparated) {
   EXPECT_TRUE(names_in_op_name("").empty());
 }
 
-// %0 = x, %1 = exp(x), %2 = tanh(%1), %3 = mark(%2), each from a line of its own.
+// %0 = x, %1 = exp(x), %2 = tanh(%1), %3 = mark(%2), each recorded on its own line.
 struct Recorded {
   std::uint32_t first_line;
   Graph graph;
@@ -54,7 +54,7 @@ struct Recorded {
     Value results[] = {c.value()};
     graph = Graph::build({}, results, 0);
   }
-  // The line of node `number`.
+  // The source line of node `number`.
   std::string line(std::uint32_t number) const {
     return "origin_test.cc:" + std::to_string(first_line + number - 1);
   }
@@ -66,7 +66,7 @@ struct Found {
   std::vector<std::string> places;
 };
 
-// What is found for the instruction with this id of the module's entry.
+// The origin and cause of the entry's instruction with this id.
 Found find(const Graph* graph, const HloModule& module, std::int64_t id,
            CollectiveKind kind = CollectiveKind::kAllReduce) {
   InstructionIndex index(module.entry());
@@ -158,14 +158,14 @@ HloInstruction combined(std::vector<std::int64_t> operands) {
 
 TEST(Origin, PartsOfACombinedCollectiveNameTheOthers) {
   Recorded recorded;
-  // Both operands come from op 2, which is not what was reduced.
+  // Both operands come from op 2, but the parts belong to ops 1 and 3.
   HloModule module = entry({make_instruction(1, "tanh", f32_shape({8}), {}, "n2"), combined({1, 1}),
                             make_instruction(6, "get-tuple-element", f32_shape({8}), {5}, "n1"),
                             make_instruction(7, "get-tuple-element", f32_shape({8}), {5}, "n3")});
   Found found = find(&recorded.graph, module, 5);
   EXPECT_EQ(found.origin.certainty, OriginCertainty::kMerged);
   EXPECT_THAT(found.places, ElementsAre(recorded.line(1), recorded.line(3)));
-  EXPECT_EQ(found.cause, CollectiveCause::kUnknown);  // one inserted, one asked for
+  EXPECT_EQ(found.cause, CollectiveCause::kUnknown);  // one inserted, one requested
 }
 
 TEST(Origin, ElseTheProducersOfItsOperandsDo) {
@@ -196,7 +196,7 @@ TEST(Origin, AMarkIsAskedForAndWhatLeadsToOneIsDoubtful) {
   HloModule before = entry({make_instruction(1, "all-gather", f32_shape({8}), {}, "n2")});
   EXPECT_EQ(find(&recorded.graph, before, 1, CollectiveKind::kAllGather).cause,
             CollectiveCause::kUnknown);
-  // A sum of partial results serves the op itself, mark or no mark.
+  // An all-reduce sums partial results of the op itself, with or without a mark.
   EXPECT_EQ(find(&recorded.graph, before, 1, CollectiveKind::kAllReduce).cause,
             CollectiveCause::kInserted);
 }
@@ -219,7 +219,7 @@ TEST(InstructionIndex, OperandsAndUsers) {
   EXPECT_EQ(index.find(99), nullptr);
   ASSERT_EQ(index.operands(*index.find(30)).size(), 1u);
   EXPECT_EQ(index.operands(*index.find(30))[0]->id, 10);
-  EXPECT_EQ(index.users(*index.find(10)).size(), 3u);  // twice by the sum
+  EXPECT_EQ(index.users(*index.find(10)).size(), 3u);  // the add uses it twice
   EXPECT_TRUE(index.users(*index.find(30)).empty());
 }
 

@@ -1,4 +1,4 @@
-// Predictions: the clear cases by hand, and beside what the compiler then does.
+// Predictions: clear cases calculated by hand, and comparisons with what the compiler then does.
 #include "meshard/explain/predict.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ using testing::HasSubstr;
 const bool kPredictInstalled = install_runtime();
 const Mesh kPredictMesh({{"data", 2}, {"model", 4}});
 
-// Host data that is not placed: nothing here needs a device but what is compared with a compiler.
+// The values are not placed, so only the comparisons with the compiler need devices.
 class Predict : public testing::Test {
  protected:
   void SetUp() override {
@@ -42,7 +42,7 @@ class Predict : public testing::Test {
     return mark_sharding(from_host(HostArray::zeros({DType::f32, std::move(shape)})), kPredictMesh,
                          spec);
   }
-  // Predicts, compiles, and compares kinds and bytes.
+  // Predicts, compiles, and compares the kinds and bytes of collectives.
   template <class F, class... Arguments>
   static Prediction check(const F& f, const Arguments&... arguments) {
     Prediction prediction = predict(f, arguments...);
@@ -100,7 +100,7 @@ TEST_F(Predict, NothingMoves) {
 TEST_F(Predict, ASoftmaxOverASplitDimension) {
   Prediction p =
       check([](Tensor x) { return softmax(x, 1); }, placed({16, 32}, P("data", "model")));
-  ASSERT_EQ(p.moves.size(), 2u);  // the maximum, and the sum
+  ASSERT_EQ(p.moves.size(), 2u);  // the maximum and the sum
   for (const PredictedMove& move : p.moves) EXPECT_EQ(move.bytes, 16 / 2 * 4);
 }
 
@@ -115,7 +115,7 @@ TEST_F(Predict, AMarkThatNeedsTheWholeValue) {
   EXPECT_EQ(p.moves[0].origin.place, here(line));
   EXPECT_THAT(p.to_string(), HasSubstr("the whole value on every device"));
   EXPECT_THAT(p.to_string(), HasSubstr("in two steps"));
-  // And in two steps it does not.
+  // In two steps, no device needs the whole value.
   Prediction two = check(
       [](Tensor x) {
         return mark_sharding(mark_sharding(x, kPredictMesh, P(none, "data")), kPredictMesh,
@@ -174,8 +174,9 @@ TEST_F(Predict, NothingIsCompiled) {
   EXPECT_EQ(runtime_counters() - before, RuntimeCounters());
 }
 
-// Every pair of shardings of a product's operands over two axes. The figure is what the compiler
-// agreed with when this was written; below it, the prediction has become worse.
+// Every pair of operand shardings of a product over two axes. The bound is the number of
+// predictions that matched the compiler when this was written; with fewer, the prediction has
+// become worse.
 TEST_F(Predict, MostProducts) {
   std::vector<DimensionSpec> dimensions{none, "data", "model"};
   int agreed = 0, all = 0;

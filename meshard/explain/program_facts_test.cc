@@ -43,7 +43,7 @@ TEST(ProgramFacts, ArgumentsAndTheirShardings) {
   EXPECT_FALSE(facts.program.arguments[0].is_exact());  // dimension 1 is open
   EXPECT_THAT(facts.argument_names, ElementsAre("w", ""));
   EXPECT_THAT(facts.donated, ElementsAre(true, false));
-  // There is no type of 4 bits: shown as one of 8, and said.
+  // meshard has no 4-bit type: the argument is shown as an 8-bit one, with a note.
   EXPECT_EQ(facts.program.arguments[1].type.dtype, DType::u8);
   ASSERT_EQ(facts.notes.size(), 1u);
   EXPECT_THAT(facts.notes[0], HasSubstr("i4"));
@@ -76,7 +76,7 @@ TEST(ProgramFacts, HowManyDevices) {
   EXPECT_EQ(facts_error(two_axes(2, 2), "v5e:4x4", {.part_of_target = true}), "");
   EXPECT_THAT(facts_error(two_axes(2, 2), "v5e:2x2", {.axes = {{"x", 8}}}),
               HasSubstr("the mesh x=8 has 8"));
-  // Without a mesh: what the module says, what its tilings say, one axis of all.
+  // Without a mesh, the number of devices comes from the tile assignments or from num_partitions.
   stablehlo::ModuleFacts tiled = module_facts(
       "func.func @main(%a: tensor<8xf32> {mhlo.sharding = \"{devices=[4]<=[4]}\"}) {}");
   ProgramFacts facts = facts_of_module(tiled, facts_target("cpu:4")).value();

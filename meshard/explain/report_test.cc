@@ -40,7 +40,7 @@ TEST(ValuePlacement, PaddingIsStated) {
   ValuePlacement x = placed("f32[5,3]", P("model", none));
   x.padded = TensorType::parse("f32[8,3]").value();
   x.chosen_by_compiler = true;
-  // 3 rows of 3 floats too many, and each of the 2 data groups holds a copy.
+  // 3 padding rows of 3 floats, and each of the 2 data groups holds a copy.
   EXPECT_EQ(x.padding_bytes(), 3 * 3 * 4 * 2);
   EXPECT_EQ(x.to_string(),
             "f32[5,3] P(\"model\", none), shard f32[2,3], 24 B, padded to f32[8,3] (72 B wasted), "
@@ -124,7 +124,7 @@ TEST(ProgramReport, WhatIsLeftOutIsTheSmallest) {
   ProgramReport::Parts parts{.name = "f"};
   for (std::int64_t bytes : {5, 40, 30})
     parts.collectives.push_back(collective(CollectiveKind::kAllReduce, {"model"}, bytes));
-  parts.collectives[1].executions = 2;  // 80 in all
+  parts.collectives[1].executions = 2;  // 80 in total
   parts.collectives[2].conditional = true;
   std::string text = ProgramReport(parts).to_string({.most_lines = 2});
   EXPECT_LT(text.find("40 B x 2"), text.find("30 B if"));
@@ -175,7 +175,7 @@ TEST(ProgramReport, ManyArgumentsAreToldBySharding) {
     parts.arguments.push_back(placed("f32[4]", P(none)));
     parts.arguments.back().name = cat("bias", i);
   }
-  // 4 MiB in 8 parts each; 16 B each.
+  // 12 arguments of 4 MiB in 8 shards, and 12 of 16 bytes.
   EXPECT_THAT(ProgramReport(parts).to_string(),
               HasSubstr("arguments (24) by sharding, with the bytes on one device\n"
                         "  12 x P(\"data\", \"model\"), 6 MiB, such as number 0 "
@@ -195,7 +195,7 @@ TEST(ProgramReport, ReshardsLargestFirst) {
   EXPECT_LT(text.find("because\n  gather of f32[8]"), text.find("  full rematerialization"));
 }
 
-// A report with more of everything than a screen holds.
+// A report whose every list is longer than a screen.
 TEST(ProgramReport, FitsOneScreen) {
   ProgramReport::Parts parts{.name = "f", .mesh = kReportMesh};
   parts.target = {.name = "cpu:8", .device_kind = "cpu", .compiler = "x"};

@@ -20,7 +20,7 @@ ReshardPlan plan(const PartitionSpec& from, const PartitionSpec& to) {
   return plan_reshard(kType, Sharding(kPlanMesh, from), Sharding(kPlanMesh, to));
 }
 
-// By hand: what one device gives or gets at most, of 6,144 bytes in all.
+// Calculated by hand: the most bytes that one device sends or receives, of 6,144 in total.
 TEST(ReshardPlan, CutsAreFree) {
   EXPECT_TRUE(plan(P(none, none), P("data", "model")).is_free());
   EXPECT_TRUE(plan(P("data", none), P("data", "model")).is_free());
@@ -41,7 +41,7 @@ TEST(ReshardPlan, GathersGiveTheWholeOfADimension) {
 TEST(ReshardPlan, AnAxisThatMovesIsAnExchange) {
   EXPECT_EQ(plan(P("model", none), P(none, "model")).steps,
             (std::vector<ReshardStep>{{Kind::kAllToAll, {"model"}, 6144 / 4}}));
-  // The moved axis becomes the last of its new dimension: another order takes a permutation.
+  // The moved axis becomes the last of its new dimension; any other order needs a permutation.
   EXPECT_EQ(plan(P("data", "model"), P(axes("data", "model"), none)).steps,
             (std::vector<ReshardStep>{{Kind::kAllToAll, {"model"}, 6144 / 8}}));
   EXPECT_EQ(plan(P("data", "model"), P(axes("model", "data"), none)).steps,
@@ -61,14 +61,14 @@ TEST(ReshardPlan, WhatCannotBeDoneInPartsIsDoneWithTheWhole) {
   EXPECT_EQ(whole.bytes(), 6144);
   EXPECT_FALSE(plan(P("data", none), P(none, none)).full_rematerialization)
       << "a gather that was asked for";
-  // One dimension that becomes two of other sizes.
+  // The axes of one dimension move to two dimensions of other sizes.
   TensorType cube{DType::f32, {16, 8, 24}};
   EXPECT_TRUE(plan_reshard(cube, Sharding(kPlanMesh, P(axes("data", "model"), none, none)),
                            Sharding(kPlanMesh, P(none, "data", "model")))
                   .full_rematerialization);
 }
 
-// The reference is the compiler: what it inserts for a mark.
+// The reference is the collectives that the compiler inserts for a mark.
 TEST(ReshardPlan, IsWhatTheCompilerDoes) {
   ASSERT_TRUE(kPlanInstalled);
   if (std::string reason = why_no_plugin(); !reason.empty())
@@ -87,7 +87,7 @@ TEST(ReshardPlan, IsWhatTheCompilerDoes) {
   std::size_t number = 0;
   for (const Sharding& from : all)
     for (const Sharding& to : all) {
-      if (from == to || number++ % 3 != 0) continue;  // a third of them, for time
+      if (from == to || number++ % 3 != 0) continue;  // only a third, to save time
       Tensor x = mark_sharding(from_host(HostArray::zeros(kType)), from);
       auto reshard = jit([&](Tensor t) { return mark_sharding(t, to); });
       reshard(x);

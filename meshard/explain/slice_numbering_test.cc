@@ -36,7 +36,7 @@ TEST(SliceNumbering, SlicesAlongTheFirstAxis) {
             AxisList{AxisRef("data", 2, 2)});
 }
 
-// Slices along the second axis: each row of four has two of one slice and two of the other.
+// Slices along the second axis: each row of four has two positions of each slice.
 TEST(SliceNumbering, SlicesAlongTheSecondAxis) {
   Mesh mesh = hybrid_mesh(kTwoSlices, {2, 2}, {1, 2}, {{"data", "model"}});
   SliceNumbering slices = *SliceNumbering::of(module_for(4), mesh, kTwoSlices);

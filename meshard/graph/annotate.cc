@@ -33,7 +33,7 @@ std::string describe_operand(const Node& node, std::size_t i) {
       .with_note(describe_operand(node, other));
 }
 
-// The annotations that all manual operands lead to; null if none is manual.
+// The annotations that follow from the manual operands; null if no operand is local.
 AnnotationsPtr meet_manual(const Node& node) {
   std::span<const Value> operands = node.operands();
   std::size_t deepest = 0;

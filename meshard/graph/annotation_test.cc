@@ -77,7 +77,7 @@ TEST(ManualAxes, OfRegionsInsideOthers) {
   EXPECT_EQ(inner.to_string(),
             R"(manual over {"z"} inside {"x"} inside {"y"} of mesh<x=2, y=2, z=2>)");
   EXPECT_EQ(inner.printed(), R"(manual{"y"}{"x"}{"z"} varying{"x", "y"})");
-  // Carried out of the innermost region a value needs no dimension for what varies outside of it.
+  // Carried out of the innermost region, a value needs no dimension for axes that vary outside it.
   EXPECT_EQ(carried_sharding(inner, {DType::f32, {}}).rank(), 0u);
   EXPECT_EQ(carried_sharding(inner.at_depth(2), {DType::f32, {}}), Sharding(mesh, P("x")));
 }

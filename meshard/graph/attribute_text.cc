@@ -43,7 +43,7 @@ void print(std::string& out, const Shape& value) { append(out, value); }
 void print(std::string& out, const Sharding& value) { append(out, value); }
 void print(std::string& out, const AxisList& value) { append(out, meshard::to_string(value)); }
 
-// Type and bytes in hexadecimal: exact for every dtype, NaN payloads included.
+// The type, then the bytes in hexadecimal: exact for every dtype, including NaN payloads.
 void print(std::string& out, const HostArray& value) {
   append(out, value.type());
   out.push_back(':');

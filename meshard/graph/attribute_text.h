@@ -1,4 +1,4 @@
-// How each kind of attribute field is printed, read back, and turned into a cache key.
+// How each kind of attribute field is printed, parsed and turned into a cache key.
 #pragma once
 #include <array>
 #include <concepts>
@@ -136,7 +136,7 @@ class Reader {
     if (Result<void> parsed = parse(*text, value); !parsed.ok())
       error_ = parsed.error().with_note(cat("while reading attribute ", name));
   }
-  /// @error the first failure, or fields that nobody asked for.
+  /// @error the first failure, or fields that were never requested.
   Result<void> finish();
 
  private:
@@ -145,8 +145,8 @@ class Reader {
   std::optional<Error> error_;
 };
 
-/// Cuts `text` at `separator` outside brackets and quotes; pieces are trimmed. Empty text: no
-/// pieces.
+/// Splits `text` at each `separator` outside brackets and quotes; pieces are trimmed. Empty text
+/// gives no pieces.
 std::vector<std::string_view> split_outside_brackets(std::string_view text, char separator);
 
 }  // namespace attribute_text

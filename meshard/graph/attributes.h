@@ -1,5 +1,5 @@
-// Attributes of an op: a plain struct with MESHARD_FIELDS, held behind one small interface.
-// Printing, parsing, comparing and the cache key derive from the fields.
+// The attributes of an op: a plain struct with MESHARD_FIELDS, accessed through a small interface.
+// Printing, parsing, comparison and the cache key are derived from the fields.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,21 +20,21 @@ class Attributes {
  public:
   virtual ~Attributes() = default;
   virtual const std::type_info& type() const = 0;
-  /// A copy, for another node of the same meaning.
+  /// A copy, for another node with the same attributes.
   virtual std::unique_ptr<const Attributes> clone() const = 0;
   /// Appends `name=value, name=value`.
   virtual void print(std::string& out) const = 0;
   /// Appends bytes that are equal exactly when the attributes are.
   virtual void append_key(std::string& out) const = 0;
-  /// The programs that the node runs (body.h); nullptr: none.
+  /// The bodies that the node runs (body.h); nullptr if the op has none.
   virtual const std::vector<Body>* bodies() const { return nullptr; }
-  /// The fingerprint of the attributes of another node, of the same op on the same operands, whose
-  /// results are the first of this one's (superseded.h); empty: none.
+  /// The extension key (superseded.h) of the node that this one extends; empty if it extends none.
+  /// That node has the same op and operands, and its results are the first results of this one.
   virtual std::string_view extends() const { return {}; }
 };
 
-/// Attributes of struct type T. A field `bodies` holds the programs that the node runs,
-/// a field `extends` what extends() says.
+/// Attributes of struct type T. A field `bodies` holds the bodies that the node runs; a field
+/// `extends` holds the result of extends().
 template <HasFields T>
 class AttributesOf final : public Attributes {
  public:
@@ -77,13 +77,13 @@ class AttributesOf final : public Attributes {
   T value_;
 };
 
-/// The attribute struct as a node holds it.
+/// Wraps an attribute struct in the form that a node holds.
 template <HasFields T>
 std::unique_ptr<const Attributes> make_attributes(T value) {
   return std::make_unique<const AttributesOf<T>>(std::move(value));
 }
 
-/// Reads `name=value, ...` as print() wrote it.
+/// Parses `name=value, ...` as print() writes it.
 /// @error invalid argument for an unknown or missing name or a malformed value.
 template <HasFields T>
 Result<std::unique_ptr<const Attributes>> parse_attributes(std::string_view text) {

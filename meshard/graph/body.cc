@@ -17,13 +17,13 @@ bool is_leaf(const Node& node) {
   return &node.op() == &parameter_op || &node.op() == &array_op || &node.op() == &moved_array_op;
 }
 
-// Made of nothing: cheaper to make again than to carry in.
+// A constant: recording it again inside a body is cheaper than capturing it.
 bool is_constant(const Node& node) {
   return node.operands().empty() && !is_leaf(node) && !node.annotations() &&
          node.num_outputs() == 1;
 }
 
-// A splat: a constant, broadcast.
+// A splat: a broadcast constant.
 bool is_splat(const Node& node) {
   return node.op().name == "broadcast_in_dim" && !node.annotations() &&
          node.operands().size() == 1 && is_constant(*node.operands()[0].node());
@@ -68,14 +68,14 @@ std::span<const Body> bodies_of(const Node& node) {
   return bodies ? std::span<const Body>(*bodies) : std::span<const Body>();
 }
 
-// ---- As an attribute.
+// ---- Bodies as an attribute.
 
 void attribute_text::print(std::string& out, const std::vector<Body>& bodies) {
   out.push_back('[');
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     if (i) out.append(", ");
     std::string text = to_string(bodies[i].graph());
-    text.pop_back();  // the last line's end
+    text.pop_back();  // the final newline
     for (char c : text) {
       out.push_back(c);
       if (c == '\n') out.append("  ");
@@ -135,7 +135,7 @@ Tensor BodyScope::annotated_parameter(const BodyInput& input, const Value* outer
   if (place_) {
     node->annotate(annotations_of(*place_));
   } else if (outer) {
-    // What is part of the value, and not how its bytes lie.
+    // Only the explicit sharding, which is part of the value, not the layout of its bytes.
     const Sharding* part = explicit_sharding(*outer);
     node->annotate(part ? annotations_of(*part, part->rank()) : nullptr);
   }
@@ -279,7 +279,7 @@ std::vector<Tensor> inlined(const Body& body, std::span<const Tensor> arguments)
   std::span<const Value> parameters = body.graph().parameters();
   internal_check(parameters.size() == arguments.size(), "[graph] arguments of a body");
   if (body.num_results() == 0) return {};
-  // All nodes of a body are of one trace; a result that is a parameter is known.
+  // All nodes of a body belong to one trace; a result that is a parameter is already known.
   std::uint64_t trace = body.graph().nodes().empty() ? 0 : body.graph().nodes()[0]->trace();
   Replay replay(trace);
   for (std::size_t i = 0; i < parameters.size(); ++i) replay.set(parameters[i], arguments[i]);

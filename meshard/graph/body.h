@@ -1,4 +1,4 @@
-// Body: a program inside a node: what a loop repeats, what a branch does.
+// Body: a program inside a node, such as the body of a loop or of a branch.
 #pragma once
 #include <functional>
 #include <map>
@@ -18,8 +18,9 @@
 
 namespace meshard {
 
-/// A value: a closed program, of parameters only, which an op with control flow runs. Shared;
-/// equal bodies compute the same from the same types and shardings.
+/// A value: a closed program that an op with control flow runs. It has parameters and captures
+/// nothing. Copies share the program; equal bodies compute the same from the same types and
+/// shardings.
 class Body {
  public:
   Body() = default;
@@ -49,45 +50,44 @@ class Body {
 /// The bodies of a node, in the order of its attributes; empty for nearly all nodes.
 std::span<const Body> bodies_of(const Node& node);
 
-/// Reads `[graph(...) {...}, ...]` as attributes print it.
-/// @error invalid argument: syntax, and what parse_graph finds.
+/// Parses `[graph(...) {...}, ...]`, the printed form of the attribute.
+/// @error invalid argument: a syntax error, or an error of parse_graph.
 Result<std::vector<Body>> parse_bodies(std::string_view text, FindOp find_op);
 
-/// What a parameter of a body is like: the type, the sharding that its argument is known to have,
-/// the line that made it.
+/// Describes a parameter of a body: its type, the known sharding of its argument, and the line that
+/// made it.
 struct BodyInput {
   TensorType type;
   std::optional<Sharding> sharding = std::nullopt;
   SourceLocation where = {};
 };
-/// The input for an argument that goes in as it is.
+/// The input for an argument that is passed unchanged.
 BodyInput body_input(const Tensor& argument);
 
-/// The function of a body: from its parameters to its results.
+/// The function of a body: maps its parameters to its results.
 using BodyFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 
-/// A body as traced. The body's parameters are those asked for, then one for each captured value.
+/// A traced body. Its parameters are the requested ones, then one for each captured value.
 struct TracedBody {
   Body body;
-  /// Values from outside that the results need; the node that runs the body takes them as
-  /// operands.
+  /// Outer values that the results need; the node that runs the body takes them as operands.
   std::vector<Tensor> captured;
-  /// Inside manual axes: what results and captured values vary over.
+  /// Inside manual axes: the axes that the results and captured values vary over.
   AxisSet varying;
 };
 
-/// Traces `function`. Values that are recorded outside of it (values of enclosing traces, stored
-/// arrays, lazy values) are captured; constants are repeated inside. With `place`, all parameters
-/// are local values of that place.
+/// Traces `function` into a body. Values recorded outside of it (values of enclosing traces, stored
+/// arrays, lazy values) are captured; constants are recorded again inside. With `place`, all
+/// parameters are local values of that place.
 /// @error invalid argument: a result without a value; a value of a trace that has ended.
 TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& function,
                       const std::optional<ManualAxes>& place, SourceLocation where);
 
-/// True if this thread records into `trace` now: the current trace, that of a body or jit around
-/// it, or 0, that of lazy values.
+/// True if this thread is recording `trace`. That is the current trace, the trace of an enclosing
+/// body or jit, or 0, which stands for lazy values.
 bool is_being_recorded(std::uint64_t trace);
 
-/// While alive, this thread records a body; record() asks it for the inner names of outer values.
+/// While alive, this thread records a body; record() maps outer values to inner ones through it.
 class BodyScope {
  public:
   explicit BodyScope(const std::optional<ManualAxes>& place);
@@ -97,12 +97,12 @@ class BodyScope {
 
   std::uint64_t trace() const { return trace_; }
   Tensor parameter(const BodyInput& input);
-  /// What a value is called inside: itself if it was recorded here, else a parameter that stands
-  /// for it, or a constant like it.
+  /// The inner value for `value`: itself if it was recorded here, else the parameter that
+  /// represents it, or a copy if it is a constant.
   /// @error invalid argument: a value of a trace that has ended.
   Value inside(const Value& value);
-  /// The value outside that `inner`, a result of inside() of this body or one around it, stands
-  /// for; nullptr for any other node.
+  /// The outer value that `inner` represents; nullptr for any other node. `inner` is a result of
+  /// inside() of this body or of an enclosing one.
   const Value* outside(const Node& inner) const;
   /// The outer values that became parameters, and those parameters.
   const std::vector<Tensor>& captured() const { return captured_; }
@@ -120,14 +120,14 @@ class BodyScope {
   std::optional<ManualAxes> place_;
   std::vector<Tensor> captured_, captured_parameters_;
   std::map<std::pair<const Node*, std::uint32_t>, Value> known_;
-  // By inner node. Keeps the outer values alive, so that no other can come to have their address.
+  // By inner node. Keeps the outer values alive, so that their addresses are not reused.
   std::unordered_map<const Node*, Value> outside_;
 };
 
-/// Records what `wanted` need of a program again, in the trace of this thread, with other values in
-/// place of some: `known` says which. Values that are stored, and those outside of `trace`, stand
-/// for themselves.
-/// @error internal: a parameter of `trace` is needed and not in `known`
+/// Records a program again in this thread's trace, with some of its values replaced. Only the nodes
+/// that `wanted` needs are recorded; set() defines the replacements. Stored values, and values
+/// outside of `trace`, are used unchanged.
+/// @error internal: a parameter of `trace` is needed but has no replacement
 class Replay {
  public:
   explicit Replay(std::uint64_t trace) : trace_(trace) {}
@@ -143,7 +143,7 @@ class Replay {
   std::map<std::pair<const Node*, std::uint32_t>, Tensor> known_;
 };
 
-/// The results of a body for these arguments, recorded here.
+/// Records the nodes of a body in the current trace, with these arguments; returns the results.
 std::vector<Tensor> inlined(const Body& body, std::span<const Tensor> arguments);
 
 /// While alive, this thread records outside of the bodies inside the region that is `depth` deep:

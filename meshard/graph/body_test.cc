@@ -76,7 +76,7 @@ TEST(Body, StoredAndLazyValuesAreCapturedConstantsRepeated) {
     return std::vector<Tensor>{plus(first, plus(stored, lazy))};
   });
   EXPECT_EQ(body.captured.size(), 2u);
-  // Before its user.
+  // It precedes its user.
   EXPECT_EQ(body.body.graph().nodes()[0]->op().name, "one");
   EXPECT_TRUE(verify(body.body.graph()).ok());
 }

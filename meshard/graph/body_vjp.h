@@ -1,5 +1,5 @@
-// What the vjp of an op with control flow asks of autodiff: the derivative of a body, cut into what
-// runs on the way forward and what runs on the way back.
+// The interface through which vjps of ops with control flow differentiate a body. The derivative is
+// split into a part for the forward pass and a part for the backward pass.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,39 +11,40 @@
 
 namespace meshard {
 
-/// A value: which values of the way forward are kept for the way back. What is not kept and is
-/// needed is computed again.
+/// A value: which values of the forward pass are kept for the backward pass. Values that are needed
+/// but not kept are recomputed.
 struct ResidualPolicy {
   enum class Keep : std::uint8_t {
-    kNeeded,      ///< what the way back uses, but for what costs nothing to make again
-    kEverything,  ///< all that the way back uses
-    kNothing,     ///< the arguments only
+    kNeeded,      ///< what the backward pass uses, except what is cheap to recompute
+    kEverything,  ///< everything that the backward pass uses
+    kNothing,     ///< only the arguments
     kDots,        ///< results of products (dot_general, convolution)
-    kNamed,       ///< what checkpoint_name gave one of `names`
+    kNamed,       ///< values to which checkpoint_name gave one of `names`
   };
   Keep keep = Keep::kNeeded;
   std::vector<std::string> names = {};
 
   /// `needed`, `everything`, `nothing`, `dots`, `names:a,b`.
   std::string to_string() const;
-  /// @error invalid argument: another word.
+  /// @error invalid argument: any other text.
   static Result<ResidualPolicy> parse(std::string_view text);
   friend bool operator==(const ResidualPolicy&, const ResidualPolicy&) = default;
 };
 
-/// How a parameter of a body is at hand on the way back.
+/// How a parameter of a body is available in the backward pass.
 enum class OnTheWayBack : std::uint8_t {
-  kGone,       ///< it must be kept as other values are: a carry
-  kThere,      ///< it is there again: a slice of an array that is scanned
-  kInvariant,  ///< it is there, and the same each time: a captured value
+  kGone,       ///< must be kept like other values: a carry
+  kThere,      ///< available again, such as a slice of a scanned array
+  kInvariant,  ///< available, and the same in each iteration: a captured value
 };
 
-/// A body's derivative.
+/// The derivative of a body.
 struct BodyVjp {
-  /// The body with further results: what the way back needs.
+  /// The body with additional results: the values that the backward pass needs.
   Body forward;
-  /// From the cotangents of the results that have one, in order, then one value for each entry of
-  /// `residuals`, then `captured`, to the cotangents of the wanted parameters.
+  /// Maps cotangents and residuals to the cotangents of the wanted parameters. Its parameters are
+  /// the cotangents of the results that have one, in order, then one value for each entry of
+  /// `residuals`, then `captured`.
   Body backward;
   struct Residual {
     /// True: result number `index` of `forward`. False: parameter number `index` of the body.
@@ -51,17 +52,17 @@ struct BodyVjp {
     std::size_t index = 0;
   };
   std::vector<Residual> residuals;
-  /// Values from outside that `backward` needs.
+  /// Outer values that `backward` needs.
   std::vector<Tensor> captured;
 };
 
-/// The face of autodiff to ops.
+/// The interface of autodiff to ops.
 class BodyDifferentiator {
  public:
   virtual ~BodyDifferentiator() = default;
-  /// @pre `has_cotangent`: one for each result; `wanted` (floating-point ones only) and `back`: one
-  /// for each parameter. `place` is that of the body's parameters.
-  /// @error what differentiating the body meets.
+  /// @pre `has_cotangent` has an entry for each result; `wanted` (only floating-point or complex
+  /// parameters) and `back` have one for each parameter.
+  /// @error any error of differentiating the body.
   virtual BodyVjp differentiate(const Body& body, const std::vector<bool>& has_cotangent,
                                 const std::vector<bool>& wanted, std::span<const OnTheWayBack> back,
                                 const ResidualPolicy& policy, SourceLocation where) const = 0;

@@ -11,7 +11,7 @@ bool is_explicit(const Mesh& mesh, const AxisRef& axis) {
   return mesh.axes()[mesh.axis_index(axis.name)].kind == AxisKind::kExplicit;
 }
 
-// Explicit axes that split nothing: open dimensions are not open to them.
+// Explicit axes that split no dimension. Open dimensions must not be split by them.
 AxisList unused_explicit_axes(const Sharding& sharding) {
   AxisList unused;
   for (const AxisRef& axis : sharding.unused_axes())
@@ -57,7 +57,7 @@ const Mesh& common_mesh(const Node& node, OperandShardings shardings) {
   return first->mesh();
 }
 
-// An operand's annotations, if they say the same: nodes of one sharding share one object.
+// Reuses an operand's annotations if they are equal: nodes with one sharding share one object.
 AnnotationsPtr shared_annotations(const Node& node, const Annotations& wanted) {
   for (const Value& operand : node.operands())
     if (operand->annotations() && *operand->annotations() == wanted) return operand->annotations();

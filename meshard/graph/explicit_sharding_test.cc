@@ -15,7 +15,7 @@ constexpr AxisKind kTyped = AxisKind::kExplicit;
 Mesh typed_mesh() { return Mesh({{"x", 2, kTyped}, {"y", 4, kTyped}}); }
 Mesh half_typed_mesh() { return Mesh({{"x", 2, kTyped}, {"z", 4}}); }
 
-// Operands and result of one rank, a factor for each dimension.
+// Operands and result have the same rank, with one factor per dimension.
 constinit const OpDef joined_op = {.name = "joined",
                                    .operands = "a, b",
                                    .infer = test::infer_first,

@@ -15,7 +15,7 @@ std::size_t slot_of(const Node* node, std::size_t slots) {
   return hash_combine(0, reinterpret_cast<std::size_t>(node) >> 4) & (slots - 1);
 }
 
-// A set of nodes that grows; the graph's final table is made from it once.
+// A growing set of nodes, used during the search; the graph's table is built once, at the end.
 class NodeSet {
  public:
   NodeSet() : slots_(256, nullptr) {}
@@ -54,7 +54,7 @@ void append_leaf_key(std::string& out, const Value& leaf) {
     attribute_text::append_key(out, *sharding);
   else
     out.push_back('-');
-  // Of a body's parameter.
+  // For a parameter of a body.
   if (const ManualAxes* manual = manual_axes(leaf))
     attribute_text::append_key(out,
                                cat(*manual, " varying", manual->varying.to_string(manual->mesh)));
@@ -82,7 +82,7 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
         throw_invalid(node->where(),
                       "[jit] a traced value is used outside its trace; it was an argument here. "
                       "Return it from the function instead of keeping it");
-      // All results of a computed node: each is a leaf of its own.
+      // All results of a computed node: each is a separate leaf.
       for (std::uint32_t i = 0; i < node->num_outputs(); ++i) state->captured.emplace_back(node, i);
       continue;
     }
@@ -113,7 +113,7 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
     if (leaf.index() == 0)
       add(leaf.node());
     else
-      ++number;  // counts from its node's
+      ++number;  // numbered from its node's number
   }
   for (const Node* node : state->nodes) add(node);
 

@@ -1,4 +1,4 @@
-// Graph: a recorded program cut out of the web of nodes: parameters in, results out.
+// Graph: a recorded program, extracted from the recorded nodes, with parameters and results.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,17 +12,17 @@
 
 namespace meshard {
 
-/// A handle on an immutable program: the nodes that its results need, in an order in which every
-/// operand stands before its users. Leaves come first: the parameters in the caller's order, then
-/// the captured values (stored arrays, and values recorded outside the trace) as they were met.
+/// A handle on an immutable program: the nodes that its results need, in topological order. Leaves
+/// come first: the parameters in the caller's order, then the captured values (stored arrays, and
+/// values recorded outside the trace) in the order in which they were made.
 class Graph {
  public:
   Graph() = default;
 
-  /// The program that computes `results` from `parameters`. Nodes of another trace, and nodes that
-  /// are computed already, are captured, not entered.
+  /// Builds the program that computes `results` from `parameters`. Nodes of another trace, and
+  /// nodes that are already computed, are captured; their operands are not visited.
   /// @error invalid argument if a result needs a parameter of another trace (a leaked traced
-  /// value).
+  /// value), or one of this trace that is not in `parameters`.
   static Graph build(std::span<const Value> parameters, std::span<const Value> results,
                      std::uint64_t trace);
 
@@ -36,24 +36,25 @@ class Graph {
   /// The op nodes, without leaves, in order of recording.
   std::span<const Node* const> nodes() const { return state_->nodes; }
 
-  /// The number of a node: leaves first (parameters; captured, by its first result), then nodes().
-  /// This prints as `%n`, and `n<number>` names the op in a compiled module.
+  /// The number of a node: leaves first (parameters, then captured values, by a node's first
+  /// result), then nodes(). It is printed as `%n`; in a compiled module, the op is named
+  /// `n<number>`.
   std::uint32_t number(const Node* node) const;
-  /// True if it is a node or a leaf of this graph.
+  /// True if the node is a node or a leaf of this graph.
   bool contains(const Node* node) const;
   std::uint32_t num_leaves() const {
     return static_cast<std::uint32_t>(state_->parameters.size() + state_->captured.size());
   }
-  /// The source line of the node with this number. Unknown for numbers out of range.
+  /// The source line of the node with this number; unknown if the number is out of range.
   SourceLocation source(std::uint32_t number) const;
-  /// The node that `path` names as a compiled module does: `7`, or `7.0.3` for number 3 of the
-  /// first program inside of node 7. nullptr: none, or a leaf.
+  /// Finds a node by its path in a compiled module: `7`, or `7.0.3` for number 3 of the first body
+  /// of node 7. nullptr if there is no such node, or if it is a leaf.
   const Node* find(std::string_view path) const;
 
-  /// Equal for programs that compute the same from the same types and shardings; source lines do
-  /// not count.
+  /// Equal for programs that compute the same from the same types and shardings; source lines are
+  /// ignored.
   Fingerprint fingerprint() const;
-  /// Appends the bytes that the fingerprint is made of: equal exactly for such programs.
+  /// Appends the bytes that the fingerprint hashes; they are equal exactly for such programs.
   void append_key(std::string& out) const;
 
  private:

@@ -1,4 +1,4 @@
-// The nodes without operands: parameters of a trace, and values that exist already.
+// Nodes without operands: parameters of a trace, and values that already exist.
 #pragma once
 #include <optional>
 #include <span>
@@ -9,42 +9,41 @@
 
 namespace meshard {
 
-/// The op of a trace's arguments. Not in the op list: it has no StableHLO form of its own.
+/// The op of a trace's arguments. Not in the op list, because it has no StableHLO form of its own.
 extern const OpDef parameter_op;
-/// The op of values that were not recorded: host data, results of a compiled program.
+/// The op of values that were not recorded: host data, results of compiled programs.
 extern const OpDef array_op;
 
-/// The op of stored values that a program takes from other devices than its own.
+/// The op of stored values that a program takes from devices other than its own.
 extern const OpDef moved_array_op;
 
-/// A fresh parameter of the trace that this thread records; `sharding` is what its argument has.
+/// A new parameter of the trace that this thread records; `sharding` is that of its argument.
 Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceLocation where);
 
-/// A tensor for a value that exists already.
+/// A tensor for a value that already exists.
 Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where);
 
-/// A tensor for the stored value of `value` that nobody placed: the bytes stay where they are, and
-/// programs still see how they are laid out.
+/// An unplaced tensor with the stored value of `value`. The bytes stay where they are, and programs
+/// still use their stored sharding.
 /// @pre `value` has storage.
 Tensor make_unplaced(const Value& value, SourceLocation where);
 
-/// A leaf for the stored value of `value` in a program on other devices: the program says how it is
-/// laid out there, and the value is copied to them.
+/// A leaf for the stored value of `value` in a program on other devices. The program chooses its
+/// sharding there, and the value is copied to them.
 /// @pre `value` has storage.
 Tensor make_moved(const Value& value, SourceLocation where);
 
-/// True for a stored value that nobody placed: host data, results of programs in which nothing was
-/// placed, and values whose annotation was cleared. It belongs to no set of devices and follows the
-/// operands that it meets, wherever its bytes are now.
-/// @pre `value` has storage, or is a parameter that stands for such a value.
+/// True for a stored value that the program did not place on devices: host data, results of
+/// programs without placed values, and values whose annotation was cleared. It belongs to no set of
+/// devices and follows the operands that it is used with, wherever its bytes are now.
+/// @pre `value` has storage, or is a parameter that represents such a value.
 bool is_unplaced(const Value& value);
 
-/// The sharding that is part of a leaf: a parameter's, or that of a stored array. nullptr: none
-/// said.
+/// The sharding of a leaf: that of a parameter or of a stored array. nullptr if it has none.
 const Sharding* leaf_sharding(const Value& value);
 
-/// A tensor of host data; nothing moves to a device until its sharding is known. The moving form
-/// takes the array; the other shares its immutable block.
+/// A tensor of host data; nothing is copied to a device until its sharding is known. The first
+/// overload takes the array; the second shares its immutable memory.
 Tensor from_host(HostArray&& array, SourceLocation where = SourceLocation::current());
 Tensor from_host(const HostArray& array, SourceLocation where = SourceLocation::current());
 
@@ -53,7 +52,7 @@ namespace internal {
 void check_element_count(std::size_t count, const Shape& shape, SourceLocation where);
 }  // namespace internal
 
-/// A tensor of a copy of `values`, row-major. @error invalid argument if the sizes differ.
+/// A tensor with a copy of `values`, row-major. @error invalid argument if the sizes differ.
 template <class T>
 Tensor from_host(std::span<const T> values, Shape shape,
                  SourceLocation where = SourceLocation::current()) {

@@ -5,12 +5,12 @@
 
 namespace meshard {
 
-/// The mesh that a node names itself: in a mark, in the manual axes that it is inside of, or in
-/// either of these in a program inside of it. nullptr: none.
+/// The mesh that a node refers to; nullptr if there is none. It comes from a mark, from the node's
+/// manual axes or explicit shardings, or from one of these in its bodies.
 const Mesh* named_mesh(const Node& node);
 
-/// True if somebody placed the value, or something that it is computed from: it is bound to
-/// devices. False for unplaced values (leaf.h) and what is computed from these alone.
+/// True if the program placed the value, or a value that it is computed from, on devices. False for
+/// unplaced values (leaf.h) and values computed only from these.
 bool depends_on_placed(const Value& value);
 
 }  // namespace meshard

@@ -8,8 +8,8 @@
 namespace meshard {
 namespace {
 
-// Freed nodes of this thread, kept for the next recording: a step of a lazy program frees about as
-// many nodes as it records, and malloc would cost as much as the rest of the recording.
+// This thread's freed nodes, kept for reuse. A step of a lazy program frees about as many nodes as
+// it records, and malloc would cost as much as the rest of the recording.
 class FreeNodes {
  public:
   ~FreeNodes() {
@@ -35,7 +35,7 @@ class FreeNodes {
   struct Link {
     Link* next;
   };
-  static constexpr std::size_t kKept = 1 << 16;  // about 15 MB a thread at most
+  static constexpr std::size_t kKept = 1 << 16;  // at most about 15 MB per thread
   Link* first_ = nullptr;
   std::size_t count_ = 0;
   bool closed_ = false;
@@ -72,13 +72,13 @@ StoragePtr Node::take_storage(std::uint32_t index) {
 }
 
 void Node::forget_operands() {
-  // Moved out first: releasing operands may free nodes, and must not see a half-cleared list.
+  // Moved out first: releasing operands may free nodes, which must not see a half-cleared list.
   InlineVector<Value, 2> forgotten = std::move(operands_);
   operands_.clear();
 }
 
-// Without recursion: a chain of a million adds must not overflow the stack. Nodes whose last
-// reference goes away while another is being destroyed wait in a list.
+// Iterative: a chain of a million adds must not overflow the stack. Nodes that lose their last
+// reference while another node is being destroyed are queued.
 void Node::destroy(Node* node) {
   thread_local InlineVector<Node*, 16>* waiting = nullptr;
   if (waiting) return waiting->push_back(node);

@@ -1,4 +1,4 @@
-// The nodes of a recorded program: what every op call leaves behind.
+// The nodes of a recorded program; every op call records one.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Annotations;
 struct OpDef;
 class Node;
 
-/// One result of a node. A handle: copying it counts a reference to the node.
+/// One result of a node. A handle: a copy adds a reference to the node.
 class Value {
  public:
   Value() = default;
@@ -38,7 +38,7 @@ class Value {
   Node* operator->() const { return node_; }
   std::uint32_t index() const { return index_; }
   const TensorType& type() const;
-  /// The computed value, or nullptr while it is only recorded.
+  /// The computed value; nullptr while it is only recorded.
   Storage* storage() const;
 
   friend bool operator==(const Value& a, const Value& b) {
@@ -50,11 +50,10 @@ class Value {
   std::uint32_t index_ = 0;
 };
 
-/// One op call: op, attributes, operands, result types, the user's line, and, once computed, the
-/// results' storage. Owned by the Values that refer to it; long chains are released without
-/// recursion.
+/// One op call: op, attributes, operands, result types, the user's line, and the results' storage
+/// once computed. Owned by the Values that refer to it; long chains are released without recursion.
 ///
-/// Operands are always recorded before their users, so ids order a program topologically.
+/// Operands are always recorded before their users, so ids are a topological order.
 class Node {
  public:
   struct Output {
@@ -84,14 +83,14 @@ class Node {
   /// What the results carry besides their types (annotation.h); null for nearly all nodes.
   const std::shared_ptr<const Annotations>& annotations() const { return annotations_; }
   SourceLocation where() const { return where_; }
-  /// Grows with every node of the process.
+  /// Increases with every node of the process.
   std::uint64_t id() const { return id_; }
   /// The trace that recorded it; 0 for lazy values.
   std::uint64_t trace() const { return trace_; }
-  /// A differentiated function needs its operands after it was computed.
+  /// True if a differentiated function needs the operands after the node is computed.
   bool keeps_operands() const { return keeps_operands_; }
-  /// Nobody said on which devices its results belong: they follow the operands that they meet
-  /// (leaf.h). Of a recorded node: although its operands may have been placed.
+  /// True if the program did not choose devices for the results: they follow the operands that they
+  /// are used with (leaf.h). A recorded node may be unplaced although its operands are placed.
   bool is_unplaced() const { return is_unplaced_.load(std::memory_order_relaxed); }
   /// @pre no other thread sees the node, or the caller holds the evaluator's lock and the results
   /// have no storage yet.
@@ -100,23 +99,23 @@ class Node {
   Storage* storage(std::uint32_t index = 0) const {
     return outputs_[index].storage.load(std::memory_order_acquire);
   }
-  /// Gives the result its computed value. @pre it has none yet.
+  /// Sets the computed value of a result. @pre it has none yet.
   void set_storage(std::uint32_t index, StoragePtr storage);
-  /// Takes the computed value back: it is recorded only, and can be computed again. Others may
-  /// still look at the storage, so that the caller has to keep it.
+  /// Removes the computed value; the result can be computed again. Other threads may still read the
+  /// storage, so the caller must keep it.
   /// @pre the node has its operands; the caller holds the evaluator's lock.
   StoragePtr take_storage(std::uint32_t index);
-  /// Forgets the operands of a computed node, so that what led to it can be released.
+  /// Drops the operands of a computed node, so that the nodes they depend on can be released.
   /// @pre the caller holds the evaluator's lock.
   void forget_operands();
 
-  /// How many Values refer to it now.
+  /// The number of Values that refer to the node now.
   std::uint32_t references() const { return references_.load(std::memory_order_acquire); }
 
-  /// The longest chain of recorded nodes that led to this one and were not computed when it was
-  /// recorded; no less than what is to be computed on one way to it now.
+  /// The length of the longest chain of recorded nodes that led to this one and were not computed
+  /// when it was recorded. An upper bound for the chain that must be computed now.
   std::uint32_t pending_depth() const { return pending_depth_; }
-  /// Says how long the chain is in truth: some of it may have been computed meanwhile.
+  /// Corrects the chain length, since some of the nodes may have been computed meanwhile.
   /// @pre no other thread sees the node yet
   void set_pending_depth(std::uint32_t depth) { pending_depth_ = depth & kMostDepth; }
 

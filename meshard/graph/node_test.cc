@@ -11,7 +11,7 @@ namespace {
 using test::plus;
 using test::scale;
 
-// A storage that counts how many of it are alive.
+// A storage that counts its live instances.
 struct Counted final : Storage {
   explicit Counted(int* alive) : Storage(Kind::kHost), alive_(alive) { ++*alive_; }
   ~Counted() override { --*alive_; }

@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-// A program that meets more numbers than this varies them (a schedule): old ones do not come back.
+// A program that uses more numbers than this varies them (a schedule), so old ones do not recur.
 constexpr std::size_t kMostNumbers = 256;
 
 struct NumberKey {
@@ -30,7 +30,7 @@ struct Numbers {
 };
 
 Numbers& numbers() {
-  // Never destroyed: tensors with static storage may be computed late.
+  // Never destroyed: tensors with static storage may be computed during exit.
   static Numbers* instance = new Numbers();
   return *instance;
 }

@@ -18,10 +18,10 @@ namespace meshard {
 
 struct Annotations;
 class BodyDifferentiator;  // body_vjp.h
-struct OpEmission;         // ops/emission.h: graph/ knows no StableHLO
+struct OpEmission;         // ops/emission.h: graph/ does not depend on StableHLO
 
-/// What an op's functions see of one call: attributes, operand types, and, after inference, result
-/// types.
+/// The call that an op's functions receive: attributes, operand types, and the result types once
+/// inferred.
 struct OpCall {
   const OpDef& op;
   const Attributes* attributes = nullptr;
@@ -40,7 +40,7 @@ struct OpCall {
   [[noreturn]] void fail(const Parts&... parts) const;
 };
 
-/// The call that made a node.
+/// The call that a node records.
 inline OpCall call_of(const Node& node) {
   OpCall call{.op = node.op(),
               .attributes = node.attributes(),
@@ -54,16 +54,16 @@ inline OpCall call_of(const Node& node) {
 
 using ResultTypes = InlineVector<TensorType, 1>;
 
-/// What a vjp sees: the recorded call and the cotangents of its results.
+/// What a vjp receives: the recorded call and the cotangents of its results.
 struct VjpCall {
   const Node& node;
   std::span<const Tensor> operands;
   std::span<const Tensor> results;
-  /// One per result; an undefined Tensor stands for zero.
+  /// One for each result; an undefined Tensor is zero.
   std::span<const Tensor> cotangents;
-  /// Which operands' cotangents are wanted.
+  /// Which operands need a cotangent.
   std::span<const bool> needed;
-  /// Of an op with control flow: differentiates its bodies.
+  /// For ops with control flow: differentiates their bodies.
   const BodyDifferentiator* bodies = nullptr;
 
   template <class T>
@@ -73,44 +73,44 @@ struct VjpCall {
   bool needs(std::size_t i) const { return needed[i]; }
 };
 
-/// What a batch rule sees: a call that was recorded for one member of a batch, and its operands for
-/// all of them. An operand i with batched[i] has the batch as an extra dimension 0, of `size`; the
-/// others are shared by all members, and are as recorded.
+/// What a batch rule receives: a call recorded for one member of a batch, and the batched operands.
+/// An operand i with batched[i] has the batch as an additional dimension 0 of size `size`; all
+/// members share the other operands, which are as recorded.
 struct BatchCall {
   const Node& node;
   std::span<const Tensor> operands;
-  /// At least one of them is.
+  /// At least one is true.
   std::span<const bool> batched;
   std::int64_t size = 0;
-  /// The mesh axis that is to split the batch where the program says how values lie; empty: that is
-  /// left to the compiler.
+  /// The mesh axis that splits the batch dimension in shardings that the program specifies. Empty:
+  /// the compiler decides.
   std::string_view mesh_axis = {};
 
   template <class T>
   const T& as() const {
     return node.attributes_as<T>();
   }
-  /// The type of an operand of one member.
+  /// The type of an operand for one member.
   const TensorType& member(std::size_t i) const { return node.operands()[i].type(); }
 };
 
-/// One call that the conformance suites make of an op.
+/// A sample call of an op for the conformance suites.
 struct OpSample {
   std::string name;
   std::vector<HostArray> inputs;
   std::function<Tensor(std::span<const Tensor>)> call;
-  /// False where finite differences make no sense there (a kink, an integer-valued function).
+  /// False if finite differences are not meaningful there (a kink, an integer-valued function).
   bool check_vjp = true;
 };
 
-/// Makes random sample inputs, repeatable from a seed.
+/// Generates random sample inputs from a seed, reproducibly.
 class SampleSource {
  public:
   explicit SampleSource(std::uint64_t seed) : state_(seed) {}
-  /// Uniform in [low, high), rounded to `dtype`; integers are in [low, high], both parts of complex
-  /// numbers uniform.
+  /// Uniform in [low, high), rounded to `dtype`. Integers are in [low, high]; both parts of complex
+  /// numbers are uniform.
   HostArray uniform(DType dtype, Shape shape, double low = -2.0, double high = 2.0);
-  /// Values at least `gap` away from one another, in random order: no ties in max, no kinks near.
+  /// Values that differ by at least `gap`, in random order, to avoid ties in max and nearby kinks.
   HostArray distinct(DType dtype, Shape shape, double gap = 0.25);
   std::uint64_t next();
 
@@ -118,45 +118,47 @@ class SampleSource {
   std::uint64_t state_;
 };
 
-/// A primitive, defined once. A value with static storage; nodes refer to it by address.
+/// The definition of one primitive. A value with static storage; nodes refer to it by address.
 struct OpDef {
-  /// The public name, in C++ and in every other language: the array API standard's where it has
+  /// The public name, in C++ and in all language bindings: that of the array API standard if it has
   /// one.
   std::string_view name = {};
-  /// Operand names for messages and the reference page: `lhs, rhs`. A trailing `...` takes any
+  /// Operand names for messages and the reference page: `lhs, rhs`. A trailing `...` accepts any
   /// number.
   std::string_view operands = {};
-  /// The reference page's paragraph.
+  /// The paragraph on the reference page.
   std::string_view doc = {};
-  /// One line of C++ that runs with `x`, `y` (f32[2,3]) in scope.
+  /// One line of C++ that runs with `x` and `y` (f32[2,3]) in scope.
   std::string_view example = {};
-  /// Result types from operand types and attributes; throws through OpCall::fail.
+  /// Computes result types from operand types and attributes; throws through OpCall::fail.
   void (*infer)(const OpCall& call, ResultTypes& results) = nullptr;
-  /// How dimensions of operands and results correspond.
+  /// How the dimensions of operands and results correspond.
   ShardingRule (*sharding_rule)(const OpCall& call) = nullptr;
   /// Writes the op as StableHLO.
   void (*emit)(const OpCall& call, OpEmission& out) = nullptr;
-  /// Adds nodes that compute the operands' cotangents into `out` (one per operand; undefined means
-  /// zero). nullptr, written kNotDifferentiable, for ops without a derivative.
+  /// Records nodes that compute the operands' cotangents into `out` (one per operand; undefined
+  /// means zero). nullptr, written kNotDifferentiable, for ops without a derivative.
   void (*vjp)(const VjpCall& call, std::span<Tensor> out) = nullptr;
   /// Records the call for all members of a batch at once; every result has the batch as dimension
-  /// 0. nullptr: vmap of the op is an error that names it. Ops without operands are never asked.
+  /// 0. nullptr: vmap of the op throws an error that names it. Never called for ops without
+  /// operands.
   void (*batch)(const BatchCall& call, std::span<Tensor> results) = nullptr;
   /// The calls that the conformance suites check.
   std::vector<OpSample> (*samples)(SampleSource& source) = nullptr;
-  /// What the results of a call carry besides their types, for ops that change it: those that enter
-  /// and leave manual axes, and collectives. Checks what inference cannot see; throws through
-  /// fail_at. nullptr for all other ops: the common rule of graph/annotate.h.
+  /// The annotations of the results, for ops that change them: those that enter and leave manual
+  /// axes, and collectives. Also checks what inference cannot see; throws through fail_at. nullptr
+  /// for all other ops, which use the default rule in graph/annotate.h.
   std::shared_ptr<const Annotations> (*annotate)(const Node& node) = nullptr;
-  /// With explicit axes: why operands so sharded give no result, though the sharding rule has one;
-  /// empty if they do. An operand without a sharding is nullptr. For few ops.
+  /// With explicit axes: why these operand shardings give no result although the sharding rule has
+  /// one; empty if they do give one. nullptr represents an operand without a sharding. Few ops need
+  /// this.
   std::string (*sharding_conflict)(const OpCall& call,
                                    std::span<const Sharding* const> operands) = nullptr;
-  /// Reads the attributes back from their printed form; nullptr for ops without attributes.
+  /// Parses the printed attributes; nullptr for ops without attributes.
   Result<std::unique_ptr<const Attributes>> (*parse_attributes)(std::string_view text) = nullptr;
 };
 
-/// In place of OpDef::vjp: the op has no derivative, and that is meant.
+/// A value for OpDef::vjp: the op intentionally has no derivative.
 inline constexpr std::nullptr_t kNotDifferentiable = nullptr;
 
 /// Throws an invalid-argument Error at a node's line that begins with its op's name in brackets.

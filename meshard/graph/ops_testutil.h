@@ -1,4 +1,4 @@
-// Two made-up ops, so that graph/ is tested without ops/.
+// Ops for tests, so that graph/ is tested without ops/.
 #pragma once
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/op_def.h"
@@ -24,14 +24,14 @@ inline constinit const OpDef scale_op = {.name = "scale",
                                          .operands = "x",
                                          .infer = infer_first,
                                          .parse_attributes = parse_attributes<ScaleAttributes>};
-/// Two results: the operand, and a flag.
+/// An op with two results: the operand, and a flag.
 inline constinit const OpDef pair_op = {
     .name = "pair", .operands = "x", .infer = [](const OpCall& call, ResultTypes& results) {
       results.push_back(call.operand(0));
       results.push_back({DType::bool_, Shape{}});
     }};
 
-/// Its result is inside manual axes of mesh<x=2, y=2>, whatever the operand is.
+/// Attributes of an op whose result is inside manual axes of mesh<x=2, y=2>, for any operand.
 struct LocalAttributes {
   AxisList axes, varying;
   MESHARD_FIELDS(axes, varying)
@@ -47,7 +47,7 @@ inline const OpDef local_op = {
           return annotations_of({mesh, AxisSet(mesh, axes), AxisSet(mesh, varying)});
         },
     .parse_attributes = parse_attributes<LocalAttributes>};
-/// No operands.
+/// An op without operands.
 inline constinit const OpDef one_op = {
     .name = "one", .operands = "", .infer = [](const OpCall&, ResultTypes& results) {
       results.push_back({DType::f32, Shape{2}});

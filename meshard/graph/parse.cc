@@ -24,8 +24,8 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// The text inside the bracket that `text` starts with; `text` moves behind it. Empty optional:
-// unbalanced.
+// Returns the text inside the bracket that `text` starts with, and advances `text` past it. Empty
+// if the brackets are unbalanced.
 std::optional<std::string_view> take_bracket(std::string_view& text, char open, char close) {
   if (text.empty() || text.front() != open) return std::nullopt;
   int depth = 0;
@@ -73,8 +73,8 @@ class Parser {
   }
 
  private:
-  // The next line, and further ones while a bracket is open: a node with programs inside. Not of
-  // the header, which opens the program.
+  // Takes the next line, and further lines while a brace is open: a node with bodies spans several.
+  // The header is one line, although it opens the program's brace.
   std::string_view take_line(std::string_view& text) {
     int depth = 0;
     bool quoted = false;

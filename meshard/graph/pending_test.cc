@@ -34,7 +34,7 @@ TEST_F(Pending, AChainThatGrowsWithoutEndIsReportedOnceWithItsLine) {
   std::uint32_t line = __LINE__ + 1;
   for (std::uint32_t i = 0; i < 3 * kLongChain; ++i) sum = test::plus(sum, x);
   ASSERT_EQ(heard.size(), 1u);
-  // The first node is at depth 0: at depth kLongChain there is one more.
+  // The first node has depth 0, so a chain of depth kLongChain has one more node.
   std::string expected =
       cat("pending_test.cc:", line, ": [lazy] the value recorded here needs ", kLongChain + 1, " ");
   EXPECT_TRUE(heard[0].starts_with(expected)) << heard[0];
@@ -49,8 +49,7 @@ TEST_F(Pending, WhatIsReadNowAndThenIsNot) {
   EXPECT_TRUE(heard.empty());
 }
 
-// As a loop that prints the loss of the step before: what is recorded is always one step ahead of
-// what was read.
+// Like a loop that prints the loss of the previous step: it records one step before it reads.
 TEST_F(Pending, NorIsAChainOfWhichTheEndAloneIsUnread) {
   Tensor before = x;
   for (std::uint32_t i = 0; i < 2 * kLongChain; ++i) {

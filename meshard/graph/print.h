@@ -1,4 +1,4 @@
-// A program as text, for people and for tests. parse() in parse.h reads it back.
+// Prints a program as text, for people and for tests; parse_graph() in parse.h parses it.
 #pragma once
 #include <string>
 
@@ -18,8 +18,8 @@ struct PrintOptions {
 /// }
 /// ```
 ///
-/// What a result carries besides its type stands behind it: `f32[4] manual{"x"} varying{"x"}`. The
-/// programs of a node with control flow are printed inside its attributes.
+/// Annotations are printed after a result's type: `f32[4] manual{"x"} varying{"x"}`. The bodies of
+/// a node with control flow are printed inside its attributes.
 std::string to_string(const Graph& graph, PrintOptions options = {});
 
 }  // namespace meshard

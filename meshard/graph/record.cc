@@ -13,7 +13,7 @@ namespace meshard {
 namespace {
 std::atomic<std::uint64_t> next_trace_number{1};
 
-// True if one of them carries more than a type.
+// Returns true if an operand has annotations.
 template <class Operands>
 bool add_operands(Node* node, const Operands& operands) {
   bool annotated = false;
@@ -24,8 +24,8 @@ bool add_operands(Node* node, const Operands& operands) {
   return annotated;
 }
 
-// The operands as the body that is being recorded calls them. Made before their user: what is
-// recorded for them comes before it.
+// The inner values of the operands in the body that is being recorded. Constructed before the node
+// that uses them, because inside() may record nodes that must come first.
 class InnerOperands {
  public:
   template <class Operands>

@@ -1,4 +1,4 @@
-// Recording: how an op call becomes a node. Ops call record(); users never do.
+// Recording: turns an op call into a node. Only ops call record(), not users.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -15,15 +15,15 @@ struct ManualAxes;
 struct OpDef;
 class BodyScope;
 
-/// What the ops of this thread record into.
+/// The recording state of a thread.
 struct Recorder {
-  /// The trace that new nodes belong to; 0: lazy values.
+  /// The trace that new nodes belong to; 0 for lazy values.
   std::uint64_t trace = 0;
-  /// Above 0 while a function is recorded that will be differentiated.
+  /// Above 0 while a function that will be differentiated is being recorded.
   std::uint32_t keep_operands = 0;
-  /// The user's line, while a composite op calls others.
+  /// The user's line while a composite op calls other ops.
   const SourceLocation* outer = nullptr;
-  /// The manual axes of the function that is being recorded; nullptr outside.
+  /// The manual axes of the function that is being recorded; nullptr outside of one.
   const ManualAxes* manual = nullptr;
   /// The body that is being recorded (body.h); nullptr outside of one.
   BodyScope* body = nullptr;
@@ -34,8 +34,8 @@ inline constinit thread_local Recorder current_recorder;
 }
 inline Recorder& recorder() { return internal::current_recorder; }
 
-/// While alive, every node of this thread carries `where`: composites push the user's line. The
-/// outermost scope wins.
+/// While alive, every new node of this thread has the source line `where`. Composites use it to
+/// pass the user's line on. The outermost scope wins.
 class SourceScope {
  public:
   explicit SourceScope(const SourceLocation& where) : where_(where), before_(recorder().outer) {
@@ -50,8 +50,8 @@ class SourceScope {
   const SourceLocation* before_;
 };
 
-/// While alive, every node of this thread carries `where`, whatever scope is around: vjp nodes
-/// inherit the line of the node they differentiate.
+/// Like SourceScope, but overrides enclosing scopes: vjp nodes inherit the line of the node that
+/// they differentiate.
 class InheritSource {
  public:
   explicit InheritSource(const SourceLocation& where) : where_(where), before_(recorder().outer) {
@@ -66,7 +66,7 @@ class InheritSource {
   const SourceLocation* before_;
 };
 
-/// While alive, nodes keep their operands even after they are computed, so that they can be
+/// While alive, new nodes keep their operands after they are computed, so that they can be
 /// differentiated.
 class KeepOperandsScope {
  public:
@@ -91,7 +91,7 @@ class ManualScope {
   const ManualAxes* before_;
 };
 
-/// A number for a trace that no other has.
+/// A new, unique trace number.
 std::uint64_t next_trace();
 
 /// While alive, this thread records into a new trace.
@@ -111,8 +111,8 @@ class TraceScope {
 /// True while this thread records into a trace (inside jit).
 inline bool tracing() { return recorder().trace != 0; }
 
-/// True while a call can only be recorded: inside a trace, and in a function that is being
-/// differentiated, where a value that is placed or moved would be a new leaf.
+/// True if calls must only be recorded: inside a trace or a function that is being differentiated.
+/// There, a value that is placed or moved would become a new leaf.
 inline bool only_recording() { return tracing() || recorder().keep_operands != 0; }
 
 /// The user's line for a node recorded now.
@@ -120,9 +120,9 @@ inline const SourceLocation& effective_source(const SourceLocation& where) {
   return recorder().outer ? *recorder().outer : where;
 }
 
-/// Records one call of `op`; result types come from OpDef::infer.
-/// @error what infer throws; invalid argument for an undefined operand; what annotate_results
-/// throws, for operands with annotations.
+/// Records one call of `op`; OpDef::infer computes the result types.
+/// @error errors of infer; invalid argument for an undefined operand; errors of annotate_results,
+/// for operands with annotations.
 Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
               std::span<const Tensor* const> operands, SourceLocation where);
 inline Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
@@ -130,9 +130,9 @@ inline Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attribut
   return record(op, std::move(attributes), std::span(operands.begin(), operands.size()), where);
 }
 
-/// Records a call whose one result type the caller knows already; the fast path of element-wise
+/// Records a call whose single result type the caller already knows. The fast path of element-wise
 /// ops.
-/// @pre operands are defined and `type` is what OpDef::infer would say.
+/// @pre operands are defined, and `type` is what OpDef::infer would return.
 Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::initializer_list<const Tensor*> operands, const TensorType& type,
                     SourceLocation where);

@@ -14,10 +14,10 @@ namespace meshard {
 namespace {
 
 constexpr std::size_t kLeastLayers = 3;
-// As many nodes in a row find a distance between equal groups. Short ones meet by chance.
+// The number of consecutive nodes hashed to find the period. Shorter windows match by chance.
 constexpr std::size_t kWindow = 4;
 
-// Nodes first .. first + (groups - 1) * period + period - 1.
+// Covers the nodes from `first` to first + groups * period - 1.
 struct Run {
   std::size_t first = 0, period = 0, groups = 0;
   std::size_t saved() const { return (groups - 1) * period; }
@@ -41,7 +41,7 @@ class Rows {
   }
 
   const Node& node(std::size_t position) const { return *nodes_[position]; }
-  // The parts of leaves that a row takes: one array stands for them.
+  // Counts the slices and reshapes of leaves that a run uses; one stacked array replaces them.
   std::size_t num_parts(const Run& run) const {
     std::unordered_set<const Node*> taken;
     for (std::size_t i = run.first; i < run.first + run.groups * run.period; ++i)
@@ -52,7 +52,7 @@ class Rows {
     return taken.size();
   }
 
-  // Rows of equal groups that do not overlap, the largest first.
+  // Runs of equal groups that do not overlap, the largest first.
   std::vector<Run> runs() const {
     std::vector<Run> found;
     for (std::size_t period : periods()) add_runs(period, found);
@@ -69,8 +69,8 @@ class Rows {
     return apart;
   }
 
-  // The tensors that a group has for itself; empty if the groups are not wired alike, or do not
-  // follow one another.
+  // The number of tensors that each group has of its own. Empty if the groups are not connected
+  // alike, or no group uses results of the previous one.
   std::optional<std::size_t> own_tensors(const Run& run) const {
     bool chained = false;
     std::set<std::pair<const Node*, std::uint32_t>> own;
@@ -86,10 +86,10 @@ class Rows {
           continue;
         }
         bool inside = to && *to >= run.first;
-        // The first group takes what was before the loop.
+        // The first group uses values from before the loop.
         bool enters = i < run.first + run.period && inside;
         if (!enters && !(from && to && *to == *from + run.period)) return std::nullopt;
-        // What it takes was made one group before.
+        // The operand was made in the previous group.
         std::size_t user = i + run.period - run.first;
         if (inside && user / run.period > (*to - run.first) / run.period) chained = true;
       }
@@ -99,14 +99,14 @@ class Rows {
   }
 
  private:
-  // Undefined for leaves, and parts of leaves.
+  // Empty for leaves, and for slices and reshapes of leaves.
   std::optional<std::size_t> position(const Value& value) const {
     auto found = positions_.find(value.node());
     return found == positions_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // Slices and reshapes of arguments are as arguments: layers whose tensors are stacked take theirs
-  // so, and grad names its arguments anew.
+  // Slices and reshapes of leaves count as leaves: layers with stacked parameters use slices of
+  // them, and grad records a reshape of each argument.
   void find_parts() {
     for (const Node* node : graph_.nodes()) {
       if (node->op().name != "slice" && node->op().name != "reshape") continue;
@@ -117,13 +117,14 @@ class Rows {
       parts_.insert(node);
     }
   }
-  // On the way back the cotangent of a slice stands where the slice does; else they are alike.
+  // True for the cotangent of a slice of stacked parameters. It is padded at the slice's position,
+  // so its attributes differ between layers that are otherwise equal.
   bool puts_part_back(const Node& node) const {
     return node.op().name == "pad" &&
            std::find(stacked_.begin(), stacked_.end(), node.type(0)) != stacked_.end();
   }
 
-  // Distances at which equal windows follow one another often enough to be a row.
+  // Distances between equal windows that occur often enough to be the period of a run.
   std::vector<std::size_t> periods() const {
     std::unordered_map<std::size_t, std::size_t> last;
     std::map<std::size_t, std::size_t> votes;
@@ -138,8 +139,8 @@ class Rows {
       if (count * 2 >= distance) chosen.push_back(distance);
     std::stable_sort(chosen.begin(), chosen.end(),
                      [&](std::size_t a, std::size_t b) { return votes[a] > votes[b]; });
-    // What repeats inside of a layer repeats at a short distance; the layers' own is among the most
-    // frequent ones.
+    // Repetition within a layer votes for short distances; the period of the layers is among the
+    // most frequent ones.
     if (chosen.size() > 8) chosen.resize(8);
     return chosen;
   }
@@ -160,8 +161,8 @@ class Rows {
 
   const Graph& graph_;
   std::unordered_set<const Node*> parts_;
-  std::vector<TensorType> stacked_;  // what they are parts of
-  std::vector<const Node*> nodes_;   // without them
+  std::vector<TensorType> stacked_;  // the types that the parts are slices of
+  std::vector<const Node*> nodes_;   // without the parts
   std::unordered_map<const Node*, std::size_t> positions_;
   std::vector<std::size_t> hashes_;
 };
@@ -181,7 +182,7 @@ std::optional<RollingAdvice> rolling_advice(const Graph& graph) {
   std::size_t own = 0;
   for (const Run& run : runs) {
     std::optional<std::size_t> tensors = rows.own_tensors(run);
-    // The way forward comes before the way back, which has a row of its own.
+    // The forward pass comes before the backward pass, which has a run of its own.
     if (!tensors || (forward && forward->first < run.first)) continue;
     if (forward && run.saved() * 4 < forward->saved()) continue;
     forward = &run;

@@ -1,4 +1,4 @@
-// Finds equal layers in a row in a recorded program: what repeat() would record once.
+// Finds consecutive equal layers in a recorded program, which repeat() would record once.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace meshard {
 
-/// A value: layers that a plain loop recorded one after the other.
+/// A value: consecutive equal layers that a plain loop recorded.
 struct RollingAdvice {
-  /// How many.
+  /// The number of layers.
   std::size_t layers = 0;
-  /// Nodes of one of them.
+  /// The number of nodes in one layer.
   std::size_t nodes_per_layer = 0;
-  /// Tensors that each layer has for itself: its parameters, or its slices of stacked ones.
+  /// The number of tensors that each layer has of its own: parameters, or slices of stacked ones.
   std::size_t parameters_per_layer = 0;
-  /// Nodes of the whole program; as recorded, and with one layer instead of all of them, on the way
-  /// back too.
+  /// The number of nodes in the whole program, as recorded and if repeat() recorded the layers
+  /// once, also in the backward pass.
   std::size_t nodes_before = 0, nodes_after = 0;
   /// The first node of the first layer.
   SourceLocation where;
@@ -28,9 +28,9 @@ struct RollingAdvice {
   std::string to_string() const;
 };
 
-/// The largest row of equal layers of a program: groups of nodes, one after the other, with equal
-/// ops, attributes and types, of which each takes what the one before made, and has tensors of its
-/// own. Empty if there is none of at least 3 layers. Takes time in proportion to the program.
+/// Finds the largest sequence of equal layers in a program; empty if none has 3 layers. Layers are
+/// consecutive groups of nodes with equal ops, attributes and types; each uses results of the
+/// previous one and has tensors of its own. Takes linear time.
 std::optional<RollingAdvice> rolling_advice(const Graph& graph);
 
 }  // namespace meshard

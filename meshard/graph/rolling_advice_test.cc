@@ -13,7 +13,7 @@ using test::scale;
 
 const TensorType kPair{DType::f32, {2}};
 
-// A layer of five nodes with a tensor of its own.
+// A layer of five nodes with its own tensor.
 Tensor layer(const Tensor& x, const Tensor& w, double factor = 2) {
   Tensor a = scale(x, factor), b = scale(w, 3), c = plus(a, b), d = plus(c, x);
   return plus(d, a);
@@ -62,7 +62,7 @@ Tensor cut(const Tensor& x, std::int64_t from) {
 }
 
 TEST(RollingAdvice, LayersThatTakeSlicesOfOneArgument) {
-  // Cut before the layer, or inside of it.
+  // The slice is taken before the layer or inside it.
   for (bool before : {true, false}) {
     auto found = advice([&](const Tensor& x, std::span<const Tensor> w) {
       std::vector<Tensor> rows;

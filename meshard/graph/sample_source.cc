@@ -44,8 +44,8 @@ HostArray SampleSource::distinct(DType dtype, Shape shape, double gap) {
   auto count = static_cast<std::size_t>(shape.size());
   bool whole = !is_inexact(dtype);
   if (whole) gap = std::max(1.0, std::ceil(gap));
-  // Multiples of the gap, off zero by half a gap (integers: from zero up where there are no
-  // negative numbers).
+  // Multiples of the gap, shifted by half a gap to avoid zero. Integers are not shifted; if the
+  // dtype is unsigned, they start at zero.
   const std::size_t half = count / 2;
   double first = -static_cast<double>(half);
   if (whole && !is_signed(dtype)) first = 0;

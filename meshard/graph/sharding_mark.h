@@ -1,4 +1,4 @@
-// The sharding that mark_sharding leaves on a recorded value.
+// The sharding that mark_sharding attaches to a recorded value.
 #pragma once
 #include <optional>
 
@@ -15,13 +15,14 @@ struct ShardingMark {
   MESHARD_FIELDS(sharding)
 };
 
-/// The mark on a recorded value, if its node is one.
+/// The sharding of a value whose node is a mark; empty for any other value.
 std::optional<Sharding> marked_sharding(const Value& value);
 
-/// The sharding that somebody said: of a mark, of an array that was placed or came out of a
-/// compiled function, or over explicit axes. What the compiler chose for a recorded value is not
-/// it: a program means the same whether a value was computed before or not. Nothing is said of a
-/// number: it is whole wherever it is used.
+/// The sharding that the program specified for a tensor. It comes from a mark, from an array that
+/// was placed or returned by a compiled function, or from explicit axes. A sharding that the
+/// compiler chose for a recorded value does not count, so that the program means the same whether
+/// or not the value was already computed. A number has no specified sharding: it is replicated
+/// wherever it is used.
 std::optional<Sharding> said_sharding(const Tensor& x);
 
 }  // namespace meshard

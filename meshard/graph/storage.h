@@ -1,4 +1,4 @@
-// What a computed tensor is made of. graph/ knows only this face; runtime/ adds the arrays on
+// The storage of a computed tensor. graph/ uses only this interface; runtime/ adds arrays on
 // devices.
 #pragma once
 #include <atomic>
@@ -14,11 +14,11 @@
 
 namespace meshard {
 
-/// The bytes behind a tensor: on the host, or as shards on devices. Shared by reference count
-/// (StoragePtr); its contents never change, but a donation may end its life early.
+/// The bytes of a tensor, on the host or as shards on devices. Shared by reference count
+/// (StoragePtr). Immutable, but a donation may release it early.
 class Storage {
  public:
-  /// kAbstract: nowhere, a value that has a type and a sharding only.
+  /// kAbstract: no bytes, only a type and a sharding.
   enum class Kind : std::uint8_t { kHost, kDevice, kAbstract };
 
   virtual ~Storage() = default;
@@ -26,23 +26,23 @@ class Storage {
   Storage& operator=(const Storage&) = delete;
 
   Kind kind() const { return kind_; }
-  /// How the value lies on a mesh; nullptr for host memory and for a value on one device without a
+  /// The sharding of the bytes; nullptr for host memory, and for a value on one device without a
   /// mesh.
   virtual const Sharding* sharding() const { return nullptr; }
-  /// The whole value in host memory; nothing is compiled for it.
+  /// Copies the whole value to host memory; no program is compiled for it.
   /// @error failed precondition if the value was donated or deleted.
   virtual HostArray to_host(SourceLocation where) const = 0;
-  /// Returns when the value is there.
-  /// @error what went wrong while it was computed or moved; failed precondition if it was donated
-  /// or deleted.
+  /// Waits until the value is available.
+  /// @error what failed while it was computed or moved; failed precondition if it was donated or
+  /// deleted.
   virtual void wait(SourceLocation) const {}
-  /// Where the bytes are, for people: `host`, `devices 0,1 of cpu`.
+  /// A description of where the bytes are: `host`, `devices 0,1 of cpu`.
   virtual std::string placement() const = 0;
-  /// Why the value is gone (donated or deleted, and where), or empty while it lives.
+  /// Why the value is gone (donated or deleted, and where); empty while it is available.
   virtual std::string gone() const { return {}; }
 
-  /// The copies in other places that programs made of this value, newest first, so that a value
-  /// goes there once; runtime/ owns their meaning and locks them.
+  /// Copies of this value that programs made on other devices, newest first, so that each is made
+  /// only once. runtime/ defines and locks them.
   struct Placement;
   std::shared_ptr<Placement>& placements() const { return placements_; }
 
@@ -56,7 +56,7 @@ class Storage {
   mutable std::shared_ptr<Placement> placements_;
 };
 
-/// An owner: shared pointer to a Storage with the count inside it.
+/// An owner: an intrusive shared pointer to a Storage.
 class StoragePtr {
  public:
   StoragePtr() = default;
@@ -76,9 +76,9 @@ class StoragePtr {
   Storage* operator->() const { return storage_; }
   Storage& operator*() const { return *storage_; }
   explicit operator bool() const { return storage_ != nullptr; }
-  /// Gives the reference away; the caller owns one count.
+  /// Releases the pointer without decrementing the count, which the caller then owns.
   Storage* release() { return std::exchange(storage_, nullptr); }
-  /// Takes over a count that release() gave away.
+  /// Takes over a count from release().
   static StoragePtr adopt(Storage* storage) {
     StoragePtr pointer;
     pointer.storage_ = storage;
@@ -94,7 +94,7 @@ class StoragePtr {
 
 struct Storage::Placement {
   StoragePtr storage;
-  bool arrived = false;  // known to hold its value
+  bool arrived = false;  // true if the copy is known to be complete
   std::shared_ptr<Placement> next;
 };
 
@@ -103,7 +103,7 @@ StoragePtr make_storage(Arguments&&... arguments) {
   return StoragePtr(new T(std::forward<Arguments>(arguments)...));
 }
 
-/// A value that is still (or only) in host memory: it goes to devices when its sharding is known.
+/// A value in host memory, which is copied to devices when its sharding is known.
 class HostStorage final : public Storage {
  public:
   explicit HostStorage(HostArray array) : Storage(Kind::kHost), array_(std::move(array)) {}

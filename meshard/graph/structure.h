@@ -1,5 +1,5 @@
 // Nested structures of tensors: vectors, arrays, tuples, maps, optionals and user structs
-// (MESHARD_FIELDS) that hold tensors at their leaves. jit, grad and sync take and return them.
+// (MESHARD_FIELDS) with tensors as leaves. jit, grad and sync accept and return them.
 #pragma once
 #include <array>
 #include <bit>
@@ -20,9 +20,9 @@
 
 namespace meshard {
 
-/// An argument that is part of the program, not traced: another value, another program. Two values
-/// are the same if `==` says so (numbers: if their bits are equal, texts: if their characters are).
-/// `T` needs `==`, and must be printable by cat() for messages.
+/// An argument that is part of the program, not traced: another value gives another program. Values
+/// are compared with `==`, but numbers by their bits and strings by their characters. `T` needs
+/// `==`, and must be printable by cat() for messages.
 template <class T>
 struct Static {
   T value;
@@ -59,8 +59,9 @@ concept TupleLike = requires {
 }
 &&!Sequence<T>;
 
-/// Calls `visit(leaf, path)` for every Tensor, number and Static of `value`, depth first. `path`
-/// names it as the user would: `.layers[2].w`. `visit` gets references, const if `value` is.
+/// Calls `visit(leaf, path)` for every Tensor, number and Static of `value`, depth first. `path` is
+/// the leaf's name as the user would write it: `.layers[2].w`. `visit` gets references, const if
+/// `value` is const.
 template <class T, class Visitor>
 void for_each(T& value, Visitor&& visit, const std::string& path = {}) {
   using Plain = std::remove_cvref_t<T>;
@@ -93,7 +94,7 @@ void for_each(T& value, Visitor&& visit, const std::string& path = {}) {
   }
 }
 
-/// The same without paths: the hot path of a jitted call builds no strings.
+/// The same without paths, so that the hot path of a jitted call builds no strings.
 template <class T, class Visitor>
 void for_each_leaf(T& value, Visitor&& visit) {
   using Plain = std::remove_cvref_t<T>;
@@ -122,10 +123,10 @@ void for_each_leaf(T& value, Visitor&& visit) {
 
 namespace internal {
 
-/// Appends the bytes of a text, its length first.
+/// Appends the length of a text, then its bytes.
 void append_text(std::string_view text, std::vector<std::uint64_t>& form);
 
-/// Appends a key of a map, so that two keys append the same exactly when they are equal.
+/// Appends a map key; two keys append the same numbers exactly when they are equal.
 template <class Key>
 void append_map_key(const Key& key, std::vector<std::uint64_t>& form) {
   if constexpr (std::is_enum_v<Key> || std::is_integral_v<Key>) {
@@ -151,8 +152,9 @@ void append_map_key(const Key& key, std::vector<std::uint64_t>& form) {
 
 }  // namespace internal
 
-/// Appends what the leaves do not say: lengths, keys, which optionals are set. Two values of one
-/// C++ type have the same number of leaves at the same paths exactly when these numbers are equal.
+/// Appends the structure around the leaves: lengths, keys, and which optionals are set. Two values
+/// of one C++ type have the same number of leaves at the same paths exactly when these numbers are
+/// equal.
 template <class T>
 void append_form(const T& value, std::vector<std::uint64_t>& form) {
   using Plain = std::remove_cvref_t<T>;
@@ -180,7 +182,7 @@ void append_form(const T& value, std::vector<std::uint64_t>& form) {
   }
 }
 
-/// The tensors of `value` in order.
+/// The tensors of `value`, in order.
 template <class T>
 std::vector<Tensor> tensors(const T& value) {
   std::vector<Tensor> out;
@@ -190,7 +192,7 @@ std::vector<Tensor> tensors(const T& value) {
   return out;
 }
 
-/// A copy of `value` whose tensors are `replacements`, in order. @pre as many as value has tensors.
+/// A copy of `value` with its tensors replaced, in order. @pre as many as value has tensors.
 template <class T, class Range>
 T with_tensors(T value, const Range& replacements) {
   auto next = replacements.begin();

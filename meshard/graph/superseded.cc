@@ -17,8 +17,8 @@ bool same_attributes(const Node& a, const Node& b) {
   return first == second;
 }
 
-// Values that are known to be equal: the same one, or recorded alike from such. Batch rules prepare
-// the operands of each loop by themselves, in a few steps.
+// True if two values are known to be equal: the same value, or recorded alike from equal values.
+// Batch rules prepare the operands of each loop separately, in a few steps.
 bool same_value(const Value& a, const Value& b, std::span<const Node* const> apart, int steps = 4) {
   if (a == b) return true;
   if (std::find(apart.begin(), apart.end(), a.node()) != apart.end() ||

@@ -46,7 +46,7 @@ TEST(Superseded, TheNodeThatGivesMoreStandsForTheOther) {
   EXPECT_EQ(superseded.at(plain.value().node()), more.value().node());
 }
 
-// Batch rules prepare the operands of each call by themselves.
+// Batch rules prepare the operands of each call separately.
 TEST(Superseded, OperandsMayBeRecordedTwice) {
   TraceScope scope;
   Tensor x = make_parameter({DType::f32, {2}}, std::nullopt, {});

@@ -12,7 +12,7 @@
 namespace meshard {
 namespace {
 
-// A value that counts who waits for it, or fails.
+// A storage that counts the waits for it; the 100th wait fails.
 struct WaitedFor final : Storage {
   explicit WaitedFor(int* count) : Storage(Kind::kAbstract), waits(count) {}
   HostArray to_host(SourceLocation) const override { return HostArray::scalar(1.0f); }

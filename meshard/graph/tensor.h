@@ -1,4 +1,4 @@
-// Tensor: the handle that users hold.
+// Tensor: the handle through which users access values.
 #pragma once
 #include <cstdint>
 #include <iosfwd>
@@ -14,13 +14,13 @@
 
 namespace meshard {
 
-/// A handle on a recorded or computed value. Cheap to copy; a copy never changes, in-place
-/// operators rebind their own handle. An op call on tensors only records; reading a value computes
-/// what it needs, once. May be used from several threads; one handle must not be rebound by two at
-/// the same time.
+/// A handle on a recorded or computed value. Cheap to copy; a copy never changes, since in-place
+/// operators rebind only their own handle. An op call on tensors only records; reading a value
+/// computes what it needs, once. May be used from several threads, but two threads must not rebind
+/// one handle at the same time.
 class Tensor {
  public:
-  /// No value; every use is an error that says so.
+  /// A tensor without a value; every use of it throws an error that says so.
   Tensor() = default;
   explicit Tensor(Value value) : value_(std::move(value)) {}
   Tensor(const Tensor&) = default;
@@ -47,14 +47,14 @@ class Tensor {
   std::int64_t size(SourceLocation where = SourceLocation::current()) const {
     return shape(where).size();
   }
-  /// The extent of a dimension; negative counts from the end.
+  /// The size of a dimension; a negative index counts from the end.
   /// @error invalid argument if out of range.
   std::int64_t dim(std::int64_t dimension, SourceLocation where = SourceLocation::current()) const;
 
-  /// The whole value in host memory, computed first if need be; nothing is compiled to gather
-  /// shards.
-  /// @error whatever computing it meets; failed precondition for a value of a trace, a local value
-  /// inside manual axes, or donated.
+  /// Copies the whole value to host memory and computes it first if needed. No program is compiled
+  /// to gather shards.
+  /// @error errors of the computation; failed precondition for a traced value, a local value inside
+  /// manual axes, or a donated value.
   HostArray to_host(SourceLocation where = SourceLocation::current()) const;
   /// The only element of a tensor of size 1, converted to T. @error if it has more.
   template <class T>
@@ -66,21 +66,22 @@ class Tensor {
   std::vector<T> to_vector(SourceLocation where = SourceLocation::current()) const {
     return to_host(where).template to_vector<T>(where);
   }
-  /// The annotation: what mark_sharding said, what follows from the operands over explicit axes, or
-  /// what the compiler chose for a value computed from annotated ones. Empty for a value that is
-  /// not computed and has neither, for one that nobody placed (made of unplaced values alone) or
-  /// whose annotation was cleared, and for a local value inside manual axes.
+  /// The annotation: the sharding that the program specified or the compiler chose. It comes from
+  /// mark_sharding, from the operands over explicit axes, or from the compiler for a value computed
+  /// from annotated ones. Empty for a value that is not computed and has neither of the first two,
+  /// for an unplaced value (computed only from unplaced values), for a value whose annotation was
+  /// cleared, and for a local value inside manual axes.
   std::optional<Sharding> sharding() const;
-  /// How its bytes lie on devices now, annotated or not; empty while it is on the host, only
-  /// recorded, or on one device without a mesh.
+  /// How its bytes are laid out on devices now, with or without an annotation. Empty while the
+  /// value is on the host, only recorded, or on one device without a mesh.
   std::optional<Sharding> stored_sharding() const;
-  /// Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`; of a local value
-  /// `manual over {"x"} of mesh<x=2>`.
+  /// Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`; for a local value `manual
+  /// over {"x"} of mesh<x=2>`.
   std::string placement() const;
-  /// The line that made it.
+  /// The source line that made it.
   SourceLocation where() const { return value_ ? value_->where() : SourceLocation{}; }
 
-  /// Type and value, computing it; `f32[8,4] (traced)` inside a trace.
+  /// The type and value, which is computed if needed; `f32[8,4] (traced)` inside a trace.
   std::string to_string() const;
 
   const Value& value() const { return value_; }
@@ -93,8 +94,8 @@ class Tensor {
 /// Prints to_string().
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 
-/// An argument of an op: a tensor or a C++ number, and the caller's line. Made implicitly; lives
-/// only as long as the call.
+/// An argument of an op: a tensor or a C++ number, and the caller's line. Created implicitly; valid
+/// only during the call.
 struct In {
   In(const Tensor& argument, SourceLocation place = SourceLocation::current())  // NOLINT: implicit
       : tensor(&argument), where(place) {}

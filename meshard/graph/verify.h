@@ -1,13 +1,13 @@
-// Checks that a program is what inference would make of it.
+// Checks that a program matches what inference computes for it.
 #pragma once
 #include "meshard/base/result.h"
 #include "meshard/graph/graph.h"
 
 namespace meshard {
 
-/// Infers every node's types and annotations again and compares; checks that operands stand before
-/// their users.
-/// @error internal: some code recorded a node that its own op contradicts.
+/// Infers the types and annotations of every node again and compares them with the recorded ones.
+/// Also checks that operands come before their users.
+/// @error internal: a recorded node contradicts its own op.
 Result<void> verify(const Graph& graph);
 
 }  // namespace meshard

@@ -1,11 +1,11 @@
-// An evaluator for tests of who asks for what.
+// An evaluator for tests that count evaluations.
 #pragma once
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 
 namespace meshard::test {
 
-/// Gives every value that is asked for zeros, and counts the calls.
+/// Sets every requested value to zeros, and counts the calls.
 struct ZeroEvaluator final : Evaluator {
   void evaluate(std::span<const Value> values, SourceLocation) override {
     ++calls;

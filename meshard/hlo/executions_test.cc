@@ -68,7 +68,7 @@ TEST(Executions, FusionsBranchesAndAppliedComputations) {
       {leaf(31)},
       {leaf(41)},
       {leaf(51)},
-      {leaf(61)},  // nobody calls it
+      {leaf(61)},  // never called
   });
   EXPECT_TRUE(runs_of(module, 1).fused);
   EXPECT_TRUE(runs_of(module, 4).fused);
@@ -76,7 +76,7 @@ TEST(Executions, FusionsBranchesAndAppliedComputations) {
   EXPECT_TRUE(runs_of(module, 2).conditional);
   EXPECT_FALSE(runs_of(module, 3).conditional);
   EXPECT_EQ(runs_of(module, 3).executions, 2);
-  EXPECT_EQ(runs_of(module, 5).executions, 1);  // its end is no further call
+  EXPECT_EQ(runs_of(module, 5).executions, 1);  // async-done is not another call
   ModuleIndex index(module);
   EXPECT_EQ(Executions::of(index).value().find(6), nullptr);
 }

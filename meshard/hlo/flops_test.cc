@@ -38,7 +38,7 @@ TEST(Flops, ElementsOfElementWiseOperations) {
   EXPECT_EQ(one("transpose"), OperationCount());
 }
 
-// One dimension, every pair looked at.
+// Counts the pairs of one dimension by trying every pair.
 double pairs_by_hand(const pjrt::HloWindowDimension& window, std::int64_t input,
                      std::int64_t output) {
   double pairs = 0;
@@ -113,7 +113,7 @@ TEST(Flops, ApplicationsOfReductions) {
   HloInstruction window = make_instruction(2, "reduce-window", f32_shape({8}), {1});
   window.window = {{.size = 3, .padding_low = 1, .padding_high = 1}};
   EXPECT_EQ(applied(window, {8}), 8 * 2);
-  // Each place takes all eight: one sum, handed out.
+  // Every window covers all eight elements: one sum, used everywhere.
   window.window = {{.size = 15, .padding_low = 7, .padding_high = 7}};
   EXPECT_EQ(applied(window, {8}), 7);
 }

@@ -1,4 +1,4 @@
-// Compiled modules written by hand, for tests.
+// Handwritten compiled modules, for tests.
 #pragma once
 #include <cstdint>
 #include <string>

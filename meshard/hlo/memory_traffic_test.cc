@@ -10,7 +10,7 @@ namespace {
 using pjrt::HloInstruction;
 using pjrt::HloModule;
 
-// Of the entry's last instruction.
+// The traffic of the entry's last instruction.
 double traffic_of(const HloModule& module) {
   ModuleIndex index(module);
   return memory_traffic(index, index.entry(), module.entry().instructions.back());
@@ -70,7 +70,7 @@ TEST(MemoryTraffic, AFusionReadsOnlyTheSlicesItTakes) {
                     make_instruction(15, "bitcast", f32_shape({100}), {14}),
                     make_instruction(16, "add", f32_shape({100}), {15, 13})}});
   EXPECT_EQ(traffic_of(module), 4 * (100 + 1 + 100 + 100));
-  // If it also takes the whole, the whole counts.
+  // If it also uses the whole operand, the whole operand counts.
   module.computations[1].instructions[5] =
       make_instruction(16, "custom-call", f32_shape({100}), {15, 13, 11});
   EXPECT_EQ(traffic_of(module), 4 * (1200 + 1 + 100 + 100));

@@ -68,7 +68,7 @@ TEST(TripCount, EqualsRunningTheLoop) {
         for (std::int64_t limit : {-7, 0, 4, 12}) {
           Loop loop{.start = start, .step = step, .limit = limit, .direction = direction};
           std::int64_t expected = simulated(loop);
-          // None for a loop that does not end, or not within what the test waits for.
+          // No count for a loop that does not end, or that exceeds the simulation's limit.
           EXPECT_EQ(count_of(loop.module()).value_or(-1), expected)
               << start << " " << direction << " " << limit << " by " << step;
         }
@@ -105,7 +105,7 @@ TEST(TripCount, AComparisonAndAStepInsideFusions) {
   EXPECT_EQ(count_of(make_module({loop.entry(), body, condition, compare, add})), 4);
 }
 
-// The inner loop's limit is a constant of the entry, handed on by the outer loop.
+// The inner loop's limit is a constant of the entry that the outer loop passes on.
 TEST(TripCount, ALimitFromOutsideAnEnclosingLoop) {
   Loop loop;
   Instructions outer_body = {make_parameter(51, 0, loop.state),

@@ -1,4 +1,4 @@
-// What the tests of files share.
+// Helpers for tests of files.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 namespace meshard::io {
 
-/// A fixture with a folder of its own, which is removed afterward.
+/// A fixture with its own folder, which is removed after the test.
 class InFolder : public testing::Test {
  protected:
   InFolder() {
@@ -41,7 +41,7 @@ class InFolder : public testing::Test {
   std::filesystem::path folder_;
 };
 
-/// A file that NumPy or safetensors wrote: tests/golden/io.
+/// The path of a file in tests/golden/io that NumPy or safetensors wrote.
 inline std::string golden_file(std::string_view name) {
   return std::string(MESHARD_GOLDEN "/io/").append(name);
 }

@@ -42,7 +42,7 @@ TEST_F(MappedFileTest, BoolsBecomeZeroOrOne) {
   EXPECT_EQ(array.bytes()[2], std::byte{1});
 }
 
-// Opening a FIFO waits for a writer, and a device may have no end.
+// Opening a FIFO waits for a writer, and reading a device may never end.
 TEST_F(MappedFileTest, OnlyRegularFiles) {
   ASSERT_EQ(::mkfifo(in_folder("fifo").c_str(), 0600), 0);
   for (const std::string& path : {in_folder("fifo"), std::string("/dev/zero")}) {

@@ -54,7 +54,7 @@ TEST_F(NewFileTest, WhatAKilledProcessLeftIsRemoved) {
 
 volatile sig_atomic_t alarms = 0;
 
-// Memory file systems give up where a signal comes.
+// On memory file systems, a signal interrupts the reservation.
 TEST_F(NewFileTest, SignalsDoNotStopTheReservation) {
   std::string folder = "/dev/shm";
   std::string path = ::access(folder.c_str(), W_OK) == 0

@@ -11,7 +11,7 @@
 namespace meshard::io {
 namespace {
 
-// A file of this header and so many zero bytes.
+// A file with this header, followed by `bytes` zero bytes.
 std::string file_of(const std::string& json, std::size_t bytes) {
   std::string file(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) file[i] = static_cast<char>(json.size() >> (8 * i) & 0xFF);
@@ -85,7 +85,7 @@ TEST(SafetensorsHeader, RefusesEntriesItDoesNotKnow) {
       "accepted");
 }
 
-// Values of the whole text would need 88 bytes for each two of the text.
+// Parsing the whole text into values would take 88 bytes for every two bytes of text.
 TEST(SafetensorsHeader, HostileHeadersNeedLittleMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need address space";

@@ -80,7 +80,7 @@ TEST_F(SafetensorsOnDevices, LoadingSendsEachDeviceItsOwnPart) {
       load(golden_file("model.safetensors.index.json"),
            {{"blocks.*.w", mesh, P("data", "model")}, {"blocks.*", mesh, P("model")}})
           .value();
-  // 32 floats of w on eight devices once each, twice; b in four parts, each on two devices.
+  // Two w of 32 floats, each on one device; b in four shards, each on two devices.
   EXPECT_EQ(done().bytes_sent, 4u * (32 + 32 + 2 * 8));
   EXPECT_EQ(loaded.at("blocks.0.w").sharding(), Sharding(mesh, P("data", "model"), 2));
   EXPECT_EQ(local_shards(loaded.at("blocks.1.w"))[5].data().to_vector<float>(),

@@ -27,7 +27,7 @@ TEST(BoundedSum, AgreesWithAllSums) {
 
 TEST(BoundedSum, TheLastTwoStepsAreDecidedAtOnce) {
   std::int64_t p = 1'000'000'007, q = 998'244'353, many = std::int64_t{1} << 31;
-  // Frobenius: p q - p - q is the largest sum that p and q do not reach.
+  // Frobenius: p q - p - q is the largest number that is not a sum of p's and q's.
   WideInt frobenius = WideInt{p} * q - p - q;
   EXPECT_FALSE(has_bounded_sum({{p, many}, {q, many}}, frobenius));
   EXPECT_TRUE(has_bounded_sum({{p, many}, {q, many}}, frobenius + 1));

@@ -72,9 +72,9 @@ TEST(Complement, Examples) {
   EXPECT_EQ(complement(Layout({2, 2}, {4, 1}), 16)->to_string(), "(2,2):(8,2)");
   EXPECT_EQ(complement(Layout(IntTuple(4), IntTuple(0)), 100)->to_string(), "100:1");
   EXPECT_EQ(complement(Layout(), 1)->to_string(), "1:0");
-  // The last copy reaches beyond 10.
+  // The last copy extends beyond 10.
   EXPECT_EQ(complement(Layout(IntTuple(4)), 10)->to_string(), "3:4");
-  // 6 is no multiple of 4: the values 4 and 5 stay out.
+  // 6 is not a multiple of 4: the values 4 and 5 are not covered.
   EXPECT_EQ(complement(Layout({4, 6}, {1, 6}), 48)->to_string(), "2:36");
 }
 

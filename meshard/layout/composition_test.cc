@@ -30,7 +30,7 @@ bool check_composition(const Layout& a, const Layout& b) {
   return true;
 }
 
-// By brute force: whether coalesce(outer)(b(.)) is a layout with b's modes.
+// By brute force: true if coalesce(outer)(b(.)) is a layout with b's modes.
 bool composition_exists(const Layout& outer, const Layout& b) {
   Layout a = coalesce(outer);
   std::span<const std::int64_t> sizes = b.shape().leaves(), strides = b.stride().leaves();
@@ -68,8 +68,8 @@ TEST(Composition, PostconditionsForPickedLayouts) {
     }
 }
 
-// The two rules also refuse what would be right by luck: 2 indices 3 apart fit into a mode of 4. Of
-// the 1 in 8 pairs refused here, that is about 4 in 10.
+// The two rules also reject some compositions that exist by luck, such as 2 indices 3 apart within
+// a mode of 4. About 1 in 8 pairs is rejected here, and about 4 in 10 of these are such cases.
 TEST(Composition, Postconditions) {
   TestRandom random;
   Tally tally;
@@ -80,7 +80,7 @@ TEST(Composition, Postconditions) {
   EXPECT_GT(tally.refused - tally.lucky, 200);
 }
 
-// Here 6 in 10 are refused, of them 1 in 6 by (bad) luck.
+// Here 6 in 10 are rejected, and 1 in 6 of these although a layout exists.
 TEST(Composition, PostconditionsForOneMode) {
   TestRandom random;
   auto draw = [&](std::int64_t modes, std::int64_t size, std::int64_t low, std::int64_t high) {
@@ -98,7 +98,7 @@ TEST(Composition, PostconditionsForOneMode) {
   EXPECT_GT(tally.refused - tally.lucky, 4000);
 }
 
-// Compact right sides, which cut an axis into several: an answer exactly where a layout exists.
+// Compact right sides that cut a mode into several are rejected only if no layout exists.
 TEST(Composition, CompactRightSidesAreRefusedOnlyWhereThereIsNoLayout) {
   TestRandom random;
   int refused = 0;
@@ -119,7 +119,7 @@ TEST(Composition, CompactRightSidesAreRefusedOnlyWhereThereIsNoLayout) {
   EXPECT_GT(refused, 100);
 }
 
-// Beyond a.size() the first mode of coalesce(a) runs on.
+// Beyond a.size(), the first mode of coalesce(a) continues.
 TEST(Composition, ValuesOfBBeyondA) {
   auto text = [](const char* a, const char* b) {
     return composition(Layout::parse(a).value(), Layout::parse(b).value())->to_string();

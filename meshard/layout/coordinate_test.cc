@@ -9,7 +9,7 @@ namespace {
 TEST(Coordinate, LastModeIsFastest) {
   EXPECT_EQ(coordinate_of(IntTuple{2, 4}, 6), (IntTuple{1, 2}));
   EXPECT_EQ(coordinate_of(IntTuple{IntTuple{2, 2}, 3}, 7), (IntTuple{IntTuple{1, 0}, 1}));
-  EXPECT_EQ(coordinate_of(IntTuple{2, 4}, 9), (IntTuple{2, 1}));  // runs on along the first mode
+  EXPECT_EQ(coordinate_of(IntTuple{2, 4}, 9), (IntTuple{2, 1}));  // continues along the first mode
   EXPECT_EQ(coordinate_of(IntTuple(), 0), IntTuple());
   EXPECT_EQ(index_of(IntTuple{2, 4}, IntTuple{1, 2}), 6);
   EXPECT_EQ(index_of(IntTuple{IntTuple{2, 2}, 3}, IntTuple{2, 1}), 7);

@@ -12,7 +12,7 @@ TEST(Disjoint, AgreesWithTheListsOfValues) {
   int disjoint = 0;
   for (int round = 0; round < 4000; ++round) {
     auto draw = [&] {
-      // Few values far apart, or else nearly every pair meets.
+      // Few values far apart; otherwise nearly every pair overlaps.
       IntVector sizes, strides;
       for (std::int64_t i = random.between(0, 3); i > 0; --i) {
         sizes.push_back(random.between(1, 5));

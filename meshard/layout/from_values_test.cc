@@ -25,7 +25,7 @@ TEST(FromValues, FindsEveryLayoutFromItsValues) {
 
 TEST(FromValues, RefusesWhatIsNoLayout) {
   EXPECT_FALSE(from_values({0, 1, 2, 4}));
-  EXPECT_FALSE(from_values({0, 1, 4, 6}));  // taken for (2,2):(4,1) if not verified
+  EXPECT_FALSE(from_values({0, 1, 4, 6}));  // would pass for (2,2):(4,1) without verification
   EXPECT_FALSE(from_values({0, 1, 2, 3, 10, 11, 13, 12}));
   EXPECT_FALSE(from_values({0, 1, 3}));
   EXPECT_FALSE(from_values({0, 1, 4, 5, 9, 8}));

@@ -53,7 +53,7 @@ TEST(GridPictureSvg, OneStripeAColorAndOneFrameACell) {
   EXPECT_EQ(times(svg, "&lt;&amp;>"), 1u);
 }
 
-// Hues are 137 degrees apart, round the circle in both directions.
+// Hues are 137 degrees apart; negative numbers go around the color circle in the other direction.
 TEST(GridPictureSvg, NumbersHaveColorsOfTheirOwn) {
   Grid grid{.cells = {{{"", {0}}, {"", {1}}, {"", {2}}, {"", {3}}, {"", {-1}}}}};
   std::string svg = grid_picture_svg(std::vector{grid});

@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-// Whether the list of values has none twice; asserts that is_injective says so too.
+// Returns whether no value occurs twice, and expects is_injective to agree.
 bool check_injective(const Layout& layout) {
   std::vector<std::int64_t> values = values_of(layout);
   bool expected = std::set<std::int64_t>(values.begin(), values.end()).size() == values.size();
@@ -43,9 +43,9 @@ TEST(Injective, FewModesWithWideStrides) {
 }
 
 TEST(Injective, Examples) {
-  EXPECT_TRUE(is_injective(Layout({3, 2}, {2, 3})));  // 0 3 2 5 4 7
+  EXPECT_TRUE(is_injective(Layout({3, 2}, {2, 3})));  // values 0 3 2 5 4 7
   EXPECT_TRUE(is_injective(Layout({2, 2}, {5, 2})));
-  EXPECT_FALSE(is_injective(Layout({4, 3}, {2, 3})));  // 6 twice
+  EXPECT_FALSE(is_injective(Layout({4, 3}, {2, 3})));  // 6 occurs twice
   EXPECT_TRUE(is_injective(Layout({2, 2}, {-1, 2})));
   EXPECT_FALSE(is_injective(Layout({2, 2}, {-1, 1})));
   EXPECT_TRUE(is_injective(Layout({1, 1}, {0, 0})));
@@ -53,7 +53,7 @@ TEST(Injective, Examples) {
   EXPECT_TRUE(is_injective(Layout()));
 }
 
-// No list of these values fits into memory.
+// Layouts with too many values to list.
 TEST(Injective, LargeLayouts) {
   std::int64_t large = std::int64_t{1} << 31;
   EXPECT_TRUE(is_injective(Layout(IntTuple{large, large})));

@@ -27,7 +27,7 @@ TEST(Layout, SizesAndRanks) {
   EXPECT_EQ(nested.depth(), 2u);
   EXPECT_EQ(nested.mode(0).to_string(), "(2,2):(24,1)");
   EXPECT_EQ(nested(IntTuple{IntTuple{1, 1}, 2}), 33);
-  EXPECT_EQ(nested(IntTuple{3, 2}), 33);  // 3 is (1, 1) of the first mode
+  EXPECT_EQ(nested(IntTuple{3, 2}), 33);  // 3 is (1, 1) in the first mode
   Layout scalar;
   EXPECT_EQ(scalar.size(), 1);
   EXPECT_EQ(scalar.cosize(), 1);

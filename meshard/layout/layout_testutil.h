@@ -28,7 +28,7 @@ inline Layout random_layout(TestRandom& random) {
   }
 }
 
-/// Random strides of both signs, as random_layout else.
+/// Like random_layout, but with strides of both signs.
 inline Layout random_signed_layout(TestRandom& random) {
   Layout layout = random_layout(random);
   IntVector strides(layout.stride().leaves().begin(), layout.stride().leaves().end());
@@ -37,7 +37,7 @@ inline Layout random_signed_layout(TestRandom& random) {
   return Layout(layout.shape(), layout.shape().with_leaves(strides));
 }
 
-/// The compact layout of a random shape with its modes in a random order, so that the values are a
+/// The compact layout of a random shape with its modes in random order, so that the values are a
 /// permutation of 0..size-1.
 inline Layout random_permuted_layout(TestRandom& random) {
   Layout compact;
@@ -57,8 +57,8 @@ inline Layout random_permuted_layout(TestRandom& random) {
   return Layout(compact.shape(), compact.shape().with_leaves(strides));
 }
 
-/// Layouts picked by hand: compact, permuted, scaled, padded, with sizes of 1 and strides of 0,
-/// nested; those of published tests among them.
+/// Selected layouts: compact, permuted, scaled, padded, nested, with sizes of 1 and strides of 0.
+/// Some are from published tests.
 inline std::vector<Layout> picked_layouts() {
   std::vector<Layout> layouts;
   for (const char* text : {"():()",
@@ -104,8 +104,8 @@ inline std::vector<std::int64_t> values_of(const Layout& layout) {
   return values;
 }
 
-/// True if `zipped` has at ((i, k), (j, l, m)) what `logical` has at ((i, j), (k, l), m), at 20
-/// random places: two modes were taken apart and gathered, the third stayed.
+/// True if `zipped` at ((i, k), (j, l, m)) equals `logical` at ((i, j), (k, l), m), at 20 random
+/// places. The first two modes of `logical` are split and regrouped; the third is not.
 inline bool is_gathered(TestRandom& random, const Layout& logical, const Layout& zipped) {
   for (int probe = 0; probe < 20; ++probe) {
     std::int64_t i = random.between(0, 5), j = random.between(0, 5), k = random.between(0, 5),

@@ -14,7 +14,7 @@ bool has_stride_zero(const Layout& layout) {
   return false;
 }
 
-// The smallest stride of a mode that interlocks with smaller ones.
+// The smallest stride of a mode that interlocks with modes of smaller stride.
 std::int64_t first_interlocking(const Layout& layout) {
   std::int64_t reach = 0;
   for (const Mode& mode : sorted_modes(layout)) {
@@ -27,7 +27,7 @@ std::int64_t first_interlocking(const Layout& layout) {
 // @post of left_inverse
 void check_left_inverse(const Layout& layout) {
   Result<Layout> answer = left_inverse(layout);
-  if (!answer) {  // then values repeat, or modes interlock at least
+  if (!answer) {  // then values repeat, or at least modes interlock
     EXPECT_FALSE(is_orthogonal(layout)) << layout.to_string();
     return;
   }
@@ -45,7 +45,7 @@ void check_left_inverse(const Layout& layout) {
   }
   if (!is_orthogonal(layout)) return;
   EXPECT_GE(bound, layout.cosize()) << text;
-  // All between the values goes to indices that the layout does not have, each to another.
+  // The numbers between the values map to distinct indices that the layout does not have.
   std::vector<bool> seen(static_cast<std::size_t>(result.size()));
   for (std::int64_t index : values_of(result)) {
     EXPECT_FALSE(seen.at(static_cast<std::size_t>(index))) << text;
@@ -77,13 +77,13 @@ TEST(LeftInverse, Examples) {
   };
   EXPECT_EQ(text("(8,4):(1,8)"), "(4,8):(1,4)");
   EXPECT_EQ(text("3:8"), "(3,8):(1,3)");
-  // 13 is no multiple of 6: only the values below 12 are told apart.
+  // 13 is not a multiple of 6: R covers only the values below 12.
   EXPECT_EQ(text("(6,2):(1,13)"), "12:2");
   EXPECT_EQ(text("(8,3):(9,2)"), "(3,2):(1,24)");
   EXPECT_EQ(text("():()"), "1:0");
-  // 8 is a value of the mode of 4 already: R gives its index there.
+  // 8 is also a value of the mode of size 4, and R returns its index there.
   EXPECT_EQ(text("(2,4):(8,4)"), "(4,4):(1,8)");
-  // The values 0 and 2; 3 lies between 2 and 4, and R does not know it.
+  // R is correct for the values 0 and 2, but not for 3, which interlocks with 2 and 4.
   EXPECT_EQ(text("(3,2):(2,3)"), "(3,2):(2,6)");
 }
 

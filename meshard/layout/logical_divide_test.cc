@@ -40,7 +40,7 @@ TEST(LogicalDivide, Postconditions) {
       if (a.size() * b.size() < 5000) check_logical_divide(a, b);
 }
 
-// A tile that divides a layout keeps every value once.
+// A tile that divides a layout keeps every value exactly once.
 TEST(LogicalDivide, IsAPermutationWhereTheTileDivides) {
   TestRandom random;
   for (int round = 0; round < 300; ++round) {

@@ -32,7 +32,7 @@ TEST(Orthogonal, Examples) {
   EXPECT_TRUE(is_orthogonal(Layout(IntTuple{2, 3, 4})));
   EXPECT_TRUE(is_orthogonal(Layout({2, 4}, {1, 2})));
   EXPECT_TRUE(is_orthogonal(Layout({2, 4}, {100, 5})));
-  EXPECT_FALSE(is_orthogonal(Layout({3, 2}, {2, 3})));  // injective nevertheless
+  EXPECT_FALSE(is_orthogonal(Layout({3, 2}, {2, 3})));  // but injective
   EXPECT_FALSE(is_orthogonal(Layout({2, 2}, {5, 2})));
   EXPECT_FALSE(is_orthogonal(Layout({2, 2}, {1, 1})));
   EXPECT_TRUE(is_orthogonal(Layout({2, 4}, {-4, 1})));

@@ -6,7 +6,7 @@
 namespace meshard {
 namespace {
 
-// Values by hand: (i, j) -> i + 2 j.
+// Values calculated by hand: (i, j) -> i + 2 j.
 TEST(LayoutPicture, TwoModes) {
   EXPECT_EQ(picture(Layout({2, 3}, {1, 2})),
             "        3:2 →\n"

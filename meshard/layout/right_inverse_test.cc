@@ -36,7 +36,7 @@ TEST(RightInverse, Examples) {
     return right_inverse(Layout::parse(layout).value()).to_string();
   };
   EXPECT_EQ(text("(8,4):(1,8)"), "(4,8):(1,4)");
-  EXPECT_EQ(text("(2,4):(8,1)"), "4:1");  // then comes a gap
+  EXPECT_EQ(text("(2,4):(8,1)"), "4:1");  // a gap follows
   EXPECT_EQ(text("3:8"), "1:0");
   EXPECT_EQ(text("(2,4):(0,1)"), "1:0");
 }

@@ -9,7 +9,7 @@ TEST(SameFunction, AgreesWithTheLists) {
   TestRandom random;
   int same = 0;
   for (int round = 0; round < 20000; ++round) {
-    // Few shapes and strides, so that equal functions turn up.
+    // Few shapes and strides, so that equal functions occur.
     auto draw = [&] {
       IntVector sizes, strides;
       for (std::int64_t i = random.between(0, 3); i > 0; --i) {

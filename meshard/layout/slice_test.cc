@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-// A coordinate of `shape` with holes here and there; `holes` gets the shapes they stand for.
+// A coordinate of `shape` with random holes; `holes` receives the shapes that they replace.
 IntTuple random_coordinate(TestRandom& random, const IntTuple& shape,
                            std::vector<IntTuple>& holes) {
   if (random.between(0, 2) == 0) {
@@ -22,7 +22,7 @@ IntTuple random_coordinate(TestRandom& random, const IntTuple& shape,
   return IntTuple(std::span<const IntTuple>(elements));
 }
 
-// `coordinate` with its holes replaced by `fill`, one after the other.
+// `coordinate` with its holes replaced by the elements of `fill`, in order.
 IntTuple filled(const IntTuple& coordinate, const IntTuple& fill, std::size_t& next) {
   if (coordinate.is_integer()) return coordinate.value() == hole ? fill[next++] : coordinate;
   std::vector<IntTuple> elements;

@@ -5,7 +5,7 @@
 namespace meshard {
 namespace {
 
-// Splits of a size into factors, drawn at random.
+// Random factors of a size.
 std::vector<std::int64_t> random_sizes(TestRandom& random, std::int64_t size) {
   std::vector<std::int64_t> sizes;
   while (size > 1) {
@@ -42,7 +42,7 @@ TEST(Split, Examples) {
 }
 
 TEST(Split, Refusals) {
-  // 6 = 2 x 3 does not fall on (4,6): 24 into 6 and 4 would cut the mode of 4 after 1.5 pieces.
+  // (4,9) is not 6 x 6: the mode of 9, which varies fastest, would have 1.5 pieces of 6.
   EXPECT_FALSE(split(Layout({4, 9}, {1, 4}), {6, 6}).ok());
   EXPECT_FALSE(split(Layout(IntTuple(8)), {2, 2}).ok());
   EXPECT_FALSE(split(Layout(IntTuple(8)), {0, 8}).ok());

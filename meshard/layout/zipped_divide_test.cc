@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-// The values of logical_divide at ((i, j), (k, l)) of ((tile, rest), (tile, rest)).
+// The values of logical_divide, at ((i, j), (k, l)) of ((tile, rest), (tile, rest)).
 TEST(ZippedDivide, GathersWhatLogicalDivideHas) {
   TestRandom random;
   int answered = 0;

@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-// The values of logical_product at ((i, j), (k, l)) of ((mode, copies), (mode, copies)).
+// The values of logical_product, at ((i, j), (k, l)) of ((mode, copies), (mode, copies)).
 TEST(ZippedProduct, GathersWhatLogicalProductHas) {
   TestRandom random;
   int answered = 0;

@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// Follows shardings through the graph, forward only.
+// Propagates shardings through the graph, forward only.
 class Following {
  public:
   Following(const Graph& graph, const ProgramMeshes& meshes) : graph_(graph), meshes_(meshes) {
@@ -19,8 +19,9 @@ class Following {
     for (const Value& leaf : graph.captured()) add_leaf(leaf);
   }
 
-  // Whether it is worth it: sub-axes follow from sub-axes only, and nothing uneven from even sizes
-  // but by a slice or a concatenation, where the compiler's own choice is as good.
+  // True if propagation can find anything: sub-axes only follow from sub-axes. Uneven sizes only
+  // follow from even ones through slices and concatenations, where the compiler's own choice is as
+  // good.
   bool any_dropped() const {
     return any_dropped_ ||
            std::any_of(graph_.nodes().begin(), graph_.nodes().end(),
@@ -55,7 +56,7 @@ class Following {
   }
 
   std::optional<Sharding> of_node(const Node& node) const {
-    if (node.annotations()) return std::nullopt;  // local values, and shardings that are said
+    if (node.annotations()) return std::nullopt;  // local values, and explicit shardings
     if (std::optional<Sharding> mark = mark_of(node)) return mark;
     if (!node.op().sharding_rule) return std::nullopt;
     const Mesh* mesh = nullptr;
@@ -76,7 +77,7 @@ class Following {
 
   const Graph& graph_;
   const ProgramMeshes& meshes_;
-  std::vector<std::optional<Sharding>> known_;  // by number; of a node's first result
+  std::vector<std::optional<Sharding>> known_;  // by number; for a node's first result
   bool any_dropped_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Shardings of results that the compiler would drop where values leave the program.
+// Shardings of results that the compiler would drop at the program's boundary.
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,20 +9,20 @@
 
 namespace meshard {
 
-/// For each result of the graph, the sharding that follows from the operands by the ops' sharding
-/// rules, if the compiler would drop it: where it does not divide the result's size, or has a
-/// sub-axis (ProgramMeshes::is_split_by_sub_axis); empty for all others.
+/// For each result of the graph, the sharding that the compiler would drop; empty if there is none.
+/// It follows from the operands by the ops' sharding rules, and it either does not divide the
+/// result's size or uses a sub-axis (ProgramMeshes::is_split_by_sub_axis).
 ///
-/// The compiler chooses how unmarked results lie, but where values leave the program it drops
-/// uneven shardings and, since PJRT API 0.106 at the latest, sub-axes (Shardy's pass
-/// remove-sub-axes-in-input-output-shardings), and gives every device the whole. A result with a
-/// sharding from here is pinned as a marked one is, and keeps its place: an updated parameter lies
-/// as before.
+/// The compiler chooses the shardings of unmarked results. At the program's boundary, however, it
+/// drops uneven shardings and, since PJRT API 0.106 at the latest, sub-axes (Shardy's pass
+/// remove-sub-axes-in-input-output-shardings), and replicates the value. Lowering pins a result
+/// with a sharding from this function like a marked one, so that it keeps its layout: an updated
+/// parameter is laid out as before.
 std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph,
                                                        const ProgramMeshes& meshes);
 
-/// The same with those dimensions closed that are split by sub-axes: where values enter or leave
-/// the program the compiler drops the sub-axes of open dimensions.
+/// The same sharding, with the dimensions that sub-axes split closed. At the program's boundary the
+/// compiler drops the sub-axes of open dimensions.
 Sharding closed_at_sub_axes(const Sharding& sharding, const ProgramMeshes& meshes);
 
 }  // namespace meshard

@@ -11,7 +11,7 @@ namespace {
 
 const Mesh kGrid({{"x", 4}, {"y", 2}});
 
-// What follows for the results of `f`, from parameters of these shapes and shardings.
+// The result of dropped_shardings() for `f`, with parameters of these shapes and shardings.
 template <class F>
 std::vector<std::optional<Sharding>> following(
     const std::vector<std::pair<Shape, std::optional<Sharding>>>& arguments, F f) {

@@ -44,11 +44,11 @@ class Lowering {
   }
 
  private:
-  // ---- What goes in and comes out.
+  // ---- Arguments and results.
 
   LoweredValue describe(const TensorType& type, std::optional<Sharding> sharding) const {
     if (!module_.mesh) sharding.reset();
-    // What has no elements is not split: the partitioner drops such a sharding without a word.
+    // A value without elements is not split: the partitioner silently drops such a sharding.
     if (sharding && type.size() == 0)
       sharding = Sharding::replicated(sharding->mesh(), static_cast<std::size_t>(type.rank()));
     if (sharding) sharding = closed_at_sub_axes(*sharding, meshes_);
@@ -80,8 +80,8 @@ class Lowering {
         throw_invalid(result->where(), "[lowering] a program cannot return a local value, ",
                       result.type(), " ", *manual,
                       ": each device has its own. Return what leaves the manual function");
-      // A marked result is exact; so is a parameter that is only passed through, and a result whose
-      // sharding is part of it.
+      // The sharding of a marked result is exact. So is that of a parameter that is passed through,
+      // and an explicit sharding.
       std::optional<Sharding> sharding = marked_sharding(result);
       if (!sharding)
         if (const Sharding* leaf = leaf_sharding(result)) sharding = *leaf;
@@ -92,7 +92,7 @@ class Lowering {
     }
   }
 
-  // ---- Donation: an argument may give its memory to a result of the same padded type and
+  // ---- Donation: a result may reuse the memory of an argument of the same padded type and
   // sharding.
 
   void pair_donations(std::vector<ArgumentText>& arguments) const {
@@ -136,7 +136,7 @@ class Lowering {
     writer.begin_function("main", arguments, results);
   }
 
-  // A value at the border in the order of devices that all values have inside.
+  // Converts a value at the program's boundary to the device order that is used inside.
   SsaValue in_order(stablehlo::ModuleWriter& writer, SsaValue value, const LoweredValue& lowered) {
     if (!lowered.sharding) return value;
     std::string inside = meshes_.sharding_text(*lowered.sharding);

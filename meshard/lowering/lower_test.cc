@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// The text of what `f` computes from parameters of these types and shardings.
+// The type and sharding of one parameter of the function that lowered() lowers.
 struct Argument {
   TensorType type;
   std::optional<Sharding> sharding = std::nullopt;
@@ -55,7 +55,7 @@ TEST(Lower, OneDeviceHasNoShardings) {
   EXPECT_FALSE(module.mesh);
 }
 
-// One loop of as many copies of the body as a turn has steps, and those that are left over.
+// One loop with `unroll` copies of the body, and copies for the remaining steps.
 TEST(Lower, StepsOfATurnAreWrittenOneAfterTheOther) {
   auto copies = [](std::int64_t length, std::int64_t unroll) {
     std::string text = lowered({{{DType::f32, {length, 4}}}}, [&](const Tensors& p) {
@@ -270,7 +270,7 @@ TEST(Lower, AxesThatAreNotManualStayOpen) {
           R"(in_shardings = #sdy.sharding_per_value<[<@mesh, [{?}, {"x", ?}]>]>, manual_axes = #sdy<manual_axes{"x"}>)"));
 }
 
-// Neither names the axes of the other: Shardy wants the inner ones in the inner one alone.
+// Neither lists the axes of the other: Shardy requires inner axes in the inner one only.
 TEST(Lower, AManualFunctionInsideAnotherIsAManualComputationInsideAnother) {
   Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
   LoweredModule module = lowered({{{DType::f32, {4, 4}}}}, [&](const Tensors& p) {

@@ -18,8 +18,8 @@ const T* attributes_if(const Node& node) {
   return is ? &node.attributes_as<T>() : nullptr;
 }
 
-// What carries `value` inside a region `depth` deep: itself, if it is of that region; of one of a
-// region further inside, what leaves that one.
+// The type with which `value` exists inside a region `depth` deep: its own type for a value of that
+// region; for a value of a region further inside, the type of what leaves that region.
 TensorType carrier_type(const Value& value, std::size_t depth) {
   TensorType type = value.type();
   const ManualAxes& place = *manual_axes(value);
@@ -38,8 +38,8 @@ class Planner {
   Planner(const Graph& graph, std::vector<ManualRegion>& regions)
       : graph_(graph), regions_(regions), state_(graph.num_leaves() + graph.nodes().size()) {}
 
-  // The steps of nodes that stand `depth` deep or deeper. Those `leaving` are of regions inside,
-  // and what carries them is needed here.
+  // Plans the steps of nodes in `depth` or more regions. The values `leaving` belong to inner
+  // regions, and this stage must carry them out of these.
   std::vector<ProgramStep> plan(std::span<const Node* const> nodes, std::size_t depth,
                                 std::span<const Value> leaving) {
     Stage stage{depth, ++stages_, {}, {}, {}, {}};
@@ -55,7 +55,7 @@ class Planner {
   }
 
  private:
-  // One call of plan().
+  // The state of one call of plan().
   struct Stage {
     std::size_t depth;
     std::uint32_t number;
@@ -69,7 +69,7 @@ class Planner {
     std::size_t region = 0;
   };
   NodeState& state(const Node& node) { return state_[graph_.number(&node)]; }
-  // Else it is there before anything of the stage.
+  // Otherwise the value exists before the stage begins.
   bool is_of(const Stage& stage, const Value& value) {
     return state(*value.node()).stage == stage.number;
   }
@@ -104,7 +104,7 @@ class Planner {
     for (const Value& operand : node.operands()) bring_in(stage, own.region, operand);
   }
 
-  // Makes an operand known inside the region.
+  // Makes an operand available inside the region.
   void bring_in(Stage& stage, std::size_t region, const Value& operand) {
     bool is_local = manual_depth(operand) > stage.depth;
     if (is_local && is_of(stage, operand) && state(*operand.node()).region == region) return;
@@ -120,7 +120,7 @@ class Planner {
     inputs.push_back(carrying(stage, operand));
   }
 
-  // Makes what carries a local value known outside of its region.
+  // Makes a local value available outside of its region.
   void carry_out(Stage& stage, const Value& local) {
     if (stage.carried.emplace(local.node(), local.index()).second)
       regions_[state(*local.node()).region].outputs.push_back(carrying(stage, local));
@@ -143,7 +143,7 @@ class Planner {
   }
 
   void plan_inside(std::size_t region, std::size_t depth) {
-    std::vector<const Node*> nodes = regions_[region].nodes;  // regions_ grows
+    std::vector<const Node*> nodes = regions_[region].nodes;  // a copy: regions_ grows
     std::vector<Value> leaving;
     for (const RegionCrossing& output : regions_[region].outputs)
       if (manual_depth(output.local) > depth) leaving.push_back(output.local);
@@ -166,7 +166,7 @@ class Planner {
 
   const Graph& graph_;
   std::vector<ManualRegion>& regions_;
-  std::vector<NodeState> state_;  // by node number: of the last stage that had it
+  std::vector<NodeState> state_;  // by node number; of the last stage that contained the node
   std::uint32_t stages_ = 0;
 };
 

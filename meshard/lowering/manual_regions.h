@@ -1,4 +1,4 @@
-// In which order a program is written, and which of its nodes stand together in a manual region.
+// The order in which a program is written, and the grouping of its nodes into manual regions.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,56 +9,56 @@
 
 namespace meshard {
 
-/// How a value crosses the border of a manual region: what lies outside as `sharding` says is
+/// How a value crosses the border of a manual region. A value with sharding `sharding` outside is
 /// `local` inside. Outside it has the padded shape of `full`.
 struct RegionCrossing {
-  /// The value inside: of an input, what the region's argument is called there. May be one of a
-  /// region further inside: then what carries it is meant.
+  /// The value inside; for an input, the value that the region's argument represents. May belong to
+  /// a region further inside; then the value that carries it crosses the border.
   Value local;
   /// The value outside. Empty for a local value that is carried from one region to another.
   Value full;
   Sharding sharding;
-  /// Inside the border: the type of `local`, or of what carries it.
+  /// The type inside the border: that of `local`, or of the value that carries it.
   TensorType type;
 };
 
-/// What is written at once: one node, or a region.
+/// One step of the output: a node or a region.
 struct ProgramStep {
   const Node* node = nullptr;
-  /// Index into ProgramOrder::regions, if there is no node.
+  /// An index into ProgramOrder::regions, used if there is no node.
   std::size_t region = 0;
 };
 
-/// Nodes inside the same manual axes that need no value outside of these made from one another: one
-/// `sdy.manual_computation`.
+/// Nodes inside the same manual axes, written as one `sdy.manual_computation`. None of them needs a
+/// value from outside that is computed from another one of them.
 struct ManualRegion {
-  /// The axes of this region, and of those around it.
+  /// The axes of this region and of the enclosing regions.
   ManualAxes place;
-  /// In order of recording, without those that enter; with those of regions inside.
-  std::vector<const Node*> nodes = {};
-  /// What the region is written as.
-  std::vector<ProgramStep> steps = {};
-  /// Outer values that enter, those that may be used as they are, and local values of earlier
+  /// In order of recording; without the nodes that enter the region, with the nodes of inner
   /// regions.
+  std::vector<const Node*> nodes = {};
+  /// The steps as which the region is written.
+  std::vector<ProgramStep> steps = {};
+  /// Values that enter, outer values that are used directly, and local values of earlier regions.
   std::vector<RegionCrossing> inputs = {};
-  /// Values that leave, and local values that later regions take.
+  /// Values that leave, and local values that later regions use.
   std::vector<RegionCrossing> outputs = {};
 };
 
-/// The steps of a program, each behind those it needs. A program without manual axes is its nodes
-/// in order of recording.
+/// The steps of a program, each after the steps that it needs. For a program without manual axes,
+/// these are its nodes in order of recording.
 ///
-/// A full value stands on the level of its highest operand, a local one on the level above the full
-/// values that enter it; all local values of a level inside the same manual axes are one region,
-/// which is written before the other full values of its level. What a region does is ordered the
-/// same way, where its own local values count as full ones, and those of regions inside it as
-/// local.
+/// A full value has the level of its highest operand. A local value has at least that of its local
+/// operands, and is above the full values that it uses. All local values on one level inside the
+/// same manual axes form one region, which is written before the full values of its level. The
+/// contents of a region are ordered in the same way: there, the region's own local values count as
+/// full, and those of inner regions as local.
 struct ProgramOrder {
   std::vector<ProgramStep> steps;
-  /// Those inside others too.
+  /// Includes nested regions.
   std::vector<ManualRegion> regions;
 
-  /// @param depth of a body: in how many regions its node is
+  /// @param depth for a body: the number of regions that its node is in
   explicit ProgramOrder(const Graph& graph, std::size_t depth = 0);
 };
 

@@ -28,7 +28,7 @@ void append_steps(std::string& out, const ProgramOrder& order,
   }
 }
 
-// The order of what `f` computes from a matrix of 4x4: the ops, and the regions in brackets.
+// The program order of `f` for a 4x4 matrix: the ops, with regions in brackets.
 template <class F>
 std::string order_of(F f) {
   TraceScope scope;
@@ -50,7 +50,7 @@ TEST(ProgramOrder, WithoutManualAxesIsThatOfRecording) {
 }
 
 TEST(ProgramOrder, NodesOfOneLevelAreOneRegion) {
-  // Two functions that need nothing of one another, recorded in turn with full nodes.
+  // Two independent functions, whose nodes are recorded alternately with full nodes.
   EXPECT_EQ(order_of([](const Tensor& x) {
               Tensor a = into(x), full = exp(x), b = into(x);
               Tensor first = out_of(tanh(a)), second = out_of(sin(b));
@@ -145,7 +145,7 @@ TEST(ProgramOrder, WhatMayBeUsedInsideEntersEachRegion) {
             "sharding_constraint :1] sharding_constraint ");
 }
 
-// The way back needs values of the inner region after the outer one has ended.
+// A backward pass needs values of the inner region after the outer one has ended.
 TEST(ProgramOrder, LocalValuesAreCarriedThroughBothBorders) {
   EXPECT_EQ(order_of([](const Tensor& x) {
               Tensor kept;

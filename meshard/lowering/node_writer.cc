@@ -17,7 +17,7 @@ namespace {
 
 using stablehlo::Typed;
 
-// A result whose sharding is part of it: what the op computes, constrained.
+// A result with an explicit sharding: the computed value, and the constraint to apply to it.
 struct Pin {
   stablehlo::Value result, computed;
   const TensorType& type;
@@ -26,7 +26,7 @@ struct Pin {
 
 }  // namespace
 
-// The bodies of one node.
+// Writes the bodies of one node.
 class NodeWriter::Bodies final : public BodyWriter {
  public:
   Bodies(const NodeWriter& around, const Node& node, std::string location)
@@ -73,7 +73,7 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
       superseded_(superseded_nodes(graph)) {}
 
 void NodeWriter::write_nodes() {
-  // On one device a region has nothing to say.
+  // On one device, regions are not needed.
   if (!meshes_.numbering() || meshes_.numbering()->size() == 1) {
     for (const Node* node : graph_.nodes()) {
       if (!meshes_.numbering() && node->annotations() && node->annotations()->manual)
@@ -105,7 +105,7 @@ NodeWriter::SsaValue NodeWriter::value_of(const Value& value) const {
 
 void NodeWriter::write(const Node& node, const Node& takes) {
   if (auto better = superseded_.find(&node); better != superseded_.end()) {
-    // It stands here: what it takes is what this one takes, and recorded before.
+    // Written here, before its users: its operands equal those of `more` and were recorded earlier.
     const Node& more = *better->second;
     write(more, takes);
     first_result_[graph_.number(&node) - leaves_.size()] =
@@ -152,7 +152,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   std::string sharding;
   if (mark) sharding = meshes_.sharding_text(*node.attributes_as<ShardingMark>().sharding);
   if (mark && sharding.empty()) {
-    // On one device a mark says nothing: the result is the operand.
+    // On one device, a mark has no effect: the result is the operand.
     writer_
         .op("stablehlo.reshape", std::span<const Typed>(results.data(), 1),
             std::span<const Typed>(operands.data(), 1))

@@ -14,7 +14,7 @@ struct Range {
   std::int64_t begin, end;
 };
 
-// What a slice, or a pad whose edges cut, keeps of dimension `d` of its operand.
+// The range of dimension `d` of its operand that a slice, or a pad with negative edges, keeps.
 Range kept_range(const Node& node, std::size_t d) {
   if (node.op().name == "slice") {
     const auto& kept = node.attributes_as<SliceAttributes>();
@@ -29,7 +29,7 @@ Range kept_range(const Node& node, std::size_t d) {
   return {elements(cut.low[d]), size - elements(cut.high[d])};
 }
 
-// Where the operand's elements lie in dimension `d` of the result.
+// The range of dimension `d` of the result that holds the operand's elements.
 Range padded_range(const Node& node, std::size_t d) {
   const auto& added = node.attributes_as<PadAttributes>();
   std::int64_t step = 1 + (added.interior.empty() ? 0 : added.interior[d]);

@@ -22,7 +22,7 @@ std::string described(const Mesh& mesh, SourceLocation where) {
 
 using Cuts = std::set<std::int64_t>;  // sizes of runs of devices
 
-// The runs over which the axes of a mesh repeat: of 2x4 devices 1, 4 and 8.
+// The sizes of the runs of devices over which the axes repeat: for a 2x4 mesh, 1, 4 and 8.
 Cuts cuts_of(const Mesh& mesh) {
   Cuts cuts{1};
   std::int64_t size = 1;
@@ -43,7 +43,7 @@ bool divide_one_another(const Cuts& cuts) {
   return true;
 }
 
-// The mesh whose axes, d0, d1, ..., end at these cuts.
+// The mesh with axes d0, d1, ... whose boundaries are these cuts.
 Mesh mesh_with_cuts(const Cuts& cuts) {
   std::vector<MeshAxis> axes;
   for (auto cut = cuts.rbegin(); std::next(cut) != cuts.rend(); ++cut)
@@ -51,7 +51,7 @@ Mesh mesh_with_cuts(const Cuts& cuts) {
   return Mesh(std::move(axes));
 }
 
-// What the module prints for a mesh: Shardy has no form for a slice.
+// The mesh that the module contains for a mesh: Shardy cannot represent a slice.
 Mesh printed_mesh(const Mesh& mesh) { return mesh.rows() > 1 ? mesh.base() : mesh; }
 
 }  // namespace
@@ -66,7 +66,7 @@ void ProgramMeshes::collect(const Graph& graph) {
   collect_nodes(graph);
 }
 
-// Of a program inside of a node only what it names: its arguments are operands of the node.
+// For a body, only the meshes that it names: its arguments are operands of the node.
 void ProgramMeshes::collect_nodes(const Graph& graph) {
   for (const Node* node : graph.nodes()) {
     if (node->attributes() && node->attributes()->type() == typeid(ShardingMark))
@@ -95,7 +95,7 @@ void ProgramMeshes::add(const Sharding& sharding, SourceLocation where) {
 }
 
 void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
-  // The last one added is nearly always the one meant.
+  // Nearly always the same mesh as in the last call.
   if (!meshes_.empty() && meshes_.back().mesh.is_same_object(mesh)) return;
   if (!numbering_) {
     numbering_ = mesh;
@@ -111,7 +111,8 @@ void ProgramMeshes::add(const Mesh& mesh, SourceLocation where) {
   if (shardy_text(mesh, *numbering_) != axes) {
     added.inside = cat(name, "_inside");
     added.numbering = printed_mesh(mesh);
-    // One name for equal axes: to the compiler meshes of two names differ.
+    // Equal axes share one name, because the compiler treats meshes with different names as
+    // different.
     for (const Named& known : meshes_)
       if (shardy_text(known.mesh) == axes) added.inside = known.inside;
   }
@@ -151,7 +152,7 @@ std::string ProgramMeshes::sharding_text(const Sharding& sharding) const {
 
 std::string ProgramMeshes::border_text(const Sharding& sharding) const {
   if (!numbering_ || numbering_->size() == 1) return {};
-  // What is whole has no order.
+  // A fully replicated value has no device order.
   const Named& mesh = named(sharding.mesh());
   std::string text =
       shardy_text(sharding, sharding.is_fully_replicated() ? mesh.inside : mesh.name);
@@ -185,14 +186,15 @@ bool ProgramMeshes::has_sub_axis(const Sharding& sharding) const {
 
 std::optional<Mesh> ProgramMeshes::common_axes() const {
   Cuts first = cuts_of(printed_mesh(meshes_.front().mesh));
-  // What has to be whole axes of the first mesh: manual axes, and parts of axes that do not divide.
+  // True for meshes whose cuts must be axis boundaries of the first mesh: those with manual axes,
+  // or with sub-axes that its axes do not divide into.
   auto leads = [&](const Named& known) {
     Cuts parts = first;
     parts.insert(known.parts.begin(), known.parts.end());
     return known.manual || !divide_one_another(parts);
   };
   if (std::none_of(meshes_.begin(), meshes_.end(), leads)) return std::nullopt;
-  // A mesh whose cuts fit in no other (2x3 beside 3x2) the compiler leaves as it is.
+  // The compiler leaves a mesh unchanged if its cuts fit no other mesh (2x3 beside 3x2).
   Cuts common{1};
   for (bool leading : {true, false})
     for (const Named& known : meshes_) {

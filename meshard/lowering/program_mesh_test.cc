@@ -82,7 +82,7 @@ TEST(ProgramMeshes, MarksCount) {
   EXPECT_EQ(*ProgramMeshes(graph).numbering(), mesh);
 }
 
-// The compiler ends the process where a manual axis is part of an axis of the first mesh.
+// The compiler ends the process if a manual axis is only part of an axis of the first mesh.
 TEST(ProgramMeshes, ManualAxesAreWholeAxesOfTheFirstMesh) {
   auto definitions = [](const Mesh& argument, const Mesh& region) {
     TraceScope scope;
@@ -103,7 +103,7 @@ TEST(ProgramMeshes, ManualAxesAreWholeAxesOfTheFirstMesh) {
   EXPECT_EQ(definitions(wide, wide).size(), 1u);
   Mesh finer({{"x", 2}, {"y", 2}, {"z", 2}});
   EXPECT_EQ(first(finer, wide).first, "mesh") << "has all cuts already";
-  // 2x3 and 3x2 have no common cuts: those of the manual mesh come first.
+  // 2x3 and 3x2 have no common factorization: that of the manual mesh comes first.
   EXPECT_EQ(first(Mesh({{"x", 2}, {"y", 3}}), Mesh({{"a", 3}, {"b", 2}})),
             Definition("common_axes", "<[\"d0\"=3, \"d1\"=2]>"));
 }

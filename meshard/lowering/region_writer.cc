@@ -1,5 +1,5 @@
 // Tested in meshard/lowering/lower_test.cc.
-// NodeWriter: a manual region.
+// NodeWriter: manual regions.
 #include <utility>
 
 #include "meshard/lowering/node_writer.h"
@@ -9,7 +9,7 @@ namespace {
 
 using stablehlo::Typed;
 
-// The type outside: what all devices hold together, with padding.
+// The type outside: the values of all devices together, with padding.
 TensorType outer_type(const RegionCrossing& crossing) {
   const TensorType& local = crossing.type;
   Dimensions sizes;
@@ -53,9 +53,9 @@ stablehlo::Value reshaped(stablehlo::ModuleWriter& writer, stablehlo::Value valu
   return result;
 }
 
-// What Shardy is to see: if some axes are not manual, each dimension is open to them, and the
-// manual axes of the region that split nothing are said to be replicated. Those of regions around
-// are not to be named.
+// The sharding as Shardy needs it. If some axes are not manual, every dimension is open to them,
+// and the region's manual axes that split nothing are marked replicated. The axes of enclosing
+// regions must not appear.
 Sharding border_sharding(const ManualAxes& place, const Sharding& sharding) {
   if (place.axes == AxisSet::all(place.mesh)) return sharding;
   std::vector<DimensionSpec> dimensions;

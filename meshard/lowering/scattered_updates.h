@@ -7,13 +7,13 @@
 
 namespace meshard {
 
-/// How an operand of a scatter must lie before the scatter, for the result to be right: empty for
-/// all other operands and ops.
+/// The sharding that an operand of a scatter needs for a correct result. Empty for all other
+/// operands and ops.
 ///
 /// XLA's partitioner pads updates that are split unevenly along the dimensions of the indices, and
-/// adds what stands in the padding to the first element. Such a dimension is closed unless the
-/// number of devices divides its size: then every choice of axes does.
-/// @param mesh the program's
+/// adds the padding to the first element. Such a dimension is closed unless its size is divisible
+/// by the number of devices; then any choice of axes divides it.
+/// @param mesh the mesh of the program
 std::optional<Sharding> even_for_scatter(const Node& node, std::size_t operand, const Mesh& mesh);
 
 }  // namespace meshard

@@ -15,7 +15,7 @@ Tensor scattered_data(Shape shape, DType dtype = DType::f32) {
   return from_host(HostArray::zeros({dtype, std::move(shape)}));
 }
 
-// Rows of 3 are added to rows of an operand f32[9, 3].
+// Adds rows of 3 to rows of an operand f32[9, 3].
 Tensor rows_added(std::int64_t rows) {
   return scatter_add(scattered_data({9, 3}), scattered_data({rows, 1}, DType::i32),
                      scattered_data({rows, 3}),
@@ -26,7 +26,7 @@ Tensor rows_added(std::int64_t rows) {
 }
 
 TEST(ScatteredUpdates, StayWholeWhereTheirNumberIsNotDivided) {
-  for (std::int64_t rows : {1, 2, 6}) {  // 2 is divided by an axis, not by every choice of axes
+  for (std::int64_t rows : {1, 2, 6}) {  // 2 is divisible by one axis, not by every choice
     Tensor y = rows_added(rows);
     const Node& node = *y.value().node();
     EXPECT_EQ(even_for_scatter(node, 1, kFour), Sharding(kFour, P(none, open))) << rows;

@@ -16,7 +16,7 @@
 namespace meshard {
 namespace {
 
-// Places in ConvolutionAttributes' lists of dimensions: those from kSpatial on are spatial.
+// Indices into the dimension lists of ConvolutionAttributes; spatial dimensions start at kSpatial.
 constexpr std::size_t kIn = 1, kSpatial = 2;
 
 template <class T>
@@ -35,8 +35,8 @@ std::optional<Sharding> closed_at(const Dimensions& closed, int rank, const Mesh
   return Sharding(mesh, PartitionSpec(std::move(dimensions)));
 }
 
-// The transformed dimensions are the last ones. Gathered by the partitioner itself, they may come
-// in a memory order that the CPU plugin's transform does not take.
+// The transformed dimensions are the last ones. If the partitioner gathers them itself, their
+// memory order may be one that the CPU plugin's FFT rejects.
 Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
   Dimensions closed;
   for (std::size_t i = 0; i < fft.lengths.size(); ++i)
@@ -44,8 +44,8 @@ Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
   return closed;
 }
 
-// Whether somebody said that one of these dimensions is split: of the value, or of what it is
-// computed from element by element.
+// True if the program specified a sharding that splits one of these dimensions, of the value or of
+// a value that it is computed from element by element.
 bool is_said_to_split(Value value, std::span<const std::int64_t> dimensions) {
   for (int steps = 0; steps < 32; ++steps) {
     std::optional<Sharding> said = marked_sharding(value);
@@ -61,11 +61,11 @@ bool is_said_to_split(Value value, std::span<const std::int64_t> dimensions) {
   return false;
 }
 
-// Of gather and scatter the second operand has indices.
+// The second operand of gather and scatter contains indices.
 constexpr std::size_t kIndexOperand = 1;
 
-// Where the components of one index are on several devices, the module that the partitioner makes
-// is none; nor where an uneven dimension of indices and one of the operand are split by one axis.
+// The partitioner produces an invalid module if the components of one index are on several devices,
+// or if one axis splits an uneven dimension of the indices and a dimension of the operand.
 Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
   const Shape& shape = node.operands()[kIndexOperand].type().shape;
   std::int64_t rank = shape.rank(), components = rank;
@@ -88,7 +88,7 @@ Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
   return closed;
 }
 
-// Gaps are filled with elements of the next device where the dimension is uneven.
+// In an uneven dimension, the partitioner fills gaps with elements of the next device.
 Dimensions closed_for_pad(const PadAttributes& pad) {
   Dimensions closed;
   for (std::size_t d = 0; d < pad.interior.size(); ++d)
@@ -96,7 +96,7 @@ Dimensions closed_for_pad(const PadAttributes& pad) {
   return closed;
 }
 
-// Windows that overlap take zeros of beyond the edge for elements.
+// Overlapping windows treat zeros from beyond the edge as elements.
 Dimensions closed_for_select(const SelectAndScatterAddAttributes& windows) {
   Dimensions closed;
   for (std::size_t d = 0; d < windows.window.size(); ++d)
@@ -106,8 +106,8 @@ Dimensions closed_for_select(const SelectAndScatterAddAttributes& windows) {
 
 enum class Part { kInput, kKernel, kResult };
 
-// A convolution on a mesh. What is closed here was found by random convolutions: split there, they
-// were wrong or ended the process.
+// A convolution on a mesh. The closed dimensions were found with random convolutions: split along
+// them, convolutions gave wrong results or terminated the process.
 class SplitConvolution {
  public:
   SplitConvolution(const Node& node, const ConvolutionAttributes& a, const Mesh& mesh)
@@ -126,8 +126,9 @@ class SplitConvolution {
                                : part == Part::kKernel ? a_.kernel
                                                        : a_.result;
     if (groups_are_cut()) return layout;
-    // With space along one axis and the kernel's features along another, parts are added up over
-    // devices that have copies. Space goes first where somebody said so.
+    // With spatial dimensions split along one axis and the kernel's features along another, XLA
+    // sums partial results over devices that hold copies. Spatial dimensions take precedence if the
+    // program split them.
     if (several_axes_ && space_is_said_ && part == Part::kKernel) return layout;
     Dimensions out;
     for (std::size_t d = kSpatial; d < layout.size(); ++d)
@@ -150,7 +151,8 @@ class SplitConvolution {
     if (several_axes_ && !space_is_said_ && part != Part::kKernel) return true;
     if (a_.input_dilation[window] > 1) return true;
     bool steps = a_.strides[window] > 1 || a_.kernel_dilation[window] > 1;
-    // What is split evenly is the cotangent in the derivative of a convolution by its kernel.
+    // Evenly split kernels occur in derivatives with respect to a kernel: there the cotangent is
+    // the kernel.
     if (part == Part::kKernel) return steps || !divides(kernel_[a_.kernel[d]]);
     return steps && !(divides(input_[a_.input[d]]) && divides(result_[a_.result[d]]));
   }

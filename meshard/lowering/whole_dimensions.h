@@ -9,9 +9,9 @@
 
 namespace meshard {
 
-/// What an operand of `node` needs because XLA's partitioner computes the op wrongly, or fails,
-/// where some of its dimensions are split: these closed and the others open; nothing if it needs
-/// nothing.
+/// The sharding that an operand needs so that XLA's partitioner handles the op. XLA computes the op
+/// wrongly, or fails, if some dimensions are split: these are closed and the others open. Empty if
+/// no dimension is restricted.
 std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, const Mesh& mesh);
 /// The same for the result.
 std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh);

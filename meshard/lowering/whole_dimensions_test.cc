@@ -34,11 +34,11 @@ TEST(WholeDimensions, OfPlainConvolutionsAreThoseOfTheKernel) {
   EXPECT_FALSE(parts.input);
   EXPECT_EQ(parts.kernel, Sharding(kEight, P(none, open, open)));
   EXPECT_FALSE(parts.result);
-  // As large as a cotangent, which is the kernel of a derivative, it may be split.
+  // A kernel as large as a cotangent, which is the kernel of a derivative, may be split.
   EXPECT_FALSE(whole_parts(convolution(whole_data({2, 9, 4}), whole_data({8, 4, 2}))).kernel);
 }
 
-// Space along one axis and the kernel's features along another are not split together.
+// Spatial dimensions over one axis and the kernel's features over another are not split together.
 TEST(WholeDimensions, OverSeveralAxesAreSpaceOrTheKernel) {
   Sharding middle(kSquare, P(open, none, open));
   Tensor x = whole_data({4, 8, 2}), kernel = whole_data({3, 2, 4});
@@ -86,7 +86,7 @@ TEST(WholeDimensions, OfGroupsAreAllUnlessEachDeviceHasWholeOnes) {
           .input);
 }
 
-// So many rows of a matrix, by indices that have no dimension for their one component.
+// Gathers `count` rows of a matrix, by indices without a dimension for their one component.
 Tensor rows_of(const Tensor& matrix, std::int64_t count) {
   return gather(matrix, whole_data({count}, DType::i32),
                 {.offset_dims = {1},
@@ -113,7 +113,7 @@ TEST(WholeDimensions, OfIndicesAreTheirComponents) {
   Tensor rows = rows_of(x, 8);
   EXPECT_FALSE(whole_operand(*rows.value().node(), 1, kEight));
   EXPECT_FALSE(whole_operand(*rows.value().node(), 1, Mesh({{"a", 3}})));
-  // Uneven ones into a split operand.
+  // An uneven number of indices into a split operand.
   Mesh three({{"a", 3}});
   Tensor split = sharding_constraint(whole_data({5, 6}), Sharding(three, P(none, "a")));
   Tensor taken = rows_of(split, 8);

@@ -6,8 +6,7 @@
 namespace meshard {
 namespace {
 
-// The index along `axes` by definition: digits of the coordinate, the first axis the most
-// significant.
+// The index along `axes` by definition: the digits of the coordinate, most significant axis first.
 std::int64_t index_by_definition(const Mesh& mesh, const AxisList& axes, std::int64_t position) {
   std::int64_t index = 0;
   for (const AxisRef& axis : axes) {

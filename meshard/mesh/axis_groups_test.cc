@@ -19,7 +19,8 @@ TEST(AxisGroups, Examples) {
   EXPECT_EQ(AxisGroups(mesh, {}).count(), 8);
 }
 
-// Two positions are in one group iff they agree along all remaining axes; members ascend.
+// Two positions are in one group if and only if they agree along all remaining axes. Members are in
+// ascending order.
 TEST(AxisGroups, PartThePositions) {
   TestRandom random;
   for (int round = 0; round < 100; ++round) {

@@ -14,7 +14,7 @@ struct Row {
   bool contains, overlaps, prefix;
 };
 
-// The truth table of the header.
+// The truth table from the header.
 const Row kRows[] = {
     {"x", "x", true, true, true},
     {"x", "y", false, false, false},
@@ -37,14 +37,14 @@ TEST(AxisRef, TruthTable) {
     EXPECT_EQ(row.a.contains(row.b), row.contains);
     EXPECT_EQ(row.a.overlaps(row.b), row.overlaps);
     EXPECT_EQ(row.a.is_prefix_of(row.b), row.prefix);
-    // The other way round: overlap is symmetric; both contain each other only if they are equal.
+    // In reverse: overlap is symmetric; both contain each other only if they are equal.
     EXPECT_EQ(row.b.overlaps(row.a), row.overlaps);
     EXPECT_EQ(row.b.contains(row.a) && row.contains, row.a == row.b);
     EXPECT_EQ(row.b.is_prefix_of(row.a) && row.prefix, row.a == row.b);
   }
 }
 
-// The bits of the index that a sub-axis of an axis of 8 stands for, most significant first.
+// The bits of the index that a sub-axis of an axis of size 8 represents, most significant first.
 std::set<int> bits(const AxisRef& axis) {
   std::set<int> set;
   std::int64_t begin = axis.is_whole() ? 1 : axis.pre_size;

@@ -34,7 +34,7 @@ TEST(BaseAxes, OfASubmeshAreItsOwn) {
   EXPECT_EQ(shardy_text(stage["x"]), "<[\"y\"=2, \"x\"=4]>");
 }
 
-// The axes of the base step through the same devices.
+// The axes of the base connect the same devices.
 TEST(BaseAxes, HaveTheSameGroups) {
   TestRandom random;
   for (int round = 0; round < 200; ++round) {

@@ -15,14 +15,14 @@ TEST(DeviceGroups, InMeshOrder) {
   Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
   EXPECT_EQ(mesh.group({"y"}, 5)->to_vector(), (Ids{5, 7}));
   EXPECT_EQ(mesh.group({"x", "z"}, 2)->to_vector(), (Ids{2, 3, 6, 7}));
-  EXPECT_EQ(mesh.group({"z", "x"}, 2)->to_vector(), (Ids{2, 6, 3, 7}));  // x is the faster one
+  EXPECT_EQ(mesh.group({"z", "x"}, 2)->to_vector(), (Ids{2, 6, 3, 7}));  // x varies faster
   EXPECT_EQ(mesh.group({}, 2)->to_vector(), (Ids{2}));
   EXPECT_EQ(mesh.groups({"z"}).to_vectors(), (std::vector<Ids>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
   EXPECT_EQ(Mesh({{"a", 8}}).group({AxisRef("a", 2, 2)}, 5)->to_vector(), (Ids{5, 7}));
   EXPECT_FALSE(mesh.group({"y"}, 8));
 }
 
-// A rank array with its rows and columns turned round: mesh order and sorted order differ.
+// A rank array with reversed rows and columns: mesh order and sorted order differ.
 TEST(DeviceGroups, LocalRanks) {
   Mesh mesh({{"a", 4}, {"b", 2}}, {7, 6, 5, 4, 3, 2, 1, 0});
   EXPECT_EQ(*mesh.coordinate(3), (IntVector{2, 0}));
@@ -45,7 +45,7 @@ TEST(DeviceGroups, OneObjectForOneAxis) {
   EXPECT_FALSE(mesh.group({"cp", "dp"}, 3)->is_same_object(group));
   EXPECT_TRUE(mesh.groups({"tp"}).is_same_object(mesh["tp"].groups({"tp"})));
   EXPECT_FALSE(mesh.groups({"tp"}).is_same_object(mesh.groups({"cp"})));
-  Mesh other({{"dp", 2}, {"cp", 2}, {"tp", 2}});  // roots never mix
+  Mesh other({{"dp", 2}, {"cp", 2}, {"tp", 2}});  // roots do not share groups
   EXPECT_FALSE(other.group({"dp", "cp"}, 3)->is_same_object(group));
 }
 
@@ -73,7 +73,7 @@ TEST(DeviceGroups, Errors) {
       throws_error([&] { (*mesh.group({"x"}, 0))[2]; }, ErrorCode::kOutOfRange, {"member 2"}));
 }
 
-// Two devices are in one group iff their coordinates agree along all other axes.
+// Two devices are in one group if and only if their coordinates agree along all other axes.
 TEST(DeviceGroups, PartTheDevices) {
   TestRandom random;
   for (int round = 0; round < 200; ++round) {

@@ -16,7 +16,7 @@ Digits digits_of(std::initializer_list<Digit> modes) {
   return digits;
 }
 
-// Some digits of a random mixed radix, in random order, and the size of the whole.
+// Some digits of a random mixed radix, in random order, and the product of all its sizes.
 struct RandomDigits {
   Digits digits;
   std::int64_t whole = 1;
@@ -42,7 +42,7 @@ TEST(Digits, NeighborsThatContinueOneAnotherAreOne) {
   EXPECT_EQ(digits_of({{2, 8}, {4, 1}}).layout().to_string(), "(2,4):(8,1)");
 }
 
-// offset and operator() invert one another and agree with the layout; other digits do not matter.
+// offset and operator() are inverses and agree with the layout; other digits have no effect.
 TEST(Digits, InvertTheirLayout) {
   TestRandom random;
   for (int round = 0; round < 200; ++round) {
@@ -60,7 +60,7 @@ TEST(Digits, InvertTheirLayout) {
     for (std::int64_t i = 0; i < whole; ++i) {
       ASSERT_EQ(filled[static_cast<std::size_t>(i)], digits(i));
       ASSERT_EQ(digits.covers(i), covered.contains(i));
-      ASSERT_EQ(digits.offset(digits(i)) + rest.offset(rest(i)), i);  // the rest is the rest
+      ASSERT_EQ(digits.offset(digits(i)) + rest.offset(rest(i)), i);  // the two parts add up
     }
     ASSERT_EQ(rest.sorted(), rest);
     ASSERT_TRUE(digits.is_orthogonal());
@@ -82,7 +82,7 @@ TEST(Digits, WithoutASubset) {
   EXPECT_EQ(Digits::whole(8).without(Digits::whole(8)), Digits());
 }
 
-// By listing: do steps along the one change digits of the other, from every place or from some?
+// By enumeration: do steps along one change digits of the other, from every position or from some?
 TEST(Digits, EffectsOnOthers) {
   TestRandom random;
   for (int round = 0; round < 300; ++round) {
@@ -111,7 +111,7 @@ TEST(Digits, EffectsOnOthers) {
 }
 
 TEST(Digits, WithinAFrame) {
-  Digits frame = digits_of({{4, 1}, {2, 4}});  // the first mode is the slow one
+  Digits frame = digits_of({{4, 1}, {2, 4}});  // the first mode varies slowest
   EXPECT_EQ(*digits_of({{2, 4}}).within(frame), digits_of({{2, 1}}));
   EXPECT_EQ(*digits_of({{2, 2}}).within(frame), digits_of({{2, 4}}));
   EXPECT_EQ(*Digits::whole(8).within(frame), digits_of({{2, 1}, {4, 2}}));

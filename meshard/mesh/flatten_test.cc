@@ -69,7 +69,7 @@ TEST(MeshFlatten, TheRootRemembersNames) {
   EXPECT_EQ(names[1].first, "y");
 }
 
-// Names belong to a root: equal roots do not see one another's (pytorch#163330).
+// Names belong to a root: equal roots do not share them (pytorch#163330).
 TEST(MeshFlatten, RootsDoNotMix) {
   Mesh one = box(), two = box();
   one.slice({"dp", "cp"}).flatten("x");

@@ -37,7 +37,7 @@ TEST(GlobalMesh, ScopesAreOfOneThreadAndNest) {
       EXPECT_EQ(seen_by_another_thread(), process);
     }
     EXPECT_EQ(global_mesh(), outer);
-    set_global_mesh(inner);  // hidden here by the scope
+    set_global_mesh(inner);  // hidden by the scope
     EXPECT_EQ(global_mesh(), outer);
     EXPECT_EQ(seen_by_another_thread(), inner);
   }

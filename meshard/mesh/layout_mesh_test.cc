@@ -30,7 +30,7 @@ TEST(LayoutMesh, NestedModesAreAxesOfSeveralModes) {
   EXPECT_EQ(mesh["outer"].ranks(0), RankMap::listed({0, 1, 4, 5}));
 }
 
-// The layout and the root's rank map of any mesh make an equal set of ranks, position by position.
+// The layout of any mesh over its root's rank map gives the same ranks, position by position.
 TEST(LayoutMesh, OfTheLayoutOfAMeshIsThatMesh) {
   TestRandom random;
   for (int i = 0; i < 200; ++i) {

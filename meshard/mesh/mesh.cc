@@ -76,7 +76,7 @@ Mesh::Mesh(std::vector<MeshAxis> axes, std::vector<std::int64_t> device_ids, Sou
 Mesh::Mesh(std::vector<MeshAxis> axes, RankMap rank_map, SourceLocation where)
     : Mesh(finished(root_state_of(axes, std::move(rank_map), where))) {}
 
-// Without the hash: its properties may still be set.
+// Leaves the hash unset, because the properties may still change.
 std::shared_ptr<Mesh::State> Mesh::root_state_of(const std::vector<MeshAxis>& axes,
                                                  RankMap rank_map, SourceLocation where) {
   std::int64_t size = device_count(axes, where);
@@ -98,7 +98,7 @@ std::shared_ptr<Mesh::State> Mesh::root_state_of(const std::vector<MeshAxis>& ax
   return state;
 }
 
-// With the hash of what equal_state compares.
+// Makes the mesh, with the hash of the fields that equal_state compares.
 Mesh Mesh::finished(std::shared_ptr<State> state) {
   State& made = *state;
   Mesh mesh(std::move(state));
@@ -118,7 +118,7 @@ Mesh Mesh::finished(std::shared_ptr<State> state) {
   return mesh;
 }
 
-// Axes, shape and modes; what depends on the root is left to the caller.
+// Sets the axes, shape and modes; the caller sets the fields that depend on the root.
 std::shared_ptr<Mesh::State> Mesh::state_of(const Axes& axes, const Digits& all,
                                             SourceLocation where) {
   auto state = std::make_shared<State>();
@@ -137,7 +137,7 @@ std::shared_ptr<Mesh::State> Mesh::state_of(const Axes& axes, const Digits& all,
   return state;
 }
 
-// A mesh of these axes over the devices of base().
+// Makes a mesh of these axes over the devices of base().
 Mesh Mesh::derive(const Axes& axes, SourceLocation where) const {
   const State& base = base_state();
   Digits all = merged(axes);
@@ -244,7 +244,7 @@ Digits Mesh::merged(const Axes& axes) {
   return all;
 }
 
-// The kind of an axis made of these; axes of size 1 do not count.
+// The kind of an axis that merges these; axes of size 1 are ignored.
 AxisKind Mesh::merged_kind(const Axes& axes, SourceLocation where) const {
   const Axis* first = nullptr;
   for (const Axis& axis : axes) {
@@ -268,7 +268,7 @@ Digits Mesh::digits(const AxisList& list) const {
     }
     Digits axis = axis_digits(index);
     std::int64_t size = axis_size(ref), rest = axis.size() / (ref.pre_size * size);
-    // What the part leaves of the axis on both sides has to be digits too.
+    // The remainders of the axis on both sides of the part must be digits too.
     cut(axis, ref.pre_size, size * rest).value();
     cut(axis, rest, 1).value();
     all.append(cut(axis, size, rest).value().modes());
@@ -279,8 +279,8 @@ Digits Mesh::digits(const AxisList& list) const {
   return all;
 }
 
-// `size` of the numbers of an axis, `stride` apart: part of it.
-// @error they do not fall on whole steps of its modes.
+// Extracts a part of an axis: `size` of its indices, with step `stride`.
+// @error the part does not consist of whole steps of the axis's modes.
 Result<Digits> Mesh::cut(const Digits& axis, std::int64_t size, std::int64_t stride) {
   Result<Layout> part = composition(axis.layout(), Layout(size, stride));
   if (!part) return part.error();
@@ -350,7 +350,7 @@ std::int64_t DeviceIds::operator[](std::int64_t i) const {
   return map_[i];
 }
 
-// The place of a device in the root's rank map, if this mesh has it.
+// The index of a device in the root's rank map; none if this mesh does not have the device.
 std::optional<std::int64_t> Mesh::index_of(std::int64_t device_id) const {
   std::optional<std::int64_t> index = root_state().rank_map.find(device_id);
   if (!index || base_state().root == nullptr) return index;
@@ -432,8 +432,8 @@ std::optional<std::int64_t> Mesh::local_rank(const AxisList& axes, std::int64_t 
   return own ? own->sorted_local_rank(device_id) : std::nullopt;
 }
 
-// Equality: names, and how each axis steps through the base's devices. The root of a submesh does
-// not count, so that [4..7] of 8 devices equals a mesh made of these four.
+// Compares names, and the steps of each axis over the base's devices. The root of a submesh is
+// ignored, so that [4..7] of 8 devices equals a mesh made of these four.
 bool Mesh::equal_state(const Mesh& other) const {
   const State &a = *state_, &b = *other.state_;
   if (a.hash != b.hash || a.axes != b.axes) return false;
@@ -451,7 +451,7 @@ bool Mesh::equal_state(const Mesh& other) const {
   return true;
 }
 
-// For axes that no layout over the positions of base() describes.
+// Compares axes that no layout over the positions of base() describes.
 bool Mesh::same_steps_in_root(const Mesh& other, std::size_t axis) const {
   return base_state().offset == other.base_state().offset &&
          base_state().domain == other.base_state().domain &&
@@ -459,7 +459,7 @@ bool Mesh::same_steps_in_root(const Mesh& other, std::size_t axis) const {
          root_state().rank_map == other.root_state().rank_map;
 }
 
-// How an axis steps through the positions of base(); none if no layout describes it.
+// The digits of an axis over the positions of base(); none if no layout describes it.
 std::optional<Digits> Mesh::axis_in_base(std::size_t axis) const {
   Digits digits = axis_digits(axis);
   if (!base_state().root) return digits;
@@ -492,7 +492,7 @@ Mesh Mesh::with_axis_kind(const AxisNames& names, AxisKind kind, SourceLocation 
 
 Mesh Mesh::with_properties(Properties properties, SourceLocation where) const {
   if (properties == root_state().properties && is_root()) return *this;
-  Mesh own = as_root(where);  // whether it has one row is seen here
+  Mesh own = as_root(where);  // checks that it has one row
   std::shared_ptr<State> state =
       root_state_of({axes().begin(), axes().end()}, own.rank_map(), where);
   state->properties = std::move(properties);

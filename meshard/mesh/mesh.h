@@ -30,23 +30,23 @@ struct MeshAxis {
   friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
 };
 
-/// True for what can name an axis: letters, digits and _, not beginning with a digit.
+/// True if the text is a valid axis name: letters, digits and _, not starting with a digit.
 bool is_axis_name(std::string_view name);
 
-/// @error an axis name is no name or occurs twice; a size is below 1; the sizes multiplied do not
+/// @error an axis name is invalid or repeated; a size is below 1; the product of the sizes does not
 /// fit 64 bits.
 void check_mesh_axes(const std::vector<MeshAxis>& axes, SourceLocation where);
 
-/// The order in which the members of a group are counted: as the mesh lists them, or by device id.
+/// The order of the members of a group: mesh order, or by device id.
 enum class RankOrder { kMesh, kSorted };
 
-/// Whether a dimension may be split by axes whose product does not divide its size.
+/// Whether axes may split a dimension whose size their product does not divide.
 enum class Uneven { kAllow, kError };
 
-/// What the text of a mesh says.
+/// What the text of a mesh includes.
 enum class MeshText {
   kValue,     ///< what == compares
-  kWithRoot,  ///< also which mesh it was taken from, and the names that flatten registered there
+  kWithRoot,  ///< also its root, and the names that flatten registered there
 };
 
 class DeviceGroup;
@@ -55,20 +55,21 @@ class DeviceIds;
 class RootTable;
 class Submeshes;
 
-/// A value: named axes over devices. Immutable; copies share one state and cost a reference count.
+/// A value: named axes over devices. Immutable; copies share one state and only change a reference
+/// count.
 ///
-/// A mesh made from sizes (and device ids) is a **root**. All others come from one by slice,
-/// permute, flatten, unflatten, reshape, rename, squeeze, concatenate and submesh; they share its
-/// rank map, and an axis of theirs is a layout into it: flat, coalesced, `():()` if the axis has
-/// size 1.
+/// A mesh made from sizes (and device ids) is a **root**. All other meshes are derived from a root
+/// by slice, permute, flatten, unflatten, reshape, rename, squeeze, concatenate and submesh. They
+/// share its rank map, and each of their axes is a layout into the rank map: flat, coalesced,
+/// `():()` if the axis has size 1.
 ///
-/// Positions 0..size()-1 run over the axes row-major: the last axis is the fastest. A mesh that has
-/// dropped axes of its root (a slice) has several **rows**, one for each index along what was
-/// dropped; all other meshes have one. There is no current device: whoever asks says for which
-/// device, and a device outside gets an empty answer.
+/// Positions 0..size()-1 enumerate the axes in row-major order: the last axis varies fastest. A
+/// mesh that has dropped axes of its root (a slice) has several **rows**, one for each index along
+/// the dropped axes; all other meshes have one. There is no current device: callers pass a device,
+/// and the result is empty if the device is not in the mesh.
 ///
-/// Nothing here costs memory or time in proportion to the number of devices, except a list of
-/// device ids that is given. Meshes may be used from several threads.
+/// No operation costs memory or time in proportion to the number of devices, except for an explicit
+/// list of device ids. Thread-safe.
 ///
 /// ```
 /// Mesh mesh({{"data", 2}, {"model", 4}});                    // devices 0..7
@@ -83,11 +84,11 @@ class Mesh {
  public:
   /// One device, id 0, no axes.
   Mesh();
-  /// Row-major over devices 0..n-1.
+  /// A root mesh over devices 0..n-1, in row-major order.
   /// @error an axis name is empty, not an identifier ([A-Za-z_][A-Za-z0-9_]*) or repeated; an axis
   /// size is below 1; the number of devices does not fit 64 bits.
   explicit Mesh(std::vector<MeshAxis> axes, SourceLocation where = SourceLocation::current());
-  /// Row-major over the given devices. One pass over the list.
+  /// A root mesh over the given devices, in row-major order. One pass over the list.
   /// @error as above; the number of ids is not the product of the sizes; an id is negative or
   /// repeated.
   Mesh(std::vector<MeshAxis> axes, std::vector<std::int64_t> device_ids,
@@ -95,28 +96,28 @@ class Mesh {
   Mesh(std::vector<MeshAxis> axes, std::initializer_list<std::int64_t> device_ids,
        SourceLocation where = SourceLocation::current())
       : Mesh(std::move(axes), std::vector<std::int64_t>(device_ids), where) {}
-  /// Row-major over a rank map.
+  /// A root mesh over a rank map, in row-major order.
   Mesh(std::vector<MeshAxis> axes, RankMap rank_map,
        SourceLocation where = SourceLocation::current());
-  /// Axis i is named names[i] and steps through the rank map as mode i of `layout` does. A layout
-  /// that leaves positions over gives a mesh of several rows, as a slice is. The root has one axis,
-  /// `ranks`, over the whole rank map.
+  /// A mesh from a layout into the rank map. Axis i has the name names[i] and the steps of mode i
+  /// of `layout`. A layout that does not cover all positions gives a mesh of several rows, like a
+  /// slice. The root has one axis, `ranks`, over the whole rank map.
   /// @post layout() is the same function, coalesced mode by mode
-  /// @error not one name for each mode; a stride below 1; modes that overlap, or that do not lie
-  /// within the rank map; an axis name as above.
+  /// @error the number of names is not the number of modes; a stride below 1; modes that overlap,
+  /// or exceed the rank map; an axis name as above.
   Mesh(const Layout& layout, RankMap rank_map, const std::vector<std::string>& names,
        SourceLocation where = SourceLocation::current());
 
-  /// The mesh of the devices of a group, along one axis.
-  /// @post its root is that of the mesh the group was asked of, and group({name}, d) of any of its
-  /// devices d is this very group (DeviceGroup::is_same_object)
-  /// @error the name is no axis name; the group runs along explicit and other axes at once.
+  /// The one-axis mesh of a group's devices.
+  /// @post its root is that of the mesh that the group belongs to, and for any of its devices d,
+  /// group({name}, d) is this same group (DeviceGroup::is_same_object)
+  /// @error invalid axis name; the group combines explicit and other axes.
   static Mesh from_group(const DeviceGroup& group, std::string name,
                          SourceLocation where = SourceLocation::current());
-  /// The mesh of all devices that the groups of one device reach, with an axis for each group.
-  /// @post as above, for the groups that are given
-  /// @error also: no group; not one name for each; groups of different roots, that have no device
-  /// in common, or that run along the same axes.
+  /// The mesh of all devices that several groups of one device span, with one axis per group.
+  /// @post as above, for each of the groups
+  /// @error also: no group; the number of names is not the number of groups; groups with different
+  /// roots, without a common device, or along the same axes.
   static Mesh from_groups(const std::vector<DeviceGroup>& groups,
                           const std::vector<std::string>& names,
                           SourceLocation where = SourceLocation::current());
@@ -124,12 +125,12 @@ class Mesh {
   std::span<const MeshAxis> axes() const { return state_->axes; }
   /// Number of axes.
   std::size_t rank() const { return axes().size(); }
-  /// Index of the axis named so. @error not an axis of this mesh.
+  /// Index of the axis with this name. @error not an axis of this mesh.
   std::size_t axis_index(std::string_view name) const;
-  /// Index of the axis named so, or none.
+  /// Index of the axis with this name, or none.
   std::optional<std::size_t> find_axis(std::string_view name) const;
-  /// An axis given by its position under its name; other axes as they are.
-  /// @error invalid argument naming the mesh, if it has fewer axes.
+  /// Replaces an axis that is given by position with one given by name; other axes are unchanged.
+  /// @error invalid argument, with the mesh, if it has fewer axes.
   AxisRef named(const AxisRef& axis, SourceLocation where = {}) const;
   AxisList named(const AxisList& axes, SourceLocation where = {}) const;
   /// Size of an axis or a sub-axis. @error unknown axis; the sub-axis does not divide its axis.
@@ -138,13 +139,14 @@ class Mesh {
   std::int64_t size() const { return state_->size; }
   /// The axis sizes.
   std::span<const std::int64_t> shape() const { return state_->shape; }
-  /// How many times the positions are repeated over other devices; 1 except for slices.
+  /// The number of rows: 1 except for slices.
   std::int64_t rows() const { return state_->rows.size(); }
-  /// From axis coordinates to the root's rank map, one mode an axis: `((2,2),8):((32,4),1)`.
+  /// The layout from axis coordinates to the root's rank map, with one mode per axis:
+  /// `((2,2),8):((32,4),1)`.
   Layout layout() const;
   Layout axis_layout(std::size_t axis) const;
-  /// The device at each position; of the first row if there are several. A view: all meshes of one
-  /// root look at one list.
+  /// The device at each position; of the first row if there are several. A view: all meshes with
+  /// one root share one list.
   const RankMap& rank_map() const { return state_->rank_map; }
   /// The device at each position of a row. @error the row is not in 0..rows()-1.
   RankMap ranks(std::int64_t row) const;
@@ -157,15 +159,15 @@ class Mesh {
   /// The device at a position. @error the position is not in 0..size()-1; the mesh has several
   /// rows.
   std::int64_t device_id(std::int64_t position) const;
-  /// The device at a coordinate, one index an axis. @error the coordinate is not in the mesh; the
-  /// mesh has several rows.
+  /// The device at a coordinate, with one index per axis. @error the coordinate is not in the mesh;
+  /// the mesh has several rows.
   std::int64_t device_id(IntView coordinate) const;
-  /// The device at a coordinate, in the row of the device `seen_from`; none if that is not in the
-  /// mesh. @error the coordinate is not in the mesh.
+  /// The device at a coordinate, in the row of the device `seen_from`; none if that device is not
+  /// in the mesh. @error the coordinate is not in the mesh.
   std::optional<std::int64_t> device_id(IntView coordinate, std::int64_t seen_from) const;
-  /// All device ids, row by row, in mesh order, made as they are asked for.
+  /// All device ids, row by row, in mesh order; computed on demand.
   DeviceIds device_ids() const;
-  /// Where a device sits; none if it is not in the mesh.
+  /// The position of a device; none if it is not in the mesh.
   std::optional<std::int64_t> position(std::int64_t device_id) const;
   /// The index of a device along every axis; none if it is not in the mesh.
   std::optional<IntVector> coordinate(std::int64_t device_id) const;
@@ -173,119 +175,125 @@ class Mesh {
   std::optional<std::int64_t> row(std::int64_t device_id) const;
   /// The index of a position along every axis. @error the position is not in 0..size()-1.
   IntVector coordinate_at(std::int64_t position) const;
-  /// True if both have the same devices of one platform (device_type.h), in whatever order.
+  /// True if both have the same devices of one platform (device_type.h), in any order.
   bool same_devices(const Mesh& other) const;
 
-  /// The groups of devices that differ along `axes` only (the first is the most significant), over
-  /// all rows. One object for each list of axes of a root: meshes that name the same devices by
-  /// other axes share it. @error unknown or repeated axis.
+  /// The groups of devices that differ only along `axes`, over all rows; the first axis is the most
+  /// significant. Each list of axes of a root has one object, which is shared by meshes whose axes
+  /// name the same devices differently. @error unknown or repeated axis.
   DeviceGroups groups(const AxisList& axes) const;
   /// The group a device is in; none if it is not in the mesh. @error unknown or repeated axis.
   std::optional<DeviceGroup> group(const AxisList& axes, std::int64_t device_id) const;
-  /// The place of a device in its group; none if it is not in the mesh. In mesh order it is the
+  /// The index of a device in its group; none if it is not in the mesh. In mesh order it is the
   /// index along the axes. @error unknown or repeated axis.
   std::optional<std::int64_t> local_rank(const AxisList& axes, std::int64_t device_id,
                                          RankOrder order = RankOrder::kMesh) const;
 
-  // Operations. Each gives a mesh over the same root; errors show the mesh and the user's line.
+  // Operations. Each returns a mesh with the same root; errors include the mesh and the user's
+  // source line.
 
-  /// Some axes, in any order; the others become rows. Names are axes of this mesh or, if it equals
-  /// its root, names that flatten has registered there. A unit axis may be named again.
-  /// @post all names of this mesh in their order give this very object
+  /// Selects some axes, in any order; the others become rows. Names are axes of this mesh or, if it
+  /// equals its root, names that flatten has registered there. A unit axis may be selected
+  /// repeatedly.
+  /// @post selecting all axes in their order returns this same object
   /// @error unknown name; axes that overlap.
   Mesh slice(const AxisNames& names, SourceLocation where = SourceLocation::current()) const;
   /// slice of one name.
   Mesh operator[](std::string_view name) const { return slice(name, SourceLocation{}); }
-  /// All axes in another order. @error the names are not those of this mesh.
+  /// Reorders all axes. @error the names are not those of this mesh.
   Mesh permute(const AxisNames& names, SourceLocation where = SourceLocation::current()) const;
-  /// All axes as one, registered at the root under `name`; "" joins the names by "_".
-  /// @post one name has one layout for the whole life of the root; flattening the same axis to the
-  /// same name again gives the same object while it lives.
-  /// @error the name is an axis of the root, or registered for another layout; no name.
+  /// Merges all axes into one, registered at the root under `name`; "" joins the names with "_".
+  /// @post a name has one layout for the whole lifetime of the root; flattening the same axes to
+  /// the same name again returns the same object while it is alive.
+  /// @error the name is an axis of the root, or is registered for another layout; invalid axis
+  /// name.
   Mesh flatten(std::string name = {}, SourceLocation where = SourceLocation::current()) const;
-  /// Some axes as one, at the place of the first of them; the other axes stay. Registered as above.
+  /// Merges some axes into one, at the position of the first of them; the other axes remain.
+  /// Registered as above.
   Mesh flatten(const AxisNames& names, std::string name,
                SourceLocation where = SourceLocation::current()) const;
-  /// Replaces an axis by several, major first.
-  /// @error unknown axis; the sizes multiply to another one; a name occurs twice; an axis of
-  /// several modes cannot be cut there (the message says where it can).
+  /// Replaces an axis by several axes, major first.
+  /// @error unknown axis; the product of the sizes differs from the axis size; a repeated name; an
+  /// axis of several modes cannot be split there (the message says where it can).
   Mesh unflatten(std::string_view axis, std::vector<MeshAxis> parts,
                  SourceLocation where = SourceLocation::current()) const;
-  /// Other axes over the same positions. @error as unflatten.
+  /// Replaces the axes by others over the same positions. @error as unflatten.
   Mesh reshape(std::vector<MeshAxis> axes, SourceLocation where = SourceLocation::current()) const;
-  /// {old, new} names. @error unknown old name; a name would occur twice.
+  /// Renames axes by {old, new} pairs. @error unknown old name; a repeated name.
   Mesh rename(const std::vector<std::pair<std::string, std::string>>& names,
               SourceLocation where = SourceLocation::current()) const;
-  /// Without the axes of size 1; or without these. @error one has another size.
+  /// Removes all axes of size 1, or the named ones. @error a named axis has another size.
   Mesh squeeze() const;
   Mesh squeeze(const AxisNames& names, SourceLocation where = SourceLocation::current()) const;
-  /// With one more axis, of size 1, before axis `place`. @error the name occurs; place > rank().
+  /// Adds an axis of size 1 before axis `place`. @error the name exists; place > rank().
   Mesh unsqueeze(std::string name, std::size_t place,
                  SourceLocation where = SourceLocation::current()) const;
-  /// The mesh of the devices that differ from `device_id` along these axes only; none if it is not
-  /// in the mesh. Its devices are a smaller set, its root and its groups are those of this mesh.
+  /// The mesh of the devices that differ from `device_id` only along these axes; none if it is not
+  /// in the mesh. It has fewer devices; its root and its groups are those of this mesh.
   /// @error unknown axis.
   std::optional<Mesh> submesh(const AxisNames& names, std::int64_t device_id,
                               SourceLocation where = SourceLocation::current()) const;
-  /// All of these, each made when asked for; of a slice, those of all its rows.
+  /// All submeshes along these axes, each created on demand; for a slice, those of all its rows.
   Submeshes submeshes(const AxisNames& names,
                       SourceLocation where = SourceLocation::current()) const;
 
-  /// The mesh all this derives from; itself for a root.
+  /// The root that this mesh is derived from; itself for a root.
   Mesh root() const;
   bool is_root() const { return !state_->root; }
-  /// The root, or the submesh that this mesh is a view of: its axes are compact over its devices.
+  /// The root, or the submesh that this mesh is a view of; its axes cover its devices compactly.
   Mesh base() const;
   bool is_base() const { return !state_->base; }
-  /// The same axes and devices as a root of its own. @error the mesh has several rows.
+  /// The same axes and devices as a new root. @error the mesh has several rows.
   Mesh as_root(SourceLocation where = SourceLocation::current()) const;
   /// as_root with another kind for some axes. @error unknown axis; the mesh has several rows.
   Mesh with_axis_kind(const AxisNames& names, AxisKind kind,
                       SourceLocation where = SourceLocation::current()) const;
   /// True if an axis is explicit.
   bool has_explicit_axes() const { return state_->has_explicit; }
-  /// The platform of the devices, `cpu`, `cuda`, `tpu`; empty: the default one of the process. All
-  /// meshes of a root share it. Device ids count per platform.
+  /// The platform of the devices: `cpu`, `cuda`, `tpu`; empty: the default platform of the process.
+  /// All meshes with one root share it. Each platform has its own device ids.
   const std::string& device_type() const { return root_state().properties.device_type; }
-  /// as_root for devices of this platform; empty: the default. PyTorch's `device_type`.
-  /// @error not letters, digits and _; the mesh has several rows.
+  /// as_root for devices of this platform; empty: the default platform. PyTorch's `device_type`.
+  /// @error the name has characters other than letters, digits and _; the mesh has several rows.
   Mesh with_device_type(std::string device_type,
                         SourceLocation where = SourceLocation::current()) const;
-  /// What mark_sharding does with a dimension that the axes do not divide; kAllow unless
-  /// with_uneven said otherwise. All meshes of a root share it.
+  /// How mark_sharding treats a dimension that the axes do not divide evenly; kAllow unless changed
+  /// by with_uneven. All meshes with one root share it.
   Uneven uneven() const { return root_state().properties.uneven; }
-  /// as_root, and whether dimensions that do not divide are an error.
+  /// as_root with another rule for dimensions that the axes do not divide evenly.
   /// @error the mesh has several rows.
   Mesh with_uneven(Uneven uneven, SourceLocation where = SourceLocation::current()) const;
-  /// The axes (whole or in part) of base() that some axes of this mesh step along.
-  /// @error unknown axis; they do not fall on whole axes or sub-axes of base().
+  /// The axes and sub-axes of base() that some axes of this mesh correspond to.
+  /// @error unknown axis; they do not correspond to whole axes or sub-axes of base().
   Result<AxisList> axes_in_base(const AxisList& axes) const;
   /// Names that flatten has registered at the root, in order, with their layouts.
   std::vector<std::pair<std::string, Layout>> flattened() const;
   bool same_root(const Mesh& other) const;
-  /// True if both have one root and each row of this lies within a row of `other`. A few
-  /// operations; where the cuts of the two interlock (3 x 6 and 2 x 9), a look at each device.
+  /// True if each row of this mesh is within a row of `other`, and both have the same root. Costs a
+  /// few operations; if the cuts of the two interlock (3 x 6 and 2 x 9), a pass over the devices.
   bool is_submesh_of(const Mesh& other) const;
 
-  /// `mesh<data=2, model=4>`; with an explicit axis `mesh<data=2, model=4 explicit>`; with other
-  /// devices than 0..n-1 `mesh<data=2, model=2; devices=[4,5,6,7]>`; a slice or another order by
-  /// its steps over the base: `mesh<model=4:1 of mesh<data=2, model=4>>`. What with_device_type and
-  /// with_uneven said comes last: `mesh<data=2; device_type=cuda; uneven=error>`.
+  /// The text of the mesh: `mesh<data=2, model=4>`; with an explicit axis `mesh<data=2, model=4
+  /// explicit>`; with devices other than 0..n-1 `mesh<data=2, model=2; devices=[4,5,6,7]>`; for a
+  /// slice or another order, the steps over the base: `mesh<model=4:1 of mesh<data=2, model=4>>`.
+  /// The settings of with_device_type and with_uneven come last: `mesh<data=2; device_type=cuda;
+  /// uneven=error>`.
   ///
-  /// MeshText::kWithRoot also writes from which device of which root a submesh was taken, and the
+  /// MeshText::kWithRoot also includes the device and root from which a submesh was taken, and the
   /// flattened names of the root: `mesh<model=4:1 from 4 of mesh<data=2, model=4; flattened
   /// all=8:1>>`.
   std::string to_string(MeshText form = MeshText::kValue) const;
-  /// The mesh of such a text. Of MeshText::kWithRoot, the root is equal to the one written, and has
-  /// the same flattened names.
+  /// Parses the output of to_string(). For MeshText::kWithRoot, the root equals the original one
+  /// and has the same flattened names.
   static Result<Mesh> parse(std::string_view text);
   static Mesh read(TextScanner& scanner);
 
-  /// True if both are one object (copies of one another).
+  /// True if both are the same object (copies of one another).
   bool is_same_object(const Mesh& other) const { return state_ == other.state_; }
   std::size_t hash() const { return state_->hash; }
-  /// Same names, device types and rule for uneven sizes, and the same layouts into equal rank maps;
-  /// a submesh counts as a root. Whether the two have the same root does not matter.
+  /// Compares by value. Equal meshes have the same names, device types, rule for uneven sizes, and
+  /// layouts into equal rank maps. A submesh counts as a root. Whether the two have the same root
+  /// does not matter.
   friend bool operator==(const Mesh& a, const Mesh& b) {
     return a.state_ == b.state_ || a.equal_state(b);
   }
@@ -299,7 +307,7 @@ class Mesh {
   friend class Submeshes;
   friend Mesh concatenate(std::span<const Mesh> meshes, SourceLocation where);
 
-  struct Properties {  // of all meshes of a root
+  struct Properties {  // shared by all meshes of a root
     std::string device_type;
     Uneven uneven = Uneven::kAllow;
     friend bool operator==(const Properties&, const Properties&) = default;
@@ -308,14 +316,14 @@ class Mesh {
     std::vector<MeshAxis> axes;
     IntVector shape;
     std::int64_t size = 1;
-    // Of all axes, in the root's rank map; `ends` says where the modes of each axis end.
+    // The modes of all axes, in the root's rank map; `ends` has the end of each axis's modes.
     InlineVector<Digit, 4> modes;
     InlineVector<std::uint16_t, 6> ends;
     std::int64_t offset = 0;  // of position 0 in the root's rank map
     Digits rows;              // in the root's rank map, from the offset on
     RankMap rank_map = RankMap::identity(1);
-    std::shared_ptr<const State> root, base;  // null: this one
-    Digits domain;                            // of a base: all it covers, in the axes' order
+    std::shared_ptr<const State> root, base;  // null: this state
+    Digits domain;                            // of a base: all positions, in axis order
     std::shared_ptr<RootTable> table;         // of a root
     Properties properties;                    // of a root
     bool has_explicit = false;
@@ -323,7 +331,7 @@ class Mesh {
   };
   explicit Mesh(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
-  // One axis of a mesh to be.
+  // One axis of a mesh under construction.
   struct Axis {
     std::string name;
     Digits digits;

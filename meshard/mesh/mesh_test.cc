@@ -100,7 +100,7 @@ TEST(Mesh, ParsesWhatItPrints) {
 }
 
 TEST(Mesh, NothingGrowsWithTheNumberOfDevices) {
-  Mesh huge({{"a", 1 << 20}, {"b", 1 << 20}, {"c", 1 << 20}});  // would not fit any list
+  Mesh huge({{"a", 1 << 20}, {"b", 1 << 20}, {"c", 1 << 20}});  // too large to list
   EXPECT_EQ(huge.size(), std::int64_t{1} << 60);
   EXPECT_EQ(*huge.coordinate((std::int64_t{3} << 40) + 5), (IntVector{3, 0, 5}));
   EXPECT_EQ(huge.device_ids()[12345], 12345);

@@ -11,7 +11,7 @@
 
 namespace meshard {
 
-/// Up to 4 axes, up to 192 devices; half of them with shuffled or sparse device ids.
+/// Up to 4 axes and 192 devices; half of the meshes have shuffled or sparse device ids.
 inline Mesh random_mesh(TestRandom& random) {
   const std::int64_t sizes[] = {1, 2, 2, 3, 4, 4, 6, 8};
   std::vector<MeshAxis> axes;
@@ -31,7 +31,7 @@ inline Mesh random_mesh(TestRandom& random) {
   return Mesh(axes, ids);
 }
 
-/// Some parts of the axes of a mesh, disjoint, in any order.
+/// Some disjoint parts of the axes of a mesh, in random order.
 inline AxisList random_axes(TestRandom& random, const Mesh& mesh) {
   std::vector<AxisRef> parts;
   for (const MeshAxis& axis : mesh.axes()) {

@@ -41,7 +41,7 @@ TEST(MeshText, KeepsExplicitFlattenedNames) {
   EXPECT_EQ(Mesh::parse(whole_text(mesh)).value()["xy"].axes()[0].kind, AxisKind::kExplicit);
 }
 
-// Slices, permutations and flattened axes of submeshes, whose steps are over the submesh.
+// Slices, permutations and flattened axes of submeshes, whose strides refer to the submesh.
 TEST(MeshText, OfWhatWasTakenFromASubmesh) {
   Mesh mesh({{"a", 2}, {"b", 3}, {"c", 4}},
             {23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0});
@@ -60,7 +60,7 @@ TEST(MeshText, OfWhatWasTakenFromASubmesh) {
   }
 }
 
-// An axis of 3 over submesh positions that 2 x 3 make: no layout over the positions gives it.
+// An axis of 3 over the positions of a 2 x 3 submesh: no layout over the positions describes it.
 TEST(MeshText, OfAxesThatCutAcrossThoseOfTheSubmesh) {
   Mesh mesh({{"z", 2}, {"p", 2}, {"q", 3}});
   Mesh sub = *mesh.submesh({"q", "p"}, 7);

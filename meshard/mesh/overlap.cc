@@ -27,7 +27,7 @@ std::string_view to_string(Overlap overlap) {
 bool Mesh::is_submesh_of(const Mesh& other) const {
   using Effect = Digits::Effect;
   if (!same_root(other)) return false;
-  // Along our digits nothing may change that tells other's rows, or its devices, apart.
+  // A step along our digits must not change the digits that distinguish other's rows or devices.
   Digits whole = Digits::whole(root_state().rank_map.size()), mine = merged(all_axes());
   Digits fixed = whole.without(merged(other.all_axes()));
   Digits outside = whole.without(other.base_state().domain);
@@ -36,7 +36,7 @@ bool Mesh::is_submesh_of(const Mesh& other) const {
   std::int64_t inside = outside(other.state_->offset);
   if (on_rows == Effect::kNone && on_devices == Effect::kNone)
     return outside(state_->offset) == inside;
-  for (std::int64_t row = 0; row < rows(); ++row) {  // whether steps carry depends on the place
+  for (std::int64_t row = 0; row < rows(); ++row) {  // whether steps carry depends on the position
     std::int64_t start = state_->offset + state_->rows.offset(row);
     for (std::int64_t position = 0; position < size(); ++position) {
       std::int64_t index = start + mine.offset(position);

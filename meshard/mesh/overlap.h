@@ -1,4 +1,4 @@
-// Which devices two meshes have in common.
+// Compares the sets of devices of two meshes.
 #pragma once
 #include <string_view>
 
@@ -8,8 +8,8 @@ namespace meshard {
 
 enum class Overlap { kNone, kSome, kFirstInSecond, kSecondInFirst, kSame };
 
-/// How the device sets of two meshes lie to one another, whatever their axes and roots. Decided by
-/// arithmetic where the ids are strided; a listed rank map costs one pass.
+/// How the sets of devices of two meshes overlap, whatever their axes and roots. Decided by
+/// arithmetic if the ids are strided; a rank map that lists its ids costs one pass.
 Overlap overlap(const Mesh& first, const Mesh& second);
 
 /// `none`, `some`, `first in second`, `second in first`, `same`.

@@ -22,7 +22,7 @@ Overlap by_listing(const Mesh& a, const Mesh& b) {
 TEST(Overlap, Examples) {
   Mesh mesh({{"a", 2}, {"b", 4}}), tail({{"x", 4}}, {6, 7, 8, 9}), far({{"x", 2}}, {20, 21});
   EXPECT_EQ(overlap(mesh, mesh.permute({"b", "a"})), Overlap::kSame);
-  EXPECT_EQ(overlap(mesh["a"], mesh["b"]), Overlap::kSame);  // slices keep all rows
+  EXPECT_EQ(overlap(mesh["a"], mesh["b"]), Overlap::kSame);  // slices have all rows
   EXPECT_EQ(overlap(*mesh.submesh("b", 0), mesh), Overlap::kFirstInSecond);
   EXPECT_EQ(overlap(mesh, *mesh.submesh("a", 3)), Overlap::kSecondInFirst);
   EXPECT_EQ(overlap(mesh, tail), Overlap::kSome);
@@ -55,10 +55,10 @@ TEST(IsSubmeshOf, RowsWithinRowsOfOneRoot) {
   EXPECT_TRUE(stage.is_submesh_of(mesh.slice({"dp", "tp"})));
   EXPECT_TRUE(mesh.submesh("tp", 6)->is_submesh_of(stage));
   EXPECT_FALSE(mesh.submesh("tp", 2)->is_submesh_of(stage));
-  EXPECT_FALSE(mesh["tp"].is_submesh_of(stage));  // has rows outside
-  Mesh six({{"a", 3}, {"b", 2}});                 // {0,3} is in none of the rows {0,2,4}, {1,3,5}
+  EXPECT_FALSE(mesh["tp"].is_submesh_of(stage));  // it has rows outside
+  Mesh six({{"a", 3}, {"b", 2}});                 // {0,3} is within none of {0,2,4}, {1,3,5}
   EXPECT_FALSE(six.reshape({{"a", 2}, {"p", 3}}).submesh("a", 0)->is_submesh_of(six["a"]));
-  Mesh nines = Mesh({{"a", 3}, {"c", 6}});  // {0..5} lies in {0..8}, {6..11} in none of the rows
+  Mesh nines = Mesh({{"a", 3}, {"c", 6}});  // {0..5} is within {0..8}, {6..11} within no row
   Mesh rows_of_nine = nines.reshape({{"r", 2}, {"s", 9}})["s"];
   EXPECT_TRUE(nines.submesh("c", 0)->is_submesh_of(rows_of_nine));
   EXPECT_FALSE(nines.submesh("c", 6)->is_submesh_of(rows_of_nine));

@@ -42,7 +42,7 @@ TEST(MeshPicture, ThreeAxesAreSeveralGrids) {
             "    └───┴───┘\n");
 }
 
-// Devices by hand: of 2 x 4, the slice "data" keeps the columns as rows 0 to 3.
+// Devices by hand: the slice "model" has one row for each index along "data" and "pipe".
 TEST(MeshPicture, SlicesAreDrawnRowByRow) {
   Mesh mesh({{"data", 2}, {"model", 2}, {"pipe", 2}});
   EXPECT_EQ(picture(mesh["model"]),

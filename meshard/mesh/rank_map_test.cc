@@ -37,7 +37,7 @@ TEST(RankMap, AnAffineListIsStoredAsAffine) {
   EXPECT_FALSE(RankMap::listed({0, 1, 3}) == RankMap::listed({0, 3, 1}));
 }
 
-// Lists that a layout describes are stored as one: devices of every other node, rows turned round.
+// Lists that a layout describes are stored as one: the devices of every other node, reversed rows.
 TEST(RankMap, AStridedListIsStoredAsStrided) {
   RankMap nodes = RankMap::listed({0, 1, 2, 3, 8, 9, 10, 11});
   EXPECT_EQ(nodes.find(10), 6);
@@ -52,7 +52,7 @@ TEST(RankMap, AStridedListIsStoredAsStrided) {
   EXPECT_EQ(RankMap::listed({0, 3, 2, 5, 4, 7}).find(5), 3);  // (3,2):(2,3) interlocks
 }
 
-// A view has the ids that looking each up gives, and whatever its form it equals the list of them.
+// A view has the ids that looking up each one gives, and in any form equals the list of these ids.
 TEST(RankMap, ViewsLookAtTheSameDevices) {
   TestRandom random;
   for (int round = 0; round < 300; ++round) {
@@ -118,7 +118,7 @@ TEST(RankMap, ARegularViewOfAListPrintsByItsRule) {
   EXPECT_EQ(list.simplest(), list);
 }
 
-// Two steps in a mode of three: from its last place they carry into the next one.
+// Two steps in a mode of size three: from its last place, they carry into the next mode.
 TEST(RankMap, AViewThatCarries) {
   RankMap map = RankMap::listed({1, 2, 3, 9, 10, 11});
   Digits pairs = Digits::whole(2);

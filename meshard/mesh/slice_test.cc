@@ -6,7 +6,7 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-// Eight devices as torch.arange(8).reshape(2, 2, 2).
+// Eight devices, like torch.arange(8).reshape(2, 2, 2).
 Mesh cube() { return Mesh({{"dp", 2}, {"cp", 2}, {"tp", 2}}); }
 
 TEST(MeshSlice, KeepsAllRows) {
@@ -101,7 +101,7 @@ TEST(MeshSlice, PrintsAndParses) {
     EXPECT_FALSE(Mesh::parse(text).ok()) << text;
 }
 
-// The same first row, other rows.
+// The first rows are equal, the others differ.
 TEST(MeshSlice, EqualityAndHashSeeAllRows) {
   Mesh pairs({{"rep", 2}, {"shard", 2}}, {0, 2, 4, 6}), cubes({{"rep", 2}, {"a", 2}, {"b", 2}});
   EXPECT_EQ(pairs["rep"].rank_map(), cubes["rep"].rank_map());

@@ -36,7 +36,7 @@ TEST(Submesh, EqualsAMeshMadeOfItsDevices) {
   EXPECT_EQ(Mesh::parse(stage["tp"].to_string()).value(), stage["tp"]);
 }
 
-// Equal meshes number their rows alike, in the order of the submesh's axes.
+// Equal meshes number their rows equally, in the order of the submesh's axes.
 TEST(Submesh, RowsFollowItsAxes) {
   Mesh turned = *Mesh({{"a", 2}, {"b", 2}, {"c", 2}}).submesh({"c", "b"}, 4);
   Mesh made({{"c", 2}, {"b", 2}}, {4, 6, 5, 7});
@@ -53,7 +53,7 @@ TEST(Submesh, RowsFollowItsAxes) {
 
 TEST(Submesh, OperationsStayInside) {
   Mesh mesh({{"pp", 3}, {"dp", 2}, {"tp", 4}});
-  Mesh stage = *mesh.submesh({"dp", "tp"}, 20);  // 16..23
+  Mesh stage = *mesh.submesh({"dp", "tp"}, 20);  // devices 16..23
   EXPECT_EQ(stage["tp"].rows(), 2);
   EXPECT_EQ(stage["tp"].ranks(1), RankMap::affine(20, 1, 4));
   EXPECT_EQ(stage["tp"].row(21), 1);
@@ -65,7 +65,7 @@ TEST(Submesh, OperationsStayInside) {
   EXPECT_TRUE(pair.is_submesh_of(stage));
 }
 
-// Its groups are those of the mesh it was cut from.
+// The groups of a submesh are those of the mesh that it was cut from.
 TEST(Submesh, SharesTheGroupsOfItsRoot) {
   Mesh mesh({{"pp", 2}, {"dp", 2}, {"tp", 2}});
   Mesh stage = *mesh.submesh({"dp", "tp"}, 5);
@@ -83,7 +83,7 @@ TEST(Submeshes, AreAllOfThemLazily) {
   std::vector<Ids> seen;
   for (const Mesh& stage : mesh.submeshes("dp")) seen.push_back(stage.device_ids().to_vector());
   EXPECT_EQ(seen, (std::vector<Ids>{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
-  // Of a slice, those of all its rows.
+  // A slice has the submeshes of all its rows.
   EXPECT_EQ(mesh.slice({"pp", "tp"}).submeshes("tp").size(), 4);
   EXPECT_EQ(mesh.submesh("dp", 5), stages[1].submesh("dp", 5));
   EXPECT_TRUE(throws_error([&] { stages[2]; }, ErrorCode::kOutOfRange, {"submesh 2 of 2"}));

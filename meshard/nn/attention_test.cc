@@ -23,7 +23,7 @@ Attention varied_attention(int width, int heads, int key_heads, int size) {
   return params;
 }
 
-// One weight applied to one position: the numbers of one head.
+// Applies one weight to one position, for one head.
 std::vector<double> head_at(const Numbers& x, const Numbers& w, int b, int t, int head, int width,
                             int size) {
   std::vector<double> out(static_cast<std::size_t>(size));
@@ -39,7 +39,7 @@ double dot_of(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// By the definition, loop by loop.
+// Attention by its definition, in plain loops.
 std::vector<double> by_definition(const Attention& p, const Tensor& x_, int heads, int key_heads,
                                   bool causal) {
   Numbers x(x_), q(p.query), k(p.key), v(p.value), o(p.out);
@@ -87,7 +87,7 @@ TEST_F(Attentions, BiasesAreAdded) {
   Tensor without = attention(params, x);
   params.out_bias = varied({4}, 1, 6);
   expect_same(attention(params, x), without + *params.out_bias, 1e-5);
-  // A bias of all values is read whatever the weights are.
+  // A value bias has the same effect whatever the attention weights are.
   params.out_bias.reset();
   params.value_bias = full({2, 2}, 1.0);
   expect_same(attention(params, x), without + sum(params.out, {0, 1}), 1e-5);
@@ -103,7 +103,7 @@ TEST_F(Attentions, WithACacheAreThoseWithout) {
     auto step = jit([&](const Tensor& part, const KeyValueCache& c, const Tensor& start) {
       return attention(params, part, c, start, how);
     });
-    // Four positions at once, then one after the other.
+    // Four positions at once, then one at a time.
     std::vector<Tensor> parts;
     for (std::int64_t at = 0; at < 7; at = at == 0 ? 4 : at + 1) {
       Tensor part = index(x, {whole, range(at, at == 0 ? 4 : at + 1)});
@@ -120,7 +120,7 @@ TEST_F(Attentions, RowsMayStandAtDifferentPositions) {
   Attention params = varied_attention(4, 2, 2, 2);
   Tensor x = varied({2, 4, 4});
   Tensor expected = attention(params, x);
-  // Row 0 has seen three positions, row 1 two; both get their next one.
+  // Row 0 has seen three positions, row 1 two; both get their next position.
   auto seen = [&](std::int64_t row, std::int64_t count) {
     Tensor alone = index(x, {range(row, row + 1), range(0, count)});
     return attention(params, alone, make_cache({}, params, 1, 5), full({1}, 0)).second;

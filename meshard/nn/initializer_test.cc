@@ -16,7 +16,7 @@ struct Moments {
   double mean = 0, deviation = 0, largest = 0;
 };
 
-// Of 40,000 elements: the deviation of their mean is 0.5 % of theirs.
+// The moments of 40,000 elements. The standard deviation of their mean is 0.5 % of their own.
 Moments moments_of(const Initializer& initializer, const Fans& fans) {
   Moments out;
   std::vector<float> numbers =
@@ -47,7 +47,7 @@ TEST_F(Initializers, HaveTheVarianceOfTheirPaper) {
 
 TEST_F(Initializers, UniformOnesStayWithinTheirLimit) {
   EXPECT_NEAR(moments_of(init::uniform(0.5), {}).largest, 0.5, 1e-3);
-  // Variance 2 / 200 is that of a limit sqrt(6 / 200).
+  // The limit sqrt(6 / 200) gives the variance 2 / 200.
   EXPECT_NEAR(moments_of(init::glorot_uniform(), {50, 150}).largest, std::sqrt(0.03), 1e-3);
 }
 
@@ -55,7 +55,8 @@ TEST_F(Initializers, TheCutNormalEndsAtTwoDeviations) {
   Moments found = moments_of(init::truncated_normal(0.5), {});
   EXPECT_LE(found.largest, 1);
   EXPECT_GT(found.largest, 0.99);
-  // A normal cut at 2 has the deviation 0.87962566 (1 - 2 * 2 phi(2) / (2 Phi(2) - 1), the root).
+  // A normal distribution truncated at 2 has the standard deviation 0.87962566, which is sqrt(1 - 2
+  // * 2 phi(2) / (2 Phi(2) - 1)).
   EXPECT_NEAR(found.deviation, 0.5 * 0.87962566, 0.01);
 }
 
@@ -68,7 +69,7 @@ TEST_F(Initializers, ConstantsAreConstant) {
 }
 
 TEST_F(Initializers, OrthogonalOnesHaveOrthonormalColumns) {
-  // The products of the columns with one another are the identity, times scale^2.
+  // The products of the columns are the identity, times scale^2.
   auto products = [](const Initializer& initializer, const Shape& shape, std::int64_t columns) {
     Tensor w = initializer(random::key(4), shape, {}, DType::f32);
     EXPECT_EQ(w.shape(), shape);
@@ -80,7 +81,7 @@ TEST_F(Initializers, OrthogonalOnesHaveOrthonormalColumns) {
   // More columns than rows: the rows are orthonormal.
   Tensor wide = init::orthogonal()(random::key(4), {2, 5}, {}, DType::f32);
   expect_same(matmul(wide, matrix_transpose(wide)), eye(2));
-  // Columns in front: [columns, rows].
+  // With the columns first: [columns, rows].
   Tensor front = init::orthogonal(1, 0)(random::key(4), {3, 6}, {}, DType::f32);
   expect_same(matmul(front, matrix_transpose(front)), eye(3));
 }

@@ -28,7 +28,7 @@ TEST_F(Layers, LinearIsAProductAndASum) {
   expect_same(linear(params, zeros({5, 3})), zeros({5, 4}));
 }
 
-// A product is linear in the weight: its real and imaginary part may be taken one by one.
+// A product is linear in the weight, so its real and imaginary parts can be computed separately.
 TEST_F(Layers, ComplexParametersKeepTheirImaginaryPart) {
   Linear real{varied({3, 4}), varied({4}, 1, 5)},
       imaginary{varied({3, 4}, 1, 7), varied({4}, 1, 2)};

@@ -29,7 +29,7 @@ std::vector<double> softmax_of(std::vector<double> scores) {
   return scores;
 }
 
-// Token by token: the experts that still have a place, first choices before second ones.
+// Computed token by token: experts with free capacity, first choices before second ones.
 std::vector<double> token_by_token(const Mixture& p, const Tensor& x_, int used, int places) {
   Numbers x(x_), router(p.router), up(p.up), down(p.down);
   int batch = int(x_.dim(0)), time = int(x_.dim(1));
@@ -47,7 +47,7 @@ std::vector<double> token_by_token(const Mixture& p, const Tensor& x_, int used,
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t i, std::size_t j) { return chances[i] > chances[j]; });
-        // One expert's weight is its probability, those of several sum to 1.
+        // The weight of a single expert is its probability; the weights of several sum to 1.
         double total = used == 1 ? 1 : 0;
         for (int i = 0; used > 1 && i < used; ++i)
           total += chances[order[static_cast<std::size_t>(i)]];
@@ -78,7 +78,7 @@ TEST_F(Mixtures, SendEachTokenToItsExperts) {
 TEST_F(Mixtures, TokensPassByAFullExpert) {
   Mixture params = varied_mixture();
   Tensor x = varied({2, 6, kWidth}, 1, 7);
-  // Half of what an even share would be: 0.5 * 6 * 2 / 4 = 1.5, rounded up.
+  // Half of an even share: 0.5 * 6 * 2 / 4 = 1.5, rounded up.
   MixtureOptions options{.used = 2, .capacity = 0.5, .activation = activation::relu};
   std::vector<double> expected = token_by_token(params, x, 2, 2);
   EXPECT_NE(expected, token_by_token(params, x, 2, 12)) << "or nothing is tested";
@@ -114,9 +114,9 @@ TEST_F(Mixtures, BalanceLossIsOneForEvenUse) {
   Mixture params = varied_mixture();
   params.router = zeros({kWidth, kExperts});
   Tensor x = varied({2, 6, kWidth});
-  // All chances are 1/4, and whatever the first choices are, the sum of their parts is 1.
+  // All probabilities are 1/4, and the fractions of first choices sum to 1, whatever they are.
   EXPECT_NEAR(mixture(params, x).balance_loss.item<float>(), 1, 1e-6);
-  // All tokens to one expert with certainty: 4.
+  // All tokens go to one expert with certainty: 4.
   params.router = concat({full({kWidth, 1}, 50.0), zeros({kWidth, 3})}, 1);
   EXPECT_NEAR(mixture(params, ones({1, 6, kWidth})).balance_loss.item<float>(), 4, 1e-5);
 }

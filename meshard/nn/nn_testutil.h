@@ -1,4 +1,4 @@
-// Layers computed by plain loops, from their definitions.
+// Layers computed from their definitions by plain loops.
 #pragma once
 #include <gmock/gmock.h>
 
@@ -13,7 +13,7 @@
 
 namespace meshard::nn {
 
-/// Numbers of both signs that do not repeat soon, f32.
+/// f32 numbers of both signs, with a period of 101.
 inline Tensor varied(Shape shape, double scale = 1, int from = 0) {
   std::vector<float> numbers(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -23,7 +23,7 @@ inline Tensor varied(Shape shape, double scale = 1, int from = 0) {
   return from_host(std::move(numbers), std::move(shape));
 }
 
-/// An element of a tensor read as numbers: at(x, {i, j}).
+/// The elements of a tensor as numbers: x({i, j}).
 class Numbers {
  public:
   explicit Numbers(const Tensor& tensor)
@@ -41,7 +41,7 @@ class Numbers {
   std::vector<float> data_;
 };
 
-/// Each element of `actual` is within `tolerance` of the one of `expected`.
+/// Expects each element of `actual` to be within `tolerance` of `expected`.
 inline void expect_near(const Tensor& actual, const std::vector<double>& expected,
                         double tolerance = 2e-6) {
   EXPECT_THAT(Numbers(actual).all(),
@@ -55,7 +55,7 @@ inline void expect_same(const Tensor& actual, const Tensor& expected, double tol
                                  Numbers(expected).all()));
 }
 
-/// The same structure with each tensor as `other` places it.
+/// The same structure, with each tensor sharded as in `other`.
 template <class T>
 T placed_as(const T& value, const T& other) {
   std::vector<Tensor> tensors = structure::tensors(value), places = structure::tensors(other);

@@ -20,7 +20,7 @@ TEST(Abs, LeavesUnsignedIntegersAlone) {
   EXPECT_EQ(abs(x).value(), x.value());
 }
 
-// As jax.grad(jax.numpy.abs)(0.0).
+// Like jax.grad(jax.numpy.abs)(0.0).
 TEST(Abs, DerivativeAtZeroIsOne) {
   Tensor y = abs(from_host<double>({0, -2, 2}, {3}));
   Tensor slope = recorded_vjp(y, from_host<double>({1, 1, 1}, {3}))[0];

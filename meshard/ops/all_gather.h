@@ -12,10 +12,10 @@ struct AllGatherAttributes {
   MESHARD_FIELDS(axes, size, dimension, invariant)
 };
 
-/// Concatenates the local values of all devices along `axes`, on each of these devices.
-/// They are concatenated along `dimension`; negative counts from the last. The result is varying
-/// over the axes, so that if each device uses it differently the cotangents are summed and
-/// scattered (reduce_scatter). An operand that does not vary over the axes is widened first.
+/// Concatenates the local values of all devices along `axes`, on each of these devices. They are
+/// concatenated along `dimension`; negative counts from the last. The result is varying over the
+/// axes, because each device may use it differently; its cotangents are summed and scattered
+/// (reduce_scatter). An operand that does not vary over the axes is widened first.
 /// @error x is not a local value; the dimension is out of range.
 Tensor all_gather(In x, const CollectiveAxes& axes, std::int64_t dimension = 0);
 

@@ -63,7 +63,7 @@ void all_reduce_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& attributes = call.as<AllReduceAttributes>();
   const Tensor& x = call.operands[0];
   const ManualAxes& place = *manual_axes(x.value());
-  // Over a sub-axis the groups have different results, and all of them depend on x.
+  // Over a sub-axis, the groups have different results, and all of them depend on x.
   Tensor cotangent = call.cotangents[0];
   if (AxisList parts = collective::parts_of_axes(attributes.axes); !parts.empty())
     cotangent = all_reduce(cotangent, parts);

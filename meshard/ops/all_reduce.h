@@ -27,10 +27,10 @@ struct AllReduceAttributes {
   MESHARD_FIELDS(axes, size, kind)
 };
 
-/// The sum (product, largest, smallest) of the local values of all devices along `axes`.
-/// Every device along the axes receives it. The result no longer varies over axes that are named
-/// whole; over an axis of which only a sub-axis is named it still does. Equal largest (smallest)
-/// values share the cotangent.
+/// The sum (product, maximum, minimum) of the local values of all devices along `axes`. Every
+/// device along the axes receives it. The result no longer varies over axes that are listed whole;
+/// it still varies over an axis of which only a sub-axis is listed. Equal maxima (minima) share the
+/// cotangent.
 /// @error x is not a local value, or does not vary over the axes, so that every device would
 /// contribute the same value; the sum or product of bools.
 Tensor all_reduce(In x, const CollectiveAxes& axes, ReduceKind kind = ReduceKind::kSum);

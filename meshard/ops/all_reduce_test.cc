@@ -77,7 +77,7 @@ TEST(AllReduce, TheCotangentOfASumIsWidened) {
   EXPECT_EQ(varying(back), R"({"x"})");
 }
 
-// What the collectives share.
+// Functions that all collectives share.
 TEST(Collective, GroupsFollowTheOrderOfAxesAndDevices) {
   using collective::logical_groups;
   using Groups = std::vector<std::vector<std::int64_t>>;

@@ -38,7 +38,7 @@ TEST(BatchedProgram, SharedNodesAreRecordedOnce) {
   EXPECT_EQ(out[0].value()->operands()[1], out[1].value());
 }
 
-// A chain that would overflow the stack, were it walked by recursion.
+// A chain so long that a recursive walk would overflow the stack.
 TEST(BatchedProgram, LongChainsAreBatched) {
   Tensor batch = batch_of_three(), one = batch_member(batch, SourceLocation::current()), x = one;
   for (int i = 0; i < 200'000; ++i) x = add(x, one);

@@ -11,7 +11,7 @@
 namespace meshard {
 namespace {
 
-// The shares of x, min and max in minimum(maximum(x, min), max), with equal ones halved.
+// The derivatives of minimum(maximum(x, min), max) with respect to x, min and max; ties are halved.
 std::vector<HostArray> clip_as_two(const std::vector<double>& x, const std::vector<double>& low,
                                    const std::vector<double>& high) {
   auto share = [](double chosen, double other) {
@@ -60,7 +60,7 @@ TEST(Clip, CotangentsGoToWhatWasChosenAndHalfEachAtABound) {
   EXPECT_EQ(interpret(slopes[2]), HostArray::from_vector<double>({0, 0, 0, 0.5, 1}));
 }
 
-// As the two operations that it stands for share it, whatever is equal and in whatever order.
+// The same derivatives as of the two operations, for all ties and orders.
 TEST(Clip, DerivativesAreThoseOfMaximumAndMinimum) {
   std::vector<double> numbers{-1, 0, 1}, x, low, high;
   for (double a : numbers)

@@ -9,8 +9,7 @@
 namespace meshard {
 
 /// A value: the mesh axes that a collective runs over, as a parameter: `"x"`, `{"x", "y"}`,
-/// `AxisRef("x", 1, 2)`. The members of a group are counted with the first axis as the most
-/// significant.
+/// `AxisRef("x", 1, 2)`. The first axis is the most significant in the order of a group's members.
 class CollectiveAxes {
  public:
   CollectiveAxes(const char* axis) : axes_{AxisRef(axis)} {}            // NOLINT: a parameter

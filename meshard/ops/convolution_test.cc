@@ -18,7 +18,7 @@ TEST(Convolution, Types) {
                         {.strides = {2, 3}, .padding = Padding::kSame})
                 .shape(),
             (Shape{2, 4, 3, 5}));
-  // 3 elements with a gap between any two span 5; a kernel of 2 with a gap spans 3.
+  // 3 elements with a gap between neighbors span 5; a kernel of 2 with a gap spans 3.
   EXPECT_EQ(convolution(input({1, 3, 1}), input({2, 1, 1}),
                         {.input_dilation = {2}, .kernel_dilation = {2}})
                 .shape(),

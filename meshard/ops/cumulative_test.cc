@@ -19,7 +19,7 @@ int lines_with(const std::string& text, const std::string& what) {
 }
 
 TEST(Cumulative, EmitsDoublingSteps) {
-  // 1, 2 and 4 reach all of 8.
+  // Steps of 1, 2 and 4 cover all 8.
   EXPECT_EQ(lines_with(emitted(cumulative_prod(input({8}))), "stablehlo.multiply"), 3);
   EXPECT_EQ(lines_with(emitted(cumulative_max(input({8}))), "stablehlo.maximum"), 3);
   EXPECT_EQ(lines_with(emitted(cumulative_min(input({9}))), "stablehlo.minimum"), 4);
@@ -49,7 +49,7 @@ TEST(Cumulative, Dtypes) {
       ErrorCode::kOutOfRange, {"cumulative_min", "dimension 2"}));
 }
 
-// The derivative is made of exponentials of differences to the result, which f16 would round.
+// The derivative consists of exponentials of differences to the result, which f16 would round.
 TEST(Cumulative, LogsumexpOfNarrowFloatsIsComputedInF32) {
   Tensor result = cumulative_logsumexp(input({4}, DType::f16));
   EXPECT_EQ(result.dtype(), DType::f16);

@@ -65,7 +65,7 @@ TEST(DotGeneral, EmitsAndRule) {
   EXPECT_EQ(rule_of(y), "([i, j, l], [i, l, k])->([i, j, k]) {i=4, j=2, k=3, l=8} reduction={l}");
 }
 
-// Values from JAX 0.10 with both axes explicit.
+// Values from JAX 0.10, with both axes explicit.
 TEST(DotGeneral, ExplicitBatchDimensionsLieAsTheLeftOperands) {
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kExplicit}});
   TraceScope trace;

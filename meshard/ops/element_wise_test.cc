@@ -26,7 +26,7 @@
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 
-// As in a user's file: plain numbers keep meaning the C library's functions.
+// As in a user's file: calls with plain numbers still mean the C library's functions.
 namespace user {
 using namespace meshard;
 static_assert(std::is_same_v<decltype(exp(2.0)), double>);
@@ -155,7 +155,7 @@ TEST(ElementWise, BoolsAreNotNumbers) {
 }
 
 TEST(ElementWise, InferRefusesWhatTheFunctionWould) {
-  // As a program read from text would ask.
+  // As for a program that was read from text.
   const OpDef& op = *find_op("add");
   TensorType bools{DType::bool_, Shape{2}}, floats{DType::f32, Shape{2}};
   auto infer = [&](const TensorType& a, const TensorType& b) {
@@ -194,7 +194,7 @@ TEST(ElementWise, EveryDimensionPassesThrough) {
   EXPECT_EQ(element_wise::rule(call).to_string(), "([i, j], [i, j])->([i, j]) {i=4, j=8}");
 }
 
-// The ops whose derivative exists, against central differences.
+// Ops with a derivative, compared with central differences.
 TEST(ElementWise, DerivativesAreFiniteDifferences) {
   for (const char* name : {"abs",       "acos",     "acosh",
                            "add",       "asin",     "asinh",
@@ -217,7 +217,7 @@ TEST(ElementWise, DerivativesAreFiniteDifferences) {
   }
 }
 
-// Each sample records an op of its own name, of the type that inference gives.
+// Each sample records the op with its own name, with the inferred type.
 TEST(ElementWise, SamplesRecordWhatInferenceSays) {
   for (const char* name : {"add", "astype", "bitwise_and", "clip", "divide", "equal", "iota",
                            "isfinite", "logical_not", "where"}) {

@@ -15,7 +15,7 @@ TEST(Fmod, Emits) {
 }
 
 TEST(Fmod, DerivativeAtAPoint) {
-  // -7.5 = -3 * 2 - 1.5: by the divisor 3, not 4.
+  // -7.5 = -3 * 2 - 1.5: the derivative by the divisor is 3, not 4.
   Tensor a = from_host<double>({-7.5}, {1}), b = from_host<double>({2}, {1});
   std::vector<Tensor> slopes = recorded_vjp(fmod(a, b), from_host<double>({1}, {1}));
   EXPECT_EQ(interpret(slopes[0]).item<double>(), 1);

@@ -63,7 +63,7 @@ TEST(Gather, EmitsAndRule) {
   EXPECT_EQ(rule_of(y), "([k, j], [i])->([i, j]) {i=12, j=4, k=8} need_replication={k}");
 }
 
-// The partitioner ends the process at indices below 32 bits.
+// The partitioner ends the process if indices are narrower than 32 bits.
 TEST(Gather, NarrowIndicesAreWidened) {
   for (DType narrow : {DType::i8, DType::u8, DType::i16, DType::u16}) {
     std::string text = emitted(gather(input({8, 4}), input({12}, narrow), kRows, {1, 4}));

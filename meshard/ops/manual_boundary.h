@@ -1,4 +1,4 @@
-// What full_to_shard and shard_to_full share.
+// Helpers shared by full_to_shard and shard_to_full.
 #pragma once
 #include <optional>
 
@@ -9,8 +9,8 @@
 namespace meshard {
 
 /// Checks the sharding with which a value of type `full` enters or leaves the manual axes `manual`.
-/// @error through call.fail: it describes another number of dimensions, names an axis that is not
-/// manual or a part of one, or leaves something open.
+/// @error through call.fail: it has another number of dimensions, uses an axis that is not manual
+/// or a sub-axis, has an open dimension, or has replicated or unreduced axes.
 void check_manual_sharding(const OpCall& call, const std::optional<Sharding>& sharding,
                            const AxisList& manual, const TensorType& full);
 

@@ -1,4 +1,4 @@
-// What the tests of collectives share.
+// Helpers for tests of collectives.
 #pragma once
 #include <string>
 
@@ -15,7 +15,7 @@ inline Tensor local_input(Shape shape, DType dtype = DType::f32) {
   return full_to_shard(full, Sharding(mesh, P("x")), AxisSet::all(mesh));
 }
 
-/// The axes that a local value varies over: `{"x"}`; of a full value `full`.
+/// The axes that a local value varies over, such as `{"x"}`; `full` for a full value.
 inline std::string varying(const Tensor& tensor) {
   const ManualAxes* place = manual_axes(tensor.value());
   return place ? place->varying.to_string(place->mesh) : "full";

@@ -18,7 +18,7 @@ TEST(Multiply, OnlyWantedCotangentsAreRecorded) {
   Tensor mask = from_host<std::int32_t>({1, 0}, {2});
   Tensor product = multiply(x, mask);
   EXPECT_EQ(product.dtype(), DType::f32);
-  // The integers come in through astype.
+  // The integers are converted by astype.
   EXPECT_EQ(product.value()->operands()[1]->op().name, "astype");
 }
 

@@ -24,17 +24,17 @@ TEST(OpTable, IsAlphabeticalAndComplete) {
   EXPECT_EQ(find_op("no_such_op"), nullptr);
 }
 
-// Each has its reason; docs/concepts/autodiff.md tells it. What is not here has a derivative,
-// where its operands are floats or complex numbers.
+// docs/concepts/autodiff.md gives the reason for each. All other ops have a derivative if their
+// operands are floats or complex numbers.
 TEST(OpTable, TheseHaveNoDerivative) {
   const std::set<std::string_view> without{
-      // Bools and integers come in or out, and the paths of derivatives end there.
+      // Operands or results are bools or integers, so derivatives end there.
       "all", "any", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
       "bitwise_right_shift", "bitwise_xor", "count_leading_zeros", "equal", "greater",
       "greater_equal", "isfinite", "less", "less_equal", "logical_and", "logical_not", "logical_or",
       "logical_xor", "not_equal", "popcnt", "rng_bit_generator", "shift_right_logical",
       "truncated_divide",
-      // jax.numpy.nextafter and jax.ffi.ffi_call have none either.
+      // As in JAX: jax.numpy.nextafter and jax.ffi.ffi_call have none either.
       "custom_call", "nextafter"};
   std::set<std::string_view> found;
   for (const OpDef* op : all_ops())

@@ -1,4 +1,4 @@
-// What the tests of ops share.
+// Helpers for tests of ops.
 #pragma once
 #include <string>
 

@@ -36,7 +36,7 @@ TEST(Pad, EmitsAndRule) {
 }
 
 TEST(Pad, WhatIsCutOffIsSlicedOff) {
-  // The first element goes, and one of the gap behind it.
+  // Only the first element is removed: edge_padding_low restores the gap after it.
   EXPECT_EQ(emitted(pad(input({4}), 0, {-1}, {2}, {1})),
             "%t0 = \"stablehlo.slice\"(%arg0) <{start_indices = array<i64: 1>, "
             "limit_indices = array<i64: 4>, strides = array<i64: 1>}> : "

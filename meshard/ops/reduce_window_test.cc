@@ -28,7 +28,7 @@ TEST(ReduceWindow, SameIsAsEvenAsItCanBe) {
     const auto& attributes = y.value()->attributes_as<ReduceWindowAttributes>();
     return std::pair(attributes.low[0], attributes.high[0]);
   };
-  // 3 windows reach over 2 * 2 + 4 elements: 3 are missing.
+  // 3 windows extend over 2 * 2 + 4 elements: 3 are missing.
   EXPECT_EQ(padding(Padding::kSame), std::pair(std::int64_t{1}, std::int64_t{2}));
   EXPECT_EQ(padding(Padding::kSameLower), std::pair(std::int64_t{2}, std::int64_t{1}));
   EXPECT_EQ(padding(Padding::kValid), std::pair(std::int64_t{0}, std::int64_t{0}));

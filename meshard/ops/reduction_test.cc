@@ -16,7 +16,7 @@ TEST(Reduction, Types) {
   EXPECT_EQ(max(x, {0, 2}).shape(), Shape{3});
   EXPECT_EQ(min(x, {2, 0}, true).shape(), (Shape{1, 3, 1}));
   EXPECT_EQ(prod(x, Dimensions{}).value(), x.value());
-  // As the array API standard and JAX (x64 off) have it.
+  // As in the array API standard and JAX (x64 off).
   EXPECT_EQ(sum(input({4}, DType::u8)).dtype(), DType::u32);
   EXPECT_EQ(prod(input({4}, DType::u16)).dtype(), DType::u32);
   EXPECT_EQ(sum(input({4}, DType::i8)).dtype(), DType::i32);

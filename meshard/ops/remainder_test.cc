@@ -23,7 +23,7 @@ TEST(Remainder, Emits) {
 %0 = "stablehlo.select"(%t6, %t7, %t1) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>)");
 }
 
-// d/db = -floor(a / b), also where a / b is too small for the dtype to hold.
+// d/db = -floor(a / b), even if a / b is too small for the dtype.
 TEST(Remainder, DerivativeByTheDivisor) {
   Tensor a = from_host<float>({5, -5, -1, -2, 4}, {5});
   Tensor b = from_host<float>({3, 3, 3e38f, -3e38f, 2}, {5});
@@ -32,7 +32,7 @@ TEST(Remainder, DerivativeByTheDivisor) {
   EXPECT_EQ(interpret(slopes[1]), HostArray::from_vector<float>({-1, 2, 1, 0, -2}));
 }
 
-// 1 in place of a divisor 0.
+// A divisor of 0 is replaced by 1.
 TEST(Remainder, OfUnsignedIntegersIsByANumberThatIsNotZero) {
   Tensor x = from_host<std::uint8_t>({1, 2}, {2});
   std::string text = emitted(remainder(x, x));

@@ -49,7 +49,7 @@ TEST(Reshape, Emits) {
             "%0 = \"stablehlo.reshape\"(%arg0) : (tensor<4x6xf32>) -> tensor<24xf32>");
 }
 
-// Worked out by hand: a factor on both sides keeps its shards in place.
+// Calculated by hand: a factor on both sides keeps its shards in place.
 TEST(Reshape, RulePassesTheMajorPartThrough) {
   auto rule = [](Shape from, Shape to) { return rule_of(reshape(input(from), to)); };
   EXPECT_EQ(rule({32}, {8, 4}), "([ij])->([i, j]) {i=8, j=4}");
@@ -62,7 +62,7 @@ TEST(Reshape, RulePassesTheMajorPartThrough) {
       "([ij, k, n])->([il, m, n]) {i=2, j=3, k=4, l=2, m=6, n=8} need_replication={j, k, l, m}");
 }
 
-// Values from JAX 0.10 with both axes explicit.
+// Values from JAX 0.10, with both axes explicit.
 TEST(Reshape, ExplicitShardingsFollowOneSplitOrOneMerge) {
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kExplicit}});
   TraceScope trace;

@@ -55,7 +55,7 @@ TEST(ScatterAdd, EmitsAndRule) {
             "([k, j], [i], [i, j])->([k, j]) {i=12, j=4, k=8} reduction={i} need_replication={k}");
 }
 
-// The partitioner ends the process at indices below 32 bits.
+// The partitioner ends the process if indices are narrower than 32 bits.
 TEST(ScatterAdd, NarrowIndicesAreWidened) {
   Tensor y = scatter_add(input({8, 4}), input({12}, DType::u8), input({12, 4}), kRows);
   std::string text = emitted(y);

@@ -34,7 +34,7 @@ TEST(Slice, EmitsAndRule) {
       emitted(y),
       "%0 = \"stablehlo.slice\"(%arg0) <{start_indices = array<i64: 0, 2>, limit_indices = "
       "array<i64: 8, 12>, strides = array<i64: 1, 1>}> : (tensor<8x16xf32>) -> tensor<8x10xf32>");
-  // 2 divides 16 and 10: so much of the dimension may stay split, the rest may not.
+  // 2 divides 16 and 10: this factor of the dimension may stay split, the rest may not.
   EXPECT_EQ(rule_of(y),
             "([i, jk])->([i, jl]) {i=8, j=2, k=8, l=5} need_replication={k, l} permutation={j}");
 }

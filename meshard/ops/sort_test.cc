@@ -53,7 +53,7 @@ TEST(Sort, EmitsAndRule) {
   EXPECT_NE(text.find("\"stablehlo.sort\"(%arg0) <{dimension = 1 : i64, is_stable = true}> ({"),
             std::string::npos)
       << text;
-  // Descending: the second before the first.
+  // Descending: the operands are compared in reverse order.
   EXPECT_NE(text.find("\"stablehlo.compare\"(%b1, %b0)"), std::string::npos) << text;
   EXPECT_EQ(rule_of(y), "([i, j])->([i, j]) {i=4, j=8} need_replication={j}");
 }

@@ -22,7 +22,7 @@ AnnotationsPtr annotate_vary(const Node& node) {
   return annotations_of(place->with_varying(place->varying | more));
 }
 
-// With the axes that x does not vary over yet.
+// Widens x over the axes that it does not vary over yet.
 Tensor varied(const Tensor& x, AxisSet more, SourceLocation where) {
   const ManualAxes& place = *manual_axes(x.value());
   more = more - place.varying;
@@ -44,7 +44,7 @@ extern constinit const OpDef vary_op = {
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
-          out[0] = call.cotangents[0];  // one on each device: who differentiates adds them up
+          out[0] = call.cotangents[0];  // one per device; the caller of the vjp sums them
         },
     .batch = element_wise::batch,
     .samples =

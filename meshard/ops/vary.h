@@ -10,15 +10,15 @@ struct VaryAttributes {
   MESHARD_FIELDS(axes)
 };
 
-/// The same local value, counted as one that varies over `axes` too: from here on each device has
-/// its own. It moves nothing. Ops on values that vary over different axes do this by themselves; it
-/// is written where a value that all devices share is to enter a collective once for each of them.
-/// The cotangents are summed over the axes (all_reduce).
-/// @error the axes are not manual where x is, or are parts of axes.
+/// Widens a local value: the result also varies over `axes`. From here on, each device has its own
+/// value. No data moves. Ops on values that vary over different axes widen them automatically. Call
+/// vary where a value that all devices share must enter a collective once per device. The
+/// cotangents are summed over the axes (all_reduce).
+/// @error the axes are not manual axes of x, or are sub-axes.
 Tensor vary(In x, const CollectiveAxes& axes);
 
 /// `x` as a local value that varies over all axes that `place` varies over.
-/// @pre it may enter (may_enter), or is of a region around
+/// @pre it may enter (may_enter), or belongs to an enclosing region
 Tensor widened(const Tensor& x, const ManualAxes& place);
 
 }  // namespace meshard

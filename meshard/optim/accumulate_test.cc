@@ -35,7 +35,7 @@ TEST_F(Accumulation, OfPartsIsTheGradientOfTheWhole) {
   }
 }
 
-// Outside jit the parameters are values that the loop captures.
+// Outside jit, the loop captures the parameters.
 TEST_F(Accumulation, OutsideJitIsTheGradientOfTheWhole) {
   Tensor w = reshape(astype(arange(6), DType::f32), {3, 2}) / 8;
   Tensor x = reshape(astype(arange(24), DType::f32), {8, 3}) / 16;
@@ -47,7 +47,7 @@ TEST_F(Accumulation, OutsideJitIsTheGradientOfTheWhole) {
   EXPECT_THAT(gradient.to_vector<float>(), testing::Pointwise(testing::FloatNear(1e-6f), whole));
 }
 
-// The sum of 512 ones in bf16 is 256.
+// The sum of 512 ones, computed in bf16, is 256.
 TEST_F(Accumulation, NarrowFloatsAreSummedInF32) {
   auto loss_of = [](const Tensor& w, const Tensor& x) { return sum(w * mean(x)); };
   Tensor w = ones({2}, DType::bf16), x = ones({512}, DType::bf16);

@@ -18,7 +18,7 @@ TwoTensors first_parameters() {
   return two_tensors({0.5f, -1, 2, 0.25f, -0.75f, 1, 3, -2}, {1, -1});
 }
 
-// The formulas of the papers on one list of numbers, the first `decayed` of which decay.
+// The papers' formulas for one list of numbers, with weight decay for the first `decayed` of them.
 std::vector<double> adam_in_double(const AdamW& o, double rate, int steps, std::size_t decayed) {
   std::vector<double> p = numbers_of(first_parameters()), m(p.size()), v(p.size());
   for (int k = 1; k <= steps; ++k) {

@@ -13,7 +13,7 @@ namespace {
 using Clipping = OnPlugin;
 
 TEST_F(Clipping, NormIsOverAllTensors) {
-  // 4 times 2^2 and one 3^2: 25
+  // 4 times 2^2, and 3^2 once: 25
   std::vector<Tensor> gradients{full({2, 2}, -2.0), full({1}, 3.0)};
   EXPECT_EQ(global_norm(gradients).item<float>(), 5);
   auto [clipped, norm] = clip_by_global_norm(gradients, 2.5);
@@ -30,7 +30,7 @@ TEST_F(Clipping, WhatIsWithinTheLimitStaysToTheBit) {
             std::vector<float>(3, 0));
 }
 
-// Clipped to 20000 * 2^-25: as an f16 the factor 2^-25 would be 0, and the gradients with it.
+// Clipped to 20000 * 2^-25: as an f16, the factor 2^-25 would be 0, and so would the gradients.
 TEST_F(Clipping, NarrowGradientsAreScaledInF32) {
   Tensor gradients = full({1}, 20000.0, DType::f16);
   auto [clipped, norm] = clip_by_global_norm(gradients, std::ldexp(20000.0, -25));

@@ -24,7 +24,7 @@ TwoTensors whole_model(const Mesh& mesh) {
   return {mark_sharding(model.weight, mesh, P()), mark_sharding(model.bias, mesh, P())};
 }
 
-// Every stage makes the steps that one device makes, and splits what it says.
+// Every stage takes the same steps as one device, and splits what it is documented to split.
 TEST_F(FsdpSteps, EachStageTrainsAsOneDeviceDoes) {
   Mesh mesh({{"data", 4}}, {5, 0, 3, 6});
   std::vector<float> numbers;
@@ -62,7 +62,7 @@ TEST_F(FsdpSteps, EachStageTrainsAsOneDeviceDoes) {
     if (stage >= FsdpStage::kGradients) {
       EXPECT_EQ(gradient.weight.stored_sharding(), split);
     }
-    // The bias has 2 elements for 4 devices: it stays whole.
+    // The bias has 2 elements for 4 devices, so it stays replicated.
     EXPECT_TRUE(model.bias.stored_sharding()->is_fully_replicated());
   }
 }

@@ -24,7 +24,7 @@ TEST_F(LossScales, GrowsAfterGoodStepsAndShrinksAfterABadOne) {
 }
 
 TEST_F(LossScales, NeverGrowToInfinity) {
-  float large = std::ldexp(1.0f, 127);  // twice that is no f32
+  float large = std::ldexp(1.0f, 127);  // twice this overflows f32
   LossScaling scaling{.first = large, .interval = 1};
   LossScale state = update(scaling, init(scaling), full({}, true));
   EXPECT_EQ(state.scale.item<float>(), large);
@@ -32,7 +32,7 @@ TEST_F(LossScales, NeverGrowToInfinity) {
 }
 
 TEST_F(LossScales, SmallGradientsSurviveInF16) {
-  // d/dx 1e-5 x in f16: of two factors 1e-5 the product, 1e-10, is below the least f16.
+  // The derivative of 1e-5 * 1e-5 * x in f16: 1e-10 is below the smallest f16.
   auto loss = [](const Tensor& x) {
     Tensor small = full({}, 1e-5, DType::f16);
     return sum(x * small * small);
@@ -45,7 +45,7 @@ TEST_F(LossScales, SmallGradientsSurviveInF16) {
             std::vector<float>(4, 0));
   auto [gradient, finite] = unscaled(state, grad(scaled_loss)(x));
   EXPECT_TRUE(finite.item<bool>());
-  // 32768 * 1e-5 = 0.33 and then 3.3e-6, some 55 times the least f16, 2^-24.
+  // 32768 * 1e-5 = 0.33, then 3.3e-6, which is about 55 times the smallest f16, 2^-24.
   EXPECT_THAT(gradient.to_vector<float>(), testing::Each(testing::FloatNear(1e-10f, 2e-12f)));
 }
 

@@ -1,4 +1,4 @@
-// Optimizers computed by plain loops in double, and a small structure to train.
+// Optimizers computed in double by plain loops, and a small structure to train.
 #pragma once
 #include <vector>
 
@@ -26,7 +26,7 @@ inline std::vector<double> numbers_of(const TwoTensors& value) {
   return out;
 }
 
-/// Gradients of step k: fixed numbers of both signs, and one zero.
+/// Gradients of step k: fixed numbers of both signs, and a zero.
 inline TwoTensors gradients_of(int k) {
   auto number = [k](int i) { return static_cast<float>((i * 7 + k * 3) % 11 - 5) * 0.125f; };
   std::vector<float> weight, bias;

@@ -48,8 +48,8 @@ TEST_F(SgdSteps, FollowTheScheduleOfTheRate) {
   EXPECT_EQ(sgd_on_devices(sgd, 1), sgd_on_devices(sgd, 3));
 }
 
-// A gradient of -(1 + 2^-10) and a decay of 1 for a parameter of 1: -2^-10 is left. Rounded to
-// bf16, which has 8 bits, the gradient would be -1 and nothing left.
+// A gradient of -(1 + 2^-10) plus a decay of 1 for a parameter of 1 leaves -2^-10. Rounded to bf16,
+// which has 8 bits, the gradient would be -1 and nothing would be left.
 TEST_F(SgdSteps, OfNarrowParametersAreComputedInF32) {
   Sgd sgd{.rate = 8, .weight_decay = 1};
   Tensor parameter = ones({1}, DType::bf16), gradient = full({1}, -1 - std::ldexp(1.0, -10));

@@ -11,7 +11,7 @@ Result<ArrayType> ArrayType::make(ElementType element, std::span<const std::int6
     return Error(ErrorCode::kInvalidArgument,
                  cat("[pjrt] element type number ", static_cast<int>(element),
                      " is not one that a buffer can have"));
-  // Zero dimensions count as one here, as they do in the plugin: it multiplies the others too.
+  // Dimensions of size 0 count as 1 here, because the plugin also multiplies the other dimensions.
   std::int64_t bytes = bit_width(element) > 64 ? 16 : 8;
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     if (dimensions[i] < 0)

@@ -19,18 +19,18 @@ struct ArrayType {
   ElementType element = ElementType::kInvalid;
   Dimensions dimensions;
 
-  /// The type, checked.
-  /// @error invalid argument if `element` is no array type, a dimension is negative, or the number
-  /// of bytes does not fit into 63 bits (such a type aborts the plugin).
+  /// Makes the type after checking it.
+  /// @error invalid argument if `element` is not an array type, a dimension is negative, or the
+  /// number of bytes exceeds 63 bits (such a type aborts the plugin).
   static Result<ArrayType> make(ElementType element, std::span<const std::int64_t> dimensions);
 
-  /// @pre the type came from make(), or is known to be sound.
+  /// @pre the type came from make(), or is known to be valid.
   std::int64_t element_count() const;
-  /// Bytes of a dense array of this type in host memory.
+  /// Number of bytes of a dense array of this type in host memory.
   std::size_t host_size() const;
   /// `f32[2,3]`; a scalar is `f32[]`.
   std::string to_string() const;
-  /// Reads what to_string() printed.
+  /// Parses the output of to_string().
   static Result<ArrayType> parse(std::string_view text);
 
   std::size_t hash() const;

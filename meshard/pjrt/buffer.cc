@@ -16,7 +16,7 @@ struct SharedBuffer {
   const PJRT_Api* api;
   PJRT_Buffer* raw;
   std::atomic<int> references{1};
-  // The plugin keeps the external references of a buffer in a list that it does not guard.
+  // Needed because the plugin does not guard its list of a buffer's external references.
   std::mutex external{};
 
   Result<void> hold() {
@@ -139,7 +139,7 @@ Result<void> Buffer::read(std::span<std::byte> destination) const {
   std::size_t needed = type_->host_size();
   if (client_->rules.host_memory && bit_width(type_->element) >= 8 &&
       destination.size() >= needed) {
-    // Large copies too: the plugin would do them in one thread of its pool.
+    // For large copies too: the plugin would do them in one thread of its pool.
     MESHARD_ASSIGN_OR_RETURN(HostView view, host_view());
     if (needed != 0) std::memcpy(destination.data(), view.bytes().data(), needed);
     return {};
@@ -166,7 +166,7 @@ Result<HostView> Buffer::host_view() const {
     else
       delete fresh;
   }
-  // From here on a failure leaves nothing held.
+  // From here on, a failure releases everything that is held.
   MESHARD_RETURN_IF_ERROR(shared->hold());
   HostView view(ClientRef(client_), shared, {});
   MESHARD_ASSIGN_OR_RETURN(std::uintptr_t address, unsafe_pointer());
@@ -228,7 +228,7 @@ Result<Buffer> Buffer::copy_to_memory(const Memory& memory) const {
 
 Result<void> Buffer::delete_now() {
   MESHARD_RETURN_IF_ERROR(check_live("delete_now"));
-  // Before the call, so that no other thread uses it meanwhile.
+  // Before the call, so that no other thread uses the buffer during it.
   life_.store(kDeleted, std::memory_order_relaxed);
   MESHARD_PJRT_ARGS(PJRT_Buffer_Delete, args);
   args.buffer = raw_;

@@ -19,8 +19,9 @@ namespace internal {
 struct SharedBuffer;
 }
 
-/// Move-only owner of a read-only view of a buffer's bytes in place. The bytes stay where they are
-/// as long as the view lives, even if the buffer is deleted, donated or destroyed meanwhile.
+/// Move-only owner of a read-only view of a buffer's bytes in place. The memory remains valid and
+/// unchanged for the lifetime of the view, even if the buffer is deleted, donated or destroyed in
+/// the meantime.
 class HostView {
  public:
   HostView(HostView&& other) noexcept;
@@ -38,12 +39,12 @@ class HostView {
   std::span<const std::byte> bytes_;
 };
 
-/// Move-only owner of a device buffer. Knows its type, device and liveness without asking the
+/// Move-only owner of a device buffer. It knows its type, device and liveness without querying the
 /// plugin.
 ///
-/// Dead: deleted, donated to a launch, or moved from. Every use of a dead buffer is an error here,
-/// before it could reach the plugin. Reading it from several threads is safe; deleting or donating
-/// it while another thread uses it gives that thread an error.
+/// A buffer is dead if it was deleted, donated to a launch, or moved from. Using a dead buffer
+/// returns an error before the plugin is called. Several threads may read a buffer. If one thread
+/// deletes or donates a buffer that another thread uses, the other thread gets an error.
 class Buffer {
  public:
   Buffer() = default;
@@ -57,50 +58,53 @@ class Buffer {
   }
   ~Buffer() { release(); }
 
-  /// False for a default-made or moved-from one; those have no type and no device.
+  /// False if default-constructed or moved from; such a buffer has no type and no device.
   explicit operator bool() const { return raw_ != nullptr; }
-  /// Whether it holds data: not empty, not deleted, not donated.
+  /// Whether it holds data: not empty, deleted or donated.
   bool is_live() const { return life_.load(std::memory_order_relaxed) == kLive; }
   /// Whether a launch consumed it.
   bool is_donated() const { return life_.load(std::memory_order_relaxed) == kDonated; }
 
-  /// @pre bool(*this), for these four
+  /// @pre bool(*this), for the next four functions
   const ArrayType& type() const { return *type_; }
   ElementType element_type() const { return type_->element; }
   std::span<const std::int64_t> dimensions() const {
     return {type_->dimensions.data(), type_->dimensions.size()};
   }
   const Device& device() const { return *device_; }
-  /// Whether it belongs to this client.
+  /// Whether the buffer belongs to this client.
   bool is_of(const ClientRef& client) const { return client_ == client.get(); }
 
-  /// Happens when the data is there.
+  /// The event that completes when the data is available.
   Result<Event> ready_event() const;
   Result<void> await_ready() const;
 
-  /// Starts a copy of the data, dense and row-major, to `destination`, which must live until the
-  /// event.
+  /// Starts a dense, row-major copy to the host. `destination` must stay valid until the event
+  /// completes.
   /// @error invalid argument unless destination.size() is at least type().host_size()
   Result<Event> copy_to_host(std::span<std::byte> destination) const;
-  /// Copies and waits. On host memory it reads in place: 20 times quicker for small buffers.
+  /// Copies the data to the host and waits. If the device uses host memory, it reads in place,
+  /// which is 20 times faster for small buffers.
   Result<void> read(std::span<std::byte> destination) const;
-  /// The bytes in place, once they are ready.
-  /// @error unimplemented if the device's memory cannot be read by the host, or if elements of less
-  /// than a byte are packed there
+  /// A view of the bytes in place. Waits until they are ready.
+  /// @error unimplemented if the host cannot read the device's memory, or if the device packs
+  /// elements of less than one byte
   Result<HostView> host_view() const;
-  /// Starts a copy of `destination.size()` bytes from byte `offset` of the device's representation.
+  /// Starts a copy of `destination.size()` bytes of the device's representation, from byte
+  /// `offset`.
   Result<Event> copy_raw_to_host(std::span<std::byte> destination, std::int64_t offset) const;
 
   Result<Buffer> copy_to_device(const Device& device) const;
   Result<Buffer> copy_to_memory(const Memory& memory) const;
 
-  /// Frees the device's memory now (after launches that use it); the buffer is dead then.
+  /// Frees the device memory as soon as launches that use it are done. The buffer is dead
+  /// afterward.
   Result<void> delete_now();
-  /// Asks the plugin whether it counts the buffer as deleted.
+  /// Asks the plugin whether the buffer is deleted.
   Result<bool> plugin_says_deleted() const;
-  /// Bytes on the device, asked from the plugin.
+  /// Number of bytes on the device, queried from the plugin.
   Result<std::size_t> device_size() const;
-  /// The address on the device. Does not wait for the data: await_ready() first.
+  /// The device address. Does not wait for the data; call await_ready() first.
   Result<std::uintptr_t> unsafe_pointer() const;
 
   PJRT_Buffer* raw() const { return raw_; }
@@ -111,7 +115,7 @@ class Buffer {
   friend class HostToDeviceTransfer;
   enum Life : std::uint8_t { kEmpty, kLive, kDeleted, kDonated };
 
-  /// Takes over `raw` and one reference on `client` that was counted before.
+  /// Takes ownership of `raw` and of one reference to `client` that is already counted.
   Buffer(internal::ClientState* client, PJRT_Buffer* raw, const ArrayType* type,
          const Device* device) noexcept
       : raw_(raw), client_(client), type_(type), device_(device), life_(kLive) {}
@@ -120,7 +124,8 @@ class Buffer {
     client_ = std::exchange(other.client_, nullptr);
     type_ = other.type_;
     device_ = other.device_;
-    // Nobody may use a buffer while it is moved: plain loads and stores, no locked exchange.
+    // A buffer must not be used while it is moved, so plain loads and stores suffice; no locked
+    // exchange.
     shared_.store(other.shared_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     other.shared_.store(nullptr, std::memory_order_relaxed);
     life_.store(other.life_.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -133,11 +138,11 @@ class Buffer {
   internal::ClientState* client_ = nullptr;  // counted
   const ArrayType* type_ = nullptr;          // interned by the client: equal types are one object
   const Device* device_ = nullptr;
-  // Who owns raw_ together with views of it; null as long as there was no view.
+  // Shares the ownership of raw_ with views of it; null until the first view is made.
   mutable std::atomic<internal::SharedBuffer*> shared_{nullptr};
-  // A launch takes its arguments const and may consume them.
+  // Mutable because a launch takes its arguments as const and may consume them.
   mutable std::atomic<std::uint8_t> life_{kEmpty};
-  mutable std::uint32_t launch_mark_ = 0;  // under the client's launch lock
+  mutable std::uint32_t launch_mark_ = 0;  // guarded by the client's launch lock
 };
 
 }  // namespace meshard::pjrt

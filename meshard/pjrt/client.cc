@@ -19,7 +19,7 @@ struct Release {
   std::function<void()> call;
 };
 
-// The caller may have put a type together without make().
+// The caller may have built the type without make().
 Result<ArrayType> recheck(const ArrayType& type) {
   return ArrayType::make(type.element, {type.dimensions.data(), type.dimensions.size()});
 }
@@ -39,7 +39,7 @@ Result<Client> Client::create(Plugin plugin, std::span<const NamedValue> options
   MESHARD_PJRT_ARGS(PJRT_Client_Create, args);
   args.create_options = views.data();
   args.num_options = views.size();
-  internal::PluginWork work;  // a process that has another client already does not end beside it
+  internal::PluginWork work;  // the process must not end during the call
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin.api(), PJRT_Client_Create, args));
   ClientRef state(new internal::ClientState(plugin, args.client, name));
   MESHARD_RETURN_IF_ERROR(state->initialize());
@@ -58,7 +58,7 @@ std::span<const Device* const> Client::addressable_devices() const { return stat
 PJRT_Client* Client::raw() const { return state_->raw; }
 
 const Device* Client::find_device(std::int64_t id) const {
-  if (!std::in_range<int>(id)) return nullptr;  // PJRT counts devices in an int
+  if (!std::in_range<int>(id)) return nullptr;  // PJRT device ids are ints
   auto found = state_->by_id.find(static_cast<int>(id));
   return found == state_->by_id.end() ? nullptr : found->second;
 }
@@ -76,8 +76,8 @@ Result<void> Client::check_options(const CompileOptions& options) const {
   return {};
 }
 
-// The serialized options with a device assignment: plugins fill in their own, which need not be
-// ours.
+// The serialized options with a device assignment. If it is missing, plugins choose their own,
+// which may differ from ours.
 Result<std::string> Client::complete_options(const CompileOptions& options) const {
   MESHARD_RETURN_IF_ERROR(check_options(options));
   if (!options.device_assignment.empty() || options.portable) return options.serialize();
@@ -93,7 +93,7 @@ Result<LoadedExecutable> Client::compile(std::string_view module,
   MESHARD_ASSIGN_OR_RETURN(std::string bytes, complete_options(options));
   PJRT_Program program{};
   program.struct_size = PJRT_Program_STRUCT_SIZE;
-  program.code = const_cast<char*>(module.data());  // read only in this direction
+  program.code = const_cast<char*>(module.data());  // not written in this direction
   program.code_size = module.size();
   program.format = kFormat.data();
   program.format_size = kFormat.size();
@@ -199,7 +199,7 @@ Result<Buffer> Client::view_device_memory(void* address, const ArrayType& type,
   args.num_dims = checked.dimensions.size();
   args.element_type = static_cast<PJRT_Buffer_Type>(checked.element);
   args.device = target->raw();
-  args.on_delete_callback = call_release;  // never null: the CPU plugin would end the process
+  args.on_delete_callback = call_release;  // must not be null: the CPU plugin would abort
   args.on_delete_callback_arg = release.get();
   MESHARD_RETURN_IF_ERROR(
       MESHARD_PJRT_CALL(state_->api, PJRT_Client_CreateViewOfDeviceBuffer, args));

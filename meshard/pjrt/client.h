@@ -1,4 +1,4 @@
-// A client: one plugin's hold on its devices.
+// A client: a running instance of a plugin, with its devices.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,15 +26,16 @@ class LoadedExecutable;
 class HostToDeviceTransfer;
 struct ExecutableSignature;
 
-/// Who may touch the host's bytes, and until when. The numbers are PJRT_HostBufferSemantics'.
+/// Who may use the host's bytes, and until when. The values are those of PJRT_HostBufferSemantics.
 enum class HostSemantics : int {
   /// Copied before the call returns.
   kImmutableOnlyDuringCall = 0,
-  /// Not changed until SentBuffer::host_released.
+  /// Must not change until SentBuffer::host_released.
   kImmutableUntilTransferCompletes = 1,
-  /// May be used in place: not changed until host_released, which comes when the buffer is gone.
+  /// May be used in place. Must not change until host_released, which completes after the buffer is
+  /// destroyed.
   kImmutableZeroCopy = 2,
-  /// May be used in place and written, when the buffer is donated. Never give one block to two
+  /// May be used in place, and written when the buffer is donated. Never pass the same block to two
   /// buffers.
   kMutableZeroCopy = 3,
 };
@@ -44,24 +45,25 @@ struct HostArrayView {
   const void* data = nullptr;
   ElementType element = ElementType::kInvalid;
   std::span<const std::int64_t> dimensions;
-  /// Bytes from one element to the next along each dimension; empty: dense, row-major.
+  /// Byte stride of each dimension; empty: dense, row-major.
   std::span<const std::int64_t> byte_strides = {};
 };
 
-/// A buffer on its way to a device, and when the host's bytes are free again.
+/// A buffer that is being sent to a device, and the event that releases the host's bytes.
 struct SentBuffer {
   Buffer buffer;
   Event host_released;
 };
 
-/// Shared handle on a client; cheap to copy. The client ends with the last handle, buffer,
-/// executable and event of it. Safe to use from several threads. Use one client per plugin and
-/// process: clients of the CPU plugin compete for cores.
+/// Shared handle on a client; cheap to copy. The client is destroyed with the last handle, buffer,
+/// executable or event that refers to it. Thread-safe. Use one client per plugin and process:
+/// several clients of the CPU plugin compete for cores.
 class Client {
  public:
-  /// Makes a client, which the process calls `name`; empty: as the plugin calls its platform.
-  /// @error invalid argument for options that check_client_options refuses; failed precondition if
-  /// the client has no devices; else the plugin's error
+  /// Creates a client, which the process calls `name`. An empty name means the plugin's name for
+  /// its platform.
+  /// @error invalid argument for options that check_client_options rejects; failed precondition if
+  /// the client has no devices; otherwise the plugin's error
   static Result<Client> create(Plugin plugin, std::span<const NamedValue> options = {},
                                std::span<const ClientOptionSpec> more_options = {},
                                std::string_view name = {});
@@ -69,13 +71,14 @@ class Client {
   const Plugin& plugin() const;
   /// `cpu`, `tpu`, `cuda`, ... in lower case.
   const std::string& platform() const;
-  /// What the process calls the platform: the name that create() was given, else platform().
+  /// The process's name for the platform: the name that was passed to create(), otherwise
+  /// platform().
   const std::string& name() const;
   const std::string& platform_version() const;
   int process_index() const;
   const LaunchRules& rules() const;
 
-  /// Every device of every process, in the plugin's order.
+  /// The number of devices of all processes. device() indexes them in the plugin's order.
   std::size_t device_count() const;
   const Device& device(std::size_t index) const;
   /// The devices of this process, in the plugin's order.
@@ -84,46 +87,51 @@ class Client {
   const Device* find_device(std::int64_t id) const;
 
   /// Compiles a StableHLO module (text, bytecode or a portable artifact).
-  /// @pre no tensor type in `module` has more than 2^63 - 1 elements: some plugins end the process
-  /// @error invalid argument if `options` are unsound or name devices the client lacks; else the
-  /// plugin's
+  /// @pre no tensor type in `module` has more than 2^63 - 1 elements; such a type makes some
+  /// plugins abort the process
+  /// @error invalid argument if `options` are invalid or name devices that the client lacks;
+  /// otherwise the plugin's error
   Result<LoadedExecutable> compile(std::string_view module, const CompileOptions& options) const;
 
-  /// Loads what Executable::serialize wrote. `options` replace those of the compile: give another
-  /// device assignment to run the same program elsewhere. `signature` spares reading the compiled
-  /// module if it is known, as a cache knows it.
+  /// Loads the output of Executable::serialize. `options` replace those of the compilation: pass
+  /// another device assignment to run the same program elsewhere. A known `signature`, for example
+  /// from a cache, avoids reading the compiled module.
   Result<LoadedExecutable> deserialize_and_load(
       std::string_view serialized, const CompileOptions* options = nullptr,
       const ExecutableSignature* signature = nullptr) const;
 
-  /// Sends an array to a device, or to one memory of it.
-  /// @error invalid argument for no data, an unsound type, or strides of another rank
+  /// Sends an array to a device, or to one of its memories.
+  /// @error invalid argument for null data, an invalid type, or strides of another rank
   Result<SentBuffer> buffer_from_host(const HostArrayView& array, HostSemantics semantics,
                                       const Device& device, const Memory* memory = nullptr) const;
 
-  /// A buffer whose contents are whatever the memory held.
+  /// Creates a buffer with unspecified contents.
   Result<Buffer> uninitialized_buffer(const ArrayType& type, const Device& device) const;
 
-  /// A buffer that uses memory of the device which somebody else owns; `on_release` is called when
-  /// the buffer is gone. Donating it does not write to that memory.
+  /// Creates a buffer in device memory that the caller owns. `on_release` is called after the
+  /// buffer is destroyed. Donating the buffer does not write to that memory.
   /// @pre `address` is valid device memory of the type's size, aligned to 64 bytes on the CPU
   Result<Buffer> view_device_memory(void* address, const ArrayType& type, const Device& device,
                                     std::function<void()> on_release) const;
 
-  /// Begins a transfer of several buffers in pieces (host_to_device_transfer.h).
+  /// Begins to transfer several buffers in pieces (host_to_device_transfer.h).
   Result<HostToDeviceTransfer> begin_transfer(std::span<const ArrayType> types,
                                               const Device& device) const;
 
-  /// Launches that are under way, as far as they are tracked.
+  /// Number of tracked launches that have not completed.
   std::size_t launches_in_flight() const;
-  /// Waits until all of them are through; their errors are for those who hold the launches.
+  /// Waits until all launches have completed. Their errors are reported to the holders of the
+  /// launches.
   void await_launches() const;
-  /// The process ends in this thread: waits for them, and other threads start no work any more.
+  /// Called by the thread that ends the process: waits for the launches, and prevents other threads
+  /// from starting work.
   void await_last_launches() const;
-  /// Waits for the launches that have failed on some device: at most a second for the others.
+  /// Waits for the launches that have failed on some device. Waits at most one second for the other
+  /// devices of each.
   void await_failed_launches() const;
-  /// True after a launch on several devices failed inside a plugin that then completes no further
-  /// ones (rules().error_wedges_client): make a new client.
+  /// True after a failure that prevents further launches on several devices. The cause is a failed
+  /// launch on several devices in a plugin that then completes no further ones
+  /// (rules().error_wedges_client). Create a new client.
   bool is_wedged() const;
 
   PJRT_Client* raw() const;
@@ -139,8 +147,8 @@ class Client {
   ClientRef state_;
 };
 
-/// Returns when every callback that was due before (Event::on_ready, releases of borrowed memory)
-/// is through. @pre not in such a callback
+/// Returns after every callback that was already due (Event::on_ready, releases of borrowed memory)
+/// has finished. @pre not called from such a callback
 void finish_callbacks();
 
 }  // namespace meshard::pjrt

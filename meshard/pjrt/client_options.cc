@@ -5,7 +5,7 @@
 namespace meshard::pjrt {
 namespace {
 
-// The CPU plugin packs device ids so that 2048 devices are the most of one process.
+// The CPU plugin packs device ids such that one process can have at most 2048 devices.
 constexpr ClientOptionSpec kOptions[] = {
     {"cpu_device_count", "int64", "cpu", 1, 2048},
     {"asynchronous", "bool", "cpu"},

@@ -1,4 +1,4 @@
-// Options of a client, checked against what plugins are known to take.
+// Client options, checked against those that plugins are known to accept.
 #pragma once
 #include <span>
 #include <string_view>
@@ -9,22 +9,22 @@
 
 namespace meshard::pjrt {
 
-/// One option that some plugin takes: its name, the kind of its value (kind_of's words) and its
-/// range if it is a whole number.
+/// One option that some plugin accepts: its name, its kind (as named by kind_of) and, for an
+/// integer, its range.
 struct ClientOptionSpec {
   std::string_view name;
   std::string_view kind;
-  std::string_view platform;  // of the plugins that take it
+  std::string_view platform;  // of the plugins that accept it
   std::int64_t least = INT64_MIN;
   std::int64_t most = INT64_MAX;
 };
 
-/// The options known here.
+/// The options that meshard knows.
 std::span<const ClientOptionSpec> known_client_options();
 
-/// Checks names, kinds and ranges, because plugins silently ignore an unknown name and may end the
-/// process at a value of the wrong kind.
-/// @error invalid argument; an unknown name is answered with the known ones
+/// Checks names, kinds and ranges of options. Plugins silently ignore an unknown name, and may
+/// abort the process if a value has the wrong kind.
+/// @error invalid argument; for an unknown name, the message lists the known ones
 Result<void> check_client_options(std::span<const NamedValue> options,
                                   std::span<const ClientOptionSpec> more = {});
 

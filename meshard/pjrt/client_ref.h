@@ -1,4 +1,4 @@
-// What keeps a client alive: every owner of something inside it holds one.
+// Keeps a client alive: every owner of one of its objects holds a ClientRef.
 #pragma once
 #include <utility>
 
@@ -10,8 +10,8 @@ void add_references(ClientState* client, long count) noexcept;
 void drop_reference(ClientState* client) noexcept;
 }  // namespace internal
 
-/// A handle that counts references on a client's state. Cheap to copy; safe in several threads as a
-/// shared_ptr is. Empty ones are allowed.
+/// A reference-counting handle on a client's state. Cheap to copy; as thread-safe as shared_ptr.
+/// May be empty.
 class ClientRef {
  public:
   ClientRef() = default;
@@ -27,7 +27,7 @@ class ClientRef {
   ~ClientRef() {
     if (state_ != nullptr) internal::drop_reference(state_);
   }
-  /// Takes over a reference that was counted before.
+  /// Takes ownership of a reference that is already counted.
   static ClientRef take(internal::ClientState* state) {
     ClientRef ref;
     ref.state_ = state;

@@ -7,7 +7,7 @@
 namespace meshard::pjrt {
 namespace {
 
-// Field numbers of xla/pjrt/proto/compile_options.proto and xla/xla_data.proto.
+// Field numbers from xla/pjrt/proto/compile_options.proto and xla/xla_data.proto.
 enum CompileOptionsField { kBuildOptions = 3, kPortable = 4, kOverrides = 7 };
 enum BuildOptionsField {
   kNumReplicas = 4,
@@ -55,7 +55,7 @@ Result<void> CompileOptions::check() const {
   auto invalid = [](auto... parts) {
     return Error(ErrorCode::kInvalidArgument, cat("[compile options] ", parts...));
   };
-  // 2^20 of each keeps the product in range and is beyond any machine.
+  // 2^20 of each keeps the product in range and exceeds any machine.
   constexpr int kMost = 1 << 20;
   if (num_replicas < 1 || num_replicas > kMost)
     return invalid("num_replicas must be 1 to ", kMost, ", is ", num_replicas);

@@ -1,4 +1,4 @@
-// What a compile is asked for, and its serialized form.
+// The options of a compilation, and their serialized form.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace meshard::pjrt {
 
-/// A value: the options of one compile. Serializes to XLA's CompileOptionsProto.
+/// A value: the options of one compilation. Serializes to XLA's CompileOptionsProto.
 struct CompileOptions {
   using Override = std::variant<std::string, bool, std::int64_t, double>;
 
@@ -21,26 +21,27 @@ struct CompileOptions {
   int num_partitions = 1;
   bool use_spmd_partitioning = true;
   bool use_shardy = true;
-  /// Device ids, replica by replica, num_partitions each: entry [replica * num_partitions +
-  /// partition]. Empty: the client's first devices.
+  /// Device ids in replica-major order: entry [replica * num_partitions + partition]. Empty: the
+  /// client's first devices.
   std::vector<int> device_assignment;
-  /// Whether the partitioner may choose the shardings of arguments and results that have none:
-  /// nothing, one entry for all, or one each. Only the older partitioner (use_shardy = false) looks
-  /// at them.
+  /// Whether the partitioner may choose the shardings of arguments and results that have none: no
+  /// entry, one for all, or one for each. Only the older partitioner (use_shardy = false) uses
+  /// them.
   std::vector<bool> propagate_to_parameters;
   std::vector<bool> propagate_to_outputs;
-  /// How many parameters the program has. Needed only if propagate_to_parameters has several
+  /// The program's number of parameters. Needed only if propagate_to_parameters has several
   /// entries.
   std::optional<std::size_t> parameter_count;
-  /// Outputs may be the arguments themselves where a program only passes them on.
+  /// Whether an output that a program only passes through may alias its argument.
   bool alias_passthrough_parameters = false;
-  /// No device assignment in the executable: it runs on any one device.
+  /// Omits the device assignment from the executable, which then runs on any one device.
   bool portable = false;
-  /// Options of the compiler for this compile alone, by the names of XLA's DebugOptions.
+  /// Compiler options for this compilation only, by the names of XLA's DebugOptions.
   std::map<std::string, Override> overrides;
 
   int num_devices() const { return num_replicas * num_partitions; }
-  /// Counts, assignment length, negative or repeated ids, and lengths of the flag vectors.
+  /// Checks the counts, the length of the assignment, negative or repeated ids, and the lengths of
+  /// the flag vectors.
   /// @error invalid argument, naming both numbers
   Result<void> check() const;
   /// The bytes of a CompileOptionsProto. Equal options give equal bytes.

@@ -29,7 +29,7 @@ CompileOptions two_by_three() {
   return options;
 }
 
-// The bytes as protoc prints them; empty if there is no protoc.
+// The bytes as protoc prints them; empty without protoc.
 std::string decode(const std::string& bytes) {
   if (std::system("protoc --version > /dev/null 2>&1") != 0) return "";
   fs::path source = fs::path(__FILE__).parent_path();

@@ -16,22 +16,22 @@ struct PJRT_Memory;
 
 namespace meshard::pjrt {
 
-/// What is known of a device without holding it. Valid as long as its client or topology.
+/// The description of a device that may be absent. Valid as long as its client or topology.
 class DeviceDescription {
  public:
-  /// The description behind a plugin's handle. @error what the plugin answers
+  /// Reads the description of a plugin's handle. @error the plugin's error
   static Result<DeviceDescription> read(const PJRT_Api* api, PJRT_DeviceDescription* raw);
 
   /// The id that device assignments use; ids may be sparse and in any order.
   int id() const { return id_; }
   /// The process (host) that the device belongs to.
   int process_index() const { return process_index_; }
-  /// `cpu`, `TPU v5 lite`, ... @error what the plugin answers
+  /// `cpu`, `TPU v5 lite`, ... @error the plugin's error
   Result<std::string> kind() const;
   /// `coords`, `core_on_chip`, `slice_index`, ... Empty if the plugin does not implement it.
   /// @error what the plugin answers
   Result<std::vector<NamedValue>> attributes() const;
-  /// The plugin's short text for it; `device 3` if it gives none.
+  /// The plugin's short text for the device; `device 3` if it provides none.
   std::string to_string() const;
 
  private:
@@ -45,7 +45,7 @@ class DeviceDescription {
 /// One memory of a device: `device`, `pinned_host`, ... Valid as long as its client.
 class Memory {
  public:
-  /// The memory behind a plugin's handle. @error what the plugin answers
+  /// Reads the memory of a plugin's handle. @error the plugin's error
   static Result<Memory> read(const PJRT_Api* api, PJRT_Memory* raw);
   int id() const { return id_; }
   const std::string& kind() const { return kind_; }
@@ -58,7 +58,7 @@ class Memory {
   std::string kind_;
 };
 
-/// Bytes in use on a device; what the plugin does not tell is empty.
+/// Memory use of a device, in bytes. Values that the plugin does not report are empty.
 struct DeviceMemoryStats {
   std::int64_t bytes_in_use = 0;
   std::optional<std::int64_t> peak_bytes_in_use;
@@ -66,11 +66,11 @@ struct DeviceMemoryStats {
   std::optional<std::int64_t> largest_free_block;
 };
 
-/// A device of a client. Owned by the client and valid as long as it; compare by address.
+/// A device of a client. Owned by the client and valid as long as the client; compare by address.
 class Device {
  public:
-  /// The device behind a plugin's handle, of the platform of this name. @error what the plugin
-  /// answers
+  /// Reads the device of a plugin's handle, on the platform with this name. @error the plugin's
+  /// error
   /// @pre `platform` lives as long as the device
   static Result<std::unique_ptr<Device>> read(const PJRT_Api* api, PJRT_Device* raw,
                                               const std::string& platform);
@@ -79,22 +79,22 @@ class Device {
 
   int id() const { return description_.id(); }
   int process_index() const { return description_.process_index(); }
-  /// Whether this process can put data on it.
+  /// Whether this process can place data on it.
   bool addressable() const { return addressable_; }
-  /// Number among the devices of the host; -1 if not addressable or not known.
+  /// Index among the devices of the host; -1 if not addressable or unknown.
   int local_hardware_id() const { return local_hardware_id_; }
   const DeviceDescription& description() const { return description_; }
   std::string to_string() const { return description_.to_string(); }
-  /// Client::name of its client: ids count per platform.
+  /// Client::name of its client. Each platform has its own ids.
   const std::string& platform() const { return *platform_; }
-  /// ` of cuda` in a process with devices of several platforms (name_platforms), else empty. For
-  /// messages, after the id.
+  /// ` of cuda` in a process with devices of several platforms (name_platforms), otherwise empty.
+  /// Messages append it to the id.
   std::string of_platform() const;
 
-  /// The memories it can use, asked from the plugin at each call.
+  /// The memories that the device can use, queried from the plugin at each call.
   Result<std::vector<Memory>> memories() const;
   Result<Memory> default_memory() const;
-  /// @error unimplemented on plugins that do not count (the CPU plugin)
+  /// @error unimplemented on plugins that do not report it (the CPU plugin)
   Result<DeviceMemoryStats> memory_stats() const;
 
   PJRT_Device* raw() const { return raw_; }
@@ -111,7 +111,7 @@ class Device {
   int local_hardware_id_ = -1;
 };
 
-/// From now on messages name the platform of each device: the process has several.
+/// Makes messages name the platform of each device, because the process has several.
 void name_platforms();
 
 }  // namespace meshard::pjrt

@@ -1,4 +1,4 @@
-// Element types of device buffers, numbered as the PJRT C API numbers them.
+// Element types of device buffers, with the numbers of the PJRT C API.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace meshard::pjrt {
 
-/// The type of one element. The numbers are PJRT_Buffer_Type's, so that nothing is translated.
+/// The type of one element. The values are those of PJRT_Buffer_Type, so no translation is needed.
 enum class ElementType : std::int32_t {
   kInvalid = 0,
   kPred,
@@ -42,21 +42,21 @@ enum class ElementType : std::int32_t {
   kF4E2M1Fn,
 };
 
-/// True for the types that a buffer may have: every named one but kInvalid and kToken.
+/// True for the types that a buffer may have: all except kInvalid and kToken.
 bool is_array_type(ElementType type);
 
-/// Bits of one element as the type is defined: 4 for s4, 64 for c64, 8 for pred. 0 for no array
-/// type.
+/// Bits of one element by the type's definition: 4 for s4, 64 for c64, 8 for pred. 0 if not an
+/// array type.
 int bit_width(ElementType type);
 
-/// Bytes of one element in host memory. Types of less than a byte take a whole one there: the
-/// plugin packs them on the way to the device.
+/// Bytes of one element in host memory. Types of less than one byte take a whole byte there; the
+/// plugin packs them during the transfer.
 std::size_t host_bytes(ElementType type);
 
 /// The lower-case name that XLA prints: `f32`, `pred`, `f8e4m3fn`; `invalid` if there is none.
 std::string_view to_string(ElementType type);
 
-/// Reads what to_string printed, and MLIR's spelling too (`i1`, `i32`, `ui8`, `f8E4M3FN`,
+/// Parses the output of to_string, and also MLIR's spelling (`i1`, `i32`, `ui8`, `f8E4M3FN`,
 /// `complex<f32>`).
 /// @error invalid argument for any other text.
 Result<ElementType> parse_element_type(std::string_view text);

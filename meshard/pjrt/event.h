@@ -1,4 +1,4 @@
-// Something the plugin will have done.
+// The completion of an asynchronous operation of a plugin.
 #pragma once
 #include <functional>
 #include <optional>
@@ -13,22 +13,24 @@ struct PJRT_Event;
 namespace meshard::pjrt {
 
 namespace internal {
-/// Calls `callback` once with the outcome of an event, whose error is named `entry`: from a thread
-/// of the plugin, or at once from this one if it already happened.
+/// Calls `callback` once with the outcome of an event. An error is attributed to `entry`. The call
+/// comes from a thread of the plugin, or immediately from this thread if the event has already
+/// completed.
 /// @pre the callback does not throw, wait or launch: the plugin may hold locks
 Result<void> call_when_ready(const PJRT_Api* api, PJRT_Event* event, std::string_view entry,
                              std::function<void(const Result<void>&)> callback);
-/// A callback that hands `callback` to a thread of ours.
+/// A callback that passes `callback` to a thread of meshard.
 std::function<void(const Result<void>&)> in_our_thread(
     std::function<void(const Result<void>&)> callback);
 }  // namespace internal
 
-/// Who runs a callback: a thread of ours, where it may launch, wait and throw (what it throws
-/// becomes advice), or the plugin's own, at once, where it may not.
+/// Which thread runs a callback: kOurs, a meshard thread, where it may launch, wait and throw
+/// (exceptions become advice); kPlugins, the plugin's thread, immediately, where it may do none of
+/// these.
 enum class CallbackThread { kOurs, kPlugins };
 
-/// Move-only owner of an event. An empty one is something that is done already. The event's error,
-/// if any, is a value of await(). Dropping an event waits for nothing.
+/// Move-only owner of an event. An empty one represents an operation that is already done. await()
+/// returns the event's error, if any. Dropping an event does not wait.
 class Event {
  public:
   Event() = default;
@@ -38,12 +40,12 @@ class Event {
   Event& operator=(Event&& other) noexcept;
   ~Event();
 
-  /// Blocks until it happened. A wait that is too long is reported (base/stall.h).
-  /// @error what went wrong in the work that the event stands for
+  /// Blocks until the event completes. A wait that is too long is reported (base/stall.h).
+  /// @error the error of the operation that the event represents
   Result<void> await() const;
-  /// Whether it happened (or failed); does not block.
+  /// Whether it completed (or failed); does not block.
   Result<bool> is_ready() const;
-  /// Calls `callback` once with the outcome, after it happened.
+  /// Calls `callback` once with the outcome, after the event completes.
   Result<void> on_ready(std::function<void(const Result<void>&)> callback,
                         CallbackThread thread = CallbackThread::kOurs) const;
 

@@ -146,7 +146,7 @@ Result<std::string> Executable::optimized_program() const {
   MESHARD_PJRT_ARGS(PJRT_Executable_OptimizedProgram, args);
   args.executable = raw_;
   args.program = &program;
-  // The first call tells the size, the second fills the bytes.
+  // The first call returns the size; the second fills the bytes.
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_OptimizedProgram, args));
   std::string bytes(program.code_size, '\0');
   program.code = bytes.data();

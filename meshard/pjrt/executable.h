@@ -1,4 +1,4 @@
-// A compiled program as such: what can be asked of it without running it.
+// A compiled program: what can be queried without running it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ struct CompiledMemoryStats {
   std::int64_t generated_code = 0;
   std::int64_t arguments = 0;
   std::int64_t outputs = 0;
-  /// Bytes of outputs that lie in donated arguments.
+  /// Bytes of outputs that alias donated arguments.
   std::int64_t aliases = 0;
   std::int64_t temporaries = 0;
   std::int64_t peak = 0;
@@ -32,7 +32,7 @@ struct CompiledMemoryStats {
 /// Move-only owner of a compiled program, loaded or not.
 class Executable {
  public:
-  /// Takes over `raw`. A `client` is kept alive if the program belongs to one.
+  /// Takes ownership of `raw`. Keeps `client` alive if the program belongs to one.
   Executable(const PJRT_Api* api, PJRT_Executable* raw, ClientRef client = {});
   Executable(Executable&& other) noexcept;
   Executable& operator=(Executable&& other) noexcept;
@@ -41,23 +41,23 @@ class Executable {
   Result<std::string> name() const;
   Result<int> num_replicas() const;
   Result<int> num_partitions() const;
-  /// What each device gives: shard types.
+  /// The shard types that each device returns.
   Result<std::vector<ArrayType>> output_types() const;
   /// The memory kind of each output. @error unimplemented on the CPU plugin
   Result<std::vector<std::string>> output_memory_kinds() const;
-  /// The same for equal programs compiled alike.
+  /// A fingerprint that is the same for equal programs that were compiled the same way.
   Result<std::string> fingerprint() const;
   Result<std::int64_t> generated_code_size() const;
-  /// The program after all passes: bytes of a HloModuleProtoWithConfig (see hlo_module.h).
+  /// The program after all passes, as the bytes of a HloModuleProtoWithConfig (see hlo_module.h).
   Result<std::string> optimized_program() const;
   Result<CompiledMemoryStats> memory_stats() const;
-  /// `flops`, `bytes accessed`, ... as this compiler counts them. @error unimplemented on some
+  /// `flops`, `bytes accessed`, ... as estimated by this compiler. @error unimplemented on some
   /// plugins
   Result<std::vector<NamedValue>> cost_analysis() const;
-  /// Bytes for Client::deserialize_and_load of the same plugin file and kind of processor.
+  /// Bytes for Client::deserialize_and_load with the same plugin file and kind of processor.
   Result<std::string> serialize() const;
-  /// Shardings of parameters and results as serialized OpShardings; empty optional if the plugin
-  /// lacks the extension (then they stand in the optimized program).
+  /// Shardings of parameters and results as serialized OpShardings. Empty if the plugin lacks the
+  /// extension; then the optimized program contains them.
   Result<std::optional<std::vector<std::string>>> parameter_shardings() const;
   Result<std::optional<std::vector<std::string>>> output_shardings() const;
 

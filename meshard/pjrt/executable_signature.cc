@@ -49,7 +49,7 @@ Result<void> read_aliases(std::string_view bytes, std::vector<int>& donated) {
   while (auto entry = reader.next()) {
     if (entry->number != 1) continue;
     WireReader fields(entry->bytes);
-    int parameter = 0;  // left out of the bytes when it is 0
+    int parameter = 0;  // 0 is not serialized
     while (auto field = fields.next())
       if (field->number == 2) parameter = static_cast<int>(field->value);
     if (!fields.ok()) return damaged();
@@ -76,7 +76,7 @@ bool has_collective(std::string_view computation) {
 }  // namespace
 
 ElementType element_type_of_primitive(int number) {
-  // xla/xla_data.proto. 1 to 12 are numbered alike; 13 is a tuple, 14 opaque.
+  // xla/xla_data.proto. 1 to 12 have the same numbers; 13 is a tuple, 14 opaque.
   constexpr std::array<std::int8_t, 34> kTable = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
                                                   12, 0,  0,  14, 13, 23, 15, 16, 17, 21, 22, 18,
                                                   19, 20, 24, 25, 26, 27, 0,  0,  29, 28};

@@ -1,4 +1,4 @@
-// What a compiled program takes and gives.
+// The parameter and result types of a compiled program.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,27 +11,28 @@ namespace meshard::pjrt {
 
 /// A value: the shard types of a compiled program, which are the same on every device.
 ///
-/// The C API tells only the results; the arguments stand in the compiled module. A cache keeps the
-/// signature beside the serialized executable, so that loading it needs no module.
+/// The C API reports only the results; the arguments are read from the compiled module. A cache
+/// stores the signature with the serialized executable, so that loading it does not need the
+/// module.
 struct ExecutableSignature {
   std::vector<ArrayType> parameters;
   std::vector<ArrayType> results;
-  /// Numbers of the parameters whose buffers a launch consumes, ascending.
+  /// Indices of the parameters whose buffers a launch consumes, ascending.
   std::vector<int> donated;
   bool has_collectives = false;
 
-  /// Reads it from the bytes of a HloModuleProtoWithConfig, skipping all the rest.
+  /// Reads the signature from the bytes of a HloModuleProtoWithConfig, skipping everything else.
   /// @error data loss if the bytes are damaged
   static Result<ExecutableSignature> from_module(std::string_view module_with_config);
 
   /// `(f32[2,3] donated, s32[]) -> (f32[2,3]) with collectives`
   std::string to_string() const;
-  /// Reads what to_string() printed.
+  /// Parses the output of to_string().
   static Result<ExecutableSignature> parse(std::string_view text);
   friend bool operator==(const ExecutableSignature&, const ExecutableSignature&) = default;
 };
 
-/// The element type of XLA's PrimitiveType `number`; kInvalid if buffers have no such type.
+/// The element type of XLA's PrimitiveType `number`; kInvalid if buffers cannot have it.
 ElementType element_type_of_primitive(int number);
 
 /// Whether an HLO opcode moves data between devices: `all-reduce`, `all-gather-start`, `send`, ...

@@ -8,7 +8,7 @@
 namespace meshard::pjrt {
 namespace {
 
-// 0 to 15 from the header of API 0.81; 16, 18 and 19 as newer plugins report them.
+// 0 to 15 come from the header of API 0.81; 16, 18 and 19 are reported by newer plugins.
 constexpr std::array<std::string_view, 20> kNames = {
     "GpuCustomCall",
     "Profiler",

@@ -4,7 +4,7 @@
 
 namespace meshard::pjrt {
 
-/// Numbers of the extensions that meshard uses or asks for.
+/// Numbers of the extensions that meshard uses or checks for.
 inline constexpr int kLayoutsExtension = 4;
 inline constexpr int kFfiExtension = 5;
 inline constexpr int kMemoryDescriptionsExtension = 6;
@@ -13,7 +13,7 @@ inline constexpr int kPhaseCompileExtension = 9;
 inline constexpr int kTpuTopologyExtension = 16;
 inline constexpr int kShardingsExtension = 19;
 
-/// `FFI` for 5; `unknown` for a number that this list lacks.
+/// `FFI` for 5; `unknown` for numbers not in this list.
 std::string_view extension_name(int type);
 
 }  // namespace meshard::pjrt

@@ -39,8 +39,8 @@ Result<std::string> sha256_of_file(const std::string& path) {
   return hash.digits();
 }
 
-// In one step; a folder that cannot be written keeps the old record, and the next load hashes
-// again.
+// Replaces the record atomically. In a read-only folder the old record stays, and the next load
+// hashes the file again.
 void replace_record(const std::string& path, const FetchedRecord& record) {
   PartFile part = PartFile::create(path, 0644);
   std::string text = record.to_string();

@@ -1,4 +1,4 @@
-// The record that fetching a plugin leaves beside it: what the file was, and its hash.
+// The record stored next to a fetched plugin: its file attributes and hash.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace meshard::pjrt {
 
-/// A value: the text of `PLUGIN.fetched`, lines `sha256 HEX`, `size N`, `time NANOSECONDS`, `owner
-/// UID`.
+/// A value: the contents of `PLUGIN.fetched`, with lines `sha256 HEX`, `size N`, `time
+/// NANOSECONDS`, `owner UID`.
 struct FetchedRecord {
   std::string sha256;
   std::int64_t size = 0;
-  /// Of the last modification.
+  /// Time of the last modification.
   std::int64_t time = 0;
   std::int64_t owner = 0;
 
@@ -25,17 +25,18 @@ struct FetchedRecord {
 
 /// How a plugin file compares with its record.
 enum class FetchedState {
-  /// There is no record: nobody fetched it, or an older version did.
+  /// There is no record: the plugin was not fetched, or by an older version.
   kNoRecord,
-  /// Size, time and owner are those of the record.
+  /// Size, time and owner match the record.
   kUnchanged,
-  /// One of them differs, and the hash was calculated and is the recorded one.
+  /// One of them differs, but the computed hash matches the record.
   kHashChecked,
 };
 
 /// Compares a plugin file with its record. Reads the whole file only if its size, time or owner
-/// changed; then the record is brought up to date where it can be written.
-/// @error data loss if the hash differs or the record is damaged, saying how to get the file again
+/// changed, and then updates the record if it is writable.
+/// @error data loss if the hash differs or the record is damaged; the message says how to fetch the
+/// file again
 Result<FetchedState> check_fetched_file(const std::string& path);
 
 }  // namespace meshard::pjrt

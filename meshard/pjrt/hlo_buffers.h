@@ -1,4 +1,4 @@
-// Which buffers a compiler assigned to the values of a compiled module.
+// The buffers that a compiler assigned to the values of a module.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace meshard::pjrt {
 
-/// One array that some instruction makes.
+/// One array that an instruction produces.
 struct HloLogicalBuffer {
   std::int64_t id = 0;
   std::int64_t size = 0;
-  /// The instruction that makes it, and which part of its result.
+  /// The instruction that produces it, and the part of that instruction's result.
   std::int64_t instruction = 0;
   std::vector<std::int64_t> shape_index;
 };
 
-/// One block of memory, which several arrays may use one after another.
+/// One block of memory, which several arrays may use at different times.
 struct HloBufferAllocation {
   struct Assigned {
     std::int64_t buffer = 0;  // a logical buffer's id
@@ -26,41 +26,40 @@ struct HloBufferAllocation {
   };
   std::int64_t index = 0;
   std::int64_t size = 0;
-  /// Of each thread its own: scalars of computations that are applied to elements.
+  /// Each thread has its own copy. Used for scalars of computations that are applied to elements.
   bool thread_local_memory = false;
   bool constant = false;
   bool tuple = false;
-  /// It holds something that the program gives.
+  /// Holds a result of the program.
   bool live_out = false;
-  /// Which argument of the program it is.
+  /// Index of the program argument, if this is one.
   std::optional<std::int64_t> parameter;
   std::vector<std::int64_t> parameter_index;
-  /// The memory: 0 is the main one, else as HloLayout::memory_space.
+  /// The memory space: 0 is main memory; otherwise as in HloLayout::memory_space.
   std::int64_t color = 0;
   std::vector<Assigned> assigned;
 };
 
-/// When the arrays of one allocation are made and freed, in order.
+/// The sequence in which the arrays of one allocation are allocated and freed.
 struct HloHeapTrace {
   enum class Kind { kAllocate = 0, kFree = 1, kShare = 2 };
   struct Event {
     Kind kind = Kind::kAllocate;
     std::int64_t buffer = 0;
-    /// Of kShare: the array whose memory is also this one's.
+    /// For kShare: the array whose memory this one shares.
     std::int64_t shared_with = 0;
   };
   std::int64_t allocation = 0;
   std::vector<Event> events;
 };
 
-/// What a compiler's HloProto says beside its module (BufferAssignmentProto of
-/// xla/service/hlo.proto).
+/// The buffer assignment of an HloProto (BufferAssignmentProto of xla/service/hlo.proto).
 struct HloBufferAssignment {
   std::vector<HloLogicalBuffer> buffers;
   std::vector<HloBufferAllocation> allocations;
   std::vector<HloHeapTrace> traces;
 
-  /// Reads the bytes of an HloProto; none if it holds no assignment.
+  /// Reads the bytes of an HloProto; none if it has no assignment.
   /// @error data loss if they are damaged
   static Result<std::optional<HloBufferAssignment>> from_bytes(std::string_view hlo_proto);
 };

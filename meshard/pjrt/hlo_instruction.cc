@@ -35,7 +35,7 @@ Result<std::pair<std::int64_t, std::int64_t>> read_source_target(std::string_vie
   return pair;
 }
 
-// A number from any of a literal's lists of whole numbers or truth values, if there is just one.
+// The value of a literal, from any of its lists of integers or bools, if it has exactly one.
 Result<std::optional<std::int64_t>> read_literal(std::string_view bytes) {
   std::vector<std::int64_t> values;
   bool scalar = true;
@@ -97,7 +97,7 @@ Result<HloConvolutionDimensions> read_convolution(std::string_view bytes) {
 }
 
 Result<HloWindowDimension> read_window_dimension(std::string_view bytes) {
-  // What is 0 is not written.
+  // Zeros are not serialized.
   HloWindowDimension to{.size = 0, .stride = 0, .window_dilation = 0, .base_dilation = 0};
   WireReader reader(bytes);
   while (auto field = reader.next()) {
@@ -141,7 +141,7 @@ Result<void> read_frontend_attributes(std::string_view bytes, HloInstruction& to
   return reader.ok() ? Result<void>() : damaged("frontend attributes");
 }
 
-// The fields of a collective; true if the field was one of them.
+// Reads the fields of a collective; true if the field was one of them.
 Result<bool> read_collective_field(const WireField& field, HloInstruction& to) {
   switch (field.number) {
     case 26: to.channel_id = field.as_int(); return true;
@@ -154,7 +154,7 @@ Result<bool> read_collective_field(const WireField& field, HloInstruction& to) {
       return true;
     }
     case 71: to.use_global_device_ids = field.as_bool(); return true;
-    // Newer forms of the groups replace the old list, which may stand beside them.
+    // Newer forms of the groups replace the old list, which may also be present.
     case 87:
       to.groups = {};
       MESHARD_RETURN_IF_ERROR(internal::read_device_list(field.bytes, to.groups));
@@ -171,7 +171,8 @@ Result<bool> read_collective_field(const WireField& field, HloInstruction& to) {
   }
 }
 
-// The fields that tell how much an instruction computes; true if the field was one of them.
+// Reads the fields that determine how much an instruction computes; true if the field was one of
+// them.
 Result<bool> read_size_field(const WireField& field, HloInstruction& to) {
   switch (field.number) {
     case 15: MESHARD_RETURN_IF_ERROR(read_window(field.bytes, to.window)); return true;
@@ -189,7 +190,7 @@ Result<bool> read_size_field(const WireField& field, HloInstruction& to) {
   }
 }
 
-// What is left: numbers and text.
+// Reads the remaining fields: numbers and text.
 Result<void> read_plain_field(const WireField& field, HloInstruction& to) {
   bool good = true;
   switch (field.number) {

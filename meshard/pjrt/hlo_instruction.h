@@ -1,4 +1,4 @@
-// One instruction of a compiled module, as far as it is needed to explain the module.
+// One instruction of a compiled module: the fields that explaining the module requires.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,20 +15,20 @@ namespace meshard::pjrt {
 /// Where an instruction came from.
 struct HloMetadata {
   std::string op_name;
-  /// From the instruction itself, else of the innermost frame of its call stack.
+  /// From the instruction itself, otherwise from the innermost frame of its call stack.
   std::string source_file;
   std::int64_t source_line = 0;
-  /// Number of a frame in the module's table of call stacks, from 1. 0: none.
+  /// Index of a frame in the module's table of call stacks, from 1. 0: none.
   std::int64_t stack_frame = 0;
 };
 
-/// Which dimensions a dot sums over, and which it goes through side by side.
+/// The contracting and batch dimensions of a dot.
 struct HloDotDimensions {
   std::vector<std::int64_t> lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
   friend bool operator==(const HloDotDimensions&, const HloDotDimensions&) = default;
 };
 
-/// What a convolution's dimensions mean.
+/// The dimension numbers of a convolution.
 struct HloConvolutionDimensions {
   std::int64_t input_batch = 0, input_feature = 0;
   std::int64_t kernel_input_feature = 0, kernel_output_feature = 0;
@@ -45,7 +45,7 @@ struct HloWindowDimension {
   friend bool operator==(const HloWindowDimension&, const HloWindowDimension&) = default;
 };
 
-/// One instruction. Ids are the module's own; they name operands and computations.
+/// One instruction. Ids are the module's own; operands and computations are referred to by id.
 struct HloInstruction {
   std::int64_t id = 0;
   std::string name;
@@ -53,26 +53,26 @@ struct HloInstruction {
   HloShape shape;
   HloMetadata metadata;
   std::int64_t parameter_number = 0;
-  /// Of a get-tuple-element.
+  /// For a get-tuple-element.
   std::int64_t tuple_index = 0;
   std::vector<std::int64_t> dimensions;
   std::vector<std::int64_t> operands;
   std::vector<std::int64_t> called_computations;
   std::string custom_call_target;
-  /// Text that only the plugin's own compiler knows the form of, often JSON.
+  /// Text in a format that only the plugin's compiler defines, often JSON.
   std::string backend_config;
-  /// Of a fusion: `kLoop`, `kOutput`, `kCustom`, ...
+  /// For a fusion: `kLoop`, `kOutput`, `kCustom`, ...
   std::string fusion_kind;
-  /// Of a comparison: `LT`, `GE`, ...
+  /// For a comparison: `LT`, `GE`, ...
   std::string comparison_direction;
-  /// Of a constant that is one whole number or truth value.
+  /// For a constant that is a single integer or bool.
   std::optional<std::int64_t> literal;
   std::optional<HloDotDimensions> dot;
   std::optional<HloConvolutionDimensions> convolution;
   std::vector<HloWindowDimension> window;
   std::int64_t feature_groups = 1, batch_groups = 1;
   std::vector<std::pair<std::string, std::string>> frontend_attributes;
-  /// Of a collective. 0: none.
+  /// For a collective. 0: none.
   std::int64_t channel_id = 0;
   bool use_global_device_ids = false;
   ReplicaGroups groups;

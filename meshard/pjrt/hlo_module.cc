@@ -81,15 +81,15 @@ Result<void> read_device_assignment(std::string_view bytes, HloModule& to) {
   return reader.ok() ? Result<void>() : damaged("a device assignment");
 }
 
-// Where the code of each frame of a call stack stands: StackFrameIndexProto {file_names 1,
-// file_locations 3 {file_name_id 1, line 3}, stack_frames 4 {file_location_id 1}}. Ids begin at 1.
+// The source location of each call-stack frame: StackFrameIndexProto {file_names 1, file_locations
+// 3 {file_name_id 1, line 3}, stack_frames 4 {file_location_id 1}}. Ids begin at 1.
 struct StackFrames {
   struct Location {
     std::int64_t file = 0, line = 0;
   };
   std::vector<std::string_view> files;
   std::vector<Location> locations;
-  std::vector<std::int64_t> frames;  // numbers of locations
+  std::vector<std::int64_t> frames;  // location ids
 
   template <class T>
   static const T* at(const std::vector<T>& all, std::int64_t id) {
@@ -127,7 +127,7 @@ Result<void> read_stack_frames(std::string_view bytes, StackFrames& to) {
   return reader.ok() ? Result<void>() : damaged("the call stacks");
 }
 
-// InstructionSequence {instruction_ids 1} by the id of a computation.
+// InstructionSequence {instruction_ids 1} by computation id.
 using Schedules = std::unordered_map<std::int64_t, std::vector<std::int64_t>>;
 
 // HloScheduleProto {sequences 1: map}.
@@ -152,7 +152,7 @@ Result<void> read_schedules(std::string_view bytes, Schedules& to) {
   return reader.ok() ? Result<void>() : damaged("the schedule");
 }
 
-// What stands beside the computations and is about them.
+// The module's tables that refer to its computations.
 struct Tables {
   Schedules schedules;
   StackFrames stacks;

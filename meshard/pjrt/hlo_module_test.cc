@@ -32,7 +32,7 @@ WireWriter instruction(const std::string& opcode, std::uint64_t id) {
   return writer;
 }
 
-// A module of four collectives, each with its groups in another form.
+// A module of four collectives, each with another form of groups.
 std::string module_bytes() {
   WireWriter computation;
   computation.add_bytes(1, "main");
@@ -88,7 +88,7 @@ std::string module_bytes() {
   program_shape.add_message(2, result);
   WireWriter aliases, alias;
   alias.add_packed(1, Numbers{0});
-  alias.add_varint(4, 2);  // parameter 0 is left out
+  alias.add_varint(4, 2);  // parameter 0 is omitted
   aliases.add_message(1, alias);
 
   WireWriter module;
@@ -210,7 +210,7 @@ TEST(HloModule, WhatTellsSizesOrderAndPlaces) {
   location.add_varint(1, 2);
   location.add_varint(3, 98);
   stacks.add_message(3, location);
-  frame.add_varint(1, 7);  // no such place
+  frame.add_varint(1, 7);  // no such location
   stacks.add_message(4, frame);
   frame = WireWriter();
   frame.add_varint(1, 1);

@@ -11,12 +11,12 @@
 namespace meshard::pjrt {
 namespace {
 
-constexpr int kMostNesting = 64;  // of tuples; damaged bytes could nest without end
+constexpr int kMostNesting = 64;  // of tuples; damaged bytes could nest without limit
 std::int64_t bytes_of(std::int64_t elements, std::int64_t bits) {
   return (saturating_multiply(elements, bits) + 7) / 8;
 }
 
-// The sizes in storage order, slowest first; empty if the layout does not fit the shape.
+// The sizes in storage order, slowest-varying first; empty if the layout does not fit the shape.
 std::vector<std::int64_t> stored_sizes(const HloShape& shape) {
   std::vector<std::int64_t> sizes;
   for (auto d = shape.layout->minor_to_major.rbegin(); d != shape.layout->minor_to_major.rend();
@@ -27,7 +27,7 @@ std::vector<std::int64_t> stored_sizes(const HloShape& shape) {
   return sizes.size() == shape.dimensions.size() ? sizes : shape.dimensions;
 }
 
-// Cuts the fastest dimensions into blocks: [.., d] by (t) is [.., ceil(d / t), t].
+// Splits the fastest dimensions into tiles: [.., d] by (t) becomes [.., ceil(d / t), t].
 void apply_tile(const std::vector<std::int64_t>& tile, std::vector<std::int64_t>& sizes) {
   auto take_fastest = [&] {
     std::int64_t size = sizes.empty() ? 1 : sizes.back();

@@ -8,7 +8,7 @@ namespace meshard::pjrt {
 namespace internal {
 namespace {
 
-constexpr int kMostNesting = 32;  // of tuples; damaged bytes could nest without end
+constexpr int kMostNesting = 32;  // of tuples; damaged bytes could nest without limit
 
 bool numbers(const WireField& field, std::vector<std::int64_t>& to) {
   return append_numbers(field, to);

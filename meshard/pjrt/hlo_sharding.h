@@ -1,5 +1,5 @@
-// Shardings and device groups as they stand in a compiled module. Plain data: what they mean for a
-// mesh is for the layers above.
+// Shardings and device groups of a compiled module. Plain data: the layers above interpret it for a
+// mesh.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,20 +11,20 @@
 
 namespace meshard::pjrt {
 
-/// Numbers 0..n-1 in the order given by reshaping to `dimensions` and transposing by `permutation`.
-/// Empty dimensions: no such form was given.
+/// The order of 0..n-1 after a reshape to `dimensions` and a transpose by `permutation`. Empty
+/// dimensions: this form is absent.
 struct IotaOrder {
   std::vector<std::int64_t> dimensions;
   std::vector<std::int64_t> permutation;
 
   bool given() const { return !dimensions.empty(); }
   /// All numbers in order. An empty permutation means the identity.
-  /// @error data loss if the permutation is none, or there are more than 2^30 numbers
+  /// @error data loss if the permutation is invalid, or there are more than 2^30 numbers
   Result<std::vector<std::int64_t>> expand() const;
   friend bool operator==(const IotaOrder&, const IotaOrder&) = default;
 };
 
-/// A mesh as the module names it.
+/// A mesh as it appears in the module.
 struct HloMesh {
   struct Axis {
     std::string name;
@@ -34,12 +34,12 @@ struct HloMesh {
   std::vector<Axis> axes;
   /// The order of the devices; empty: 0, 1, 2, ...
   std::vector<std::int64_t> device_ids;
-  /// True if the order of the devices has a form that this reader does not know.
+  /// True if the device order has a form that this reader does not know.
   bool unknown_order = false;
   friend bool operator==(const HloMesh&, const HloMesh&) = default;
 };
 
-/// One axis of a mesh, or the part `(pre_size)size` of it.
+/// One axis of a mesh, or its sub-axis `(pre_size)size`.
 struct HloAxisRef {
   std::int64_t axis = 0;
   struct Part {
@@ -51,7 +51,7 @@ struct HloAxisRef {
   friend bool operator==(const HloAxisRef&, const HloAxisRef&) = default;
 };
 
-/// A sharding by names of axes; newer plugins write it.
+/// A sharding by axis names, which newer plugins write.
 struct HloNamedSharding {
   struct DimensionSharding {
     std::vector<HloAxisRef> axes;
@@ -67,7 +67,7 @@ struct HloNamedSharding {
   friend bool operator==(const HloNamedSharding&, const HloNamedSharding&) = default;
 };
 
-/// A sharding by a tiling of the devices, with XLA's own numbers for the kinds.
+/// A sharding as a tile assignment, with XLA's numbers for the kinds.
 struct OpSharding {
   enum class Kind : int {
     kReplicated = 0,
@@ -79,20 +79,20 @@ struct OpSharding {
     kUnreduced = 6,
   };
   Kind kind = Kind::kReplicated;
-  /// Tiles along each dimension of the tensor, then the sizes of the subgroups.
+  /// Number of tiles along each dimension of the tensor, then the sizes of the subgroups.
   std::vector<std::int64_t> tile_dimensions;
-  /// The devices of the tiles, listed (V1) or as an order of 0..n-1 (V2).
+  /// The devices of the tiles: listed (V1), or as an order of 0..n-1 (V2).
   std::vector<std::int64_t> listed_devices;
   IotaOrder iota;
   bool replicate_on_last_tile_dimension = false;
   std::vector<Kind> last_tile_kinds;
   std::vector<OpSharding> tuple;
-  /// If given, it alone counts.
+  /// If present, all other fields are ignored.
   std::optional<HloNamedSharding> named;
 
   /// The devices of all tiles in order, from either form. @error data loss if the order is damaged
   Result<std::vector<std::int64_t>> devices() const;
-  /// XLA's text: `{replicated}`, `{devices=[2,1,4]<=[8] last_tile_dim_replicate}`, `{maximal
+  /// XLA's text form: `{replicated}`, `{devices=[2,1,4]<=[8] last_tile_dim_replicate}`, `{maximal
   /// device=3}`.
   std::string to_string() const;
   /// Reads the bytes of an OpSharding message. @error data loss if they are damaged
@@ -100,7 +100,7 @@ struct OpSharding {
   friend bool operator==(const OpSharding&, const OpSharding&) = default;
 };
 
-/// The groups of devices that a collective works in.
+/// The device groups of a collective.
 struct ReplicaGroups {
   enum class Form { kNone, kListed, kIota, kMeshAxes };
   Form form = Form::kNone;
@@ -111,8 +111,8 @@ struct ReplicaGroups {
   HloMesh mesh;                  // kMeshAxes
   std::vector<HloAxisRef> axes;  // kMeshAxes
 
-  /// The groups, listed, from any form. Empty: one group of all.
-  /// @error data loss or unimplemented if the form is damaged or not known
+  /// The list of groups, from any form. Empty: one group of all devices.
+  /// @error data loss if the form is damaged; unimplemented if it is unknown
   Result<std::vector<std::vector<std::int64_t>>> expand() const;
   friend bool operator==(const ReplicaGroups&, const ReplicaGroups&) = default;
 };

@@ -12,7 +12,7 @@ using Numbers = std::vector<std::int64_t>;
 TEST(IotaOrder, TransposesTheNumbers) {
   EXPECT_EQ((IotaOrder{{2, 3}, {1, 0}}.expand().value()), (Numbers{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ((IotaOrder{{2, 3}, {}}.expand().value()), (Numbers{0, 1, 2, 3, 4, 5}));
-  // [2,2,2] with the middle moved to the front: index (b, a, c) of 4a + 2b + c.
+  // [2,2,2] with the middle dimension moved to the front: (b, a, c) in order, numbered 4a + 2b + c.
   EXPECT_EQ((IotaOrder{{2, 2, 2}, {1, 0, 2}}.expand().value()), (Numbers{0, 1, 4, 5, 2, 3, 6, 7}));
   EXPECT_FALSE((IotaOrder{{2, 3}, {0, 0}}.expand().ok()));
   EXPECT_FALSE((IotaOrder{{2, 3}, {0, 2}}.expand().ok()));

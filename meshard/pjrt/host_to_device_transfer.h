@@ -1,4 +1,4 @@
-// Buffers that are filled in pieces.
+// Device buffers that are filled in pieces.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -12,8 +12,8 @@ struct PJRT_AsyncHostToDeviceTransferManager;
 
 namespace meshard::pjrt {
 
-/// Move-only owner of a transfer of several buffers to one device. Take each buffer out with
-/// take_buffer(); it becomes ready when its last piece has arrived.
+/// Move-only owner of a transfer of several buffers to one device. take_buffer() returns each
+/// buffer, which becomes ready when its last piece has arrived.
 class HostToDeviceTransfer {
  public:
   HostToDeviceTransfer(HostToDeviceTransfer&& other) noexcept;
@@ -22,15 +22,16 @@ class HostToDeviceTransfer {
 
   std::size_t buffer_count() const { return types_.size(); }
   const ArrayType& type(std::size_t index) const { return *types_[index]; }
-  /// Bytes that buffer `index` has on the device.
+  /// Number of bytes of buffer `index` on the device.
   Result<std::size_t> buffer_size(std::size_t index) const;
-  /// Sends `bytes` to offset `offset` of buffer `index`. They must live until the event.
-  /// @error out of range unless they lie inside the buffer
+  /// Sends `bytes` to offset `offset` of buffer `index`. They must stay valid until the event
+  /// completes.
+  /// @error out of range unless the bytes fit inside the buffer
   Result<Event> send(std::size_t index, std::span<const std::byte> bytes, std::int64_t offset,
                      bool is_last) const;
-  /// The buffer itself; once.
+  /// Returns buffer `index`. May be called once for each buffer.
   Result<Buffer> take_buffer(std::size_t index);
-  /// Gives up on buffer `index`: whoever waits for it gets `error`.
+  /// Abandons buffer `index`: everything that waits for it gets `error`.
   Result<void> set_error(std::size_t index, const Error& error) const;
 
  private:

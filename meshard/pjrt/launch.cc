@@ -27,7 +27,7 @@ Result<void> LaunchRecord::await() {
       await_events(api, {events.data(), events.size()}, "PJRT_LoadedExecutable_Execute", awaited);
   if (!result.ok()) {
     result = result.error().with_note(cat("while running ", to_string()));
-    // Its partners wait for ever, and so does all that comes after them.
+    // The other devices wait forever, and so do all later launches.
     if (client->rules.error_wedges_client && !is_through()) client->wedged = true;
   }
   std::lock_guard lock(mutex);
@@ -49,7 +49,7 @@ bool LaunchRecord::has_failed() {
 
 bool LaunchRecord::is_through(std::size_t k) const {
   if (done.load(std::memory_order_acquire)) return true;
-  // A question that fails is answered by await().
+  // If the query fails, await() reports the error.
   return is_ready(api, events[k]).value_or(true);
 }
 

@@ -15,8 +15,8 @@ struct LaunchRecord;
 void drop_launch(LaunchRecord* record) noexcept;
 }  // namespace internal
 
-/// Move-only handle on one launch: when every device is through. Dropping it waits for nothing. An
-/// empty one (of a launch that was not tracked) counts as done.
+/// Move-only handle on the completion of one launch on all devices. Dropping it does not wait. An
+/// empty handle (of a launch that was not tracked) counts as done.
 class Launch {
  public:
   Launch() = default;
@@ -31,19 +31,20 @@ class Launch {
     if (record_ != nullptr) internal::drop_launch(record_);
   }
 
-  /// Blocks until every device is through. A wait that is too long is reported (base/stall.h).
-  /// @error the first device's error, naming program and devices; after one device failed, the
-  /// others, whose partner it may have been, get a second
+  /// Blocks until every device is done. A wait that is too long is reported (base/stall.h).
+  /// @error the first device's error, naming program and devices. After one device fails, the
+  /// others get one second, because they may wait for it in a collective.
   Result<void> await() const;
-  /// Whether every device is through; does not block.
+  /// Whether every device is done; does not block.
   Result<bool> is_ready() const;
-  /// Whether some device is through with an error, the others through or not; does not block.
+  /// Whether some device has failed, even if others are still running; does not block.
   bool has_failed() const;
-  /// Calls `callback` once when device number `device` of the launch is through, with its outcome.
-  /// @error out of range if the launch has no such device; of an empty launch all are through
+  /// Calls `callback` once with the outcome, when logical device `device` of the launch is done.
+  /// @error out of range if the launch has no such device; an empty launch counts as done on all
+  /// devices
   Result<void> on_ready(std::size_t device, std::function<void(const Result<void>&)> callback,
                         CallbackThread thread = CallbackThread::kOurs) const;
-  /// The number the plugin knows the launch by; 0 for an empty one.
+  /// The id by which the plugin knows the launch; 0 for an empty handle.
   int id() const;
 
  private:

@@ -14,7 +14,7 @@ constexpr LaunchRules kCpuRules = {.max_in_flight = 31,
                                    .checks_propagation_flags_fatally = true,
                                    .host_memory = true};
 
-// Measured on 0.106 and 0.115, and taken for all after 0.81.
+// Measured on 0.106 and 0.115, and assumed for all versions after 0.81.
 constexpr LaunchRules kNewerCpuRules = [] {
   LaunchRules rules = kCpuRules;
   rules.parts_start_together = true;
@@ -42,7 +42,7 @@ LaunchRules launch_rules(std::string_view platform, int minor) {
 
 int next_launch_id() {
   static std::atomic<std::uint32_t> counter{0};
-  // 2^31 - 1 ids before one comes again: the launch that had it is long over.
+  // An id repeats after 2^31 - 1 launches; the launch that had it ended long before.
   return static_cast<int>(counter.fetch_add(1, std::memory_order_relaxed) % INT_MAX) + 1;
 }
 

@@ -1,39 +1,39 @@
-// What a plugin must be spared, as a table by platform and API version. A plugin without a row is
-// launched with no lock held and no bound.
+// Workarounds for plugin bugs, by platform and API version. A plugin without a row is launched
+// without a lock and without a limit.
 #pragma once
 #include <span>
 #include <string_view>
 
 namespace meshard::pjrt {
 
-/// A value: how programs are launched on one kind of plugin. The defaults are a plugin without
-/// faults.
+/// A value: how programs are launched on one kind of plugin. The defaults suit a plugin without
+/// bugs.
 ///
-/// Checks that protect any plugin's user (number, type, device and liveness of the arguments) are
-/// not in the table: they cost a few nanoseconds an argument and always hold.
+/// The checks that protect the user of any plugin (number, type, device and liveness of the
+/// arguments) are not in the table: they always run and cost a few nanoseconds per argument.
 struct LaunchRules {
-  /// Most launches that may be under way on one client; the oldest is awaited before the next. 0:
-  /// no bound.
+  /// Maximum number of launches in flight on one client; a further launch first waits for the
+  /// oldest. 0: no limit.
   int max_in_flight = 0;
-  /// After an error from a launch on several devices, later ones never complete: refuse them.
+  /// After a launch on several devices fails, later ones never complete; refuse them.
   bool error_wedges_client = false;
-  /// execute_device runs a cheap program in the calling thread, so one with collectives would never
-  /// meet its partners: refuse it.
+  /// execute_device may run a cheap program in the calling thread. One with collectives would wait
+  /// forever for the other devices; refuse it.
   bool device_launch_may_run_inline = false;
-  /// The parts of a program on several devices start only once all of them were launched, without
-  /// collectives too: after a launch that one device refused, the others' parts and all that comes
-  /// after them never start. Programs are launched on all devices at once.
+  /// The devices of a program start only after all of them were launched, even without collectives.
+  /// If one device refuses a launch, the other devices never start it or any later one. Programs
+  /// are therefore launched on all devices at once.
   bool parts_start_together = false;
-  /// A vector allow_propagation_to_parameters of the wrong length ends the process: its length must
-  /// be known to be right.
+  /// A vector allow_propagation_to_parameters of the wrong length aborts the process. Its length
+  /// must be known to be correct.
   bool checks_propagation_flags_fatally = false;
-  /// Addresses of its buffers can be read by the host.
+  /// The host can read the addresses of its buffers.
   bool host_memory = false;
 
   friend bool operator==(const LaunchRules&, const LaunchRules&) = default;
 };
 
-/// One row: applies to API versions 0.first_minor to 0.last_minor of `platform`.
+/// One row of the table: applies to API versions 0.first_minor to 0.last_minor of `platform`.
 struct LaunchRuleRow {
   std::string_view platform;
   int first_minor;
@@ -42,14 +42,16 @@ struct LaunchRuleRow {
   std::string_view why;
 };
 
-/// All rows; the first that matches counts.
+/// All rows; the first match applies.
 std::span<const LaunchRuleRow> launch_rule_table();
 
-/// The rules of `platform` (in lower case, as a client reports it) at API version 0.`minor`.
+/// The rules of `platform` at API version 0.`minor`. The name is in lower case, as a client reports
+/// it.
 LaunchRules launch_rules(std::string_view platform, int minor);
 
-/// A number from 1 to 2^31 - 1 that no launch of this process had. The CPU plugin keys the meeting
-/// of partitions by it, for all clients of the process, and takes 0 for a number like any other.
+/// A new launch id, from 1 to 2^31 - 1, unique in this process. The CPU plugin uses it as the key
+/// by which the partitions of a program meet, for all clients of the process, and does not treat 0
+/// specially.
 int next_launch_id();
 
 }  // namespace meshard::pjrt

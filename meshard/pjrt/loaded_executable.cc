@@ -11,25 +11,26 @@ namespace meshard::pjrt {
 using internal::ClientState;
 using internal::LaunchRecord;
 
-/// One launch while it is made: devices [first, first + count) of the executable.
+/// One launch in progress, on devices [first, first + count) of the executable.
 struct LoadedExecutable::Call {
   std::span<const Buffer* const> arguments;
   std::span<Buffer> outputs;
   const LaunchOptions& options;
   std::size_t first = 0;
   std::size_t count = 0;
-  /// Each device by a call of its own, which names it.
+  /// Launches each device by its own plugin call, which names the device.
   bool device_by_device = false;
   std::string_view place = {};
 
   int id = 0;
-  std::uint32_t mark = 0;  // of the buffers that this launch consumes; 0: it consumes none
+  std::uint32_t mark = 0;  // marks the buffers that this launch consumes; 0: none
   std::span<PJRT_Buffer*> raw_arguments = {};
   std::span<PJRT_Buffer*> raw_outputs = {};
   std::span<PJRT_Event*> events = {};
-  std::size_t launched = 0;  // after a failure: on so many devices the program runs
+  std::size_t launched = 0;  // after a failure: number of devices that run
 
-  // Their parts may meet: all devices have to get the launches in one order.
+  // Whether its devices may wait for each other; if so, all devices must receive the launches in
+  // the same order.
   bool may_meet(const ExecutableSignature& signature) const {
     return count > 1 && (!device_by_device || signature.has_collectives);
   }
@@ -37,7 +38,7 @@ struct LoadedExecutable::Call {
 
 namespace {
 
-/// Arrays that the plugin reads and fills during a call; kept for the next one.
+/// Arrays that the plugin reads and fills during a call; reused by the next call.
 struct Scratch {
   std::vector<PJRT_Buffer*> arguments;
   std::vector<PJRT_Buffer*> outputs;
@@ -119,8 +120,8 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
   MESHARD_PJRT_ARGS(PJRT_Executable_NumOutputs, outputs);
   outputs.executable = executable_.raw();
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(client_->api, PJRT_Executable_NumOutputs, outputs));
-  // The plugin fills as many outputs as it says: a wrong signature would let it write out of
-  // bounds.
+  // The plugin writes the number of outputs that it reports; a wrong signature would let it write
+  // out of bounds.
   if (outputs.num_outputs != signature_.results.size())
     return Error(ErrorCode::kInvalidArgument,
                  cat("[pjrt] the program has ", outputs.num_outputs, " outputs, its signature ",
@@ -244,12 +245,12 @@ Error LoadedExecutable::explain(const Call& call, std::size_t k, std::size_t i) 
   return invalid("the buffer is on device ", buffer->device_->id());
 }
 
-// Marks the buffers that this launch consumes, and finds one that is given twice.
+// Marks the buffers that this launch consumes, and rejects one that is passed twice.
 Result<void> LoadedExecutable::claim_donated(Call& call) const {
   if (signature_.donated.empty()) return {};
   std::size_t per_device = parameter_types_.size();
   std::uint32_t mark = ++client_->launch_mark;
-  if (mark == 0) mark = ++client_->launch_mark;  // 0 is a new buffer's
+  if (mark == 0) mark = ++client_->launch_mark;  // 0 marks a new buffer
   call.mark = mark;
   auto kept = [&](int parameter) {
     return std::binary_search(call.options.keep.begin(), call.options.keep.end(), parameter);
@@ -286,7 +287,7 @@ Result<void> LoadedExecutable::claim_donated(Call& call) const {
   return {};
 }
 
-// After a failed launch: what the plugin left alive is alive again.
+// After a failed launch, marks donated buffers that the plugin did not delete as live again.
 void LoadedExecutable::settle_donated(const Call& call) const {
   std::size_t per_device = parameter_types_.size();
   for (std::size_t k = 0; k < call.count; ++k)
@@ -298,7 +299,7 @@ void LoadedExecutable::settle_donated(const Call& call) const {
     }
 }
 
-// After an error on device k of a launch device by device: who runs already.
+// For the error on device k of a device-by-device launch: the devices that already run.
 std::string LoadedExecutable::launched_before(const Call& call) const {
   if (call.launched == 0) return "; it runs nowhere";
   std::string text = "; it runs on device";
@@ -307,7 +308,7 @@ std::string LoadedExecutable::launched_before(const Call& call) const {
   return text + (signature_.donated.empty() ? "" : ", which consumed what was donated there");
 }
 
-// The plugin's own call or calls. @post on success raw_outputs and events are filled
+// Makes the plugin's call or calls. @post on success raw_outputs and events are filled
 Result<void> LoadedExecutable::enter_plugin(Call& call) const {
   const PJRT_Api* api = client_->api;
   std::size_t per_device = parameter_types_.size();
@@ -346,7 +347,7 @@ Result<void> LoadedExecutable::enter_plugin(Call& call) const {
     auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
                                      "PJRT_LoadedExecutable_Execute");
     if (done.ok()) continue;
-    for (std::size_t j = 0; j < k * outputs; ++j)  // earlier devices' outputs are nobody's now
+    for (std::size_t j = 0; j < k * outputs; ++j)  // nobody owns earlier devices' outputs now
       internal::destroy_buffer(api, call.raw_outputs[j]);
     call.launched = k;
     return done.error().with_note(
@@ -367,7 +368,7 @@ internal::LaunchRecord* LoadedExecutable::new_record(const Call& call) const {
   record->api = client.api;
   record->client = &client;
   record->id = call.id;
-  // Null until the plugin has made them: what a failed call leaves there is nobody's.
+  // Null until the plugin creates them; values that a failed call leaves here are not owned.
   record->events.assign(call.count, nullptr);
   record->first = call.first;
   record->site = site_;
@@ -404,7 +405,7 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
 
 namespace {
 
-// Holds the launch's place among those of the client, however its call ends.
+// Counts the launch among those of the client until its call ends, in any way.
 struct Entering {
   explicit Entering(ClientState& of) : client(of) { client.begin_launch(); }
   ~Entering() { client.end_launch(launched); }
@@ -438,7 +439,7 @@ Result<Launch> LoadedExecutable::enter(Call& call) const {
   if (!entered.ok()) {
     if (at_once)
       for (PJRT_Buffer* output : call.raw_outputs) internal::destroy_buffer(client.api, output);
-    else  // devices that were launched before the one that refused
+    else  // keep the events of the devices that were launched
       std::fill(record->events.begin() + static_cast<std::ptrdiff_t>(call.launched),
                 record->events.end(), nullptr);
     internal::drop_launch(record);

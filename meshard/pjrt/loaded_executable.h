@@ -1,4 +1,4 @@
-// A compiled program on its devices, ready to run.
+// A compiled program, loaded on its devices and ready to run.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -23,16 +23,17 @@ struct LaunchSite;
 
 /// Options of one launch.
 struct LaunchOptions {
-  /// Parameters that this launch must not consume although the program donates them, ascending.
-  /// Their outputs go to fresh memory.
+  /// Indices, ascending, of parameters that this launch must not consume although the program
+  /// donates them. Their outputs use new memory.
   std::span<const std::int64_t> keep = {};
-  /// Whether the launch's completion is of interest to the caller: without it the handle is empty.
+  /// Whether to return a handle on the launch's completion (default: true). Otherwise the handle is
+  /// empty.
   bool track = true;
-  /// The user's line, for errors and for reports of launches that do not end.
+  /// The user's source line, for errors and for reports of launches that do not end.
   SourceLocation where = {};
 };
 
-/// Outputs in the order of LoadedExecutable::execute, and the launch's completion.
+/// The outputs, in the order of LoadedExecutable::execute, and the launch's completion.
 struct LaunchResult {
   std::vector<Buffer> outputs;
   Launch launch;
@@ -40,13 +41,13 @@ struct LaunchResult {
 
 /// Move-only owner of a loaded program. It may be destroyed while its launches run.
 ///
-/// Device k below is number k of devices(): the order of the device assignment. Arguments and
-/// outputs are device-major: argument i of device k is arguments[k * parameter_count() + i].
+/// Below, device k is devices()[k], in the order of the device assignment. Arguments and outputs
+/// are device-major: argument i of device k is arguments[k * parameter_count() + i].
 ///
-/// Every argument's type, device and liveness is checked before the plugin is called, and an error
-/// found there consumes nothing. After a launch the donated arguments are dead. Programs on several
-/// devices whose parts meet are launched in one order on all their devices, from any number of
-/// threads; outputs can be given to the next launch at once.
+/// The type, device and liveness of every argument are checked before the plugin is called, and an
+/// error from these checks consumes nothing. After a launch, the donated arguments are dead.
+/// Programs whose devices wait for each other are launched in the same order on all devices, from
+/// any number of threads. Outputs can be passed to the next launch immediately.
 class LoadedExecutable {
  public:
   LoadedExecutable(LoadedExecutable&& other) noexcept;
@@ -59,27 +60,28 @@ class LoadedExecutable {
   std::size_t parameter_count() const { return signature_.parameters.size(); }
   std::size_t output_count() const { return signature_.results.size(); }
 
-  /// Runs on all devices. `outputs` has devices().size() * output_count() entries; what they held
-  /// before is released.
+  /// Runs on all devices. `outputs` has devices().size() * output_count() entries; their previous
+  /// contents are released.
   /// @error invalid argument, naming argument and device, if the arguments do not fit; failed
-  /// precondition if an earlier error left the client unusable; else the plugin's error
+  /// precondition if an earlier error made the client unusable; otherwise the plugin's error
   Result<Launch> execute(std::span<const Buffer* const> arguments, std::span<Buffer> outputs,
                          const LaunchOptions& options = {}) const;
   Result<LaunchResult> execute(std::span<const Buffer* const> arguments,
                                const LaunchOptions& options = {}) const;
 
-  /// Runs on device number `device` alone, with that device's arguments and outputs.
-  /// @error failed precondition if the program has collectives and the plugin could not run them so
+  /// Runs on device `device` only, with that device's arguments and outputs.
+  /// @error failed precondition if the program has collectives and the plugin cannot run them this
+  /// way
   Result<Launch> execute_device(std::size_t device, std::span<const Buffer* const> arguments,
                                 std::span<Buffer> outputs, const LaunchOptions& options = {}) const;
 
-  /// Runs a program without collectives on all devices, one after another, from this thread: for
-  /// small programs several times quicker than execute(). One launch.
+  /// Runs a program without collectives on each device in turn, from this thread. For small
+  /// programs this is several times faster than execute(). It counts as one launch.
   /// @error as execute_device
   Result<Launch> execute_each_device(std::span<const Buffer* const> arguments,
                                      std::span<Buffer> outputs,
                                      const LaunchOptions& options = {}) const;
-  /// Whether execute_device and execute_each_device may be used.
+  /// Whether execute_device and execute_each_device are allowed.
   bool can_run_device_by_device() const;
 
   PJRT_LoadedExecutable* raw() const { return raw_; }

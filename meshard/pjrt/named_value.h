@@ -7,7 +7,7 @@
 
 namespace meshard::pjrt {
 
-/// A value: a name and a string, whole number, list of whole numbers, float or bool.
+/// A value: a name with a string, integer, list of integers, float or bool.
 struct NamedValue {
   using Value = std::variant<std::string, std::int64_t, std::vector<std::int64_t>, float, bool>;
 
@@ -16,15 +16,15 @@ struct NamedValue {
 
   /// `name = value`; strings are quoted, lists are in brackets.
   std::string to_string() const;
-  /// The value alone, as in to_string().
+  /// The value only, formatted as in to_string().
   std::string value_string() const;
   friend bool operator==(const NamedValue&, const NamedValue&) = default;
 };
 
-/// The kind of a value in words: `string`, `int64`, `int64 list`, `float`, `bool`.
+/// The name of a value's kind: `string`, `int64`, `int64 list`, `float`, `bool`.
 std::string_view kind_of(const NamedValue::Value& value);
 
-/// The value of the first entry called `name` if it is of type T, else null.
+/// The value of the first entry named `name`, if it is of type T; otherwise null.
 template <class T>
 const T* find_value(const std::vector<NamedValue>& values, std::string_view name) {
   for (const NamedValue& entry : values)

@@ -27,8 +27,7 @@ struct Plugin::State {
 
 namespace {
 
-// Every plugin of ours since 0.40 has the entries up to OutputDimensions, which we cannot do
-// without.
+// Every known plugin since 0.40 has the entries up to OutputDimensions, which meshard requires.
 constexpr int kOldestMinor = 40;
 constexpr std::size_t kRequiredSize =
     offsetof(PJRT_Api, PJRT_Executable_OutputDimensions) + sizeof(void*);
@@ -89,7 +88,7 @@ Result<Plugin> Plugin::adopt(const PJRT_Api* api, std::string path) {
   for (const PJRT_Extension_Base* extension = api->extension_start; extension != nullptr;
        extension = extension->next)
     state->extensions.push_back({static_cast<int>(extension->type), extension->struct_size});
-  // Never freed, as the plugin is never unloaded; kept where leak checkers see it.
+  // Never freed, because the plugin is never unloaded; stored where leak checkers find it.
   static std::mutex mutex;
   static auto* kept = new std::vector<std::unique_ptr<const State>>;
   std::lock_guard lock(mutex);
@@ -101,7 +100,7 @@ Result<Plugin> Plugin::load(const std::string& path) {
   char resolved[PATH_MAX];
   if (::realpath(path.c_str(), resolved) == nullptr)
     return Error(ErrorCode::kNotFound, cat("[plugin] there is no file ", path));
-  internal::PluginWork work;  // no process ends beside the static objects of a library being made
+  internal::PluginWork work;  // exit would race with the library's static constructors
   std::lock_guard lock(registry().mutex);
   if (auto found = registry().by_path.find(resolved); found != registry().by_path.end())
     return found->second;

@@ -33,34 +33,35 @@ struct Extension {
 ApiVersion built_api_version();
 ApiVersion oldest_api_version();
 
-/// A handle on a loaded plugin; cheap to copy. A plugin is never unloaded: its threads and static
-/// objects would not survive that. Several plugins live side by side. Safe to use from several
-/// threads.
+/// A handle on a loaded plugin; cheap to copy. A plugin is never unloaded, because its threads and
+/// static objects would not survive that. Several plugins can be loaded at once. Thread-safe.
 class Plugin {
  public:
-  /// Loads and initializes the plugin at `path`; loading a path again gives the same plugin. Before
-  /// that, sets the variables that say what it logs (choose_plugin_log in plugin_log.h).
-  /// @error not found if there is no such file; failed precondition if it cannot be loaded (the
-  /// loader's own words) or is no plugin; permission denied if another user could have written it
-  /// (check_file_trust); data loss if it changed since it was fetched; unimplemented if its API
-  /// version is not one we can use.
+  /// Loads and initializes the plugin at `path`. Loading the same path again returns the same
+  /// plugin. First sets the environment variables that control the plugin's logging
+  /// (choose_plugin_log in plugin_log.h).
+  /// @error not found if the file does not exist; failed precondition if it cannot be loaded (with
+  /// the loader's message) or is not a plugin; permission denied if another user could have written
+  /// it (check_file_trust); data loss if it changed since it was fetched; unimplemented if its API
+  /// version is not supported.
   static Result<Plugin> load(const std::string& path);
 
-  /// The plugin behind a table that is already in the process.
-  /// @pre `api` stays valid for ever
+  /// Wraps a function table that is already in the process.
+  /// @pre `api` stays valid forever
   static Result<Plugin> adopt(const PJRT_Api* api, std::string path = "(in process)");
 
   const std::string& path() const;
   ApiVersion version() const;
-  /// What the plugin says about itself: `xla_version`, `stablehlo_current_version`, ...
+  /// The plugin's attributes: `xla_version`, `stablehlo_current_version`, ...
   const std::vector<NamedValue>& attributes() const;
   const std::vector<Extension>& extensions() const;
   bool has_extension(int type) const;
-  /// The newest StableHLO version it reads, e.g. `1.13.3`; empty if it does not say.
+  /// The newest StableHLO version that it reads, e.g. `1.13.3`; empty if not reported.
   std::string newest_stablehlo() const;
-  /// The oldest StableHLO version it reads; empty if it does not say.
+  /// The oldest StableHLO version that it reads; empty if not reported.
   std::string oldest_stablehlo() const;
-  /// The entries of our table that this plugin lacks: empty if it is as new as our header.
+  /// The entries of meshard's function table that this plugin lacks; empty if it is as new as our
+  /// header.
   std::vector<std::string> missing_entries() const;
 
   const PJRT_Api* api() const;

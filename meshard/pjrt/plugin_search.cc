@@ -14,17 +14,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The CPU plugin that `meshard fetch cpu` gets (third_party/plugins.lock), as Python names it.
+// The CPU plugin that `meshard fetch cpu` downloads (third_party/plugins.lock), by its Python name.
 constexpr std::string_view kDefaultPlugin = "fastatomstruct_xla_cpu";
 
 std::optional<std::string> read_process_environment(const char* name) {
   const char* value =
-      ::secure_getenv(name);  // no plugin of the caller's choice in a setuid program
+      ::secure_getenv(name);  // a setuid program must not load a plugin that the caller chose
   if (value == nullptr || *value == '\0') return std::nullopt;
   return std::string(value);
 }
 
-// From the password database; empty where this user has no account.
+// From the password database; empty if the user has no account there.
 std::string home_of_account() {
   std::vector<char> space(1 << 14);
   passwd entry{}, *found = nullptr;
@@ -44,7 +44,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-// Sorted, so that the same machine always gives the same order.
+// Sorted, so that the order is deterministic.
 std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> result;
   std::error_code error;
@@ -88,7 +88,7 @@ class Search {
     for (const fs::path& inner : entries(cache / "plugins"))
       if (inner.filename().string().starts_with(kDefaultPlugin)) look_in(inner, "cache");
     look_below(cache / "plugins", "cache");
-    // The CUDA plugin keeps its wheel's folders, in which it finds its assembler.
+    // The CUDA plugin keeps its wheel's directories, in which it finds its assembler.
     for (const fs::path& inner : entries(cache / "plugins"))
       if (fs::is_directory(inner / "jax_plugins", error_))
         look_below(inner / "jax_plugins", "cache");
@@ -113,7 +113,7 @@ class Search {
       if (looks_like_plugin(path)) add(path, reason);
   }
 
-  // The folder and the folders in it: wheels put each plugin into one of its own.
+  // Searches the directory and its subdirectories: each wheel puts its plugin into its own.
   void look_below(const fs::path& folder, const char* reason) {
     look_in(folder, reason);
     for (const fs::path& inner : entries(folder))

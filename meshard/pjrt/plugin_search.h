@@ -1,4 +1,4 @@
-// Where plugins lie on this machine.
+// Searches for plugins on this machine.
 #pragma once
 #include <functional>
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace meshard::pjrt {
 
-/// One place that was looked at.
+/// One place that was searched.
 struct SearchedPlace {
-  /// A folder, or the file that MESHARD_PLUGIN names.
+  /// A directory, or the file that MESHARD_PLUGIN names.
   std::string path;
-  /// Why it was looked at: `MESHARD_PLUGIN`, `cache`, `python`.
+  /// Why it was searched: `MESHARD_PLUGIN`, `cache`, `python`.
   std::string reason;
   bool exists = false;
 };
@@ -22,26 +22,26 @@ struct SearchedPlace {
 /// A plugin file that was found; it has not been loaded.
 struct FoundPlugin {
   std::string path;
-  /// `cpu`, `cuda`, `rocm`, `tpu` or empty, guessed from the file's name.
+  /// `cpu`, `cuda`, `rocm`, `tpu` or empty, guessed from the file name.
   std::string platform;
   /// As in SearchedPlace.
   std::string reason;
 };
 
 struct PluginSearch {
-  /// Best first: MESHARD_PLUGIN, then the cache, then Python wheels. No file twice.
+  /// Best first: MESHARD_PLUGIN, then the cache, then Python wheels. Each file appears once.
   std::vector<FoundPlugin> found;
   std::vector<SearchedPlace> places;
 
-  /// The first plugin of `platform`. A file that MESHARD_PLUGIN names serves for any platform.
-  /// @error not found, saying how to get one and listing the places
+  /// The first plugin of `platform`. A file that MESHARD_PLUGIN names matches any platform.
+  /// @error not found, with how to get one and the places that were searched
   Result<std::string> first(std::string_view platform) const;
 };
 
-/// How the search reads an environment variable; a test gives its own.
+/// Reads an environment variable for the search; tests supply their own function.
 using ReadEnvironment = std::function<std::optional<std::string>(const char* name)>;
 
-/// Looks for plugins, in this order:
+/// Searches for plugins, in this order:
 /// 1. the files in MESHARD_PLUGIN, separated by colons;
 /// 2. `plugins/`, `plugins/*/jax_plugins/` and `xla_plugins/` of the cache folder: MESHARD_CACHE,
 ///    else XDG_CACHE_HOME/meshard, else ~/.cache/meshard (of the password database without HOME);
@@ -50,12 +50,12 @@ using ReadEnvironment = std::function<std::optional<std::string>(const char* nam
 ///    site-packages: VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH, ~/.local, /usr/local and /usr.
 PluginSearch find_plugins(const ReadEnvironment& environment = {});
 
-/// The cache folder, whether it exists or not: MESHARD_CACHE, else XDG_CACHE_HOME/meshard, else
-/// ~/.cache/meshard, where the home folder is HOME or, without it, that of the password database.
-/// Empty if there is none of them: then nothing is cached.
+/// The cache directory, whether or not it exists: MESHARD_CACHE, otherwise XDG_CACHE_HOME/meshard,
+/// otherwise ~/.cache/meshard. The home directory is HOME or, if it is not set, that of the
+/// password database. Empty if none of these is set: then nothing is cached.
 std::string cache_folder(const ReadEnvironment& environment = {});
 
-/// `cpu`, `cuda`, `rocm`, `tpu` or empty, from a plugin file's name.
+/// The platform guessed from a plugin's file name: `cpu`, `cuda`, `rocm`, `tpu` or empty.
 std::string guess_platform(std::string_view path);
 
 }  // namespace meshard::pjrt

@@ -36,7 +36,7 @@ class PluginSearchTest : public ::testing::Test {
       return found->second;
     };
   }
-  // The found files that lie in this test's folder: the machine may have plugins of its own.
+  // The plugins found in this test's folder; the machine may have others.
   std::vector<std::string> found() {
     std::vector<std::string> paths;
     for (const FoundPlugin& plugin : find_plugins(environment()).found)
@@ -47,7 +47,7 @@ class PluginSearchTest : public ::testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-// Never /tmp, where anybody could have put a plugin.
+// Never /tmp, where anybody could have placed a plugin.
 TEST_F(PluginSearchTest, WithoutHomeTheAccountsHomeCounts) {
   for (const char* home : {"", "relative", "none"}) {
     variables_["HOME"] = home;

@@ -1,5 +1,5 @@
 // Tested in meshard/pjrt/hlo_sharding_test.cc.
-// Device groups of collectives in all the forms that plugins write.
+// Device groups of collectives, in all forms that plugins write.
 #include <algorithm>
 
 #include "meshard/pjrt/hlo_sharding.h"
@@ -74,7 +74,8 @@ Groups cut(const std::vector<std::int64_t>& devices, std::size_t size) {
   return groups;
 }
 
-// A mesh axis cut where the axis references cut it: [pre_size, size, rest] for each part in use.
+// A part of a mesh axis, split where the axis references split it: [pre_size, size, rest] for each
+// referenced sub-axis.
 struct Digit {
   std::int64_t axis;
   std::int64_t pre;  // product of the axis' digits before this one
@@ -110,8 +111,8 @@ Result<Groups> expand_mesh_axes(const ReplicaGroups& groups) {
   if (mesh.unknown_order)
     return Error(ErrorCode::kUnimplemented, "[hlo] the mesh has an order of a form not known here");
   MESHARD_ASSIGN_OR_RETURN(std::vector<Digit> digits, cut_axes(mesh, groups.axes));
-  // The device positions as a tensor of the digits; transposed so that the group's digits come
-  // last.
+  // The device positions as a tensor with one dimension per digit, transposed so that the group's
+  // digits come last.
   IotaOrder order;
   for (const Digit& digit : digits) order.dimensions.push_back(digit.size);
   std::vector<std::int64_t> in_group;

@@ -136,7 +136,7 @@ Result<Executable> Topology::compile(std::string_view module, const CompileOptio
   std::string bytes = options.serialize();
   PJRT_Program program{};
   program.struct_size = PJRT_Program_STRUCT_SIZE;
-  program.code = const_cast<char*>(module.data());  // read only in this direction
+  program.code = const_cast<char*>(module.data());  // not written in this direction
   program.code_size = module.size();
   constexpr std::string_view kFormat = "mlir";
   program.format = kFormat.data();

@@ -1,4 +1,4 @@
-// Hardware that need not be here: compile for it without it.
+// Hardware that may be absent; programs can be compiled for it.
 #pragma once
 #include <span>
 #include <string>
@@ -16,16 +16,16 @@ struct PJRT_TopologyDescription;
 
 namespace meshard::pjrt {
 
-/// Move-only owner of a description of devices that are absent, or a view of a client's own.
+/// Move-only owner of a description of absent devices, or a view of a client's description.
 class Topology {
  public:
-  /// Describes hardware by name, e.g. `v5e:16x16` for libtpu; the CUDA plugin wants any name and
-  /// the options `target_config` and `topology`.
+  /// Describes hardware by name, e.g. `v5e:16x16` for libtpu. The CUDA plugin accepts any name and
+  /// requires the options `target_config` and `topology`.
   static Result<Topology> create(Plugin plugin, std::string_view name,
                                  std::span<const NamedValue> options = {});
   /// The devices of a client.
   static Result<Topology> of(const Client& client);
-  /// Reads what serialize() wrote.
+  /// Parses the output of serialize().
   static Result<Topology> deserialize(Plugin plugin, std::string_view bytes);
 
   Topology(Topology&& other) noexcept;
@@ -34,12 +34,12 @@ class Topology {
 
   Result<std::string> platform() const;
   Result<std::string> platform_version() const;
-  /// In the plugin's order, which need not be that of the ids.
+  /// The devices in the plugin's order, which may differ from the order of the ids.
   const std::vector<DeviceDescription>& devices() const { return devices_; }
   Result<std::vector<NamedValue>> attributes() const;
   Result<std::string> serialize() const;
-  /// Compiles for these devices. A missing device assignment is left to the plugin.
-  /// @error invalid argument if `options` are unsound or name devices that are not described
+  /// Compiles for these devices. If the device assignment is missing, the plugin chooses it.
+  /// @error invalid argument if `options` are invalid or name devices that are not described
   Result<Executable> compile(std::string_view module, const CompileOptions& options) const;
 
  private:
@@ -48,7 +48,7 @@ class Topology {
   void release() noexcept;
   Plugin plugin_;
   PJRT_TopologyDescription* raw_;
-  ClientRef client_;  // if set, raw_ is the client's
+  ClientRef client_;  // if set, the client owns raw_
   std::vector<DeviceDescription> devices_;
 };
 

@@ -67,7 +67,7 @@ bool WireReader::read_varint(std::uint64_t& value) {
 
 std::optional<WireField> WireReader::next() {
   if (rest_.empty() || !ok_) return std::nullopt;
-  ok_ = false;  // until the field is whole
+  ok_ = false;  // until the field is complete
   std::uint64_t tag;
   if (!read_varint(tag) || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF) return std::nullopt;
   WireField field;

@@ -1,5 +1,4 @@
-// The protobuf wire format, as much of it as compile options and HLO modules need.
-// Source: https://protobuf.dev/programming-guides/encoding/
+// The protobuf wire format: the subset that compile options and HLO modules need.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,17 +9,17 @@
 
 namespace meshard::pjrt {
 
-/// Appends the fields of one message. Fields of the default value are written too: what must be
-/// left out the caller leaves out.
+/// Appends the fields of one message. Default values are written too; the caller omits them if
+/// necessary.
 class WireWriter {
  public:
-  /// A whole number, bool or enum.
+  /// Appends an integer, bool or enum.
   void add_varint(int field, std::uint64_t value);
-  /// A string, bytes or a finished message.
+  /// Appends a string, bytes or a finished message.
   void add_bytes(int field, std::string_view bytes);
   void add_message(int field, const WireWriter& message) { add_bytes(field, message.bytes_); }
   void add_double(int field, double value);
-  /// A packed list of whole numbers. An empty list writes nothing.
+  /// Appends a packed list of integers. An empty list writes nothing.
   template <class Range>
   void add_packed(int field, const Range& values) {
     WireWriter list;
@@ -58,9 +57,9 @@ class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
 
-  /// The next field; nothing at the end or where the bytes are damaged.
+  /// The next field; none at the end or if the bytes are damaged.
   std::optional<WireField> next();
-  /// False once damaged bytes were met.
+  /// False after damaged bytes were found.
   bool ok() const { return ok_; }
 
  private:

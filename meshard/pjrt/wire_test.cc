@@ -46,8 +46,8 @@ TEST(Wire, RandomFieldsComeBack) {
     while (auto field = reader.next()) EXPECT_TRUE(append_numbers(*field, back));
     EXPECT_EQ(back, list);
     EXPECT_TRUE(reader.ok());
-    // Cut anywhere, it ends without reading past the end, and only a cut between fields passes for
-    // whole.
+    // Truncated anywhere, the reader ends without reading past the end; only a cut between fields
+    // goes unnoticed.
     std::string bytes = writer.bytes();
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       WireReader cut(std::string_view(bytes).substr(0, size));

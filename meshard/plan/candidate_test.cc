@@ -20,7 +20,7 @@ TEST(MeshShapes, AllOfThemOnce) {
   EXPECT_THAT(mesh_shapes(4, 2),
               ElementsAre(ElementsAre(1, 4), ElementsAre(2, 2), ElementsAre(4, 1)));
   EXPECT_THAT(mesh_shapes(7, 1), ElementsAre(ElementsAre(7)));
-  // 2^e over k axes: e stars and k - 1 bars. 2^8: C(10, 2); times 3: C(3, 2) more places.
+  // Stars and bars: 2^8 over 3 axes has C(10, 2) shapes, and a factor of 3 has C(3, 2) places.
   EXPECT_EQ(mesh_shapes(256, 3).size(), 45u);
   EXPECT_EQ(mesh_shapes(256 * 3, 3).size(), 45u * 3);
   for (std::int64_t devices : {1, 6, 12, 48}) {
@@ -37,7 +37,8 @@ TEST(SpecCandidates, AxesGoToOpenDimensionsThatTheyDivide) {
   FreeValue value{"w", {DType::f32, Shape{4, 6}}, P(open, open)};
   std::vector<PartitionSpec> found =
       spec_candidates(value, {{.name = "x", .size = 2}, {.name = "y", .size = 4}});
-  // x: none, 0, 1; y: none, 0 (6 is no multiple of 4); together on 0 they are 8.
+  // x splits no dimension, 0 or 1; y splits none or 0 (6 is not divisible by 4). They cannot both
+  // split 0, which is not divisible by 8.
   EXPECT_THAT(found, testing::UnorderedElementsAre(P(none, none), P("x", none), P(none, "x"),
                                                    P("y", none), P("y", "x")));
 }
@@ -56,7 +57,7 @@ TEST(SpecCandidates, WhatIsGivenStays) {
                            {"axis \"z\"", "x, y"}));
 }
 
-// Every candidate makes a Sharding, is even, closed, and comes once.
+// Every candidate is a valid, even and closed sharding, and occurs once.
 TEST(SpecCandidates, RandomOnesAreValid) {
   TestRandom random;
   for (int round = 0; round < 200; ++round) {

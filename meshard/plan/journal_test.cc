@@ -50,7 +50,7 @@ TEST_F(Journal, ALineThatWasCutOffIsLeftOut) {
     std::filesystem::resize_file(path_, whole - cut);
     {
       PlanJournal journal = PlanJournal::open(path_, "problem").value();
-      // Without its newline alone, the line is whole.
+      // If only its newline is missing, the line is complete.
       EXPECT_EQ(journal.verdicts().size(), cut == 1 ? 2u : 1u) << cut;
       journal.add(candidate(8), {.memory = 300}).value();
     }

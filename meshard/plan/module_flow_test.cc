@@ -24,20 +24,20 @@ constexpr const char* kProduct =
   }
 )";
 
-// What every partitioner does with one product.
+// One product, for which every partitioner inserts the same collectives.
 TEST(ModuleFlow, OneProduct) {
   EXPECT_EQ(flow_bytes(kProduct, {P("x", none), P(none, "y")}), 0);
-  // Both split where they are summed: the result is all-reduced.
+  // Both contracted dimensions are split: the result is all-reduced.
   EXPECT_EQ(flow_bytes(kProduct, {P(none, "y"), P("y", none)}), 16 * 64 * 4);
   EXPECT_EQ(flow_bytes(kProduct, {P("x", "y"), P("y", none)}), 8 * 64 * 4);
-  // Only one split: the other is cut at no cost.
+  // Only one contracted dimension is split: the other operand is split at no cost.
   EXPECT_EQ(flow_bytes(kProduct, {P(none, "y"), P()}), 16 * 64 * 4);
-  // x splits rows of the left and what is summed of the right: the smaller shard, 16 / 2 rows of
-  // 32, is gathered; then the right's split is summed over.
+  // x splits the left operand's rows and the right operand's contracted dimension: the smaller
+  // shard, 16 / 2 rows of 32, is gathered; then the result is all-reduced.
   EXPECT_EQ(flow_bytes(kProduct, {P("x", none), P("x", none)}), 16 * 32 * 4 + 16 * 64 * 4);
-  // x splits what is free in both: the smaller is gathered.
+  // x splits a free dimension of both operands: the smaller shard is gathered.
   EXPECT_EQ(flow_bytes(kProduct, {P("x", none), P(none, "x")}), 16 * 32 * 4);
-  // A result wanted whole.
+  // The result must be replicated.
   EXPECT_EQ(flow_bytes(kProduct, {P("x"), P()}, {P()}), 16 * 64 * 4);
   EXPECT_EQ(flow_bytes(kProduct, {P("x"), P()}, {P("x", "y")}), 0);
 }
@@ -63,7 +63,8 @@ TEST(ModuleFlow, TheGenericForm) {
   }
 )";
   EXPECT_EQ(flow_bytes(kGeneric, {P("y", none, "x"), P("y", "x")}), 1 * 16 * 64 * 4);
-  // The last dimension is summed over while it is split: what is left, 16 x 4 over y, moves.
+  // The reduce sums over the last dimension, which x splits: its result, 16 x 4 with y on the 4, is
+  // all-reduced.
   EXPECT_EQ(flow_bytes(kGeneric, {P("y"), P("y", none, "x")}), 16 * 1 * 4);
 }
 
@@ -92,10 +93,11 @@ TEST(ModuleFlow, LoopsCallsAndConstraints) {
     return %3 : tensor<16x32xf32>
   }
 )";
-  // Each of 12 layers: its rows over x, the weights summed over y: one all-reduce of 8 x 32 floats.
+  // Each of 12 layers has its rows over x and its contracted dimension over y: one all-reduce of 8
+  // x 32 floats.
   EXPECT_EQ(flow_bytes(kLoop, {P("x"), P(none, "y")}), 12 * 8 * 32 * 4);
-  // Columns over y: the next layer sums over them only in the following pass; the constraint at the
-  // end wants them whole.
+  // Columns over y: the next layer contracts them only in the next iteration; the constraint at the
+  // end requires them whole.
   EXPECT_EQ(flow_bytes(kLoop, {P("x"), P(none, none, "y")}), 8 * 32 * 4);
   EXPECT_EQ(flow_bytes(kLoop, {P("x"), P()}), 0);
 }
@@ -111,9 +113,9 @@ TEST(ModuleFlow, ShapesTellTheRest) {
 )";
   EXPECT_EQ(flow_bytes(kRest, {P("x"), P()}), 0);
   EXPECT_EQ(flow_bytes(kRest, {P("x", "y"), P("y")}), 0);
-  // The vector split by x cannot join rows that x splits: it is gathered.
+  // The vector is split by x, which also splits the rows it is added to: it is gathered.
   EXPECT_EQ(flow_bytes(kRest, {P("x"), P("x")}), 16 * 32 * 4);
-  // 16 rows over 8 do not become 4 rows over 8.
+  // 16 rows over 8 devices cannot become 4 rows over 8.
   EXPECT_EQ(flow_bytes(kRest, {P(axes("x", "y")), P()}), 16 * 32 * 4);
 }
 

@@ -48,7 +48,7 @@ TEST(ModuleTemplate, OpenDimensionsAreFreeAndGoTogether) {
   EXPECT_EQ(open_ones.values[0].name, "p['w']");
   EXPECT_THAT(open_ones.arguments[0], ElementsAre(1u, 2u));
   FreeArguments named = read.free({"x", "1"}).value();
-  ASSERT_EQ(named.values.size(), 3u);  // argument 2 is not wholly free
+  ASSERT_EQ(named.values.size(), 3u);  // argument 2 is not entirely free
   EXPECT_EQ(named.values[0].spec, P(open, open));
   EXPECT_EQ(read.free({"*'w']"}).value().values[0].spec, P(open, open));
   EXPECT_THAT(read.free({"y"}).error().message(), HasSubstr("no argument is called `y`"));
@@ -67,7 +67,7 @@ TEST(ModuleTemplate, TheTextForACandidate) {
   EXPECT_EQ(again.arguments()[1].spec, P(none, "tp"));
   EXPECT_EQ(again.arguments()[2].spec, P(none, "tp"));
   EXPECT_EQ(again.arguments()[3].spec, std::nullopt);
-  // The results that take their memory lie as they do, also the one that had no sharding.
+  // Results that reuse these arguments' memory get their shardings, even the one without any.
   EXPECT_EQ(again.results()[1].spec, P(none, "tp"));
   EXPECT_EQ(again.results()[2].spec, P(none, "tp"));
   EXPECT_EQ(again.results()[0].spec, std::nullopt);
@@ -83,7 +83,7 @@ TEST(ModuleTemplate, MeshesThatDoNotSuitWhatIsFixed) {
   };
   EXPECT_TRUE(suits(16, 1));
   EXPECT_TRUE(suits(2, 8));
-  EXPECT_FALSE(suits(32, 1));  // 16 rows of x
+  EXPECT_FALSE(suits(32, 1));  // x has 16 rows
   EXPECT_FALSE(suits(3, 1));
 }
 
@@ -131,7 +131,7 @@ TEST(ModuleTemplate, WhatCannotBeRead) {
   EXPECT_THAT(refusal(text), HasSubstr("several meshes"));
 }
 
-// No cut and no changed byte makes it crash or hang.
+// Truncated texts and changed bytes never cause a crash or a hang.
 TEST(ModuleTemplate, DamagedTexts) {
   std::string text = kStep;
   for (std::size_t cut = 0; cut < text.size(); cut += 3)

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// y = tanh(x v) w: x over "data", what v and w are split by is free.
+// y = tanh(x v) w, with x over "data" and the given specs for v and w.
 std::string mlp_text(std::string_view v_spec, std::string_view w_spec) {
   return cat(
       R"(module @mlp attributes {mhlo.num_partitions = 4 : i32} {
@@ -39,15 +39,15 @@ TEST(PlanOfModule, TheOrderKnowsWhatMoves) {
   EXPECT_EQ(plan.problem.capacity, std::nullopt);
   bool complete = false;
   std::vector<PlannedCandidate> all = plan_candidates(plan.problem, {}, complete);
-  // data=2, model=4; v and w by none, data, model or both.
+  // data=2, model=4; v and w are each split by none, data, model or both.
   ASSERT_EQ(all.size(), 16u);
   EXPECT_EQ(all[0].candidate.to_string(), "data=2,model=4; P(none, none); P(none, none)");
   EXPECT_EQ(all[0].estimate.communication, 0);
-  // x's rows, v, w: all of the weights' bytes.
+  // The rows of x on one device, and all of v and w.
   EXPECT_EQ(all[0].estimate.least_memory, 32 * 32 * 4 + 2 * 32 * 256 * 4);
   for (const PlannedCandidate& one : all)
     if (one.candidate.specs[0] == P(none, "model") && one.candidate.specs[1] == P("model", none)) {
-      // Columns, then rows: one all-reduce of the result's 32 rows.
+      // v by columns and w by rows: one all-reduce of the result's 32 rows.
       EXPECT_EQ(one.estimate.communication, 32 * 32 * 4);
     }
   std::string text = plan.module.with(all[0].candidate, plan.free);
@@ -74,7 +74,7 @@ TEST(PlanOfModule, WhatIsRefused) {
   EXPECT_THAT(plan_of_module("module {}", target).error().message(), HasSubstr("no function"));
 }
 
-// The C++ way, with a report made on the spot in place of a compiler's.
+// The C++ interface, with a handwritten report instead of a compiler's.
 TEST(Plan, ABuilderIsGivenMeshesAndSpecs) {
   Target target = Target::parse("v5e:2x4").value();
   std::vector<FreeValue> values = {{"w", {DType::f32, Shape{8, 8}}, P(open, none)}};
@@ -86,7 +86,7 @@ TEST(Plan, ABuilderIsGivenMeshesAndSpecs) {
                             parts.memory = MemoryUse{.arguments = 8 * 8 * 4 / sharding.num_tiles()};
                             return ProgramReport(std::move(parts));
                           });
-  // (1, 8) and (8, 1): split or not; (2, 4) and (4, 2): by none, one of the two, or both.
+  // (1, 8) and (8, 1): split or not; (2, 4) and (4, 2): split by none, by either axis, or by both.
   EXPECT_EQ(found.compiled, 2u + 4 + 4 + 2);
   EXPECT_EQ(found.ranking.front().verdict.memory, 8 * 4);
 }

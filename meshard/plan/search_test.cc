@@ -42,7 +42,7 @@ TEST(PlanVerdict, OfAReport) {
   EXPECT_EQ(verdict_of(ProgramReport(parts), 0.2).outcome, PlanOutcome::kTooBig);
 }
 
-// Without a compiler: the report's memory is what the specs leave on a device.
+// A problem without a compiler: the report's memory is what the specs place on one device.
 PlanProblem paper_problem() {
   PlanProblem problem;
   problem.identity = "paper";
@@ -74,8 +74,9 @@ TEST(PlanCandidates, ValidAndOnce) {
     EXPECT_TRUE(divides(one.candidate.specs[0], Shape{8, 12}, one.candidate.axes));
     EXPECT_TRUE(divides(one.candidate.specs[1], Shape{12}, one.candidate.axes));
   }
-  // By hand. (1, 8): w none or 0; b none. (2, 4): w: x none, 0, 1 and y none, 0, 1 without (1, 1),
-  // which 12 does not take: 8; b none, x, y: 3. The same for (4, 2), and (8, 1) as (1, 8).
+  // By hand. (1, 8): w is split by none or along 0; b by none. (2, 4): x and y each split none, 0
+  // or 1 of w, but not both 1, because 12 is not divisible by 8: 8 specs; b is split by none, x or
+  // y: 3. (4, 2) is like (2, 4), and (8, 1) like (1, 8).
   EXPECT_EQ(all.size(), 2u + 8 * 3 + 8 * 3 + 2);
   for (std::size_t i = 1; i < all.size(); ++i)
     EXPECT_LE(all[i - 1].estimate.least_memory, all[i].estimate.least_memory);
@@ -87,7 +88,7 @@ TEST(PlanCandidates, ABeamWhereThereAreTooMany) {
   std::vector<PlannedCandidate> some = plan_candidates(problem, {.most_candidates = 16}, complete);
   EXPECT_FALSE(complete);
   EXPECT_LE(some.size(), 16u);
-  // w over all 8 devices, and b over the 4 that 12 takes: (384 / 8 + 48 / 4) bytes.
+  // w over all 8 devices, and b over 4, because 12 is not divisible by 8: (384 / 8 + 48 / 4) bytes.
   EXPECT_EQ(some.front().estimate.least_memory, 48 + 12);
 }
 
@@ -157,7 +158,8 @@ TEST(Search, CandidatesThatDoNotCompileAreResults) {
 }
 
 // A forward pass of two products: x over "data", v by columns and w by rows over "model". A device
-// has 40 KiB. The weights are 64 KiB: over 2 devices they leave too little, over 4 they fit.
+// has 40 KiB. The weights have 64 KiB: split over 2 devices they leave too little memory, over 4
+// they fit.
 class ToySearch : public testing::Test {
  protected:
   ToySearch() { std::filesystem::remove(journal_); }

@@ -111,7 +111,7 @@ TEST(Diff, ArgumentsArePairedByName) {
   ReportDiff found = diff(ProgramReport(diff_parts()), ProgramReport(swapped));
   ASSERT_EQ(found.placements.size(), 1u);
   EXPECT_THAT(found.placements[0].to_string(), HasSubstr("- argument 0 x: f32[16,32]"));
-  // Without names, positions count.
+  // Values without names are compared by position.
   ProgramReport::Parts unnamed = diff_parts(), other = diff_parts();
   for (ProgramReport::Parts* parts : {&unnamed, &other})
     for (ValuePlacement& value : parts->arguments) value.name.clear();

@@ -99,7 +99,7 @@ TEST(ExpectNoFullReplication, OnlyWhatTheMeshCouldSplit) {
   ProgramReport::Parts parts{.name = "step"};
   parts.mesh = kExpectMesh;
   parts.arguments = {expect_value("w", "f32[512,512]", P()),      // 1 MiB
-                     expect_value("odd", "f32[1025,513]", P()),   // 2 and 4 divide neither
+                     expect_value("odd", "f32[1025,513]", P()),   // not divisible by 2 or 4
                      expect_value("small", "f32[511,512]", P()),  // below 1 MiB
                      expect_value("split", "f32[512,512]", P("data"))};
   ExpectationReport found =
@@ -158,7 +158,7 @@ TEST(ExpectFits, AgainstTheDevicesMemory) {
 
 const bool kExpectRuntime = install_runtime();
 
-// The textbook's case: a product whose contracted dimension is split ends with one all-reduce.
+// The textbook case: a product whose contracted dimension is split ends with one all-reduce.
 TEST(ExpectCompiled, AJittedFunctionAndItsProgram) {
   ASSERT_TRUE(kExpectRuntime);
   if (std::string reason = why_no_plugin(); !reason.empty())

@@ -99,7 +99,7 @@ ExpectedCollective random_collective(std::mt19937_64& random, int number) {
                                       CollectiveKind::kAllToAll, CollectiveKind::kReceive};
   ExpectedCollective one;
   one.kind = kinds[random() % 4];
-  // Another axis each time, so that no two are about the same.
+  // A different axis each time, so that no two describe the same collectives.
   one.axes = AxisList{AxisRef("a" + std::to_string(number))};
   if (random() % 2) one.axes->push_back(AxisRef("b", 1 + static_cast<int>(random() % 3), 2));
   if (random() % 4 == 0) one.count.reset();

@@ -1,4 +1,4 @@
-// What the page contains; tests/browser shows it in a browser.
+// Tests what the page contains; tests/browser opens it in a browser.
 #include "meshard/report/html.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ TEST(ReportPage, ContainsTheReportAndFillsEveryPlace) {
   EXPECT_THAT(page, HasSubstr("<title>train_step</title>"));
   std::string json = to_json(ProgramReport(sample_parts()));
   for (std::size_t at = json.find('<'); at != std::string::npos; at = json.find('<'))
-    json.replace(at, 1, "\\u003c");  // which means the same in JSON
+    json.replace(at, 1, "\\u003c");  // equivalent in JSON
   EXPECT_THAT(page, HasSubstr(json));
   for (const char* place : {"{{title}}", "{{text}}", "{{json}}", "{{script", "{{style"})
     EXPECT_THAT(page, Not(HasSubstr(place)));
@@ -41,7 +41,7 @@ TEST(ReportPage, NamesNoOtherPlace) {
 
 TEST(ReportPage, HostileTextsStayText) {
   std::string page = to_html(ProgramReport(hostile_parts()));
-  // The elements of the frame and no other: two scripts, whose ends are the only ones.
+  // Only the page template's own elements appear: two scripts with one end tag each.
   EXPECT_EQ(count(page, "<script"), 2u);
   EXPECT_EQ(count(page, "</script"), 2u);
   EXPECT_EQ(count(page, "<img"), 0u);

@@ -1,5 +1,4 @@
-// What stands in the text is checked here piece by piece; tests/report holds it against the schema
-// and reads it back.
+// Checks parts of the JSON text; tests/report validates it against the schema and reads it back.
 #include "meshard/report/json.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +37,7 @@ TEST(ReportJson, ShardingsNameTheirMesh) {
   EXPECT_THAT(text, HasSubstr(R"j({"mesh":0,"spec":"P({\"x\", \"y\":(2)2}, open)","dimensions":[)j"
                               R"j({"axes":["x",{"axis":"y","pre_size":2,"size":2}],"open":false},)j"
                               R"j({"axes":[],"open":true}],"replicated":[],"unreduced":[]})j"));
-  // 6 rows in 4 parts: 2 rows each.
+  // 6 rows in 4 shards: 2 rows each.
   EXPECT_THAT(text, HasSubstr(R"("shard":"f32[2,4]","shard_bytes":32)"));
   EXPECT_THAT(text, HasSubstr(R"j({"mesh":1,"spec":"P(none, \"z\")")j"));
 }
@@ -49,7 +48,7 @@ TEST(ReportJson, KeepsEveryDigit) {
   parts.cost.memory_bytes = 0.1;
   parts.target.compile_seconds = 1.0 / 0.0;
   std::string text = to_json(ProgramReport(parts));
-  EXPECT_THAT(text, HasSubstr("1152921504606846977"));  // 2^60 + 1, which no double holds
+  EXPECT_THAT(text, HasSubstr("1152921504606846977"));  // 2^60 + 1 is not a double
   EXPECT_THAT(text, HasSubstr("\"memory_bytes\":0.1,"));
   EXPECT_THAT(text, HasSubstr("\"compile_seconds\":null"));
 }
@@ -62,7 +61,7 @@ TEST(ReportJson, HostileTextsAreText) {
 }
 
 TEST(ReportJson, IndentedSaysTheSame) {
-  // No sample text has a line break, so that all white space behind one is indentation.
+  // No text of the sample has a line break, so all white space after one is indentation.
   std::string compact = to_json(ProgramReport(sample_parts()));
   std::string indented = to_json(ProgramReport(sample_parts()), 1), joined;
   for (std::size_t i = 0; i < indented.size(); ++i) {
@@ -71,7 +70,7 @@ TEST(ReportJson, IndentedSaysTheSame) {
       continue;
     }
     joined += indented[i];
-    // Between a key and its value.
+    // The space between a key and its value.
     if (indented[i] == ':' && indented[i - 1] == '"' && indented[i + 1] == ' ') ++i;
   }
   EXPECT_EQ(joined, compact);

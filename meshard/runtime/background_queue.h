@@ -1,4 +1,4 @@
-// What another thread makes ahead of its use.
+// A queue that another thread fills in advance.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace meshard {
 
-/// Move-nothing owner of a thread that makes items ahead of their use, at most `depth` of them.
-/// take() is for one thread at a time.
+/// Immovable owner of a thread that makes up to `depth` items before they are used. Only one thread
+/// at a time may call take().
 class BackgroundQueue {
  public:
   using Item = std::shared_ptr<void>;
-  /// Calls `make` on a thread of its own until it returns null, throws, or the queue is destroyed.
+  /// Calls `make` on its own thread until it returns null or throws, or the queue is destroyed.
   /// @pre depth >= 1
   BackgroundQueue(std::function<Item()> make, std::size_t depth);
-  /// Waits for the call of `make` that is under way, and drops what was made and not taken.
+  /// Waits for the current call of `make`, and drops items that were not taken.
   ~BackgroundQueue();
   BackgroundQueue(const BackgroundQueue&) = delete;
   BackgroundQueue& operator=(const BackgroundQueue&) = delete;
 
-  /// The next item; waits for it. Null after the last, and from then on.
-  /// @error what `make` threw, once, after the items that were made before.
+  /// Returns the next item, waiting if necessary. Null after the last item.
+  /// @error what `make` threw: rethrown once, after the items that were made before.
   Item take();
 
  private:
@@ -35,7 +35,7 @@ class BackgroundQueue {
   const std::size_t depth_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Item> made_;  // under mutex_, as all below
+  std::deque<Item> made_;  // guarded by mutex_, like all below
   std::exception_ptr failed_;
   bool ended_ = false;  // `make` will not be called again
   bool stop_ = false;

@@ -23,7 +23,7 @@ TEST(BackgroundQueue, NeverRunsFurtherAheadThanItsDepth) {
   std::atomic<int> made{0};
   BackgroundQueue queue([&] { return numbered(made++); }, 3);
   for (int taken = 0; taken < 50; ++taken) {
-    // All that were taken, those that wait, and the one that is being made.
+    // Those taken, those waiting, and the one being made.
     EXPECT_LE(made.load(), taken + 3);
     EXPECT_EQ(number_of(queue.take()), taken);
   }
@@ -48,7 +48,7 @@ TEST(BackgroundQueue, AnExceptionComesAfterTheItemsBeforeIt) {
   EXPECT_EQ(queue.take(), nullptr);
 }
 
-// The maker waits for room when the queue goes; what was not taken goes with it.
+// The queue is destroyed while its maker waits for room; items that were not taken are released.
 TEST(BackgroundQueue, EndsWhileItIsFull) {
   std::weak_ptr<void> first;
   std::atomic<int> made{0};

@@ -43,7 +43,7 @@ void check_devices(const Mesh& mesh, SourceLocation where) {
   RankMap ids = mesh.base().rank_map();
   for (std::int64_t i = 0; i < ids.size(); ++i) {
     if (!std::binary_search(there.begin(), there.end(), ids[i])) missing.push_back(ids[i]);
-    if (missing.size() > there.size() + kMostListed) break;  // enough to see what is wrong
+    if (missing.size() > there.size() + kMostListed) break;  // enough for the message
   }
   if (!missing.empty())
     throw Error(ErrorCode::kNotFound,

@@ -1,4 +1,4 @@
-// A mesh against the devices that there are.
+// Checks a mesh against the devices that exist.
 #pragma once
 #include "meshard/mesh/builders.h"
 #include "meshard/mesh/mesh.h"
@@ -6,26 +6,26 @@
 
 namespace meshard {
 
-/// Checks that the platform of the mesh has every device of it in this process. Without it, a mesh
-/// of devices that are not there is an error where something is first placed on it. Starts the
+/// Checks that this process has all devices of the mesh's platform that the mesh uses. Without this
+/// check, a mesh with missing devices is an error at the first placement on it. Starts the
 /// platform's client.
-/// @error not found, with the devices that are missing and those that exist, or if there is no
-/// plugin for the mesh's device type; what the plugin answers.
+/// @error not found, with the missing and the existing devices, or if there is no plugin for the
+/// mesh's device type; the plugin's errors.
 void check_devices(const Mesh& mesh, SourceLocation where = SourceLocation::current());
 
-/// The first devices of a platform as a mesh: PyTorch's function of this name. Starts the
-/// platform's client. Meshes of several device types live side by side; "" is the default platform.
+/// Makes a mesh of a platform's first devices, as PyTorch's function of this name does. Starts the
+/// platform's client. Meshes of several device types can coexist; "" is the default platform.
 ///
 /// @code
 /// Mesh mesh = init_device_mesh("cpu", {2, 4}, {{"dp", "tp"}});
 /// mesh.to_string();  // mesh<dp=2, tp=4; device_type=cpu>
 /// @endcode
-/// @error as check_devices; more positions than devices; what mesh_axes and Mesh throw.
+/// @error as check_devices; more positions than devices; the errors of mesh_axes and Mesh.
 Mesh init_device_mesh(std::string device_type, IntView shape,
                       const MaybeNames& names = std::nullopt,
                       SourceLocation where = SourceLocation::current());
 
-/// Internal. @error failed precondition unless the client is that of the mesh's platform.
+/// Internal. @error failed precondition unless the client belongs to the mesh's platform.
 void check_device_type(const pjrt::Client& client, const Mesh& mesh, SourceLocation where);
 
 }  // namespace meshard

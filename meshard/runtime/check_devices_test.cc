@@ -25,13 +25,13 @@ TEST_F(CheckDevices, NamesWhatIsMissing) {
         check_devices(Mesh({{"x", 2}}, {3, 4096}));
       },
       ErrorCode::kNotFound, {"check_devices_test.cc:", "lacks: 4096;", "0, 1, 2"}));
-  // A mesh far larger than any list.
+  // A mesh too large to list.
   EXPECT_TRUE(throws_error(
       [] {
         check_devices(Mesh({{"x", std::int64_t{1} << 50}}));
       },
       ErrorCode::kNotFound, {"more"}));
-  // All rows of a slice count.
+  // All rows of a slice are checked.
   Mesh rows({{"x", 2}, {"y", 2}}, {0, 1, 2, 5000});
   EXPECT_TRUE(throws_error([&] { check_devices(rows["y"]); }, ErrorCode::kNotFound, {"5000"}));
 }
@@ -43,7 +43,7 @@ TEST_F(CheckDevices, AMeshOfADeviceTypeWithoutAPluginIsRefusedWhereSomethingIsPl
                         {"check_devices_test.cc:", "no plugin for device type elsewhere"});
   };
   EXPECT_TRUE(refused([&] { check_devices(other); }));
-  // A program that is compiled and cached for the same devices without a type is another.
+  // The cached program for the same devices without a device type must not be used.
   mark_sharding(ones({2}) * 2, Mesh({{"x", 2}}), P("x")).to_host();
   EXPECT_TRUE(refused([&] {
     mark_sharding(from_host(std::vector<float>{1, 2}, {2}), other, P("x"));

@@ -18,8 +18,8 @@ const DeviceArray& array_of(const Storage::Placement& copy) {
   return static_cast<const DeviceArray&>(*copy.storage);
 }
 
-// False for a copy that was not sent successfully: each use of it would fail again. One that is on
-// its way is usable.
+// False for a copy whose transfer failed, because each use of it would fail again. A copy that is
+// still in transit is usable.
 bool is_usable(Storage::Placement& copy) {
   const DeviceArray& array = array_of(copy);
   if (!array.is_live() || !array.is_current()) return false;
@@ -35,7 +35,7 @@ bool is_usable(Storage::Placement& copy) {
   return true;
 }
 
-// How far a value is from being laid out as `target` says; smaller is nearer.
+// The distance of a value from the sharding `target`; smaller is nearer.
 int distance(const Storage& storage, const Sharding& target) {
   const Sharding* sharding =
       storage.kind() == Storage::Kind::kDevice ? storage.sharding() : nullptr;

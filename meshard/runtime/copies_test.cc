@@ -40,7 +40,7 @@ TEST_F(Copying, TilesThatAreThereStay) {
   EXPECT_EQ(column.to_host(), x.to_host());
   EXPECT_EQ(done().buffers_moved, 0u);
   EXPECT_EQ(done().compiles, 0u);
-  // Device 5 holds the second tile, device 6 must get the first.
+  // Device 5 holds the second tile; device 6 must receive the first.
   restart();
   Tensor one_there = transfer(x, Mesh({{"x", 2}}, {6, 5}), P("x"));
   EXPECT_EQ(one_there.to_host(), x.to_host());

@@ -7,9 +7,10 @@
 namespace meshard {
 namespace {
 
-// Below this one thread is done before another has woken up.
+// Below this, one thread finishes before another has woken up.
 constexpr std::int64_t kParallelBytes = std::int64_t{1} << 20;
-// Large enough to hide the hand-over, small enough to share fresh pages fairly.
+// Large enough to hide the cost of handing over work, small enough to distribute fresh pages
+// evenly.
 constexpr std::int64_t kPieceBytes = std::int64_t{2} << 20;
 
 }  // namespace
@@ -17,7 +18,7 @@ constexpr std::int64_t kPieceBytes = std::int64_t{2} << 20;
 struct CopyPool::Batch {
   std::vector<StridedCopy> pieces;
   std::atomic<std::size_t> next{0};
-  std::size_t helpers = 0;  // under the pool's mutex
+  std::size_t helpers = 0;  // guarded by the pool's mutex
   std::condition_variable left;
 
   void run() {
@@ -27,13 +28,13 @@ struct CopyPool::Batch {
 };
 
 CopyPool& CopyPool::get() {
-  // Never destroyed: destructors of static objects may still read.
+  // Never destroyed: destructors of static objects may still read tensors.
   static auto* pool = new CopyPool(std::max(1u, std::thread::hardware_concurrency()) - 1);
   return *pool;
 }
 
 CopyPool::CopyPool(std::size_t threads) {
-  // The caller copies too: where the system has no more threads, fewer do.
+  // The caller copies too, so the pool works with fewer threads if the system has no more.
   try {
     for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
@@ -80,7 +81,8 @@ void CopyPool::work() {
     lock.unlock();
     batch->run();
     lock.lock();
-    // All pieces are taken; without this a waiting owner's batch would be entered again.
+    // All pieces are taken: remove the batch, so that no thread enters it again while its owner
+    // waits.
     std::erase(batches_, batch);
     if (--batch->helpers == 0) batch->left.notify_all();
   }

@@ -12,16 +12,16 @@
 
 namespace meshard {
 
-/// Threads that copy. One per process; started at the first large copy.
+/// A pool of threads that copy. One per process, started at the first large copy.
 class CopyPool {
  public:
   static CopyPool& get();
-  /// A pool of at most so many threads; fewer where the system refuses more.
+  /// Makes a pool of at most `threads` threads; fewer if the system refuses more.
   explicit CopyPool(std::size_t threads);
   ~CopyPool();
 
-  /// Runs all copies and returns when the last is done. Small work stays on the calling thread. The
-  /// destinations must not overlap. May be called from several threads.
+  /// Runs all copies and returns after the last one. Small copies run on the calling thread. The
+  /// destinations must not overlap. Thread-safe.
   void run(std::span<const StridedCopy> copies);
 
  private:

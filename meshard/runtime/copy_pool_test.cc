@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// The columns [first, last) of a matrix into an array of their own.
+// Copies the columns [first, last) of a matrix to an array of their own.
 StridedCopy columns(const std::vector<int>& from, Shape shape, std::int64_t first,
                     std::int64_t last, std::vector<int>& to) {
   Box box{{0, shape[0]}, {first, last}};
@@ -50,7 +50,7 @@ TEST(CopyPool, ManyOwnersAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// In a child process: room for the stack of one thread, and not for that of a second one.
+// Runs in a child process, with room for the stack of one thread but not of a second one.
 [[noreturn]] void copy_with_room_for_one_thread() {
   pthread_attr_t attributes;
   std::size_t stack = 0;

@@ -8,7 +8,7 @@ namespace meshard {
 namespace {
 
 std::mutex zero_mutex;
-RuntimeCounters zero;  // what was counted at the last reset; under zero_mutex
+RuntimeCounters zero;  // totals at the last reset; guarded by zero_mutex
 
 }  // namespace
 

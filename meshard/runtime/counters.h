@@ -1,4 +1,4 @@
-// What the runtime did so far: for tests, for explain, and for users who wonder.
+// Counters of the runtime's work, for tests, for explain and for users.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -6,20 +6,20 @@
 
 namespace meshard {
 
-/// A value: totals since the process began, or since reset_runtime_counters().
+/// A value: totals since the process started, or since reset_runtime_counters().
 struct RuntimeCounters {
-  /// Buffers made on devices from host data, and their bytes.
+  /// Buffers created on devices from host data, and their bytes.
   std::uint64_t buffers_sent = 0;
   std::uint64_t bytes_sent = 0;
-  /// Of these, bytes that the device uses in place: nothing was copied.
+  /// Of bytes_sent, the bytes that the device uses in place, without a copy.
   std::uint64_t bytes_aliased = 0;
-  /// Shards read back, and their bytes.
+  /// Shards read back to the host, and their bytes.
   std::uint64_t buffers_read = 0;
   std::uint64_t bytes_read = 0;
-  /// Buffers copied from device to device, and their bytes.
+  /// Buffers copied between devices, and their bytes.
   std::uint64_t buffers_moved = 0;
   std::uint64_t bytes_moved = 0;
-  /// Programs handed to the compiler, loaded from a serialized one, and found in the cache.
+  /// Programs compiled, loaded from a serialized program for other devices, and found in the cache.
   std::uint64_t compiles = 0;
   std::uint64_t retargets = 0;
   std::uint64_t cache_hits = 0;
@@ -48,7 +48,7 @@ struct RuntimeCounters {
   friend bool operator==(const RuntimeCounters&, const RuntimeCounters&) = default;
 };
 
-/// The totals now. Subtract two to see what a step did.
+/// The current totals. Subtract two to see what a step did.
 ///
 /// @code
 /// reset_runtime_counters();
@@ -57,8 +57,8 @@ struct RuntimeCounters {
 /// @endcode
 RuntimeCounters runtime_counters();
 
-/// Counts from 0 again, in all threads: torch_xla's `clear_counters`. A difference of two
-/// runtime_counters() does not disturb other readers; this does.
+/// Resets the counters to 0, for all threads: torch_xla's `clear_counters`. Unlike the difference
+/// of two runtime_counters(), this affects other readers.
 void reset_runtime_counters();
 
 namespace internal {
@@ -69,9 +69,9 @@ struct AtomicCounters {
       launches{0}, nodes_run{0};
 };
 AtomicCounters& counters();
-/// The totals whatever was reset.
+/// The totals, ignoring resets.
 RuntimeCounters all_counted();
-/// Returns the new total.
+/// Adds to a counter and returns the new total.
 inline std::uint64_t count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
   return counter.fetch_add(by, std::memory_order_relaxed) + by;
 }

@@ -126,16 +126,16 @@ HostArray DeviceArray::to_host(SourceLocation where) const {
 
 namespace {
 
-// The bytes of shards in host memory, for as long as it lives.
+// The bytes of shards in host memory, valid for its lifetime.
 class ShardBytes {
  public:
   ShardBytes() = default;
-  ~ShardBytes() { (void)await(); }  // a fetch that is under way writes into its block
+  ~ShardBytes() { (void)await(); }  // a running fetch writes into its block
   ShardBytes(const ShardBytes&) = delete;
   ShardBytes& operator=(const ShardBytes&) = delete;
 
-  /// Of one shard. Memory that the host cannot see is fetched, all shards at once, each into a
-  /// block of its own: the bytes are there after await().
+  /// Returns the bytes of one shard. Memory that the host cannot read is fetched into a block per
+  /// shard, all shards at once; those bytes are valid after await().
   Result<const std::byte*> add(const pjrt::Buffer& buffer, DType dtype) {
     if (Result<pjrt::HostView> shown = buffer.host_view(); shown.ok()) {
       views_.push_back(*std::move(shown));
@@ -153,7 +153,7 @@ class ShardBytes {
     fetched_.push_back(std::move(fetch));
     return block.bytes();
   }
-  /// Waits for all of them, also after one failed. @error the last one's
+  /// Waits for all fetches, even after one fails. @error the last one's
   Result<void> await() {
     Result<void> outcome;
     for (const pjrt::Event& event : fetched_)
@@ -199,7 +199,7 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
   if (!sharding_) {
     add(buffers_[0], whole_box(type_.shape));
   } else {
-    // One copy of each part: the first replica's.
+    // One copy of each part: that of replica 0.
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       if (sharding_->replica_id(static_cast<std::int64_t>(i)) == 0) add(buffers_[i], box(i));
   }

@@ -1,4 +1,4 @@
-// A tensor's bytes as shards on devices.
+// A tensor's data as shards on devices.
 #pragma once
 #include <atomic>
 #include <optional>
@@ -16,14 +16,14 @@
 
 namespace meshard {
 
-/// The storage of a computed or placed value: one buffer per position of its mesh (mesh order), or
-/// one buffer on one device. Dimensions that the mesh does not divide are padded at the end in the
-/// buffers; nobody sees the padding but `padded_shard`.
+/// The storage of a computed or placed value. It has one buffer per position of its mesh, in mesh
+/// order, or one buffer on one device. Dimensions that the mesh does not divide evenly are padded
+/// at the end in the buffers; only `padded_shard` exposes the padding.
 class DeviceArray final : public Storage {
  public:
   using Buffers = InlineVector<pjrt::Buffer, 1>;
 
-  /// @pre one buffer per position of the sharding's mesh, or one without a sharding
+  /// @pre one buffer per position of the sharding's mesh, or one buffer without a sharding
   DeviceArray(TensorType type, std::optional<Sharding> sharding, Buffers buffers)
       : Storage(Kind::kDevice),
         type_(std::move(type)),
@@ -35,27 +35,29 @@ class DeviceArray final : public Storage {
   std::span<const pjrt::Buffer> buffers() const { return {buffers_.data(), buffers_.size()}; }
   std::size_t num_shards() const { return buffers_.size(); }
 
-  /// Which part of the value shard `position` holds, clamped to the value: late ones may be empty.
+  /// The part of the value that shard `position` holds, clamped to the value; the last ones may be
+  /// empty.
   Box box(std::size_t position) const;
-  /// The shard without padding, and as it lies on the device.
+  /// The shard without padding; padded_shard() returns it with padding.
   /// @error failed precondition if donated or deleted.
   HostArray shard(std::size_t position, SourceLocation where) const;
   HostArray padded_shard(std::size_t position, SourceLocation where) const;
   int device_id(std::size_t position) const { return buffers_[position].device().id(); }
 
   HostArray to_host(SourceLocation where) const override;
-  /// Gathers into memory that the caller has: `destination` holds type().bytes() bytes.
+  /// Gathers into the caller's memory: `destination` must have type().bytes() bytes.
   void read_into(void* destination, SourceLocation where) const;
   void wait(SourceLocation where) const override;
   std::string placement() const override;
   std::string gone() const override;
   bool is_live() const;
-  /// False after the runtime was restarted: the buffers are another client's, and only to be read.
+  /// False after a restart of the runtime: the buffers belong to the old client and can only be
+  /// read.
   bool is_current() const {
     return generation_ == internal::runtime_generation.load(std::memory_order_relaxed);
   }
 
-  /// Remembers who consumed it, for the message of whoever uses it afterward.
+  /// Remembers where it was donated, for the error message of a later use.
   void set_donated_at(SourceLocation where) const { donated_at_ = where; }
 
  private:
@@ -67,9 +69,9 @@ class DeviceArray final : public Storage {
   mutable SourceLocation donated_at_;
 };
 
-/// PJRT's number for a dtype, and back.
+/// PJRT's element type for a dtype, and back.
 pjrt::ElementType element_type_of(DType dtype);
-/// @error unimplemented for element types that meshard has no dtype for (complex, 4-bit).
+/// @error unimplemented for element types without a meshard dtype (2-bit and 4-bit types).
 Result<DType> dtype_of_element(pjrt::ElementType element);
 
 }  // namespace meshard

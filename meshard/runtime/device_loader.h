@@ -1,4 +1,4 @@
-// Batches on their devices before the step that uses them.
+// Places batches on their devices before the step that uses them.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -15,20 +15,21 @@
 namespace meshard {
 
 struct LoaderOptions {
-  /// Most batches that are placed and wait for their step: each takes memory of the devices.
+  /// Maximum number of batches that are placed in advance (default 2). Each takes device memory.
   std::size_t prefetch = 2;
 };
 
-/// Owner of a thread that asks `source` for batches and places each on its devices, as the specs
-/// say, while the step before it runs. torch_xla's MpDeviceLoader (and ParallelLoader).
+/// Owner of a thread that gets batches from `source` and places them in advance. It shards each
+/// batch as the specs say, while the previous step runs. torch_xla's MpDeviceLoader (and
+/// ParallelLoader).
 ///
-/// A batch is a tensor or a structure of them. `source` is a function that gives the next batch,
-/// or none after the last; it is called on the loader's thread, one call at a time, with the global
-/// mesh of the thread that made the loader. Specs are those
-/// of mark_sharding for structures: one for all, or by name.
+/// A batch is a tensor or a structure of tensors. `source` is a function that returns the next
+/// batch, or none after the last. The loader's thread calls it, one call at a time, with the global
+/// mesh of the thread that created the loader. The specs are those of mark_sharding for structures:
+/// one for all tensors, or by name.
 ///
-/// What `source` or the placing throws is thrown by next() after the batches before it, and ends
-/// the loader. The destructor stops early: it waits for the call of `source` that is under way.
+/// If `source` or the placement throws, next() rethrows after the batches before it, and the loader
+/// ends. The destructor stops early: it waits for the current call of `source`.
 ///
 /// @code
 /// using Batch = std::map<std::string, Tensor>;
@@ -61,8 +62,8 @@ class DeviceLoader {
               });
             },
             checked_depth(options, where)) {}
-  /// With specs that bring their mesh: ShardingSpec, or a structure of these; a PartitionSpec is
-  /// over the global mesh.
+  /// Constructor for specs that include their mesh: ShardingSpec, or a structure of these. A
+  /// PartitionSpec uses the global mesh.
   template <class Source, class Specs = std::map<std::string, ShardingSpec>>
   requires std::convertible_to<std::invoke_result_t<Source&>, std::optional<Batch>> &&
       (!std::same_as<Specs, Mesh>)DeviceLoader(Source source, Specs specs,
@@ -77,7 +78,7 @@ class DeviceLoader {
             },
             checked_depth(options, where)) {}
 
-  /// The next batch, on its devices; none after the last.
+  /// The next batch, placed on its devices; none after the last.
   /// @error what the source or mark_sharding threw.
   std::optional<Batch> next() {
     BackgroundQueue::Item item = queue_.take();
@@ -85,7 +86,7 @@ class DeviceLoader {
     return std::move(*static_cast<Batch*>(item.get()));
   }
 
-  /// Input iterators over what next() gives: one pass.
+  /// Single-pass input iterator over the results of next().
   class Iterator {
    public:
     using value_type = Batch;

@@ -15,7 +15,7 @@ namespace {
 using Batch = std::map<std::string, Tensor>;
 using DeviceLoading = OnPlugin;
 
-struct Numbered {  // batches of host data, `count` of them
+struct Numbered {  // `count` batches of host data
   int count, made = 0;
   std::optional<Batch> operator()() {
     if (made == count) return std::nullopt;
@@ -30,7 +30,7 @@ TEST_F(DeviceLoading, PlacesEachBatchAsTheSpecsByNameSay) {
   DeviceLoader<Batch> loader(Numbered{5}, mesh, {{"x", P("data", "model")}, {"y", P("data")}});
   float n = 0;
   for (Batch& batch : loader) {
-    // It is there already: nothing is left to do for this thread.
+    // The batch is already placed: this thread has nothing left to do.
     EXPECT_EQ(batch["x"].stored_sharding(), Sharding(mesh, P("data", "model")));
     EXPECT_EQ(batch["x"].placement(), "devices 7,2,4,1");
     EXPECT_EQ(batch["y"].stored_sharding(), Sharding(mesh, P("data")));

@@ -28,7 +28,7 @@ Result<DeviceAttributes> attributes_of_device(const pjrt::DeviceDescription& des
   return device;
 }
 
-// Directions that close, as the plugin says; none if it does not.
+// Which directions are closed, as the plugin reports; none if it does not.
 std::optional<Topology::Wrap> told_wrap(const pjrt::Topology& topology, std::size_t directions) {
   Result<NamedValues> attributes = topology.attributes();
   if (!attributes) return std::nullopt;

@@ -41,7 +41,7 @@ void EventRecorder::expect() {
 
 void EventRecorder::arrived() {
   std::lock_guard lock(mutex_);
-  // Told under the lock: who waits may destroy this recorder right after.
+  // Notify under the lock: a waiting thread may destroy this recorder right after.
   if (--expected_ == 0) all_arrived_.notify_all();
 }
 

@@ -1,4 +1,4 @@
-// Where the runtime leaves what it did and when, while a trace is on.
+// Records what the runtime does and when, while a trace is on.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -24,21 +24,21 @@ namespace meshard::internal {
 
 using TraceClock = std::chrono::steady_clock;
 
-/// The events of one trace. Locked; shared by the session and by what is still under way on the
-/// devices.
+/// The events of one trace. Thread-safe; shared by the session and by operations that still run on
+/// the devices.
 class EventRecorder {
  public:
   explicit EventRecorder(std::size_t most_events);
 
-  /// Keeps the event, with its times, unless the trace is stopped or full.
+  /// Stores the event with its times, unless the trace is stopped or full.
   void add(TraceEvent event, TraceClock::time_point start, TraceClock::time_point end);
-  /// The calling thread's number: 0 is the one that began the trace.
+  /// The calling thread's number; 0 is the thread that began the trace.
   int thread_number();
 
-  /// One device event more is awaited; stop() waits for them.
+  /// Registers one more device event; stop() waits for its arrived().
   void expect();
   void arrived();
-  /// Waits for what is expected, and takes no event from then on.
+  /// Waits for the expected events, and then ignores all further events.
   void stop();
 
   /// @pre stopped
@@ -56,14 +56,13 @@ class EventRecorder {
   std::vector<TraceEvent> events_;
 };
 
-/// Set while a trace is on. All that the runtime pays without one is loading this.
+/// Set while a trace is on. Without a trace, the runtime's only cost is to load this flag.
 inline std::atomic<bool> recording_events{false};
 inline bool records_events() { return recording_events.load(std::memory_order_relaxed); }
-/// The recorder of the trace that is on; null if there is none.
+/// The recorder of the current trace; null if there is none.
 std::shared_ptr<EventRecorder> current_recorder_of_events();
 
-/// Something that a thread of the host does, from begin() to the end of the scope. Costs nothing
-/// unless begun.
+/// An operation of a host thread, from begin() to the end of the scope. Costs nothing unless begun.
 ///
 /// ```
 /// internal::HostSpan span;
@@ -91,25 +90,25 @@ class HostSpan {
   const HostSpan* outer_ = nullptr;  // of this thread
 };
 
-/// Bytes on their way to or from one device, from begin() until they have arrived.
+/// A transfer to or from one device, from begin() until the bytes have arrived.
 class TransferSpan {
  public:
   TransferSpan() = default;
   TransferSpan(TransferSpan&&) noexcept = default;
   TransferSpan& operator=(TransferSpan&&) noexcept = default;
-  /// One that was never ended failed.
+  /// A span that was never ended counts as failed.
   ~TransferSpan() {
     if (recorder_) finish(/*failed=*/true);
   }
 
-  /// Its line is `where`, or that of the innermost HostSpan of this thread.
+  /// Its source line is `where`, otherwise that of the innermost HostSpan of this thread.
   void begin(std::string_view category, std::string_view what, const pjrt::Device& device,
              std::uint64_t bytes, SourceLocation where = {});
-  /// Now.
+  /// Ends the span now.
   void end() {
     if (recorder_) finish(/*failed=*/false);
   }
-  /// When the buffer has its data.
+  /// Ends the span when the buffer has its data.
   void end_when_ready(const pjrt::Buffer& buffer);
 
  private:
@@ -119,8 +118,8 @@ class TransferSpan {
   TraceClock::time_point start_;
 };
 
-/// Records an execution for each device of a tracked launch that began at `start`, until that
-/// device is through. Logical device k is devices[k].
+/// Records an execution on each device of a tracked launch, from `start` until that device is done.
+/// Logical device k is devices[k].
 void record_executions(const pjrt::Launch& launch, std::span<const pjrt::Device* const> devices,
                        std::string_view program, SourceLocation where,
                        TraceClock::time_point start);

@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// A tensor and the group whose devices' shards of it meet.
+// A tensor, and the group whose devices combine their shards of it.
 struct Grouped {
   Tensor x;
   Sharding sharding;  // of x
@@ -27,7 +27,7 @@ Grouped grouped(std::string_view op, In x, const Mesh& mesh, const CollectiveAxe
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor(op, x);
   std::optional<Sharding> sharding = operand.sharding();
-  if (!sharding && !only_recording()) {  // what the compiler chooses
+  if (!sharding && !only_recording()) {  // use the compiler's choice
     compute(std::span(&operand, 1), where);
     sharding = operand.sharding();
   }
@@ -67,7 +67,7 @@ std::vector<DimensionSpec> without_axes(const Grouped& group) {
   return dimensions;
 }
 
-// The same with the axes of the group last on a dimension.
+// The same, with the axes of the group appended to dimension d.
 std::vector<DimensionSpec> moved_to(const Grouped& group, std::string_view op, std::int64_t d) {
   std::vector<DimensionSpec> dimensions = without_axes(group);
   std::int64_t rank = group.x.rank(), dimension = d < 0 ? d + rank : d;
@@ -82,7 +82,7 @@ std::vector<DimensionSpec> moved_to(const Grouped& group, std::string_view op, s
 template <class F>
 Tensor on_shards(const Grouped& group, std::vector<DimensionSpec> out, const F& f) {
   SourceScope line(group.where);
-  std::vector<DimensionSpec> in;  // closed: open dimensions do not say how the value is sharded
+  std::vector<DimensionSpec> in;  // closed: open dimensions do not specify how the value is sharded
   for (std::size_t d = 0; d < group.sharding.rank(); ++d) in.push_back(group.sharding.axes(d));
   auto run = manual(group.sharding.mesh(), PartitionSpec(std::move(in)),
                     PartitionSpec(std::move(out)), f, {}, group.where);

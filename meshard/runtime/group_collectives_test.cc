@@ -17,8 +17,7 @@ namespace {
 using Floats = std::vector<float>;
 
 struct GroupCollectives : OnPlugin {
-  // mesh<a=2, b=2> over devices in an order of their own; device (i, j) holds {4i + 2j, 4i + 2j +
-  // 1}.
+  // mesh<a=2, b=2> over devices in arbitrary order; device (i, j) holds {4i + 2j, 4i + 2j + 1}.
   const Mesh mesh{{{"a", 2}, {"b", 2}}, {6, 1, 4, 3}};
   Tensor eight() const {
     return mark_sharding(from_host(Floats{0, 1, 2, 3, 4, 5, 6, 7}, {8}), mesh, P(axes("a", "b")));
@@ -37,7 +36,7 @@ TEST_F(GroupCollectives, AllReduceAddsTheShardsOfAGroup) {
 
 TEST_F(GroupCollectives, AllGatherPutsTheShardsOneAfterTheOther) {
   EXPECT_EQ(all_gather(eight(), mesh, "b").to_vector<float>(), eight().to_vector<float>());
-  // Device (i, j) gets (0, j) and (1, j); the axis b goes on splitting.
+  // Device (i, j) gets the shards of (0, j) and (1, j); axis b still splits.
   Tensor over_a = all_gather(eight(), mesh, "a");
   EXPECT_EQ(over_a.to_vector<float>(), (Floats{0, 1, 4, 5, 2, 3, 6, 7}));
   EXPECT_EQ(over_a.sharding(), Sharding(mesh, P("b")));
@@ -82,7 +81,7 @@ TEST_F(GroupCollectives, OfTensorsOfAGroupAlone) {
 
 TEST_F(GroupCollectives, InJitAndDifferentiated) {
   auto f = [&](Tensor x) { return sum(square(all_reduce(x, mesh, "a"))); };
-  // d/dx of sum over j of (x[0,j] + x[1,j])^2 is twice the sum, for both members.
+  // d/dx of the sum over j of (x[0,j] + x[1,j])^2 is twice the sum, for both members.
   EXPECT_EQ(jit(grad(f))(eight()).to_vector<float>(), (Floats{8, 12, 16, 20, 8, 12, 16, 20}));
 }
 

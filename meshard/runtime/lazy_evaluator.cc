@@ -26,7 +26,7 @@ void check_not_traced(const Value& value, SourceLocation where) {
         .with_note(cat("it was recorded at ", value->where()));
 }
 
-// How often the nodes of a graph use each of them.
+// Counts how often the graph's nodes use each node.
 std::vector<std::uint32_t> count_uses(const Graph& graph) {
   std::vector<std::uint32_t> uses(graph.num_leaves() + graph.nodes().size(), 0);
   for (const Node* node : graph.nodes())
@@ -34,9 +34,9 @@ std::vector<std::uint32_t> count_uses(const Graph& graph) {
   return uses;
 }
 
-// The results asked for, and every node on the way that something outside still refers to: a
-// handle, or a recorded node that is not computed now. Nothing runs twice, but for local values
-// inside manual axes, which are no results.
+// The requested results, and every intermediate node that something outside refers to: a handle, or
+// a recorded node that is not computed now. This way nothing runs twice, except local values inside
+// manual axes, which cannot be results.
 std::vector<Value> results_to_keep(const Graph& graph) {
   std::vector<Value> results;
   std::vector<std::uint32_t> uses = count_uses(graph);
@@ -83,7 +83,7 @@ class JitProgram final : public CompiledProgram {
       for (const Tensor& tensor : captured_) all.push_back(&tensor);
       program->run(std::span<const Tensor* const>(all.data(), all.size()), results, where, names);
     }
-    // A training step's first argument is placed.
+    // Usually fast: the first argument of a training step is placed.
     if (places_ || !program_->lowered().mesh) return;
     for (const Tensor* argument : arguments)
       if (is_placed(*argument)) return;
@@ -100,7 +100,7 @@ class JitProgram final : public CompiledProgram {
  private:
   static bool is_placed(const Tensor& tensor) { return !is_unplaced(tensor.value()); }
 
-  // The program for the client that replaced the one it was compiled for.
+  // The program, compiled for the client that replaced its original one.
   std::shared_ptr<const LoadedProgram> compiled_again(SourceLocation where) {
     std::lock_guard lock(again_mutex_);
     if (!again_ || !again_->is_current()) again_ = cache_.get(recorded_, where);
@@ -110,18 +110,19 @@ class JitProgram final : public CompiledProgram {
   ProgramCache& cache_;
   std::shared_ptr<const LoadedProgram> program_;
   std::mutex again_mutex_;
-  std::shared_ptr<const LoadedProgram> again_;  // under again_mutex_
+  std::shared_ptr<const LoadedProgram> again_;  // guarded by again_mutex_
   Program recorded_;
   std::vector<Tensor> captured_;
-  bool places_ = false;  // whatever the arguments are, its results are bound to devices
+  bool places_ = false;  // its results are placed, whatever the arguments are
 };
 
 }  // namespace
 
-// Takes the nodes of a graph for this thread, and gives them back however the evaluation ends.
+// Claims the nodes of a graph for this thread, and releases them when the evaluation ends in any
+// way.
 class LazyEvaluator::Claim {
  public:
-  /// @pre the evaluator's lock is held, and nobody has claimed a node of the graph
+  /// @pre the evaluator's lock is held, and no node of the graph is claimed
   Claim(LazyEvaluator& evaluator, const Graph& graph) : evaluator_(evaluator), graph_(&graph) {
     evaluator_.running_.push_back(graph_);
   }
@@ -176,8 +177,9 @@ void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where
   } while (true);
   Graph entire = program.graph.with_results(results_to_keep(program.graph));
   std::vector<Stage> stages = split_by_devices(entire);
-  // A stage that is through forgets what it was computed from. Nodes that a later stage records
-  // must not get the addresses of claimed ones: this thread would wait for itself.
+  // When a stage is done, its nodes forget their operands. Keep them alive, so that nodes that a
+  // later stage records do not reuse the addresses of claimed nodes: this thread would wait for
+  // itself.
   std::vector<Value> held;
   if (stages.size() > 1)
     for (const Node* node : entire.nodes()) held.emplace_back(const_cast<Node*>(node));
@@ -186,7 +188,7 @@ void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where
   for (const Stage& stage : stages) run(stage, stages.size() == 1 ? &entire : nullptr, where);
 }
 
-// @pre each result's node has all of its operands, and no storage yet
+// @pre the node of each result has all of its operands, and no storage yet
 void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation where) {
   Program program;
   program.name = "lazy";
@@ -246,7 +248,7 @@ void LazyEvaluator::settle_failed() {
     }
   }
   if (failed)
-    for (const auto& launch : under_way) (void)launch->await();  // whose error is to be forgotten
+    for (const auto& launch : under_way) (void)launch->await();  // the error is discarded
   settle();
 }
 
@@ -261,10 +263,10 @@ Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, Source
   const Sharding* present = storage->sharding();
   if (present && *present == sharding && is_on_this_client(*storage))
     return is_unplaced(value) ? make_array(value.type(), storage, where) : Tensor(value);
-  // A host value that a program used before goes on from there.
+  // A host value that a program has used before continues from its copy on devices.
   if (!is_on_this_client(*storage) ||
       nearest_copy(value, sharding)->kind() != Storage::Kind::kDevice) {
-    // An abstract value says that it has no elements.
+    // For an abstract value, this throws that it has no elements.
     HostArray array = storage->to_host(where);
     const pjrt::Client& client = runtime_client(sharding.mesh(), where);
     return make_array(value.type(), meshard::place(client, array, sharding, where), where);

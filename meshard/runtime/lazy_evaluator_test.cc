@@ -103,7 +103,7 @@ TEST_F(Evaluating, DifferentDevicesInOneProgramAreAnErrorWithBothLines) {
 }
 
 TEST_F(Evaluating, TwoLoadsOfOneValue) {
-  // A host value used by two meshes is placed for each.
+  // A host value that two meshes use is placed on each.
   Tensor x = vector_of({1, 2});
   Tensor a = mark_sharding(vector_of({1, 2}), Mesh({{"x", 2}}, {0, 1}), P("x"));
   Tensor b = mark_sharding(vector_of({1, 2}), Mesh({{"x", 2}}, {2, 3}), P("x"));

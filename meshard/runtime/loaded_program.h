@@ -1,4 +1,4 @@
-// A program on its devices: compiled, loaded, and called.
+// A program that was compiled and loaded on its devices, and can be called.
 #pragma once
 #include <memory>
 #include <optional>
@@ -15,28 +15,28 @@
 
 namespace meshard {
 
-/// An immutable, loaded program. Shared; may be called from several threads.
+/// An immutable loaded program. Shared; several threads may call it.
 class LoadedProgram {
  public:
   LoadedProgram(pjrt::Client client, LoweredModule lowered, pjrt::LoadedExecutable executable,
                 ChosenShardings chosen);
 
-  /// Runs it. `arguments`: parameters and then captured values, each a stored tensor; host values
-  /// are placed as the program wants them, once.
+  /// Runs the program. `arguments` are the parameters and then the captured values, each a stored
+  /// tensor. Host values are placed with the program's shardings, once.
   /// @post results[i] is a stored tensor
-  /// @error an argument that is gone or does not fit, called by its name in `names`, as far as
-  /// these go; before the launch nothing is consumed.
+  /// @error an argument is gone or does not fit; the message uses its name in `names`, if present.
+  /// Nothing is consumed before the launch.
   void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
            SourceLocation where, std::span<const std::string> names = {}) const {
     (void)run(arguments, results, where, names, /*track=*/false);
   }
 
-  /// The same, and the launch that computes the results.
+  /// The same, and returns the launch that computes the results.
   pjrt::Launch run_tracked(std::span<const Tensor* const> arguments, std::span<Tensor> results,
                            SourceLocation where, std::span<const std::string> names = {}) const {
     return run(arguments, results, where, names, /*track=*/true);
   }
-  /// False after the runtime was restarted: its client was replaced.
+  /// False after a restart of the runtime, which replaces its client.
   bool is_current() const {
     return generation_ == internal::runtime_generation.load(std::memory_order_relaxed);
   }
@@ -47,8 +47,7 @@ class LoadedProgram {
   const pjrt::Client& client() const { return client_; }
 
  private:
-  // Argument i's buffer for logical device d is number order[d] of its array; empty: the same
-  // number.
+  // Logical device d uses buffer order[d] of the argument's array; empty: buffer d.
   struct ArgumentPlan {
     std::vector<std::uint32_t> order;
   };
@@ -57,11 +56,11 @@ class LoadedProgram {
   Result<pjrt::Launch> launch(std::span<const pjrt::Buffer* const> arguments,
                               std::span<pjrt::Buffer> results, SourceLocation where,
                               bool track) const;
-  // Results of a launch, device after device.
+  // Moves the results of a launch, in device-major order, into tensors.
   void take_results(std::span<pjrt::Buffer> made, std::span<Tensor> results,
                     SourceLocation where) const;
   StoragePtr on_devices(std::size_t argument, const Tensor& tensor, SourceLocation where) const;
-  // Equal shardings become copies of one, which compare by pointer when a result comes back as
+  // Makes equal shardings copies of one, which compare by pointer when a result is passed as an
   // argument.
   void share_equal_shardings();
   [[noreturn]] static void fail(const Error& error, std::span<const Tensor* const> arguments,
@@ -78,7 +77,7 @@ class LoadedProgram {
   std::uint32_t generation_ = internal::runtime_generation.load(std::memory_order_relaxed);
 };
 
-/// Compiles `lowered` for the devices of its mesh. `where` is the user's line, for traces.
+/// Compiles `lowered` for the devices of its mesh. `where` is the user's source line, for traces.
 Result<std::shared_ptr<const LoadedProgram>> load_program(const pjrt::Client& client,
                                                           LoweredModule lowered,
                                                           SourceLocation where = {});

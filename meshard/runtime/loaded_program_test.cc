@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 
 struct Programs : OnPlugin {
-  // A program of parameters with these shardings, of type f32[8].
+  // A program whose parameters have type f32[8] and these shardings.
   template <class F>
   std::shared_ptr<const LoadedProgram> load(const std::vector<std::optional<Sharding>>& shardings,
                                             F f, std::vector<std::uint32_t> donated = {}) {

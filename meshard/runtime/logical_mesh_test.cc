@@ -7,7 +7,7 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-// NumPy: ids.reshape(shape), transposed by permute.
+// As in NumPy: ids.reshape(shape), transposed by permute.
 TEST(LogicalMesh, HasTheIdsInTheMeshsShape) {
   Mesh mesh({{"x", 2}, {"y", 3}}, {9, 8, 7, 6, 5, 4});
   HostArray ids = get_logical_mesh(mesh);

@@ -25,7 +25,8 @@ std::string variable_of(std::string_view type) {
   return name;
 }
 
-// Empty if it is not set: no plugin of the caller's choice in a setuid program.
+// Empty if it is not set, or in a setuid program, which must not load a plugin that the caller
+// chose.
 std::string plugin_in_environment(const std::string& variable) {
   const char* path = ::secure_getenv(variable.c_str());
   return path ? path : "";
@@ -49,7 +50,7 @@ Result<std::string> existing_file(const std::string& path, std::string_view vari
   return path;
 }
 
-// What MESHARD_PLUGIN names is meant: another plugin in its place would be a surprise.
+// If MESHARD_PLUGIN names a plugin, no other may replace it silently.
 Result<std::string> find_default_plugin(const std::string& platform) {
   pjrt::PluginSearch search = pjrt::find_plugins();
   auto named = [](const auto& each) { return each.reason == "MESHARD_PLUGIN"; };
@@ -68,7 +69,7 @@ Result<std::string> find_further_plugin(const std::string& type) {
   if (std::string path = plugin_in_environment(variable); !path.empty())
     return existing_file(path, variable);
   pjrt::PluginSearch search = pjrt::find_plugins();
-  // A file of MESHARD_PLUGIN serves for another platform than the default one if its name says so.
+  // A file in MESHARD_PLUGIN may be for another platform than the default one, if its name says so.
   for (const pjrt::FoundPlugin& each : search.found)
     if (each.platform == type) return each.path;
   std::string looked;
@@ -82,7 +83,7 @@ Result<std::string> find_further_plugin(const std::string& type) {
                    "=/path/to/plugin.so names one. Looked in", looked));
 }
 
-// @pre `devices`: as asked for; 0: not said
+// `devices`: the requested number; 0: not specified.
 Result<pjrt::Client> start(const std::string& path, std::vector<pjrt::NamedValue> options, bool cpu,
                            int devices, std::string_view name) {
   MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));

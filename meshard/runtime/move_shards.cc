@@ -21,7 +21,7 @@ Error not_between_devices() {
   return Error(ErrorCode::kUnimplemented, "[transfer] these tiles cannot go from device to device");
 }
 
-// As it lies, with nothing left to the compiler.
+// The same sharding with all dimensions closed.
 Sharding closed(const Sharding& sharding) {
   std::vector<DimensionSpec> dimensions;
   for (std::size_t d = 0; d < sharding.rank(); ++d) dimensions.emplace_back(sharding.axes(d));
@@ -29,7 +29,7 @@ Sharding closed(const Sharding& sharding) {
       .with_unreduced(sharding.unreduced_axes());
 }
 
-// Its own devices exchange what they need, by a program whose argument and result are pinned.
+// Reshards on the value's own devices, by a program whose argument and result have fixed shardings.
 Tensor reshard(const Value& value, const Sharding& target, SourceLocation where) {
   Program program;
   program.name = "reshard";
@@ -48,7 +48,7 @@ Tensor reshard(const Value& value, const Sharding& target, SourceLocation where)
   return moved;
 }
 
-// The same tiles, over a mesh of these devices.
+// The same tiles, over a mesh of the devices of `mesh`.
 Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
   std::vector<std::int64_t> ids;
   for (std::int64_t id : mesh.device_ids()) ids.push_back(id);
@@ -58,7 +58,8 @@ Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
       sharding.spec());
 }
 
-// False for what is on another platform, or on a client that was replaced: by way of the host.
+// False if the storage is on another platform or a client that was replaced; it must then go
+// through the host.
 bool is_reached_by(const pjrt::Client& client, const Storage& storage) {
   return is_on_this_client(storage) &&
          static_cast<const DeviceArray&>(storage).buffers()[0].is_of(client.ref());
@@ -68,7 +69,7 @@ const DeviceArray& array_on_devices(const Value& value) {
   return static_cast<const DeviceArray&>(*value.storage());
 }
 
-// For each position of the target, `shard_for(position)` to its device.
+// Sends `shard_for(position)` to the device of each position of the target.
 template <class F>
 Result<DeviceArray::Buffers> send_to_devices(const Sharding& target, SourceLocation where,
                                              F shard_for) {
@@ -90,7 +91,8 @@ Result<DeviceArray::Buffers> send_shards(const Value& value, const Sharding& tar
   const Sharding* source = array.sharding();
   return send_to_devices(target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
     if (!source) return array.buffers()[0];
-    // What is there already stays; else replicas take turns, so that no device sends to all.
+    // A tile that is already there is reused. Otherwise the replicas take turns, so that no device
+    // sends to all others.
     std::optional<std::int64_t> there = source->mesh().position(target.mesh().device_id(p));
     if (there && tile_number(*source, *there) == tile_number(target, p))
       return array.buffers()[static_cast<std::size_t>(*there)];
@@ -101,7 +103,8 @@ Result<DeviceArray::Buffers> send_shards(const Value& value, const Sharding& tar
   });
 }
 
-// The target's tiles of a value on one device, made there by one program, padded to one shape.
+// The target's tiles of a value on one device, made there by one program and padded to the same
+// shape.
 std::vector<Tensor> cut(const Value& value, const Sharding& target, SourceLocation where) {
   SourceScope line(where);
   Tensor whole(value);
@@ -152,7 +155,7 @@ Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& s
   }
   if (source.type().element_count() == 0) return client.uninitialized_buffer(source.type(), device);
   MESHARD_ASSIGN_OR_RETURN(pjrt::HostView view, source.host_view());
-  // While it is viewed the plugin does not reuse the memory, even if the source is donated.
+  // While a view exists, the plugin does not reuse the memory, even if the source is donated.
   auto held = std::make_shared<pjrt::HostView>(std::move(view));
   void* address = const_cast<std::byte*>(held->bytes().data());
   return client.view_device_memory(address, source.type(), device, [held] {});
@@ -168,9 +171,9 @@ bool has_same_tiles(const Sharding* source, const Sharding& target) {
 
 Tensor move_to(const Value& value, const Sharding& target, SourceLocation where) {
   if (!value.storage()->gone().empty())
-    (void)value.storage()->to_host(where);  // throws, saying why
+    (void)value.storage()->to_host(where);  // throws with the reason
   const pjrt::Client& client = runtime_client(target.mesh(), where);
-  if (value.type().size() == 0)  // such values are never split: the partitioner drops it
+  if (value.type().size() == 0)  // never split: the partitioner drops the sharding
     return make_array(value.type(), place(client, HostArray::zeros(value.type()), target, where),
                       where);
   StoragePtr storage = nearest_copy(value, target);
@@ -179,7 +182,7 @@ Tensor move_to(const Value& value, const Sharding& target, SourceLocation where)
   Tensor source = make_array(value.type(), storage, value->where());
   const Sharding* present = storage->sharding();
   Result<DeviceArray::Buffers> moved = not_between_devices();
-  // On its own devices it gets buffers of its own, which can be donated; views cannot.
+  // On the same devices, the result needs buffers of its own, because views cannot be donated.
   if (present && present->mesh().same_devices(target.mesh()))
     return reshard(source.value(), target, where);
   bool in_place = present && has_tiles_in_place(*present, target);

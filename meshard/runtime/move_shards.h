@@ -1,5 +1,5 @@
-// A value on devices to another placement, on these or on other devices, without the host where the
-// plugin allows.
+// Moves a value on devices to another placement, on the same or other devices, without the host
+// where the plugin allows.
 #pragma once
 #include "meshard/graph/tensor.h"
 #include "meshard/pjrt/client.h"
@@ -7,21 +7,23 @@
 
 namespace meshard {
 
-/// A buffer on `device` with the data of `source`: a copy from device to device, or, if it lies
-/// there already, a view, which keeps the data as it is whatever becomes of `source`.
-/// @error unimplemented where the plugin cannot, and where `source` is another client's.
+/// Returns a buffer on `device` with the data of `source`. It is a copy between devices or, if
+/// `source` is already on `device`, a view, whose data remains unchanged even if `source` is
+/// donated or deleted.
+/// @error unimplemented if the plugin does not support it, or if `source` belongs to another
+/// client.
 Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& source,
                                const pjrt::Device& device);
 
-/// True if each shard of `target` is as it stands a shard of a value that lies as `source` says
-/// (nullptr: whole, on one device).
+/// True if each shard of `target` is exactly a shard of a value with the sharding `source`
+/// (nullptr: the whole value on one device).
 bool has_same_tiles(const Sharding* source, const Sharding& target);
 
-/// The value laid out as `target` says, made of its nearest copy (copies.h). Where the tiles are on
-/// the devices already nothing moves; tiles that contain them are cut there. Else its own devices
-/// make the tiles that are wanted, by a reshard among themselves or by cutting it if it is on one,
-/// and each goes to its device. Through the host only for another number of devices, where the
-/// plugin cannot copy between devices, and from one platform to another.
+/// The value with the sharding `target`, made from its nearest copy (copies.h). If the tiles are
+/// already on the devices, nothing moves; if larger tiles that contain them are, they are cut
+/// there. Otherwise the value's own devices make the required tiles, by resharding or, on one
+/// device, by cutting, and each tile is sent to its device. The data goes through the host only for
+/// another number of devices, if the plugin cannot copy between devices, and between platforms.
 /// @pre `value` is stored on devices
 /// @error not found if the client lacks a device; failed precondition if the value is gone.
 Tensor move_to(const Value& value, const Sharding& target, SourceLocation where);

@@ -29,7 +29,7 @@ TEST_F(Moving, AValueOnOneDeviceIsCutThere) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   Tensor x = from_host(std::move(values), {5, 7}) + 1;
   HostArray whole = x.to_host();
-  // Uneven both ways, with empty late tiles and replicas, on devices in no order.
+  // Uneven, with an empty last tile and replicas, on devices in arbitrary order.
   Sharding target(Mesh({{"x", 4}, {"y", 2}}, {7, 2, 0, 5, 1, 6, 3, 4}), P("x", none));
   restart();
   Tensor moved = move_to(x.value(), target, SourceLocation::current());

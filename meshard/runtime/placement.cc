@@ -12,10 +12,10 @@
 namespace meshard {
 namespace {
 
-// Below this the plugin's own copy is cheaper than watching over a block that it uses in place.
+// Below this, the plugin's own copy costs less than tracking a block that it uses in place.
 constexpr std::int64_t kInPlaceBytes = 1 << 16;
 
-// One buffer from a dense block, which stays alive as long as the plugin needs it.
+// Sends a dense block as one buffer. The block stays alive as long as the plugin needs it.
 pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void* data,
                   const TensorType& type, bool may_write, const pjrt::Device& device,
                   SourceLocation where) {
@@ -37,7 +37,8 @@ pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void*
   internal::count(counters.buffers_sent);
   internal::count(counters.bytes_sent, static_cast<std::uint64_t>(type.bytes()));
   if (in_place) {
-    // The event fires when the device no longer uses the block; until then the callback owns it.
+    // The event completes when the device no longer uses the block; until then the callback owns
+    // it.
     Result<void> watched = sent->host_released.on_ready([keep](const Result<void>&) {});
     if (!watched.ok()) {
       sent->buffer = {};
@@ -54,7 +55,7 @@ void begin_span(internal::HostSpan& span, const TensorType& type, SourceLocation
   span.set_bytes(static_cast<std::uint64_t>(type.bytes()));
 }
 
-// True if the box is one run of bytes in a row-major array of `shape`.
+// True if the box is contiguous in a row-major array of `shape`.
 bool is_contiguous(const Box& box, const Shape& shape) {
   std::size_t d = 0;
   while (d < box.size() && box[d].size() == 1) ++d;
@@ -63,7 +64,7 @@ bool is_contiguous(const Box& box, const Shape& shape) {
   return true;
 }
 
-// The array with zeros after it in each dimension, as large as `type`.
+// The array, padded with zeros at the end of each dimension to the shape of `type`.
 HostArray padded(const HostArray& array, const TensorType& type) {
   HostArray block = HostArray::zeros(type);
   if (array.size() > 0)
@@ -91,7 +92,7 @@ class Placement {
     std::vector<const pjrt::Device*> devices;
     for (std::int64_t p = 0; p < positions; ++p)
       devices.push_back(&device_of(client_, sharding_.mesh().device_id(p), where_));
-    // Replica 0 decides what each tile is sent from; positions of one tile share it.
+    // The first position of each tile determines its source; all positions of a tile share it.
     std::vector<std::size_t> tile_of(static_cast<std::size_t>(positions));
     std::unordered_map<std::int64_t, std::size_t> tiles;
     for (std::int64_t p = 0; p < positions; ++p) {

@@ -1,4 +1,4 @@
-// Host data to devices: each shard goes straight from the host bytes to its device, once.
+// Sends host data to devices: each shard goes directly from the host bytes to its device, once.
 #pragma once
 #include <span>
 
@@ -10,38 +10,41 @@
 
 namespace meshard {
 
-/// Puts `array` on the devices of the sharding's mesh.
+/// Places `array` on the devices of the sharding's mesh.
 ///
-/// A shard that lies in one piece in aligned host memory is used in place where the plugin can; all
-/// others are copied, on several threads, into aligned blocks of their own that the device then
-/// uses in place. Replicas share one block. Memory grows by the shards only. Padding is zero.
-/// @error not found if the client lacks a device of the mesh; what the plugin answers.
+/// The device uses the host memory of a shard in place if the shard is contiguous and aligned
+/// there, has at least 64 KiB, and the plugin supports it. Smaller shards are copied during the
+/// call. Other shards are copied, on several threads, into aligned blocks, which the device then
+/// uses in place; replicas share one block. Memory is allocated only for shards. Padding is zero.
+/// @error not found if the client lacks a device of the mesh; the plugin's errors.
 StoragePtr place(const pjrt::Client& client, const HostArray& array, const Sharding& sharding,
                  SourceLocation where);
 
-/// Puts the whole of `array` on one device.
+/// Places all of `array` on one device, in place under the same conditions.
 StoragePtr place(const pjrt::Client& client, const HostArray& array, const pjrt::Device& device,
                  SourceLocation where);
 
-/// Makes a value of `type` of one host array for each position of the sharding's mesh, in mesh
-/// order, each sent to its own device. Each array is its position's part of the value, as it is or
-/// padded to the shard shape. Arrays that share a block (replicas) share it on the host too.
-/// @error invalid argument for another number of arrays, or one of another dtype or shape, with the
-/// position, the device and both shapes.
+/// Makes a value of `type` from one host array per position of the sharding's mesh. The arrays are
+/// in mesh order; each is sent to its own device. An array is its position's part of the value,
+/// either unpadded or padded to the shard shape. Arrays of replicas may share one block of host
+/// memory, which is duplicated on the host only to add padding.
+/// @error invalid argument for a wrong number of arrays, or an array with another dtype or shape;
+/// the message has the position, the device and both shapes.
 StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
                         const Sharding& sharding, std::span<const HostArray> shards,
                         SourceLocation where);
 
-/// The part of a value of `shape` that a position holds, clamped to it: a late one may be empty.
+/// The part of a value of `shape` that a position holds, clamped to the value; the last ones may be
+/// empty.
 Box box_of(const Sharding& sharding, const Shape& shape, std::int64_t position);
-/// The type of one shard of a value, padding included.
+/// The type of one shard of a value, including padding.
 TensorType shard_type_of(const TensorType& type, const Sharding& sharding);
 
-/// Which tile a position holds, counted row-major over num_tiles of the dimensions.
+/// The number of a position's tile, in row-major order over the dimensions' num_tiles.
 std::int64_t tile_number(const Sharding& sharding, std::int64_t position);
 
-/// The addressable device of this id.
-/// @error not found, naming the devices that exist.
+/// The addressable device with this id.
+/// @error not found, with the devices that exist.
 const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, SourceLocation where);
 
 }  // namespace meshard

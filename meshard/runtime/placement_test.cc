@@ -26,7 +26,8 @@ const DeviceArray& on_devices(const StoragePtr& storage) {
   return static_cast<const DeviceArray&>(*storage);
 }
 
-// Every shard has what the sharding says, element by element, and the gather is the array.
+// Expects every shard to hold what the sharding says, element by element, and the gather to equal
+// the array.
 void check_shards(const HostArray& array, const StoragePtr& storage, const Sharding& sharding) {
   const DeviceArray& shards = on_devices(storage);
   ASSERT_EQ(static_cast<std::int64_t>(shards.num_shards()), sharding.mesh().size());
@@ -45,7 +46,7 @@ void check_shards(const HostArray& array, const StoragePtr& storage, const Shard
 }
 
 TEST_F(Placing, RowsAreUsedInPlace) {
-  HostArray array = ramp({1024, 256});  // 128 KiB a shard
+  HostArray array = ramp({1024, 256});  // 128 KiB per shard
   Mesh mesh({{"x", 8}});
   Sharding rows(mesh, P("x", none));
   StoragePtr storage = placed(array, rows);

@@ -1,4 +1,4 @@
-// A fixture for tests of the runtime on the real plugin of this machine.
+// A fixture for tests of the runtime with the machine's real plugin.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 namespace meshard {
 
-/// Skips, and says so, where there are no 8 devices.
+/// Skips the test, with a message, if there are not 8 devices.
 class OnPlugin : public testing::Test {
  protected:
   void SetUp() override {
@@ -19,7 +19,7 @@ class OnPlugin : public testing::Test {
     }
     before_ = runtime_counters();
   }
-  /// What the runtime did since the test began, or since restart().
+  /// The runtime's counters since the test began, or since restart().
   RuntimeCounters done() const { return runtime_counters() - before_; }
   void restart() { before_ = runtime_counters(); }
 

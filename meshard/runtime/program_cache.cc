@@ -9,8 +9,8 @@
 namespace meshard {
 namespace {
 
-// Each executable of the CPU plugin keeps some ten memory mappings of the 65,530 that Linux gives a
-// process by default (vm.max_map_count).
+// Each executable of the CPU plugin uses about ten of the 65,530 memory mappings that Linux allows
+// a process by default (vm.max_map_count).
 constexpr std::size_t kMostPrograms = 1000;
 
 Fingerprint graph_key(const Program& program) {
@@ -26,8 +26,8 @@ LoweredModule lower_recorded(const Program& program, SourceLocation where) {
   return lower(program);
 }
 
-// The shardings of a known program, for the same text on other devices: each over the mesh that is
-// in the place of its own.
+// The shardings of a known program, for the same text on other devices: each mesh is replaced by
+// the corresponding one.
 class RetargetedShardings {
  public:
   RetargetedShardings(const LoweredModule& known, const LoweredModule& lowered)
@@ -39,7 +39,7 @@ class RetargetedShardings {
     for (std::size_t i = 0; i < before.size(); ++i) {
       if (values[i].is_exact())
         after.push_back(*values[i].sharding);
-      else if (lowered_.mesh->size() == 1)  // the text names no mesh; nothing was chosen
+      else if (lowered_.mesh->size() == 1)  // the text has no mesh; nothing was chosen
         after.push_back(
             Sharding::replicated(*lowered_.mesh, static_cast<std::size_t>(values[i].type.rank())));
       else
@@ -54,8 +54,8 @@ class RetargetedShardings {
         .with_unreduced(sharding.unreduced_axes());
   }
 
-  // Equal texts name their meshes in the same order. A mesh that the text does not name was made
-  // for what the compiler chose: the logical devices that it lists stay.
+  // Equal texts have their meshes in the same order. A mesh that is not in the text was made for
+  // the compiler's choice; it keeps its logical devices.
   Mesh mesh_for(const Mesh& mesh) const {
     for (std::size_t m = 0; m < known_.meshes.size(); ++m)
       if (known_.meshes[m] == mesh) return lowered_.meshes[m];
@@ -70,7 +70,7 @@ class RetargetedShardings {
   const LoweredModule& lowered_;
 };
 
-// `known`'s executable, loaded for the devices of `lowered`. The plugin compiles nothing.
+// Loads the executable of `known` for the devices of `lowered`. The plugin compiles nothing.
 Result<std::shared_ptr<const LoadedProgram>> retarget(const pjrt::Client& client,
                                                       const LoadedProgram& known,
                                                       LoweredModule lowered, SourceLocation where) {
@@ -109,7 +109,7 @@ ProgramCache::Programs ProgramCache::shrink(Table& table) const {
   while (table.entries.size() > most_ && oldest != table.latest_first.begin()) {
     --oldest;
     auto entry = table.entries.find(*oldest);
-    if (!entry->second.program) continue;  // it is being made
+    if (!entry->second.program) continue;  // still being made
     gone.push_back(std::move(entry->second.program));
     table.entries.erase(entry);
     oldest = table.latest_first.erase(oldest);
@@ -117,8 +117,8 @@ ProgramCache::Programs ProgramCache::shrink(Table& table) const {
   return gone;
 }
 
-// After a restart. Those that are being made for the client that was replaced are forgotten at the
-// next call.
+// Removes the programs of replaced clients after a restart. Those that are still being made are
+// removed at a later call.
 ProgramCache::Programs ProgramCache::forget_replaced() {
   Programs gone;
   std::uint32_t now = internal::runtime_generation.load(std::memory_order_acquire);
@@ -137,10 +137,10 @@ ProgramCache::Programs ProgramCache::forget_replaced() {
   return gone;
 }
 
-// The place of one program in a table: found there, or made by this thread while others wait.
+// The entry of one program in a table: either found, or made by this thread while others wait.
 class ProgramCache::Making {
  public:
-  /// Waits while another thread makes it.
+  /// Waits while another thread makes the program.
   Making(ProgramCache& cache, Table& table, const Fingerprint& key)
       : cache_(cache), table_(table), key_(key) {
     Programs gone;  // released after the lock
@@ -158,7 +158,7 @@ class ProgramCache::Making {
       table_.latest_first.splice(table_.latest_first.begin(), table_.latest_first, entry.place);
       found_ = entry.program;
       if (found_ && found_->is_current()) return;
-      if (found_) {  // it was being made when the runtime was restarted
+      if (found_) {  // the runtime was restarted while it was being made
         entry.program = nullptr;
         gone.push_back(std::move(found_));
         ours_ = true;
@@ -169,7 +169,7 @@ class ProgramCache::Making {
           [] { return "another thread to compile the same program"; });
     }
   }
-  /// Without a program, the next who asks has to make it.
+  /// If no program was set, the next thread that requests it must make it.
   ~Making() {
     if (!ours_) return;
     Programs gone;  // released after the lock
@@ -217,7 +217,7 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
   LoweredModule lowered = lower_recorded(program, where);
   const pjrt::Client& client =
       lowered.mesh ? runtime_client(*lowered.mesh, where) : runtime_client(where);
-  if (lowered.mesh)  // before the compiler is asked, and with the user's line
+  if (lowered.mesh)  // before compiling, so that errors have the user's line
     for (std::int64_t id : lowered.mesh->device_ids()) device_of(client, id, where);
   Making entry(*this, by_text_, fingerprint(cat(client.name(), ";", lowered.text)));
   const auto& same_text = entry.found();

@@ -14,7 +14,7 @@ namespace {
 
 using Cache = OnPlugin;
 
-// x * factor over this mesh; `line` is where the user wrote it.
+// x * factor over this mesh, recorded at `line` of the user's file.
 Program product(const Mesh& mesh, int factor, std::uint32_t line = 1, std::string name = "main") {
   TraceScope scope;
   SourceLocation where{"user.cc", "f", line};
@@ -62,7 +62,7 @@ TEST_F(Cache, KeepsTheProgramsThatWereAskedForLast) {
   EXPECT_EQ(done().compiles, 3u);
   EXPECT_EQ(get(cache, product(mesh, 3)), first);
   EXPECT_EQ(done().compiles, 3u);
-  (void)get(cache, product(mesh, 4));  // was not asked for longest
+  (void)get(cache, product(mesh, 4));  // the least recently used
   EXPECT_EQ(done().compiles + done().retargets, 4u);
 }
 
@@ -84,7 +84,7 @@ TEST_F(Cache, ADeviceThatDoesNotExistIsAnErrorAtTheUsersLine) {
   EXPECT_EQ(done().compiles, 0u);
 }
 
-// The same text over several meshes, on other devices: each value keeps its own mesh.
+// One program text over several meshes, then on other devices: each value keeps its own mesh.
 TEST_F(Cache, RetargetedProgramsKeepEachValuesMesh) {
   using testing::ElementsAre;
   for (std::int64_t k : {0, 4, 2}) {

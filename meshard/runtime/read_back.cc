@@ -39,7 +39,7 @@ Result<TileAssignment> to_tiles(const OpSharding& sharding) {
   return tiles;
 }
 
-// True if it is this mesh, as the compiler sees it: logical devices in place of ids.
+// True if `named` is `mesh` as the compiler sees it, with logical devices instead of ids.
 bool is_named(const pjrt::HloMesh& named, const Mesh& mesh, const Mesh& numbering) {
   auto same_axis = [](const pjrt::HloMesh::Axis& a, const MeshAxis& b) {
     return a.name == b.name && a.size == b.size;
@@ -59,7 +59,8 @@ bool is_named(const pjrt::HloMesh& named, const Mesh& mesh, const Mesh& numberin
   return true;
 }
 
-// Newer plugins name axes, of one of our meshes or of one like it; names are looked up in ours.
+// Newer plugins write axis names, of one of our meshes or of one like it; the names are looked up
+// in ours.
 Result<Sharding> from_named(const HloNamedSharding& named, const LoweredModule& lowered,
                             std::size_t rank) {
   const Mesh* found = &*lowered.mesh;
@@ -89,7 +90,7 @@ Result<Sharding> from_named(const HloNamedSharding& named, const LoweredModule& 
 
 }  // namespace
 
-// What follows two meshes at once, or parts of parts, gets a mesh of its own.
+// A sharding that combines two meshes, or uses sub-axes of sub-axes, gets a mesh of its own.
 Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lowered,
                              std::size_t rank) {
   const Mesh& mesh = *lowered.mesh;
@@ -111,8 +112,8 @@ Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lo
 
 namespace {
 
-// A sharding that the compiler chose for a value whose open dimensions say their first axes: with
-// axes of size 1 where they were said, which compilers leave out.
+// The compiler's sharding for a value whose open dimensions specify their first axes. Adds the
+// specified axes of size 1, which compilers omit.
 Sharding with_said_axes(const Sharding& chosen, const Sharding& said) {
   if (chosen.mesh() != said.mesh() || chosen.rank() != said.rank()) return chosen;
   const Mesh& mesh = chosen.mesh();
@@ -132,7 +133,8 @@ Sharding with_said_axes(const Sharding& chosen, const Sharding& said) {
   return Sharding(mesh, PartitionSpec(std::move(dimensions)));
 }
 
-// The shard shape of the module rules: a difference would put data where the program does not look.
+// The module's shard shape is authoritative: with another one, the program would read the wrong
+// data.
 Result<void> check_shard_shape(const LoweredValue& value, const Sharding& sharding,
                                const pjrt::HloShape& shape, std::string_view role, std::size_t i) {
   IntVector expected = sharding.shard_shape(value.padded.shape);

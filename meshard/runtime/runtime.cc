@@ -15,24 +15,24 @@ namespace {
 
 // A platform of the process and its client.
 struct Platform {
-  std::mutex making;  // taken before registry().mutex
-  // Clients stay where they are: references to them are out, and to destroy one that is wedged
-  // would be to wait for its launches.
+  std::mutex making;  // locked before registry().mutex
+  // Clients are never moved or destroyed: references to them exist, and destroying a wedged one
+  // would wait for its launches.
   std::atomic<const pjrt::Client*> client{nullptr};
 };
 
 struct Registry {
-  std::mutex mutex;  // never held while a plugin is called
+  std::mutex mutex;  // never held during a call of a plugin
   RuntimeOptions options;
-  int making = 0;  // clients that are being made by `options`
+  int making = 0;  // clients that are being made with `options`
   std::map<std::string, Platform, std::less<>> further;
-  std::deque<pjrt::Client> clients;  // also those that were replaced
+  std::deque<pjrt::Client> clients;  // including replaced ones
 };
 
 constinit Platform the_default;
 constinit std::atomic<bool> default_is_known{false};
 
-// Never destroyed: the process ends with clients in use.
+// Never destroyed: clients are in use when the process ends.
 Registry& registry() {
   static auto* instance = new Registry;
   return *instance;
@@ -43,7 +43,7 @@ RuntimeOptions options_now() {
   return registry().options;
 }
 
-// Options that stay as they are while a client is made by them.
+// A copy of the options; while it exists, the options cannot be changed.
 class Making {
  public:
   Making() {
@@ -108,7 +108,7 @@ const pjrt::Client& started(Platform& platform, Make make, SourceLocation where)
   return client;
 }
 
-// Whether a device type means the default platform.
+// Whether a device type refers to the default platform.
 bool is_default(std::string_view type, SourceLocation where) {
   if (type.empty()) return true;
   RuntimeOptions options = options_now();
@@ -116,7 +116,8 @@ bool is_default(std::string_view type, SourceLocation where) {
   if (type == said) return true;
   if (internal::is_further_platform(options, type)) return false;
   const pjrt::Client* client = the_default.client;
-  // A plugin that is looked for by a platform's name is taken to be for it.
+  // Only an explicitly specified plugin can be for any platform; one that is found by a platform's
+  // name is assumed to be for that platform.
   if (!client && internal::names_default_plugin(options)) client = &runtime_client(where);
   return client && client->platform() == type;
 }

@@ -1,4 +1,4 @@
-// The process's runtime: a client for each platform that is used, made at first use.
+// The process's runtime: one client for each platform, created at first use.
 #pragma once
 #include <atomic>
 #include <string>
@@ -12,88 +12,93 @@
 
 namespace meshard {
 
-/// A platform beside the default one: which plugin the meshes of a device type run on.
+/// A further platform, in addition to the default one: the plugin for the meshes of a device type.
 struct PlatformOptions {
-  /// The device type (Mesh::with_device_type) that means it: letters, digits and _.
+  /// The device type (Mesh::with_device_type) that selects this platform: letters, digits and _.
   std::string device_type = {};
-  /// Path of its plugin; empty: MESHARD_PLUGIN_<TYPE>, with the device type in capitals, else the
-  /// first one found whose file name says this type.
+  /// Path of its plugin. Empty (default): MESHARD_PLUGIN_<TYPE>, with the device type in capitals,
+  /// otherwise the first plugin found whose file name has this type.
   std::string plugin = {};
-  /// Virtual devices, if it is a CPU plugin; 0: as many as RuntimeOptions::cpu_devices says.
+  /// Number of virtual devices, for a CPU plugin. 0 (default): the value of
+  /// RuntimeOptions::cpu_devices.
   int cpu_devices = 0;
   /// Passed to the plugin as they are, after a check of names and types.
   std::vector<pjrt::NamedValue> client_options = {};
 };
 
 struct RuntimeOptions {
-  /// Path of the plugin; empty: MESHARD_PLUGIN, else the first one found for `platform`.
+  /// Path of the plugin. Empty (default): MESHARD_PLUGIN, otherwise MESHARD_PLUGIN_<PLATFORM>,
+  /// otherwise the first plugin found for `platform`.
   std::string plugin = {};
-  /// `cpu`, `cuda`, `tpu`; empty: MESHARD_PLATFORM, else cpu.
+  /// Name of the default platform: `cpu`, `cuda`, `tpu`. Empty (default): MESHARD_PLATFORM,
+  /// otherwise the platform of the specified plugin, or `cpu` if none is specified.
   std::string platform = {};
-  /// Virtual devices of the CPU platform; 0: MESHARD_CPU_DEVICES, else 8.
+  /// Number of virtual devices of the CPU platform. 0 (default): MESHARD_CPU_DEVICES, otherwise 8.
   int cpu_devices = 0;
   /// Passed to the plugin as they are, after a check of names and types.
   std::vector<pjrt::NamedValue> client_options = {};
-  /// Further platforms. A device type that is neither listed here nor has a variable
-  /// MESHARD_PLUGIN_<TYPE> is looked for among the installed plugins when it is first used.
+  /// Further platforms. A device type that is not listed here and has no variable
+  /// MESHARD_PLUGIN_<TYPE> is searched for among the installed plugins at its first use.
   std::vector<PlatformOptions> platforms = {};
 };
 
-/// Says how the runtime is to be made. Call it before the first tensor is computed or placed.
-/// @error failed precondition if the runtime runs already; invalid argument for a further platform
-/// without a valid name, with that of the default one, or listed twice.
+/// Configures the runtime. Call it before the first tensor is computed or placed.
+/// @error failed precondition if the runtime has already started; invalid argument for a further
+/// platform without a valid name, with the name of the default one, or listed twice.
 Result<void> configure_runtime(RuntimeOptions options);
 
-/// The client of the default platform: of all values that nobody placed and of meshes without a
-/// device type. Made at the first call.
-/// @error not found if there is no plugin, saying where it was looked for; what the plugin answers;
-/// failed precondition in a process that was forked after the runtime began.
+/// The client of the default platform. It is used for unplaced values and for meshes without a
+/// device type. Created at the first call.
+/// @error not found if there is no plugin, with the places that were searched; the plugin's errors;
+/// failed precondition in a process that was forked after the runtime started.
 const pjrt::Client& runtime_client(SourceLocation where = SourceLocation::current());
 
-/// The client of a device type; empty: of the default platform. Made at its first call.
+/// The client of a device type; empty: the default platform. Created at its first use.
 /// @error the same, naming the device type
 const pjrt::Client& runtime_client(std::string_view device_type,
                                    SourceLocation where = SourceLocation::current());
 
-/// The client whose devices the mesh has: that of mesh.device_type(). Made at its first use.
+/// The client of the mesh's devices: that of mesh.device_type(). Created at its first use.
 /// @error the same, naming the device type
 const pjrt::Client& runtime_client(const Mesh& mesh,
                                    SourceLocation where = SourceLocation::current());
 
-/// Goes on with new clients of the same plugins, one for each platform that runs, made at their
-/// next use: after a launch that failed inside a plugin has left its client unable to run others
-/// (pjrt::Client::is_wedged()), or whenever devices are to be given back.
+/// Replaces the clients of all running platforms. The new clients use the same plugins and are
+/// created at their next use. Use it after a launch that failed inside a plugin has made its client
+/// unable to run others (pjrt::Client::is_wedged()), or to release the devices.
 ///
-/// Values on the host are as before. Values on the devices of a client that was replaced are read
-/// from there as long as its memory can be read, and are sent to the new one's devices by way of
-/// the host when a program uses them; those that a failed launch should have computed are recorded
-/// again, or give its error. Programs are compiled again at their next call. The old clients stay
-/// until the process ends: references to them are out, and to destroy a wedged one is to wait.
+/// Values on the host do not change. Values on the devices of a replaced client are read from there
+/// as long as its memory is readable; when a program uses them, they are sent through the host to
+/// the new client's devices. Values that a failed launch should have computed are recorded again,
+/// or return its error. Programs are compiled again at their next call. The old clients remain
+/// until the process ends, because references to them exist, and destroying a wedged client would
+/// wait for its launches.
 void restart_runtime();
 
 namespace internal {
-/// Counts restarts.
+/// Number of restarts.
 extern std::atomic<std::uint32_t> runtime_generation;
 extern std::atomic<bool> is_forked_child;
 [[noreturn]] void fail_in_forked_child(SourceLocation where);
-/// Finds out which device types mean the default platform (mesh/device_type.h). Starts its client
-/// only if nothing but its plugin can tell. Before values are put together, whose meshes may have
-/// types or not.
+/// Determines which device types refer to the default platform (mesh/device_type.h). Starts its
+/// client only if the name depends on the plugin. Called before values are combined whose meshes
+/// may or may not have device types.
 void know_default_platform(SourceLocation where);
 }  // namespace internal
 
-/// A child process that was forked after the runtime began has none of the plugin's threads: what
-/// it launched or read would never end.
+/// Checks that this is not a child process that was forked after the runtime started. Such a
+/// process has none of the plugin's threads, so its launches and reads would never complete.
 /// @error failed precondition in such a process
 inline void check_not_forked(SourceLocation where) {
   if (internal::is_forked_child.load(std::memory_order_relaxed)) [[unlikely]]
     internal::fail_in_forked_child(where);
 }
 
-/// The clients that were made already, the default platform's first.
+/// The clients that have been created, the default platform's first.
 std::vector<const pjrt::Client*> started_clients();
 
-/// Makes the runtime compute recorded tensors. <meshard/meshard.h> calls it; returns true.
+/// Installs the runtime as the evaluator of recorded tensors. <meshard/meshard.h> calls it; returns
+/// true.
 bool install_runtime();
 
 }  // namespace meshard

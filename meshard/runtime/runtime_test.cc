@@ -31,7 +31,7 @@ TEST_F(Runtime, ConfiguringARunningRuntimeIsAnError) {
   EXPECT_NE(result.error().message().find("runs already"), std::string::npos);
 }
 
-// Without the check the child waits for threads that it does not have.
+// Without the check, the child would wait for threads that it does not have.
 TEST_F(Runtime, AForkedChildIsToldThatItCannotCompute) {
   Tensor x = from_host(std::vector<float>{1, 2}, {2});
   Tensor computed = x + 1;
@@ -56,7 +56,7 @@ TEST_F(Runtime, AForkedChildIsToldThatItCannotCompute) {
   EXPECT_EQ(computed.to_host().at<float>({1}), 3) << "the parent goes on";
 }
 
-// What happens in a process of its own, because there is one runtime in each.
+// Tests that need their own process, because each process has one runtime.
 TEST(RuntimeDeathTest, TakesTheNumberOfDevices) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
@@ -71,7 +71,7 @@ TEST(RuntimeDeathTest, TakesTheNumberOfDevices) {
       testing::ExitedWithCode(0), "");
 }
 
-// The programs are the first of their process: while they run, the plugin makes its static objects.
+// These programs are the first of their process: meanwhile the plugin creates its static objects.
 TEST_F(RuntimeAtExitDeathTest, EndsWithItsOwnStatusWithWorkInFlight) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const Mesh mesh({{"x", 2}, {"y", 4}});

@@ -18,7 +18,7 @@ Sharding sharding_of(const Tensor& tensor, SourceLocation where) {
                 " has no sharding: mark it first");
 }
 
-// The type of the whole value whose shards are of type `shard`.
+// The type of the whole value whose shards have the type `shard`.
 TensorType whole_type(const TensorType& shard, const Sharding& sharding,
                       const std::optional<Shape>& shape, SourceLocation where) {
   auto rank = static_cast<std::size_t>(shard.rank());
@@ -32,7 +32,7 @@ TensorType whole_type(const TensorType& shard, const Sharding& sharding,
   return {shard.dtype, Shape(sizes)};
 }
 
-// Checks what must be known before the shards are looked at one by one.
+// Checks what must hold before the individual shards are checked.
 Sharding checked_sharding(std::size_t shards, const Mesh& mesh, const PartitionSpec& spec,
                           std::int64_t rank, SourceLocation where) {
   if (static_cast<std::int64_t>(shards) != mesh.size())
@@ -68,7 +68,7 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
                   " dimensions, ", type, " has ", type.rank());
   Sharding whole = sharding.with_rank(static_cast<std::size_t>(type.rank()), where);
   std::vector<HostArray> shards;
-  std::map<std::vector<std::int64_t>, std::size_t> made;  // by the beginning of the part
+  std::map<std::vector<std::int64_t>, std::size_t> made;  // by the start of the part
   for (std::int64_t p = 0; p < whole.mesh().size(); ++p) {
     Box box = box_of(whole, type.shape, p);
     if (box_shape(box).size() == 0) {
@@ -112,7 +112,7 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
   }
   if (buffers.size() == locals.size())
     return stored(type, make_storage<DeviceArray>(type, sharding, std::move(buffers)), where);
-  // Host data, padding to add, or memory that cannot be viewed: by way of the host.
+  // Host data, missing padding, or memory that cannot be viewed: go through the host.
   std::vector<HostArray> shards;
   for (const Tensor& local : locals) shards.push_back(local.to_host(where));
   return stored(type, place_shards(client, type, sharding, shards, where), where);

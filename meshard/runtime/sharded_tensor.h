@@ -1,4 +1,4 @@
-// A tensor seen as its shards: made of them, taken apart into them.
+// A tensor with access to its shards.
 #pragma once
 #include <functional>
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace meshard {
 
-/// A handle on a tensor that has a sharding. It is that tensor wherever one is wanted; besides, its
-/// shards can be read, replaced, and given one by one to make it. Shards are listed in the mesh's
-/// order; a shard may come as its own part of the value or padded to the shard shape.
+/// A handle on a tensor that has a sharding. It converts to that tensor. In addition, the tensor
+/// can be made from shards, and its shards can be read and replaced. Shards are listed in mesh
+/// order. A shard may be passed unpadded or padded to the shard shape.
 ///
 /// @code
 /// Mesh mesh({{"data", 2}});
@@ -29,23 +29,23 @@ class ShardedTensor {
   /// @error invalid argument if `tensor` has no sharding; see wrap_if_sharded.
   explicit ShardedTensor(Tensor tensor, SourceLocation where = SourceLocation::current());
 
-  /// A value of one host array per position of the mesh, each sent to its own device.
-  /// @param shape of the whole value; none: as many tiles as the spec makes, of whole shards
-  /// @error invalid argument for no or another number of shards, one of another dtype or shape, a
-  /// shape that these shards do not tile.
+  /// Makes a value from one host array per position of the mesh, each sent to its own device.
+  /// @param shape shape of the whole value; none: the spec's number of tiles, of full shards
+  /// @error invalid argument for a wrong number of shards, a shard with another dtype or shape, or
+  /// a shape that these shards do not tile.
   static ShardedTensor from_shards(std::span<const HostArray> shards, const Mesh& mesh,
                                    const PartitionSpec& spec,
                                    const std::optional<Shape>& shape = std::nullopt,
                                    SourceLocation where = SourceLocation::current());
-  /// A value whose parts `make` gives: it is called once for each different part (a box of the
-  /// value; empty ones are left out) on the calling thread, and the part is sent to all devices
-  /// that hold it. Nothing whole is ever made.
-  /// @error invalid argument if `make` gives another dtype or shape than the box's.
+  /// Makes a value from the parts that `make` returns. `make` is called on the calling thread, once
+  /// for each distinct part (a box of the value; empty ones are skipped), and the part is sent to
+  /// all devices that hold it. The whole value is never materialized.
+  /// @error invalid argument if `make` returns another dtype, or a shape other than the box's.
   static ShardedTensor from_callback(const TensorType& type, const Sharding& sharding,
                                      const std::function<HostArray(const Box& box)>& make,
                                      SourceLocation where = SourceLocation::current());
-  /// A value of one tensor per position of the mesh: tensors that lie on their devices already stay
-  /// there and are not copied where the plugin can view them; others are sent.
+  /// Makes a value from one tensor per position of the mesh. Tensors that are already on their
+  /// devices stay there and are not copied if the plugin can view them; others are sent.
   /// @error as from_shards
   static ShardedTensor from_local(std::span<const Tensor> locals, const Mesh& mesh,
                                   const PartitionSpec& spec,
@@ -57,11 +57,12 @@ class ShardedTensor {
   const TensorType& type() const { return tensor_.type(); }
   const Sharding& sharding() const { return sharding_; }
 
-  /// The shards on the devices of this process; computes the tensor if it is only recorded.
+  /// The shards on the devices of this process. Computes the tensor if it is only recorded.
   std::vector<Shard> local_shards(SourceLocation where = SourceLocation::current()) const;
-  /// New contents for this handle, shard by shard. Copies of the handle keep the old value.
-  /// @error invalid argument for another number of shards, or one of another dtype or shape; failed
-  /// precondition for a replicated tensor: its devices hold copies of one value, not shards.
+  /// Replaces the contents of this handle, shard by shard. Copies of the handle keep the old value.
+  /// @error invalid argument for a wrong number of shards, or one with another dtype or shape;
+  /// failed precondition for a replicated tensor, whose devices hold copies of one value, not
+  /// shards.
   void load_local_shards(std::span<const HostArray> shards,
                          SourceLocation where = SourceLocation::current());
 
@@ -70,7 +71,7 @@ class ShardedTensor {
   Sharding sharding_;
 };
 
-/// The tensor as a ShardedTensor, if it has a sharding.
+/// The tensor as a ShardedTensor; none if it has no sharding.
 std::optional<ShardedTensor> wrap_if_sharded(const Tensor& tensor);
 
 }  // namespace meshard

@@ -87,7 +87,7 @@ TEST_F(Sharded, LocalTensorsStayWhereTheyAre) {
   EXPECT_THAT(x.global().to_vector<float>(), ElementsAre(0, 1, 1, 2));
   EXPECT_EQ(done().buffers_sent, 0u);
   EXPECT_EQ(done().buffers_moved, 0u);
-  // Onto other devices: from device to device. Of the host: sent.
+  // To other devices, tensors move from device to device; from the host, they are sent.
   ShardedTensor moved = ShardedTensor::from_local(locals, Mesh({{"x", 2}}, {1, 2}), P("x"));
   EXPECT_EQ(done().buffers_moved, 2u);
   EXPECT_EQ(moved.global().to_host(), x.global().to_host());

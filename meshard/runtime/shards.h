@@ -1,4 +1,4 @@
-// The parts of a tensor, device by device.
+// The shards of a tensor, by device.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace meshard {
 
-/// A handle on what one device holds of a tensor. Keeps the tensor alive; copies nothing until
-/// asked.
+/// A handle on one device's shard of a tensor. Keeps the tensor alive; copies nothing until data()
+/// is called.
 ///
 /// @code
 /// Mesh mesh({{"data", 2}});
@@ -21,19 +21,19 @@ namespace meshard {
 /// prints `0: [1, 2] f32[2]` and `1: [3] f32[1]`.
 class Shard {
  public:
-  /// Its place in the mesh's order.
+  /// Its position in mesh order.
   std::int64_t position() const { return position_; }
   int device_id() const { return device_id_; }
-  /// How many earlier positions hold the same part.
+  /// The number of earlier positions that hold the same part.
   std::int64_t replica_id() const { return replica_id_; }
-  /// Which elements of the tensor it holds; late shards of an uneven size can be empty.
+  /// The elements of the tensor that it holds. For an uneven size, the last shards can be empty.
   const Box& box() const { return box_; }
 
   /// Its elements, copied to the host. @error failed precondition if the tensor was donated or
   /// deleted.
   HostArray data(SourceLocation where = SourceLocation::current()) const;
-  /// The same with the padding that it has on the device; all shards have this one shape. What the
-  /// padding holds is not defined.
+  /// The same with the padding that it has on the device; all shards have the same padded shape.
+  /// The contents of the padding are unspecified.
   HostArray padded_data(SourceLocation where = SourceLocation::current()) const;
 
  private:
@@ -45,9 +45,9 @@ class Shard {
   Box box_;
 };
 
-/// The shards on the devices of this process, in the mesh's order; computes the tensor if it is
-/// only recorded. A tensor on one device is one shard; one that is still on the host has none.
-/// @error what computing it meets.
+/// The shards on the devices of this process, in mesh order. Computes the tensor if it is only
+/// recorded. A tensor on one device has one shard; a tensor on the host has none.
+/// @error the errors of computing it.
 std::vector<Shard> local_shards(const Tensor& tensor,
                                 SourceLocation where = SourceLocation::current());
 

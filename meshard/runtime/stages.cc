@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kAnywhere = -1;
 
-// The sets of devices of a program, each under the first mesh that names it.
+// The sets of devices of a program, each represented by the first mesh that has these devices.
 class DeviceSets {
  public:
   int number_of(const Mesh& mesh) {
@@ -42,26 +42,26 @@ class DeviceSets {
   std::vector<Mesh> meshes_;
 };
 
-// Where a value is, or is to be computed.
+// The set of devices that a value is on, or will be computed on.
 struct Home {
   int set = kAnywhere;
-  // Somebody placed it, or something that it is computed from.
+  // Whether it is placed, or computed from a placed value.
   bool placed = false;
-  // Who says so: for messages.
+  // The mesh that determined the set, for messages.
   const Mesh* mesh = nullptr;
   SourceLocation where = {};
-  // Where it is computed if no user of it says where.
+  // The set it is computed on if no user determines one.
   int otherwise = kAnywhere;
 };
 
 bool may_be_replicated(const Value& value) {
   const Sharding* sharding = leaf_sharding(value);
-  // What is not computed yet is looked at when it is.
+  // For a value that is not computed yet, this is decided when it is.
   if (!sharding) return !value.storage() && &value->op() != &parameter_op;
   return sharding->is_fully_replicated() && sharding->unreduced_axes().empty();
 }
 
-// Finds the set of devices on which values meet.
+// Finds the common set of devices of several values.
 class Meeting {
  public:
   Meeting(DeviceSets& sets, std::string_view op, SourceLocation where)
@@ -150,7 +150,7 @@ class Split {
       meeting.add_operand(home_of_operand(operand), operand);
     Home home = meeting.result();
     if (node.is_unplaced()) home.placed = false;
-    // A number goes where it is used, and is spread out there.
+    // A scalar moves to where it is used, and is broadcast there.
     bool is_number_spread = node.op().name == "broadcast_in_dim" && home.placed &&
                             node.operands()[0].type().rank() == 0 && !named_mesh(node);
     if (!is_number_spread) return home;
@@ -159,8 +159,7 @@ class Split {
     return spread;
   }
 
-  // What is computed from nothing that is anywhere goes to its first user, and what has none to the
-  // first set.
+  // A node without a set of devices gets that of its first user, or else the first set.
   void settle_the_others() {
     for (std::size_t i = graph_.nodes().size(); i-- > 0;) {
       const Node& node = *graph_.nodes()[i];
@@ -220,8 +219,8 @@ bool is_elsewhere(const Value& leaf, const Mesh& mesh) {
   return sharding && !sharding->mesh().is_same_object(mesh) && !sharding->mesh().same_devices(mesh);
 }
 
-// True if all of it is wanted on each device: it narrows to those of a submesh, and a number
-// crosses to others.
+// True if each device needs the whole value. Such a value can move to the devices of a submesh, and
+// a rank-0 value to any devices.
 bool goes_whole(const Value& leaf, const Mesh& mesh) {
   return leaf.type().rank() == 0 || is_whole_on(*leaf_sharding(leaf), mesh);
 }
@@ -265,7 +264,7 @@ Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where) 
         .with_note(cat("a value computed at ", where, " needs it"));
   };
   TraceScope scope;
-  // A function may use none of its arguments, or have none.
+  // A function may ignore all of its arguments, or have none.
   const Node& first = !graph.nodes().empty()        ? *graph.nodes().front()
                       : !graph.parameters().empty() ? *graph.parameters().front().node()
                                                     : *graph.captured().front().node();

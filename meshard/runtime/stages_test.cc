@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Two submeshes and the mesh of all devices.
+// Two submeshes, and the mesh of all devices.
 class OverDevices : public OnPlugin {
  protected:
   Mesh left{{{"x", 2}}, {0, 1}};
@@ -96,10 +96,10 @@ TEST_F(OverDevices, ReplicatedValuesNarrowToASubmesh) {
   EXPECT_EQ(done().bytes_moved, 0u);
   EXPECT_EQ(done().bytes_sent, 0u);
   EXPECT_TRUE(sum.sharding()->mesh().same_devices(right));
-  // So does one that is only recorded when it meets the other.
+  // So does a value that is only recorded when it is combined with the other.
   Tensor computed = mark_sharding(everywhere * 2, all, P(none));
   EXPECT_THAT((computed + b).to_vector<float>(), ElementsAre(21, 42));
-  // In a jitted function as well.
+  // The same in a jitted function.
   auto f = jit([](Tensor x, Tensor y) { return x * y; });
   EXPECT_THAT(f(everywhere, b).to_vector<float>(), ElementsAre(10, 40));
   EXPECT_THAT(f(everywhere, on_left({3, 4})).to_vector<float>(), ElementsAre(30, 80));
@@ -123,13 +123,13 @@ TEST_F(OverDevices, ScalarsCross) {
   EXPECT_THAT((b + stored).to_vector<float>(), ElementsAre(7, 8));
   auto f = jit([](Tensor x, Tensor s) { return x - s; });
   EXPECT_THAT(f(b, stored).to_vector<float>(), ElementsAre(-5, -4));
-  // There and back again.
+  // There and back.
   Tensor other = sum(b * loss);
   EXPECT_THAT((on_left({1, 1}) * other).to_vector<float>(), ElementsAre(9, 9));
   EXPECT_FLOAT_EQ((loss + other).item<float>(), 12);
 }
 
-// A carry keeps the place that somebody said, not the one that it was computed on.
+// A carry keeps a placement that the program chose, not the devices that it was computed on.
 TEST_F(OverDevices, CarriesCrossWhetherTheyWereComputedOrNot) {
   for (bool computed : {false, true}) {
     Tensor number = sum(on_left({1, 2})) / 2, slices = on_right({3, 4});
@@ -145,7 +145,8 @@ TEST_F(OverDevices, CarriesCrossWhetherTheyWereComputedOrNot) {
   }
 }
 
-// A number that somebody placed is whole wherever it is used: it crosses, a carry too.
+// A scalar that the program placed is whole wherever it is used, so it moves to other devices, also
+// as a carry.
 TEST_F(OverDevices, PlacedNumbersAreCarriedElsewhere) {
   Mesh one({}, {0});
   Tensor marked = mark_sharding(reshape(floats({5}), {}), one, P());
@@ -174,7 +175,7 @@ TEST_F(OverDevices, AMarkInATracePinsANumber) {
   EXPECT_EQ(x.placement(), "device 0") << "the whole value narrows";
 }
 
-// What a stage no longer needs is freed, and its memory used for what the next one records.
+// A stage frees what it no longer needs, and the next stage's nodes reuse the memory.
 TEST_F(OverDevices, StagesThatRecordWhatTheyMoveEnd) {
   for (int k = 1; k <= 4; ++k) {
     Tensor shared = floats({1, 2, 3, 4});
@@ -235,11 +236,11 @@ TEST_F(OverDevices, JittedFunctionsTakeUnplacedValuesFromAnywhere) {
   EXPECT_THAT(f(on_right({5, 6})).to_vector<float>(), ElementsAre(6, 8));
   EXPECT_THAT(g(shared, on_right({5, 6})).to_vector<float>(), ElementsAre(5, 12));
   EXPECT_THAT(g(shared, on_left({7, 8})).to_vector<float>(), ElementsAre(7, 16));
-  // What a program makes of unplaced values alone is unplaced.
+  // A result computed from unplaced values only is unplaced.
   Tensor made = g(shared, shared);
   EXPECT_THAT((made + on_right({1, 1})).to_vector<float>(), ElementsAre(2, 5));
   EXPECT_THAT((made + on_left({1, 1})).to_vector<float>(), ElementsAre(2, 5));
-  // What it makes of a placed one is bound to its devices.
+  // A result computed from a placed value is bound to that value's devices.
   Tensor bound = g(shared, on_left({7, 8}));
   EXPECT_TRUE(throws_error(
       [&] {

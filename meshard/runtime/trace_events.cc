@@ -18,9 +18,10 @@ namespace {
 using Track = TraceEvent::Track;
 
 std::mutex current_mutex;
-std::shared_ptr<internal::EventRecorder> current;  // under current_mutex
+std::shared_ptr<internal::EventRecorder> current;  // guarded by current_mutex
 
-// A device runs one program after the other; the plugin tells only when each ended.
+// Adjusts start times: a device runs programs in sequence, and the plugin reports only when each
+// one ended.
 void start_where_the_one_before_ended(std::vector<TraceEvent>& events) {
   std::vector<TraceEvent*> executions;
   for (TraceEvent& event : events)
@@ -40,9 +41,9 @@ void start_where_the_one_before_ended(std::vector<TraceEvent>& events) {
   }
 }
 
-// Processes of the trace: rows of one kind stand together.
+// Processes of the trace, which group tracks of the same kind.
 constexpr int kHostProcess = 1, kDeviceProcess = 2, kTransferProcess = 3;
-// Transfers of one device may overlap, and then need tracks of their own.
+// Transfers of one device may overlap and then need separate tracks.
 constexpr int kTracksOfADevice = 1000;
 
 class ChromeTrace {
@@ -69,7 +70,7 @@ class ChromeTrace {
   }
 
  private:
-  // Each platform has two.
+  // Each platform has two processes.
   int process_of(const TraceEvent& event) const {
     if (event.track == Track::kHost) return kHostProcess;
     int first = event.track == Track::kDevice ? kDeviceProcess : kTransferProcess;
@@ -92,7 +93,7 @@ class ChromeTrace {
     json_.end_object().end_object();
   }
 
-  // The first of the device's tracks that is free when the transfer begins.
+  // The first of the device's tracks that is free when the transfer starts.
   int transfer_track(const TraceEvent& event) {
     std::vector<double>& free = free_[{event.platform, event.number}];
     std::size_t i = 0;
@@ -126,9 +127,9 @@ class ChromeTrace {
 
   JsonWriter json_;
   std::map<std::pair<int, int>, double> named_;
-  std::map<std::string, int> platforms_;  // which number has each
+  std::map<std::string, int> platforms_;  // the number of each platform
   std::map<std::pair<std::string, int>, std::vector<double>>
-      free_;  // by device: when each of its tracks is free
+      free_;  // by device: when each of its tracks becomes free
 };
 
 }  // namespace
@@ -167,7 +168,7 @@ void TraceSession::stop() {
   recorder_->stop();
   events_ = recorder_->events();
   start_where_the_one_before_ended(events_);
-  // Of two that begin together the longer is the outer one.
+  // If two events start at the same time, the longer one is the outer one.
   std::stable_sort(events_.begin(), events_.end(), [](const TraceEvent& a, const TraceEvent& b) {
     return a.start != b.start ? a.start < b.start : a.duration > b.duration;
   });

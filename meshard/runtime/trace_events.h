@@ -1,4 +1,4 @@
-// What the runtime does and when, as a trace that Perfetto and chrome://tracing show.
+// Traces of the runtime's activity, for Perfetto and chrome://tracing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,44 +16,45 @@ namespace internal {
 class EventRecorder;
 }
 
-/// A value: something that the runtime or a device did.
+/// A value: one operation of the runtime or of a device.
 struct TraceEvent {
-  /// Whose time it took.
+  /// The kind of resource that was busy.
   enum class Track {
     kHost,      ///< a thread of this process
     kDevice,    ///< a device, running a program
-    kTransfer,  ///< the way to or from a device
+    kTransfer,  ///< a transfer to or from a device
   } track = Track::kHost;
   /// `call`, `lower`, `compile`, `load`, `launch`, `place`, `gather` on the host; `execute` on a
-  /// device; `send`, `read`, `move` on the way.
+  /// device; `send`, `read`, `move` for transfers.
   std::string category;
-  /// What it was done with: the program's name, `main`, or the value's type, `f32[8,4]`.
+  /// The subject of the operation: the program's name, `main`, or the value's type, `f32[8,4]`.
   std::string what;
-  /// The user's line: of a program that of its jit(), or of the read that needed it; of a send or
-  /// a read that of the placing or reading it belongs to. Empty: none.
+  /// The user's source line. For a program, that of its jit() or of the read that required it; for
+  /// a send or a read, that of the placement or read that it belongs to. Empty: none.
   std::string place;
-  /// Of the host the thread, 0 is the one that began the trace; else the device's id.
+  /// For the host, the thread's number (0 is the one that began the trace); otherwise the device's
+  /// id.
   int number = 0;
   /// The device type of the device; empty for the host.
   std::string platform = {};
-  /// Microseconds since the trace began, and how many it took.
+  /// Start in microseconds since the trace began, and duration in microseconds.
   double start = 0, duration = 0;
-  /// Of transfers, placements and gathers.
+  /// For transfers, placements and gathers.
   std::optional<std::uint64_t> bytes = std::nullopt;
   /// The device or the plugin reported an error.
   bool failed = false;
 };
 
 struct TraceOptions {
-  /// Later events are left out, and counted.
+  /// Maximum number of events (default 1,000,000). Later ones are dropped and counted.
   std::size_t most_events = 1'000'000;
 };
 
-/// Move-only owner of a trace that is on, or was: it ends with stop(), write() or the owner.
+/// Move-only owner of a trace, which ends with stop(), write() or the destruction of the owner.
 ///
-/// A program's time on a device ends when the plugin says that the device is through. Plugins do
-/// not say when a device began: it counts from the launch, or from the end of the program before it
-/// on that device if that is later.
+/// A program's execution on a device ends when the plugin reports that the device is done. Plugins
+/// do not report when a device started. The execution therefore starts at the launch or, if later,
+/// at the end of the previous program on that device.
 ///
 /// @code
 /// TraceSession trace = start_trace();
@@ -70,18 +71,19 @@ class TraceSession {
   TraceSession& operator=(TraceSession&& other) noexcept;
   ~TraceSession() { stop(); }
 
-  /// Waits until the devices are through with what was launched, and ends the trace.
+  /// Waits until the devices have finished all launches, and ends the trace.
   void stop();
-  /// All events, sorted by their start. Stops first.
+  /// All events, sorted by start time. Stops the trace first.
   const std::vector<TraceEvent>& events();
-  /// How many events were left out because there were too many. Stops first.
+  /// The number of events that were dropped because there were too many. Stops the trace first.
   std::uint64_t left_out();
-  /// Chrome's trace-event format (JSON object form, complete events, microseconds; "Trace Event
-  /// Format", Google, 2016), with a track for each thread of the host, for each device, and for the
-  /// transfers of each device. Transfers that overlap go to a further track. Stops first.
+  /// The trace in Chrome's trace-event format (JSON object form, complete events, microseconds;
+  /// "Trace Event Format", Google, 2016). It has a track for each host thread, for each device, and
+  /// for the transfers of each device. Transfers that overlap get additional tracks. Stops the
+  /// trace first.
   std::string to_json();
-  /// to_json() into a file, for ui.perfetto.dev. Stops first.
-  /// @error what the system answers, with the path.
+  /// Writes to_json() to a file, for ui.perfetto.dev. Stops the trace first.
+  /// @error the system's error, with the path.
   Result<void> write(const std::string& path);
 
  private:
@@ -93,10 +95,10 @@ class TraceSession {
   std::vector<TraceEvent> events_;
 };
 
-/// Begins to record what the runtime does, in all threads. While no trace is on, the runtime loads
-/// one flag for each call and records nothing. Programs without collectives are launched on all
-/// devices at once while a trace is on, not device by device.
-/// @error failed precondition if a trace is on already: there is one at a time.
+/// Starts recording the runtime's activity, in all threads. Without a trace, the runtime loads one
+/// flag per call and records nothing. During a trace, programs without collectives are launched on
+/// all devices at once, not device by device.
+/// @error failed precondition if a trace is already on; only one can exist at a time.
 TraceSession start_trace(const TraceOptions& options = {},
                          SourceLocation where = SourceLocation::current());
 

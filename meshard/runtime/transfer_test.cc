@@ -22,7 +22,7 @@ Tensor numbers(Shape shape) {
   return from_host(std::move(values), std::move(shape));
 }
 
-// Each device holds what the sharding says of `whole`.
+// Expects each device to hold the part of `whole` that the sharding gives it.
 void expect_placed(const Tensor& tensor, const Sharding& sharding, const HostArray& whole) {
   ASSERT_EQ(tensor.stored_sharding(), sharding);
   std::vector<Shard> shards = local_shards(tensor);

@@ -21,17 +21,17 @@ void wait_if_started() {
   pjrt::finish_callbacks();
 }
 
-// The main thread's. `exit` destroys the objects of the thread that calls it before it runs any
-// handler and before it destroys any static object.
+// Thread-local to the main thread. `exit` destroys the thread-local objects of the calling thread
+// before it runs any handler or destroys any static object.
 struct WaitsFirst {
   ~WaitsFirst() {
-    // A library that is loaded later gets its static objects in the thread that loads it, and that
-    // one may end at any time.
+    // The static objects of a library that is loaded later are created in the thread that loads it,
+    // which may end at any time.
     if (gettid() == getpid()) wait_if_started();
   }
 };
 
-// Static objects are made in the main thread, and so is its own WaitsFirst.
+// Static objects are initialized in the main thread, so its own WaitsFirst is created here.
 [[maybe_unused]] const bool main_thread_waits = [] {
   thread_local WaitsFirst waits;
   return static_cast<void>(&waits), true;
@@ -41,7 +41,7 @@ struct WaitsFirst {
 
 void internal::wait_at_exit(std::uint64_t launches) {
   if (!std::has_single_bit(launches)) return;
-  // Without memory for another handler the older ones have to do.
+  // If registering fails for lack of memory, the earlier handlers must suffice.
   (void)std::atexit(wait_if_started);
 }
 
@@ -52,7 +52,7 @@ void internal::wait_for_launches() {
 void DeviceArray::wait(SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
-  // All are waited for, also after one failed: nothing runs any more when this returns.
+  // Wait for all buffers, even after one failed: nothing is running when this returns.
   std::optional<Error> failed;
   for (const pjrt::Buffer& buffer : buffers_) {
     Result<void> ready = buffer.await_ready();

@@ -1,25 +1,24 @@
-// What sync() without arguments waits for.
+// Waits for launches: for sync() without arguments, and at process exit.
 #pragma once
 #include <cstdint>
 
 namespace meshard::internal {
 
-/// Called after each launch: makes sure that the process waits for what is in flight before it
-/// ends.
+/// Called after each launch; ensures that the process waits for launches in flight before it ends.
 ///
-/// A plugin makes static objects when its programs are compiled and run first, some of them in its
-/// own threads, and a process that exits destroys them in the reverse order, while these threads
-/// may still use them. If the main thread exits, an object of that thread waits: the C library
-/// destroys it before all static objects. Handlers of std::atexit wait too, for threads that call
-/// exit themselves and for launches in the destructors of static objects; since a handler must be
-/// younger than what it is to save, one is registered at the launches number 1, 2, 4, 8, ...
+/// A plugin creates static objects when it first compiles and runs programs, some of them in its
+/// own threads. At exit they are destroyed in reverse order, while those threads may still use
+/// them. If the main thread exits, a thread-local object of that thread waits: the C library
+/// destroys it before all static objects. Handlers of std::atexit also wait, for other threads that
+/// call exit and for launches in the destructors of static objects. A handler must be registered
+/// after the objects that it protects, so one is registered at launches number 1, 2, 4, 8, ...
 void wait_at_exit(std::uint64_t launches);
 
-/// Waits for every launch in flight. Their errors are for whoever uses the results.
+/// Waits for every launch in flight. Their errors are reported to users of the results.
 void wait_for_launches();
 
-/// Called before the error of a failed launch is thrown: what it should have computed of recorded
-/// values is recorded again, so that the next who asks has it computed again.
+/// Called before the error of a failed launch is thrown. The recorded values that the launch should
+/// have computed become recorded again, so that the next request computes them again.
 void forget_failed_launches();
 
 }  // namespace meshard::internal

@@ -17,7 +17,7 @@ TEST(CheckEven, OnlyMeshesThatRefuseUnevenSizes) {
       {"check_even_test.cc", "dimension 1 of shape (8,3), 3", "2 tiles", "uneven=error"}));
 }
 
-// The rule is that of the root, whatever mesh a sharding was made of.
+// The root's rule applies, whichever derived mesh the sharding is over.
 TEST(CheckEven, OfDerivedMeshes) {
   Mesh strict = Mesh({{"x", 4}, {"y", 2}}).with_uneven(Uneven::kError);
   IntVector six{6};
@@ -25,7 +25,7 @@ TEST(CheckEven, OfDerivedMeshes) {
     EXPECT_EQ(refused_dimension(Sharding(mesh, P("x")), six), 0u) << mesh.to_string();
 }
 
-// 2 x 9 over 3 x 6: axes that fall on no axes of the root have a mesh of their own.
+// 2 x 9 over 3 x 6: axes that do not match the root's axes get their own mesh.
 TEST(CheckEven, OfMeshesWhoseAxesCutAcrossTheRoot) {
   Mesh strict = Mesh({{"a", 3}, {"b", 6}}).with_uneven(Uneven::kError).with_device_type("tpu");
   Sharding sharding(strict.reshape({{"c", 2}, {"d", 9}}), P("c"));

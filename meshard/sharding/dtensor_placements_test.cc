@@ -7,7 +7,7 @@ namespace {
 
 Mesh grid() { return Mesh({{"x", 2}, {"y", 4}}); }
 
-// Calculated by hand from the definition: axis i of the mesh does what placement i says.
+// Calculated by hand from the definition: axis i of the mesh has placement i.
 TEST(Placements, MakeAShardingAndComeBack) {
   struct {
     Placements placements;
@@ -26,8 +26,8 @@ TEST(Placements, MakeAShardingAndComeBack) {
   }
 }
 
-// By hand, axis after axis: arange(8) over the ranks [[0,1,2,3],[4,5,6,7]] puts element
-// r on rank r; with the axes the other way round rank 4 i + j gets element 2 j + i.
+// Calculated by hand, one axis at a time: arange(8) over the ranks [[0,1,2,3],[4,5,6,7]] puts
+// element r on rank r; with the axes in reverse order, rank 4 i + j gets element 2 j + i.
 TEST(Placements, AxesOfOneDimensionSplitInTheMeshsOrder) {
   IntVector eight{8};
   Sharding plain = Placements({Shard{0}, Shard{0}}).sharding(grid(), 1);

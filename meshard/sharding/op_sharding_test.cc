@@ -24,7 +24,7 @@ TEST(OpSharding, ATupleIsAList) {
   OpSharding array = OpSharding::parse("{devices=[2]0,1}").value();
   EXPECT_FALSE(array.is_tuple());
   EXPECT_EQ(array.type(), ShardingType::kTiled);
-  EXPECT_NE(OpSharding(array.elements()), array);  // a tuple of one is no array
+  EXPECT_NE(OpSharding(array.elements()), array);  // a tuple of one differs from an array
 }
 
 TEST(OpSharding, CanonicalFormsOfBothVersionsAreEqual) {

@@ -29,7 +29,7 @@ TEST(ShardingPicture, OneDimensionAndNone) {
             "└─────────┘\n");
 }
 
-// Of more than two dimensions the split ones are drawn.
+// With more than two dimensions, only the split ones are drawn.
 TEST(ShardingPicture, ManyDimensions) {
   std::string text = picture(Sharding(picture_mesh22(), P(none, "x", none, "y")));
   EXPECT_NE(text.find("dimension 1: x ↓ │ 4 │ 5 │"), std::string::npos) << text;
@@ -52,8 +52,8 @@ TEST(ShardingPictureSvg, OneStripeADeviceAndOneFrameATile) {
   std::string svg = picture_svg(Sharding(picture_mesh22(), P("x", none)));
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
-  EXPECT_EQ(count(svg, "fill=\"hsl("), 4u);  // one stripe a device
-  EXPECT_EQ(count(svg, "stroke="), 2u);      // one frame a tile
+  EXPECT_EQ(count(svg, "fill=\"hsl("), 4u);  // one stripe per device
+  EXPECT_EQ(count(svg, "stroke="), 2u);      // one frame per tile
   EXPECT_EQ(count(svg, ">4,5</text>"), 1u);
   EXPECT_EQ(count(svg, ">6,7</text>"), 1u);
 }

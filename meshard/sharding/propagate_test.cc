@@ -54,7 +54,7 @@ TEST(Propagate, Conflicts) {
 TEST(Propagate, DimensionsOfSeveralFactors) {
   EXPECT_EQ(run(kSplit, {P("x")}), "P(\"x\", none)");
   EXPECT_EQ(run(kSplit, {P("y")}), "P(\"y\", none)");
-  // i takes x and half of y; j the other half.
+  // i gets x and half of y; j gets the other half.
   EXPECT_EQ(run(kSplit, {P({"x", "y"})}), "P({\"x\", \"y\":(1)2}, \"y\":(2)2)");
   EXPECT_EQ(run(kMerge, {P({"x", {"y", 1, 2}}, {{"y", 2, 2}})}), "P({\"x\", \"y\"})");
   EXPECT_EQ(run(kMerge, {P("y", "x")}), "P({\"y\", \"x\"})");
@@ -69,7 +69,7 @@ TEST(Propagate, OtherKinds) {
   EXPECT_EQ(run(sort, {P("x", "y")}), "P(\"x\", none) gathered {\"y\"}");
   const char* shift = "([i, j])->([i, j]) {i=8, j=8} permutation={j}";
   EXPECT_EQ(run(shift, {P("x", "y")}), "P(\"x\", \"y\")");
-  // A factor of the result alone is not split.
+  // A factor that occurs only in the result is not split.
   EXPECT_EQ(run("([i])->([i, j]) {i=8, j=5}", {P("x")}), "P(\"x\", none)");
 }
 

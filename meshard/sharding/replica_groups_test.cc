@@ -70,11 +70,11 @@ TEST(ReplicaGroups, OfAxesOfDerivedMeshes) {
   Mesh split = mesh.unflatten("y", {{"outer", 2}, {"inner", 2}});
   EXPECT_EQ(replica_groups(split, {"outer"}), replica_groups(mesh, {AxisRef("y", 1, 2)}));
   EXPECT_EQ(replica_groups(mesh.permute({"z", "y", "x"}), {"y"}), replica_groups(mesh, {"y"}));
-  Mesh pair = *mesh.submesh({"x", "y"}, 3);  // numbered on its own: devices 1, 3, 5, ...
+  Mesh pair = *mesh.submesh({"x", "y"}, 3);  // has its own numbering: devices 1, 3, 5, ...
   EXPECT_EQ(replica_groups(pair, {"y"}).to_string(), "[2,4]<=[8]");
 }
 
-// Listed, they are the groups of positions that differ along the axes only.
+// When listed, they are the groups of positions that differ only along the axes.
 TEST(ReplicaGroups, AgreeWithTheGroupsOfThePositions) {
   TestRandom random;
   for (int round = 0; round < 200; ++round) {
@@ -85,7 +85,7 @@ TEST(ReplicaGroups, AgreeWithTheGroupsOfThePositions) {
   }
 }
 
-// The groups of any axes, shuffled, give these axes back.
+// The axes of any groups can be recovered, even from shuffled groups.
 TEST(ReplicaGroups, RoundTrip) {
   TestRandom random;
   for (int round = 0; round < 300; ++round) {

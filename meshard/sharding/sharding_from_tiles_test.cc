@@ -68,7 +68,7 @@ TEST(ShardingFromTiles, ThatNoAxesGive) {
             std::string::npos);
 }
 
-// Without a mesh: the same tile on the same device as over the mesh that the assignment is from.
+// Without a mesh, every device gets the same tile as over the original mesh.
 TEST(ShardingFromTiles, OverAMeshOfItsOwn) {
   TestRandom random;
   for (int round = 0; round < 500; ++round) {

@@ -22,7 +22,7 @@ TEST(ShardingRule, ParsesWhatItPrints) {
         "([i, j, k])->([i, j, k]) {i=2, j=3, k=4} need_replication={j} permutation={k}",
         "([i, j])->([], [j]) {i=2, j=2} reduction={i}"})
     EXPECT_EQ(ShardingRule::parse(text).value().to_string(), text);
-  // Sizes may come in any order.
+  // Sizes may be in any order.
   EXPECT_EQ(ShardingRule::parse("([i, k], [k, j])->([i, j]) {i=8, k=4, j=16} reduction={k}")
                 .value()
                 .to_string(),

@@ -24,7 +24,7 @@ TEST(ShardingSpec, RefusesWhatAShardingRefuses) {
                            {"used twice"}));
 }
 
-// Position p of the mesh holds rows p, whatever device is there.
+// Position p of the mesh holds the p-th block of rows, whichever device is there.
 TEST(ShardingSpec, AMinibatchKeepsTheOrderOfItsRows) {
   Mesh mesh({{"x", 2}, {"y", 2}}, {3, 1, 2, 0});
   ShardingSpec spec = ShardingSpec::minibatch(mesh, P({"x", "y"}, none));
@@ -48,7 +48,7 @@ TEST(ShardingSpec, AMinibatchIsSplitOverTheWholeMesh) {
       ErrorCode::kInvalidArgument, {"12 rows, shape (12,3)", "8 devices"}));
 }
 
-struct Shaped {  // what can_apply needs of a tensor
+struct Shaped {  // the part of a tensor that can_apply needs
   IntVector sizes;
   const IntVector& shape() const { return sizes; }
 };

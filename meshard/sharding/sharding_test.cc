@@ -96,7 +96,7 @@ TEST(Sharding, SlicesAgreeWithOneAnother) {
   }
 }
 
-// Equivalence by definition: every device holds the same tile.
+// Equivalence by definition: every device has the same tile.
 bool same_tiles(const Sharding& a, const Sharding& b, std::size_t rank) {
   for (std::int64_t p = 0; p < a.mesh().size(); ++p) {
     auto q = b.mesh().position(a.mesh().device_id(p));
@@ -141,7 +141,7 @@ TEST(Sharding, EqualityAndHash) {
             Sharding(sharding_mesh24(), P(none)).with_replicated({"data"}));
   EXPECT_NE(Sharding(sharding_mesh24(), P(none)).with_unreduced({"data"}),
             Sharding(sharding_mesh24(), P(none)).with_replicated({"data"}));
-  // A sub-axis that is the whole axis, and parts that make the whole, are the axis.
+  // A sub-axis that covers the whole axis equals the axis, and so do parts that add up to it.
   EXPECT_EQ(Sharding(sharding_mesh24(), P({{"model", 1, 4}})),
             Sharding(sharding_mesh24(), P("model")));
   EXPECT_EQ(Sharding(sharding_mesh24(), P({{"model", 1, 2}, {"model", 2, 2}})),
@@ -197,7 +197,7 @@ TEST(Sharding, ErrorsNameDimensionSizesAndMesh) {
                            invalid, {"dimension 0", "negative"}));
 }
 
-// Shardings over what derives from one root are said on the root.
+// Shardings over meshes derived from one root are expressed over the root.
 TEST(Sharding, DerivedMeshesMeetOnTheirBase) {
   Mesh mesh({{"x", 2}, {"y", 4}});
   EXPECT_EQ(Sharding(mesh.slice("y"), P("y", none)), Sharding(mesh, P("y", none)));
@@ -212,7 +212,7 @@ TEST(Sharding, DerivedMeshesMeetOnTheirBase) {
   EXPECT_EQ(Sharding(wide, P("p", "q")), Sharding(mesh, P({"x", {"y", 1, 2}}, AxisRef("y", 2, 2))));
 }
 
-// Cuts that fall between those of the root's axes: each device still holds what the spec says.
+// If axes do not match those of the root, each device still holds what the spec says.
 TEST(Sharding, CutsBetweenTheAxesOfTheRootHaveAMeshOfTheirOwn) {
   Mesh mesh({{"x", 6}, {"y", 4}});
   Mesh other = mesh.reshape({{"a", 8}, {"b", 3}});
@@ -244,7 +244,7 @@ TEST(Sharding, PositionsAreAxesOfTheMeshThatTheSpecMeets) {
   EXPECT_EQ(Sharding(mesh, P(0), 3), Sharding(mesh, P("data"), 3));
   EXPECT_EQ(Sharding(mesh, P(0)).with_replicated({AxisRef(1)}),
             Sharding(mesh, P("data")).with_replicated({AxisRef("model")}));
-  // Of the mesh that is named, not of the one that it derives from.
+  // Positions refer to the given mesh, not to the one that it derives from.
   Mesh slice = mesh.slice({"model"});
   EXPECT_EQ(Sharding(slice, P(0)), Sharding(slice, P("model")));
   Mesh turned({{"model", 4}, {"data", 2}});

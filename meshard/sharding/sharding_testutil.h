@@ -7,7 +7,7 @@
 
 namespace meshard {
 
-/// A sharding of `rank` dimensions: parts of axes dealt out to dimensions, some left over.
+/// A sharding of `rank` dimensions: random parts of axes, assigned to dimensions or left out.
 inline Sharding random_sharding(TestRandom& random, const Mesh& mesh, std::size_t rank) {
   std::vector<AxisList> axes(rank);
   for (const AxisRef& axis : random_axes(random, mesh)) {

@@ -25,7 +25,7 @@ TEST(ShardingType, OfASpecAlone) {
   EXPECT_EQ(sharding_type(P({"x", "y"}), 8), ShardingType::kTiled);
 }
 
-// The rule that torch_xla 2.9 applies to a mesh of 4 x 2, and what is left of it for the compiler.
+// The rule that torch_xla 2.9 applies to a 4 x 2 mesh, and the type that the compiler receives.
 TEST(ShardingType, AsWrittenAndCanonical) {
   Mesh mesh({{"x", 4}, {"y", 2}});
   auto both = [&](const PartitionSpec& spec) {
@@ -46,7 +46,7 @@ TEST(ShardingType, AsWrittenAndCanonical) {
   EXPECT_EQ(sharding_type(Sharding(mesh, P("x")).with_unreduced({"y"})), T::kUnknown);
 }
 
-// An axis of size 1 counts as one that a spec may leave over, and as one that splits.
+// An axis of size 1 counts as an axis that a spec leaves out, and as one that splits.
 TEST(ShardingType, UnitAxes) {
   Mesh mesh({{"data", 8}, {"model", 1}});
   EXPECT_EQ(sharding_type(Sharding(mesh, P("data"))), ShardingType::kPartial);

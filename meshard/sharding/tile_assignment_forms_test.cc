@@ -51,7 +51,7 @@ TEST(TileAssignmentForms, DeviceIds) {
             std::string::npos);
 }
 
-// Canonical forms are equal exactly if each device holds the same tile.
+// Canonical forms are equal if and only if every device holds the same tile.
 TEST(TileAssignmentForms, CanonicalTellsPlacementsApart) {
   TestRandom random;
   int equal = 0;

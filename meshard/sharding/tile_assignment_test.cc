@@ -28,7 +28,7 @@ TEST(TileAssignment, OfShardings) {
             "{unreduced}");
 }
 
-// Reshaped to the sizes of the mesh, transposed to the order in which the spec takes its axes.
+// Reshaped to the sizes of the mesh, and transposed to the order of the axes in the spec.
 TEST(TileAssignment, AxisByAxis) {
   Mesh mesh({{"x", 2}, {"unit", 1}, {"y", 4}});
   auto text = [&](const PartitionSpec& spec) {

@@ -10,7 +10,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// By hand, over devices 7 6 / 5 4 / 3 2 / 1 0.
+// Calculated by hand, over devices 7 6 / 5 4 / 3 2 / 1 0.
 TEST(TileDevices, OfAPermutedMesh) {
   Mesh mesh({{"x", 4}, {"y", 2}}, {7, 6, 5, 4, 3, 2, 1, 0});
   Sharding s(mesh, P(none, "y"));
@@ -22,7 +22,7 @@ TEST(TileDevices, OfAPermutedMesh) {
   EXPECT_EQ(tile_array(Sharding(mesh, P())), (TileArray{{4, 2}, {7, 6, 5, 4, 3, 2, 1, 0}}));
 }
 
-// Each group holds the devices of one tile, and the array is the groups one after the other.
+// Each group holds the devices of one tile, and the array is the concatenation of the groups.
 TEST(TileDevices, GroupsHoldOneTileEach) {
   TestRandom random;
   for (int round = 0; round < 300; ++round) {

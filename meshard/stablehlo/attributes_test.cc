@@ -12,7 +12,7 @@ std::string text(const T& numbers) {
   return out;
 }
 
-// The forms of the specification's examples.
+// The forms that the specification's examples use.
 TEST(Attributes, Dot) {
   EXPECT_EQ(text(DotDimensionNumbers{{0}, {0}, {2}, {1}}),
             "#stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], "

@@ -21,7 +21,7 @@ TEST(Dense, SplatsAreOneLiteral) {
   EXPECT_EQ(splat_text({bf16, {1 << 20, 1 << 20}}, 1), "dense<1.0> : tensor<1048576x1048576xbf16>");
 }
 
-// 0.1f is 0x3DCCCCCD, and its decimal digits are long; the rest has no decimal digits in MLIR.
+// 0.1f is 0x3DCCCCCD, whose decimal form is long; the others have no decimal form in MLIR.
 TEST(Dense, BitsWhereDigitsWouldNotDo) {
   EXPECT_EQ(splat_text({f32, {}}, 0.1), "dense<0x3DCCCCCD> : tensor<f32>");
   EXPECT_EQ(splat_text({f64, {}}, 0.1), "dense<0.1> : tensor<f64>");

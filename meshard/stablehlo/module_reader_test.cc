@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What JAX 0.10.2 prints of the program of kPortable, shortened.
+// The program of kPortable as JAX 0.10.2 prints it, shortened.
 constexpr std::string_view kPretty = R"(#loc1 = loc("p['w']")
 #loc2 = loc("x")
 module @jit_layer attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
@@ -165,7 +165,7 @@ TEST(ModuleReader, TheSizeOfAMesh) {
   EXPECT_EQ(
       (ModuleMesh{.name = "", .text = "", .axes = {{"x", 3}, {"y", 5}}, .device_ids = {}}.size()),
       15);
-  // More devices than a number holds: none, rather than a wrong one.
+  // A number of devices that overflows is reported as 0, not as a wrong number.
   EXPECT_EQ((ModuleMesh{.name = "",
                         .text = "",
                         .axes = {{"x", std::int64_t{1} << 40}, {"y", std::int64_t{1} << 40}},
@@ -186,7 +186,7 @@ TEST(ModuleReader, RefusesWhatIsNoModule) {
 }
 
 TEST(ModuleReader, EveryTruncationIsRefused) {
-  // The last lines of a text are locations, without which it is whole.
+  // The last lines of a text are locations; the text is complete without them.
   std::size_t end = kPretty.rfind("} loc(#loc)");
   for (std::size_t size = 0; size < end; ++size)
     EXPECT_NE(error_of(kPretty.substr(0, size)), "") << size;

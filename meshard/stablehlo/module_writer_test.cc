@@ -11,7 +11,7 @@ const TensorType kScalar{DType::f32, {}};
 const TensorType kVector{DType::f32, {4}};
 const TensorType kMatrix{DType::f32, {2, 3}};
 
-// The body of a function without arguments and results in which `write` wrote.
+// The body that `write` writes, in a function without arguments and results.
 template <class Write>
 std::string body(Write write) {
   ModuleWriter writer;

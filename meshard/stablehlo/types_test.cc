@@ -16,8 +16,8 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-// The specification, "Types": a scalar tensor has no sizes; unsigned integers are `ui`, booleans
-// `i1`.
+// From the specification, "Types": a scalar tensor has no sizes; unsigned integers are `ui`,
+// booleans `i1`.
 TEST(Types, AreSpelledAsInTheSpecification) {
   EXPECT_EQ(type_text({DType::f32, {}}), "tensor<f32>");
   EXPECT_EQ(type_text({DType::f32, {8, 4}}), "tensor<8x4xf32>");

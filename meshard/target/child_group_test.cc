@@ -8,7 +8,7 @@
 namespace meshard {
 namespace {
 
-// A process that leads a group of its own, with one variable in its environment.
+// A process that leads its own group, with one variable in its environment.
 pid_t start_sleeper(std::string variable) {
   char program[] = "sleep", seconds[] = "1000";
   char* arguments[] = {program, seconds, nullptr};
@@ -31,7 +31,7 @@ int signal_that_ended(pid_t process) {
 
 TEST(ChildGroup, MarksDiffer) { EXPECT_NE(child_mark(), child_mark()); }
 
-// The number of a group may have become that of strangers.
+// The id of a group may have been reused for unrelated processes.
 TEST(ChildGroup, OnlyMarkedProcessesAreEnded) {
   std::string mark = child_mark();
   pid_t stranger = start_sleeper(mark + "0");
@@ -43,7 +43,7 @@ TEST(ChildGroup, OnlyMarkedProcessesAreEnded) {
   pid_t ours = start_sleeper(mark);
   EXPECT_EQ(end_marked_processes(ours + 1, mark), 0) << "a process of another group";
   EXPECT_GE(end_marked_processes(ours, mark), 1);
-  ::kill(ours, SIGTERM);  // for the case that it was not
+  ::kill(ours, SIGTERM);  // in case it was not ended
   EXPECT_EQ(signal_that_ended(ours), SIGKILL);
 }
 

@@ -34,7 +34,7 @@ TEST(ChildProgram, ASignal) {
   EXPECT_EQ(end.exit_code, -1);
 }
 
-// The shell's own child holds the pipes and ignores polite signals.
+// The shell's own child holds the pipes and ignores TERM, INT and HUP.
 TEST(ChildProgram, NoProcessOfTheGroupIsLeft) {
   std::string number;
   auto remember = [&](std::string_view line) { number = line; };
@@ -53,7 +53,7 @@ TEST(ChildProgram, NoProcessOfTheGroupIsLeft) {
   EXPECT_TRUE(is_gone()) << number;
 }
 
-// A host program that ignores SIGCHLD, as daemons do: the system reaps its children by itself.
+// A host program that ignores SIGCHLD, as daemons do: the system then reaps its children.
 class IgnoredSigchld {
  public:
   IgnoredSigchld() : previous_(::signal(SIGCHLD, SIG_IGN)) {}

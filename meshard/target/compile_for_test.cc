@@ -43,7 +43,7 @@ constexpr const char* kSmall = R"(module @small {
 }
 )";
 
-// Every test has a private TMPDIR and cache, and leaves neither files nor processes.
+// Every test has its own TMPDIR and cache, and leaves neither files nor processes.
 class CompileFor : public testing::Test {
  protected:
   void SetUp() override {
@@ -82,7 +82,7 @@ class CompileFor : public testing::Test {
   CompileForOptions options_;
 };
 
-// As in a daemon: the exit status of the compiler is lost, its answer is not.
+// As in a daemon: the compiler's exit status is lost, but its answer is not.
 TEST_F(CompileFor, AnswersWhereSigchldIsIgnored) {
   auto* previous = ::signal(SIGCHLD, SIG_IGN);
   EXPECT_NO_THROW(EXPECT_FALSE(compile(request("cpu:1")).from_cache));
@@ -284,7 +284,7 @@ TEST_F(CompileFor, SaysWhatIsNotThere) {
   options_.plugin = MESHARD_FAKE_PLUGIN;
   EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kNotFound,
                            {"MESHARD_COMPILE=/no/such/program"}));
-  // A program that ends well and answers nothing.
+  // A program that exits successfully without an answer.
   ::setenv("MESHARD_COMPILE", "/bin/true", 1);
   EXPECT_TRUE(throws_error(compiling(request("cpu:4")), ErrorCode::kInternal,
                            {"exit code 0", "printed nothing"}));
@@ -301,7 +301,7 @@ TEST_F(CompileFor, ATruncatedAnswerIsDataLoss) {
   EXPECT_TRUE(cached().empty());
 }
 
-// A process that compiles and is killed: its compiler goes too, and takes the folder with it.
+// If a process that compiles is killed, its compiler ends too and removes the folder.
 TEST_F(CompileFor, NothingIsLeftOfAStarterThatIsKilled) {
   fate("hang");
   pid_t child = ::fork();
@@ -330,7 +330,7 @@ class CompileForReal : public CompileFor {
     options_.plugin.clear();
     options_.time_limit = std::chrono::seconds(240);
   }
-  // The sharded product; nothing if there is no plugin.
+  // The compiled sharded product, or none without a plugin.
   std::optional<Compiled> product(std::string_view target) {
     CompileRequest sharded = request(target, kSharded);
     sharded.num_partitions = 4;
@@ -339,8 +339,8 @@ class CompileForReal : public CompileFor {
     return std::move(compiled).value();
   }
   void expect_product(const Compiled& compiled) {
-    // Each device: x f32[128,128], w f32[128,256], and the result f32[128,256], which fill a TPU's
-    // tiles of 8x128.
+    // Each device holds x f32[128,128], w f32[128,256] and the result f32[128,256], which fill a
+    // TPU's tiles of 8x128.
     ASSERT_TRUE(compiled.memory.has_value());
     EXPECT_EQ(compiled.memory->arguments, 4 * (128 * 128 + 128 * 256));
     EXPECT_EQ(compiled.memory->outputs, 4 * 128 * 256);
@@ -388,8 +388,7 @@ TEST_F(CompileForReal, SeveralSlices) {
   EXPECT_TRUE(throws_error(compiling(sharded), ErrorCode::kInvalidArgument, {"no device 0"}));
 }
 
-// Rows over one axis become columns over the other: no exchange does that, so the partitioner
-// warns.
+// Rows over one axis become columns over the other. No all-to-all does that: XLA warns.
 TEST_F(CompileForReal, WarningsOfThePartitionerAreInTheLog) {
   constexpr const char* kExchange = R"(module @exchange {
   sdy.mesh @mesh = <["a"=2, "b"=4]>
@@ -417,7 +416,7 @@ TEST_F(CompileForReal, WarningsOfThePartitionerAreInTheLog) {
   if (tried == 0) GTEST_SKIP() << "no plugin";
 }
 
-// 48 GiB on a device that has 15.75.
+// 48 GiB on a device that has 15.75 GiB.
 TEST_F(CompileForReal, WhatDoesNotFitIsRefusedWithTheNumbers) {
   constexpr const char* kLarge = R"(func.func public @main(%x: tensor<65536x65536xf32>,
     %y: tensor<65536x65536xf32>) -> tensor<65536x65536xf32> {

@@ -32,7 +32,7 @@ TEST(Hardware, EveryNameOfATargetHasTheFiguresOfItsKind) {
   for (const char* name : {"cpu", "", "TPU v2", "fake"}) EXPECT_FALSE(hardware_figures(name));
 }
 
-// The vendors' tables, in their own units: TFLOPS, GB/s and Gbps of a chip.
+// From the vendors' tables, in their units: TFLOPS, GB/s and Gbps of a chip.
 TEST(Hardware, PublishedFigures) {
   auto v5e = hardware_figures("TPU v5 lite").value();
   EXPECT_DOUBLE_EQ(v5e.matrix_rate("bf16"), 197e12);

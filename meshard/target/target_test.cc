@@ -59,7 +59,7 @@ TEST(Target, GpusStandInNodes) {
 TEST(Target, EveryGpuSaysWhatItsCompilerAsksFor) {
   for (const GpuKind& kind : gpu_kinds()) {
     std::string text = kind.target_config();
-    // The fields that the compiler divides by or cannot do without.
+    // The fields that the compiler divides by or requires.
     for (const char* field :
          {"threads_per_block_limit: ", "threads_per_warp: ", "shared_memory_per_block: ",
           "shared_memory_per_core: ", "threads_per_core_limit: ", "core_count: ", "fpus_per_core: ",

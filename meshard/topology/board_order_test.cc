@@ -13,7 +13,7 @@ std::optional<Ids> order_of(const char* name, IntView shape) {
   return board_order(tpu_topology(name).value().devices(), shape);
 }
 
-// Orders of JAX 0.10.2, and https://docs.jax.dev/en/latest/_autosummary/jax.make_mesh.html.
+// Orders from JAX 0.10.2 and https://docs.jax.dev/en/latest/_autosummary/jax.make_mesh.html.
 TEST(BoardOrder, TwoDevicesOnAChip) {
   EXPECT_EQ(*order_of("v3:2x2", {2, 4}), (Ids{0, 1, 2, 3, 6, 7, 4, 5}));
   EXPECT_EQ(*order_of("tpu7x:2x2x2", {16}),

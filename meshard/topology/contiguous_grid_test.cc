@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// What it is for: the devices of each process fill a box of the mesh.
+// The devices of each process fill a box of the mesh.
 TEST(ContiguousGrid, ProcessesAreBoxesOfTheMesh) {
   for (auto [name, shape] : std::vector<std::pair<const char*, IntVector>>{
            {"v5p:2x2x4", {4, 4}}, {"v5p:4x4x4", {16, 4}}, {"v5p:4x8x8", {4, 64}}}) {

@@ -7,12 +7,12 @@ namespace meshard {
 namespace {
 
 TEST(MeshHops, CountedByHand) {
-  Topology board = tpu_topology("v5e:2x4").value();  // ids run over x first
+  Topology board = tpu_topology("v5e:2x4").value();  // ids vary fastest along x
   Mesh mesh({{"a", 2}, {"b", 4}}, {0, 2, 4, 6, 1, 3, 5, 7});
   MeshHops hops = mesh_hops(mesh, board);
   EXPECT_EQ(hops.axes[0].mean, 1);
-  EXPECT_EQ(hops.axes[0].steps, 4);   // two devices share one step
-  EXPECT_EQ(hops.axes[1].mean, 1.5);  // 1 + 1 + 1 and 3 back
+  EXPECT_EQ(hops.axes[0].steps, 4);   // a group of two has one step
+  EXPECT_EQ(hops.axes[1].mean, 1.5);  // (1 + 1 + 1 + 3) / 4, with 3 back
   EXPECT_EQ(hops.axes[1].worst, 3);
   EXPECT_TRUE(hops.wrap_known);
   EXPECT_EQ(hops.worst_mean(), 1.5);

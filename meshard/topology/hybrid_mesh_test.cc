@@ -16,7 +16,7 @@ TEST(HybridMesh, OuterIndicesAreSlices) {
   EXPECT_EQ(mesh.axes()[0].size, 4);
   for (const DeviceAttributes& device : pods.devices())
     EXPECT_EQ((*mesh.coordinate(device.id))[0] / 2, *device.slice_index);
-  Mesh inside = hybrid_mesh(pods, {2, 8}, {1, 2});  // the inner index of an axis runs faster
+  Mesh inside = hybrid_mesh(pods, {2, 8}, {1, 2});  // the inner index varies faster
   for (const DeviceAttributes& device : pods.devices())
     EXPECT_EQ((*inside.coordinate(device.id))[1] / 8, *device.slice_index);
 }
@@ -36,13 +36,13 @@ TEST(HybridMesh, ASingleSliceMayHaveAnIndex) {
 
 TEST(HybridMesh, TwoDevicesOnAChipAreADirection) {
   Mesh mesh = torus_mesh(tpu("v4:2x2x1"), {4, 2});
-  // The last axis is the first whole direction of two, x; the first axis goes over y and the chip.
+  // The last axis is the first whole direction of size two, x; the first axis uses y and the chip.
   EXPECT_TRUE(mesh.group({"axis_1"}, 4)->ranks().same_devices(RankMap::listed({4, 6})));
   EXPECT_TRUE(mesh.group({"axis_0"}, 4)->ranks().same_devices(RankMap::listed({0, 1, 4, 5})));
   EXPECT_EQ(torus_mesh(tpu("v4:2x2x1"), {8}, std::nullopt, {.split = AxisSplit::kNever}).size(), 8);
 }
 
-// Eight virtual CPUs as two slices of four: the ids as NumPy's reshape and transpose lay them out,
+// Eight virtual CPUs as two slices of four. The ids are NumPy's reshape and transpose of
 // arange(8).reshape(2, 2, 2) for (dp, fsdp, tp), and with the slices along the last axis.
 TEST(HybridMesh, DevicesWithoutCoordinatesWhereAllowed) {
   std::vector<DeviceAttributes> devices(8);
@@ -65,7 +65,7 @@ TEST(HybridMesh, DevicesWithoutCoordinatesWhereAllowed) {
         torus_mesh(cpus, {2, 4});
       },
       ErrorCode::kFailedPrecondition, {"no coordinates"}));
-  // Devices that have places keep to them.
+  // Devices with coordinates still use them.
   EXPECT_EQ(hybrid_mesh(tpu("v5e:4x4*2"), {2, 8}, {2, 1}, std::nullopt, allowed),
             hybrid_mesh(tpu("v5e:4x4*2"), {2, 8}, {2, 1}));
 }

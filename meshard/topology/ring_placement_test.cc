@@ -30,8 +30,8 @@ TEST(RingPlacement, SharedDirections) {
   EXPECT_EQ(mean_step(placement, torus, 1), 1);
 }
 
-// An open row of 8 as 4 x 2: pairs of neighbors, and every other place: 1 and 3 * 2 * 2 / 4 hops,
-// or halves four places apart.
+// An open row of 8 as 4 x 2. The best placement pairs neighbors (1 hop) and gives the axis of 4
+// every other place (3 * 2 * 2 / 4 = 3 hops). The alternative is halves that are four places apart.
 TEST(RingPlacement, TheShortStepsGoWhereTheyServeMost) {
   std::vector<RingDirection> row = {{8, false, true}};
   RingPlacement placement = best_placement(row, {4, 2}, kTwoRings);

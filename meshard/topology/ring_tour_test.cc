@@ -33,7 +33,7 @@ DrawnBox box_with(const std::vector<std::pair<std::int64_t, double>>& sizes, std
   return drawn;
 }
 
-// From one place to another: the sum over the directions, round the ring where that is shorter.
+// The distance between two places, summed over the directions; around a ring where that is shorter.
 double distance(const DrawnBox& drawn, std::int64_t from, std::int64_t to) {
   double sum = 0;
   for (std::size_t k = 0; k < drawn.box.size(); ++k) {
@@ -74,8 +74,8 @@ TEST(RingTour, EachPlaceOnceInTheLengthItSaysAndNoLongerThanInRows) {
   }
 }
 
-// A grid without rings has a tour of single steps if and only if it has two directions and an even
-// number of places; with an odd number one step is double.
+// A grid without rings has a tour of single steps if and only if it has at least two directions and
+// an even number of places; with an odd number, one step is double.
 TEST(RingTour, SingleStepsWhereThereIsATour) {
   for (std::int64_t x = 2; x <= 6; ++x)
     for (std::int64_t y = 2; y <= 6; ++y)
@@ -96,7 +96,7 @@ TEST(RingTour, AlongOneDirection) {
   EXPECT_EQ(RingTour({}).places(), std::vector<std::int64_t>{0});
 }
 
-// Devices of a chip are no distance apart: one chip after the other.
+// Devices of a chip have no distance between them: the tour visits one chip after another.
 TEST(RingTour, DirectionsWithoutDistance) {
   EXPECT_EQ(RingTour(box_with({{2, 1}, {2, 1}, {2, 0}}, 0).box).length(), 4);
 }

@@ -53,8 +53,8 @@ TEST(TorusAssignment, Refused) {
   EXPECT_EQ(assign_torus({2, 2, 2, 2}, {16}, AxisSplit::kNever, 4).taken, Taken(4, {2}));
 }
 
-// Whatever the sizes: each axis has its size, each direction is used up, each place is met once,
-// and the list is what the layout says.
+// For all sizes, each axis has its size, each direction is used up, each place occurs once, and the
+// list agrees with the layout.
 TEST(TorusAssignment, EveryPlaceOnce) {
   TestRandom random;
   for (int round = 0; round < 200; ++round) {

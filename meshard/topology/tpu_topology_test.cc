@@ -5,7 +5,7 @@
 namespace meshard {
 namespace {
 
-// All devices of 60 topologies are compared with libtpu's in the conformance suites.
+// The conformance suites compare all devices of 60 topologies with libtpu's.
 TEST(TpuTopology, AsThePluginListsThem) {
   Topology topology = tpu_topology("v5e:4x4*2").value();
   EXPECT_EQ(topology.size(), 32);

@@ -1,5 +1,5 @@
-// An evaluator without a compiler: it remembers the programs it is given and answers with zeros, so
-// that jit can be tested with no plugin.
+// An evaluator without a compiler: it records the programs that it receives and returns zeros, so
+// that jit can be tested without a plugin.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -14,7 +14,7 @@ namespace meshard::test {
 
 class RecordingEvaluator final : public Evaluator {
  public:
-  /// Installs itself, anew for each test.
+  /// Installs the evaluator in its initial state; called by each test.
   static RecordingEvaluator& install() {
     static RecordingEvaluator evaluator;
     evaluator.programs.clear();
@@ -43,9 +43,9 @@ class RecordingEvaluator final : public Evaluator {
   std::vector<Program> programs;
   std::mutex mutex;
   std::size_t evaluated = 0, runs = 0;
-  /// What the last run was given.
+  /// The arguments of the last run.
   std::vector<Value> last_arguments;
-  /// What the compiler is said to choose for every parameter.
+  /// The sharding that is reported as the compiler's choice for every parameter.
   std::optional<Sharding> chosen;
 
  private:
@@ -53,13 +53,13 @@ class RecordingEvaluator final : public Evaluator {
     return make_storage<HostStorage>(HostArray::zeros(type));
   }
 
-  // Results that are parameters are the arguments; all others are zeros.
+  // Results that are parameters are returned as the arguments; all others are zeros.
   struct Compiled final : CompiledProgram {
     Compiled(RecordingEvaluator& o, Program p)
         : owner(o), program(std::move(p)), chosen(o.chosen) {}
     void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
              SourceLocation where) override {
-      // jit may be called from several threads, and what a run leaves here they share.
+      // jit may be called from several threads, and the runs share this state.
       std::lock_guard lock(owner.mutex);
       ++owner.runs;
       owner.last_arguments.clear();

@@ -15,7 +15,7 @@ namespace {
 
 using test::RecordingEvaluator;
 
-// A stored tensor that lies as `sharding` says.
+// A storage with the given sharding.
 struct MarkedStorage final : Storage {
   MarkedStorage(TensorType t, std::optional<Sharding> s)
       : Storage(Kind::kHost), type(std::move(t)), held(std::move(s)) {}
@@ -130,7 +130,7 @@ TEST(JitCache, ManyProgramsAreFoundAndReasonsAreBounded) {
   EXPECT_EQ(test.cache.stats().reasons.back(), "argument 0 is f32[300], was f32[299]");
 }
 
-// The first call is traced until the second, of a program that is there, has been answered.
+// The first call is still being traced when the second call, a cache hit, is answered.
 TEST(JitCache, OthersAreAnsweredWhileAFunctionIsTraced) {
   Case test;
   auto known = test.call(stored({1}), stored({1}));

@@ -123,7 +123,7 @@ TEST(Jit, StaticsAreComparedOneByOne) {
   EXPECT_EQ(f.stats().reasons, (std::vector<std::string>{"argument 1 is ab, was ab;"}));
 }
 
-// Prints as its size only: what a static is may not depend on what it prints.
+// Prints only its size: statics must be compared by value, not by their text.
 struct Sizes {
   std::vector<int> all;
   std::string to_string() const { return cat(all.size(), " sizes"); }
@@ -150,7 +150,7 @@ TEST(Jit, StaticsAreComparedByEquality) {
   EXPECT_EQ(h.stats().reasons, (std::vector<std::string>{"argument 1 is One, was one"}));
 }
 
-// All keys have one hash.
+// All keys have the same hash.
 struct BadHash {
   std::size_t operator()(const std::string&) const { return 0; }
 };
@@ -187,7 +187,7 @@ TEST(Jit, RepeatedTracingIsReportedOnceWithItsCause) {
   auto f = jit([](const std::vector<Layer>& layers) { return layers[0].w * layers[0].units; });
   set_advice_handler([&](const Advice& advice) {
     heard.push_back(advice.to_string());
-    EXPECT_EQ(f.stats().traces, 8u);  // a handler may ask
+    EXPECT_EQ(f.stats().traces, 8u);  // a handler may query the stats
   });
   std::vector<Layer> layers = {{vector_of(1), vector_of(2)}};
   for (int i = 0; i < 20; ++i) {

@@ -1,7 +1,7 @@
-"""A headless Chromium, spoken to over a pipe in its DevTools protocol (chromedevtools.github.io/devtools-protocol).
+"""A headless Chromium, controlled over a pipe with its DevTools protocol (chromedevtools.github.io/devtools-protocol).
 
-Only the standard library: --remote-debugging-pipe reads commands from file descriptor 3 and answers on 4, each message
-one JSON text and a zero byte.
+Uses only the standard library: --remote-debugging-pipe reads commands from file descriptor 3 and writes answers to 4.
+Each message is JSON text followed by a zero byte.
 """
 import base64
 import json
@@ -13,17 +13,17 @@ import subprocess
 import tempfile
 import time
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 
 def find_browser():
-    """The program named by MESHARD_BROWSER, else the first Chromium on the path, else None."""
+    """The program named by MESHARD_BROWSER, otherwise the first Chromium on the path, otherwise None."""
     names = [os.environ.get("MESHARD_BROWSER"), "chromium-headless-shell", "chromium", "google-chrome"]
     return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
 class Browser:
-    """A browser process; use as a context."""
+    """A browser process; a context manager."""
 
     def __init__(self, program):
         self.profile = tempfile.mkdtemp(prefix="meshard-browser-")
@@ -31,7 +31,7 @@ class Browser:
         self.back, from_write = os.pipe()
 
         def descriptors():
-            # Out of the way first: either may be 3 or 4 already.
+            # Moves these first, because either may already be descriptor 3 or 4.
             read, write = os.dup2(to_read, 63), os.dup2(from_write, 64)
             os.dup2(read, 3)
             os.dup2(write, 4)
@@ -66,7 +66,7 @@ class Browser:
         return json.loads(text)
 
     def call(self, method, session=None, limit=20, **parameters):
-        """The answer to a command; events that come before it are kept."""
+        """Returns the answer to a command. Events that come before it are stored."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if session:
@@ -84,7 +84,7 @@ class Browser:
 
 
 class Page:
-    """One tab at a window size."""
+    """One tab with a window size."""
 
     def __init__(self, browser, width=1280, height=900, dark=False):
         self.browser = browser
@@ -103,7 +103,7 @@ class Page:
                 if event.get("sessionId") == self.session and event.get("method") in methods]
 
     def open(self, path):
-        """Loads a file and waits until its script says that the page is built."""
+        """Loads a file, and waits until its script reports that the page is built."""
         self.call("Page.navigate", url=path.resolve().as_uri())
         deadline = time.monotonic() + 20
         while self.run("document.documentElement?.getAttribute('data-ready')") != "true":
@@ -112,18 +112,18 @@ class Page:
             time.sleep(0.02)
 
     def run(self, expression):
-        """The value of a JavaScript expression; promises are waited for."""
+        """The value of a JavaScript expression. Waits for promises."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def frame(self):
-        """Waits until what has changed is drawn."""
+        """Waits until all changes are drawn."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def complaints(self):
-        """What the page has thrown or logged as an error or a warning."""
+        """The exceptions, errors and warnings of the page."""
         texts = [event["exceptionDetails"].get("exception", {}).get("description") or event["exceptionDetails"]["text"]
                  for event in self.events("Runtime.exceptionThrown")]
         texts += [event["entry"]["text"] for event in self.events("Log.entryAdded") if event["entry"]["level"] in ("error", "warning")]
@@ -134,10 +134,10 @@ class Page:
         return [event["request"]["url"] for event in self.events("Network.requestWillBeSent")]
 
     def place(self, selector):
-        """The center of an element, scrolled into view."""
+        """The center of an element, after scrolling it into view."""
         element = f"document.querySelector({json.dumps(selector)})"
         self.run(f"{element}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        self.frame()  # what is under the pointer is looked up in the last frame
+        self.frame()  # the browser uses the last frame to find the element under the pointer
         return self.run(f"(() => {{ const b = {element}.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()")
 
     def point_at(self, selector):

@@ -2,9 +2,9 @@
 
 usage: check_page.py WRITE_SAMPLE_REPORTS [FOLDER FOR PICTURES]
 
-Nothing may be logged as an error and nothing requested but the file; sorting, filtering, pointing, keys and themes do
-what they say. Expected values are worked out here from the report's JSON. Skipped where there is no browser
-(MESHARD_BROWSER names one).
+Checks that no errors are logged, that only the file is requested, and that sorting, filtering, pointing, keys and
+themes work. Computes the expected values from the report's JSON. Skipped without a browser (MESHARD_BROWSER names
+one).
 """
 import json
 import pathlib
@@ -45,7 +45,7 @@ def check_quiet(checks, page, name, path):
 
 def check_sorting(checks, page, report):
     kinds = [one["kind"] for one in report["collectives"]]
-    page.click("#collectives button[aria-pressed]")  # each on its own
+    page.click("#collectives button[aria-pressed]")  # ungroups the rows
     checks.equal("every collective has a row", len(column(page, "collectives", 0)), len(kinds))
     heading = "#collectives th:nth-child(1)"
     page.click(f"{heading} button")
@@ -68,7 +68,7 @@ def check_filter(checks, page, report):
 
 
 def check_sharding(checks, page, report):
-    """Pointing and keys in the picture of bf16[50257,4096] P("model", none): 4 tiles of 12565 rows, the last is shorter."""
+    """Pointer and keys in the picture of bf16[50257,4096] P("model", none): 4 tiles of 12565 rows, the last one shorter."""
     sizes, rows = {axis["name"]: axis["size"] for axis in report["meshes"][0]["axes"]}, 12565
     ids = report["meshes"][0]["device_ids"]
 
@@ -94,7 +94,7 @@ def check_sharding(checks, page, report):
 
 
 def check_panels(checks, page, report):
-    """bool[8,4,64,64] P("data", "model", "dcn", none): data (4 tiles) gives panels, each with model x dcn."""
+    """bool[8,4,64,64] P("data", "model", "dcn", none): data (4 tiles) makes panels, each with model x dcn."""
     page.run("[...document.querySelectorAll('#values button.link')].find((b) => b.innerText === 'P(\"data\", \"model\", \"dcn\", none)').click()")
     titles = page.run("[...document.querySelectorAll('#sharding-picture .title')].map((e) => e.innerText)")
     checks.equal("a panel for each tile of dimension 0", titles, [f'dimension 0: "data" = {i} [{2 * i}:{2 * i + 2}]' for i in range(4)])
@@ -134,7 +134,7 @@ def luminance(color):
 
 
 def check_reading(checks, page, name):
-    """Contrast of at least 4.5 (WCAG 2.1, 1.4.3), and a name for all that can be operated."""
+    """Checks for a contrast of at least 4.5 (WCAG 2.1, 1.4.3), and that all controls have names."""
     for selector, ground in (("body", "body"), (".hint", "section"), ("td", "section"), ("th button", "section"), (".notes li", ".notes"),
                              (".tile.good .figure", ".tile"), (".tile.warn .figure", ".tile"), ("td button.link", "section"), ("nav a", "body")):
         colors = page.run(f"[getComputedStyle(document.querySelector('{selector}')).color, getComputedStyle(document.querySelector('{ground}')).backgroundColor]")
@@ -151,7 +151,7 @@ def check_hostile(checks, page, report):
     checks.equal("the title is the text", page.run("document.title.startsWith('</script><script>document.title=')"), True)
     checks.equal("no element comes from a name", page.run("[document.scripts.length, document.images.length]"), [2, 0])
     checks.true("names are shown as they are", "<img src=x onerror=alert(1)>" in page.text("#collectives"))
-    # What the policy refuses is noticed by these checks: a script that is not the page's own.
+    # The checks detect what the policy blocks: here, a script that is not part of the page.
     page.run("document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title = 1'}))")
     checks.true("another script is refused", page.run("document.title") != "1" and any("Content Security Policy" in text for text in page.complaints()))
 
@@ -194,7 +194,7 @@ def main():
                 step(checks, page, json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
             if name != "hostile":
                 checks.equal(f"{label}: nothing is logged at the end", page.complaints(), [])
-            if name == "empty":  # the check of quiet pages can fail
+            if name == "empty":  # tests that the check of quiet pages can fail
                 page.run("console.error('heard')")
                 checks.true("an error would be noticed", any("heard" in text for text in page.complaints()))
             page.call("Page.close")

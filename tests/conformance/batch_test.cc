@@ -1,4 +1,4 @@
-// Every op's batch rule against its members, one by one; and derivatives on both ways through it.
+// Compares every op's batch rule with a loop over the batch members, for values and derivatives.
 #include <algorithm>
 #include <map>
 
@@ -19,7 +19,7 @@ using Batch = EachOp;
 
 constexpr std::size_t kMembers = 3;
 
-// Ops without a batch rule, and why.
+// Ops without a batch rule, and the reason for each.
 const std::map<std::string_view, std::string_view>& without_rule() {
   static const std::map<std::string_view, std::string_view> reasons{
       {"constant", "it has no operands, so no member has its own"},
@@ -28,8 +28,9 @@ const std::map<std::string_view, std::string_view>& without_rule() {
   return reasons;
 }
 
-// Rounding errors of the largest value between a batch and its members: the compiler cuts sums
-// elsewhere, and vectorizes element-wise functions elsewhere. Integers and bools are equal.
+// Allowed difference between a batch and its members, in rounding errors of the largest value: the
+// compiler splits sums and vectorizes element-wise functions differently. Integers and bools must
+// be equal.
 constexpr double kUlps = 4;
 
 HostArray stacked(std::span<const HostArray> members) {
@@ -43,7 +44,7 @@ HostArray stacked(std::span<const HostArray> members) {
   return HostArray::copy_of({type.dtype, Shape(std::move(sizes))}, bytes.data());
 }
 
-// The inputs of one sample, of each member: the same sample drawn from other seeds.
+// The inputs of one sample for each batch member: the same sample, drawn from different seeds.
 struct Members {
   std::vector<std::vector<HostArray>> inputs;  // [input][member]
 
@@ -69,7 +70,7 @@ std::vector<Members> members_of(const OpDef& op) {
   return out;
 }
 
-// Which inputs are batched: each alone, all but one, all; and all other subsets of up to three.
+// Which inputs to batch: each alone, all but one, all, and all other subsets of up to three.
 std::vector<std::vector<bool>> subsets(std::size_t inputs) {
   std::vector<std::vector<bool>> out;
   for (std::size_t bits = 1; bits < (std::size_t{1} << inputs); ++bits) {
@@ -90,7 +91,7 @@ BatchAxes in_axes(const std::vector<bool>& batched) {
   return axes;
 }
 
-// The inputs of member m out of stacked ones; shared ones are member 0's.
+// The inputs of member m, taken from stacked inputs. Unbatched inputs are those of member 0.
 std::vector<Tensor> member(std::span<const Tensor> all, const std::vector<bool>& batched,
                            std::size_t m) {
   std::vector<Tensor> out;
@@ -106,7 +107,7 @@ std::vector<Tensor> member(std::span<const Tensor> all, const std::vector<bool>&
 
 using OfMember = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 
-// What vmap makes of f for the stacked inputs, and its members one by one, stacked.
+// The results of vmap(f) on the stacked inputs, and the stacked results of f on each member.
 std::pair<std::vector<Tensor>, std::vector<Tensor>> both_ways(std::span<const Tensor> all,
                                                               const std::vector<bool>& batched,
                                                               const OfMember& f) {
@@ -126,7 +127,7 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> both_ways(std::span<const Te
   return {std::move(together), std::move(one_by_one)};
 }
 
-// f on batches of all subsets of its inputs, in one program, against its members.
+// Compares batches of f over all subsets of its inputs, in one program, with the members.
 void compare(const Members& members, const OfMember& f, double ulps, std::string_view what) {
   std::vector<HostArray> inputs = members.all_stacked();
   std::vector<std::vector<bool>> chosen = subsets(inputs.size());
@@ -162,7 +163,7 @@ bool all_f64(const OpSample& sample) {
   return any;
 }
 
-// The gradient of a sample: the inputs and the cotangent, to the cotangents of the f64 inputs.
+// The gradient of a sample: maps the inputs and the cotangent to the cotangents of the f64 inputs.
 OfMember gradient_of(const OpSample& sample) {
   return [&sample](std::span<const Tensor> given) {
     std::span<const Tensor> inputs = given.first(given.size() - 1);
@@ -174,7 +175,7 @@ OfMember gradient_of(const OpSample& sample) {
   };
 }
 
-// Element by element ops share one rule: three samples of each are enough.
+// Element-wise ops share one batch rule, so that three samples of each are enough.
 bool is_chosen(const OpDef& op, std::size_t sample, std::size_t count) {
   if (op.batch != element_wise::batch) return true;
   std::size_t step = std::max<std::size_t>(count / 3, 1);

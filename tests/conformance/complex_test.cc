@@ -1,5 +1,5 @@
-// Composites of complex numbers: values and derivatives as JAX has them, and errors where there is
-// no meaning.
+// Composites of complex numbers: values and derivatives agree with JAX, and functions that are not
+// defined for complex numbers report errors.
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -117,11 +117,11 @@ TEST_F(ComplexNumbers, CompositesAreThoseOfJax) {
 
 TEST_F(ComplexNumbers, AreAddedUpWhole) {
   Tensor x = three_numbers(), segments = from_host<std::int32_t>({1, 1, 0}, {3});
-  // Means of 1+4i and 2-i, and of 0.5+0.25i alone.
+  // The means of 1+4i and 2-i, and of 0.5+0.25i alone.
   expect_near(segment_mean(x, segments, 2), {{0.5f, 0.25f}, {1.5f, 1.5f}}, "segment_mean");
   Tensor rows = reshape(x, {1, 3, 1});
   expect_near(avg_pool(rows, {2}, {.strides = {1}}), {{1.5f, 1.5f}, {1.25f, -0.375f}}, "avg_pool");
-  // Every element is 0 or twice itself.
+  // Every element is 0 or twice its original value.
   std::vector<Number> dropped = parts_of(dropout(x, 0.5, random::key(1))), whole = parts_of(x);
   for (std::size_t i = 0; i < 3; ++i)
     EXPECT_TRUE(dropped[i] == Number() || dropped[i] == whole[i] * 2.0f) << dropped[i];

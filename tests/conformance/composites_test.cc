@@ -1,4 +1,4 @@
-// Composites whose values need a compiler, and that give the same on shards as on one device.
+// Composites whose values require a compiler; some also compare shards with one device.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +23,7 @@ TEST_F(Composites, UniqueFindsTheDistinctElements) {
   EXPECT_EQ(all.inverse_indices.to_vector<std::int32_t>(), (Integers{2, 0, 2, 1, 0, 2}));
   EXPECT_EQ(all.counts.to_vector<std::int32_t>(), (Integers{2, 1, 3}));
   EXPECT_EQ(all.number.item<std::int32_t>(), 3);
-  // More places than values, and fewer.
+  // A size larger and smaller than the number of distinct values.
   UniqueCounts more = unique_counts(x, 5);
   EXPECT_EQ(more.values.to_vector<float>(), (std::vector<float>{1, 2, 3, 3, 3}));
   EXPECT_EQ(more.counts.to_vector<std::int32_t>(), (Integers{2, 1, 3, 0, 0}));
@@ -32,7 +32,7 @@ TEST_F(Composites, UniqueFindsTheDistinctElements) {
   EXPECT_EQ(fewer.counts.to_vector<std::int32_t>(), (Integers{2, 1}));
   EXPECT_EQ(fewer.number.item<std::int32_t>(), 3);
   EXPECT_EQ(unique_inverse(x, 2).inverse_indices.to_vector<std::int32_t>()[0], 2);
-  // NaN is equal to nothing.
+  // NaN is not equal to any value.
   Unique odd = unique_all(from_host<float>({NAN, 1, NAN}, {3}), 3);
   EXPECT_EQ(odd.number.item<std::int32_t>(), 3);
   EXPECT_EQ(odd.counts.to_vector<std::int32_t>(), (Integers{1, 1, 1}));
@@ -47,7 +47,7 @@ TEST_F(Composites, SegmentsAreSummed) {
             (std::vector<float>{3, 4, 0, 0, 3, 4}));
 }
 
-// As jax.ops.segment_*; the last two rows belong to no segment, and segment 1 has none.
+// Same results as jax.ops.segment_*. The last two rows belong to no segment; segment 1 is empty.
 TEST_F(Composites, SegmentsAreCombined) {
   using Floats = std::vector<float>;
   using Bytes = std::vector<std::int8_t>;
@@ -64,7 +64,8 @@ TEST_F(Composites, SegmentsAreCombined) {
   EXPECT_EQ(segment_min(bytes, segments, 3).to_vector<std::int8_t>(),
             (Bytes{3, -4, 127, 127, 1, 2}));
   EXPECT_EQ(segment_prod(bytes, segments, 3).to_vector<std::int8_t>(), (Bytes{3, -4, 1, 1, 5, 12}));
-  // The derivative: equal ones share, and a zero does not hide what the others are multiplied with.
+  // Derivatives: equal elements share the cotangent, and a zero factor must not make the derivative
+  // of the other factors NaN.
   Tensor pairs = from_host<std::int32_t>({0, 0, 1}, {3}), weights = from_host<float>({2, 3}, {2});
   auto slopes = [&](auto f, Floats at) {
     return grad([&](Tensor t) { return sum(f(t, pairs, 2) * weights); })(from_host(at, {3}))
@@ -75,7 +76,7 @@ TEST_F(Composites, SegmentsAreCombined) {
   EXPECT_EQ(slopes(segment_prod, {4, 0, 1}), (Floats{0, 8, 3}));
 }
 
-// As numpy.remainder, numpy.fmod and those of JAX; floor_divide as jax.numpy.floor_divide.
+// Same results as numpy.remainder, numpy.fmod, their JAX versions and jax.numpy.floor_divide.
 TEST_F(Composites, IntegersDividedByZeroLeaveNothing) {
   Tensor a = from_host<std::int32_t>({7, -7, 0, 7, std::numeric_limits<std::int32_t>::min()}, {5});
   Tensor b = from_host<std::int32_t>({0, 0, 0, -3, -1}, {5});
@@ -93,7 +94,8 @@ TEST_F(Composites, IntegersDividedByZeroLeaveNothing) {
     EXPECT_TRUE(std::isnan(rest));
 }
 
-// Of equal elements the first of a window, in row-major order, whatever is padded: by a plain loop.
+// Pooling returns the first of equal elements in row-major order, with any padding; checked against
+// a plain loop.
 TEST_F(Composites, TheFirstOfEqualElementsIsPooled) {
   TestRandom random;
   for (int k = 0; k < 12; ++k) {
@@ -148,7 +150,7 @@ TEST_F(Composites, SoftmaxOfNothing) {
   EXPECT_EQ(logsumexp(zeros({0}), {}, true).shape(), Shape({1}));
 }
 
-// As numpy.fft.hfft and ihfft.
+// Same results as numpy.fft.hfft and ihfft.
 TEST_F(Composites, TransformsOfSymmetricSamples) {
   Tensor x = complex(from_host<float>({1, 2, 3, 4}, {4}), from_host<float>({0, -1, 2, 0}, {4}));
   auto near = [](const Tensor& got, const std::vector<double>& expected) {
@@ -162,7 +164,7 @@ TEST_F(Composites, TransformsOfSymmetricSamples) {
   EXPECT_TRUE(near(imag(y), {0, -0.710642359, 0.0865299804}));
 }
 
-// As jax.numpy.floor_divide.
+// Same results as jax.numpy.floor_divide.
 TEST_F(Composites, FloorDivisionOfIntegers) {
   Tensor a = from_host<std::int8_t>({7, -7, 7, -7, 0, 6, -6, 127, -128}, {9});
   Tensor b = from_host<std::int8_t>({2, 2, -2, -2, 3, 3, 3, -1, -1}, {9});
@@ -178,7 +180,7 @@ TEST_F(Composites, FloorDivisionOfIntegers) {
       (std::vector<float>{3, -4}));
 }
 
-// What JAX gives where the pieces of a function meet.
+// Same derivatives as JAX where the pieces of a function meet.
 TEST_F(Composites, DerivativesOfActivationsAtKinks) {
   using Slopes = std::vector<double>;
   auto slopes = [](auto f, Slopes at) {
@@ -190,13 +192,14 @@ TEST_F(Composites, DerivativesOfActivationsAtKinks) {
             (Slopes{0, 1, 1, 1, 0}));
   EXPECT_EQ(slopes([](Tensor x) { return relu6(x); }, {-1, 0, 3, 6, 7}), (Slopes{0, 0, 1, 0, 0}));
   EXPECT_EQ(slopes([](Tensor x) { return leaky_relu(x, 0.25); }, {-1, 0, 1}), (Slopes{0.25, 1, 1}));
-  // A power that is not taken overflows, and is not in the derivative.
+  // The branch that is not selected overflows, and must not affect the derivative.
   EXPECT_EQ(slopes([](Tensor x) { return elu(x); }, {0, 1000}), (Slopes{1, 1}));
   EXPECT_EQ(slopes([](Tensor x) { return log_sigmoid(x); }, {-1000, 0, 1000}), (Slopes{1, 0.5, 0}));
 }
 
 TEST_F(Composites, EinsumHasTheDerivativesOfItsProducts) {
-  // A spec with a diagonal, a sum over a lone index and three operands, along one direction.
+  // A spec with a diagonal, an index that only one operand has, and three operands; the directional
+  // derivative is compared with a difference.
   SampleSource source(test_seed());
   auto f = [](Tensor a, Tensor b, Tensor c) {
     return sum(square(einsum("iij,jk,kl->ik", {a, b, c})));
@@ -219,7 +222,7 @@ TEST_F(Composites, EinsumHasTheDerivativesOfItsProducts) {
               1e-6 * (1 + std::abs(expected)));
 }
 
-// Attention, its gradients and the norms on 2x4 devices, as on one.
+// Attention, its gradients and the norms give the same results on 2x4 devices as on one.
 TEST_F(Composites, GiveTheSameOnShards) {
   Mesh mesh({{"data", 2}, {"model", 4}});
   SampleSource source(test_seed());
@@ -253,7 +256,7 @@ TEST_F(Composites, GiveTheSameOnShards) {
   compare(std::get<2>(whole.second), std::get<2>(sharded.second));
 }
 
-// Attention whose heads are split is no collective's business.
+// Attention with split heads needs no collectives.
 TEST_F(Composites, AttentionOverSplitHeadsMovesNothing) {
   Mesh mesh({{"data", 2}, {"model", 4}});
   Sharding heads(mesh, P("data", none, "model", none));

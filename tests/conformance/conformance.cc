@@ -26,7 +26,7 @@ void skip_without_plugin() {
 class Tallies : public testing::Environment {
  public:
   static Tallies& get() {
-    // Owned by GoogleTest.
+    // GoogleTest owns it.
     static auto* tallies = static_cast<Tallies*>(testing::AddGlobalTestEnvironment(new Tallies));
     return *tallies;
   }
@@ -138,7 +138,7 @@ testing::AssertionResult close(const HostArray& got, const HostArray& expected, 
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     double apart = std::abs(a[i] - b[i]) / unit;
-    if (!(apart <= ulps))  // also where one of them is NaN
+    if (!(apart <= ulps))  // also fails if one of them is NaN
       return testing::AssertionFailure()
              << "element " << i << " is " << a[i] << " instead of " << b[i] << ": " << apart
              << " rounding errors of the largest value";

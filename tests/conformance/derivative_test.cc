@@ -1,4 +1,4 @@
-// Every op's vjp against central differences, both computed on the plugin.
+// Compares every op's vjp with central differences; both are computed on the plugin.
 #include <cmath>
 #include <map>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Derivative = EachOp;
 
-// Ops with floating results and no vjp, and why that is right.
+// Ops with floating-point results and no vjp, and the reason for each.
 const std::map<std::string_view, std::string_view>& without_vjp() {
   static const std::map<std::string_view, std::string_view> reasons{
       {"custom_call", "what it computes is not known here: custom_vjp says its derivative"},
@@ -21,7 +21,7 @@ const std::map<std::string_view, std::string_view>& without_vjp() {
   return reasons;
 }
 
-// Ops whose vjp is not what finite differences say, and why.
+// Ops whose vjp deliberately differs from finite differences, and the reason for each.
 const std::map<std::string_view, std::string_view>& by_definition() {
   static const std::map<std::string_view, std::string_view> reasons{
       {"astype", "between f64 and narrower floats small differences vanish; see below"},
@@ -56,7 +56,7 @@ double dot_of_sizes(const HostArray& a, const HostArray& b) {
   return sum;
 }
 
-// The f64 inputs moved by `step` along `directions`.
+// The f64 inputs, moved by `step` along `directions`.
 std::vector<HostArray> moved(std::span<const HostArray> inputs,
                              const std::vector<HostArray>& directions, double step) {
   std::vector<HostArray> out(inputs.begin(), inputs.end());
@@ -71,8 +71,8 @@ std::vector<HostArray> moved(std::span<const HostArray> inputs,
   return out;
 }
 
-// One sample: <cotangent, df(v)> by differences against <vjp(cotangent), v>, for a few directions
-// v.
+// Checks one sample: <cotangent, df(v)> by differences against <vjp(cotangent), v>, for a few
+// directions v.
 void check(const OpSample& sample, SampleSource& source) {
   Graph graph = trace(sample.inputs, body_of(sample));
   const TensorType& type = graph.results()[0].type();
@@ -111,7 +111,7 @@ void check(const OpSample& sample, SampleSource& source) {
       from_vjp += dot(gradients[i], directions[i]);
       size += dot_of_sizes(gradients[i], directions[i]);
     }
-    // Rounding of f, divided by the step, and the curvature's part.
+    // The rounding error of f divided by the step, plus the contribution of the curvature.
     double allowed = 1e-7 * size + 1e-9 * dot_of_sizes(cotangent, up);
     EXPECT_NEAR(from_vjp, difference, allowed) << "direction " << probe;
     tally("directional derivatives compared");
@@ -148,7 +148,7 @@ TEST_P(Derivative, IsTheLimitOfDifferences) {
   tally("ops whose vjp was compared with differences");
 }
 
-// A conversion is linear: its cotangents are converted back.
+// A conversion is linear, so its cotangents are converted back.
 TEST_F(OnDevices, AstypeGivesTheCotangentInTheOperandsDtype) {
   HostArray x = HostArray::from_vector<float>({1, -2, 3});
   HostArray cotangent = HostArray::from_vector<double>({0.5, 0.25, -4});

@@ -1,5 +1,5 @@
-// Every op in forward mode, against central differences: its vjp, and the vjp of that, with respect
-// to the cotangent. An op whose vjp uses an op without a derivative is found here.
+// Compares every op in forward mode with central differences: its vjp, and the vjp of that with
+// respect to the cotangent. This finds an op whose vjp uses an op without a derivative.
 #include <cmath>
 #include <map>
 
@@ -12,7 +12,7 @@ namespace {
 
 using ForwardMode = EachOp;
 
-// Ops whose derivative is not what finite differences say, and why.
+// Ops whose derivative deliberately differs from finite differences, and the reason for each.
 const std::map<std::string_view, std::string_view>& not_differences() {
   static const std::map<std::string_view, std::string_view> reasons{
       {"astype", "between f64 and narrower floats small differences vanish"},
@@ -30,7 +30,7 @@ bool differentiable(const OpSample& sample) {
   return any && sample.check_vjp;
 }
 
-// f(x + step * direction), for the inputs that are floats.
+// f(x + step * direction), for the floating-point inputs.
 HostArray stepped(CompiledProgram& program, std::vector<HostArray> inputs,
                   const std::vector<HostArray>& directions, double step) {
   std::size_t next = 0;

@@ -1,4 +1,4 @@
-// Golden cases of tests/golden/jax, as arrays.
+// Reads the golden cases of tests/golden/jax as arrays.
 #pragma once
 #include <fstream>
 #include <limits>
@@ -54,7 +54,7 @@ inline std::vector<HostArray> arrays_of_json(const Json& test, const char* field
   return arrays;
 }
 
-/// Whether the case holds a dtype that meshard lacks (complex numbers).
+/// Whether the case uses a dtype that meshard lacks (complex numbers).
 inline bool has_foreign_dtype(const Json& test) {
   for (const char* field : {"inputs", "outputs"})
     for (const Json& json : test.at(field))

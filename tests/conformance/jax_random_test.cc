@@ -1,5 +1,5 @@
-// Random numbers, computed on the plugin, against JAX's; and the same bits however they are
-// sharded.
+// Compares random numbers that are computed on the plugin with JAX's. The bits must not depend on
+// the sharding.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -18,8 +18,8 @@ Shape shape_of(const Json& params) {
   return Shape(params.at("shape").get<std::vector<std::int64_t>>());
 }
 
-// What the case asks for, from a key (for blocks: key and counter); undefined if it is not one of
-// ours.
+// Computes the case from a key (for blocks: key and counter). Undefined if the case is not
+// supported.
 Tensor compute(const Json& test, const Tensor& key, const std::string& what) {
   const Json& params = test.at("params");
   if (what.starts_with("threefry2x32 block")) {
@@ -63,8 +63,7 @@ HostArray key_of(const Json& test) {
   return random::key(params.at("seed").get<std::int64_t>()).to_host();
 }
 
-// Rounding errors that the last operations may differ by; integers, bools and plain uniforms are
-// exact.
+// Allowed rounding errors of the last operations. Integers, bools and plain uniforms must be exact.
 double allowed_ulps(const Json& test, const std::string& what) {
   if (what == "standard normal float32" || what.starts_with("truncated normal")) return 4;
   if (what == "gumbel" || what == "exponential") return 4;
@@ -86,7 +85,7 @@ TEST_F(JaxRandom, IsMetOnOneDeviceAndOnEight) {
     EXPECT_TRUE(close(one, array_of_json(test.at("outputs")[0]), allowed_ulps(test, what)));
     ++compared;
     if (one.rank() == 0) continue;
-    // The first dimension over 8 devices, mostly uneven.
+    // Splits the first dimension over 8 devices, in most cases unevenly.
     Sharding rows(mesh, P("x"), static_cast<std::size_t>(one.rank()));
     Body sharded = [&](std::span<const Tensor> x) {
       return std::vector<Tensor>{sharding_constraint(compute(test, x[0], what), rows)};
@@ -103,7 +102,7 @@ struct Draw {
   const char* name;
   std::function<Tensor(const Tensor& key)> draw;
   std::vector<double> of_jax;  // JAX 0.10.2, jax.random.key(7)
-  bool sharded = false;        // whether it is drawn on eight devices too
+  bool sharded = false;        // whether it is also drawn on eight devices
 };
 
 // NOLINTNEXTLINE(readability-function-size): a table
@@ -173,7 +172,7 @@ std::vector<Draw> draws() {
   };
 }
 
-// How many of these differ from JAX's by more than rounding.
+// The number of draws that differ from JAX's by more than rounding.
 std::size_t count_different(const HostArray& draws, const std::vector<double>& of_jax) {
   std::vector<double> got = draws.astype(DType::f64).to_vector<double>();
   EXPECT_EQ(got.size(), of_jax.size());
@@ -183,9 +182,9 @@ std::size_t count_different(const HostArray& draws, const std::vector<double>& o
   return different;
 }
 
-// Those that are drawn until they are accepted may differ in single draws: on another CPU a
-// rounding that differs can refuse what JAX accepted, and then another number is drawn. Another
-// rule would differ nearly everywhere.
+// How many draws may differ. Rejection sampling may differ in single draws: on another CPU, a
+// different rounding error can reject a candidate that JAX accepted, and then another number is
+// drawn. A different algorithm would differ nearly everywhere.
 std::size_t most_different(const Draw& draw) {
   constexpr std::string_view kUntilAccepted[] = {
       "gamma", "gamma of two dimensions", "loggamma", "beta",   "dirichlet", "chisquare", "t",
@@ -214,7 +213,7 @@ TEST_F(JaxRandom, DistributionsAreThoseOfJaxOnEveryMesh) {
   }
 }
 
-// 4,000 draws: the deviation of their mean is at most 0.016 of theirs.
+// For 4,000 draws, the standard error of the mean is at most 0.016 standard deviations.
 TEST_F(JaxRandom, DrawsUntilAcceptedHaveTheirMeanAndVariance) {
   struct Moments {
     const char* name;
@@ -237,7 +236,7 @@ TEST_F(JaxRandom, DrawsUntilAcceptedHaveTheirMeanAndVariance) {
 TEST_F(JaxRandom, DrawsUntilAcceptedHaveNoDerivative) {
   Tensor key = random::key(1), a = from_host<float>({1, 2}, {2});
   EXPECT_THROW(grad([&](Tensor x) { return sum(random::gamma(key, x, {2})); })(a), Error);
-  // A number of events does not change with a small step of its rate.
+  // A small step of the rate does not change the number of events.
   EXPECT_EQ(
       grad([&](Tensor x) { return sum(astype(random::poisson(key, x, {2}), DType::f32) + x); })(a)
           .to_vector<float>(),

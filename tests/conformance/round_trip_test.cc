@@ -1,4 +1,4 @@
-// A program that was printed and read is the same program, for every sample of every op.
+// Printing and parsing a program gives the same program, for every sample of every op.
 #include "meshard/graph/parse.h"
 #include "meshard/graph/print.h"
 #include "meshard/lowering/lower.h"

@@ -1,4 +1,4 @@
-// Every op on shards, laid out as its sharding rule allows, against the same op on one device.
+// Compares every op on shards, laid out as its sharding rule allows, with the op on one device.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using Shards = EachOp;
 using testing::Contains;
 using testing::IsEmpty;
 
-// Ops that are not tried, and why.
+// Ops that are not tested, and the reason for each.
 const std::map<std::string_view, std::string_view>& not_tried() {
   static const std::map<std::string_view, std::string_view> reasons{
       {"all_gather", "it takes local values"},
@@ -36,9 +36,9 @@ const std::map<std::string_view, std::string_view>& not_tried() {
   return reasons;
 }
 
-// Rounding errors of the largest value that shards may differ by: where sums are split, and where
-// the compiler takes another approximation for the vector's last elements: of log1p, and of what it
-// makes of logarithms and exponentials. All other ops are exact.
+// Allowed difference of shards, in rounding errors of the largest value. It is not zero where sums
+// are split, and where the compiler approximates the last elements of a vector differently: in
+// log1p and in what it generates for logarithms and exponentials. All other ops are exact.
 double allowed_ulps(std::string_view op) {
   static const std::map<std::string_view, double> ulps{
       {"acos", 1},
@@ -70,7 +70,7 @@ double allowed_ulps(std::string_view op) {
   return found == ulps.end() ? 0 : found->second;
 }
 
-// One call of the op alone, cut out of what a sample records around it.
+// One call of the op by itself, extracted from the program that a sample records.
 struct Call {
   const OpDef* op = nullptr;
   bool has_attributes = false;
@@ -89,13 +89,13 @@ struct Call {
   }
 };
 
-// Where the CPU plugin's partitioner moves what could stay: windows that are scattered, and solves,
-// which it writes out.
+// Ops for which the CPU plugin's partitioner moves data unnecessarily: windows that are scattered,
+// and triangular solves, which it expands.
 bool gathers_more(const Call& call) {
   return call.op->name == "select_and_scatter_add" || call.op->name == "triangular_solve";
 }
 
-// The values of a node's operands; the sample's inputs are known without a program.
+// The values of a node's operands. If they are the sample's inputs, no program has to run.
 std::vector<HostArray> operand_values(const Graph& graph, const Node& node,
                                       std::span<const HostArray> inputs) {
   std::vector<HostArray> values;
@@ -107,8 +107,8 @@ std::vector<HostArray> operand_values(const Graph& graph, const Node& node,
   return run(*compile(Graph::build(graph.parameters(), node.operands(), node.trace())), inputs);
 }
 
-// The last node of `op` that the sample records, by itself, and its value on one device. Empty if
-// the sample records none.
+// Extracts the last node of `op` that the sample records, and computes its value on one device.
+// Empty if the sample records none.
 std::optional<Call> cut_out(const OpDef& op, const OpSample& sample) {
   Call call;
   call.op = &op;
@@ -144,8 +144,8 @@ std::optional<std::size_t> dimension_of(const TensorFactors& tensor, int factor)
   return std::nullopt;
 }
 
-// How a tensor lies when axis "x" splits `factor`; empty where the factor is not the most
-// significant one of its dimension, which alone can be split by itself.
+// The layout of a tensor when axis "x" splits `factor`. Empty if the factor is not the most
+// significant one of its dimension; only that one can be split by itself.
 std::optional<Sharding> split(const ShardingRule& rule, const TensorFactors& tensor, int factor,
                               const Mesh& mesh) {
   std::vector<DimensionSpec> dimensions(tensor.size(), DimensionSpec(none));
@@ -159,7 +159,7 @@ std::optional<Sharding> split(const ShardingRule& rule, const TensorFactors& ten
   return Sharding(mesh, PartitionSpec(std::move(dimensions)), tensor.size());
 }
 
-// Whether each dimension that holds `factor` holds nothing else.
+// Whether `factor` is the only factor of each dimension that contains it.
 bool stands_alone(const ShardingRule& rule, int factor) {
   auto alone = [&](const TensorFactors& tensor) {
     std::optional<std::size_t> d = dimension_of(tensor, factor);
@@ -169,7 +169,7 @@ bool stands_alone(const ShardingRule& rule, int factor) {
          std::all_of(rule.results().begin(), rule.results().end(), alone);
 }
 
-// Updates of an uneven size are not split, because the partitioner would add its padding
+// Whether updates of an uneven size are not split, because the partitioner would add its padding
 // (lowering/scattered_updates.h).
 bool kept_whole(const Call& call, int factor, const Mesh& mesh) {
   const Factor& split = call.rule.factors()[static_cast<std::size_t>(factor)];
@@ -177,7 +177,7 @@ bool kept_whole(const Call& call, int factor, const Mesh& mesh) {
          split.size % mesh.size() != 0;
 }
 
-// Runs the call with `factor` split over `mesh` and compares.
+// Runs the call with `factor` split over `mesh` and compares the results.
 void check_placement(const Call& call, int factor, const Mesh& mesh) {
   const ShardingRule& rule = call.rule;
   FactorKind kind = rule.factors()[static_cast<std::size_t>(factor)].kind;
@@ -203,7 +203,7 @@ void check_placement(const Call& call, int factor, const Mesh& mesh) {
     }
   }
   bool strided = !result;
-  if (strided) result = replicated;  // the value counts, however it gets there
+  if (strided) result = replicated;  // only the value is checked, not the cost
 
   Graph graph = trace(
       call.operands,

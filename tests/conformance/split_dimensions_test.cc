@@ -1,5 +1,5 @@
-// Ops along dimensions that are split over devices, where XLA's partitioner or an all-reduce alone
-// would be wrong: the same as on one device.
+// Ops along dimensions that are split over devices, where XLA's partitioner or an all-reduce by
+// itself would be wrong: the results must equal those on one device.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ using SplitDimensions = OnPlugin;
 
 Mesh eight_devices() { return Mesh({{"data", 2}, {"model", 4}}); }
 
-// Over more devices than there are elements, and where nothing is left of the operand.
+// Includes more devices than elements, and pads that remove all elements of the operand.
 TEST_F(SplitDimensions, EdgesThatCutAndShift) {
   const Mesh three({{"x", 3}}, {0, 1, 2});
   for (std::int64_t size : {1, 2, 4})
@@ -60,7 +60,7 @@ TEST_F(SplitDimensions, GapsOfUnevenDimensions) {
   EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{5, 1, 6, 1, 1}));
 }
 
-// The window is moved inside: its start may be before the beginning.
+// The window is clamped to the operand, so its start may be before the first element.
 TEST_F(SplitDimensions, WindowsThatBeginOutside) {
   const Mesh two({{"x", 2}}, {0, 1});
   Tensor x = mark_sharding(from_host<float>({3, 4, 5, 6}, {4}), two, P("x"));
@@ -147,7 +147,7 @@ TEST_F(SplitDimensions, ExtremesOfGroupsAndLocalValuesKeepNan) {
   }
 }
 
-// Losses and gradients of a convolution, operands and results laid out as told.
+// Compares losses and gradients of a convolution with the given operand and result shardings.
 struct ConvolutionCase {
   Shape input, kernel;
   ConvolutionOptions options;
@@ -181,7 +181,7 @@ std::vector<std::vector<double>> run_case(const ConvolutionCase& c, bool split) 
 
 TEST_F(SplitDimensions, ConvolutionsAreThoseOfOneDevice) {
   const std::vector<ConvolutionCase> cases{
-      // Dilated inputs: kernels, inputs and results split along a spatial dimension.
+      // Dilated inputs, with kernels, inputs and results split along a spatial dimension.
       {{4, 5, 5, 2}, {2, 2, 2, 3}, {.input_dilation = {2, 2}}, P("data"), P("data"), P("data")},
       {{2, 8, 2},
        {4, 2, 3},
@@ -195,7 +195,7 @@ TEST_F(SplitDimensions, ConvolutionsAreThoseOfOneDevice) {
        P(),
        P("data"),
        P(none, "model")},
-      // Kernels split along a spatial dimension, evenly and not.
+      // Kernels split along a spatial dimension, evenly and unevenly.
       {{3, 6, 1},
        {3, 1, 1},
        {.strides = {3}, .kernel_dilation = {2}},
@@ -208,14 +208,14 @@ TEST_F(SplitDimensions, ConvolutionsAreThoseOfOneDevice) {
        P("model"),
        P("data"),
        P("model", none, "data")},
-      // Steps over an uneven dimension.
+      // Strides over an uneven dimension.
       {{3, 5, 2},
        {3, 2, 2},
        {.strides = {3}, .padding = {{1, 2}}},
        P(none, "data"),
        P(),
        P(none, "data")},
-      // Space along one axis, features of the kernel along the other.
+      // Spatial dimensions split along one axis, kernel features along the other.
       {{2, 5, 1}, {1, 1, 1}, {.padding = {{1, 0}}}, P(none, "data"), P(none, none, "model"), P()},
       {{2, 8, 4}, {3, 4, 4}, {}, P(none, "data"), P(none, "model"), P(none, "data")},
       {{4, 8, 2}, {3, 2, 4}, {}, P("data"), P(none, none, "model"), P(none, "data", "model")},
@@ -225,7 +225,7 @@ TEST_F(SplitDimensions, ConvolutionsAreThoseOfOneDevice) {
        P("data", none, "model"),
        P(none, none, none, "model"),
        P("data", none, none, "model")},
-      // Groups of which a device would hold a part.
+      // Feature groups that are split across devices.
       {{1, 10, 2},
        {1, 1, 6},
        {.strides = {2}, .padding = {{0, 1}}, .kernel_dilation = {2}, .feature_groups = 2},
@@ -253,7 +253,7 @@ TEST_F(SplitDimensions, ConvolutionsAreThoseOfOneDevice) {
   }
 }
 
-// jax.lax.conv_transpose's own derivative is wrong there.
+// jax.lax.conv_transpose's own derivative is wrong here.
 TEST_F(SplitDimensions, TransposedConvolutionsLearnOnSplitKernels) {
   auto varied = [](Shape shape) {
     return reshape(sin(astype(arange(shape.size()), DType::f64)), shape);

@@ -1,5 +1,5 @@
-// Windows along dimensions that are split over devices, and derivatives of their extremes: the same
-// as on one device.
+// Windows along dimensions that are split over devices, and derivatives of their extremes: the
+// results must equal those on one device.
 #include "meshard/meshard.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/random.h"
@@ -46,7 +46,8 @@ TEST_F(SplitPooling, ExtremesAndTheirDerivativesAreThoseOfOneDevice) {
            .weighted = random.between(0, 1) == 1};
     if (p.size + p.low + p.high < p.window || p.low >= p.window || p.high >= p.window) continue;
     std::vector<float> values;
-    // All of one sign, with ties: what a device takes for an element outside must not win.
+    // All values have the same sign, with ties: the value that a device uses for an element outside
+    // the operand must not win.
     for (std::int64_t i = 0; i < 2 * p.size; ++i)
       values.push_back(static_cast<float>(random.between(0, 3)) * (p.greatest ? -1.f : 1.f));
     Tensor x = from_host(values, {2, p.size});

@@ -1,5 +1,5 @@
-// Values of convolutions, windows, Fourier transforms and linear algebra, computed on the plugin,
-// against plain loops and against what defines them.
+// Convolutions, windows, Fourier transforms and linear algebra on the plugin, compared with plain
+// loops and with their defining properties.
 #include <array>
 #include <cmath>
 #include <complex>
@@ -34,7 +34,7 @@ double at(const HostArray& x, std::span<const std::int64_t> index) {
   return x.data<double>()[flat];
 }
 
-// The convolution with features last and one spatial dimension, as it is defined.
+// The convolution with features last and one spatial dimension, computed from its definition.
 double convolved(const HostArray& x, const HostArray& kernel, const ConvolutionOptions& o,
                  std::int64_t low, std::int64_t batch, std::int64_t place, std::int64_t feature) {
   std::int64_t per_group = kernel.shape()[1], out = kernel.shape()[2];
@@ -87,7 +87,7 @@ TEST_F(Structured, ConvolutionsAreTheirDefinition) {
 }
 
 // A transposed convolution is the transpose of the convolution with the same strides and padding:
-// the cotangent of its input, but for the order of the kernel's elements and features.
+// the cotangent of its input, except for the order of the kernel's elements and features.
 TEST_F(Structured, TransposedConvolutionsAreCotangentsOfConvolutions) {
   SampleSource source(test_seed());
   for (std::int64_t kernel : {1, 2, 3, 4})
@@ -123,7 +123,7 @@ TEST_F(Structured, PoolsWithAndWithoutPadding) {
   EXPECT_EQ(got[3].to_vector<double>(), (Doubles{1, 5}));
 }
 
-// The first of equal elements gets the cotangent, as in JAX.
+// The first of equal elements receives the cotangent, as in JAX.
 TEST_F(Structured, TiesOfPoolingGoToTheFirst) {
   std::vector<HostArray> inputs{
       HostArray::from_vector<float>({2, 2, 1, 1, 3, 0, 0, 3}, {1, 4, 2, 1})};
@@ -204,8 +204,8 @@ TEST_F(Structured, ComplexArithmeticIsTheStandardLibrarys) {
   }
 }
 
-// JAX 0.10: jax.grad(lambda z: abs(z)**2)(1 + 2j) is 2 - 4j, of real(z**3) 3 * z**2, and so on: the
-// derivative of a holomorphic function itself.
+// JAX 0.10: jax.grad(lambda z: abs(z)**2)(1 + 2j) is 2 - 4j, that of real(z**3) is 3 * z**2, and so
+// on: for the real part of a holomorphic function, the gradient is the function's derivative.
 TEST_F(Structured, ComplexGradientsFollowJax) {
   HostArray z = HostArray::scalar(Complex128{1, 2});
   auto gradient = [&](auto f) {
@@ -253,7 +253,7 @@ TEST_F(Structured, FactorsMultiplyToTheMatrix) {
                        w - sort(w, -1)};
   });
   for (std::size_t i : {1, 2}) EXPECT_TRUE(close(got[i], got[0], 40)) << i;
-  EXPECT_TRUE(close(got[3], got[0], 1e8));  // the rotations are good for 9 digits
+  EXPECT_TRUE(close(got[3], got[0], 1e8));  // the rotations are accurate to 9 digits
   EXPECT_TRUE(close(got[4], inputs[1], 40));
   EXPECT_TRUE(close(got[5], inputs[2], 40));
   EXPECT_TRUE(close(got[6], unit_matrix(4), 40));
@@ -319,7 +319,7 @@ TEST_F(Structured, NormsAreTheirDefinition) {
     norms.push_back(grad([](const Tensor& z) { return vector_norm(z * 0); })(in[0]));
     return norms;
   });
-  // The singular values' squares are the roots of s^2 - 30 s + 100.
+  // The squares of the singular values are the roots of s^2 - 30 s + 100.
   Doubles expected{std::sqrt(30.0), 6, 4, 7, 3, std::sqrt(15 + std::sqrt(125.0))};
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_NEAR(got[i].item<double>(), expected[i], 1e-12) << i;

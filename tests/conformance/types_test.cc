@@ -1,4 +1,4 @@
-// What inference says is what the compiler makes of the text, for every sample of every op.
+// Inferred types match those of the compiled program, for every sample of every op.
 #include "meshard/graph/verify.h"
 #include "meshard/runtime/device_array.h"
 #include "tests/conformance/conformance.h"
@@ -26,7 +26,7 @@ TEST_P(Types, AreWhatTheCompilerGives) {
     for (const Node* node : graph.nodes()) recorded |= &node->op() == &op();
     std::shared_ptr<CompiledProgram> program = compile(graph);
     const pjrt::ExecutableSignature& signature = view_of(*program).program.executable().signature();
-    // A sample over a mesh of several devices is compiled for shards.
+    // A sample over a mesh of several devices is compiled with the shapes of shards.
     bool whole = view_of(*program).program.lowered().num_partitions() == 1;
     ASSERT_EQ(signature.results.size(), graph.results().size());
     for (std::size_t i = 0; whole && i < graph.results().size(); ++i)

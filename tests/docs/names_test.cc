@@ -1,5 +1,5 @@
-// `using namespace meshard;` beside the C library's headers, which put names of their own into the
-// global namespace. That this file compiles is most of the test.
+// Uses `using namespace meshard;` together with C library headers, which declare names in the
+// global namespace. Most of the test is that this file compiles.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <meshard/meshard.h>
@@ -52,14 +52,13 @@ TEST(Names, FunctionsOfTensorsAreOurs) {
   EXPECT_EQ(logical_and(isnan(t), equal(t, t)).dtype(), DType::bool_);
   EXPECT_EQ(round(t).shape(), Shape({2, 2}));
   EXPECT_EQ(iota(DType::i32, {2}, 0).shape(), Shape({2}));
-  // index() is in <strings.h> too, and sync() in <unistd.h>: functions overload one another.
+  // <strings.h> also has index(), and <unistd.h> has sync(): functions overload each other.
   EXPECT_EQ(index(t, {range(0, 1), whole}).shape(), Shape({1, 2}));
   EXPECT_STREQ(index("a=b", '='), "=b");
 }
 
-// sync() of <unistd.h> takes no arguments either, and between two functions that are called alike
-// the compiler refuses to choose (tests/refused/plain_sync.cc): with our name before it, ours is
-// meant.
+// sync() of <unistd.h> also takes no arguments, and the compiler rejects an unqualified call as
+// ambiguous (tests/refused/plain_sync.cc). Qualify ours, or use a using-declaration.
 TEST(Names, SyncIsOurs) {
   Tensor t = ones({2}) * 2, u = t + 1;
   sync(t);
@@ -71,8 +70,8 @@ TEST(Names, SyncIsOurs) {
   sync();
 }
 
-// A function and a variable of one name do not overload: `open` alone is ambiguous in a file that
-// includes <fcntl.h>. The glossary says what to write there.
+// A function and a variable with the same name do not overload: unqualified `open` is ambiguous in
+// a file that includes <fcntl.h>. The glossary says what to write there.
 TEST(Names, OpenIsQualifiedBesideTheOneForFiles) {
   EXPECT_EQ(P("data", meshard::open).to_string(), "P(\"data\", open)");
   int file = ::open("/dev/null", O_RDONLY);

@@ -1,5 +1,5 @@
-// Derivatives with respect to captured values in compiled programs: loops, branches, jit and manual
-// regions in one another. meshard/autodiff/captures_test.cc nests them all, without a compiler.
+// Derivatives with respect to captured values in compiled programs: nested loops, branches, jit and
+// manual regions. meshard/autodiff/captures_test.cc nests all of them, without a compiler.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -45,7 +45,7 @@ TEST_F(CapturesOnDevices, AJittedFunctionThatCapturesTheInputIsDifferentiated) {
     return sum(product(x));
   };
   EXPECT_THAT(grad(loss)(w).to_vector<float>(), ElementsAre(20, -12));
-  // One that was compiled before for other values.
+  // A function that was compiled before, for other values.
   Tensor current = w * 5;
   auto product = jit([&](Tensor t) { return current * current * t; });
   EXPECT_THAT(product(x).to_vector<float>(), ElementsAre(250, -300));
@@ -75,7 +75,7 @@ TEST_F(CapturesOnDevices, WhatNoResultNeedsDoesNotDecideWhereABodyRuns) {
               ElementsAre(8, 8));
 }
 
-// Captured at every depth, in f64 against differences.
+// A value captured at every depth; its derivative is compared with differences in f64.
 Tensor tangle(const Tensor& w) {
   Tensor x = arange(1.0, 3.0) * 0.25;
   auto inner = [&](Tensor v) {
@@ -117,7 +117,8 @@ TEST_F(CapturesOnDevices, ATangleIsTheDifferences) {
   EXPECT_NEAR(along, expected[0] + 2 * expected[1], 1e-6);
 }
 
-// A captured number is the same on all devices: its cotangent is the sum of theirs.
+// A captured number is the same on all devices, so its cotangent is the sum of the devices'
+// cotangents.
 TEST_F(CapturesOnDevices, InManualRegions) {
   Mesh mesh({{"x", 4}});
   Tensor data = counting({4}, 1), w = from_host<float>({2}, {});
@@ -125,12 +126,12 @@ TEST_F(CapturesOnDevices, InManualRegions) {
     auto run = [&](auto f, const Tensor& argument) {
       return (jitted ? jit(f)(argument) : f(argument)).template to_vector<float>();
     };
-    // Around: d/dw of the sum of w^3 x is 3 w^2 times 10.
+    // grad around the region: d/dw of the sum of w^3 x is 3 w^2 times 10.
     auto around = grad([&](Tensor v) {
       return sum(manual(mesh, P("x"), P("x"), [&](Tensor part) { return part * v * v * v; })(data));
     });
     EXPECT_THAT(run(around, w), ElementsAre(120));
-    // Inside, of what each device computes of its part; in a loop too.
+    // grad inside the region, with respect to each device's part; also in a loop.
     auto of_part = [](Tensor part) { return grad([](Tensor p) { return sum(p * p * p); })(part); };
     EXPECT_THAT(run(manual(mesh, P("x"), P("x"), of_part), data), ElementsAre(3, 12, 27, 48));
     auto in_loop = [&](Tensor part) {
@@ -138,7 +139,7 @@ TEST_F(CapturesOnDevices, InManualRegions) {
       return fori_loop(0, 2, step, part * 0);
     };
     EXPECT_THAT(run(manual(mesh, P("x"), P("x"), in_loop), data), ElementsAre(3, 12, 27, 48));
-    // A loop in the region, with the gradient with respect to what is captured around both.
+    // A loop in the region, with grad around both, with respect to a captured value.
     auto both = grad([&](Tensor v) {
       auto looped = [&](Tensor part) {
         return fori_loop(
@@ -150,8 +151,8 @@ TEST_F(CapturesOnDevices, InManualRegions) {
   }
 }
 
-// With respect to a captured number, inside the region: what all devices contribute is a full
-// value, which does not meet those of one device there.
+// grad inside the region, with respect to a captured number: the sum of all devices' contributions
+// is a full value, which cannot be combined with local values there.
 TEST_F(CapturesOnDevices, WithRespectToANumberInsideAManualRegionIsAnError) {
   Mesh mesh({{"x", 4}});
   Tensor data = counting({4}, 1), w = from_host<float>({2}, {});

@@ -1,5 +1,5 @@
 // Loops, branches and checkpoints on real devices: values against formulas, derivatives against
-// formulas and differences, shardings inside bodies.
+// formulas and differences, and shardings inside bodies.
 #include <cmath>
 #include <map>
 
@@ -40,7 +40,7 @@ void expect_derivative(const std::function<Tensor(const Tensor&)>& f,
     EXPECT_NEAR(got[i], expected[i], 1e-7 * (1 + std::abs(expected[i]))) << "element " << i;
 }
 
-// Equal but for rounding.
+// Matches elements that are equal up to rounding.
 auto near(const Tensor& expected) {
   return testing::Pointwise(testing::DoubleNear(1e-12), expected.to_vector<double>());
 }
@@ -88,7 +88,7 @@ TEST_F(ControlFlow, ScanSumsUp) {
   auto [total, before] = jit([&](Tensor rows) { return sums(rows, false); })(x);
   EXPECT_EQ(total.to_vector<float>(), (std::vector<float>{9, 12}));
   EXPECT_EQ(before.to_vector<float>(), (std::vector<float>{0, 0, 10, 20, 40, 60}));
-  // Lazily, and backward.
+  // Lazily, and in reverse.
   auto [again, after] = sums(x, true);
   EXPECT_EQ(again.to_vector<float>(), (std::vector<float>{9, 12}));
   EXPECT_EQ(after.to_vector<float>(), (std::vector<float>{80, 100, 50, 60, 0, 0}));
@@ -136,13 +136,13 @@ TEST_F(ControlFlow, RepeatIsThePlainLoop) {
 }
 
 TEST_F(ControlFlow, WhileLoopUntil) {
-  // Newton's square root.
+  // Square root by Newton's method.
   auto root = jit([](Tensor x) {
     return while_loop([x](Tensor y) { return greater(abs(y * y - x), 1e-4); },
                       [x](Tensor y) { return (y + x / y) * 0.5; }, x);
   });
   EXPECT_NEAR(root(from_host(HostArray::scalar(7.0f))).item<float>(), 2.64576721, 1e-6);
-  // A structure as carry, numbers and lazy values.
+  // A structure as the carry, with numbers and lazy values.
   auto [i, total] = while_loop(
       [](const std::pair<Tensor, Tensor>& c) { return less(c.first, 5); },
       [](const std::pair<Tensor, Tensor>& c) { return std::pair(c.first + 1, c.second + c.first); },
@@ -189,7 +189,7 @@ TEST_F(ControlFlow, MapTakesEachSlice) {
             (std::vector<float>{3, 7}));
 }
 
-// Steps of one turn change nothing but the compiled program.
+// Unrolling changes only the compiled program, not the results.
 TEST_F(ControlFlow, SeveralStepsATurn) {
   auto run = [](bool reverse, std::int64_t unroll) {
     return [=](const Tensor& x, const Tensor& rows) {
@@ -225,7 +225,7 @@ TEST_F(ControlFlow, SeveralStepsATurn) {
 const std::vector<double> kPoint{0.3, -0.7, 1.1};
 
 Tensor powers(const Tensor& x) {
-  // x^4 by a loop: its derivatives are known.
+  // x^4 by a loop, with known derivatives.
   return sum(fori_loop(
       0, 3, [x](Tensor, Tensor c) { return c * x; }, x));
 }
@@ -243,7 +243,7 @@ TEST_F(ControlFlow, DerivativesOfALoopOfEveryOrder) {
     EXPECT_NEAR(d2[i], 12 * std::pow(kPoint[i], 2), 1e-12);
     EXPECT_NEAR(d3[i], 24 * kPoint[i], 1e-12);
   }
-  // Lazily too.
+  // Also lazily.
   EXPECT_NEAR(second(x).to_vector<double>()[1], 12 * 0.49, 1e-12);
 }
 
@@ -353,7 +353,7 @@ TEST_F(ControlFlow, UnevenSizesInsideBodies) {
   EXPECT_EQ(f(counting({7})).to_vector<float>(), (std::vector<float>{3, 4, 5, 6, 7, 8, 9}));
 }
 
-// ---- Explicit axes: the shardings inside are part of the values, as outside.
+// ---- Explicit axes: inside, shardings are part of the values, as they are outside.
 
 Mesh explicit_axes() {
   return Mesh({{"data", 2, AxisKind::kExplicit}, {"model", 4, AxisKind::kExplicit}});
@@ -460,7 +460,7 @@ TEST_F(ControlFlow, APlainLoopOverEqualLayersIsToldOf) {
   EXPECT_EQ(advice.parameters_per_layer, 2u);
   EXPECT_THAT(advice.to_string(), testing::HasSubstr("control_flow_test.cc:"));
   EXPECT_THAT(explain(step).to_string(), testing::HasSubstr(advice.to_string()));
-  // Slices of one argument.
+  // Layers that are slices of one argument.
   auto sliced = jit(value_and_grad([&](const Layer& all, const Tensor& h) {
     std::vector<Layer> each;
     for (std::int64_t i = 0; i < 12; ++i) each.push_back(slice_structure(all, i));
@@ -487,7 +487,7 @@ TEST_F(ControlFlow, UnequalLayersAreNotToldOf) {
   EXPECT_TRUE(rolled.stats().rolling.empty());
 }
 
-// The rows of a part are cut out of each device's own: nothing of the batch moves.
+// Each microbatch takes rows from every device's own part, so no batch data moves.
 TEST_F(ControlFlow, PartsOfAShardedBatchStayWhereTheyAre) {
   Mesh mesh({{"data", 8}});
   auto loss = [](const Tensor& w, const Tensor& rows) { return mean(square(matmul(rows, w))); };
@@ -528,7 +528,7 @@ TEST_F(ControlFlow, ManualRegions) {
     expected.push_back(values[i] + values[(i + 6) % 8] + values[(i + 4) % 8]);
   EXPECT_EQ(jit(inside)(x).to_vector<float>(), expected);
   EXPECT_EQ(jit(outside)(x).to_vector<float>(), expected);
-  // The derivative of a weighted sum: each element arrives three times.
+  // The derivative of a weighted sum: each element contributes three times.
   Tensor weights = from_host(std::vector<float>{1, 0, 0, 0, 2, 0, 0, 0}, {8});
   auto loss = [&](auto f) { return [=](const Tensor& t) { return sum(f(t) * weights); }; };
   std::vector<float> wanted{3, 0, 2, 0, 3, 0, 1, 0};

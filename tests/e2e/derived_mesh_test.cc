@@ -1,5 +1,5 @@
-// Meshes that derive from one root, on real devices: they meet in one program, and their replica
-// groups are those that the compiler makes and takes.
+// Meshes derived from one root, on real devices: they can be combined in one program, and their
+// replica groups match the groups that the compiler generates and accepts.
 #include <algorithm>
 
 #include "meshard/explain/hlo_testutil.h"
@@ -16,7 +16,7 @@ namespace {
 using DerivedMeshes = OnDevices;
 using Groups = std::vector<std::vector<std::int64_t>>;
 
-// What lies alike needs no communication, however its mesh was derived.
+// Values with equal placements need no communication, however their meshes were derived.
 TEST_F(DerivedMeshes, MeetInOneProgram) {
   Mesh mesh({{"x", 2}, {"y", 4}});
   Mesh flat = mesh.flatten("xy"), split = mesh.unflatten("y", {{"a", 2}, {"b", 2}});
@@ -47,7 +47,7 @@ TEST_F(DerivedMeshes, MeetInOneProgram) {
   }
 }
 
-// Each device holds what the derived mesh says of it, by its own coordinate.
+// Each device holds the shard that the derived mesh assigns to its coordinate.
 TEST_F(DerivedMeshes, HoldTheShardsTheySay) {
   Mesh mesh({{"x", 2}, {"y", 4}}, {3, 1, 4, 0, 5, 7, 2, 6});
   for (const Mesh& derived :
@@ -69,7 +69,7 @@ TEST_F(DerivedMeshes, HoldTheShardsTheySay) {
   }
 }
 
-// A cut that no sub-axis of the root gives runs all the same.
+// A split that no sub-axis of the root can express still runs.
 TEST_F(DerivedMeshes, CutsBetweenTheRootsAxes) {
   Mesh mesh({{"x", 3}, {"y", 2}});
   Tensor a = mark_sharding(counting({6, 6}), mesh, P("x", "y"));
@@ -92,7 +92,7 @@ TEST_F(DerivedMeshes, SubmeshesRunOnTheirDevices) {
                            {"different sets of devices"}));
 }
 
-// Which devices an all-reduce over these groups adds up: device i gives 2^i.
+// Which devices an all-reduce over these groups sums: device i contributes 2^i.
 std::vector<std::int64_t> members_seen(const Mesh& mesh, const Groups& groups) {
   std::string listed;
   for (const std::vector<std::int64_t>& group : groups)
@@ -163,8 +163,8 @@ TEST_F(DerivedMeshes, ListedReplicaGroupsRun) {
   }
 }
 
-// A sum over a split dimension is an all-reduce over its axes; the compiler writes its groups in
-// the compact form.
+// A sum over a split dimension is an all-reduce over its axes. The compiler writes its replica
+// groups in the compact form.
 TEST_F(DerivedMeshes, CompactReplicaGroupsAreTheCompilers) {
   Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
   struct Case {

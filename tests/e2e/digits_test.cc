@@ -1,4 +1,4 @@
-// The demo: the same losses on one device, on four and on eight, and digits that it learns.
+// The digits example: the same losses on one, four and eight devices, and it learns digits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 using meshard::Mesh;
 using testing::HasSubstr;
 
-// Digits that need no file: a picture for each class, with noise.
+// Digits that need no file: one picture for each class, with noise.
 Digits generated(std::int64_t count) {
   std::uint64_t random = 7;
   auto uniform = [&] {
@@ -65,7 +65,7 @@ TEST_F(DigitsTraining, LossesDoNotDependOnTheMesh) {
     EXPECT_NEAR(four[i], one[i], allowed) << "step " << i + 1 << " on 4 devices";
     EXPECT_NEAR(eight[i], one[i], allowed) << "step " << i + 1 << " on 8 devices";
   }
-  EXPECT_GT(one.front(), 1.5);  // ten classes, nothing learned: about ln 10
+  EXPECT_GT(one.front(), 1.5);  // ten classes before learning: about ln 10
   EXPECT_LT(one.back(), 0.5 * one.front());
 }
 
@@ -89,7 +89,7 @@ TEST_F(DigitsTraining, StateIsSplitAsItsWeights) {
               (meshard::IntVector{64, 128}));
   }
   // Weights and both means, 4 bytes each: columns 64x64 + 64, rows 64x128 + 128, head 128x10 + 10;
-  // and the number of steps.
+  // plus the step counter.
   EXPECT_EQ(bytes_on_device(state), 4 * (3 * (4160 + 8320 + 1290) + 1));
 }
 
@@ -139,7 +139,8 @@ TEST(DigitsPlot, MarksAreRound) {
   std::vector<double> values{2, 1, 0};
   std::string svg = line_plot(values, "a title", "x", "y");
   EXPECT_THAT(svg, HasSubstr("a title"));
-  // 3 steps over 630 pixels: the first value ends at 70 + 210; the last lies on the axis, 400 - 55.
+  // 3 steps over 630 pixels: the first value ends at 70 + 210; the last is on the axis, at
+  // 400 - 55.
   EXPECT_THAT(svg, HasSubstr("points=\"280,"));
   EXPECT_THAT(svg, HasSubstr("700,345\""));
 }

@@ -1,4 +1,4 @@
-// Explicit axes on real devices: values lie where their types say, and cost what they say.
+// Explicit axes on real devices: placements and communication match what the types specify.
 #include <gmock/gmock.h>
 
 #include "tests/support/devices.h"
@@ -86,7 +86,7 @@ TEST_F(ExplicitAxes, ACarryThatNobodyMarkedIsWhole) {
                            {"explicit_axes_test.cc", "goes into the body", "comes out", "\"x\""}));
 }
 
-// What was never marked takes part as if it were replicated, and so do its cotangents.
+// Unmarked values, and their cotangents, are treated as replicated.
 TEST_F(ExplicitAxes, GradientsOfUnmarkedValues) {
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kAuto}});
   Tensor plain = sin(counting({6, 4})), rows = cos(counting({4, 6}));
@@ -97,14 +97,14 @@ TEST_F(ExplicitAxes, GradientsOfUnmarkedValues) {
     EXPECT_THAT(values(gradient(split)(plain)), Pointwise(FloatNear(1e-4f), expected));
     EXPECT_THAT(values(jit(gradient(split))(plain)), Pointwise(FloatNear(1e-4f), expected));
   };
-  // On the way back both operands of a product are split along what is summed.
+  // In the backward pass, both operands of a product are split along the contracting dimension.
   check([](const Tensor& t, const Tensor& w) { return sum(square(matmul(w, t))); });
-  // A pad, along what is split.
+  // A pad along the split dimension.
   check([](const Tensor& t, const Tensor& w) {
     Tensor part = slice(reshape(t, {8, 3}), {2, 0}, {6, 3}, {1, 1});
     return sum(square(part * slice(w, {0, 0}, {4, 3}, {1, 1})));
   });
-  // One branch keeps what the others do not have.
+  // One branch has residuals that the others do not have.
   check([](const Tensor& t, const Tensor& w) {
     Tensor which = from_host<std::int32_t>({1}, {});
     auto same = [](Tensor x) { return x; };
@@ -161,7 +161,7 @@ TEST_F(ExplicitAxes, UnevenSizesKeepTheirSharding) {
   EXPECT_THAT(values(y), Pointwise(FloatNear(1e-3f), values(exp(host) + 1)));
 }
 
-// "data" is said, "model" is the compiler's.
+// "data" is explicit; the compiler decides about "model".
 TEST_F(ExplicitAxes, AutoAxesBesideThemStayWithTheCompiler) {
   Mesh mesh({{"data", 2, AxisKind::kExplicit}, {"model", 4}});
   Operands host, p = placed(host, mesh);
@@ -173,7 +173,6 @@ TEST_F(ExplicitAxes, AutoAxesBesideThemStayWithTheCompiler) {
   EXPECT_THAT(values(rows), Pointwise(FloatNear(1e-5f), values(tanh(matmul(host.x, host.up)))));
 }
 
-// XLA takes what stands at the end of a branch for the sharding of all of them.
 TEST_F(ExplicitAxes, AxesOfSizeOneStayWhenAValueIsComputed) {
   Mesh mesh({{"x", 1, AxisKind::kExplicit}, {"y", 2}});
   Tensor recorded = exp(mark_sharding(counting({2}, 0), mesh, P("x")));
@@ -187,6 +186,7 @@ TEST_F(ExplicitAxes, AxesOfSizeOneStayWhenAValueIsComputed) {
   }
 }
 
+// XLA uses the sharding at the end of one branch for all branches.
 TEST_F(ExplicitAxes, ABranchMayEndWithAMarkOfTheCompilersAxes) {
   Mesh mesh({{"data", 2}, {"model", 4, AxisKind::kExplicit}});
   Tensor x = mark_sharding(counting({4}, -2), mesh, P("model")), y = counting({4}, 1);

@@ -1,5 +1,5 @@
-// The example that trains a GPT: the same losses however it is spread, text that it learns, bytes
-// with a cache as without.
+// The GPT training example: the same losses on any mesh, it learns the text, and generation with a
+// cache gives the same bytes as without.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST_F(GptTraining, TheCacheGivesWhatTheWholeGives) {
   auto is_near = testing::Pointwise(testing::FloatNear(1e-4f), expected.to_vector<float>());
   EXPECT_THAT(logits.to_vector<float>(), is_near);
 
-  // One byte, then three that are filled up to five: what fills up is not seen, now or later.
+  // One byte, then three that are padded to five: the padding is not attended to, now or later.
   kept = make_caches(model, {}, 1, 8);
   kept = next_byte(model, full({1, 1}, 10), kept, full({1}, 0), full({1}, 0)).second;
   Tensor filled = from_host(std::vector<std::int32_t>{200, 30, 77, 5, 6}, {1, 5});
@@ -108,7 +108,7 @@ TEST(GptWindow, BeginsAnewWithTheLastHalf) {
   EXPECT_EQ(window.first, 0);
   window.read = 64;
   window.fit(65, 64);
-  EXPECT_EQ(window.first, 33);  // 32 bytes are left: 33 to 64
+  EXPECT_EQ(window.first, 33);  // the last 32 bytes remain: 33 to 64
   EXPECT_EQ(window.read, 0);
   window.fit(97, 64);
   EXPECT_EQ(window.first, 33) << "64 bytes again";
@@ -117,7 +117,7 @@ TEST(GptWindow, BeginsAnewWithTheLastHalf) {
   EXPECT_EQ(one.first, 2);
 }
 
-// Longer than what it was trained on: the text goes on as it would from its last bytes.
+// Text longer than the training context continues as it would from its last bytes.
 TEST_F(GptTraining, WritesOnBeyondTheContext) {
   Options options = small_options();
   options.steps = 80;
@@ -143,7 +143,7 @@ TEST_F(GptTraining, WritesOnBeyondTheContext) {
   }
 }
 
-// A training that was interrupted, and goes on elsewhere from what it had saved.
+// Interrupts a training run and resumes it on another mesh from its checkpoint.
 TEST_F(GptTraining, ResumedOnAnotherMeshTheLossesAreThoseOfGoingThrough) {
   Options options = small_options();
   std::vector<double> through = Trainer(options, counting_text()).run();

@@ -1,4 +1,4 @@
-// Derivatives on real devices: against closed forms and finite differences, in jit and outside.
+// Derivatives on real devices, inside and outside jit: compared with closed forms and differences.
 #include "meshard/autodiff/grad.h"
 
 #include <gmock/gmock.h>
@@ -122,7 +122,7 @@ TEST_F(Derivatives, OfTheUsersOwnRunInJitAndOutside) {
   EXPECT_EQ(jit(loss)(x).item<float>(), 800);
 }
 
-// By the first row.
+// Expands along the first row.
 double determinant(const std::vector<double>& matrix, std::size_t size) {
   if (size == 0) return 1;
   double result = 0;
@@ -135,7 +135,7 @@ double determinant(const std::vector<double>& matrix, std::size_t size) {
   return result;
 }
 
-// The matrix of cofactors, by minors on the host.
+// The matrix of cofactors, computed from minors on the host.
 std::vector<double> cofactors(const std::vector<double>& matrix, std::size_t size) {
   std::vector<double> all;
   for (std::size_t row = 0; row < size; ++row)
@@ -152,10 +152,10 @@ std::vector<double> cofactors(const std::vector<double>& matrix, std::size_t siz
 TEST_F(Derivatives, OfDeterminantsAreTheCofactors) {
   std::vector<std::vector<double>> matrices = {
       std::vector<double>(16, 0.0),
-      {1, 2, 3, 4, 2, 4, 6, 8, 1, 0, 5, 2, 0, 3, 1, 1},   // a row twice another
+      {1, 2, 3, 4, 2, 4, 6, 8, 1, 0, 5, 2, 0, 3, 1, 1},   // one row is twice another
       {1, 2, 0, 4, 2, 1, 0, 8, 1, 0, 0, 2, 0, 3, 0, 1},   // a column of zeros
-      {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 2},   // a pivot of zero in the middle
-      {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2},   // two of them
+      {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 2},   // a zero pivot in the middle
+      {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2},   // two zero pivots
       {4, 1, 0, 2, 1, 3, 1, 0, 0, 1, 5, 1, 2, 0, 1, 6}};  // regular
   auto step = jit([](Tensor x) {
     auto [value, gradient] = value_and_grad([](Tensor t) { return det(t); })(x);

@@ -1,5 +1,5 @@
-// The heat equation of examples/heat: both ways give what a loop gives, and the gradient is the
-// derivative.
+// The heat equation of examples/heat: both versions give the values of a plain loop, and the
+// gradient is the derivative.
 #include "examples/heat/heat.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST_F(Heat, BothWaysGiveWhatALoopGives) {
   auto exchange = jit([&](const Tensor& u) { return by_exchange(mesh, u, 5); });
   EXPECT_THAT(shifts(start).to_vector<double>(), near);
   EXPECT_THAT(exchange(start).to_vector<double>(), near);
-  // Neighbors exchange lines; nothing is gathered.
+  // Neighbors exchange boundary lines; nothing is gathered.
   for (const ProgramReport& report : {explain(shifts), explain(exchange)}) {
     EXPECT_FALSE(report.groups().empty());
     for (const CollectiveGroup& group : report.groups())

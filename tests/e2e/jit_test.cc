@@ -1,4 +1,4 @@
-// jit on real devices: what it compiles, what it hides, what it consumes.
+// jit on real devices: what it compiles, which values become hidden arguments, and what it donates.
 #include "meshard/trace/jit.h"
 
 #include <thread>
@@ -105,11 +105,11 @@ TEST_F(JitOnDevices, CapturedTensorsAreHiddenArguments) {
   Tensor host = counting({2}, 5);
   Tensor computed = host * 2;
   sync({computed});
-  Tensor pending = host + 1;  // not computed before the jit needs it
+  Tensor pending = host + 1;  // is not computed before the jit needs it
   auto f = jit([&](Tensor x) { return x + host + computed + pending; });
   EXPECT_THAT(f(counting({2})).to_vector<float>(), ElementsAre(5 + 10 + 6, 1 + 6 + 12 + 7));
   EXPECT_NE(pending.placement(), "recorded");
-  host = counting({2}, 100);  // the value at the time of tracing counts
+  host = counting({2}, 100);  // the value at tracing time is used
   EXPECT_THAT(f(counting({2})).to_vector<float>(), ElementsAre(21, 26));
   EXPECT_EQ(f.stats().traces, 1u);
 }

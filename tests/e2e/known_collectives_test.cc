@@ -1,5 +1,5 @@
-// Programs whose collectives are known by heart: explain must tell just these, as this machine's
-// plugin compiles them. Bytes follow from the shapes by the formula in each test.
+// Programs with known collectives: explain must report exactly these, as this machine's plugin
+// compiles them. Bytes follow from the shapes by the formula in each test.
 #include "tests/e2e/known_programs.h"
 #include "tests/support/devices.h"
 
@@ -42,7 +42,7 @@ TEST_F(KnownCollectives, FullyShardedTrainingGathersWeightsAndScattersGradients)
   ProgramReport report = explain(step);
   std::int64_t v = 32 * 64 * kF32, w = 64 * 16 * kF32;
   EXPECT_THAT(known::bytes_of(report, {Kind::kAllGather}), ElementsAre(w, v)) << report.to_string();
-  // The compiler may put the sums together: their bytes stay.
+  // The compiler may combine the sums; the total number of bytes does not change.
   EXPECT_EQ(known::sum(known::bytes_of(report, known::kSums)), v + w) << report.to_string();
   for (const Collective& one : report.collectives()) EXPECT_EQ(one.axes, AxisList({"data"}));
 }

@@ -1,4 +1,4 @@
-// Programs of which it is known by heart what their partitioning costs, and how to check it.
+// Programs with known partitioning costs, and how to check these.
 #pragma once
 #include <gmock/gmock.h>
 
@@ -12,28 +12,28 @@
 
 namespace meshard::known {
 
-/// The line of the program below whose collective is asked about, as reports print it.
+/// The line of the program below whose collective is checked, as reports print it.
 inline std::uint32_t line = 0;
 inline std::string place() { return cat("known_programs.h:", line); }
 
 /// Two layers, the first split by columns, the second by rows (Shoeybi et al., Megatron-LM, 2019,
-/// section 3): one sum of the second's result over "model".
+/// section 3): one sum of the second layer's result over "model".
 inline Tensor mlp(const Tensor& x, const Tensor& v, const Tensor& w) {
   Tensor hidden = tanh(matmul(x, v));
   line = SourceLocation::current().line + 1;
   return matmul(hidden, w);
 }
 
-/// The same with the activations outside split along the sequence (Korthikanti et al., 2022,
-/// section 4.2.2): gathered before, summed and scattered after.
+/// The same with the outer activations split along the sequence (Korthikanti et al., 2022, section
+/// 4.2.2): gathered before the layers, reduce-scattered after them.
 inline Tensor sequence_mlp(const Tensor& x, const Tensor& v, const Tensor& w,
                            const Sharding& outside, const Sharding& whole) {
   Tensor gathered = mark_sharding(x, whole);
   return mark_sharding(matmul(tanh(matmul(gathered, v)), w), outside);
 }
 
-/// The gradients of two layers' weights, laid out as the weights (Rajbhandari et al., ZeRO, 2020,
-/// stage 3): each weight gathered, each gradient summed and scattered.
+/// The gradients of two layers' weights, with the sharding of the weights (Rajbhandari et al.,
+/// ZeRO, 2020, stage 3): each weight is gathered, each gradient is reduce-scattered.
 inline std::vector<Tensor> gradients(const Tensor& v, const Tensor& w, const Tensor& x) {
   auto both = grad([](std::vector<Tensor> weights, Tensor t) {
     return meshard::sum(tanh(matmul(tanh(matmul(t, weights[0])), weights[1])));
@@ -47,7 +47,7 @@ inline Tensor total(const Tensor& x) {
   return meshard::sum(exp(x), 0);
 }
 
-/// Bytes of the collectives of these kinds, ascending.
+/// Bytes of the collectives of these kinds, in ascending order.
 inline std::vector<std::int64_t> bytes_of(const ProgramReport& report,
                                           const std::vector<CollectiveKind>& kinds) {
   std::vector<std::int64_t> bytes;
@@ -62,12 +62,12 @@ inline std::int64_t sum(const std::vector<std::int64_t>& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
-/// What a sum over devices may be compiled to: one that only takes its part of the result may be
-/// scattered, or cut.
+/// What a sum over devices may be compiled to: if a device needs only its part of the result, the
+/// sum may be a reduce-scatter, or an all-reduce and a slice.
 inline const std::vector<CollectiveKind> kSums{CollectiveKind::kAllReduce,
                                                CollectiveKind::kReduceScatter};
 
-/// 12 times: x = tanh(x w), where the sum over "model" is needed each time. For 8 devices.
+/// x = tanh(x w), 12 times; each iteration needs the sum over "model". For 8 devices.
 inline constexpr const char* kLoop = R"(
 module @loop attributes {mhlo.num_partitions = 8 : i32} {
   sdy.mesh @mesh = <["data"=2, "model"=4]>

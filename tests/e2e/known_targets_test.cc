@@ -1,5 +1,5 @@
-// The same programs for hardware that is not here: a node of 8 H100 and a slice of 8 TPU v5e. They
-// skip, and say so, where the plugin of the hardware is not installed.
+// The same programs compiled for other hardware: a node of 8 H100 and a slice of 8 TPU v5e. The
+// tests skip, with a message, if the plugin of the hardware is not installed.
 #include <gtest/gtest.h>
 
 #include "meshard/explain/explain_for.h"
@@ -58,7 +58,7 @@ TEST_P(KnownTargets, ALoopRunsItsSumTwelveTimes) {
   std::int64_t executions = 0;
   for (const Collective& one : report->collectives()) {
     EXPECT_EQ(one.axes, AxisList({"model"})) << one.to_string();
-    // A compiler may scatter the sum inside, and gather once behind the loop.
+    // A compiler may reduce-scatter inside the loop, and gather once after the loop.
     if (one.kind != Kind::kAllReduce && one.kind != Kind::kReduceScatter) continue;
     EXPECT_TRUE(one.executions_known);
     EXPECT_EQ(one.loop_depth, 1);
@@ -79,13 +79,13 @@ TEST_P(KnownTargets, FullyShardedTrainingMovesEachWeightAndGradient) {
     EXPECT_EQ(one.axes, AxisList({"data"})) << report.to_string();
   }
   if (!on_tpu()) {
-    // This compiler may put collectives together: the bytes stay.
+    // This compiler may combine collectives; the total number of bytes does not change.
     EXPECT_EQ(known::sum(known::bytes_of(report, {Kind::kAllGather})), v + w) << report.to_string();
     EXPECT_EQ(known::sum(known::bytes_of(report, known::kSums)), v + w) << report.to_string();
     return;
   }
-  // This compiler may overlap a gather or a scatter with the product, in steps around the ring: the
-  // report says of each permutation that it is such a step.
+  // This compiler may overlap a gather or a scatter with the product, in steps around the ring. The
+  // report labels each such permutation as a step.
   for (const Collective& one : report.collectives(Kind::kCollectivePermute))
     EXPECT_EQ(one.form, CollectiveForm::kWindowedEinsum) << report.to_string();
   EXPECT_FALSE(report.collectives().empty());
@@ -108,7 +108,7 @@ TEST_P(KnownTargets, SequenceParallelLayersGatherBeforeAndSumAfter) {
       EXPECT_EQ(one.form, CollectiveForm::kWindowedEinsum) << report.to_string();
     return;
   }
-  // A TPU multiplies f32 as bf16 unless more is asked for, and this compiler gathers them as such.
+  // A TPU multiplies f32 as bf16 by default, and this compiler gathers bf16.
   EXPECT_EQ(known::bytes_of(report, {Kind::kAllGather}),
             std::vector{on_tpu() ? activations / 2 : activations})
       << report.to_string();

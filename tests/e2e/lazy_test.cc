@@ -1,4 +1,4 @@
-// Tensors outside jit: nothing runs before it is read, and nothing runs twice.
+// Tensors outside jit: nothing runs before its value is read, and nothing runs twice.
 #include <thread>
 
 #include "tests/support/devices.h"
@@ -23,7 +23,7 @@ TEST_F(Lazy, NothingRunsUntilItIsRead) {
 TEST_F(Lazy, ValuesOnTheWayAreKeptIfSomebodyHoldsThem) {
   Tensor x = counting({4});
   Tensor y = x * 3;
-  Tensor z = (y + 1) * y;  // nobody holds y + 1
+  Tensor z = (y + 1) * y;  // nothing holds y + 1
   (void)z.to_host();
   std::uint64_t nodes = done().nodes_run;
   EXPECT_EQ(y.placement(), "device 0") << "computed on the way";
@@ -64,7 +64,7 @@ TEST_F(Lazy, FloatsAreArgumentsAndIntegersConstants) {
   }
   EXPECT_EQ(done().compiles, 1u);
   restart();
-  Tensor y = counting({11}, 1);  // of a size that no other test uses
+  Tensor y = counting({11}, 1);  // a size that no other test uses
   EXPECT_EQ((y * 2).to_vector<float>(), numbers(11, 2, 2));
   EXPECT_EQ((y * 3).to_vector<float>(), numbers(11, 3, 3));
   EXPECT_EQ(done().compiles, 2u);
@@ -120,7 +120,7 @@ TEST_F(Lazy, SyncComputesSeveralInOneProgram) {
 }
 
 TEST_F(Lazy, ManyThreadsComputeAtOnce) {
-  Tensor shared = counting({8}) * 2;  // recorded, computed by whoever comes first
+  Tensor shared = counting({8}) * 2;  // recorded; computed by the first thread that reads it
   Mesh left({{"x", 2}}, {0, 1}), right({{"x", 4}}, {7, 5, 6, 4});
   std::vector<std::thread> threads;
   std::vector<std::vector<float>> results(6);
@@ -140,7 +140,7 @@ TEST_F(Lazy, ManyThreadsComputeAtOnce) {
 
 Tensor static_tensor;
 TEST_F(Lazy, TensorsWithStaticStorageAtExit) {
-  // Passes if the process ends well.
+  // Passes if the process exits cleanly.
   static_tensor = mark_sharding(counting({8}), Mesh({{"x", 8}}), P("x")) * 2;
   sync({static_tensor});
   static Tensor recorded = static_tensor + 1;
@@ -161,7 +161,7 @@ TEST_F(Lazy, UnevenSizesKeepTheirSharding) {
   Tensor w = mark_sharding(reshape(astype(arange(15), DType::f32), {5, 3}), mesh, P("x", "y"));
   sync({w});
   Sharding uneven = *w.sharding();
-  Tensor twice = w + w;  // nobody marks it
+  Tensor twice = w + w;  // not marked
   sync({twice});
   EXPECT_EQ(twice.stored_sharding(), uneven);
   Tensor turned = permute_dims(exp(twice), {1, 0});

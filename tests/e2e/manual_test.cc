@@ -78,12 +78,12 @@ TEST_F(Manual, GatherScatterAndExchange) {
   auto gathered = manual(ring(), P("x"), P(),
                          [](const Tensor& part) { return all_gather_invariant(part, "x", 0); })(x);
   EXPECT_THAT(gathered.to_vector<float>(), ElementsAreArray(numbers(32)));
-  // Each device gathers the whole and gives a quarter of the sum back: four times the rows.
+  // Each device gathers the whole array and returns a quarter of the sum: four times the rows.
   auto scattered = manual(ring(), P("x"), P("x"), [](const Tensor& part) {
     return reduce_scatter(all_gather(part, "x", 0), "x", 0);
   })(x);
   EXPECT_THAT(scattered.to_vector<float>(), ElementsAreArray(numbers(32, 0, 4)));
-  // Rows split become columns split, and back.
+  // From split rows to split columns, and back.
   auto columns = manual(ring(), P("x"), P(none, "x"), [](const Tensor& part) {
     EXPECT_EQ(part.shape(), (Shape{2, 4}));
     Tensor exchanged = all_to_all(part, "x", 1, 0);
@@ -123,15 +123,15 @@ TEST_F(Manual, MembersFollowTheOrderOfTheAxes) {
   EXPECT_THAT(pairs.to_vector<float>(), ElementsAre(1, 1, 5, 5, 9, 9, 13, 13));
 }
 
-// ---- Derivatives: those of the function written without a mesh.
+// ---- Derivatives: equal to those of the function written without a mesh.
 
 Tensor loss_of(const Tensor& w, const Tensor& x) { return mean(square(tanh(matmul(x, w)))); }
 
 TEST_F(Manual, ADataParallelStepByHandIsJits) {
   Tensor w = counting({4, 3}, -6) / 12, x = counting({8, 4}, -16) / 16;
   auto expected = jit(value_and_grad(loss_of))(w, x);
-  // By hand: each device differentiates its part, and the gradients are averaged. The weight is the
-  // same on all devices, so that its gradient is summed already.
+  // By hand: each device differentiates its part, and the gradients are averaged. The weight is
+  // unvarying, so that its gradient is already summed.
   auto step = manual(ring(), {P(), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
     auto [loss, gradient] = value_and_grad(loss_of)(weight, part);
     return std::pair(all_reduce(loss, "x") / 4, gradient / 4);
@@ -219,7 +219,7 @@ TEST_F(Manual, SecondDerivativesToo) {
   EXPECT_EQ(second(by_hand), second(cubed));
 }
 
-// The plugins' compilers end the process if a manual axis is part of an axis of the first mesh.
+// The plugins' compilers abort the process if a manual axis is part of an axis of the first mesh.
 TEST_F(Manual, BesideAMeshThatCutsTheSameDevicesInOtherPlaces) {
   for (const std::vector<std::int64_t>& ids :
        {std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}, {4, 7, 5, 2, 1, 0, 6, 3}}) {
@@ -239,7 +239,7 @@ TEST_F(Manual, BesideAMeshThatCutsTheSameDevicesInOtherPlaces) {
   }
 }
 
-// The sum that all devices share is one of the values that the way back of a body needs.
+// The all-reduced sum is a residual of the body.
 TEST_F(Manual, SecondDerivativesOfBodiesInsideOfRegions) {
   using Function = std::function<Tensor(const Tensor&)>;
   using Body = std::function<Tensor(const Function&, const Tensor&)>;
@@ -274,14 +274,14 @@ TEST_F(Manual, SecondDerivativesOfBodiesInsideOfRegions) {
   }
 }
 
-// What the way back of a body needs of a region inside it: a part, a number of each device, and one
-// that all have.
+// The residuals of a body from a region inside it: a part, a number that varies by device, and a
+// number that is the same on all devices.
 TEST_F(Manual, DerivativesPassThroughRegionsInsideOfBodies) {
   auto parts = manual(ring(), P("x"), P("x"), [](const Tensor& part) {
     Tensor size = sum(square(part)), all = all_reduce(sin(size), "x");
     return tanh(part) * cos(size) + exp(part * 0.1) * all * 0.1;
   });
-  // The same on the whole.
+  // The same on the full value.
   auto whole = [](const Tensor& x) {
     Tensor rows = reshape(x, {4, x.shape()[0] / 4});
     Tensor size = sum(square(rows), 1, true), all = sum(sin(size));
@@ -448,7 +448,7 @@ TEST_F(Manual, LocalValuesGoFromOneRegionToALaterOne) {
   Tensor x = counting({8});
   Tensor local = enable_manual_sharding(x, ring(), P("x"));
   EXPECT_EQ(local.shape(), (Shape{2}));
-  Tensor number = sum(local);  // of rank 0, another on each device
+  Tensor number = sum(local);  // rank 0, different on each device
   Tensor full = disable_manual_sharding(local * 2, ring(), P("x"), {8});
   Tensor again = enable_manual_sharding(full * full, ring(), P("x"));
   Tensor y = disable_manual_sharding(again + local + number, ring(), P("x"), {8});
@@ -469,7 +469,7 @@ TEST_F(Manual, RunsOnAnyDevices) {
   EXPECT_THAT(f(pair)(counting({2})).to_vector<float>(), ElementsAre(1, 10));
   Mesh alone({{"x", 1}}, {3});
   EXPECT_THAT(f(alone)(counting({2})).to_vector<float>(), ElementsAre(0, 1));
-  // Devices in another order than the program numbers them.
+  // The program numbers the devices in another order.
   Mesh back({{"x", 4}}, {4, 6, 5, 7});
   Tensor marked = mark_sharding(counting({4}), odd, P("x"));
   EXPECT_THAT(jit(f(back))(marked).to_vector<float>(), ElementsAre(3, 10, 21, 32));

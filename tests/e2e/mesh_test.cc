@@ -1,4 +1,4 @@
-// Programs on parts of the devices, in any order, and meshes that meet in one program.
+// Programs on some of the devices, in any order, and programs that combine several meshes.
 #include "tests/support/devices.h"
 #include "tests/support/matchers.h"
 
@@ -63,7 +63,7 @@ TEST_F(Meshes, TwoOrdersOfTheSameDevicesInOneProgram) {
   Tensor a = mark_sharding(counting({8}), forward, P("x"));
   Tensor b = mark_sharding(counting({8}, 100), backward, P("y"));
   EXPECT_EQ((a + b).to_vector<float>(), numbers(8, 100, 2));
-  // A result over the second mesh lies in that mesh's order.
+  // A result over the second mesh uses that mesh's order.
   Tensor c = mark_sharding(a + b, backward, P("y"));
   EXPECT_EQ(c.to_vector<float>(), numbers(8, 100, 2));
   EXPECT_EQ(device_array(c).device_id(0), 3);
@@ -93,7 +93,7 @@ TEST_F(Meshes, ProductsOfValuesOverTwoOrders) {
 }
 
 TEST_F(Meshes, TheSameDevicesInAnotherOrderCompileForThemselves) {
-  // The text has both meshes; only which is first differs.
+  // The module text has both meshes; only the order of the meshes differs.
   Mesh forward({{"x", 4}}), shuffled({{"x", 4}}, {2, 0, 3, 1});
   for (bool swap : {false, true}) {
     Tensor a = mark_sharding(counting({4}), swap ? shuffled : forward, P("x"));
@@ -105,7 +105,7 @@ TEST_F(Meshes, TheSameDevicesInAnotherOrderCompileForThemselves) {
 }
 
 TEST_F(Meshes, TheCompilersChoiceMayFollowTheSecondMesh) {
-  // An argument that nothing uses gives the numbers; the result lies as the other argument does.
+  // The unused argument determines the device numbering; the result is placed like the other one.
   Mesh first({{"a", 3}}, {4, 3, 6}), second({{"f", 3}}, {6, 4, 3});
   Tensor unused = mark_sharding(counting({4}), first, P(none));
   Tensor x = mark_sharding(counting({6}), second, P("f"));
@@ -186,7 +186,7 @@ TEST_P(Uneven, KeepsItsShardingAndItsValues) {
   std::int64_t per = (size + devices - 1) / devices;
   Tensor x = mark_sharding(counting({size, 3}, 1), mesh, P("x", none));
   EXPECT_EQ(x.to_vector<float>(), numbers(static_cast<std::size_t>(3 * size), 1));
-  // log of a padding of zeros is -inf, and its difference NaN: nobody may see it.
+  // log of zero padding is -inf, and the difference is NaN: it must not reach any result.
   Tensor y = mark_sharding(exp(log(x) - log(x)) + x, mesh, P("x", none));
   EXPECT_EQ(y.sharding(), x.sharding());
   std::vector<float> expected = numbers(static_cast<std::size_t>(3 * size), 2);
@@ -202,14 +202,14 @@ TEST_P(Uneven, KeepsItsShardingAndItsValues) {
     EXPECT_EQ(shard.to_vector<float>(),
               numbers(static_cast<std::size_t>(3 * rows), 2 + 3 * static_cast<float>(start)));
   }
-  // Once more through jit, as argument and result, and as a gradient.
+  // The same through jit, as an argument and a result, and as a gradient.
   auto step = jit(
       [&](Tensor a) { return mark_sharding(a * 2, a.sharding() ? *a.sharding() : *x.sharding()); });
   EXPECT_EQ(step(y).to_vector<float>(), numbers(expected.size(), 4, 2));
   Tensor g = grad([](Tensor a) { return sum(a * a); })(y);
   EXPECT_EQ(g.to_vector<float>(), numbers(expected.size(), 4, 2));
   EXPECT_EQ(g.sharding(), y.sharding());
-  // Unmarked results have the right values, too, wherever the compiler puts them.
+  // Unmarked results also have the right values, wherever the compiler places them.
   EXPECT_EQ((y * 2).to_vector<float>(), numbers(expected.size(), 4, 2));
   EXPECT_EQ((y * 2 + y).to_vector<float>(), numbers(expected.size(), 6, 3));
 }

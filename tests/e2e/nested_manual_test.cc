@@ -26,7 +26,7 @@ const Mesh& cube() {
   return mesh;
 }
 
-// `f` on rows split by "x", inside of it columns split by "y".
+// `f` on rows split by "x" in the outer function, and columns split by "y" in the inner one.
 template <class F>
 Function rows_then_columns(const Mesh& mesh, F f) {
   auto inner = manual(mesh, P(none, "y"), P(none, "y"), f, {.axes = {"y"}});
@@ -82,7 +82,7 @@ TEST_F(NestedManual, GatherScatterAndExchange) {
     auto inner = manual(grid(), P(none, "y"), P(none, "y"), f, {.axes = {"y"}});
     return manual(grid(), P("x"), P("x"), inner, {.axes = {"x"}})(counting({4, 8}));
   };
-  // Over the outer axis: each device has all rows of its columns, and gives its part back.
+  // Over the outer axis: each device gathers all rows of its columns and keeps its part of the sum.
   EXPECT_THAT(run([](const Tensor& part) {
                 return reduce_scatter(all_gather(part, "x", 0), "x", 0);
               }).to_vector<float>(),
@@ -121,7 +121,7 @@ TEST_F(NestedManual, MembersAreNumberedAlongTheAxesOfBoth) {
   EXPECT_THAT(index({AxisRef("y", 2, 2), "x"}), ElementsAre(0, 2, 0, 2, 1, 3, 1, 3));
 }
 
-// ---- Derivatives: those of the function written without a mesh.
+// ---- Derivatives: equal to those of the function written without a mesh.
 
 // Uses the collectives of both functions, and a value of the outer one inside the inner one.
 Function by_hand() {
@@ -209,7 +209,7 @@ TEST_F(NestedManual, DerivativesInBodies) {
   }
 }
 
-// A region inside the body of a loop or branch inside a region, and one inside of it again.
+// A region in the body of a loop or branch in a region, and another region inside that one.
 TEST_F(NestedManual, LoopsAndBranchesBetweenTheFunctions) {
   auto nested = [](bool sharded) {
     return [sharded](const Tensor& x) {
@@ -278,7 +278,8 @@ TEST_F(NestedManual, ACapturedNumberOfTheOuterFunctionIsDifferentiated) {
                         [scale](const Tensor& part) { return all_reduce(sum(part * scale), "y"); },
                         {.axes = {"y"}})(rows);
         };
-        // The sum of the row, and for a number that is the same in both rows, of all.
+        // The sum of each row, summed over the rows; for a number that both rows share, the sum of
+        // all rows.
         return std::pair(all_reduce(grad(loss)(vary(ones({}), "x")), "x"),
                          grad([&](const Tensor& s) { return all_reduce(loss(s), "x"); })(
                              vary(ones({}), AxisList())));
@@ -324,7 +325,7 @@ TEST_F(NestedManual, ThreeLevels) {
   Tensor x = counting({16});
   EXPECT_THAT(f(x).to_vector<float>(), ElementsAreArray(expected(numbers(16))));
   EXPECT_THAT(jit(f)(x).to_vector<float>(), ElementsAreArray(expected(numbers(16))));
-  // d/dv sum(f) by differences of a function of second degree: exact.
+  // d/dv sum(f) by differences; exact, because the function is quadratic.
   std::vector<float> slopes;
   for (std::size_t i = 0; i < 16; ++i) {
     float change = 0;
@@ -343,7 +344,7 @@ TEST_F(NestedManual, ThreeLevels) {
 }
 
 TEST_F(NestedManual, PaddingIsZeroAndCutOff) {
-  // 7 rows as 4 + 3, of which 2 parts have 2 + 2 and 2 + 1 (+ 1 of zeros).
+  // 7 rows as 4 + 3; over 2 parts each, these are 2 + 2 and 2 + 1 (+ 1 row of zeros).
   auto inner = manual(grid(), P("y"), P("y"), [](const Tensor& part) { return part + 1; },
                       {.axes = {"y"}, .out_shapes = {{4}}});
   auto f = manual(grid(), P("x"), P("x"),
@@ -379,7 +380,7 @@ TEST_F(NestedManual, TheThirdAxisIsLeftToTheCompiler) {
 }
 
 TEST_F(NestedManual, LocalValuesGoFromOneRegionToALaterOne) {
-  // The second call needs the first one's result, and a part and a number of the first call.
+  // The second call uses the result of the first call, and a part and a number from inside it.
   auto f = manual(grid(), P("x"), P("x"),
                   [](const Tensor& rows) {
                     Tensor part, number;
@@ -407,7 +408,7 @@ TEST_F(NestedManual, OnAnyDevicesWithDonation) {
       return ring_shift(part, {"x", "y"}) + axis_index({"y", "x"}) * 100;
     });
   };
-  // (x, y) takes 2 (2 x + y - 1) from its neighbor, adds 100 (2 y + x) and its own 2 x + y.
+  // (x, y) receives 2 (2 x + y - 1) from its neighbor, and adds 100 (2 y + x) and its own 2 x + y.
   auto expected = ElementsAre(6 + 0 + 0, 0 + 200 + 1, 2 + 100 + 2, 4 + 300 + 3);
   for (const Mesh& mesh : {Mesh({{"x", 2}, {"y", 2}}), Mesh({{"x", 2}, {"y", 2}}, {7, 2, 5, 4})}) {
     EXPECT_THAT(f(mesh)(counting({2, 2})).to_vector<float>(), expected) << mesh.to_string();

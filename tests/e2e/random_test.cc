@@ -1,5 +1,5 @@
-// Random numbers on meshes: the same everywhere, each device making its own part; and what takes
-// sorting.
+// Random numbers on meshes: the same on every mesh, where each device generates its own part; and
+// draws that need sorting.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ using RandomOnMeshes = OnDevices;
 struct Draw {
   const char* name;
   Tensor (*call)(In key, Shape shape);
-  // Logarithms and the like are rounded otherwise where the compiler computes several at once,
-  // which depends on the shape of a shard.
+  // Logarithms and similar functions round differently where the compiler vectorizes them, which
+  // depends on the shape of a shard.
   bool same_bits;
 };
 
@@ -64,8 +64,8 @@ TEST_F(RandomOnMeshes, EveryMeshGivesTheSameWithoutTalking) {
   }
 }
 
-// (high words * 2^64 + low words) % span, computed in 128 bits. (JAX's way, which this is, holds
-// that for spans below 2^32.)
+// (high words * 2^64 + low words) % span, computed in 128 bits. (This is JAX's algorithm, which
+// computes exactly this for spans below 2^32.)
 TEST_F(RandomOnMeshes, Randint64UsesTwiceTheBits) {
   constexpr std::int64_t kLow = -3, kHigh = 4'000'000'007;
   Tensor key = random::key(9);
@@ -88,7 +88,7 @@ TEST_F(RandomOnMeshes, PermutationsHaveEverythingOnce) {
     std::sort(order.begin(), order.end());
     for (std::int64_t i = 0; i < size; ++i) ASSERT_EQ(order[static_cast<std::size_t>(i)], i);
   }
-  // Whole rows move.
+  // Whole rows are permuted.
   HostArray rows = random::permutation(random::key(3), counting({9, 2})).to_host();
   for (std::int64_t i = 0; i < 9; ++i)
     EXPECT_EQ(rows.at<float>({i, 1}), rows.at<float>({i, 0}) + 1);
@@ -139,7 +139,7 @@ TEST_F(RandomOnMeshes, DrawsWithoutReplacementDiffer) {
   auto picked =
       random::choice(random::key(1), 30, {5, 6}, {.replace = false}).to_vector<std::int32_t>();
   EXPECT_EQ(std::set<std::int32_t>(picked.begin(), picked.end()).size(), 30u);
-  // An impossible one is never drawn.
+  // An element of probability zero is never drawn.
   Tensor p = from_host(std::vector<float>{0.5f, 0, 0.5f}, {3});
   auto possible = random::choice(random::key(1), 3, {2}, {.replace = false, .probabilities = p})
                       .to_vector<std::int32_t>();

@@ -1,5 +1,5 @@
-// The example that serves a GPT: many requests at once, on any mesh, get what each of them alone
-// gets from a model without a cache.
+// The GPT serving example: many concurrent requests, on any mesh, get the answers that each request
+// by itself gets from a model without a cache.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,8 +47,8 @@ class Serve : public testing::Test {
   std::string in_folder(const std::string& name) const { return testing::TempDir() + name; }
 };
 
-// The likeliest byte, again and again, from the whole window on one device, without a cache. The
-// window is what gpt::Window says: at most kSeen bytes, and half of them once these are too many.
+// Greedy decoding of the whole window on one device, without a cache. The window follows
+// gpt::Window: at most kSeen bytes, and half of them when there would be more.
 class OneByOne {
  public:
   std::string answer(const std::string& prompt, std::int64_t count, const std::string& until) {
@@ -65,7 +65,7 @@ class OneByOne {
 
  private:
   char next(const std::string& seen) {
-    std::vector<std::int32_t> bytes(kSeen, 0);  // what comes later does not matter
+    std::vector<std::int32_t> bytes(kSeen, 0);  // later bytes do not matter
     for (std::size_t i = 0; i < seen.size(); ++i) bytes[i] = static_cast<unsigned char>(seen[i]);
     Tensor logits = logits_(model_, from_host(std::move(bytes), {1, kSeen}));
     std::vector<float> all = logits.to_vector<float>();
@@ -81,7 +81,7 @@ class OneByOne {
           }));
 };
 
-// Prompts shorter than a chunk, longer than a chunk, longer than a window.
+// Prompts that are shorter than a chunk, longer than a chunk, and longer than a window.
 const std::vector<std::string> kPrompts{"You may",
                                         "a",
                                         "The license says nothing of it, as far as one can see",
@@ -96,8 +96,8 @@ struct Outcome {
   Progress progress;
 };
 
-// The first three prompts are there at once, each further one after five steps more, or when the
-// server waits for it.
+// The first three prompts are available at once; each further one after five more steps, or when
+// the server waits for it.
 Outcome outcome_of(Server& server, const std::vector<std::string>& prompts) {
   Outcome out;
   std::size_t given = 0, steps = 0;
@@ -118,7 +118,7 @@ Outcome outcome_of(Server& server, const std::vector<std::string>& prompts) {
 TEST_F(Serve, ManyAtOnceOnAnyMeshGetWhatEachGetsAlone) {
   OneByOne alone;
   constexpr std::int64_t kCount = 40;
-  // A byte that ends some answers early: one that the first answer has.
+  // A byte that ends some answers early: one that occurs in the first answer.
   std::string until = alone.answer(kPrompts[0], kCount, "").substr(20, 1);
   std::map<std::int64_t, std::string> expected;
   std::int64_t shorter = 0, written = 0;
@@ -195,7 +195,7 @@ TEST_F(Serve, LoadsACheckpointOfATrainingShardByShard) {
   for (std::size_t i = 0; i < found.size(); ++i)
     EXPECT_EQ(found[i].to_vector<float>(), expected[i].to_vector<float>());
 
-  // The parameters without more will do.
+  // A file with only the parameters is also accepted.
   std::string bare = in_folder("serve_test_bare.safetensors");
   io::save(bare, trainer.state().model).value();
   EXPECT_EQ(load_model(bare, rules_on(1, 1))->context, kContext);

@@ -1,5 +1,5 @@
-// The ways in which programs on all devices, and on some of them in any order, are written: what is
-// marked, when, and when it is computed and read; from host data and from values that devices make.
+// Typical programs on all devices, and on some devices in any order: which values are marked, and
+// when they are marked, computed and read; with data from the host and from the devices.
 #include <algorithm>
 
 #include "tests/support/devices.h"
@@ -21,7 +21,7 @@ struct Pattern {
   Origin origin;
 };
 
-/// Whole numbers -2..2, so that products of matrices are exact.
+/// Integers from -2 to 2, so that matrix products are exact.
 float element(std::int64_t i, int seed) { return static_cast<float>((i * 7 + seed) % 5 - 2); }
 
 Matrix values(int seed) {
@@ -49,7 +49,7 @@ Matrix added(Matrix a, const Matrix& b) {
   return a;
 }
 
-/// What the box of a whole matrix holds.
+/// The elements of a whole matrix in a box.
 Matrix part(const Matrix& whole, const Box& box) {
   Matrix elements;
   for (std::int64_t i = box[0].start; i < box[0].stop; ++i)
@@ -67,7 +67,7 @@ class SubmeshPatterns : public OnDevices, public testing::WithParamInterface<Pat
     return Mesh({{"x", 1}, {"y", static_cast<std::int64_t>(ids().size())}}, ids());
   }
 
-  /// values(seed), on the host or made by the devices when it is computed.
+  /// values(seed), from the host or computed on the devices.
   Tensor make(int seed) const {
     if (from_the_host()) return from_host(values(seed), {kSize, kSize});
     Tensor numbers = arange(0, kSize * kSize, 1, DType::f32);
@@ -75,7 +75,7 @@ class SubmeshPatterns : public OnDevices, public testing::WithParamInterface<Pat
   }
   Tensor mark(const Tensor& x) const { return mark_sharding(x, mesh(), P("x", "y")); }
 
-  /// The shards lie on the mesh's devices in its order, and are parts of `whole`.
+  /// Expects the shards on the mesh's devices, in its order, and as parts of `whole`.
   void expect_shards(const Tensor& x, const Matrix& whole) const {
     std::vector<Shard> shards = local_shards(x);
     Ids devices;
@@ -87,7 +87,7 @@ class SubmeshPatterns : public OnDevices, public testing::WithParamInterface<Pat
     EXPECT_EQ(devices, ids());
   }
 
-  /// The columns are split in the mesh's order.
+  /// Expects the columns to be split in the mesh's order.
   void expect_columns(const Tensor& x, const Matrix& whole) const {
     EXPECT_TRUE(x.sharding()->is_equivalent_to(Sharding(mesh(), P("x", "y")), 2));
     expect_shards(x, whole);
@@ -97,8 +97,8 @@ class SubmeshPatterns : public OnDevices, public testing::WithParamInterface<Pat
                 (Box{{0, kSize}, {shard.position() * width, (shard.position() + 1) * width}}));
   }
 
-  /// So many matrices, split over the devices, have left the host since the test began; none if
-  /// the devices make them.
+  /// Expects that this many split matrices have left the host since the test began; none if the
+  /// devices compute them.
   void expect_sent(std::uint64_t matrices) const {
     std::uint64_t sent = from_the_host() ? matrices : 0;
     EXPECT_EQ(done().buffers_sent, sent * count());
@@ -138,7 +138,7 @@ TEST_P(SubmeshPatterns, OneMarkedReadThenSync) {
   Tensor c = matmul(a, b);
   Matrix expected = product(values(0), values(3));
   EXPECT_EQ(c.to_vector<float>(), expected);
-  // Where the other goes is the compiler's choice; at most the whole goes to every device.
+  // The compiler chooses the sharding of the other operand; at most, every device gets all of it.
   if (from_the_host()) {
     EXPECT_EQ(done().buffers_sent, 2 * count());
     EXPECT_LE(done().bytes_sent, kMatrixBytes * (1 + count()));

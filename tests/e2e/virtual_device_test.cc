@@ -1,5 +1,5 @@
-// The virtual device: data stays on the host until its sharding is known, then each shard goes
-// straight to its device, once; nothing is read back and nothing whole is made.
+// The virtual device: data stays on the host until its sharding is known. Then each shard is sent
+// directly to its device, once; nothing is read back and no full copy is made.
 #include "meshard/runtime/lazy_evaluator.h"
 #include "tests/support/devices.h"
 #include "tests/support/matchers.h"
@@ -34,7 +34,7 @@ TEST_F(VirtualDevice, AnUnmarkedOperandIsPlacedOnceAsItsProgramChose) {
   restart();
   Tensor first = x + b, second = x * b;
   sync({first});
-  // As a shard of x each, or whole on each device: at most that.
+  // Split like x, or whole on each device: this is the upper bound.
   EXPECT_LE(done().buffers_sent, 8u);
   EXPECT_LE(done().bytes_sent, 8u * 8 * 6 * 4);
   RuntimeCounters placed = done();

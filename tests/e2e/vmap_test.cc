@@ -1,5 +1,5 @@
-// Batched functions on real devices: with grad, jit, meshes, random numbers and derivatives of the
-// user's.
+// Batched functions on real devices, with grad, jit, meshes, random numbers and user-defined
+// derivatives.
 #include "meshard/batching/vmap.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ TEST_F(Batched, TheGradientOfABatchIsTheSumOfItsMembers) {
               Pointwise(FloatNear(1e-6f), sum(each, 0).to_vector<float>()));
 }
 
-// The Hessian of a quartic, row by row, is what is known: 12 x^2 on the diagonal.
+// The Hessian of a quartic, row by row, is 12 x^2 on the diagonal.
 TEST_F(Batched, DerivativesNest) {
   auto f = [](const Tensor& x) { return sum(square(square(x))); };
   Tensor x = counting({3}, 1);
@@ -164,7 +164,7 @@ TEST_F(Batched, MembersTakeTheirOwnBranches) {
               ElementsAre(10, 20, 30));
 }
 
-// A carry that all members begin with alike and that becomes different on the second step only.
+// A carry that is initially the same for all members, and differs only from the second step on.
 TEST_F(Batched, CarriesDifferOnceTheirStepsDo) {
   auto f = [](const Tensor& x) {
     auto [last, ys] = scan(
@@ -181,7 +181,7 @@ TEST_F(Batched, CarriesDifferOnceTheirStepsDo) {
 }
 
 TEST_F(Batched, LoopsAndDerivativesGoTogether) {
-  // x^8 by three squarings; the gradient 8 x^7.
+  // x^8 by three squarings; the gradient is 8 x^7.
   auto power = [](const Tensor& x) {
     return scan([](Tensor c, std::tuple<>) { return std::pair(square(c), std::tuple<>()); }, x,
                 std::tuple<>(), {.length = 3})

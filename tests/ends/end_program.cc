@@ -1,4 +1,4 @@
-// A program that ends in the way that its argument names, with programs in flight on 8 devices.
+// Exits in the way that its argument names, with programs in flight on 8 devices.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,13 +19,13 @@ using namespace meshard;
 
 namespace {
 
-// In a process with two platforms.
+// Whether the process has two platforms.
 bool two_platforms = false;
 
 Mesh all_devices() { return Mesh({{"x", 8}}); }
 Mesh second_devices() { return Mesh({{"x", 4}}).with_device_type("second"); }
 
-// Some launches, each of which takes a while, and none of which is waited for.
+// Starts some slow launches, and waits for none of them.
 Tensor in_flight() {
   Tensor x = mark_sharding(ones({64, 64}), all_devices(), P("x"));
   auto step = jit([](Tensor t) {
@@ -40,7 +40,7 @@ Tensor in_flight() {
   return x;
 }
 
-// A further platform: another CPU plugin if this machine has one, else the same once more.
+// Adds another platform: another CPU plugin if there is one, otherwise the same plugin again.
 void add_second_platform() {
   pjrt::PluginSearch search = pjrt::find_plugins();
   std::string first = search.first("cpu").value(), other = first;
@@ -60,7 +60,7 @@ struct LaunchesAtTheEnd {
   ~LaunchesAtTheEnd() { (void)in_flight(); }
 };
 
-// Launches, transfers and compiles until the process is gone.
+// Launches, transfers and compiles until the process ends.
 void work_for_ever(Tensor x) {
   for (int i = 0;; ++i) {
     auto number = static_cast<float>(i % 50);
@@ -78,8 +78,8 @@ void throw_deep_inside(const Tensor& x) {
 }
 
 int end(std::string_view way) {
-  if (way == "static") static_tensor() = ones({8});     // made first, destroyed last
-  if (way == "platform-starts") two_platforms = false;  // it is not started yet
+  if (way == "static") static_tensor() = ones({8});     // constructed first, destroyed last
+  if (way == "platform-starts") two_platforms = false;  // it has not started yet
   Tensor x = in_flight();
   std::cout << "said before the end";  // not flushed here
   if (way == "return") return 3;

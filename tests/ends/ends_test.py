@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Ends processes with programs in flight in every way that end_program knows.
+"""Ends processes with programs in flight in every way that end_program supports.
 
 usage: ends_test.py --program PATH
 
-MESHARD_ENDS=n says how often each way (2; `./dev nightly` takes 100). Each process has to end with its own status, with
-all that it said, and soon. The last line is `N passed, N failed`.
+MESHARD_ENDS=n sets how often each way is tested (default: 2; `./dev nightly` uses 100). Each process must end with the
+right status and complete output, and soon. The last line is `N passed, N failed`.
 """
 
 import argparse
@@ -21,11 +21,11 @@ WAYS = {
     "terminate": -signal.SIGTERM,
 }
 TWO_PLATFORMS = {**WAYS, "platform-starts": 14}
-LIMIT = 120  # seconds, of which a process takes one
+LIMIT = 120  # seconds; a process takes about one
 
 
 def end(program, way, status, *arguments):
-    """What was wrong; nothing if all was right."""
+    """Returns the errors; an empty list if there are none."""
     try:
         done = subprocess.run([program, way, *arguments], capture_output=True, encoding="utf-8", timeout=LIMIT)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-// The runtime of this process on the fake plugin.
+// Configures the runtime of this process to use the fake plugin.
 #pragma once
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace meshard {
 
-/// The control functions of the fake plugin that this process computes with. It computes nothing,
-/// but everything around it is real.
+/// The control functions of the fake plugin that this process uses. The plugin computes nothing,
+/// but the rest of the runtime is real.
 inline const FakeControl& fake_runtime() {
   static const FakeControl control = [] {
     FakeControl found(MESHARD_FAKE_PLUGIN);
@@ -35,7 +35,7 @@ inline Tensor i32(Shape shape, SourceLocation where = SourceLocation::current())
 
 }  // namespace meshard
 
-/// Checks that `statement`, on this very line, throws an Error of this code that names this line
+/// Checks that `statement`, on this line, throws an Error with this code, whose text has this line
 /// and all other parts.
 #define EXPECT_ERROR_HERE(statement, code, ...)                                    \
   do {                                                                             \

@@ -14,7 +14,7 @@ struct Pair {
 
 struct JitErrors : testing::Test {
   JitErrors() { fake_runtime(); }
-  // A value on a device that nothing else refers to.
+  // A value on a device with no other references to it.
   static Tensor computed(SourceLocation where = SourceLocation::current()) {
     Tensor x = add(In(f32({8}), where), In(1, where));
     sync({x});

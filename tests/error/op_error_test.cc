@@ -1,4 +1,4 @@
-// Ops that do not fit their operands.
+// Ops with invalid operands.
 #include "tests/error/fake_runtime.h"
 
 namespace meshard {

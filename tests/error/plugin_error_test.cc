@@ -1,4 +1,4 @@
-// Plugins that are missing, too old, or that fail on the way.
+// Plugins that are missing, too old, or that fail at run time.
 #include <cstdlib>
 
 #include "meshard/pjrt/plugin.h"
@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-// In a process of its own: this one has its runtime.
+// Runs in a separate process, because this one already has a runtime.
 [[noreturn]] void print_error_of_first_value() {
   if (!configure_runtime({}).ok()) std::_Exit(1);
   try {
@@ -126,7 +126,7 @@ TEST_F(InjectedErrors, Running) {
 }
 
 TEST_F(InjectedErrors, Reading) {
-  // The host cannot see this plugin's memory, so that every shard is fetched.
+  // The host cannot access this plugin's memory, so that every shard is fetched.
   std::vector<float> values(16);
   for (std::size_t i = 0; i < 16; ++i) values[i] = static_cast<float>(i);
   Tensor x = mark_sharding(from_host(values, {4, 4}), mesh, P(none, "x"));

@@ -1,4 +1,4 @@
-// Meshes and shardings that cannot be.
+// Invalid meshes and shardings.
 #include "tests/error/fake_runtime.h"
 
 namespace meshard {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Explains the modules of tests/golden/exported and compares with what JAX read of them.
+"""Explains the modules of tests/golden/exported, and compares the reports with what JAX read from these modules.
 
 usage: check_exported.py --meshard PROGRAM --data FOLDER [--all] [NAME...]
 
-For each case: bytes per device as the compiler counts them, and the number of collective instructions of each kind, are
-equal to JAX's; a program that does not fit is said not to, with the compiler's own numbers. --all also runs the
-cases that take minutes. Skips, out loud, if the TPU plugin is not here. The last line is `N passed, N failed`.
+For each case, the bytes per device as counted by the compiler, and the number of collective instructions of each kind,
+must be equal to JAX's. A program that does not fit must be reported as such, with the compiler's numbers. --all also
+runs the cases that take minutes. Skips, with a message, without the TPU plugin. The last line is `N passed, N failed`.
 """
 
 import argparse
@@ -17,14 +17,14 @@ import sys
 import tempfile
 import time
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 BYTES = {"argument": "arguments", "output": "outputs", "alias": "aliased", "temp": "temporaries", "generated_code": "code",
          "peak_memory": "peak"}
 
 
 def differences(case, report):
-    """What differs, in words."""
+    """The differences, as text."""
     found = []
     for theirs, ours in BYTES.items():
         expected, answer = case["bytes_per_device"][theirs], (report["memory"] or {}).get(ours)
@@ -52,7 +52,7 @@ def explain(program, case, data):
 
 
 def check(program, case, data):
-    """What is wrong with a case, or an empty list."""
+    """The errors of a case, as a list."""
     code, told, report = explain(program, case, data)
     if "does_not_fit" in case:
         wrong = [] if code == 1 else [f"exit code {code}, not 1"]

@@ -1,4 +1,4 @@
-// Buffers of the fake, and how bytes get into and out of them.
+// Buffers of the fake plugin, and transfers to and from them.
 #include <cstring>
 
 #include "tests/fake_plugin/state.h"
@@ -11,7 +11,7 @@ bool element_of(PJRT_Buffer_Type number, Type& to) {
   auto index = static_cast<size_t>(number);
   if (index >= std::size(bytes) || bytes[index] == 0) return false;
   to.element = static_cast<int>(number);
-  // XLA's own numbers differ from 13 on.
+  // XLA's PrimitiveType numbers differ from 13 on.
   static const int primitives[] = {16, 15, 18, 19, 20, 23, 24, 25, 21, 22};
   to.primitive = index < 13 ? to.element : index < 23 ? primitives[index - 13] : 0;
   to.bytes = bytes[index];
@@ -66,7 +66,7 @@ ENTRY(PJRT_Client_BufferFromHostBuffer) {
       buffer->ready->finish(control().transfer_code, "the transfer failed as the test asked");
     }
   }
-  // Also where it copies it keeps to the rules of the semantics: zero copy holds the host's bytes.
+  // Follows the host buffer semantics even if it copies: zero-copy holds the host memory.
   MomentPtr released = holds ? std::make_shared<Moment>() : past();
   if (holds) buffer->data->host_released = released;
   args->done_with_host_buffer = event_of(std::move(released));
@@ -136,7 +136,7 @@ ENTRY(PJRT_Buffer_ToHostBuffer) {
   ENTER(PJRT_Buffer_ToHostBuffer);
   if (PJRT_Error* error = deleted(args->src)) return error;
   if (args->dst_size < args->src->data->size) return invalid("the destination is too small");
-  // Its wait is the launch's: a test that wants a slow copy delays the entry.
+  // Waits for the launch itself: a test that needs a slow copy delays the entry.
   args->src->ready->wait();
   memcpy(args->dst, args->src->data->data, args->src->data->size);
   args->event = event_of(args->src->ready);

@@ -1,4 +1,4 @@
-// Launches of the fake: output i is argument i if their types are equal, else zeros.
+// Launches of the fake plugin: output i is argument i if their types are equal, otherwise zeros.
 #include <chrono>
 
 #include "tests/fake_plugin/control.h"
@@ -56,8 +56,8 @@ void fill_outputs(const PJRT_LoadedExecutable_Execute_Args* args, size_t d, PJRT
   for (size_t i = 0; i < args->num_args; ++i)
     if (program.alias[i] >= 0 && !kept(args->options, i)) {
       PJRT_Buffer* donated = args->argument_lists[d][i];
-      if (donated->external > 0) continue;  // copied; it stays alive
-      // The host's bytes are computed on in place only where they may be written.
+      if (donated->external > 0) continue;  // copied; it is not consumed
+      // Host memory is reused in place only if the plugin may write it.
       if (donated->data->writable) args->output_lists[d][program.alias[i]]->data = donated->data;
       donated->deleted = true;
     }
@@ -110,7 +110,7 @@ PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
       done->finish(code, code == 0 ? "" : "the run failed as the test asked");
     });
   }
-  if (client->wedged && devices.size() > 1) return nullptr;  // and never completes
+  if (client->wedged && devices.size() > 1) return nullptr;  // and it never completes
   for (auto& [time, calls] : ends) {
     auto end = [calls = std::move(calls)] {
       for (const auto& call : calls) call();
@@ -136,7 +136,7 @@ PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
 PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args) {
   PJRT_Error* error = launch(args);
   if (error == nullptr) return nullptr;
-  // Nobody may look at the slots of a launch that failed.
+  // The caller must not read the outputs of a launch that failed.
   size_t outputs = args->executable->program->results.size();
   for (size_t d = 0; d < args->num_devices; ++d) {
     for (size_t i = 0; i < outputs; ++i) spoil(args->output_lists[d][i]);

@@ -1,5 +1,4 @@
-// A PJRT plugin in process memory, for tests: as many devices as asked for, no compiler. See
-// control.h.
+// A PJRT plugin in process memory for tests: any number of devices, no compiler. See control.h.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -90,7 +89,7 @@ ENTRY(PJRT_Event_OnReady) {
 
 ENTRY(PJRT_Client_Create) {
   ENTER(PJRT_Client_Create);
-  // For tests that start a program and cannot reach the control functions.
+  // For tests that start a program and cannot call the control functions.
   if (const char* fate = getenv("MESHARD_FAKE_ON_CREATE")) {
     fprintf(stderr, "fake plugin: %s\n", fate);
     if (std::string_view(fate) == "abort") abort();
@@ -350,7 +349,7 @@ ENTRY(PJRT_Executable_Fingerprint) {
   args->executable_fingerprint_size = args->executable->program->module.size();
   return nullptr;
 }
-// The module and the options, each after its length.
+// The module and the options, each preceded by its length.
 ENTRY(PJRT_Executable_Serialize) {
   ENTER(PJRT_Executable_Serialize);
   const Program& program = *args->executable->program;

@@ -1,4 +1,4 @@
-// The fake plugin from a test: its plugin handle and its control functions.
+// Access to the fake plugin from a test: its plugin handle and its control functions.
 #pragma once
 #include <dlfcn.h>
 
@@ -10,8 +10,8 @@
 
 namespace meshard {
 
-/// The control functions of the fake plugin at `path`, found by name in the library that is loaded
-/// already or now.
+/// The control functions of the fake plugin at `path`, found by name in the library, which is
+/// loaded if necessary.
 struct FakeControl {
   explicit FakeControl(const std::string& path) : library_(::dlopen(path.c_str(), RTLD_NOW)) {
     if (library_ == nullptr) throw std::runtime_error(::dlerror());
@@ -46,7 +46,7 @@ struct FakeControl {
 #undef MESHARD_FIND
   }
 
-  /// The plugin's table as it stands, for Plugin::adopt.
+  /// The plugin's table itself, for Plugin::adopt.
   const PJRT_Api* api() const {
     return reinterpret_cast<const PJRT_Api* (*)()>(::dlsym(library_, "GetPjrtApi"))();
   }

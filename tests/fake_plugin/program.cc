@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <map>
 
-// The fake reads and writes its own wire format, so that a mistake in meshard's codec shows.
+// The fake plugin has its own wire format code, to detect errors in meshard's codec.
 namespace fake {
 namespace {
 
@@ -36,7 +36,7 @@ struct Cursor {
     at += word.size();
     return true;
   }
-  // The text up to the bracket that closes the one just eaten.
+  // Returns the text up to the bracket that closes the one just consumed.
   std::string_view until_close(char open, char close) {
     size_t start = at;
     int depth = 1;
@@ -97,7 +97,7 @@ bool parse_type(std::string_view text, Type& to) {
   return false;
 }
 
-// Divides each dimension by the sizes of its axes, where that goes without rest.
+// Divides each dimension by the sizes of its axes, if they divide it.
 void cut_to_shard(std::string_view attributes, const Meshes& meshes, Type& type) {
   size_t at = attributes.find("#sdy.sharding<@");
   if (at == attributes.npos) return;
@@ -282,7 +282,7 @@ std::string Program::optimized() const {
   for (size_t i = 0; i < alias.size(); ++i)
     if (alias[i] >= 0) {
       std::string entry = bytes(1, varint(static_cast<uint64_t>(alias[i])));
-      if (i != 0) entry += number(2, static_cast<int64_t>(i));  // proto3 leaves a 0 out
+      if (i != 0) entry += number(2, static_cast<int64_t>(i));  // proto3 omits a 0
       aliases += bytes(1, entry + number(4, 1));
     }
   std::string module_bytes =

@@ -1,4 +1,4 @@
-// What the fake plugin understands of a module: the signature of @main.
+// What the fake plugin reads from a module: the signature of @main.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -26,18 +26,18 @@ struct Program {
   std::string options;
   int replicas = 1;
   int partitions = 1;
-  std::vector<int64_t> device_ids;  // replica by replica
+  std::vector<int64_t> device_ids;  // one replica after another
   std::vector<Type> parameters;     // of one shard
   std::vector<Type> results;
-  std::vector<int> alias;  // for each parameter the output that takes its memory, or -1
+  std::vector<int> alias;  // for each parameter, the output that reuses its memory, or -1
   bool has_collective = false;
 
-  /// Bytes of a HloModuleProtoWithConfig.
+  /// The bytes of an HloModuleProtoWithConfig.
   std::string optimized() const;
   int devices() const { return replicas * partitions; }
 };
 
-/// Reads the text; on failure `error` says what is wrong.
+/// Parses the module text. If that fails, sets `error`.
 bool parse_program(std::string_view module, std::string_view options, Program& to,
                    std::string& error);
 

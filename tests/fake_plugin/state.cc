@@ -65,7 +65,7 @@ Bytes::Bytes(PJRT_Device* on, char* host, size_t bytes, bool may_write)
 
 Bytes::~Bytes() {
   if (device != nullptr && !own.empty()) device->bytes_in_use -= static_cast<int64_t>(size);
-  // Whoever still reads what was given away for writing shall see it.
+  // Makes a use of released memory visible, if the plugin was allowed to write it.
   if (in_place() && writable) memset(data, 0xA5, size);
   if (host_released) host_released->finish();
 }

@@ -1,4 +1,4 @@
-// The fake plugin's objects, and the bookkeeping that every entry goes through.
+// The fake plugin's objects, and the bookkeeping of every entry.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -17,14 +17,14 @@
 
 namespace fake {
 
-/// Counts the live ones, so that a test sees a leak.
+/// Counts live objects, so that a test can detect a leak.
 struct Counted {
   Counted();
   Counted(const Counted&) = delete;
   virtual ~Counted();
 };
 
-/// Something that will have happened, shared by the event handles and buffers that wait for it.
+/// A completion, shared by the event handles and buffers that wait for it.
 struct Moment {
   std::mutex mutex;
   std::condition_variable changed;
@@ -39,14 +39,14 @@ struct Moment {
 using MomentPtr = std::shared_ptr<Moment>;
 MomentPtr past();
 
-/// The bytes of one or several buffers on a device: memory of their own, or the host's in place.
+/// The bytes of one or more buffers on a device: its own memory, or host memory in place.
 struct Bytes {
   Bytes(PJRT_Device* device, size_t size);
-  /// In place; `writable`: the plugin may write there, and nobody else may read.
+  /// Host memory in place. `writable`: the plugin may write it, and nothing else may read it.
   Bytes(PJRT_Device* device, char* host, size_t size, bool writable);
   Bytes(const Bytes&) = delete;
   ~Bytes();
-  /// A copy on a device, in memory of its own.
+  /// A copy on a device, in its own memory.
   std::shared_ptr<Bytes> copy(PJRT_Device* to) const;
   bool in_place() const { return own.empty() && size > 0; }
 
@@ -55,7 +55,7 @@ struct Bytes {
   size_t size = 0;
   bool writable = true;
   PJRT_Device* device = nullptr;
-  MomentPtr host_released = nullptr;  // finished when these bytes go
+  MomentPtr host_released = nullptr;  // finished when this object is destroyed
 };
 using BytesPtr = std::shared_ptr<Bytes>;
 
@@ -110,7 +110,7 @@ struct PJRT_Buffer : fake::Counted {
   fake::BytesPtr data;
   fake::MomentPtr ready;
   bool deleted = false;
-  int external = 0;  // references that others hold on the bytes
+  int external = 0;  // external references on the bytes
   std::function<void()> on_release;
   ~PJRT_Buffer() override;
 };
@@ -129,7 +129,7 @@ struct PJRT_LoadedExecutable : fake::Counted {
 
 namespace fake {
 
-/// A grid of chips that the devices fill, x first; then the next slice.
+/// A grid of chips that the devices fill, x first. Further devices are in the next slice.
 struct Grid {
   int64_t size[3];
   int64_t wrap[3];
@@ -147,7 +147,7 @@ struct Control {
   int run_time = 0;
   int fail_runs = 0;
   bool zero_copy = false;
-  /// Something that happens to one device of one launch.
+  /// A failure or delay of one device in one launch.
   struct Shard {
     int launch_in = 0;
     int device = 0;
@@ -156,7 +156,7 @@ struct Control {
   };
   std::vector<Shard> shards;
   bool hold_runs = false;
-  std::vector<std::function<void()>> held;  // what ends the launches that are held
+  std::vector<std::function<void()>> held;  // complete the held launches
   int ready_fail_in = 0, ready_code = 0;
   int transfer_fail_in = 0, transfer_code = 0;
   struct Entry {
@@ -178,42 +178,42 @@ extern std::atomic<int> in_flight, most_in_flight, launchers, most_launchers;
 void raise_to(std::atomic<int>& most, int value);
 
 PJRT_Error* fail(int code, std::string message);
-/// Counts the call, waits and fails as the test asked for.
+/// Counts the call, then waits and fails as the test requested.
 PJRT_Error* enter(const char* entry);
 #define ENTRY(Name) PJRT_Error* Name(Name##_Args* args)
 #define ENTER(Name) \
   if (PJRT_Error* error = enter(#Name)) return error
-/// A call that would break a real plugin.
+/// Reports a call that would break a real plugin.
 PJRT_Error* invalid(std::string message);
 
-/// Fills the place of a result with garbage, as a call that fails may leave it.
+/// Fills a result with garbage, as a call that fails may leave it.
 template <class T>
 void spoil(T& result) {
   memset(static_cast<void*>(&result), 0xA5, sizeof result);
 }
 
-/// A new handle on something that will have happened.
+/// A new event handle for a completion.
 PJRT_Event* event_of(MomentPtr moment);
 
 void set_buffer_entries(PJRT_Api& api);
 void set_transfer_entries(PJRT_Api& api);
-/// False if the plugin has no such type.
+/// Returns false if the plugin does not support the type.
 bool element_of(PJRT_Buffer_Type number, Type& to);
 
-/// The table that GetPjrtApi gives; a test may cut it.
+/// The table that GetPjrtApi returns; a test may truncate it.
 PJRT_Api& table();
 void reset_table();
 
 PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args);
 
-/// Gives a device its attributes by its id.
+/// Sets a device's attributes according to its id.
 void place_on_grid(PJRT_DeviceDescription& device, const Grid& grid);
 PJRT_Error* topology_of_client(PJRT_Client_TopologyDescription_Args* args);
 PJRT_Error* topology_devices(PJRT_TopologyDescription_GetDeviceDescriptions_Args* args);
 PJRT_Error* topology_attributes(PJRT_TopologyDescription_Attributes_Args* args);
 
-// MESHARD_FAKE_ON_COMPILE, for tests that start a program: `abort`, `hang`, or `8 words`, an error
-// of that code. What it prints is a compiler's log.
+// Applies MESHARD_FAKE_ON_COMPILE, for tests that start a program: `abort`, `hang`, or `8 words`,
+// an error with that code. It also prints the value, in place of a compiler's log.
 PJRT_Error* fate_of_compile();
 
 }  // namespace fake

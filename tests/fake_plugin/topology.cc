@@ -1,4 +1,4 @@
-// Where the fake's devices are: their attributes, and the client's topology.
+// Device positions of the fake plugin: device attributes and the client's topology.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Transfers of several buffers to one device, piece by piece.
+// Transfers of several buffers to one device, in chunks.
 #include <cstring>
 
 #include "tests/fake_plugin/state.h"

@@ -12,7 +12,7 @@ namespace {
 using meshard::cat;
 using meshard::Error;
 
-// One line, for the output.
+// Text on one line, for the output.
 std::string line_of(std::string text) {
   for (char& c : text)
     if (c == '\n') c = ' ';
@@ -25,7 +25,7 @@ bool contains(const std::string& text, std::string_view part) {
 
 bool is_wedged(const std::string& text) { return contains(text, "new client"); }
 
-// Empty if the input is as it has to be after a fault.
+// Empty if the state of the input is valid after the fault.
 std::string check_input(const Run& run, const Run::Input& input, const Fault& fault) {
   try {
     return compare(as_floats(input.tensor.to_host()), as_floats(input.value));
@@ -33,13 +33,13 @@ std::string check_input(const Run& run, const Run::Input& input, const Fault& fa
     std::string text = line_of(error.what());
     // A launch that the plugin accepted may have consumed it.
     if (input.donated && run.launches_since(input) > 0 && contains(text, "is gone")) return "";
-    // Its own transfer failed.
+    // The transfer of this input failed.
     if (fault.kind == kFaultErrorEvent && contains(text, fault.message)) return "";
     return cat("cannot be read: ", text);
   }
 }
 
-// Empty if the error says what it must.
+// Empty if the error has the required parts.
 std::string check_error(const std::exception& caught, const Fault& fault) {
   auto* error = dynamic_cast<const Error*>(&caught);
   std::string text = line_of(caught.what());
@@ -83,7 +83,7 @@ std::string compare(const std::vector<float>& values, const std::vector<float>& 
   if (values.size() != expected.size())
     return cat(values.size(), " values instead of ", expected.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    // Sums of shards may be taken in any order.
+    // Shards may be summed in any order.
     float allowed = 1e-5f * std::max(1.0f, std::abs(expected[i]));
     if (!(std::abs(values[i] - expected[i]) <= allowed))
       return cat("value ", i, " is ", values[i], " instead of ", expected[i]);
@@ -93,7 +93,7 @@ std::string compare(const std::vector<float>& values, const std::vector<float>& 
 
 Report attempt(const Scenario& scenario, const Fault& fault, const Context& context) {
   const Control& control = context.control;
-  // Only at the end: partners of a device that failed wait until their process ends.
+  // Only at the end: partners of a failed device wait until their process ends.
   struct Release {
     const Control& control;
     ~Release() { control.release_events(); }

@@ -1,4 +1,4 @@
-// One fault in one scenario, and what came of it.
+// One fault in one scenario, and its outcome.
 #pragma once
 #include <string>
 #include <vector>
@@ -25,12 +25,12 @@ struct Control {
   static Control load(const std::string& path);
 };
 
-/// What came of a fault.
+/// The outcome of a fault.
 enum class Outcome {
   kNotHit,    // the scenario made fewer calls
-  kAbsorbed,  // right values all the same
-  kReported,  // a clear Error, all inputs kept, and right values at the next attempt
-  kWedged,    // as kReported, but only on a new client
+  kAbsorbed,  // the values are right all the same
+  kReported,  // a clear Error, all inputs kept, and right values on the next attempt
+  kWedged,    // as kReported, but the next attempt needs a new client
   kFailed,
 };
 inline constexpr int kOutcomes = 5;
@@ -42,7 +42,7 @@ struct Report {
   std::string text;
 };
 
-/// Where attempts find what they need.
+/// What attempts share.
 struct Context {
   const Control& control;
   std::string folder;
@@ -50,10 +50,10 @@ struct Context {
   std::vector<float> expected;
 };
 
-/// Runs a scenario with a fault, judges what the caller saw, and what is left of its inputs.
+/// Runs a scenario with a fault, and checks the error or results and the state of the inputs.
 Report attempt(const Scenario& scenario, const Fault& fault, const Context& context);
 
-/// Empty if the values are the expected ones, else how they differ.
+/// Empty if the values are as expected, otherwise the difference.
 std::string compare(const std::vector<float>& values, const std::vector<float>& expected);
 
 }  // namespace faults

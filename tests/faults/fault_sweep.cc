@@ -1,9 +1,9 @@
-// Makes each call of a scenario to the plugin fail in turn, and checks what is left.
+// Makes each of a scenario's calls to the plugin fail in turn, and checks the state afterward.
 //
-// Processes of their own run the attempts, forked before the runtime starts: a fault may take a
-// process down, stop it or wedge its client, and then the next process goes on behind it. A `warm`
-// process has run the scenario before, and sweeps over the calls of a further run; a `cold` one is
-// fresh, and makes a single attempt, from loading the plugin on.
+// Attempts run in child processes that are forked before the runtime starts, because a fault may
+// crash or hang a process or wedge its client; then the next process continues after it. A `warm`
+// process has run the scenario before, and sweeps over the calls of another run. A `cold` process
+// is fresh, and makes a single attempt, which includes loading the plugin.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ namespace {
 using meshard::cat;
 
 constexpr int kDevices = 8;
-// No attempt takes a hundredth of this, unless it hangs.
+// Attempts take less than a hundredth of this, unless they hang.
 constexpr int kPatience = 120'000;  // milliseconds
 constexpr const char* kMessage = "injected fault";
 constexpr const char* kExecute = "PJRT_LoadedExecutable_Execute";
@@ -40,10 +40,10 @@ struct Arguments {
   std::string scenario, mode, kind;
   int first = 0, last = 0;
   bool all = false, verbose = false;
-  bool here = false;  // in this process, for a debugger
+  bool here = false;  // run in this process, for a debugger
 };
 
-// What the first run of a scenario tells the parent; in memory that the processes share.
+// What the first run of a scenario reports to the parent, in shared memory.
 struct Reference {
   std::size_t count;
   float values[1 << 20];
@@ -54,7 +54,7 @@ struct Listed {
   bool gives_event;
 };
 
-// What a run calls, and how many of its launches are for each device.
+// The calls of a run, and the number of its launches that use each device.
 struct Calls {
   std::vector<Listed> all;
   std::vector<int> launches = std::vector<int>(kDevices);
@@ -125,7 +125,7 @@ void make_attempts(const Sweep& sweep, const std::vector<Fault>& faults, std::si
     tell(pipe, "begin");
     Report report = attempt(sweep.scenario, faults[i], context);
     tell(pipe, cat(static_cast<int>(report.outcome), " ", report.entry, " ", report.text));
-    // What a failure leaves behind would spoil the next attempt.
+    // The state after a failure would affect the next attempt.
     if (!sweep.warm || report.outcome == Outcome::kWedged || report.outcome == Outcome::kFailed)
       return;
   }
@@ -137,7 +137,7 @@ struct Child {
   pid_t id = -1;
   int pipe = -1;
   std::string unread;
-  bool stopped = false;  // by us: it said nothing for too long
+  bool stopped = false;  // killed by us because it was silent for too long
 
   template <class F>
   static Child start(F work) {
@@ -162,7 +162,7 @@ struct Child {
     return child;
   }
 
-  // The next line; none at the end, or after a silence that means a hang.
+  // The next line. Empty at the end, or after a silence that means a hang.
   std::optional<std::string> line() {
     while (true) {
       if (std::size_t end = unread.find('\n'); end != unread.npos) {
@@ -183,11 +183,11 @@ struct Child {
     }
   }
 
-  // How it ended; empty: well.
+  // How the process ended. Empty: normally.
   std::string end() {
     close(pipe);
     int status = 0;
-    if (waitpid(id, &status, 0) != id) return "";  // somebody else took its status
+    if (waitpid(id, &status, 0) != id) return "";  // its status was already collected
     if (stopped) return "hangs";
     if (WIFSIGNALED(status)) return cat("signal ", WTERMSIG(status));
     if (WEXITSTATUS(status) != 0) return cat("exit status ", WEXITSTATUS(status));
@@ -250,7 +250,7 @@ std::vector<std::pair<Fault, std::string>> faults_of(const Kind& kind, const Cal
   return faults;
 }
 
-// A few of them: each entry once or twice, at a random call.
+// A sample of the faults: each entry once or twice, at a random call.
 std::vector<std::pair<Fault, std::string>> sample(
     const std::vector<std::pair<Fault, std::string>>& all, std::size_t most,
     std::uint64_t& random) {
@@ -326,7 +326,7 @@ void sweep_kind(const Sweep& sweep, const Kind& kind, const Calls& calls,
       failure(next, chosen[next].second, cat("the process: ", how));
       ++next;
     } else if (!how.empty() || !any) {
-      // It had run the attempt, and cannot end; or it did not come to one.
+      // The process finished its attempt but did not end normally, or it started no attempt.
       std::size_t last = any ? next - 1 : next;
       failure(last, chosen[last].second, cat("the process at its end: ", how));
       if (!any) ++next;
@@ -344,7 +344,8 @@ void sweep_kind(const Sweep& sweep, const Kind& kind, const Calls& calls,
   totals.passed += std::max(0, static_cast<int>(faults.size()) - failed);
 }
 
-// Of the sample; `random` draws one, which a run with that number repeats.
+// The seed of the sample. `random` selects a new one and prints it, so that the run can be
+// repeated.
 std::uint64_t seed_of_sample() {
   const char* text = std::getenv("MESHARD_TEST_SEED");
   if (text == nullptr) return 1;

@@ -1,4 +1,4 @@
-// The faulty plugin itself, in front of the fake one.
+// Tests the faulty plugin itself, in front of the fake plugin.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -82,7 +82,7 @@ TEST_F(FaultyPlugin, TheChosenCallFailsAndNoOther) {
   EXPECT_STREQ(FAULTY(hit_entry)(), "PJRT_Client_BufferFromHostBuffer");
   one();
   EXPECT_EQ(fake_.call_count("PJRT_Client_BufferFromHostBuffer"), sent + 2);
-  set(kFaultError, nullptr);  // the next call, whatever it is
+  set(kFaultError, nullptr);  // the next call, of any entry
   EXPECT_TRUE(is_injected(one, "PJRT_Client_BufferFromHostBuffer"));
 }
 
@@ -202,7 +202,7 @@ TEST_F(FaultyPlugin, AnEventsErrorStaysWithItWhereTheBufferIsRight) {
   EXPECT_EQ(read_all<float>(buffer)[0], 5.0f);
 }
 
-// In a child process, as the schedule is read once.
+// In a child process, because the environment is read only once.
 [[noreturn]] void create_as_the_environment_says() {
   setenv("MESHARD_FAULT", "kind=error,call=2,entry=PJRT_Client_Create,code=10,message=a, b", 1);
   bool first = Client::create(Plugin::load(MESHARD_FAULTY).value()).ok();

@@ -1,4 +1,4 @@
-// Programs that the fault sweep runs, and what they must leave behind when a call of theirs fails.
+// Programs that the fault sweep runs, and the state required after one of their calls fails.
 #pragma once
 #include <span>
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace faults {
 
-/// How many launches the plugin has accepted so far.
+/// Returns the number of launches that the plugin has accepted so far.
 using CountLaunches = int (*)();
 
-/// One attempt at a scenario: the inputs that it has placed and the results that it has read.
+/// One attempt at a scenario: its inputs on devices, and the results that it has read.
 class Run {
  public:
   /// @param folder for the files of this attempt
@@ -22,22 +22,22 @@ class Run {
     std::string name;
     meshard::Tensor tensor;
     meshard::HostArray value;
-    /// A launch consumes it.
+    /// Whether a launch consumes the input.
     bool donated;
-    /// Launches that were accepted before the one that consumes it; -1: not launched yet.
+    /// The number of launches accepted before the one that consumes it; -1: not launched yet.
     int launches_before = -1;
   };
 
-  /// Records a value on devices, which must hold `value` whatever fails.
+  /// Records a value on devices that must still be `value` after any fault.
   void keep(std::string name, const meshard::Tensor& tensor, const meshard::HostArray& value) {
     inputs_.push_back({std::move(name), tensor, value, false});
   }
-  /// The same for one that the next launch consumes.
+  /// The same for a value that the next launch consumes.
   void keep_until_launch(std::string name, const meshard::Tensor& tensor,
                          const meshard::HostArray& value) {
     inputs_.push_back({std::move(name), tensor, value, true});
   }
-  /// Call it right before the launch that consumes inputs.
+  /// Must be called directly before the launch that consumes inputs.
   void begin_launch() {
     for (Input& input : inputs_)
       if (input.donated && input.launches_before < 0) input.launches_before = launches_();
@@ -48,9 +48,9 @@ class Run {
 
   const std::string& folder() const { return folder_; }
   const std::vector<Input>& inputs() const { return inputs_; }
-  /// All results that were read, one after another.
+  /// All results that were read, concatenated.
   const std::vector<float>& values() const { return values_; }
-  /// The launches that the plugin accepted since the one that consumes `input` began.
+  /// The number of launches accepted since the one that consumes `input` began.
   int launches_since(const Input& input) const {
     return input.launches_before < 0 ? 0 : launches_() - input.launches_before;
   }
@@ -64,9 +64,9 @@ class Run {
 
 struct Scenario {
   const char* name;
-  /// @error an Error, where a call of the plugin fails
+  /// @error an Error, if a plugin call fails
   void (*run)(Run& run);
-  /// Whether a fresh process is swept too, from loading the plugin on.
+  /// Whether to also sweep a fresh process, which includes loading the plugin.
   bool cold;
 };
 

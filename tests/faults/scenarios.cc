@@ -26,7 +26,7 @@ void Run::read(const Tensor& tensor, SourceLocation where) {
 
 namespace {
 
-// Numbers in [-1, 1) that depend on nothing but the seed.
+// Numbers in [-1, 1) that depend only on the seed.
 HostArray numbers(Shape shape, std::uint64_t seed) {
   HostArray array = HostArray::uninitialized({DType::f32, std::move(shape)});
   for (float& value : array.mutable_data<float>())
@@ -76,10 +76,10 @@ gpt::Options gpt_options() {
   return options;
 }
 
-// A step of the GPT example whose state is donated, and one more with what it gave.
+// A step of the GPT example with donated state, and another step on its results.
 void train_gpt(Run& run) {
   nn::AxisRules rules = gpt::rules_for(gpt_options().mesh(), false);
-  // The fresh state is made once for the process, and goes to the devices again for each attempt.
+  // The initial state is made once per process, and transferred to the devices for each attempt.
   static std::vector<HostTensor> fresh;
   static gpt::Training form;
   if (fresh.empty()) {
@@ -123,7 +123,7 @@ void train_gpt(Run& run) {
   run.read(third.model.norm.scale);
 }
 
-// Values that go from submesh to submesh, with a computation on each.
+// Values that are transferred between submeshes, with a computation on each.
 void transfer_between_submeshes(Run& run) {
   Mesh left({{"x", 4}}, {0, 1, 2, 3}), right({{"x", 4}}, {7, 5, 6, 4}), few({{"x", 2}}, {1, 5});
   Mesh all({{"x", 8}});
@@ -142,7 +142,7 @@ void transfer_between_submeshes(Run& run) {
   run.read(sum(transfer(big, all, P("x"))));
 }
 
-// Values of several shardings that are read by the host, small ones and large ones.
+// Values with several shardings, small and large, that the host reads.
 void gather_to_host(Run& run) {
   Mesh mesh({{"data", 2}, {"model", 4}});
   HostArray large = numbers({512, 512}, 8), small = numbers({16, 8}, 9), odd = numbers({7, 3}, 10);
@@ -166,7 +166,7 @@ struct Layer {
   MESHARD_FIELDS(w, b)
 };
 
-// A structure that is saved twice and restored, onto the same mesh and onto another.
+// A structure that is saved twice, and restored onto the same mesh and onto another.
 void save_and_load(Run& run) {
   Mesh mesh({{"data", 2}, {"model", 4}}), other({{"data", 4}}, {3, 2, 1, 0});
   HostArray weight = numbers({32, 16}, 21), bias = numbers({16}, 22);

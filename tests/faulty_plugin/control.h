@@ -1,27 +1,27 @@
 // Control of the faulty plugin from a test: C functions that the library exports.
 //
-// The faulty plugin stands in front of a real one, whose path is in MESHARD_FAULTY_PLUGIN. It
-// passes every call on, and makes those fail, come late or lose their events that a fault names.
-// Entries whose names end in `_Destroy`, PJRT_Error_* and entries without a result are counted, but
-// never made to fail: a failing destructor says nothing about its caller.
+// The faulty plugin wraps a real one, whose path is in MESHARD_FAULTY_PLUGIN. It forwards every
+// call, except that calls selected by a fault fail, are late, or have events that fail or never
+// fire. Entries whose names end in `_Destroy`, PJRT_Error_* and entries without a result are
+// counted but never fail: a failing destructor would not test its caller.
 #pragma once
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/// What happens to the call that a fault names.
+/// What happens to the call that a fault selects.
 enum FaultKind {
   kFaultNone = 0,
   /// It fails without reaching the real plugin; its outputs are filled with garbage.
   kFaultError = 1,
-  /// It reaches the real plugin only after some milliseconds.
+  /// It reaches the real plugin only after `milliseconds`.
   kFaultLate = 2,
-  /// It succeeds, but the event that it gives carries an error: of the data that the event stands
-  /// for, so that a buffer of this launch or transfer gives the same error wherever it is used.
-  /// Calls that give no event do not match.
+  /// It succeeds, but the event that it returns carries an error. The error applies to the data of
+  /// the event, so that a buffer of this launch or transfer reports the same error wherever it is
+  /// used. Calls that return no event do not match.
   kFaultErrorEvent = 3,
-  /// It succeeds, but the event that it gives fires only after faulty_release_events().
+  /// It succeeds, but the event that it returns fires only after faulty_release_events().
   kFaultStuckEvent = 4,
   /// A launch on several devices fails on one of them (`device`; -1: the first), and the others
   /// wait for it in a collective: their events, and those of their results, fire only after
@@ -29,48 +29,48 @@ enum FaultKind {
   kFaultDeserted = 5,
 };
 
-/// Which call, and what happens to it.
+/// Selects a call, and specifies what happens to it.
 struct Fault {
   enum FaultKind kind;
-  /// The call-th matching one, counted from when the fault was set; from 1.
+  /// The number of the matching call, from 1, counted from when the fault was set.
   int call;
-  /// Only calls of this entry match (`PJRT_Buffer_ReadyEvent`); null: all that can fail.
+  /// Only calls of this entry match (`PJRT_Buffer_ReadyEvent`). Null: all that can fail.
   const char* entry;
-  /// Only calls for this device match, by its id; of a launch on several devices only its part is
-  /// faulty (for kFaultError all of it). -1: all devices.
+  /// Only calls for this device id match. In a launch on several devices, only this device's part
+  /// is faulty (with kFaultError, all of it). -1: all devices.
   int device;
   /// A PJRT_Error_Code and the text of the error.
   int code;
   const char* message;
-  /// How late a late call is.
+  /// The delay of a late call.
   int milliseconds;
 };
 
-/// Sets the fault from now on; null: none. The initial one is MESHARD_FAULT:
+/// Sets the fault from now on. Null: none. The initial fault is MESHARD_FAULT:
 /// `kind=error,call=3,entry=PJRT_Client_Compile,device=1,code=13,ms=20,message=any text`, where
-/// kind is error, late, error_event, stuck_event or deserted and message comes last.
+/// kind is error, late, error_event, stuck_event or deserted, and message comes last.
 void faulty_set(const struct Fault* fault);
-/// How many calls the fault has changed: 0 or 1.
+/// The number of calls that the fault has changed: 0 or 1.
 int faulty_hits(void);
-/// How many calls matched the fault so far, whether they were changed or not.
+/// The number of calls that have matched the fault so far, whether they were changed or not.
 int faulty_matches(void);
-/// The name of the entry that was changed last; "" if none.
+/// The name of the last entry that was changed; "" if none.
 const char* faulty_hit_entry(void);
-/// Lets all events fire that were held back, with no error.
+/// Fires all events that were held back, without an error.
 void faulty_release_events(void);
 
-/// Calls that can fail, since the last faulty_forget_calls().
+/// The number of calls that can fail, since the last faulty_forget_calls().
 int faulty_calls(void);
-/// The entry of the k-th of them, from 1; "" beyond the last.
+/// The entry of the k-th of these calls, from 1; "" beyond the last.
 const char* faulty_call_name(int k);
-/// Whether the k-th of them gave an event that can carry an error.
+/// Whether the k-th of these calls returned an event that can carry an error.
 int faulty_call_gives_event(int k);
 void faulty_forget_calls(void);
-/// Calls of one entry, of those that never fail too, since the library was loaded.
+/// The number of calls of one entry, even one that never fails, since the library was loaded.
 int faulty_call_count(const char* entry);
-/// Launches that the real plugin has accepted, since the library was loaded.
+/// The number of launches that the real plugin has accepted, since the library was loaded.
 int faulty_launches(void);
-/// Events and errors of the faulty plugin itself that are alive.
+/// The number of live events and errors of the faulty plugin itself.
 int faulty_live_objects(void);
 
 #ifdef __cplusplus

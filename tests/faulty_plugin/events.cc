@@ -1,4 +1,4 @@
-// Errors and events of the faulty plugin itself, and the entries that see both kinds.
+// Errors and events of the faulty plugin itself, and the entries that accept both kinds.
 #include "tests/faulty_plugin/state.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -22,7 +22,7 @@ PJRT_Error* error_of(const OwnEvent& event) {
   return event.problem.code == 0 ? nullptr : make_error(event.problem);
 }
 
-// Waits for the real event; its own error counts where ours has none.
+// Waits for the real event. Returns its error if ours has none.
 PJRT_Error* await(const OwnEvent& event) {
   {
     std::unique_lock lock(state().mutex);
@@ -44,7 +44,7 @@ struct Waiting {
   void* user;
 };
 
-// The real event fired: ours does.
+// Fires our event when the real event fires.
 void pass_on(PJRT_Error* error, void* argument) {
   auto* waiting = static_cast<Waiting*>(argument);
   if (waiting->problem.code != 0) {

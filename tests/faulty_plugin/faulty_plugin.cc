@@ -1,4 +1,4 @@
-// A PJRT plugin in front of a real one: it counts calls, and makes one of them fail. See control.h.
+// A PJRT plugin that wraps a real one: it counts calls, and makes one of them fail. See control.h.
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -21,7 +21,7 @@ void spoil(T& output) {
   std::memset(static_cast<void*>(&output), kGarbage, sizeof output);
 }
 
-// Whether the call gives an event that stands for data; `event_of` is where.
+// Where the call returns an event that stands for data; nullptr if it returns none.
 template <class Args>
 PJRT_Event** event_of(Args* args) {
   if constexpr (requires { args->done_with_host_buffer; })
@@ -52,7 +52,7 @@ PJRT_Buffer* source_of(Args* args) {
     return nullptr;
 }
 
-// The buffer that the call makes; nullptr if none.
+// The buffer that the call creates; nullptr if none.
 template <class Args>
 PJRT_Buffer** result_of(Args* args) {
   if constexpr (std::is_same_v<Args, PJRT_Client_BufferFromHostBuffer_Args> ||
@@ -67,7 +67,7 @@ PJRT_Buffer** result_of(Args* args) {
     return nullptr;
 }
 
-// As a call that fails may leave them.
+// Fills the outputs with garbage, as a call that fails may leave them.
 template <Form form, class Args>
 void spoil_outputs(Args* args) {
   if constexpr (form == Form::kGetter) {
@@ -126,7 +126,7 @@ void make_bad(const PJRT_Buffer* buffer, const Problem& problem) {
   state().bad_buffers[buffer] = problem;
 }
 
-// Waits without counting: only our own bookkeeping needs it.
+// Waits without counting the call, which is our own.
 void await_real(PJRT_Event* event) {
   PJRT_Event_Await_Args args{};
   args.struct_size = PJRT_Event_Await_Args_STRUCT_SIZE;
@@ -144,7 +144,7 @@ void spoil_destination(PJRT_Buffer_CopyRawToHost_Args* args) {
   std::memset(args->dst, kGarbage, static_cast<std::size_t>(args->transfer_size));
 }
 
-// After a call that the real plugin accepted: events and buffers as the fault has them.
+// Changes events and buffers of a call that the real plugin accepted, according to the fault.
 template <class Args>
 void change_results(Args* args, const Decision& decision) {
   Problem problem;
@@ -152,7 +152,8 @@ void change_results(Args* args, const Decision& decision) {
   if (decision.kind == kFaultStuckEvent) problem.stuck = true;
   if (PJRT_Buffer* source = source_of(args); source != nullptr && !problem.any())
     problem = problem_of(source);
-  // Only a buffer's own transfer makes it bad, not somebody's question whether it is ready.
+  // Only an error in a buffer's own transfer makes it bad, not an error in a query of its
+  // readiness.
   if (PJRT_Buffer** result = result_of(args))
     if (problem.code != 0) make_bad(*result, problem);
   PJRT_Event** event = event_of(args);
@@ -162,7 +163,7 @@ void change_results(Args* args, const Decision& decision) {
   *event = make_event(*event, problem, problem.stuck);
 }
 
-// What becomes of a launch on device number d.
+// The result of a launch on the d-th device.
 Problem problem_on(std::size_t d, const Decision& decision, const std::vector<int>& devices) {
   bool named = decision.device < 0 || (d < devices.size() && devices[d] == decision.device);
   Problem stuck{0, "", true};
@@ -181,7 +182,7 @@ void change_results(PJRT_LoadedExecutable_Execute_Args* args, const Decision& de
     Problem problem = problem_on(d, decision, devices);
     if (!problem.any()) problem = inputs[d];
     if (!problem.any()) continue;
-    // A single event that is held back says nothing of the values.
+    // An event that is merely held back does not affect the values.
     if (decision.kind != kFaultStuckEvent)
       for (std::size_t i = 0; i < outputs; ++i) make_bad(args->output_lists[d][i], problem);
     if (args->device_complete_events != nullptr)
@@ -210,7 +211,7 @@ std::size_t outputs_of(PJRT_LoadedExecutable* loaded) {
 
 PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args, const Decision& decision,
                     const std::vector<int>& devices) {
-  // A launch that reads a value which is not there fails too, on that device.
+  // On each device, a launch that reads a missing value also fails.
   std::vector<Problem> inputs(args->num_devices);
   bool bad = decision.kind >= kFaultErrorEvent;
   for (std::size_t d = 0; d < args->num_devices; ++d)
@@ -227,7 +228,7 @@ PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args, const Decision& de
   return nullptr;
 }
 
-// Events may be ours; all other handles are the real plugin's.
+// Events may be ours; all other handles belong to the real plugin.
 #define OURS(Name, function)                                                  \
   inline PJRT_Error* pass(PJRT_Error* (*)(Name##_Args*), Name##_Args* args) { \
     return function(args);                                                    \
@@ -263,7 +264,7 @@ PJRT_Error* call(const char* name, PJRT_Error* (*entry)(Args*), Args* args) {
     if (asks_for_device()) devices = devices_of_call(args);
   Decision decision = enter(name, form != Form::kExempt, gives_event, rows, devices);
   if (decision.kind == kFaultError) {
-    // What a failed wait tells is that the event has its error: it has fired.
+    // A failed wait reports the error of the event, so the event must have fired.
     if constexpr (std::is_same_v<Args, PJRT_Event_Await_Args>) free_real_error(event_await(args));
     spoil_outputs<form>(args);
     return make_error(decision.problem);
@@ -280,7 +281,7 @@ PJRT_Error* call(const char* name, PJRT_Error* (*entry)(Args*), Args* args) {
   }
 }
 
-// The real plugin frees errors of its own only.
+// Wraps an entry. The real plugin frees only its own errors.
 #define FAULTY(Name, form) \
   PJRT_Error* Name(Name##_Args* args) { return call<form>(#Name, real()->Name, args); }
 #define FAULTY_EXEMPT(Name) FAULTY(Name, Form::kExempt)
@@ -314,7 +315,7 @@ static_assert(offsetof(PJRT_Api, PJRT_Error_Destroy) + kEntries * sizeof(void*) 
 
 PJRT_Api make_table(const PJRT_Api* from) {
   PJRT_Api api{};
-  // What the real plugin or our header lacks is not there.
+  // Entries that the real plugin or our header lacks are missing.
   std::size_t size = std::min(from->struct_size, sizeof(PJRT_Api));
   std::memcpy(static_cast<void*>(&api), from, size);
   api.struct_size = size;

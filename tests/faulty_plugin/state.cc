@@ -9,7 +9,7 @@
 namespace faulty {
 namespace {
 
-// MESHARD_FAULT, as control.h describes it.
+// Reads MESHARD_FAULT, as control.h describes it.
 void read_environment(State& to) {
   const char* text = std::getenv("MESHARD_FAULT");
   if (text == nullptr) return;
@@ -40,7 +40,7 @@ void read_environment(State& to) {
 }  // namespace
 
 State& state() {
-  // Never destroyed: threads of the real plugin may still call when static objects are.
+  // Never destroyed: the real plugin's threads may still call after static objects are destroyed.
   static State* instance = [] {
     auto* made = new State;
     made->problem = {13, "injected fault", false};
@@ -114,7 +114,7 @@ void free_real_error(PJRT_Error* error) {
   real()->PJRT_Error_Destroy(&args);
 }
 
-// These ask the real plugin: they are not calls of the program under test.
+// These call the real plugin directly: they are not calls of the program under test.
 int id_of(PJRT_Device* device) {
   if (device == nullptr) return -1;
   PJRT_Device_GetDescription_Args description{};

@@ -1,4 +1,4 @@
-// What the sources of the faulty plugin share.
+// Shared by the sources of the faulty plugin.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -14,11 +14,11 @@
 
 namespace faulty {
 
-/// An error in words; the code 0 stands for none.
+/// An error; code 0 means none.
 struct Problem {
   int code = 0;
   std::string message;
-  /// It has not been told yet: what it stands for waits until events are released.
+  /// The event has not fired, and its dependents wait until events are released.
   bool stuck = false;
   bool any() const { return code != 0 || stuck; }
 };
@@ -28,13 +28,13 @@ struct OwnError {
   Problem problem;
 };
 
-/// An event in front of a real one, which it waits for before it tells its error; a stuck one fires
+/// An event that wraps a real one and waits for it before it reports its error. A stuck event fires
 /// when it is released.
 struct OwnEvent {
   PJRT_Event* real = nullptr;
   Problem problem;
   bool stuck = false;
-  std::vector<std::pair<PJRT_Event_OnReadyCallback, void*>> callbacks = {};  // of a stuck one
+  std::vector<std::pair<PJRT_Event_OnReadyCallback, void*>> callbacks = {};  // of a stuck event
 };
 
 struct Call {
@@ -56,28 +56,28 @@ struct State {
   std::map<std::string, int, std::less<>> counts;
 
   std::unordered_set<const void*> errors, events;
-  /// Buffers that hold no value, because the launch or transfer that should fill them failed.
+  /// Buffers without a value, because the launch or transfer that should have filled them failed.
   std::unordered_map<const PJRT_Buffer*, Problem> bad_buffers;
 };
 
 State& state();
-/// The table of the real plugin, loaded at the first call; nullptr if that fails.
+/// The real plugin's table, loaded at the first call; nullptr if that fails.
 const PJRT_Api* real();
 
 PJRT_Error* make_error(const Problem& problem);
-/// Puts an event of ours in front of `real`.
+/// Makes an event that wraps `real`.
 PJRT_Event* make_event(PJRT_Event* real, const Problem& problem, bool stuck);
 bool is_own(const PJRT_Error* error);
 bool is_own(const PJRT_Event* event);
 
-/// What is to be done with a call that has been counted.
+/// What to do with a call that has been counted.
 struct Decision {
   FaultKind kind = kFaultNone;
   Problem problem = {};
   int device = -1, milliseconds = 0;
 };
-/// Counts a call; `rows` are the devices that it launches on, `devices` the ids of those that it is
-/// for.
+/// Counts a call. `rows`: the number of devices that it launches on. `devices`: the ids of the
+/// devices that it applies to.
 Decision enter(const char* entry, bool can_fail, bool gives_event, std::size_t rows,
                const std::vector<int>& devices);
 
@@ -86,7 +86,7 @@ int id_of(PJRT_Device* device);
 std::vector<int> devices_of(PJRT_LoadedExecutable_Execute_Args* args);
 int device_of(PJRT_Buffer* buffer);
 
-/// The error and event entries for objects of ours.
+/// The error and event entries for our own objects.
 PJRT_Error* event_destroy(PJRT_Event_Destroy_Args* args);
 PJRT_Error* event_is_ready(PJRT_Event_IsReady_Args* args);
 PJRT_Error* event_error(PJRT_Event_Error_Args* args);

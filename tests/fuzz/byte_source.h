@@ -1,4 +1,4 @@
-// A fuzz program's input as a source of choices.
+// Interprets a fuzz program's input as a sequence of choices.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace meshard {
 
-/// Each byte is one choice; when they are used up all choices are the first one.
+/// Each byte is one choice. After the last byte, every choice is the first one.
 class ByteSource {
  public:
   ByteSource(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
   bool empty() const { return at_ == size_; }
-  /// low..high. @pre high - low < 256
+  /// A number from low to high. @pre high - low < 256
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return low + (empty() ? 0 : data_[at_++] % (high - low + 1));
   }
@@ -24,7 +24,7 @@ class ByteSource {
   std::size_t at_ = 0;
 };
 
-/// Ends the program with what was done.
+/// Aborts the program if the check fails, and prints what was done.
 inline void fuzz_check(bool holds, const char* what, const std::string& done) {
   if (holds) return;
   std::fprintf(stderr, "%s does not hold after: %s\n", what, done.c_str());

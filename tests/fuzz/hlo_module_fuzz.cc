@@ -1,4 +1,4 @@
-// Reading a compiled module, and everything that is computed from it, on any bytes.
+// Reads a compiled module from any bytes, and computes everything that is derived from it.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

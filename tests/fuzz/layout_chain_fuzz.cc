@@ -1,4 +1,4 @@
-// Chains of layout operations: each answers with what its postcondition says, or with an Error.
+// Chains of layout operations: each returns a result that satisfies its postcondition, or an Error.
 #include <algorithm>
 #include <vector>
 
@@ -134,7 +134,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz_check(Layout::parse(layout.to_string()).value() == layout, "parse(print)", done);
     }
   } catch (const InternalError&) {
-    throw;  // a fault of ours
+    throw;  // a bug in meshard
   } catch (const Error&) {
   }
   return 0;

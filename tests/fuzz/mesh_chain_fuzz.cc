@@ -1,4 +1,4 @@
-// Chains of mesh operations: each gives a mesh whose answers agree with one another, or an Error.
+// Chains of mesh operations: each returns a mesh whose properties are consistent, or an Error.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -134,7 +134,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       try {
         live.push_back(fuzz_operation(bytes, live));
       } catch (const InternalError&) {
-        throw;  // a fault of ours
+        throw;  // a bug in meshard
       } catch (const Error&) {
         continue;
       }
@@ -143,7 +143,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } catch (const InternalError&) {
     throw;
-  } catch (const Error&) {  // no such root
+  } catch (const Error&) {  // the root is invalid
   }
   return 0;
 }

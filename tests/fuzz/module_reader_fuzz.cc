@@ -1,8 +1,8 @@
 #include "meshard/stablehlo/module_reader.h"
 #include "tests/fuzz/byte_source.h"
 
-// Any bytes are read or refused. What is read says nothing that its bytes cannot hold: an argument
-// takes at least one of them.
+// Any bytes are read or rejected. The result cannot describe more than its bytes can hold: an
+// argument takes at least one byte.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace meshard;
   const std::string bytes(reinterpret_cast<const char*>(data), size);

@@ -1,4 +1,4 @@
-// The property that fuzz programs check of everything with a text form.
+// The property that fuzz programs check for every type with a text form.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace meshard {
 
-/// Any bytes are parsed or refused with an error; what was parsed prints to text that parses to an
-/// equal value. Ends the program with both texts where that fails.
+/// Any bytes are parsed or rejected with an error, and a parsed value prints to text that parses to
+/// an equal value. Otherwise, prints both texts and aborts the program.
 template <class Parse>
 int check_parse_print(const std::uint8_t* data, std::size_t size, Parse parse) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

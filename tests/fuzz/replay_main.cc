@@ -1,5 +1,5 @@
-// Runs a fuzz program without libFuzzer: every file of a folder, then mutations of them.
-// usage: x_fuzz CORPUS_FOLDER. MESHARD_TEST_SEED=n draws other mutations.
+// Runs a fuzz program without libFuzzer: on every file of a folder, then on mutations of them.
+// usage: x_fuzz CORPUS_FOLDER. MESHARD_TEST_SEED=n selects other mutations.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -21,7 +21,7 @@ void run(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
 }
 
-/// Changes, inserts, overwrites, removes or repeats a piece; now and then takes one from another
+/// Changes, inserts, overwrites, removes or repeats a piece; sometimes copies a piece of another
 /// input.
 std::string mutate(const std::vector<std::string>& corpus, std::mt19937_64& random) {
   const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
@@ -34,7 +34,7 @@ std::string mutate(const std::vector<std::string>& corpus, std::mt19937_64& rand
       case 1: text.erase(at, below(3) + 1); break;
       case 2: text.insert(at, text.substr(at, below(8) + 1)); break;
       case 3: text.insert(at, 1, static_cast<char>(below(256))); break;
-      case 4:  // in place, so that the lengths inside a binary message stay right
+      case 4:  // in place, so that lengths in a binary message stay valid
         if (at < text.size()) text[at] = static_cast<char>(below(256));
         break;
       default: text.insert(at, corpus[below(corpus.size())].substr(0, below(8) + 1)); break;

@@ -1,8 +1,8 @@
 #include "meshard/io/safetensors_header.h"
 #include "tests/fuzz/byte_source.h"
 
-// Any bytes are read or refused. What is read lies inside the file and tiles its data, and what is
-// written of it is read back.
+// Any bytes are read or rejected. Tensors that are read are inside the file and tile its data, and
+// can be written and read again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace meshard;
   const std::string bytes(reinterpret_cast<const char*>(data), size);

@@ -1,7 +1,7 @@
 #include "meshard/mesh/shardy_text.h"
 #include "tests/fuzz/byte_source.h"
 
-// What Shardy's text says of a mesh prints again as Shardy's text of an equal mesh.
+// A mesh that is parsed from Shardy's text prints as the Shardy text of an equal mesh.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace meshard;
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: run.sh BUILD_FOLDER
-# Installs the library built there into a temporary folder, builds the README's program against it with
-# find_package(meshard), runs it, and checks what the program and the library need at run time.
+# Installs the library built in that folder into a temporary folder, builds the README's program against it with
+# find_package(meshard), runs it, and checks the run-time dependencies of the program and the library.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -13,7 +13,7 @@ mkdir "$folder/user"
 quietly() { "$@" >"$folder/log" 2>&1 || { cat "$folder/log"; echo "failed: $*"; exit 1; }; }
 
 quietly cmake --install "$build" --prefix "$folder/prefix" --component meshard
-# The README shows both files of a user's project; they are taken from there.
+# The README contains both files of a user's project; they are extracted from it.
 python3 "$root/tools/dev/doc_examples.py" --program "$root/README.md" >"$folder/user/main.cc"
 python3 "$root/tools/dev/doc_examples.py" --cmake "$root/README.md" >"$folder/user/CMakeLists.txt"
 lines=$(wc -l <"$folder/user/main.cc")
@@ -36,12 +36,12 @@ losses=$(sed -n 's/^step .*: loss //p' "$folder/output")
 [[ $(echo "$losses" | wc -l) -ge 3 && $losses == "$(echo "$losses" | sort -gr)" ]] ||
   { echo "the loss does not go down"; exit 1; }
 
-# What compile_for() starts is installed with the library; it says its usage and exits with 2.
+# The program that compile_for() starts is installed with the library. It prints its usage and exits with 2.
 compile=$folder/prefix/libexec/meshard/meshard-compile
 "$compile" >/dev/null 2>"$folder/log" && { echo "meshard-compile accepted no arguments"; exit 1; }
 grep -q 'usage: meshard-compile' "$folder/log" || { cat "$folder/log"; exit 1; }
 
-# Only the C and C++ run time; libdl and libpthread are parts of libc. The plugin is opened by name.
+# Only the C and C++ run time; libdl and libpthread are part of libc. The plugin is opened by name at run time.
 for file in "$program" "$compile" $(find "$folder/prefix" -name 'libmeshard.so*' -type f); do
   needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
   for library in $needed; do

@@ -1,6 +1,6 @@
-"""Kills writers at random moments: afterward the old or the new file is there, whole, and the next writer tidies up.
+"""Kills writers at random times. Afterward, the old or the new file must be intact, and the next writer must clean up.
 
-MESHARD_KILLS=n says how often each writer is killed (5); MESHARD_TEST_SEED as in other random tests.
+MESHARD_KILLS=n sets how often each writer is killed (default: 5); MESHARD_TEST_SEED as in other random tests.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import tempfile
 import time
 import zipfile
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 WRITER, FETCH = sys.argv[1], sys.argv[2]
 KILLS = int(os.environ.get("MESHARD_KILLS", "5"))
@@ -23,7 +23,7 @@ if SEED == "random":
     SEED = str(random.randrange(1 << 32))
 draw = random.Random(int(SEED))
 
-# Unpacks two wheels in turn to one place, as fetching again does.
+# Unpacks two wheels in turn to the same place, as repeated fetching does.
 FETCHER = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -43,7 +43,7 @@ while i < rounds:
 
 
 def kill_once(command):
-    """Starts a writer, and kills it some moment after its first file is there."""
+    """Starts a writer, and kills it at a random time after it has written its first file."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
         try:
             if process.stdout.readline() != "writing\n":
@@ -66,7 +66,7 @@ def parts_in(folder):
 
 
 def check_written(kind, folder):
-    """Failures of one kind of file that the library writes."""
+    """The failures of one kind of file that the library writes."""
     path = folder if kind == "compiled" else os.path.join(folder, "file")
     failures = []
     for _ in range(KILLS):
@@ -78,7 +78,7 @@ def check_written(kind, folder):
 
 
 def check_fetched(folder):
-    """As check_written, for what fetching unpacks: the file and the record beside it."""
+    """As check_written, for fetched files: the file and its record."""
     root = pathlib.Path(folder)
     contents = [bytes([65 + i]) * 3_000_000 for i in range(2)]
     hashes = [hashlib.sha256(each).hexdigest() for each in contents]

@@ -1,9 +1,9 @@
-// Writes files again and again until it is killed, or checks what a killed one left.
+// Writes files repeatedly until it is killed, or checks the files after it was killed.
 //
-//   kill_writer checkpoint FILE      two tensors of one number, the next number each time
+//   kill_writer checkpoint FILE      two tensors with one value, which changes with each write
 //   kill_writer npy FILE             the same as one array
-//   kill_writer compiled FOLDER      entries of the cache of compiles, bounded to a few of them
-//   kill_writer check-KIND PATH      0 if what is there is whole
+//   kill_writer compiled FOLDER      entries of the compile cache, bounded to a few of them
+//   kill_writer check-KIND PATH      0 if the files are intact
 //   kill_writer once-KIND PATH       one more write that is not killed
 #include <cstdio>
 #include <filesystem>
@@ -20,7 +20,7 @@ using namespace meshard;
 
 constexpr std::int64_t kElements = 300'000;
 constexpr int kKeys = 5;
-constexpr std::uint64_t kMostBytes = 3'000'000;  // of entries of about 1 MB
+constexpr std::uint64_t kMostBytes = 3'000'000;  // for entries of about 1 MB each
 
 HostArray array_of(std::int64_t elements, float number) {
   return HostArray::full<float>({elements}, number);
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
     for (int number = 0;; ++number) {
       write(kind, path, number);
       if (number > 0) continue;
-      std::puts("writing");  // the first file is whole
+      std::puts("writing");  // the first file is complete
       std::fflush(stdout);
     }
   } catch (const std::exception& error) {

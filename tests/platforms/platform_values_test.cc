@@ -1,5 +1,5 @@
-// Values on two platforms: transfers between them, values that nobody placed, gradients,
-// collectives, shards, checkpoints.
+// Values on two platforms: transfers between them, unplaced values, gradients, collectives, shards
+// and checkpoints.
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -17,7 +17,7 @@ TEST_F(PlatformValues, ATransferGoesByWayOfTheHost) {
   restart();
   Tensor y = transfer(x, second(), P("x"));
   sync({y});
-  // Each of 4 shards is read once and sent once, 32 bytes each.
+  // Each of 4 shards of 32 bytes is read once and sent once.
   EXPECT_EQ(done().buffers_read, 4u);
   EXPECT_EQ(done().bytes_read, 128u);
   EXPECT_EQ(done().buffers_sent, 4u);
@@ -58,10 +58,10 @@ TEST_F(PlatformValues, WhatNobodyPlacedFollowsWhatItMeets) {
   EXPECT_EQ(sum(a * shared).item<float>(), 24);
   EXPECT_EQ(sum(b * shared).item<float>(), 24);
   Tensor computed = ramp({8}) * 2;
-  sync({computed});  // on the default platform, placed by nobody
+  sync({computed});  // on the default platform, but unplaced
   EXPECT_EQ(sum(b * computed).item<float>(), 56);
   EXPECT_EQ(sum(a * computed).item<float>(), 56);
-  // A number goes where it is needed.
+  // A number is transferred to where it is used.
   Tensor loss = sum(a);
   EXPECT_EQ(sum(b * loss).item<float>(), 64);
   EXPECT_EQ((b * loss).placement(), "recorded");
@@ -110,7 +110,7 @@ TEST_F(PlatformValues, CollectivesSubmeshesAndManualFunctions) {
   Tensor y = mark_sharding(ramp({4}), part, P("b")) + 1;
   EXPECT_EQ(values(y), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_EQ(y.placement(), "devices 2,3 of second");
-  // Within the platform it goes from device to device.
+  // Within the platform, data is copied from device to device.
   restart();
   Tensor moved = transfer(y, *mesh.submesh({"b"}, 0), P("b"));
   sync({moved});
@@ -118,7 +118,7 @@ TEST_F(PlatformValues, CollectivesSubmeshesAndManualFunctions) {
   EXPECT_EQ(done().buffers_sent, 0u);
 }
 
-// Shardings that the compiler chooses are of the platform too.
+// Shardings that the compiler chooses also have the device type of the platform.
 TEST_F(PlatformValues, WhatTheCompilerChooses) {
   Mesh mesh = Mesh({{"a", 2}, {"b", 2}}).with_device_type("second");
   Tensor x = mark_sharding(ramp({4, 8}), mesh, P("a", "b"));
@@ -137,7 +137,7 @@ TEST_F(PlatformValues, ShardsAndShardedTensors) {
       });
   EXPECT_EQ(max(made.global()).item<float>(), 6);
   EXPECT_EQ(made.local_shards()[3].device_id(), 3);
-  // Local tensors of the other platform go by way of the host; those of this one stay.
+  // Local tensors of the other platform are copied through the host.
   std::vector<Tensor> locals;
   for (std::int64_t id : {0, 1, 2, 3})
     locals.push_back(mark_sharding(full({2}, double(id)), Mesh({{"one", 1}}, {id}), P()));
@@ -154,7 +154,7 @@ TEST_F(PlatformValues, ACheckpointOfBoth) {
                                       {"b", mark_sharding(ramp({8}), second(), P("x")) * 2}};
   std::string path = testing::TempDir() + "/platforms.safetensors";
   io::save(path, saved).value();
-  // Back where the other one was.
+  // Restores each on the platform where the other one was.
   std::map<std::string, Tensor> like{
       {"a", abstract_tensor({DType::f32, {8}}, Sharding(second(), P("x")))},
       {"b", abstract_tensor({DType::f32, {8}}, Sharding(first(), P("x")))}};

@@ -1,4 +1,4 @@
-// Which plugin and client a device type gets: each case in a process of its own.
+// Which plugin and client a device type selects. Each case runs in its own process.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ class PlatformChoiceDeathTest : public testing::Test {
   void SetUp() override { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
 };
 
-// A process that does this; it ends with 0 if all of it held.
+// Runs the checks in a process, which exits with 0 if all of them hold.
 [[noreturn]] void process(const std::function<bool()>& holds) {
   for (const char* name : {"MESHARD_PLUGIN", "MESHARD_PLATFORM", "MESHARD_PLUGIN_OTHER"})
     ::unsetenv(name);
@@ -39,7 +39,7 @@ TEST_F(PlatformChoiceDeathTest, AVariableNamesThePluginOfADeviceType) {
     Mesh mesh = init_device_mesh("other", {4});
     Tensor x = mark_sharding(f32({4}), mesh, P(0));
     sync(x);
-    // The default platform was not needed, and is not started.
+    // The default platform was not needed, and was not started.
     return client.name() == "other" && client.plugin().path() == kFake &&
            started_clients().size() == 1 && x.placement() == "devices 0,1,2,3 of other" &&
            platform_name(Mesh()) == "cpu";
@@ -89,7 +89,7 @@ TEST_F(PlatformChoiceDeathTest, OptionsGoBeforeTheVariable) {
   });
 }
 
-// What MESHARD_PLUGIN names may be for any platform: it says which.
+// The plugin of MESHARD_PLUGIN may be for any platform; the plugin reports which.
 TEST_F(PlatformChoiceDeathTest, TheDefaultPlatformIsCalledAsItsPluginSays) {
   EXPECT_HOLDS({
     ::setenv("MESHARD_PLUGIN", kFake.c_str(), 1);
@@ -108,7 +108,7 @@ TEST_F(PlatformChoiceDeathTest, ValuesKnowTheDefaultPlatformWhicheverComesFirst)
     ::setenv("MESHARD_PLUGIN", kFake.c_str(), 1);
     ::setenv("MESHARD_PLUGIN_OTHER", kFake.c_str(), 1);
     Mesh plain({{"x", 2}});
-    // One function over both, traced before any client was started.
+    // One function over both platforms, traced before any client was started.
     auto both = jit([plain](Tensor x) {
       return mark_sharding(mark_sharding(x, plain, P("x")) * 2, plain.with_device_type("other"),
                            P("x"));
@@ -127,7 +127,7 @@ TEST_F(PlatformChoiceDeathTest, AVariableNamesThePluginOfTheDefaultPlatformToo) 
   });
 }
 
-// The default platform is called `host`, and `fake` means another, whatever the plugins say.
+// The default platform is named `host`, and `fake` is another one, whatever the plugins report.
 TEST_F(PlatformChoiceDeathTest, AFurtherPlatformMayHaveTheNameThatTheDefaultOnesPluginSays) {
   EXPECT_HOLDS({
     configure_runtime({.plugin = kFake,

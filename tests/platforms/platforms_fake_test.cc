@@ -1,4 +1,4 @@
-// Two clients of the fake plugin as two platforms: what goes wrong on one of them, and when.
+// Two clients of the fake plugin as two platforms: failures of one of them, and when they occur.
 #include <array>
 #include <atomic>
 #include <thread>
@@ -43,7 +43,7 @@ class PlatformsOnFake : public testing::Test {
   }
 };
 
-// The first test: `third` is not started before.
+// Must be the first test, so that `third` has not been started.
 TEST_F(PlatformsOnFake, AClientThatCannotBeMadeIsNamedAndAskedForAgain) {
   sync(on("fake"));
   control().fail_at("PJRT_Client_Create", 1, 14, "the driver is busy");
@@ -82,7 +82,7 @@ TEST_F(PlatformsOnFake, AFailedTransferLeavesTheValueWhereItWas) {
   EXPECT_EQ(transfer(a, mesh("other"), P("x")).placement(), "devices 0,1,2,3 of other");
 }
 
-// No buffer of one client ever reaches the other, where a real plugin would crash.
+// No buffer of one client may reach the other, where a real plugin would crash.
 TEST_F(PlatformsOnFake, NothingRunsIfTwoPlatformsMeet) {
   Tensor a = on("fake"), b = on("other");
   int launches = control().call_count("PJRT_LoadedExecutable_Execute");
@@ -134,7 +134,7 @@ TEST_F(PlatformsOnFake, AWedgedClientIsReplacedWithTheOther) {
   EXPECT_EQ(started_clients().size(), 2u);
 }
 
-// Many threads at the first use of a platform make one client.
+// Threads that use a platform for the first time at once create only one client.
 TEST_F(PlatformsOnFake, ThreadsThatStartAPlatformTogether) {
   restart_runtime();
   int before = control().call_count("PJRT_Client_Create");

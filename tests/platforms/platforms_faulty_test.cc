@@ -1,4 +1,4 @@
-// Calls to the plugin of one platform fail in turn: the other one goes on.
+// Makes plugin calls of one platform fail in turn; the other platform must continue to work.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void set(const Fault* fault) {
 }
 int hits() { return reinterpret_cast<decltype(&faulty_hits)>(::dlsym(faulty(), "faulty_hits"))(); }
 
-// `second` is the default plugin behind the faulty one.
+// `second` is the default plugin, wrapped by the faulty one.
 class PlatformsWithFaults : public testing::Test {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ class PlatformsWithFaults : public testing::Test {
     if (faulty()) set(nullptr);
   }
 
-  // There and back: 3 x + 1 of each element.
+  // A round trip, which computes 3 x + 1 for each element.
   std::vector<float> round_trip(const Tensor& x) {
     Tensor there = transfer(x * 2, second_, P("x"));
     Tensor back = transfer(step_(there), first_, P("x"));
@@ -69,7 +69,7 @@ TEST_F(PlatformsWithFaults, EveryCallOfTheSecondPlatformFails) {
       }
       bool hit = hits() > 0;
       set(nullptr);
-      // The first platform is as it was.
+      // The first platform is not affected.
       EXPECT_EQ((x * 2).to_vector<float>()[3], 6);
       EXPECT_FALSE(runtime_client().is_wedged());
       if (runtime_client("second").is_wedged()) restart_runtime();

@@ -1,4 +1,4 @@
-// What runs where: clients, programs, errors, threads and traces of a process with two platforms.
+// Processes with two platforms: clients, programs, errors, threads and traces.
 #include <set>
 #include <thread>
 
@@ -43,7 +43,7 @@ TEST_F(Platforms, MeshesOfBothComputeSideBySide) {
   EXPECT_EQ(d.sharding()->mesh(), other);
 }
 
-// An empty type is the default platform's.
+// An empty device type is that of the default platform.
 TEST_F(Platforms, AMeshWithoutATypeIsOfTheDefaultPlatform) {
   Tensor a = mark_sharding(ramp({8}), first(), P("x"));
   Tensor b = mark_sharding(ramp({8}), first().with_device_type("cpu"), P("x"));
@@ -65,7 +65,7 @@ TEST_F(Platforms, ValuesOfTwoPlatformsDoNotMeetInOneOperation) {
   auto add = jit([](Tensor x, Tensor y) { return x + y; });
   EXPECT_TRUE(refused([&] { add(a, b); }));
   EXPECT_TRUE(refused([&] { mark_sharding(a + 1, second(), P("x")).to_host(); }));
-  // Replicated, it would narrow to a part of its own platform, but not to another one.
+  // A replicated value would narrow to a part of its own platform, but not to another platform.
   Tensor table = mark_sharding(ones({8}), Mesh({{"all", 8}}), P(none));
   EXPECT_TRUE(throws_error([&] { (table + b).to_host(); }, ErrorCode::kInvalidArgument,
                            {"two platforms", "cpu", "second"}));
@@ -87,7 +87,7 @@ TEST_F(Platforms, AJittedFunctionIsCompiledForEach) {
   (void)step(of_a);
   (void)step(of_b);
   EXPECT_EQ(done().compiles, 2u);
-  // On another part of the same platform it is only loaded.
+  // On another part of the same platform, the program is loaded but not compiled again.
   auto of_part = [&](std::vector<std::int64_t> ids) {
     return values(step(mark_sharding(ramp({8}), second(std::move(ids)), P("x"))));
   };
@@ -164,7 +164,7 @@ TEST_F(Platforms, ThreadsOnBoth) {
       last[static_cast<std::size_t>(t)] = values(x)[7];
     });
   for (std::thread& each : threads) each.join();
-  for (float value : last) EXPECT_NEAR(value, 2.0f, 1e-5f);  // x = x / 2 + 1 ends at 2
+  for (float value : last) EXPECT_NEAR(value, 2.0f, 1e-5f);  // x = x / 2 + 1 converges to 2
 }
 
 TEST_F(Platforms, ATraceTellsTheirDevicesApart) {

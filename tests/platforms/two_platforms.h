@@ -1,4 +1,4 @@
-// This process with two platforms: `cpu`, the default one, and `second`.
+// Configures this process with two platforms: `cpu`, the default, and `second`.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 
 namespace meshard {
 
-/// The plugin of the platform `second`: that of the default platform once more, or, with
-/// MESHARD_TEST_SECOND_PLUGIN, another CPU plugin of this machine. Empty: there is none.
+/// The plugin of the platform `second`: the same as that of the default platform, or, with
+/// MESHARD_TEST_SECOND_PLUGIN, another CPU plugin of this machine. Empty if there is none.
 inline std::string second_plugin() {
   pjrt::PluginSearch search = pjrt::find_plugins();
   std::string first = search.first("cpu").value_or("");
@@ -25,7 +25,7 @@ inline std::string second_plugin() {
   return "";
 }
 
-/// 8 devices of `cpu`, 4 of `second`. Skips, and says so, where there are no two plugins.
+/// Fixture with 8 devices of `cpu` and 4 of `second`. Skips, with a message, without two plugins.
 class TwoPlatforms : public testing::Test {
  protected:
   static constexpr int kSecondDevices = 4;
@@ -45,14 +45,14 @@ class TwoPlatforms : public testing::Test {
   RuntimeCounters done() const { return runtime_counters() - before_; }
   void restart() { before_ = runtime_counters(); }
 
-  /// A mesh of the second platform along one axis.
+  /// A mesh of the second platform with one axis.
   static Mesh second(std::vector<std::int64_t> ids) {
     auto size = static_cast<std::int64_t>(ids.size());
     return Mesh({{"x", size}}, std::move(ids)).with_device_type("second");
   }
   static Mesh second() { return second({0, 1, 2, 3}); }
   static Mesh first() { return Mesh({{"x", 4}}); }
-  /// 0, 1, 2, ... of any shape.
+  /// 0, 1, 2, ... in any shape.
   static Tensor ramp(Shape shape) {
     std::vector<float> values(static_cast<std::size_t>(shape.size()));
     std::iota(values.begin(), values.end(), 0.0f);

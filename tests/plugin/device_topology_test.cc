@@ -1,4 +1,4 @@
-// Topologies from what plugins tell of their devices: the fake one can stand on any grid.
+// Topologies from the device attributes that plugins report; the fake plugin can report any grid.
 #include "meshard/runtime/device_topology.h"
 
 #include "meshard/mesh/global_mesh.h"
@@ -36,7 +36,7 @@ TEST_F(DeviceTopology, AttributesOfALiveClient) {
   EXPECT_EQ(topology.devices()[3].to_string(), "3 at (1,0,0) core 1 of slice 0, process 0");
   EXPECT_EQ(topology.devices()[14].to_string(), "14 at (1,1,0) of slice 1, process 0");
   RingMesh ring = ring_mesh(topology, {2, 8});
-  EXPECT_EQ(ring.hops->axes[1].mean, 0.5);  // four links round the board, for eight steps
+  EXPECT_EQ(ring.hops->axes[1].mean, 0.5);  // four links around the board, in eight steps
 }
 
 TEST_F(DeviceTopology, WrapIsWhatThePluginSays) {
@@ -45,13 +45,13 @@ TEST_F(DeviceTopology, WrapIsWhatThePluginSays) {
   EXPECT_EQ(*topology_of(live).value().wrap(), (Topology::Wrap{true, false, false}));
   EXPECT_EQ(*topology_of(pjrt::Topology::of(live).value()).value().wrap(),
             (Topology::Wrap{true, false, false}));
-  // Against what the kind would say.
+  // The plugin's report overrides the default of the device kind.
   stand_on("TPU v5", {4, 2, 1}, {0, 0, 0}, 1);
   pjrt::Client open = client(8);
   EXPECT_EQ(*topology_of(open).value().wrap(), Topology::Wrap(3, false));
 }
 
-// The door to libtpu's descriptions: only the device attributes are looked at.
+// For libtpu's topology descriptions: only the device attributes are used.
 TEST_F(DeviceTopology, ADescriptionIsAsGoodAsAClient) {
   stand_on("TPU v5 lite", {4, 4, 1}, {0, 0, 0}, 1);
   pjrt::Client live = client(16);

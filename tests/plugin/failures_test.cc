@@ -1,4 +1,4 @@
-// What is left after something failed: inputs, recorded values, and a runtime that goes on.
+// The state after a failure: inputs and recorded values are kept, and the runtime continues.
 #include <fstream>
 
 #include "tests/error/fake_runtime.h"
@@ -11,7 +11,7 @@ struct Failures : testing::Test {
     auto size = static_cast<std::int64_t>(ids.size());
     return mark_sharding(f32({size, 4}), Mesh({{"x", size}}, std::move(ids)), P("x"));
   }
-  // Every program is another one: by its constant.
+  // Each call records a different program, with a different constant.
   static Tensor step(const Tensor& x) {
     static int number = 7000;
     return x * ++number;

@@ -1,4 +1,4 @@
-// What both plugin tests share: which plugins to test, programs, and arrays.
+// Shared by the plugin tests: the plugins under test, programs, and arrays.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@
 
 namespace meshard::pjrt {
 
-/// A plugin under test; an empty path stands for a real one that was not found.
+/// A plugin under test. An empty path is a real plugin that was not found.
 struct Subject {
   std::string name;
   std::string path;
   bool is_fake = false;
 };
 
-/// The fake plugin, and MESHARD_TEST_PLUGINS (paths with colons between) or the CPU plugin of this
+/// The fake plugin, and MESHARD_TEST_PLUGINS (paths separated by colons) or the CPU plugin of this
 /// machine.
 inline std::vector<Subject> subjects() {
   std::vector<Subject> result = {{"fake", MESHARD_FAKE_PLUGIN, true}};
@@ -48,8 +48,8 @@ inline Client make_client(const Plugin& plugin, std::int64_t devices = 8) {
   return Client::create(plugin, {&option, 1}).value();
 }
 
-/// @main returns its arguments, each an f32 array of `per_device` * `partitions` elements cut over
-/// all partitions; with `donate` every argument's memory is used for its result.
+/// @main returns its arguments, each an f32 array of `per_device` * `partitions` elements that is
+/// split over all partitions. With `donate`, each result reuses its argument's memory.
 inline std::string pass_on(int partitions, int arguments, bool donate = false, int per_device = 4) {
   std::string type = "tensor<" + std::to_string(per_device * partitions) + "xf32>";
   std::string sharding = "sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>";

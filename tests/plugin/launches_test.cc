@@ -1,4 +1,4 @@
-// Launches that fill queues, fail, stand still and are watched by callbacks: on the fake plugin.
+// Launches that fill queues, fail, stall or have callbacks, on the fake plugin.
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -26,7 +26,7 @@ class Launches : public ::testing::Test {
   FakeControl fake_;
 };
 
-// A launch that completes inside the call leaves its record for the next one.
+// A launch that completes inside the call leaves its record for the next launch to use.
 TEST_F(Launches, ARefusedLaunchAfterOneThatWasDoneAtOnceFreesNothingTwice) {
   fake_.set_platform("cpu");
   Client client = make_client(plugin(), 1);
@@ -71,8 +71,8 @@ TEST_F(Launches, ErrorsOfACallNameProgramAndDevices) {
                    ErrorCode::kResourceExhausted, {"on device 1; it runs on device 0"}));
 }
 
-// With parts that meet, two threads that enter in different orders on two devices wait for each
-// other for ever: on every platform.
+// If the parts of programs communicate, two threads that enter them in different orders on two
+// devices would deadlock. This applies to every platform.
 TEST_F(Launches, ProgramsWhosePartsMeetEnterOneAtATime) {
   for (const char* platform : {"cpu", "fake"}) {
     fake_.reset();
@@ -101,7 +101,7 @@ TEST_F(Launches, ProgramsWhosePartsMeetEnterOneAtATime) {
   }
 }
 
-// The queue of the CPU plugin has room for 31 launches; the next waits for the oldest.
+// The CPU plugin's queue has room for 31 launches; the next one waits for the oldest.
 TEST_F(Launches, ACallbackMayLaunchAndWaitWhileTheQueueIsFull) {
   fake_.set_platform("cpu");
   fake_.set_run_time(5000);

@@ -1,4 +1,4 @@
-// What every plugin must do behind meshard/pjrt. Each test also runs on the fake one.
+// What meshard/pjrt requires of every plugin. Each test also runs on the fake plugin.
 #include <atomic>
 #include <thread>
 
@@ -20,7 +20,7 @@ class PluginTest : public ::testing::TestWithParam<Subject> {
     if (GetParam().is_fake) {
       FakeControl control(GetParam().path);
       control.reset();
-      control.set_platform("cpu");  // the launch rules of the CPU plugin hold for the fake too
+      control.set_platform("cpu");  // the launch rules of the CPU plugin also apply here
       control.set_trap(kFakeWedge);
     }
     client_ = make_client(plugin());
@@ -80,7 +80,7 @@ TEST_P(PluginTest, EveryElementTypeSurvivesTheRoundTrip) {
     if (!made.ok() && made.error().code() == ErrorCode::kUnimplemented) continue;
     Buffer buffer = std::move(made.value().buffer);
     buffer.read(back).value();
-    // Signed types of less than a byte come back with their sign in the upper bits.
+    // Signed types of less than a byte are returned with their sign in the upper bits.
     if (bit_width(element) < 8)
       for (std::byte& byte : back) byte &= static_cast<std::byte>(most);
     EXPECT_EQ(sent, back);
@@ -255,7 +255,7 @@ TEST_P(PluginTest, ArgumentErrorsAreFoundBeforeThePluginIsCalled) {
   std::vector<Buffer> too_few(3);
   EXPECT_TRUE(throws_error([&] { (void)program.execute(all, too_few).value(); }, invalid,
                            {"2 outputs on each of 4 devices", "3 in all"}));
-  // After all these the client still works: nothing of it reached the plugin.
+  // The client still works, because none of these calls reached the plugin.
   program.execute(all).value().launch.await().value();
   if (GetParam().is_fake) {
     EXPECT_EQ(FakeControl(GetParam().path).invalid_calls(), 0);
@@ -275,7 +275,7 @@ TEST_P(PluginTest, DonatedArgumentsAreDeadAfterTheLaunch) {
   }
   EXPECT_TRUE(throws_error([&] { (void)program.execute(arguments.pointers).value(); },
                            ErrorCode::kInvalidArgument, {"argument 0 of device 0", "donated"}));
-  // Chained: outputs are the next launch's arguments, and live in the same memory.
+  // Chained: the outputs are the next launch's arguments, and use the same memory.
   std::vector<const Buffer*> next;
   for (const Buffer& buffer : first.outputs) next.push_back(&buffer);
   auto second = program.execute(next).value();
@@ -289,7 +289,7 @@ TEST_P(PluginTest, ABufferGivenTwiceIsRefusedIfOneIsConsumed) {
   pointers[3] = pointers[2];
   EXPECT_TRUE(throws_error([&] { (void)program.execute(pointers).value(); },
                            ErrorCode::kInvalidArgument, {"device 1", "given twice"}));
-  std::vector<std::int64_t> keep = {0};  // one kept, one consumed: still refused
+  std::vector<std::int64_t> keep = {0};  // one kept, one consumed: still an error
   EXPECT_TRUE(throws_error([&] { (void)program.execute(pointers, {.keep = keep}).value(); },
                            ErrorCode::kInvalidArgument, {"device 1", "given twice"}));
   for (const Buffer& buffer : arguments.buffers) EXPECT_TRUE(buffer.is_live());
@@ -397,7 +397,7 @@ TEST_P(PluginTest, ViewsOutliveDeletionAndDestruction) {
   EXPECT_EQ(reinterpret_cast<const float*>(view->bytes().data())[3], 4.0f);
 }
 
-// Without a lock the plugin loses count of its references and ends the process with the buffer.
+// Without a lock, the plugin miscounts its references and aborts the process with the buffer.
 TEST_P(PluginTest, SeveralThreadsViewOneBuffer) {
   Buffer buffer = send(client(), device(), {1, 2, 3, 4});
   std::atomic<int> right = 0;
@@ -506,7 +506,7 @@ TEST_P(PluginTest, TheCompiledModuleTellsShardShapes) {
   EXPECT_EQ(program.executable().num_partitions().value(), 4);
 }
 
-// ---- what needs a compiler ---------------------------------------------------------------------
+// ---- tests that need a compiler ----------------------------------------------------------------
 
 std::string sum_over_devices() {
   return R"(module { sdy.mesh @m = <["x"=8]>
@@ -569,7 +569,7 @@ TEST_P(CompilerTest, CompilesForItsOwnTopology) {
   if (!topology.ok()) GTEST_SKIP() << topology.error().message();
   EXPECT_EQ(topology.value().devices().size(), 8u);
   auto compiled = topology.value().compile(sum_over_devices(), on_first(8));
-  // The CPU plugin of API 0.81 registers no compiler for absent devices.
+  // The CPU plugin of API 0.81 has no compiler for absent devices.
   if (!compiled.ok() && (compiled.error().code() == ErrorCode::kUnimplemented ||
                          compiled.error().code() == ErrorCode::kNotFound))
     GTEST_SKIP() << compiled.error().message();

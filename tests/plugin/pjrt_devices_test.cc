@@ -1,5 +1,5 @@
-// What only the fake plugin shows on demand: one device that fails or lags, host memory used in
-// place, transfers in pieces, devices of other processes.
+// Behavior that only the fake plugin shows on demand: one device that fails or lags, host memory
+// used in place, transfers in chunks, and devices of other processes.
 #include <latch>
 
 #include "tests/plugin/fixture.h"

@@ -1,4 +1,4 @@
-// What only a plugin can show that fails, lags or is old on demand.
+// Behavior that needs a plugin that fails, lags or is old on demand.
 #include <thread>
 
 #include "pjrt/pjrt_c_api.h"
@@ -53,7 +53,7 @@ TEST_F(FakeTest, MissingEntriesAreNamed) {
 }
 
 TEST_F(FakeTest, AShortTableHidesItsLaterEntries) {
-  // Everything behind OutputDimensions, the last entry that meshard cannot do without.
+  // Removes all entries after OutputDimensions, the last entry that meshard requires.
   fake_.set_table_size(offsetof(PJRT_Api, PJRT_Executable_OutputDimensions) + sizeof(void*));
   Client client = make_client(plugin(), 2);
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
@@ -85,8 +85,8 @@ TEST_F(FakeTest, TheCpuRulesBoundLaunchesAndABetterPluginIsNotSlowedDown) {
   for (bool cpu : {true, false}) {
     fake_.reset();
     fake_.set_platform(cpu ? "cpu" : "fake");
-    // Where launches are bounded they have to end by themselves; elsewhere none ends before all are
-    // in.
+    // Where the number of launches is limited, they have to complete by themselves; elsewhere none
+    // completes before all are accepted.
     fake_.set_run_time(cpu ? 20000 : 0);
     fake_.hold_runs(cpu ? 0 : 1);
     Client client = make_client(plugin(), 2);
@@ -153,7 +153,7 @@ TEST_F(FakeTest, ErrorsOfARunAreValuesOfItsCompletion) {
   Arguments arguments(client, program);
   auto result = program.execute(arguments.pointers).value();
   EXPECT_FALSE(result.launch.is_ready().value());
-  for (int i = 0; i < 2; ++i)  // it can be asked again
+  for (int i = 0; i < 2; ++i)  // it can be queried again
     EXPECT_TRUE(throws_error([&] { result.launch.await().value(); }, ErrorCode::kInternal,
                              {"as the test asked"}));
   EXPECT_TRUE(result.launch.is_ready().value());
@@ -203,7 +203,7 @@ TEST_F(FakeTest, DevicesInAnotherOrderKeepTheirIds) {
   EXPECT_EQ(client.device(0).id(), 3);
   EXPECT_EQ(client.find_device(3), &client.device(0));
   CompileOptions options;
-  options.num_partitions = 2;  // no assignment: the client's first two devices
+  options.num_partitions = 2;  // no device assignment: the client's first two devices
   auto program = client.compile(pass_on(2, 1), options).value();
   EXPECT_EQ(program.devices()[0]->id(), 3);
   EXPECT_EQ(program.devices()[1]->id(), 2);
@@ -218,7 +218,7 @@ TEST_F(FakeTest, HostMemoryIsNotReadInPlaceWhereThePlatformDoesNotAllowIt) {
 }
 
 TEST_F(FakeTest, ThePluginWouldNoticeWhatOurChecksKeepFromIt) {
-  // The trap itself works: past our checks, the fake wedges as the CPU plugin does.
+  // Tests the trap itself: without our checks, the fake plugin wedges like the CPU plugin.
   fake_.set_trap(kFakeWedge);
   Client client = make_client(plugin(), 2);
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();

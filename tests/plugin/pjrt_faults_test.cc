@@ -1,4 +1,4 @@
-// Calls to the fake plugin that fail one after another: every one becomes an error that names it.
+// Makes each call to the fake plugin fail in turn: each failure must become an error that names it.
 #include <functional>
 
 #include "tests/plugin/fixture.h"
@@ -73,7 +73,7 @@ TEST_F(FaultTest, ABufferThatCouldNotBeDeletedIsAlive) {
   EXPECT_FALSE(buffer.is_live());
 }
 
-// What a program does with a plugin, from its client on; the donated argument comes last.
+// A typical use of a plugin, starting with its client. The donated argument comes last.
 std::vector<float> whole_program(const Plugin& plugin) {
   Client client = make_client(plugin, 2);
   auto program = client.compile(pass_on(2, 2, /*donate=*/true), on_first(2)).value();

@@ -1,4 +1,4 @@
-// What the runtime asks of a plugin, and when: launches on parts of the devices, side by side.
+// What the runtime requests from a plugin, and when: concurrent launches on parts of the devices.
 #include <atomic>
 #include <thread>
 
@@ -7,10 +7,10 @@
 namespace meshard {
 namespace {
 
-constexpr int kLong = 3'000'000;  // microseconds: longer than anything here waits for
+constexpr int kLong = 3'000'000;  // microseconds: longer than any wait in this file
 
 struct RuntimeOnFake : testing::Test {
-  // Every call makes a program that no other has: by its constant.
+  // Each call records a unique program, with a different constant.
   static Tensor step(const Tensor& x) {
     static int number = 1000;
     return mark_sharding(x * ++number, *x.sharding());
@@ -34,7 +34,7 @@ TEST_F(RuntimeOnFake, ProgramsOnDisjointSubmeshesRunAtTheSameTime) {
   control.set_run_time(kLong / 10);
   int before = launches();
   for (const Tensor& each : {step(a), step(b), step(c)}) compute({each});
-  // None was waited for: when the last was launched, nothing had completed.
+  // No launch was waited for: none had completed when the last one started.
   EXPECT_EQ(control.most_in_flight(), launches() - before);
   EXPECT_GE(launches() - before, 3);
   EXPECT_EQ(control.invalid_calls(), 0);
@@ -53,7 +53,7 @@ TEST_F(RuntimeOnFake, TheArgumentMatrixHasARowForEachDeviceOfTheSubmesh) {
 
 TEST_F(RuntimeOnFake, ALongCompilationHoldsUpNobodyElse) {
   Tensor x = on({2, 3}), slow = step(on({0, 1}));
-  sync({x + 7});  // from now on in the cache
+  sync({x + 7});  // cached from now on
   int compiled = control.call_count("PJRT_Client_Compile");
   control.set_delay("PJRT_Client_Compile", kLong);
   std::atomic<bool> done = false;

@@ -1,4 +1,4 @@
-// Traces of the runtime: what is in them, and that they are what Chrome's format says.
+// Traces of the runtime: their contents, and that they conform to Chrome's trace format.
 #include "meshard/runtime/trace_events.h"
 
 #include <gmock/gmock.h>
@@ -19,11 +19,11 @@ namespace {
 using Track = TraceEvent::Track;
 using Json = nlohmann::json;
 
-constexpr int kRunTime = 30'000;  // microseconds that a program takes on the fake's devices
+constexpr int kRunTime = 30'000;  // microseconds that a program takes on the fake plugin's devices
 
 struct TraceEvents : testing::Test {
   static Tensor step(const Tensor& x) {
-    static int number = 5000;  // a program of its own for each call
+    static int number = 5000;  // a unique program for each call
     return mark_sharding(x * ++number, *x.sharding());
   }
   static Tensor on(std::vector<std::int64_t> ids) {
@@ -72,7 +72,7 @@ TEST_F(TraceEvents, EveryDeviceHasItsExecutionsAndTheyEndWhenItIsThrough) {
   ASSERT_EQ(launches.size(), 2u);
   for (const auto& device : by_device) {
     ASSERT_EQ(device.second.size(), 2u);
-    // The fake completes each launch so long after its call.
+    // The fake plugin completes each launch this long after its call.
     for (std::size_t i = 0; i < 2; ++i)
       EXPECT_GE(end_of(device.second[i]), launches[i].start + kRunTime);
     EXPECT_GE(device.second[1].start, end_of(device.second[0]))
@@ -126,14 +126,14 @@ TEST_F(TraceEvents, SendsAndReadsHaveTheLineTheyBelongTo) {
   EXPECT_EQ(one, 1);
 }
 
-// Complete events of one track either follow one another or lie one inside the other.
+// Complete events of one track must follow one another or be nested.
 void expect_sound_nesting(const Json& events) {
   std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> open;
   for (const Json& event : events) {
     if (event.at("ph") != "X") continue;
     double start = event.at("ts"), end = start + event.at("dur").get<double>();
     auto& outer = open[{event.at("pid"), event.at("tid")}];
-    // A nanosecond: sums of microseconds are rounded.
+    // One nanosecond, because sums of microseconds are rounded.
     while (!outer.empty() && outer.back().second <= start + 1e-3) outer.pop_back();
     if (!outer.empty()) {
       EXPECT_LE(end, outer.back().second + 1e-3) << event;
@@ -203,7 +203,7 @@ TEST_F(TraceEvents, OneTraceAtATime) {
   EXPECT_ERROR_HERE(start_trace(), ErrorCode::kFailedPrecondition, "a trace is on already");
   trace.stop();
   TraceSession next = start_trace();
-  trace = std::move(next);  // ends the first, which it was already, and not the second
+  trace = std::move(next);  // ends the first trace, which had already ended, but not the second
   sync({step(on({0, 1}))});
   EXPECT_EQ(of(trace, "execute").size(), 2u);
 }

@@ -1,4 +1,4 @@
-// sync(): returns when values are there, reports what went wrong, and waits for nothing else.
+// sync(): returns once the values are computed, reports errors, and waits for nothing else.
 #include <chrono>
 
 #include "tests/error/fake_runtime.h"
@@ -7,7 +7,7 @@ namespace meshard {
 namespace {
 
 struct Waiting : testing::Test {
-  // Every call makes a program that no other has: by its constant.
+  // Each call records a unique program, with a different constant.
   static Tensor step(const Tensor& x) {
     static int number = 5000;
     return x * ++number;

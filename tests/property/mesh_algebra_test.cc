@@ -1,4 +1,4 @@
-// Random chains of operations on meshes, against tables of devices.
+// Compares random chains of operations on meshes with tables of devices.
 //
 // MESHARD_CHAINS=n runs n chains; MESHARD_NIGHTLY=1 runs 100,000.
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ int chains_to_run() {
   return nightly != nullptr && std::string(nightly) == "1" ? 100000 : 2000;
 }
 
-// The first chain that fails with this wrong model, made small.
+// The first chain that fails with a wrong model, and its failure, after shrinking.
 struct Found {
   Program program;
   Failure failure;
@@ -43,7 +43,7 @@ TEST(MeshAlgebra, AgreesWithTablesOverRandomChains) {
                       << found->failure.detail;
 }
 
-// The tests of the test: a wrong model is noticed, and shown by the smallest chain there is.
+// Tests the test itself: it detects a wrong model, and shrinks to the smallest possible chain.
 TEST(MeshAlgebraShrinker, FindsAnOperationThatIsWrong) {
   TestRandom random;
   std::optional<Found> found = find_failure(random, 500, Wrong::kUnflattenTurnsParts);
@@ -60,7 +60,7 @@ TEST(MeshAlgebraShrinker, FindsOperationsThatAreWrongTogether) {
   TestRandom random;
   std::optional<Found> found = find_failure(random, 500, Wrong::kSubmeshOfFirstRow);
   ASSERT_TRUE(found);
-  // A slice of two rows, and a submesh of its second.
+  // A slice with two rows, and a submesh of its second row.
   ASSERT_EQ(found->program.steps.size(), 2u) << to_code(found->program);
   EXPECT_EQ(found->program.steps[0].operation, Operation::kSlice) << to_code(found->program);
   ASSERT_EQ(found->program.roots.size(), 1u) << to_code(found->program);

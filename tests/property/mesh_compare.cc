@@ -1,4 +1,4 @@
-// All that can be asked of a mesh, against what the table says.
+// Compares all properties of a mesh with the model's table.
 #include <algorithm>
 #include <map>
 
@@ -38,7 +38,7 @@ std::optional<Ids> ids_of(const std::optional<IntVector>& list) {
   return list ? std::optional(Ids(list->begin(), list->end())) : std::nullopt;
 }
 
-// Devices of the root, and some numbers that are none of its devices.
+// The root's devices, and some ids that are not devices of the root.
 Ids devices_to_ask(const Mesh& model) {
   Ids ids = model.root->devices;
   std::int64_t largest = *std::max_element(ids.begin(), ids.end());
@@ -117,8 +117,8 @@ void compare_layouts(const LibraryMesh& mesh, const Mesh& model) {
   }
 }
 
-// A list of axes and parts of axes, and for each position of the mesh which group it is in and
-// where: computed from coordinates.
+// A list of axes and sub-axes, with the group and the member index of each mesh position, computed
+// from coordinates.
 struct Along {
   AxisList axes;
   std::vector<std::pair<std::int64_t, std::int64_t>> group_and_member;
@@ -167,7 +167,7 @@ void compare_groups(const LibraryMesh& mesh, const Mesh& model, const Along& alo
     if (along.is_possible) throw Failure{"groups", cat("of ", mesh, ": ", error.what()), 0};
     return;
   }
-  // By what all members share; each in the order of the axes, groups in order.
+  // Grouped by the coordinates that all members share. Members are in the order of the axes.
   std::map<std::pair<int, std::int64_t>, std::map<std::int64_t, int>> members;
   for (int row = 0; row < static_cast<int>(model.rows.size()); ++row)
     for (int p = 0; p < model.size(); ++p) {
@@ -194,7 +194,7 @@ void compare_groups(const LibraryMesh& mesh, const Mesh& model, const Along& alo
       same("ranks of a group", ranks[k], ids[static_cast<std::size_t>(k)], mesh);
     sorted = ids;
     std::sort(sorted.begin(), sorted.end());
-    // One member of each group is asked for all that is known of it, the others for their ranks.
+    // Checks all properties for one member of each group, and only the ranks for the others.
     std::size_t asked = random() % ids.size();
     for (std::size_t k = 0; k < ids.size(); ++k) {
       std::int64_t place = std::lower_bound(sorted.begin(), sorted.end(), ids[k]) - sorted.begin();
@@ -236,7 +236,7 @@ void compare_all_groups(const LibraryMesh& mesh, const Mesh& model, std::mt19937
     if (!is_first) continue;
     compare_groups(mesh, model, axes_along(model, {axis.name}), random);
     if (random() % 2 == 0) whole.push_back(axis.name);
-    // A part of the axis: (pre, own, rest) multiply to its size.
+    // A sub-axis: (pre, own, rest) multiply to the axis size.
     std::int64_t pre = 1 + static_cast<std::int64_t>(random() % axis.size);
     while (axis.size % pre != 0) --pre;
     std::int64_t own = 1 + static_cast<std::int64_t>(random() % (axis.size / pre));
@@ -251,7 +251,7 @@ void compare_all_groups(const LibraryMesh& mesh, const Mesh& model, std::mt19937
 
 void compare_text(const LibraryMesh& mesh, const MeshPtr& expected, Model& model) {
   MeshPtr printed = model.as_printed(expected);
-  // Names of unit axes may be repeated, but not in a root.
+  // Names of unit axes may repeat, except in a root.
   bool readable = printed->base || !printed->has_repeated_name();
   std::string text = mesh.to_string();
   Result<LibraryMesh> parsed = LibraryMesh::parse(text);

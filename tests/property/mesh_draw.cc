@@ -1,4 +1,4 @@
-// Random chains of operations. Most steps are drawn to be possible, some to be refused.
+// Draws random chains of operations. Most steps are valid; some must be rejected.
 #include <algorithm>
 #include <numeric>
 
@@ -37,7 +37,7 @@ class Draw {
     std::iota(ids.begin(), ids.end(), std::int64_t{0});
     switch (between(0, 6)) {
       case 0: break;
-      case 1: {  // a progression, up or down
+      case 1: {  // an arithmetic progression, up or down
         std::int64_t step = between(1, 9), first = between(0, 40);
         for (std::int64_t& id : ids) id = first + step * id;
         if (one_in(2)) std::reverse(ids.begin(), ids.end());
@@ -56,7 +56,7 @@ class Draw {
         if (one_in(2)) std::shuffle(ids.begin(), ids.end(), random_);
         break;
       }
-      default: {  // strided in two directions, major or minor first
+      default: {  // two strides, major or minor first
         int rows = between(1, size);
         while (size % rows != 0) --rows;
         std::int64_t columns = size / rows, step = columns + between(0, 5), first = between(0, 9);
@@ -81,7 +81,7 @@ class Draw {
     return one_of(kNames) + (one_in(2) ? std::to_string(between(0, 9)) : "");
   }
 
-  // Some axes of the mesh, in any order; sometimes registered names, unknown or repeated ones.
+  // Some axes of the mesh, in any order; sometimes registered, unknown or repeated names.
   Names some_names(const Mesh& mesh) {
     Names names;
     for (const MeshAxis& axis : mesh.axes)
@@ -146,7 +146,7 @@ class Draw {
       case Operation::kRename:
         for (const MeshAxis& axis : mesh.axes)
           if (one_in(2)) step.renames.emplace_back(axis.name, fresh_name(mesh));
-        if (step.renames.size() > 1 && one_in(3))  // exchanged names
+        if (step.renames.size() > 1 && one_in(3))  // swapped names
           for (std::size_t i = 0; i < step.renames.size(); ++i)
             step.renames[i].second = step.renames[(i + 1) % step.renames.size()].first;
         if (one_in(20)) step.renames.emplace_back(fresh_name(mesh), fresh_name(mesh));
@@ -162,7 +162,7 @@ class Draw {
       case Operation::kConcatenate:
         for (int i = between(0, 2); i >= 0; --i) {
           step.more.push_back(between(0, last));
-          // Mostly meshes of the same devices: others are refused.
+          // Mostly meshes of the same devices; others are rejected.
           for (int turns = 0; turns < 6 && meshes[step.more.back()]->root != mesh.root; ++turns)
             step.more.back() = between(0, last);
         }

@@ -13,12 +13,12 @@ int product(const Axes& axes) {
   return static_cast<int>(size);
 }
 
-// True if the values are those of a flat layout from 0 on.
+// Whether the values are those of a flat layout that starts at 0.
 bool is_layout(const Ints& values) {
   std::size_t n = values.size();
   if (values[0] != 0) return false;
   if (n == 1) return true;
-  std::size_t run = 1;  // of the last mode: as far as one step leads
+  std::size_t run = 1;  // of the last mode: how far its stride continues
   while (run < n && values[run] == static_cast<int>(run) * values[1]) ++run;
   if (n % run != 0) return false;
   Ints rest;
@@ -205,7 +205,7 @@ MeshPtr Model::make_root(Axes axes, std::vector<std::int64_t> devices) {
   return made;
 }
 
-// A mesh over the devices of from's base. Two axes may share a name only if both have size 1.
+// A mesh over the devices of from's base. Two axes may have the same name only if both have size 1.
 Answer Model::derived(const MeshPtr& from, Axes axes, std::vector<Ints> rows, bool may_refuse) {
   bool repeated = false;
   for (std::size_t i = 0; i < axes.size(); ++i)

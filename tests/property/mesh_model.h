@@ -1,8 +1,8 @@
-// A model of the mesh algebra that knows nothing of layouts: every mesh is a table of its devices.
+// A model of the mesh algebra without layouts: every mesh is a table of its devices.
 //
-// The table has a line for each row, with the place of each device in the root's list, position by
-// position. Every operation is done on tables, by listing; a library that agrees with it over
-// random chains of operations has its arithmetic right.
+// The table has one line for each row, with the place of each device in the root's list, ordered by
+// position. Every operation enumerates table entries. If the library agrees with the model over
+// random chains of operations, its arithmetic is right.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,15 +19,15 @@ using Ints = std::vector<int>;
 using Axes = std::vector<MeshAxis>;
 using Names = std::vector<std::string>;
 
-/// A name that flatten has registered: how far each index of the axis is from index 0.
+/// A name that flatten has registered, with the offset of each index of the axis from index 0.
 struct FlatName {
   std::string name;
   Ints offsets;
-  // The mesh that flattening to this name gave last, and its base; 0: none.
+  // The last mesh that was flattened to this name, and its base; 0: none.
   int object = 0, base_object = 0;
 };
 
-/// What all meshes of one root share.
+/// Shared by all meshes of one root.
 struct Root {
   std::vector<std::int64_t> devices;
   Axes axes;
@@ -38,18 +38,18 @@ struct Root {
 /// A mesh as a table.
 struct Mesh {
   std::shared_ptr<Root> root;
-  std::shared_ptr<const Mesh> base;  // null: itself
+  std::shared_ptr<const Mesh> base;  // null: the mesh itself
   Axes axes;
   std::vector<Ints> rows;  // places in root->devices
-  int object = 0;          // meshes with one number are one object
-  // Of a place in root->devices: the row and the position in it; -1: not in this mesh.
+  int object = 0;          // meshes with the same number are the same object
+  // For each place in root->devices: its row and the position in it; -1: not in this mesh.
   Ints row_of, position_of;
 
   int size() const { return static_cast<int>(rows[0].size()); }
   const Mesh& base_mesh() const { return base ? *base : *this; }
   std::int64_t device(int row, int position) const { return root->devices[rows[row][position]]; }
   std::vector<std::int64_t> devices(int row) const;
-  /// Of all rows, sorted.
+  /// The devices of all rows, sorted.
   std::vector<std::int64_t> sorted_devices() const;
   std::optional<int> place(std::int64_t device) const;
   Ints coordinate(int position) const;
@@ -57,19 +57,19 @@ struct Mesh {
 };
 using MeshPtr = std::shared_ptr<const Mesh>;
 
-/// Equality as Mesh documents it: names, and the same steps into equal lists of devices.
+/// Equality as Mesh documents it: equal names, and equal steps into equal lists of devices.
 bool equal(const Mesh& a, const Mesh& b);
-/// True if each row of `a` lies within a row of `b`, of one root.
+/// Whether each row of `a` is part of a row of `b`, with the same root.
 bool is_submesh_of(const Mesh& a, const Mesh& b);
 
-/// What an operation must do.
+/// The required result of an operation.
 struct Answer {
-  /// kEither: the contract leaves it open whether this is refused; an answer must be this mesh.
+  /// kEither: the contract does not define whether this is an error; a result must be this mesh.
   enum Kind { kMesh, kNone, kRefused, kEither } kind = kRefused;
   MeshPtr mesh;
 };
 
-/// A model that is wrong on purpose, to test the tests.
+/// Deliberate errors of the model, to test the tests.
 enum class Wrong { kNothing, kUnflattenTurnsParts, kSubmeshOfFirstRow };
 
 /// The operations. @pre sizes multiply to a few hundred
@@ -94,7 +94,7 @@ class Model {
   Answer as_root(const MeshPtr& mesh);
   Answer root(const MeshPtr& mesh);
   Answer base(const MeshPtr& mesh);
-  /// The mesh that the text of `mesh` describes.
+  /// The mesh that the printed text of `mesh` describes.
   MeshPtr as_printed(const MeshPtr& mesh);
 
  private:
@@ -106,23 +106,24 @@ class Model {
   int objects_ = 0;
 };
 
-/// One axis, or several as one: each line is what one passes along it.
+/// One axis, or several combined: each line is the sequence of places along the axis.
 struct AxisTable {
   std::string name;
   std::vector<Ints> lines;
-  Ints line_of, index_of;  // by place in the root's list
+  Ints line_of, index_of;  // indexed by the place in the root's list
   int size() const { return lines.empty() ? 1 : static_cast<int>(lines[0].size()); }
 };
 AxisTable axis_of_lines(std::string name, std::vector<Ints> lines, std::size_t places);
 AxisTable axis_table(const Mesh& mesh, std::size_t axis);
-/// Lines that are the first one moved on, until all `places` are in one.
+/// The axis whose lines are shifted copies of the first one and cover all `places`.
 AxisTable moved_along(std::string name, const Ints& offsets, std::size_t places);
-/// Lists of places in the order that rows and groups are numbered in: as their first places come in
-/// `base` if these are a layout of the root's places, else as they come in the root.
+/// Sorts lists of places into the order in which rows and groups are numbered: by their first
+/// places, in the order of `base` if that is a layout of the root's places, otherwise in the root's
+/// order.
 void put_in_order(const Mesh& base, std::vector<Ints>& lists);
-/// A table of all places of `base` with these axes; none if they are not independent.
+/// A table of all places of `base` with these axes; empty if the axes are not independent.
 std::optional<std::vector<Ints>> join(const Mesh& base, const std::vector<AxisTable>& axes);
-/// True if `values` (of index 0..n-1) are the sum of a flat layout for each part of the index.
+/// Whether `values` (of index 0..n-1) are the sum of one flat layout for each part of the index.
 bool splits_into_layouts(const Ints& values, const Ints& part_sizes);
 
 }  // namespace meshard::model

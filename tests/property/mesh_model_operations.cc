@@ -1,4 +1,4 @@
-// The operations of the model, each done by listing.
+// The operations of the model, by enumeration of table entries.
 #include <algorithm>
 #include <set>
 
@@ -25,7 +25,7 @@ std::int64_t product_of(const Axes& axes) {
   return size;
 }
 
-// What any list of new axes must satisfy.
+// Whether a list of new axes is valid.
 bool are_axes(const Axes& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i)
     if (!is_name(axes[i].name) || axes[i].size < 1 || find(axes, axes[i].name) != i) return false;
@@ -48,7 +48,7 @@ Ints offsets_of(const Ints& line) {
   return offsets;
 }
 
-// Tells whether the name may stand for the axis at the root; an entry is made by the caller.
+// Whether the name can be registered for the axis at the root. The caller makes the entry.
 bool may_register(const Root& root, const std::string& name, const Ints& offsets) {
   if (!is_name(name) || find(root.axes, name)) return false;
   for (const FlatName& flat : root.flat_names)
@@ -207,7 +207,7 @@ Answer Model::concatenate(const std::vector<MeshPtr>& meshes) {
   std::vector<AxisTable> all;
   for (const MeshPtr& mesh : meshes) {
     const Mesh& base = mesh->base_mesh();
-    // The axes step through lists of devices; these must agree place by place.
+    // The axes step through lists of devices, which must have equal elements.
     if (first.devices(0) != base.devices(0) || first.rows[0] != base.rows[0]) return {};
     for (std::size_t i = 0; i < mesh->axes.size(); ++i) {
       all.push_back(axis_table(*mesh, i));
@@ -255,7 +255,7 @@ Answer Model::as_root(const MeshPtr& mesh) {
 
 MeshPtr Model::as_printed(const MeshPtr& mesh) {
   const Mesh& base = mesh->base_mesh();
-  bool has_steps = true;  // every axis steps through the base by a layout
+  bool has_steps = true;  // every axis is a layout of the base's positions
   for (std::size_t i = 0; i < mesh->axes.size(); ++i) {
     std::set<Ints> steps;
     for (Ints line : axis_table(*mesh, i).lines) {

@@ -1,4 +1,4 @@
-// A chain of operations on meshes, as data: it can be drawn, run, shrunk and printed as C++.
+// A chain of mesh operations as data, which can be generated, run, shrunk and printed as C++.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -31,8 +31,8 @@ enum class Operation {
 };
 inline constexpr int kOperations = 16;
 
-/// One operation. Meshes have numbers: the roots, then the result of each step; a step that is
-/// refused repeats its target.
+/// One operation. Meshes are numbered: the roots, then the result of each step. A step that is
+/// rejected repeats its target.
 struct Step {
   Operation operation = Operation::kSlice;
   int target = 0;
@@ -42,7 +42,7 @@ struct Step {
   Axes parts;
   std::vector<std::pair<std::string, std::string>> renames;
   std::int64_t number = 0;  // a place, an index or a device
-  std::uint64_t looks = 0;  // the seed of what is looked at afterward
+  std::uint64_t looks = 0;  // the seed that selects the checks after the step
 };
 
 struct RootSpec {
@@ -55,27 +55,27 @@ struct Program {
   std::vector<Step> steps;
 };
 
-/// What the model makes of a step. @post kNone and kRefused have no mesh
+/// The model's result of a step. @post kNone and kRefused have no mesh
 Answer apply(Model& model, const std::vector<MeshPtr>& meshes, const Step& step);
 
-/// A random chain.
+/// Generates a random chain.
 Program draw_program(std::mt19937_64& random, int steps);
-/// The program as C++ code, one line a step.
+/// The program as C++ code, with one line per step.
 std::string to_code(const Program& program);
 
-/// Where the library and the model part.
+/// A difference between the library and the model.
 struct Failure {
   std::string check;   // which property, in a few words
   std::string detail;  // expected and got
-  int step = 0;        // the mesh looked at: a root or the result of a step
+  int step = 0;        // the mesh that was checked: a root or the result of a step
 };
-/// Runs the program in the library and in the model, and compares all that can be asked.
+/// Runs the program in the library and in the model, and compares all properties.
 std::optional<Failure> run(const Program& program, Wrong wrong = Wrong::kNothing);
 
-/// The smallest program found that fails in the same check.
+/// Returns the smallest program found that fails the same check.
 Program shrink(Program program, const Failure& failure, Wrong wrong = Wrong::kNothing);
 
-/// Throws Failure where a mesh and its model differ in anything that concerns this mesh alone.
+/// Compares a mesh with its model, by itself. Throws Failure if they differ.
 void compare(const meshard::Mesh& mesh, const MeshPtr& expected, Model& model,
              std::mt19937_64& random);
 /// The same for two meshes.

@@ -41,7 +41,7 @@ std::optional<LibraryMesh> apply_in_library(const std::vector<LibraryMesh>& mesh
   return mesh.base();
 }
 
-// What the library makes of a step; the message if it refuses.
+// The library's result of a step, or the error message.
 struct LibraryAnswer {
   std::optional<LibraryMesh> mesh;
   std::string refusal;

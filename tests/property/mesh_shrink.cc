@@ -1,4 +1,4 @@
-// Makes a failing chain small: it stays failing in the same check.
+// Shrinks a failing chain, as long as it fails the same check.
 #include <algorithm>
 #include <numeric>
 
@@ -36,7 +36,7 @@ class Shrink {
 
   const Program& best() const { return shrinking_.best(); }
 
-  // Steps after the failing one do nothing.
+  // Removes steps after the failing one, which have no effect.
   bool shorten() {
     bool better = false;
     while (!best().steps.empty()) {
@@ -48,7 +48,7 @@ class Shrink {
     return better;
   }
 
-  // Without one mesh: what used it uses `instead`.
+  // Removes one mesh; steps that used it use `instead`.
   static void remove_mesh(Program& program, int mesh, int instead) {
     auto moved = [&](int& user) {
       if (user == mesh) user = instead;
@@ -88,7 +88,7 @@ class Shrink {
     for (std::size_t r = 0; r < best().roots.size(); ++r) {
       better |= simplify_devices(r);
       for (std::size_t i = best().roots[r].axes.size(); i-- > 0;) {
-        for (int divisor : {0, 2, 3, 5}) {  // 0: without the axis
+        for (int divisor : {0, 2, 3, 5}) {  // 0: removes the axis
           std::int64_t size = best().roots[r].axes[i].size;
           if (divisor == 0 ? size != 1 : size % divisor != 0) continue;
           bool done = false;
@@ -111,7 +111,7 @@ class Shrink {
     if (ids == counted) return false;
     ids = counted;
     if (shrinking_.offer(candidate)) return true;
-    // The same order without gaps.
+    // The same order, without gaps.
     std::vector<std::int64_t> sorted = ranked;
     std::sort(sorted.begin(), sorted.end());
     for (std::int64_t& id : ranked)
@@ -122,7 +122,7 @@ class Shrink {
     return shrinking_.offer(candidate);
   }
 
-  // Makes an axis of a root smaller, and equal roots with it, so that they stay equal.
+  // Shrinks an axis of a root, and of equal roots, so that they stay equal.
   bool resize_axis(std::size_t r, std::size_t axis, std::int64_t size) {
     return shrinking_.offer(resized(r, axis, size));
   }
@@ -143,7 +143,7 @@ class Shrink {
     return candidate;
   }
 
-  // Divides an axis of a root, and where a later step names sizes that no longer fit, one of these.
+  // Divides an axis of a root. If sizes in a later step no longer fit, divides one of these too.
   bool divide_axis(std::size_t r, std::size_t axis, int divisor, bool first) {
     Program candidate =
         resized(r, axis, divisor == 0 ? 0 : best().roots[r].axes[axis].size / divisor);
@@ -173,7 +173,7 @@ class Shrink {
     }
   }
 
-  // Fewer names, parts, meshes; smaller numbers; an earlier target.
+  // Fewer names, parts and meshes; smaller numbers; an earlier target.
   bool shrink_steps() {
     bool better = false;
     for (std::size_t i = 0; i < best().steps.size(); ++i) {

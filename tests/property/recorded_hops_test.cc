@@ -1,4 +1,4 @@
-// No mesh of ours has longer rings than JAX's on any recorded TPU and shape.
+// Our meshes never have longer rings than JAX's, on any recorded TPU and shape.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// What shrinkers share: candidates are offered, and the last that still failed is the best.
+// Shared by shrinkers: candidates are offered, and the last one that still fails is the best.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -11,22 +11,22 @@ class Shrinking {
  public:
   using StillFails = std::function<bool(const Program&)>;
 
-  /// @param tries candidates that are looked at, at most
+  /// @param tries the maximum number of candidates to try
   Shrinking(Program program, StillFails still_fails, int tries)
       : best_(std::move(program)), still_fails_(std::move(still_fails)), tries_(tries) {}
 
   const Program& best() const { return best_; }
   bool spent() const { return tries_ <= 0; }
 
-  /// Takes the candidate if it still fails.
+  /// Accepts the candidate if it still fails.
   bool offer(Program candidate) {
     if (--tries_ < 0 || !still_fails_(candidate)) return false;
     best_ = std::move(candidate);
     return true;
   }
 
-  /// Offers the program with each element of a list left out, the last first.
-  /// @param list gives a program's list
+  /// Offers the program without each element of a list, the last first.
+  /// @param list returns a program's list
   template <class GetList>
   bool drop_each(GetList list) {
     bool better = false;
@@ -39,7 +39,7 @@ class Shrinking {
     return better;
   }
 
-  /// Offers the program changed by `change`, which returns false where there is nothing to change.
+  /// Offers the program changed by `change`, which returns false if there is nothing to change.
   template <class Change>
   bool change(Change change) {
     Program candidate = best_;

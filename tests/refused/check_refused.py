@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that a program compiles as it stands, and with MESHARD_REFUSED defined does not, for the reason it states.
+"""Checks that a program compiles, and with MESHARD_REFUSED defined does not, for the reason that it states.
 
 usage: check_refused.py --compiler CXX --include FOLDER PROGRAM.cc
 """
@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 
 def compile_program(args, *more):

@@ -1,4 +1,4 @@
-// A member that MESHARD_FIELDS does not name would keep the value of the first call.
+// A member that is missing in MESHARD_FIELDS would keep the value of the first call.
 #include "meshard/trace/jit.h"
 
 using namespace meshard;

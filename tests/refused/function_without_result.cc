@@ -1,4 +1,4 @@
-// Nothing but its result leaves a jitted function.
+// A jitted function must return a result, because it has no other outputs.
 #include "meshard/trace/jit.h"
 
 using namespace meshard;

@@ -1,4 +1,4 @@
-// A null pointer is no axis name; the number 0 is the first axis of the mesh.
+// A null pointer is not an axis name; the number 0 is the first axis of the mesh.
 #include "meshard/sharding/partition_spec.h"
 
 using namespace meshard;

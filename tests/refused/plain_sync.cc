@@ -1,5 +1,5 @@
-// sync() without arguments, in a file with <unistd.h>, never becomes the system's function that
-// writes out file buffers.
+// In a file that includes <unistd.h>, sync() without arguments must not call the system function
+// that flushes file buffers.
 #include <unistd.h>
 
 #include "meshard/graph/sync.h"

@@ -1,9 +1,9 @@
-"""Holds the JSON of the sample reports against docs/report-schema.json.
+"""Validates the JSON of the sample reports against docs/report-schema.json.
 
 usage: check_schema.py WRITE_SAMPLE_REPORTS SCHEMA
 
-A checker of the keywords that the schema uses stands here; where the package jsonschema is installed, it is asked too.
-A member that the schema does not name is a failure, so that the schema stays complete.
+This file has a validator for the keywords that the schema uses. If the package jsonschema is installed, it is used too.
+A member that the schema does not define is a failure, so that the schema stays complete.
 """
 import json
 import pathlib
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 KEYWORDS = {"$schema", "$ref", "$defs", "title", "description", "type", "required", "properties", "items", "enum", "const",
@@ -27,7 +27,7 @@ def has_type(value, name):
 
 
 def problems(value, schema, root, place=""):
-    """Everything in which `value` differs from `schema`."""
+    """Yields every violation of `schema` by `value`."""
     unknown = set(schema) - KEYWORDS
     if unknown:
         yield f"{place}: the schema uses {sorted(unknown)}, which this checker does not know"
@@ -61,7 +61,7 @@ def problems(value, schema, root, place=""):
 
 
 def without(value, *way):
-    """A copy that lacks the member at the end of the way."""
+    """A copy without the member at the end of the path."""
     copy = json.loads(json.dumps(value))
     at = copy
     for step in way[:-1]:
@@ -94,12 +94,12 @@ def main():
         check(name, list(problems(report, schema, schema)))
         if validator and name != "large":
             check(f"{name} (jsonschema)", [error.message for error in validator.iter_errors(report)])
-    # The checks can fail.
+    # Tests that the checks can fail.
     sample = reports["sample"]
     for broken in (without(sample, "cost"), without(sample, "collectives", 0, "form"), {**sample, "version": 2},
                    {**sample, "more": 1}, {**sample, "num_captured": -1}, {**sample, "notes": [1]}):
         check("a broken report is noticed", [] if list(problems(broken, schema, schema)) else ["it is not"])
-    # The sample has something everywhere, so that no part of the schema is passed without being looked at.
+    # The sample must fill every list, so that every part of the schema is tested.
     check("the sample fills every list", [name for name, value in sample.items() if value in (None, [], "") and not reports["gpu"][name]])
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

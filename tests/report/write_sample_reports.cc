@@ -1,5 +1,5 @@
-// write_sample_reports FOLDER: the sample reports as NAME.json and NAME.html, for tests that read
-// files.
+// write_sample_reports FOLDER: writes the sample reports as NAME.json and NAME.html, for tests that
+// read files.
 #include <cstdio>
 #include <fstream>
 #include <string>

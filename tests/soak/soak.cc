@@ -1,12 +1,12 @@
-// Runs small work very often and looks that the process does not grow.
+// Repeats small operations many times, and checks that the process does not grow.
 //
 //   soak [steps=N] [programs=N] [transfers=N] [checkpoints=N] [seconds=N]
 //
-// steps of one compiled program with donation; different programs; transfers between submeshes with
-// a gather; checkpoints, written and loaded; seconds in which eight threads call, transfer and drop
-// values on overlapping submeshes. After the first per cent of each the process's memory, threads,
-// file handles, mappings and (with the fake plugin) objects are taken down, and compared at the
-// end. Ends with `N passed, N failed`.
+// steps of one compiled program with donation; different programs; transfers between submeshes,
+// with a gather; checkpoints, written and loaded; seconds in which eight threads call, transfer and
+// drop values on overlapping submeshes. After the first percent of each, the process's memory,
+// threads, file handles, mappings and (with the fake plugin) objects are recorded, and compared at
+// the end. Ends with `N passed, N failed`.
 #include <unistd.h>
 
 #include <chrono>
@@ -27,11 +27,11 @@ namespace {
 using namespace meshard;
 
 constexpr std::int64_t kDevices = 8;
-// Heaps breathe: what may come on top of what was there after the first per cent. A leak of 16
-// bytes a step, or of one buffer in a hundred transfers, is more.
+// Heap sizes fluctuate: the allowed growth after the first percent. A leak of 16 bytes per step, or
+// of one buffer in a hundred transfers, exceeds it.
 constexpr std::int64_t kMemorySlack = 16 << 10;  // KiB
 constexpr std::int64_t kMappingSlack = 400;
-constexpr std::int64_t kThreadSlack = 64;  // pools start their threads when they need them
+constexpr std::int64_t kThreadSlack = 64;  // thread pools start their threads on demand
 constexpr std::int64_t kFileSlack = 8;
 constexpr std::int64_t kObjectSlack = 200;
 
@@ -68,16 +68,16 @@ void steps(std::int64_t count) {
   repeated("steps", count, 100, [&](std::int64_t) { x = step(x, y); });
 }
 
-// Every number makes a program of its own; half of them are compiled by jit, half lazily.
+// Every number makes a different program; half of them are compiled by jit, half lazily.
 void programs(std::int64_t count) {
   Mesh mesh({{"x", 2}});
   Tensor x = mark_sharding(ones({2}), mesh, P("x"));
-  // The caches have to be full before anything is dropped.
+  // The caches have to be full before entries are dropped.
   repeated("programs", count, 1100, [&](std::int64_t i) {
     if (i % 2 == 0) {
       auto number = static_cast<float>(i);
       sync(jit([number](Tensor t) { return t + number; })(x));
-    } else {  // a number alone would be an argument of one lazy program
+    } else {  // a number by itself would be an argument of one lazy program
       sync(x * sum(arange(i)));
     }
   });
@@ -140,7 +140,7 @@ void threads(double seconds) {
     for (std::thread& each : all) each.join();
     meshard::sync();
   };
-  run(std::max(seconds / 100, 2.0));  // all programs are compiled
+  run(std::max(seconds / 100, 2.0));  // compiles all programs
   Usage first = Usage::now();
   run(seconds);
   check("seconds", static_cast<std::int64_t>(seconds), first, Usage::now());

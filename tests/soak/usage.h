@@ -1,4 +1,4 @@
-// What this process uses, for comparing two moments of it.
+// The resource usage of this process, for a comparison of two points in time.
 #pragma once
 #include <dlfcn.h>
 #include <malloc.h>
@@ -21,7 +21,7 @@ struct Usage {
   std::int64_t objects = 0;   ///< buffers, events, programs of the fake plugin; 0 with another
 
   static Usage now() {
-    ::malloc_trim(0);  // what was freed is no use
+    ::malloc_trim(0);  // returns freed memory to the system, so that it does not count
     Usage usage;
     usage.memory = status("VmRSS:");
     usage.threads = status("Threads:");

@@ -1,4 +1,4 @@
-// Compares what an op's vjp records with finite differences, both computed by the interpreter.
+// Compares an op's vjp with finite differences, both computed by the interpreter.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ inline std::vector<Tensor> recorded_vjp(const Tensor& result, const Tensor& cota
   return out;
 }
 
-/// For each f64 sample of `op` that asks for it: every element of every cotangent against a central
-/// difference. The sample's call must record `op` itself last, possibly after broadcasts.
+/// Checks each f64 sample of `op` that requests it: every element of every cotangent against a
+/// central difference. The sample's call must record `op` itself last, possibly after broadcasts.
 inline void check_vjp(const OpDef& op) {
   SampleSource source(1);
   int checked = 0;
@@ -50,7 +50,7 @@ inline void check_vjp(const OpDef& op) {
     for (const HostArray& input : sample.inputs) inputs.push_back(from_host(input));
     Tensor result = sample.call(inputs);
     ASSERT_EQ(result.value()->op().name, op.name);
-    // Finite differences of the op's own operands: broadcasts have their own vjp.
+    // Finite differences of the op's own operands, because broadcasts have their own vjp.
     std::vector<HostArray> at;
     for (const Value& operand : result.value()->operands())
       at.push_back(interpret(Tensor(operand)));

@@ -1,4 +1,4 @@
-// What tests on real devices share.
+// Shared by tests on real devices.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 namespace meshard {
 
-/// A fixture that skips, and says so, where no plugin is installed.
+/// Fixture that skips the test, with a message, if no plugin is installed.
 using OnDevices = OnPlugin;
 
 /// first, first + 1, ... in row-major order.
@@ -28,7 +28,7 @@ inline std::vector<float> numbers(std::size_t count, float first = 0, float step
   return values;
 }
 
-/// The array on devices behind a computed tensor; computes it.
+/// Computes a tensor, and returns its array on devices.
 inline const DeviceArray& device_array(const Tensor& tensor) {
   compute({tensor});
   Storage* storage = tensor.value().storage();

@@ -1,4 +1,4 @@
-// What an op writes: the StableHLO of one recorded node, for tests of ops.
+// The StableHLO that an op emits for one recorded node, for tests of ops.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace meshard {
 
-/// A module of one function that does what the node of `tensor` does; its operands are the
-/// arguments.
+/// A module with one function that performs the node of `tensor`. The node's operands are the
+/// function's arguments.
 inline std::string emitted_module(const Tensor& tensor) {
   const Node& node = *tensor.value().node();
   OpCall call{
@@ -42,7 +42,7 @@ inline std::string emitted_module(const Tensor& tensor) {
   return std::move(writer).finish();
 }
 
-/// Only the lines of the op, without indentation. Operands are %arg0, %arg1; the result is %0.
+/// Only the op's lines, without indentation. Operands are %arg0, %arg1; the result is %0.
 inline std::string emitted(const Tensor& tensor) {
   std::string module = emitted_module(tensor), lines;
   std::size_t at = module.find('\n', module.find("func.func")) + 1;

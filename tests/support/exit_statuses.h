@@ -1,12 +1,12 @@
-// For tests that look at the exit statuses of processes, as death tests do: they may be started
-// where SIGCHLD is ignored, and then the system keeps none. Including this is enough.
+// For tests that check exit statuses of processes, such as death tests: if SIGCHLD is ignored when
+// the tests start, the system discards exit statuses. Including this file is sufficient.
 #pragma once
 #include <gtest/gtest.h>
 #include <signal.h>
 
 namespace meshard {
 
-/// Gives SIGCHLD its default before the tests of a program.
+/// Resets SIGCHLD to its default before the tests of a program.
 class DefaultSigchld : public testing::Environment {
  public:
   void SetUp() override { ::signal(SIGCHLD, SIG_DFL); }

@@ -1,7 +1,7 @@
-// An oracle for tests of recorded programs: computes a graph with plain loops, one op after the
-// other, far from StableHLO and every compiler. Knows the element-wise ops, bitcast_convert, iota,
-// constant, reshape, broadcast_in_dim, slice, concat, permute_dims, flip, pad, sum, max, min, any,
-// all, cumulative_sum, dot_general of floats and gather.
+// A test oracle for recorded programs: computes a graph with plain loops, op by op, independently
+// of StableHLO and of any compiler. Supports the element-wise ops, bitcast_convert, iota, constant,
+// reshape, broadcast_in_dim, slice, concat, permute_dims, flip, pad, sum, max, min, any, all,
+// cumulative_sum, dot_general of floats and gather.
 //
 // Floats are computed in double and rounded to the dtype after each op; integers wrap.
 #pragma once
@@ -37,7 +37,7 @@ class Interpreter {
   HostArray run(const Tensor& tensor) { return to_host(evaluate(tensor.value())); }
 
  private:
-  // One of the lists is used: `real` for floats, `whole` for integers and bools.
+  // Only one of the lists is used: `real` for floats, `whole` for integers and bools.
   struct Array {
     TensorType type;
     std::vector<double> real;
@@ -85,7 +85,7 @@ class Interpreter {
                             : static_cast<std::int64_t>(kept >> (64 - bits));
   }
 
-  // Without recursion: recorded chains are long.
+  // Not recursive, because recorded chains are long.
   const Array& evaluate(const Value& wanted) {
     std::vector<const Node*> waiting{wanted.node()};
     while (!waiting.empty()) {
@@ -101,7 +101,7 @@ class Interpreter {
     return value_of(wanted);
   }
 
-  // Ops that pass several values on are looked through.
+  // Skips ops that pass several values through.
   const Array& value_of(const Value& wanted) const {
     const Node* node = wanted.node();
     std::string_view name = node->op().name;
@@ -174,7 +174,7 @@ class Interpreter {
     throw Error(ErrorCode::kUnimplemented, cat("[interpreter] does not know ", name));
   }
 
-  // Ops that move elements. `from[i]` is the element of the operand that becomes element i.
+  // For ops that move elements: element i of the result is element `from[i]` of the operand.
   static void gather(const Array& in, Array& out, const std::vector<std::size_t>& from) {
     for (std::size_t i : from) {
       if (out.floating())
@@ -308,8 +308,8 @@ class Interpreter {
     }
   }
 
-  // sum, max and min along dimensions, any and all, which are max and min of bools; cumulative_sum,
-  // whose elements are sums of a part.
+  // sum, max and min along dimensions; any and all, which are max and min of bools; and
+  // cumulative_sum, whose elements are partial sums.
   static void reduce(const Node& node, const Array& in, Array& out) {
     std::string_view name = node.op().name;
     bool running = name == "cumulative_sum", larger = name == "max" || name == "any";
@@ -351,7 +351,7 @@ class Interpreter {
     }
   }
 
-  // Every pair of elements that agree along the batch and contracting dimensions.
+  // Sums over every pair of elements that agree along the batch and contracting dimensions.
   static void dot(const DotGeneralAttributes& dims, const Array& lhs, const Array& rhs,
                   Array& out) {
     out.real.assign(out.size(), 0);
@@ -380,7 +380,7 @@ class Interpreter {
     return std::find(list.begin(), list.end(), static_cast<std::int64_t>(d)) != list.end();
   }
 
-  // As StableHLO's specification of gather says.
+  // Follows StableHLO's specification of gather.
   static void gather_slices(const GatherAttributes& dims, const Array& in, const Array& starts,
                             Array& out) {
     const Shape &from = in.type.shape, &places = starts.type.shape;
@@ -410,7 +410,7 @@ class Interpreter {
 
   static double erf_inverse(double x) {
     if (std::abs(x) >= 1) return std::abs(x) == 1 ? std::copysign(INFINITY, x) : NAN;
-    // Halving the interval until it is a single number.
+    // Bisects the interval until it is a single number.
     double low = -7, high = 7;
     for (int i = 0; i < 200; ++i) (std::erf((low + high) / 2) < x ? low : high) = (low + high) / 2;
     return (low + high) / 2;

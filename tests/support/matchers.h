@@ -1,4 +1,4 @@
-// Matchers for errors: what was wrong must be in the message, with the values.
+// Matchers for errors: the message must say what was wrong, with the values.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace meshard {
 
-/// Passes if `action` throws an Error with this code whose what() holds every one of `parts`.
+/// Passes if `action` throws an Error with this code whose what() contains all of `parts`.
 template <class Action>
 ::testing::AssertionResult throws_error(Action&& action, ErrorCode code,
                                         const std::vector<std::string>& parts) {

@@ -1,4 +1,4 @@
-// Random tests that can be replayed: MESHARD_TEST_SEED=n repeats a run.
+// Random tests that can be repeated with MESHARD_TEST_SEED=n.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 namespace meshard {
 
-/// The seed of this test run: MESHARD_TEST_SEED if set, else fixed, so that a plain run is
+/// The seed of this test run: MESHARD_TEST_SEED if set, otherwise fixed, so that a plain run is
 /// repeatable. A nightly run sets MESHARD_TEST_SEED=random.
 inline std::uint64_t test_seed() {
   static const std::uint64_t seed = [] {
@@ -20,12 +20,12 @@ inline std::uint64_t test_seed() {
   return seed;
 }
 
-/// A generator for one test; the seed is printed when the test fails.
+/// A generator for one test. Prints the seed if the test fails.
 struct TestRandom : std::mt19937_64 {
   TestRandom()
       : std::mt19937_64(test_seed()),
         trace_(__FILE__, __LINE__, "MESHARD_TEST_SEED=" + std::to_string(test_seed())) {}
-  /// A whole number in [low, high].
+  /// An integer in [low, high].
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(*this);
   }

@@ -1,4 +1,4 @@
-// The device orders that JAX's mesh builders gave on TPUs, from tests/golden/jax.
+// The device orders that JAX's mesh builders returned for TPUs, from tests/golden/jax.
 #pragma once
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -8,13 +8,13 @@
 
 namespace meshard {
 
-/// A mesh as recorded; a hybrid one has the sizes over slices in `outer`.
+/// A recorded mesh. For a hybrid mesh, `outer` has the sizes over slices.
 struct RecordedMesh {
   std::string name, topology;
   std::vector<std::int64_t> shape, outer, ids;
 };
 
-/// All that are not errors, but for those whose outer sizes count processes.
+/// All recorded meshes, except errors and meshes whose outer sizes count processes.
 /// @param golden the folder tests/golden
 inline std::vector<RecordedMesh> recorded_meshes(const std::string& golden) {
   std::vector<RecordedMesh> meshes;

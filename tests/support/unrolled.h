@@ -1,5 +1,5 @@
-// Programs with loops and branches for the interpreter, which knows none: recorded again with each
-// body in place, as often as it runs.
+// Unrolls loops and branches of a program for the interpreter, which does not support them: records
+// the program again, with each body as often as it runs.
 #pragma once
 #include <map>
 #include <span>
@@ -20,7 +20,7 @@ namespace meshard {
 
 class Unrolled {
  public:
-  /// `tensor` stands for `value`, a parameter of a trace.
+  /// Uses `tensor` in place of `value`, a parameter of a trace.
   void set(const Tensor& value, const Tensor& tensor) { done_[key(value.value())] = tensor; }
 
   /// The same value, without loops and branches.
@@ -118,7 +118,7 @@ class Unrolled {
   }
 
   std::map<Key, Tensor> done_;
-  std::vector<Tensor> kept_;  // so that no key is used twice
+  std::vector<Tensor> kept_;  // keeps nodes alive, so that no key is reused
 };
 
 }  // namespace meshard

@@ -1,6 +1,6 @@
-"""Makes the Python environment that answers for JAX, optax and flax, and prints its interpreter.
+"""Creates the Python environment with JAX, optax and flax, and prints the path of its interpreter.
 
-It lies in the project's cache folder under the hash of jax.lock, whose packages are installed by hash and no others.
+It is in the project's cache folder, under the hash of jax.lock. Only the packages of that file are installed, by hash.
 """
 
 import fcntl
@@ -28,13 +28,13 @@ def environment_folder():
 
 
 def existing_interpreter():
-    """The environment's python; None if it was not made yet."""
+    """The environment's python; None if it does not exist yet."""
     folder = environment_folder()
     return folder / "bin/python" if (folder / "complete").exists() else None
 
 
 def interpreter():
-    """The environment's python; it is made if it is not there."""
+    """The environment's python; creates it if it does not exist."""
     folder = environment_folder()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.with_suffix(".lock"), "w", encoding="ascii") as guard:

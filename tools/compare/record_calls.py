@@ -1,8 +1,8 @@
-"""Draws random calls, has JAX answer them, and writes them as cases for meshard-conformance.
+"""Draws random calls, computes JAX's answers, and writes them as cases for meshard-conformance.
 
 usage: record_calls.py OUT_FOLDER [COUNT] [SEED] [FAMILY...]
 
-The same count, seed and families give the same cases, however many processes there are.
+The same count, seed and families give the same cases, for any number of processes.
 """
 
 import collections
@@ -13,7 +13,7 @@ import pathlib
 import sys
 import time
 
-# Compiling takes most of the time, and none of what the highest level of optimization changes is compared.
+# Compilation takes most of the time, and the cases do not depend on the highest optimization level.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -27,7 +27,7 @@ CHUNK = 50
 
 
 def drawn_calls(count, seed):
-    """(family, op, seed) of each case: every operation once, then any."""
+    """(family, op, seed) of each case: first every operation once, then random ones."""
     table = [(family, op) for family, ops in OPERATIONS.items() for op in ops]
     rng = np.random.default_rng(seed)
     order = list(rng.permutation(len(table))) if count < len(table) else range(len(table))
@@ -36,7 +36,7 @@ def drawn_calls(count, seed):
 
 
 def write(folder, cases, seed):
-    """A file for each family, a case a line."""
+    """Writes a file for each family, with one case per line."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     for family, lines in cases.items():
         body = ",\n".join(lines)

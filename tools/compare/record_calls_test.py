@@ -1,4 +1,4 @@
-"""Tests of what draws and records random calls. They run in the environment of jax.lock, and are skipped without it."""
+"""Tests of drawing and recording random calls. Run in the environment of jax.lock; skipped without it."""
 import json
 import math
 import os
@@ -16,7 +16,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import environment  # noqa: E402
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 try:
     import jax
@@ -36,7 +36,7 @@ def f32(*values):
 
 
 def answered(f, inputs, parts, **more):
-    """What is recorded of a call of `f`, with ones as cotangents and tangents."""
+    """The record of a call of `f`, with ones as cotangents and tangents."""
     call = Call(inputs, f, **more)
     types = answer.result_types(f, inputs)
     cotangents = [np.ones(shape, dtype) for shape, dtype in types]
@@ -85,31 +85,31 @@ class RecordCalls(unittest.TestCase):
             self.assertTrue(np.all((bounded >= -1) & (bounded <= 2)))
 
     def test_the_condition_is_recorded(self):
-        # 1e4 + 1 - 1e4 = 1: a change of the operands by 1e-7 changes it by up to 2e-3.
+        # 1e4 + 1 - 1e4 = 1: changing the operands by 1e-7 changes the result by up to 2e-3.
         out = answered(lambda x: jnp.sum(x), [f32(1e4, 1, -1e4)], ["out"])["out"][0]
         self.assertEqual([1], out["v"])
         self.assertGreater(out["c"][0], 1e3)
         self.assertNotIn("c", answered(jnp.exp, [f32(0, 1)], ["out"])["out"][0])
 
     def test_a_change_of_the_cotangents_is_part_of_the_condition(self):
-        # The derivative of a softmax by equal cotangents is 0 because they are equal.
+        # The derivative of a softmax for equal cotangents is 0 because they are equal.
         vjp = answered(jax.nn.softmax, [f32(0, 1, 2)], ["vjp"])["vjp"][0]
         self.assertGreater(min(vjp["c"]), 1e-3)
 
     def test_where_the_dtype_ends_both_answers_are_recorded(self):
-        # 1e30^2 / 1e30 is 1e30, and on the way infinite in f32.
+        # 1e30^2 / 1e30 is 1e30, but the intermediate value is infinite in f32.
         out = answered(lambda x: x * x / x, [f32(1e30, 2)], ["out"])["out"][0]
         self.assertEqual(["inf", 2], out["v"])
         self.assertAlmostEqual(1e30, out["o"]["0"], delta=1e23)
 
     def test_limits_are_recorded_where_a_derivative_jumps_or_is_no_number(self):
-        # On the diagonal JAX's second derivative of hypot is not that of the function, sqrt(1 / 8) / 1 and its
-        # negative; along (1, 1) they cancel, so that one operand moves alone.
+        # On the diagonal, JAX's second derivative of hypot is not that of the function, sqrt(1 / 8)
+        # / 1 and its negative. Along (1, 1) these cancel, so only one operand moves.
         f = lambda x: jnp.hypot(x, jax.lax.stop_gradient(x) * 0 + 1)
         hvp = answered(f, [f32(1, 3)], ["hvp"])["hvp"][0]
         self.assertAlmostEqual(math.sqrt(1 / 8), hvp["n"]["0"], places=4)
         self.assertNotIn("1", hvp["n"])
-        # b a^(b-1) at a = b = 0: a alone moves.
+        # b a^(b-1) at a = b = 0: only a moves.
         vjp = answered(lambda a, b: a ** b, [f32(0, 2), f32(0, 3)], ["vjp"])["vjp"][0]
         self.assertEqual({"0": 0}, vjp["n"])
         # |x| and hypot(x, 0) have slopes from -1 to 1 at 0.
@@ -118,7 +118,7 @@ class RecordCalls(unittest.TestCase):
             self.assertEqual(["0"], list(vjp["k"]))
             np.testing.assert_allclose([-1, 1], vjp["k"]["0"], atol=1e-6)
         self.assertNotIn("k", answered(jnp.sign, [f32(0, 2)], ["out"])["out"][0])
-        # A real jump has no limit.
+        # A true jump has no limit.
         self.assertNotIn("n", answered(lambda x: jnp.where(x > 1, x * 5, x), [f32(1, 2)], ["vjp"])["vjp"][0])
 
     def test_wraps_are_what_the_page_says(self):
@@ -145,7 +145,7 @@ class RecordCalls(unittest.TestCase):
         inputs, f, how = wrap.scanned(d, call)
         total, ys = f(*inputs)
         expected = 1.0
-        for k in (1, 0):  # in reverse
+        for k in (1, 0):  # in reverse order
             expected = expected * 0.5 + np.sum(inputs[0][k] ** 2)
         self.assertTrue(how["reverse"])
         np.testing.assert_allclose(expected, total, rtol=1e-6)

@@ -1,10 +1,10 @@
-// meshard-compile REQUEST ANSWER FOLDER: one compile in a process of its own
+// meshard-compile REQUEST ANSWER FOLDER: runs one compile in its own process
 // (meshard/target/compile_for.h).
 //
-// Compilers of absent hardware may end their process or never return. The program that started this
-// one reads the answer if there is one. Steps go to standard output, what the compiler prints to
-// standard error. Standard input ends when the starter is gone: then FOLDER, which is the starter's
-// temporary folder, is removed, and this group of processes ends too.
+// Compilers for absent hardware may crash or never return. The program that started this one reads
+// the answer if there is one. Progress steps are printed to standard output, the compiler's
+// messages to standard error. Standard input is closed when the starter has ended: then this
+// process removes FOLDER, which is the starter's temporary folder, and ends its process group.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -25,35 +25,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What plugins read when they are loaded. Nothing here touches hardware, so that a machine that has
-// some is treated like one that has not.
+// Sets the variables that plugins read when they are loaded. This program does not use hardware, so
+// a machine with accelerators is treated like one without.
 void set_environment(const std::string& folder) {
-  ::setenv("TPU_SKIP_MDS_QUERY", "1", 1);          // else libtpu waits for a metadata server
-  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 1);  // a description needs no lock on the hardware
+  ::setenv("TPU_SKIP_MDS_QUERY", "1", 1);          // otherwise libtpu waits for a metadata server
+  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 1);  // describing hardware needs no lock on it
   ::setenv("TPU_WORKER_HOSTNAMES", "localhost", 1);
-  ::setenv("TPU_ACCELERATOR_TYPE", "v5litepod-4", 1);  // serves topologies of every generation
+  ::setenv("TPU_ACCELERATOR_TYPE", "v5litepod-4", 1);  // supports topologies of every generation
   ::setenv("TPU_LOG_DIR", "disabled", 1);
   ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
-  // Warnings tell of shardings that the partitioner could only meet by replicating.
+  // Warnings report shardings that the partitioner could implement only by replication.
   ::setenv("TF_CPP_MIN_LOG_LEVEL", "1", 1);
   ::setenv("TPU_STDERR_LOG_LEVEL", "1", 1);
   ::setenv("TPU_MIN_LOG_LEVEL", "1", 1);
-  ::setenv("TMPDIR", folder.c_str(), 1);  // the GPU's assembler leaves files when it is stopped
+  ::setenv("TMPDIR", folder.c_str(), 1);  // the GPU's assembler leaves files when it is killed
   rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
-// Ends a group of processes, and then removes their folder: while one of them runs it may write
-// there what was removed already.
+// Kills a process group, and then removes its folder. While one of the processes runs, it may write
+// files again that were removed.
 void end_and_remove(pid_t group, const std::string& folder) {
   ::kill(-group, SIGKILL);
-  // Who adopts them reaps them; a zombie writes nothing.
+  // Their new parent reaps them; zombies cannot write.
   for (int turn = 0; turn < 200 && ::kill(-group, 0) == 0; ++turn) ::usleep(1000);
   std::error_code ignored;
   fs::remove_all(folder, ignored);
 }
 
-// This program once more, in a group of its own, for end_and_remove().
+// Starts this program again in a new process group, to call end_and_remove().
 void start_remover(const std::string& folder) {
   std::string group = std::to_string(::getpgrp());
   std::string words[] = {"meshard-compile", "--end", group, folder};
@@ -71,7 +71,7 @@ void start_remover(const std::string& folder) {
   ::kill(0, SIGKILL);
 }
 
-// Returns only if standard input is no pipe of a starter, or when the end is near.
+// Returns only if standard input is not the starter's pipe, or shortly before the process ends.
 void end_with_starter(const std::string& folder) {
   char byte;
   while (true) {
@@ -99,8 +99,8 @@ int main(int argc, char** argv) {
   }
   std::string folder = argv[3];
   ::signal(SIGPIPE,
-           SIG_IGN);  // a step that nobody reads any more must not end us before the folder is gone
-  // A group of its own is what it may end.
+           SIG_IGN);  // an unread step must not end this process before it removes FOLDER
+  // The process may end only its own group.
   if (::getpgrp() == ::getpid()) std::thread([folder] { end_with_starter(folder); }).detach();
   set_environment(folder);
   auto bytes = meshard::read_whole_file(argv[1]);
@@ -119,5 +119,5 @@ int main(int argc, char** argv) {
   auto written = meshard::write_whole_file(argv[2], meshard::serialize_answer(answer));
   if (!written.ok()) std::fprintf(stderr, "meshard-compile: %s\n", written.error().what());
   std::fflush(nullptr);
-  ::_exit(written.ok() ? 0 : 1);  // a plugin's threads and static objects do not hold us up
+  ::_exit(written.ok() ? 0 : 1);  // does not wait for a plugin's threads or static objects
 }

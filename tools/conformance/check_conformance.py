@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 PROGRAM = sys.argv[1]
 checks = 0
@@ -20,7 +20,7 @@ def expect(what, condition, shown=""):
 
 
 def run(files, *options):
-    """Exit code, standard output and what --observe wrote, for a folder of `files`: path -> JSON or text."""
+    """Exit code, standard output and the output of --observe, for a folder of `files`: path -> JSON or text."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             path = pathlib.Path(folder, "data", name)
@@ -39,13 +39,13 @@ def size_case(name, recorded, tags=()):
 
 
 def composition_case(recorded):
-    """(3,4):(100,1) after 6:1, which is no layout: 0 1 2 3 100 101."""
+    """(3,4):(100,1) composed with 6:1, which is not a layout: 0 1 2 3 100 101."""
     return {"name": "cut", "tags": [], "expect": recorded,
             "input": {"fn": "composition", "a": {"shape": [3, 4], "stride": [100, 1]},
                       "b": {"shape": 6, "stride": 1}}}
 
 
-# What passes, what a rule decides, what nobody knows.
+# Cases that pass, that pass by a rule, and that are unknown.
 words = {"name": "in_words", "tags": [], "input": {"fn": "fold"}, "expect": 1}
 code, out, observed = run({"pycute.json": [size_case("right", 6), size_case("odd", 7, ["quirk"]), words],
                            "notes/other.json": {"meta": {}, "cases": [1, 2, 3]}})
@@ -58,7 +58,7 @@ expect("raw answers", observed == {"pycute.json": [{"name": "right", "answer": {
                                                    {"name": "odd", "answer": {"expect": 6}},
                                                    {"name": "in_words", "answer": None}]}, observed)
 
-# A flat case has an id and is its own input; meta stands beside the cases. What is no case fails.
+# A flat case has an id and is its own input; meta is next to the cases. An invalid case fails.
 flat = {"meta": {"made_by": "hand"}, "cases": [{"id": "flat", "fn": "fold"}, {"fn": "fold"}]}
 code, out, observed = run({"a/pycute.json": flat, "b/pycute.json": [size_case("right", 6)]})
 expect("a case without a name", code == 1 and "a/pycute.json: 0 passed, 1 failed, 0 by rule, 1 unknown\n" in out
@@ -74,7 +74,7 @@ expect("failures are counted", out.endswith("\n1 passed, 1 failed\n"), out)
 code, out, _ = run({"pycute.json": "[{"})
 expect("a broken file fails", code == 1 and "FAILED (the file)" in out, out)
 
-# The rule exact-composition looks at the recorded values, not at the case.
+# The rule exact-composition checks the recorded values, not the case.
 code, out, observed = run({"pycute.json": [composition_case({"shape": 4, "stride": 1})]})
 expect("a recorded result that is too short", code == 0 and "by rule exact-composition: 1" in out, out)
 expect("its raw answer is an error", "expect_error" in observed["pycute.json"][0]["answer"], observed)
@@ -95,7 +95,7 @@ expect("skipped cases are not observed", len(observed["pycute.json"]) == 1, obse
 
 
 def reversed_mesh(group_ranks, local_rank, group_id, other_id):
-    """A program over devices 1, 0 in this order, seen from rank 0: make a mesh, ask for its group."""
+    """A program over devices 1, 0 in this order, observed from rank 0: makes a mesh, and queries its group."""
     common = {"ndim": 1, "shape": [2], "size": 2, "names": ["a"], "layout": [[[2], [1]]], "root": "self",
               "same_object_as": None, "equal_to": [], "groups_by_dim": [[[1, 0]]], "new_groups": 0}
     view = {"mesh": [1, 0], "coordinate": [1], "group_ranks": [group_ranks], "group_ids": [group_id],
@@ -108,7 +108,7 @@ def reversed_mesh(group_ranks, local_rank, group_id, other_id):
             "input": {"world_size": 2, "observe": [0], "ops": ops}}
 
 
-# Programs: the reference sorts a group and shares the world's; what is neither of the two fails.
+# Programs: the reference sorts a group and shares that of the world; anything else fails.
 code, out, _ = run({"mesh_ops.json": [reversed_mesh([1, 0], 1, "0.0", "0.0")]})
 expect("a program without a rule", code == 0 and "mesh_ops.json: 1 passed, 0 failed, 0 by rule" in out, out)
 code, out, _ = run({"mesh_ops.json": [reversed_mesh([0, 1], 0, "world", "world")]})
@@ -131,7 +131,7 @@ sliced["input"]["ops"][1]["op"] = "fold"
 code, out, _ = run({"mesh_ops.json": [sliced]})
 expect("an unknown operation", code == 0 and "0 by rule, 1 unknown" in out, out)
 
-# Scenarios run in processes of their own.
+# Scenarios run in separate processes.
 MESH = {"op": "mesh", "out": "m", "device_ids": [0, 1], "mesh_shape": [2], "axis_names": ["x"]}
 HOST = {"op": "host", "out": "a", "shape": [4], "dtype": "float32", "data": {"iota": 1}}
 SPLIT, WHOLE = "{devices=[2]0,1}", "{replicated}"
@@ -155,7 +155,7 @@ def lies(spec, kind, count=2):
 
 
 def scenario(name, *steps, devices=2):
-    """Steps with what was recorded of each, after those that make a mesh and a tensor."""
+    """Steps with their recorded results, after steps that make a mesh and a tensor."""
     steps = [(MESH, did()), (HOST, did()), *steps]
     return {"name": name, "input": {"num_devices": devices, "steps": [step for step, _ in steps]},
             "expect": {"steps": [recorded for _, recorded in steps]}}
@@ -196,7 +196,7 @@ else:
 
 
 def op_sharding_case(text, devices):
-    """Rows split over a 2x2 mesh of devices 3, 2, 1, 0: replicas 3 2 and 1 0."""
+    """Rows split over a 2x2 mesh of devices 3, 2, 1, 0: the replicas are 3 2 and 1 0."""
     fields = {"type": "OTHER", "tile_assignment_dimensions": [2, 1, 2], "tile_assignment_devices": devices,
               "replicate_on_last_tile_dim": True}
     return {"name": "rows", "input": {"num_devices": 4, "device_ids": [3, 2, 1, 0], "mesh_shape": [2, 2],
@@ -207,7 +207,7 @@ def op_sharding_case(text, devices):
                        "op_sharding": fields}}
 
 
-# Replicas: in our order, in the reference's, and in neither.
+# Replicas: in our order, in the reference's order, and in another one.
 for devices, result in (([3, 2, 1, 0], "1 passed, 0 failed, 0 by rule"),
                         ([2, 3, 0, 1], "0 passed, 0 failed, 1 by rule"),
                         ([2, 3, 1, 0], "0 passed, 1 failed, 0 by rule")):
@@ -228,7 +228,7 @@ expect("another error", code == 1 and "spec_axis_out_of_range" in out, out)
 
 
 def named_sharding(size, recorded):
-    """A vector over two devices; `recorded` are the fields that depend on its size."""
+    """A vector over two devices; `recorded` has the fields that depend on its size."""
     mesh, text = '@mesh = <["x"=2]>', '<@mesh, [{"x"}]>'
     case = {"id": "vector", "mesh": "m", "spec": ["x"], "shape": [size], "is_fully_replicated": False,
             "hlo": "{devices=[2]<=[2]}", "sdy_constraint": {"mesh_ops": [mesh], "constraints": [text]}}
@@ -236,7 +236,7 @@ def named_sharding(size, recorded):
     return {"named_sharding.json": {"meta": meta, "cases": [case | recorded]}}
 
 
-# JAX refuses a size that does not divide; a refusal of one that does is none.
+# JAX rejects a size that is not divisible; the rule does not apply to a divisible one.
 refused = dict.fromkeys(["shard_shape", "indices", "sdy_in_out"], {"error": "IndivisibleError"})
 code, out, observed = run(named_sharding(3, refused))
 expect("the rule uneven-kept", code == 0 and "by rule uneven-kept: 1" in out, out)
@@ -245,7 +245,7 @@ expect("our raw answer has shards", observed["named_sharding.json"][0]["answer"]
 code, out, _ = run(named_sharding(4, refused))
 expect("no rule for an even size", code == 1 and "FAILED vector" in out, out)
 
-# A parameter that is not there, or null, is not guessed.
+# Missing or null parameters are not guessed.
 for params in ({}, {"k": None}):
     top = {"id": "top", "op": "top_k", "in_shapes": [[4]], "in_specs": [["x"]], "params": params, "out_shape": [2]}
     meta = {"mesh": {"axis_names": ["x"], "axis_sizes": [2]}}

@@ -1,4 +1,4 @@
-// meshard-conformance: meshard's answers beside those recorded from other implementations.
+// meshard-conformance: compares meshard's answers with those recorded from other implementations.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -29,7 +29,7 @@ struct Arguments {
   std::string observe_path;
 };
 
-/// Fills `arguments`; a message if the command line is wrong.
+/// Parses the command line into `arguments`. Returns an error message if it is invalid.
 std::string read_arguments(int argc, char** argv, Arguments& arguments) {
   for (int i = 1; i < argc; ++i) {
     std::string option = argv[i];

@@ -7,10 +7,10 @@
 
 namespace meshard::conformance {
 
-/// A compact row-major list as nested arrays; for no dimensions the value itself.
+/// A compact row-major list as nested arrays. Without dimensions, the value itself.
 nlohmann::json nested(std::span<const std::int64_t> data, std::span<const std::int64_t> shape);
 
-/// A value: sizes and elements of nested arrays; a number has no sizes.
+/// The sizes and elements of nested arrays; a number has no sizes. A value type.
 struct FlatArray {
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> data;

@@ -11,7 +11,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// The JSON files under `folder`, sorted, so that reports can be compared.
+/// The JSON files in `folder`, sorted, so that reports can be compared.
 std::vector<std::filesystem::path> json_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -21,8 +21,8 @@ std::vector<std::filesystem::path> json_files(const std::filesystem::path& folde
   return files;
 }
 
-/// The cases of a golden file: the file itself, or its field `cases`, or an object of named ones
-/// beside `meta`, whose names become their `id`.
+/// The cases of a golden file: the file itself, its field `cases`, or an object of named cases next
+/// to `meta`, whose names become their `id`.
 Json cases_of(Json content) {
   if (!content.is_object()) return content;
   if (content.contains("cases")) return std::move(content.at("cases"));
@@ -41,14 +41,15 @@ bool is_skipped(const Json& test, const std::vector<std::string>& tags) {
                      [&test](const std::string& tag) { return has_tag(test, tag); });
 }
 
-/// The field that names a case: `name`, or `id` of a flat case; null if it has neither.
+/// The field that names a case: `name`, or the `id` of a flat case; null if it has neither.
 const char* name_field(const Json& test) {
   for (const char* field : {"name", "id"})
     if (test.is_object() && test.contains(field) && test.at(field).is_string()) return field;
   return nullptr;
 }
 
-/// An exception that leaves a suite is a fault of meshard or of the suite: the case fails with it.
+/// If a suite throws, that is a bug of meshard or of the suite, and the case fails with the
+/// exception.
 Verdict judge(const Suite& suite, const Json& test, const GoldenFile& file, Workers& workers,
               Json& answer) {
   try {

@@ -1,4 +1,4 @@
-// Runs the golden files under a folder and reports on them.
+// Runs the golden files in a folder, and reports the results.
 #pragma once
 #include <filesystem>
 #include <iosfwd>
@@ -10,34 +10,34 @@
 
 namespace meshard::conformance {
 
-/// What became of a file's cases.
+/// The results of a file's cases.
 struct FileReport {
   std::int64_t passed = 0;  // without a rule
   std::int64_t failed = 0;
   std::int64_t by_rule = 0;
   std::int64_t unknown = 0;
-  std::int64_t skipped = 0;         // carry a tag that was to be skipped, or need a plugin
-  std::map<Rule, int> rule_counts;  // in how many cases each rule decided
+  std::int64_t skipped = 0;         // have a tag to skip, or need a plugin
+  std::map<Rule, int> rule_counts;  // the number of cases that each rule decided
 };
 
 /// What to run.
 struct RunOptions {
   std::filesystem::path data;
   std::vector<std::string> skipped_tags;
-  /// Keep the raw answers in `observed`.
+  /// Whether to store the raw answers in `observed`. Default: false.
   bool observe = false;
 };
 
-/// Of a whole run: the files together, and the raw answers by file name as `[{name, answer}, ...]`,
-/// with `id` for `name` where the file says so.
+/// The report of a whole run: the totals of all files, and the raw answers by file name as `[{name,
+/// answer}, ...]`, with `id` in place of `name` where the file has it.
 struct RunReport {
   FileReport total;
   Json observed = Json::object();
 };
 
-/// Runs every `*.json` under `options.data`, by name of the file; a file that no suite knows counts
-/// as unknown, one that cannot be read as a failure. Writes a line for each file, its failures and
-/// its rules to `out`.
+/// Runs every `*.json` in `options.data`, selected by file name. A file without a suite counts as
+/// unknown; a file that cannot be read counts as a failure. Prints a line for each file, its
+/// failures and its rules to `out`.
 RunReport run_all(const RunOptions& options, std::ostream& out);
 
 }  // namespace meshard::conformance

@@ -1,10 +1,10 @@
 // The rules: the only reasons for which an answer may differ from the recorded one and still be
-// right.
+// correct.
 //
-// Where meshard deliberately does better than a reference, a rule states what is better and checks,
-// from the answers alone, that this is what happened. The list is closed: a difference that no rule
-// here covers is a failure. The functions that decide stand with the suites of the reference
-// (devicemesh/rules.h, txla/rules.h, jax/rules.h).
+// Where meshard deliberately does better than a reference, a rule states what is better and checks
+// from the answers alone that this is the reason for the difference. The list is closed: a
+// difference without a rule is a failure. The functions that decide are next to the suites of each
+// reference (devicemesh/rules.h, txla/rules.h, jax/rules.h).
 #pragma once
 #include <span>
 #include <string_view>
@@ -39,10 +39,10 @@ enum class Rule {
   kComplexInfinity,
 };
 
-/// All of them, in the order in which they are reported.
+/// All rules, in the order in which they are reported.
 std::span<const Rule> all_rules();
 
-/// `slice-any-order`.
+/// The name of a rule, such as `slice-any-order`.
 std::string_view rule_name(Rule rule);
 
 }  // namespace meshard::conformance

@@ -23,9 +23,9 @@ using Clock = std::chrono::steady_clock;
 void send_line(int socket, std::string line) {
   line += '\n';
   for (std::size_t at = 0; at < line.size();) {
-    // A process that died gives an error here, not a signal.
+    // If the process died, this returns an error instead of raising a signal.
     ssize_t sent = ::send(socket, line.data() + at, line.size() - at, MSG_NOSIGNAL);
-    if (sent <= 0) return;  // reading will tell why
+    if (sent <= 0) return;  // the next read reports the reason
     at += static_cast<std::size_t>(sent);
   }
 }
@@ -47,7 +47,7 @@ Reading read_line(int socket, std::string& line, int seconds) {
   return Reading::kLine;
 }
 
-/// Waits for the process to end, and says how it did.
+/// Waits for the process to end, and describes how it ended.
 std::string ending_of(pid_t process) {
   int status = 0;
   ::waitpid(process, &status, 0);
@@ -126,7 +126,7 @@ Json answer_or_unknown(const Suite& suite, const Json& input, const GoldenFile& 
 }
 
 int serve_answers(int devices) {
-  Json instead;  // of every answer, if there are no devices
+  Json instead;  // replaces every answer, if there are no devices
   try {
     configure_runtime({.cpu_devices = devices}).value();
     (void)runtime_client();
@@ -137,7 +137,7 @@ int serve_answers(int devices) {
   }
   for (std::string line; std::getline(std::cin, line);)
     std::cout << (instead.is_null() ? answer_here(Json::parse(line)) : instead).dump() << std::endl;
-  ::_exit(0);  // a plugin's threads do not hold us up
+  ::_exit(0);  // does not wait for a plugin's threads
 }
 
 }  // namespace meshard::conformance

@@ -1,11 +1,11 @@
-"""docs/concepts/array-api.md names every function of the array API standard 2024.12, and every name of ours in it exists."""
+"""docs/concepts/array-api.md lists every function of the array API standard 2024.12, and all of our names in it exist."""
 import pathlib
 import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# The functions of the standard, version 2024.12, by its sections.
+# The functions of the standard, version 2024.12, by section.
 STANDARD = {
     "Creation": "arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones ones_like tril "
                 "triu zeros zeros_like",
@@ -29,12 +29,13 @@ STANDARD = {
                         "qr slogdet solve svd svdvals trace vector_norm",
     "Extension fft": "fft fftfreq fftn fftshift hfft ifft ifftn ifftshift ihfft irfft irfftn rfft rfftfreq rfftn",
 }
-# What is declared outside the reference: of dtypes, of arrays made by hand, and beside a primitive.
+# Headers with declarations outside the reference: dtypes, array creation, and a helper of a
+# primitive.
 HEADERS = ["meshard/array/dtype.h", "meshard/graph/leaf.h", "meshard/ops/broadcast_in_dim.h"]
 
 
 def rows():
-    """(section, functions of the standard, names of ours, remark) of each line of the page's tables."""
+    """(section, functions of the standard, our names, remark) of each row of the page's tables."""
     section, found = "", []
     for line in (ROOT / "docs/concepts/array-api.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
@@ -49,7 +50,7 @@ def rows():
 
 
 def declared():
-    """The names that can be called."""
+    """The names that are declared."""
     names = {page.stem for page in (ROOT / "docs/reference").glob("*.md")}
     texts = [page.read_text(encoding="utf-8") for page in (ROOT / "docs/reference").glob("*.md")]
     texts += [(ROOT / header).read_text(encoding="utf-8") for header in HEADERS]

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Rules about files as a whole.
+"""Checks rules about files.
 
 usage: check_files.py [ROOT]
 
 1. No source file is longer than 600 lines.
-2. Beside every meshard/**/x.cc stands x_test.cc, or one of its first lines says `// Tested in PATH.` and that file exists:
-   what can only be tested on a plugin, or through another file of its folder.
-3. No file is larger than 1 MB, and none is binary unless it is a picture or test data.
-4. No path of one machine, no registry host, no unfinished-work marker stands in a file.
-5. Names of files and folders are of plain characters and begin with a letter, a digit, `.` or `_`: a program that takes
-   `-` for a file name leaves one behind.
-Looks at what git tracks or would add; third_party/ is exempt. Each problem is one line, `file:line: text`.
+2. Every meshard/**/x.cc has an x_test.cc next to it, or one of its first lines is `// Tested in PATH.` and that file
+   exists, for code that can be tested only on a plugin, or through another file of its folder.
+3. No file is larger than 1 MB, and only pictures and test data are binary.
+4. No file contains paths of one machine, registry hosts, or markers of unfinished work.
+5. Names of files and folders use plain characters and begin with a letter, a digit, `.` or `_`: a program that takes
+   `-` for a file name may create such a file.
+Checks files that git tracks or would add, except third_party/. Each problem is one line, `file:line: text`.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ import signal
 import subprocess
 import sys
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 MAX_LINES = 600
 MAX_BYTES = 1_000_000
@@ -28,7 +28,7 @@ BINARY = {".portable", ".mlirbc", ".png", ".npy", ".npz", ".safetensors", ".bin"
 
 NAME = re.compile(r"[\w.][\w.-]*", re.ASCII)
 
-# Written in pieces, so that this file does not contain them.
+# Split into pieces, so that this file does not contain the words.
 WORDS = [
     (re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b"), "finish it, or describe it in docs/dev/state.md"),
     (re.compile(r"(?<![\w.$}])/(work|root|opt/wh" r"eels)/"), "a path of one machine"),
@@ -38,8 +38,8 @@ WORDS = [
 
 
 def listed_files(root):
-    """What git tracks, and new files it does not ignore. Where git has no say (a source archive), every
-    file outside the build folders."""
+    """The files that git tracks, and new files that it does not ignore. Without git (a source archive), every file
+    outside the build folders."""
     done = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"],
                           capture_output=True)
     if done.returncode == 0:
@@ -76,7 +76,7 @@ def check_file(root, name):
 
 
 def tested_elsewhere(root, name, present):
-    """Whether the file names where it is tested, rightly."""
+    """Whether the file names an existing file that tests it."""
     head = (root / name).read_text(errors="replace").splitlines()[:5]
     match = re.search(r"// Tested in (\S+)\.$", "\n".join(head), re.MULTILINE)
     return match is not None and match[1] in present
@@ -95,7 +95,7 @@ def check_test_pairs(root, names):
 
 
 def check(root, names=None):
-    """Every problem under `root`, in a fixed order."""
+    """All problems in `root`, in a fixed order."""
     root = pathlib.Path(root)
     names = listed_files(root) if names is None else names
     names = [name for name in names if not name.startswith("third_party/")]

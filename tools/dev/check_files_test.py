@@ -1,4 +1,4 @@
-"""Each rule of check_files.py, on a small tree that breaks it."""
+"""Tests each rule of check_files.py on a small tree that violates it."""
 
 import pathlib
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Refuses an include that goes against the direction of the folders.
+"""Rejects includes that violate the dependency order of the folders.
 
 usage: check_layers.py [ROOT]
 
-The directions are the DEPENDS of meshard/CMakeLists.txt: a folder may include itself and every folder its
+The order is given by the DEPENDS of meshard/CMakeLists.txt: a folder may include itself and every folder that its
 DEPENDS reach. The pure folders never reach pjrt. The headers directly in meshard/ may include everything, and no
-folder includes them. Examples, and the programs of the docs, include <meshard/meshard.h> alone of ours.
+folder includes them. Examples, and the programs of the docs, include only <meshard/meshard.h> of ours.
 Tests, tools, Python bindings and benchmarks may include anything. Each problem is one line, `file:line: text`.
 """
 
@@ -15,12 +15,12 @@ import sys
 
 PURE = ["base", "layout", "mesh", "sharding", "array", "stablehlo", "graph", "ops", "batching", "autodiff",
         "lowering", "trace"]
-ON_THE_PUBLIC_API = ["nn", "optim"]  # written as a user would: they may include meshard/meshard.h
+ON_THE_PUBLIC_API = ["nn", "optim"]  # like user code, they may include meshard/meshard.h
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
 
 def read_depends(text):
-    """Folder -> the folders its meshard_folder(...) line names."""
+    """Folder -> the folders that its meshard_folder(...) line names."""
     text = re.sub(r"#.*", "", text)
     depends = {}
     for body in re.findall(r"meshard_folder\(([^)]*)\)", text):
@@ -30,7 +30,7 @@ def read_depends(text):
 
 
 def reachable(depends):
-    """Folder -> every folder it may include, itself among them.
+    """Folder -> every folder that it may include, itself among them.
     @error ValueError for an unknown folder or a cycle."""
     closed = {}
 
@@ -96,7 +96,7 @@ def check_examples(root):
 
 
 def check(root):
-    """Every problem under `root`, in a fixed order."""
+    """All problems in `root`, in a fixed order."""
     root = pathlib.Path(root)
     depends = read_depends((root / "meshard" / "CMakeLists.txt").read_text(encoding="utf-8"))
     try:

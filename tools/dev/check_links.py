@@ -3,8 +3,8 @@
 
 usage: check_links.py [ROOT]
 
-A relative link must name a file of the project, and `#anchor` a heading of the file it points into. Links to
-other sites are not followed. Each problem is one line, `file:line: text`.
+A relative link must name a file of the project, and `#anchor` must be a heading of the target file. Links to
+other sites are not checked. Each problem is one line, `file:line: text`.
 """
 
 import pathlib
@@ -26,7 +26,7 @@ def prose(text):
 
 
 def anchors(text):
-    """The anchors of the headings, spelled as the usual renderers do."""
+    """The anchors of the headings, in the form that common renderers use."""
     found = set()
     for _, line in prose(text):
         heading = re.match(r"#+\s+(.*?)\s*#*$", line)

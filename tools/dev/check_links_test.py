@@ -1,4 +1,4 @@
-"""check_links.py finds a dead file, a dead anchor, and nothing in code."""
+"""check_links.py finds a dead file and a dead anchor, and ignores code."""
 
 import pathlib
 import sys

@@ -5,15 +5,15 @@ usage: doc_examples.py --generate OUT.cc --root ROOT   one GoogleTest program of
        doc_examples.py --program PAGE.md               the page's first example with a main
        doc_examples.py --cmake PAGE.md                 the page's first ```cmake block
 
-An example is a ```cpp block of README.md, CONTRIBUTING.md or docs/**/*.md (docs/reference/ is generated and
-left out), or the text between @code and @endcode in a /// comment of a header under meshard/.
+An example is a ```cpp block of README.md, CONTRIBUTING.md or docs/**/*.md (except docs/reference/, which is
+generated), or the text between @code and @endcode in a /// comment of a header under meshard/.
   ```cpp           compiled and run; the body of a function, or a program if it has a main
-  ```cpp no-run    compiled only (`@code no-run` in a header)
-  ```cpp from PATH a piece of that file, which must stand in it word for word
-  ```text output   right after an example: what it prints, line by line; a line `...` stands for any lines
-  ```sh run        a command of a page that run_page.py follows; its output is that program's to compare
-An example without a main sees `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
-top of the file, and its structs in front of the function. Compiler messages name the page and the line.
+  ```cpp no-run    only compiled (`@code no-run` in a header)
+  ```cpp from PATH a part of that file, which must contain it word for word
+  ```text output   directly after an example: its output, line by line; a line `...` stands for any lines
+  ```sh run        a command of a page that run_page.py runs, which also compares its output
+An example without a main has `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
+top of the file, and its structs move in front of the function. Compiler messages refer to the page and its lines.
 """
 
 import argparse
@@ -22,11 +22,11 @@ import re
 import sys
 
 
-FOLLOWED = object()  # a command that run_page.py types and whose output it compares
+FOLLOWED = object()  # a command that run_page.py runs, comparing its output
 
 
 class Example:
-    """One block: where it stands, its lines, whether it is run and what it should print."""
+    """One block: its position, its lines, whether it is run, and its expected output."""
 
     def __init__(self, page, line, text, run=True):
         self.page, self.line, self.text, self.run, self.output = page, line, text, run, None
@@ -39,7 +39,7 @@ class Example:
 
 
 def blocks(text):
-    """Info string, first line number and text of each fenced block, with the lines since the last one."""
+    """Info string, first line number and text of each fenced block, with the lines since the previous block."""
     info, start, lines, between = None, 0, [], []
     for number, line in enumerate(text.splitlines(), 1):
         mark = re.match(r"```+\s*(.*?)\s*$", line)
@@ -55,8 +55,8 @@ def blocks(text):
 
 
 def page_examples(page, text, quotes=None):
-    """The examples. Pieces of files go to `quotes`: line, path and text of each.
-    @error ValueError for an output block that follows no example."""
+    """The examples of a page. Quoted parts of files are added to `quotes`: line, path and text of each.
+    @error ValueError for an output block that does not follow an example."""
     found, last = [], None
     quotes = [] if quotes is None else quotes
     for info, line, body, adjacent in blocks(text):
@@ -104,7 +104,7 @@ def header_examples(page, text):
 
 
 def collect(root):
-    """Every example under `root`, page by page."""
+    """All examples under `root`, page by page."""
     root = pathlib.Path(root)
     found = []
     for path in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
@@ -122,14 +122,14 @@ def collect(root):
 
 
 def split_includes(text):
-    """The include lines, and the text with them blanked so that line numbers stay."""
+    """The include lines, and the text with these lines blanked, which keeps line numbers."""
     pattern = re.compile(r"^\s*#\s*include\s+.*$", re.MULTILINE)
     return [line.strip() for line in pattern.findall(text)], pattern.sub("", text)
 
 
 def split_structs(text):
-    """The structs that begin in the first column, which come before the function because a local struct cannot have
-    MESHARD_FIELDS; and the text without them. Both keep their line numbers."""
+    """The structs that begin in the first column, and the text without them. The structs move before the function because
+    a local struct cannot have MESHARD_FIELDS. Both keep their line numbers."""
     pattern = re.compile(r"^struct \w+ \{.*?^\};$", re.MULTILINE | re.DOTALL)
     structs, last = "", 0
     for match in pattern.finditer(text):
@@ -139,14 +139,14 @@ def split_structs(text):
 
 
 def as_function(example, root):
-    """The example as `void run()` in a namespace of its own."""
+    """The example as `void run()` in its own namespace."""
     _, body = split_includes(example.text)
     where = f'#line {example.line} "{root / example.page}"'
     if not example.has_main():
         structs, body = split_structs(body)
         before = f"using namespace meshard;\n{where}\n{structs}\n" if structs else ""
         return f"{before}inline void run() {{\nusing namespace meshard;\n{where}\n{body}\n}}"
-    # A function called main may end without a return; any other may not.
+    # Only a function named main may end without a return.
     body = re.sub(r"^int main\(", "int example_main(", body, flags=re.MULTILINE)
     end = body.rstrip().rfind("}")
     body = body[:end] + "return 0;\n" + body[end:]

@@ -1,4 +1,4 @@
-"""What doc_examples.py takes for an example, and what it makes of it."""
+"""Tests which blocks doc_examples.py accepts as examples, and what it generates from them."""
 
 import pathlib
 import signal
@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import doc_examples  # noqa: E402
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 PAGE = """# Title
 ```cpp
@@ -101,7 +101,7 @@ class DocExamples(unittest.TestCase):
             doc_examples.page_examples(pathlib.Path("a.md"), "```cpp norun\nx\n```\n")
 
     def run_generated(self, page):
-        """Builds and runs the generated program, with no more of meshard than its Error."""
+        """Builds and runs the generated program with only meshard's Error."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / "meshard").mkdir()

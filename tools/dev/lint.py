@@ -3,10 +3,10 @@
 
 usage: lint.py --build FOLDER [--jobs N] [--all] [--budget SECONDS]
 
-Prints one line per check and the problems under it; the last line is `N passed, N failed`. clang-tidy reads
-the compile commands of FOLDER. It is slow, so that it checks the sources changed against the main branch (on the
-main branch: in the last commit and the working tree), then a sample of the others that changes with each
-commit and whose findings are shown without failing, and starts no further file when SECONDS (default 150) are over. --all checks every source.
+Prints one line per check, followed by its problems; the last line is `N passed, N failed`. clang-tidy uses the compile
+commands of FOLDER. Because it is slow, it first checks the sources changed against the main branch (on the main branch:
+in the last commit and the working tree), then a sample of the other sources that differs for each commit and whose
+problems are shown without failing. It starts no further file after SECONDS (default 150). --all checks every source.
 """
 
 import argparse
@@ -30,7 +30,7 @@ SAMPLE = 8
 
 
 def git(*arguments):
-    """Output of a git command, or None where it fails."""
+    """The output of a git command, or None if it fails."""
     done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, encoding="utf-8")
     return done.stdout.strip() if done.returncode == 0 else None
 
@@ -49,7 +49,7 @@ def check_format():
 
 
 def check_spelling():
-    """American spelling and common typos, in code too; what is left alone is in .codespellrc."""
+    """American spelling and common typos, also in code. .codespellrc lists the exceptions."""
     names = [name for name in check_files.listed_files(ROOT)
              if not name.startswith(("third_party/", "tests/golden/")) and "/corpus/" not in name]
     done = subprocess.run(["codespell", *names], cwd=ROOT, capture_output=True, encoding="utf-8")
@@ -58,7 +58,7 @@ def check_spelling():
 
 
 def changed_files():
-    """Paths changed against main; on main, in the last commit; and in the working tree."""
+    """Paths changed against main (on main: in the last commit), and in the working tree."""
     base = None
     for main in ("origin/main", "main"):
         base = git("merge-base", "HEAD", main)
@@ -72,14 +72,14 @@ def changed_files():
 
 
 def tidy_order(compiled):
-    """The changed sources (a changed header stands for the source beside it), and a sample of the others."""
+    """The changed sources (for a changed header, its source), and a sample of the others."""
     changed = changed_files()
     wanted = {re.sub(r"\.h$", ".cc", name) for name in changed}
     first = sorted(name for name in compiled if name in wanted)
     head = git("rev-parse", "HEAD") or ""
     rest = [name for name in compiled if name not in wanted and not name.endswith("_test.cc")]
     rest.sort(key=lambda name: hashlib.sha256((head + name).encode()).hexdigest())
-    # Sources before tests: a test costs the most time and holds the fewest interfaces.
+    # Sources before tests, because tests take the most time and have the fewest interfaces.
     first.sort(key=lambda name: name.endswith("_test.cc"))
     return first, rest[:SAMPLE]
 
@@ -95,12 +95,13 @@ def tidy_one(build, name):
 
 
 def check_tidy(arguments):
-    """Problems and a note of how many files were looked at."""
+    """The problems, and a note with the number of checked files."""
     entries = json.loads((pathlib.Path(arguments.build) / "compile_commands.json").read_text(encoding="utf-8"))
     names = [os.path.relpath(os.path.join(e["directory"], e["file"]), ROOT) for e in entries]
-    listed = set(sources())  # what the build generates is checked where it is written
+    listed = set(sources())  # generated sources are checked through their templates
     compiled = sorted(name for name in set(names) if name in listed)
-    # What a change touches has to be clean; what the sample finds is older, and is shown to be mended.
+    # Changed files must have no problems. Problems of the sample are older; they are shown so that
+    # they can be fixed.
     first, sample = (compiled, []) if arguments.all else tidy_order(compiled)
     deadline = time.monotonic() + (1e9 if arguments.all else arguments.budget)
     looked, problems, older = 0, set(), set()

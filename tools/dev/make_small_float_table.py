@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes meshard/array/small_float_test_data.inc: what ml_dtypes and numpy say about the small floats.
+"""Writes meshard/array/small_float_test_data.inc: the values of small floats according to ml_dtypes and numpy.
 
     python3 -m venv venv && venv/bin/pip install ml_dtypes numpy
     venv/bin/python tools/dev/make_small_float_table.py > meshard/array/small_float_test_data.inc
 
-For each format: the float32 bits of every code (8-bit formats in full, 16-bit ones as a hash), and the
-codes of the float32 numbers at, just below and just above the middle of each two neighboring codes.
+For each format: the float32 bits of every code (all codes of 8-bit formats, a hash for 16-bit formats), and the
+codes of the float32 numbers at, directly below and directly above the midpoint of each pair of neighboring codes.
 """
 import ml_dtypes
 import numpy as np
@@ -40,7 +40,7 @@ def decoded(dtype, codes):
 
 
 def middles(values, positive):
-    """Below, at and above the middle of each pair of neighbors; the last step is repeated once."""
+    """The numbers below, at and above the midpoint of each pair of neighbors; the last step occurs twice."""
     finite = values[positive].astype(np.float64)
     steps = np.append(np.diff(finite), finite[-1] - finite[-2])
     with np.errstate(over="ignore"):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the files of a new primitive, after the model of one that exists.
+"""Writes the files of a new primitive, modeled on an existing one.
 
 usage: ./dev new-op NAME [--like OP]
 
-Copies meshard/ops/OP.{h,cc} (OP is exp where nothing else is said) under the new name, writes NAME_test.cc, which fails
-until it is filled in, and adds the line to meshard/ops/op_list.inc in its alphabetical place. NAME is the array API
-standard's name where it has one (https://data-apis.org/array-api), else the StableHLO mnemonic, in snake_case.
+Copies meshard/ops/OP.{h,cc} (default: exp) under the new name, writes NAME_test.cc, which fails until it is filled in,
+and adds the line to meshard/ops/op_list.inc in alphabetical order. NAME is the name in the array API standard if it has
+one (https://data-apis.org/array-api), otherwise the StableHLO mnemonic, in snake_case.
 """
 
 import argparse
@@ -42,7 +42,7 @@ Include it in meshard/ops/all.h, fill in {name}_test.cc, then: ./dev test ops &&
 
 
 class NewOpError(Exception):
-    """What is wrong with the request."""
+    """The request is invalid; the message says why."""
 
 
 def pascal(name):
@@ -51,7 +51,7 @@ def pascal(name):
 
 def add_to_list(text, name):
     """The op list with a line for `name`, in alphabetical order.
-    @error if it has one, or is not in order."""
+    @error if the list already has the name, or is not in order."""
     lines = text.rstrip("\n").split("\n")
     places = [(i, LINE.match(line)[1]) for i, line in enumerate(lines) if LINE.match(line)]
     names = [op for _, op in places]
@@ -65,7 +65,7 @@ def add_to_list(text, name):
 
 
 def renamed(text, like, name):
-    """The model's text under the new name; its paragraph of docs does not fit and goes."""
+    """The model's text under the new name, without its documentation paragraph, which does not apply."""
     text = re.sub(rf"\b{like}(_op)?\b", lambda m: name + (m[1] or ""), text)
     text = text.replace(pascal(like) + "Attributes", pascal(name) + "Attributes")
     text = re.sub(r'\.doc =(\s*"(?:[^"\\]|\\.)*")+', '.doc = ""', text)
@@ -73,7 +73,7 @@ def renamed(text, like, name):
 
 
 def new_op(root, name, like):
-    """Writes the files and returns their names. @error NewOpError; then nothing is written."""
+    """Writes the files and returns their names. @error NewOpError; no file is written then."""
     folder = pathlib.Path(root) / "meshard" / "ops"
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_?", name):
         raise NewOpError(f"{name}: an op's name is snake_case")

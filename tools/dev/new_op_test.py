@@ -1,4 +1,4 @@
-"""new_op.py writes a whole op in the right place, or nothing."""
+"""new_op.py writes a complete op in the right place, or nothing."""
 
 import pathlib
 import signal
@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import new_op  # noqa: E402
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = "#pragma once\n/// e to the power\n/// of x.\nTensor exp(In x);\n"

@@ -29,7 +29,7 @@ PATH_NAME = "a tree of Zo\u00eb \u6c34"
 
 
 class Impossible(Exception):
-    """Why this machine cannot imitate the other."""
+    """The reason why this machine cannot imitate the other one."""
 
 
 def need_root(what):
@@ -48,7 +48,7 @@ def add_xla_flag(flag):
 
 
 def private_mounts():
-    """Mounts of this process from here on are seen by it and its children alone."""
+    """Makes further mounts of this process visible only to it and its children."""
     need_root("mounting")
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(0x00020000) != 0:  # CLONE_NEWNS
@@ -130,7 +130,7 @@ def user(command):
     for path in (pathlib.Path(os.environ.get("TMPDIR", folder)), folder.parent, folder):
         os.chown(path, NOBODY, NOBODY)
     os.environ.update(HOME=str(folder), USER="nobody", LOGNAME="nobody", MESHARD_CACHE=str(inside))
-    # The interpreter of a test may be in a home folder that nobody else can enter.
+    # The Python interpreter of a test may be in a home folder that user nobody cannot enter.
     system = "/usr/bin/python3"
     if "python" in pathlib.Path(command[0]).name and pathlib.Path(system).exists():
         command = [system, *command[1:]]
@@ -186,7 +186,7 @@ def memory(command):
 
 
 def remove_when_empty(group):
-    """Starts a process outside the group that removes it when nobody is left in it, and that is no child of this one."""
+    """Starts a process outside the group that removes the group when it is empty. It is not a child of this process."""
     middle = os.fork()
     if middle > 0:
         os.waitpid(middle, 0)
@@ -212,7 +212,7 @@ def remove_group(group):
 
 
 def with_plugin(name):
-    """A machine with this CPU plugin of third_party/plugins.lock; it is fetched when it is first asked for."""
+    """A machine with this CPU plugin of third_party/plugins.lock, which is fetched at its first use."""
     def machine(command):
         fetch = [sys.executable, str(ROOT / "tools" / "fetch" / "fetch_plugin.py"), name]
         path = subprocess.run([*fetch, "--print-path"], capture_output=True, encoding="utf-8", check=True).stdout.strip()
@@ -229,7 +229,7 @@ def with_plugin(name):
 MACHINES = {"avx2": avx2, "sse4": sse4, "one-core": one_core, "signals": signals, "no-home": no_home,
             "read-only-cache": read_only_cache, "user": user, "path": path, "locale": c_locale, "memory": memory,
             **{name: with_plugin(name) for name in ("lammps-jax-pjrt-cpu", "xla-cpu-pjrt")}}
-# Where a time limit is for one core what others take together.
+# Time limits for one core, which has to do the work of several cores.
 SLOW = {"one-core": 3600}
 
 
@@ -246,13 +246,13 @@ def inside(name, command):
 
 
 def possible(name):
-    """Whether a command runs on the machine; the reason if not."""
+    """Whether a command can run on the machine; otherwise the reason."""
     done = subprocess.run([sys.executable, str(SELF), "--inside", name, "true"], capture_output=True, encoding="utf-8", check=False)
     return done.returncode == 0, done.stderr.strip()
 
 
 def run(name, arguments):
-    """Exit status, and the counts of the last line."""
+    """The exit status, and the counts of the last line."""
     under = shlex.join([sys.executable, str(SELF), "--inside", name])
     command = [sys.executable, str(SELF.parent / "run_tests.py"), "--build", arguments.build, "--jobs", str(arguments.jobs),
                "--under", under]

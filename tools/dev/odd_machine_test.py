@@ -1,4 +1,4 @@
-"""odd_machine.py imitates what it says, and counts what fails there."""
+"""odd_machine.py imitates the machines as described, and counts failures there."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ ODD = pathlib.Path(__file__).resolve().parent / "odd_machine.py"
 sys.path.insert(0, str(ODD.parent))
 import odd_machine  # noqa: E402
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 
 class OddMachine(unittest.TestCase):
@@ -34,7 +34,7 @@ class OddMachine(unittest.TestCase):
         self.assertEqual(self.inside("one-core", "nproc"), "1")
 
     def test_signals(self):
-        # A shell would set SIGCHLD for itself.
+        # Runs grep directly, because a shell would set SIGCHLD for itself.
         ignored = int(self.inside("signals", "/proc/self/status", ("grep", "SigIgn")).split()[1], 16)
         for number in (2, 17):
             self.assertTrue(ignored >> (number - 1) & 1, number)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Follows pages of the docs as a reader would: writes their files, types their commands, compares what they print.
+"""Follows pages of the docs like a reader: writes their files, runs their commands, and compares the output.
 
 usage: run_page.py [--bin FOLDER] [--folder FOLDER] PAGE.md...
 
   ```LANGUAGE file NAME  the block becomes the file NAME in the page's folder
   ```sh run              the commands, in bash, in the page's folder, with the programs of --bin before all others
-  ```sh run exit N       the same, and they must end with N
-  ```text output         right after such a block: what it prints, line by line; a line `...` stands for any lines,
+  ```sh run exit N       the same, and the exit status must be N
+  ```text output         directly after such a block: its output, line by line; a line `...` stands for any lines,
                          `...` within a line for any text
-  <!-- needs COMMAND -->  the page is skipped, out loud, unless this command succeeds
+  <!-- needs COMMAND -->  the page is skipped, with a message, unless this command succeeds
 
-Each page has an empty folder of its own, which goes away afterward; --folder keeps it. A page ends at the first block that
-goes wrong. The last line is `N passed, N failed`, with `, N skipped` where pages were skipped; blocks and files are counted.
+Each page has its own empty folder, which is removed afterward; --folder keeps it. A page ends at the first block that
+fails. The last line is `N passed, N failed`, with `, N skipped` if pages were skipped; blocks and files are counted.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from doc_examples import blocks  # noqa: E402
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 LIMIT = 600  # seconds for one block
 
@@ -40,7 +40,7 @@ class Step:
 
 
 def read_steps(page, text):
-    """The steps of a page. @error ValueError for words that mean nothing, or an output that follows no command."""
+    """The steps of a page. @error ValueError for unknown words, or an output that does not follow a command."""
     steps, last = [], None
     for info, line, body, adjacent in blocks(text):
         words = info.split()
@@ -60,7 +60,7 @@ def read_steps(page, text):
 
 
 def pattern_of(expected):
-    """A regular expression for an output in which `...` stands for anything."""
+    """A regular expression for an output in which `...` stands for any text."""
     pattern = ""
     for line in expected.strip("\n").split("\n"):
         if line.strip() == "...":
@@ -84,7 +84,7 @@ def missing_need(text, environment):
 
 
 def run_step(step, folder, environment):
-    """What is wrong with a step, or None."""
+    """The error of a step, or None."""
     if step.file is not None:
         path = folder / step.file
         if folder.resolve() not in path.resolve().parents:
@@ -101,7 +101,7 @@ def run_step(step, folder, environment):
     told = f"it printed\n{done.stdout}{done.stderr}"
     if done.returncode != step.status:
         return f"it ended with {done.returncode}, not {step.status}; {told}"
-    # What went wrong is told on the error stream; a page that shows a failure shows that.
+    # Errors are printed to the error stream; a page that shows a failure shows that stream.
     printed = done.stdout if step.status == 0 else done.stdout + done.stderr
     if step.output is not None and not matches(step.output, printed):
         return f"the page expects\n{step.output}\n{told}"

@@ -1,4 +1,4 @@
-"""run_page.py follows a page, and sees where it is wrong."""
+"""run_page.py follows a page, and detects its errors."""
 
 import pathlib
 import signal
@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import run_page  # noqa: E402
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 SCRIPT = pathlib.Path(__file__).resolve().parent / "run_page.py"
 

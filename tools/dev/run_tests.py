@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Runs the CTest programs of a build folder and counts single tests.
+"""Runs the CTest programs of a build folder, and counts single tests.
 
 usage: run_tests.py --build FOLDER [--jobs N] [--only REGEX] [--timeout SECONDS] [NAME]
 
-A GoogleTest program counts with each of its tests (from the XML it writes), another program with the
-`N passed, N failed` line it ends with, and any other as one test. A program that crashes or exceeds its
-time limit is one failure more, and names the test that was running; where gdb or eu-stack is installed, a
-program that exceeds its limit leaves the stacks of its threads. For each failed test its assertions and the
-command that repeats it are printed; the whole output of a program is in test-results/NAME.log.
-NAME selects programs, or else single tests, whose name contains it. --only REGEX selects programs.
---timeout SECONDS replaces the limits of all programs; without it a program has the one that CTest knows, or
-600 s. --under COMMAND runs each program through a command that is given the program's words. Each program has a
-temporary folder of its own, which is removed. The last line is `N passed, N failed`, with `, N skipped` where some were.
+For a GoogleTest program, each of its tests counts (read from its XML output); for another program, the counts of its
+last line `N passed, N failed`; any other program counts as one test. A program that crashes or exceeds its time limit
+counts as one more failure, and the running test is named. If gdb or eu-stack is installed, the stacks of a program's
+threads are printed when it exceeds its limit. For each failed test, its assertions and the command that repeats it are
+printed; the complete output of a program is in test-results/NAME.log.
+NAME selects programs, or otherwise single tests, whose name contains it. --only REGEX selects programs.
+--timeout SECONDS replaces the limits of all programs; the default is CTest's limit, or 600 s. --under COMMAND runs
+each program through a command, which is given the program's command line. Each program has its own temporary folder,
+which is removed. The last line is `N passed, N failed`, with `, N skipped` if some were skipped.
 """
 
 import argparse
@@ -37,16 +37,16 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 RUNNING = re.compile(r"^\[ RUN      \] (\S+)$")
 ENDED = re.compile(r"^\[ {6,7}OK \] |^\[  FAILED  \] |^\[  SKIPPED \] ")
-MOST_LINES = 100  # of one failure; the log has the rest
+MOST_LINES = 100  # of one failure; the log has all lines
 DEFAULT_LIMIT = 600
 
 
 class Outcome:
-    """What one program did: counts, failures, the names of skipped tests, and its output."""
+    """The result of one program: counts, failures, the names of skipped tests, and its output."""
 
     def __init__(self, name, log=None):
         self.name, self.passed, self.seconds, self.log = name, 0, 0.0, log
-        self.failures, self.skips = [], []  # failures: (name, lines that show it, filter that repeats it)
+        self.failures, self.skips = [], []  # failures: (name, lines to show, filter that repeats it)
         self.output = ""
         self.repeat = lambda test_filter: ""  # the command line
 
@@ -70,7 +70,7 @@ class Outcome:
                 self.passed += 1
 
     def read_lines(self):
-        """Counts of a GoogleTest program that did not live to write its XML, from the lines it printed."""
+        """Counts the tests of a GoogleTest program that ended before it wrote its XML, from the lines it printed."""
         test, since = None, []
         for line in self.output.split("\n"):
             if match := RUNNING.match(line):
@@ -87,7 +87,7 @@ class Outcome:
                 since.append(line)
 
     def running_test(self):
-        """The test that had begun and not ended when the program did, and what it printed; None outside tests."""
+        """The test that was running when the program ended, and its output; None outside tests."""
         test, since = None, []
         for line in self.output.split("\n"):
             if match := RUNNING.match(line):
@@ -107,7 +107,7 @@ class Outcome:
 
 
 def ctest_programs(build):
-    """Name, command and properties of each test, as CTest knows them."""
+    """Name, command and properties of each test, from CTest."""
     text = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
                           capture_output=True, encoding="utf-8").stdout
     programs = []
@@ -118,7 +118,7 @@ def ctest_programs(build):
 
 
 def is_gtest(command):
-    """A GoogleTest program answers --gtest_list_tests with test suites; others are left alone."""
+    """Whether the program is a GoogleTest program, which supports --gtest_list_tests."""
     try:
         with open(command[0], "rb") as file:
             return b"gtest_list_tests" in file.read()
@@ -127,14 +127,14 @@ def is_gtest(command):
 
 
 def stacks_of(process):
-    """The stacks of all threads of all processes of a session, from gdb or eu-stack; one line where neither is there."""
+    """The stacks of all threads of all processes of a session, from gdb or eu-stack, or one line if neither is installed."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and os.getsid(int(entry.name)) == process.pid:
                 found.append(entry.name)
         except OSError:
-            continue  # it ended meanwhile
+            continue  # the process has ended
     if shutil.which("gdb"):
         command = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex", "thread apply all bt 40", "-p"]
     elif shutil.which("eu-stack"):
@@ -152,11 +152,12 @@ def stacks_of(process):
 
 
 def execute(command, environment, folder, limit, log):
-    """Exit status (None after the time limit) and stacks; the output is in `log`. The process group ends with it."""
+    """Exit status (None after the time limit) and stacks. The output is in `log`. Also kills the process group."""
     with open(log, "wb") as out:
         process = subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL,
                                    stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-    # Until the process is reaped its number cannot become another's, so the group is ended before that.
+    # The process id cannot be reused until the process is reaped, so the group is killed before
+    # that.
     deadline = time.monotonic() + limit
     while not (ended := has_ended(process)) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -171,7 +172,7 @@ def has_ended(process):
 
 
 def repeating_command(command, settings, folder, gtest):
-    """The function that gives the shell command line that repeats a program, or one test of it."""
+    """Returns a function that gives the shell command line to repeat a program, or one of its tests."""
     def line(test_filter):
         words = ["env", *(f"{key}={value}" for key, value in settings.items())] if settings else []
         words += command
@@ -188,7 +189,7 @@ def run_program(name, command, properties, results, limit, test_filter, under):
         outcome.log = None
         outcome.fail(f"{name}: its program was not built")
         return outcome
-    # What decides how a test runs: the settings of the caller, then those of CTest.
+    # The settings that determine how a test runs: those of the caller, then those of CTest.
     settings = {key: value for key, value in os.environ.items()
                 if key.startswith(("MESHARD_", "GTEST_SHARD", "GTEST_TOTAL", "XLA_", "TF_CPP_", "PJRT_", "NPROC"))}
     for setting in properties.get("ENVIRONMENT", []):
@@ -205,7 +206,8 @@ def run_program(name, command, properties, results, limit, test_filter, under):
     limit = float(limit or properties.get("TIMEOUT", DEFAULT_LIMIT))
     folder = properties.get("WORKING_DIRECTORY", os.getcwd())
     command = under + command
-    # Of two shards, the one that a test is in depends on the filter: a repeated test is run whole.
+    # With two shards, the filter determines which one a test is in, so a repeated test runs without
+    # shards.
     outcome.repeat = repeating_command(
         command, {key: value for key, value in settings.items() if not (gtest and key.startswith("GTEST_"))}, folder, gtest)
     temporary = tempfile.mkdtemp(prefix="test-")
@@ -225,7 +227,7 @@ def run_program(name, command, properties, results, limit, test_filter, under):
 
 
 def judge(outcome, status, stacks, xml, properties, limit, gtest):
-    """Turns exit status, XML and output into counts."""
+    """Counts the results from exit status, XML and output."""
     lines = outcome.output.strip().split("\n")
     if gtest and xml.exists():
         try:
@@ -290,18 +292,19 @@ def main():
     parser.add_argument("--under", default="")
     parser.add_argument("name", nargs="?")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, the system keeps no exit statuses
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, the system keeps no exit statuses
 
     build = pathlib.Path(arguments.build).resolve()
     try:
         file_trust.check(build)
-    except file_trust.Untrusted as error:  # plugins of the build tree would be refused
+    except file_trust.Untrusted as error:  # plugins of the build tree would be rejected
         print(f"{error}. The tests take what is there all the same", flush=True)
         os.environ["MESHARD_TRUST_FILES"] = "1"
     results = build / "test-results"
     results.mkdir(exist_ok=True)
     programs, test_filter = choose(ctest_programs(str(build)), arguments)
-    # Programs that must run alone (they use several devices or measure memory) come after the others.
+    # Programs that must run alone (they use several devices or measure memory) run after the
+    # others.
     alone = [p for p in programs if p[2].get("RUN_SERIAL")]
     together = [p for p in programs if not p[2].get("RUN_SERIAL")]
     outcomes = []

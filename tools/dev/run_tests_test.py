@@ -1,4 +1,4 @@
-"""run_tests.py counts right, above all when a program misbehaves."""
+"""run_tests.py counts correctly, especially when a program misbehaves."""
 
 import pathlib
 import shutil
@@ -9,10 +9,11 @@ import tempfile
 import time
 import unittest
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 RUNNER = pathlib.Path(__file__).resolve().parent / "run_tests.py"
 
-# Stands for a GoogleTest program: it holds the flag's name and writes XML where GTEST_OUTPUT says.
+# Acts as a GoogleTest program: it contains the flag's name and writes XML to the path in
+# GTEST_OUTPUT.
 GTEST = """#!/usr/bin/env python3
 # --gtest_list_tests
 import os, sys
@@ -52,7 +53,7 @@ class RunTests(unittest.TestCase):
         return f"#!/bin/sh\n{text}\n", properties
 
     def lines(self, *lines):
-        """A program that prints these lines, takes itself for a GoogleTest program, and crashes."""
+        """A program that prints these lines, claims to be a GoogleTest program, and crashes."""
         printed = "\n".join(lines)
         return f"#!/bin/sh\n# --gtest_list_tests\ncat <<'END'\n{printed}\nEND\n"
 
@@ -144,7 +145,7 @@ class RunTests(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             number = pathlib.Path(folder) / "number"
             self.check({"a": self.shell(f"sleep 60 >/dev/null 2>&1 & echo $! > {number}")}, 0, "1 passed, 0 failed")
-            for _ in range(500):  # the killed process may still be on its way out
+            for _ in range(500):  # the killed process may not have ended yet
                 status = pathlib.Path(f"/proc/{number.read_text().strip()}/stat")
                 if not status.exists() or status.read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] == "Z":
                     return

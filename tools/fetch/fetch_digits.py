@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fetches the handwritten digits of the demo: 1,797 images of 8x8 pixels, as scikit-learn ships them.
+"""Fetches the handwritten digits of the demo: 1,797 images of 8x8 pixels, from scikit-learn.
 
 usage: fetch_digits.py [--print-path]
 
-Reads sklearn/datasets/data/digits.csv.gz out of the wheel named and hashed in third_party/datasets.lock
-(nothing is installed) and writes CACHE/data/digits.csv: 64 pixels of 0..16 and the digit on each line. CACHE is
+Extracts sklearn/datasets/data/digits.csv.gz from the wheel in third_party/datasets.lock, which is verified by hash
+(nothing is installed), and writes CACHE/data/digits.csv: 64 pixels of 0..16 and the digit on each line. CACHE is
 $MESHARD_CACHE, $XDG_CACHE_HOME/meshard or ~/.cache/meshard.
-  MESHARD_WHEEL_DIR=/folder     take the wheel from this folder; no network
+  MESHARD_WHEEL_DIR=/folder     use the wheel from this folder; no network
 """
 
 import gzip
@@ -19,7 +19,7 @@ import locked_wheel as lw  # noqa: E402
 
 NAME = "scikit-learn"
 MEMBER = "sklearn/datasets/data/digits.csv.gz"
-CSV_SHA256 = "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"  # of the unzipped text
+CSV_SHA256 = "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"  # of the uncompressed text
 LICENSE = ("UCI Optical Recognition of Handwritten Digits (E. Alpaydin, C. Kaynak, 1998), CC BY 4.0; "
            "packaged by scikit-learn, BSD-3-Clause")
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Fetches the CPU plugin that ./dev uses: a wheel named and hashed in third_party/plugins.lock.
+"""Fetches the CPU plugin that ./dev uses: a wheel named in third_party/plugins.lock and verified by hash.
 
 usage: fetch_plugin.py [NAME] [--print-path]
 
 NAME is cpu, the default plugin, or another CPU plugin of the lock file. It is unpacked to CACHE/plugins/NAME-VERSION/,
-where CACHE is $MESHARD_CACHE, $XDG_CACHE_HOME/meshard or ~/.cache/meshard. A plugin already there is checked against
+where CACHE is $MESHARD_CACHE, $XDG_CACHE_HOME/meshard or ~/.cache/meshard. An existing plugin is verified against
 the lock file.
   MESHARD_PLUGIN=/path/to.so    use this plugin instead of the default one; nothing is fetched
-  MESHARD_WHEEL_DIR=/folder     take the wheel from this folder; no network
+  MESHARD_WHEEL_DIR=/folder     use the wheel from this folder; no network
 """
 
 import os

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Fetches PJRT plugins, named and hashed in plugins.lock: compilers of hardware that is not here, and CPU plugins.
+"""Fetches PJRT plugins from plugins.lock, verified by hash: compilers of hardware that is not here, and CPU plugins.
 
 usage: fetch_targets.py tpu|cuda|cpu|NAME ... [--yes]
 
-NAME is a CPU plugin beside the default one: lammps-jax-pjrt-cpu or xla-cpu-pjrt.
+NAME is another CPU plugin than the default one: lammps-jax-pjrt-cpu or xla-cpu-pjrt.
 
-Says what it would fetch, how large it is and under which license, and asks; --yes answers. The files come
-from the package index that pip is set up with, go into CACHE/plugins (CACHE is $MESHARD_CACHE,
-$XDG_CACHE_HOME/meshard or ~/.cache/meshard) and stay on this machine. What is there already is checked.
-  MESHARD_WHEEL_DIR=/folder     take the wheels from this folder; no network
+Prints what it would fetch, with size and license, and asks for confirmation; --yes confirms. The files come
+from the package index that pip is configured with, are stored in CACHE/plugins (CACHE is $MESHARD_CACHE,
+$XDG_CACHE_HOME/meshard or ~/.cache/meshard) and stay on this machine. Existing files are verified.
+  MESHARD_WHEEL_DIR=/folder     use the wheels from this folder; no network
 """
 
 import os
@@ -17,9 +17,10 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import locked_wheel as lw  # noqa: E402
 
-# For each name: what it is for, the wheels, the folder in CACHE/plugins as a function of the first one's version, and
-# what that folder leaves out of a wheel's paths. The first file of the first wheel is the plugin.
-# The CUDA plugin finds libdevice and ptxas two folders above itself, in nvidia/cu13.
+# For each name: its purpose, the wheels, the folder in CACHE/plugins as a function of the first
+# wheel's version, and the prefix of a wheel's paths that the folder omits. The first file of the
+# first wheel is the plugin. The CUDA plugin searches libdevice and ptxas two folders above itself,
+# in nvidia/cu13.
 PLATFORMS = {
     "cpu": ("virtual CPU devices", ["fastatomstruct-xla-cpu"], "fastatomstruct_xla_cpu-{}", "fastatomstruct_xla_cpu/"),
     "lammps-jax-pjrt-cpu": ("virtual CPU devices", ["lammps-jax-pjrt-cpu"], "lammps_jax_pjrt_cpu-{}", "lammps_jax_pjrt_cpu/"),
@@ -39,12 +40,12 @@ def wanted_files(platform, lock):
 
 
 def plugin_path(platform, lock):
-    """Where the plugin lies in the cache, fetched or not."""
+    """The path of the plugin in the cache, whether it has been fetched or not."""
     return wanted_files(platform, lock)[0][3]
 
 
 def missing_of(platform, lock):
-    """The entries whose files are not all there with the right hashes."""
+    """The entries with missing files, or files with other hashes."""
     missing = {}
     for file in wanted_files(platform, lock):
         if not lw.is_there(file[3], file[2]):
@@ -89,7 +90,8 @@ def main():
     lock = lw.read_lock(lw.lock_path("plugins.lock"))
     lock_file = lw.cache_root() / "fetch.lock"
     for platform in platforms:
-        # The question is asked without the lock: other fetches need not wait for an answer.
+        # The question is asked without holding the lock, so that other fetches do not wait for the
+        # answer.
         with lw.locked(lock_file):
             missing = missing_of(platform, lock)
         if missing:

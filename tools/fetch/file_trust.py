@@ -1,4 +1,4 @@
-"""Whether a file can only have been written by somebody that this process trusts: the rule of meshard/base/file_trust.h."""
+"""Whether only users that this process trusts can have written a file: the rule of meshard/base/file_trust.h."""
 
 import grp
 import os
@@ -19,7 +19,7 @@ def name_of(user):
 
 
 def has_strangers(group, owner):
-    """Whether anybody but the owner, this user and root belongs to the group."""
+    """Whether the group has members other than the owner, this user and root."""
     try:
         members = set(grp.getgrgid(group).gr_mem)
     except KeyError:
@@ -34,7 +34,7 @@ def has_strangers(group, owner):
 
 
 def unmapped_user():
-    """The owner that stands for users outside this user namespace; None outside such a namespace."""
+    """The owner that represents users outside this user namespace; None outside of user namespaces."""
     try:
         if pathlib.Path("/proc/self/uid_map").read_text(encoding="utf-8").split() == ["0", "0", "4294967295"]:
             return None

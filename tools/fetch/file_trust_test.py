@@ -1,4 +1,4 @@
-"""file_trust.py refuses what others can write, naming path, owner and mode."""
+"""file_trust.py rejects files that others can write, and names path, owner and mode."""
 
 import os
 import pathlib

@@ -1,8 +1,8 @@
-"""Downloads one wheel by name and hash and takes single files out of it; nothing is installed.
+"""Downloads one wheel by name and hash and extracts single files; nothing is installed.
 
-A lock file is a pip requirement file. A comment `# unpack PATH sha256:HEX` under a requirement names a
-file of that wheel and the hash of its contents, so that what lies in the cache can be checked again;
-`# size BYTES` and `# license TEXT` tell about the wheel.
+A lock file is a pip requirements file. A comment `# unpack PATH sha256:HEX` below a requirement names a
+file of that wheel and the hash of its contents, so that the file in the cache can be verified again;
+`# size BYTES` and `# license TEXT` describe the wheel.
 """
 
 import contextlib
@@ -29,11 +29,11 @@ PYTHON = "311"
 
 
 class FetchError(Exception):
-    """Something the user can mend; the text says how."""
+    """An error that the user can fix; the message says how."""
 
 
 class LockEntry:
-    """One requirement of a lock file: name, version, the wheel's hash, and the files to take."""
+    """One requirement of a lock file: name, version, the wheel's hash, and the files to extract."""
 
     def __init__(self, name, version, sha256):
         self.name, self.version, self.sha256 = name, version, sha256
@@ -64,13 +64,13 @@ def read_lock(path):
 
 
 def lock_path(name):
-    """A lock file: in the source tree, or beside this file where meshard is installed."""
+    """The path of a lock file: in the source tree, or in an installation, next to this file."""
     in_tree = ROOT / "third_party" / name
     return in_tree if in_tree.is_file() else pathlib.Path(__file__).resolve().parent / name
 
 
 def cache_root():
-    """Where fetched files live: outside the source tree, shared by all checkouts. As cache_folder() of the library."""
+    """The folder of fetched files: outside the source tree, shared by all checkouts. Same as the library's cache_folder()."""
     if os.environ.get("MESHARD_CACHE"):
         return pathlib.Path(os.environ["MESHARD_CACHE"])
     base = os.environ.get("XDG_CACHE_HOME") or ""
@@ -97,7 +97,7 @@ def sha256_of(path):
 
 @contextlib.contextmanager
 def locked(path):
-    """Holds a file lock, so that two builds do not fetch the same thing at once."""
+    """Holds a file lock, so that two builds do not fetch the same files at the same time."""
     file_trust.check(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644), "w") as file:
@@ -106,7 +106,7 @@ def locked(path):
 
 
 def download(entry, folder):
-    """The wheel of `entry`, downloaded into `folder` by pip, its hash checked by pip and again here."""
+    """The wheel of `entry`, downloaded into `folder` by pip. Both pip and this function verify its hash."""
     requirement = pathlib.Path(folder) / "requirement.txt"
     requirement.write_text(entry.requirement() + "\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
@@ -136,7 +136,7 @@ def download(entry, folder):
 
 
 def record(path, sha256):
-    """Writes what loading a fetched plugin compares it with: see meshard/pjrt/fetched_record.h."""
+    """Writes the record that loading a fetched plugin checks; see meshard/pjrt/fetched_record.h."""
     about = path.stat()
     text = (f"meshard fetched 1\nsha256 {sha256}\nsize {about.st_size}\ntime {about.st_mtime_ns}\n"
             f"owner {about.st_uid}\n")
@@ -151,17 +151,17 @@ def record(path, sha256):
 
 
 def is_there(path, sha256):
-    """Whether the file has the locked hash; a plugin is recorded then, where an older version did not."""
+    """Whether the file has the locked hash. If so, records it, in case an older version did not."""
     if not path.is_file() or sha256_of(path) != sha256:
         return False
     if path.suffix == ".so":
-        with contextlib.suppress(PermissionError):  # a cache for reading only
+        with contextlib.suppress(PermissionError):  # a read-only cache
             record(path, sha256)
     return True
 
 
 def remove_stale(folder, pattern):
-    """Removes what a killed fetch left; the lock of the cache says that no other fetch is running."""
+    """Removes files of a killed fetch. The caller holds the cache lock, so no other fetch is running."""
     for left in folder.glob(pattern):
         shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
@@ -191,7 +191,7 @@ def unpack(wheel, member, sha256, target, transform=None, mode=0o644):
             raise FetchError(f"{member}: hash {digest.hexdigest()}, the lock file says {sha256}")
         temporary.chmod(mode)
         if target.suffix == ".so":
-            target.with_name(target.name + ".fetched").unlink(missing_ok=True)  # of the file that is replaced
+            target.with_name(target.name + ".fetched").unlink(missing_ok=True)  # the record of the replaced file
         temporary.rename(target)
         if target.suffix == ".so":
             record(target, sha256)
@@ -203,7 +203,7 @@ def unpack(wheel, member, sha256, target, transform=None, mode=0o644):
 
 @contextlib.contextmanager
 def workspace():
-    """A temporary folder inside the cache: the disk that will hold the result.
+    """A temporary folder inside the cache, on the disk of the result.
 
     @pre the lock of the cache is held
     """
@@ -219,7 +219,7 @@ def workspace():
 
 def run(main):
     """Runs a fetch program's main and turns a FetchError into a message and exit status 1."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, a failing pip would count as success
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, a failing pip would appear successful
     try:
         sys.exit(main())
     except (FetchError, OSError) as error:

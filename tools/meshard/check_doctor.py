@@ -1,4 +1,4 @@
-"""Runs `meshard doctor` on a good plugin, on a file that is none, and on nothing."""
+"""Runs `meshard doctor` on a working plugin, on a file that is not a plugin, and on no file."""
 import hashlib
 import os
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 TOOL, FAKE = sys.argv[1:3]
 
@@ -33,12 +33,12 @@ with tempfile.TemporaryDirectory() as empty:
            "virtual CPUs  works: cpu:8", "TPUs          does not work:")
     expect(doctor(MESHARD_PLUGIN=FAKE, HOME=empty, MESHARD_FAKE_ON_COMPILE="abort"), 0,
            "virtual CPUs  does not work: [compile] the compiler crashed (signal 6)")
-    # What a plugin prints does not interrupt the lines about it, and is shown where it fails.
+    # Output of a plugin does not interrupt the lines about it, and is shown if the plugin fails.
     code, shown = doctor(FAKE, MESHARD_FAKE_ON_CREATE="0 a warning of the plugin")
     if code != 0 or "a warning of the plugin" in shown:
         sys.exit(shown)
     expect(doctor(FAKE, MESHARD_FAKE_ON_CREATE="5 a warning of the plugin"), 1, "log         ", "a warning of the plugin")
-    # A plugin that others can write is not loaded; one that changed since it was fetched neither.
+    # A plugin that others can write is not loaded, nor is one that changed since it was fetched.
     cached = os.path.join(empty, "cache", "plugins", "fake-1")
     os.makedirs(cached)
     copy = shutil.copy(FAKE, os.path.join(cached, "fake_cpu_pjrt.so"))
@@ -61,7 +61,8 @@ with tempfile.TemporaryDirectory() as empty:
     expect(doctor(text), 1, "cannot load", "mend", "1 found, 0 usable")
     expect(doctor(FAKE, text), 0, "2 found, 1 usable")
     expect(doctor(os.path.join(empty, "absent.so")), 1, "there is no file")
-    # The machine may have plugins outside of HOME; what is not there is told with how to get it.
+    # The machine may have plugins outside of HOME. For missing plugins, doctor shows how to get
+    # them.
     code, text = doctor(HOME=empty, MESHARD_CACHE=empty)
     if "TPUs          works" not in text and "meshard fetch tpu" not in text:
         sys.exit(text)

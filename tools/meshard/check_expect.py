@@ -1,4 +1,4 @@
-"""Runs `meshard expect` on a report made by hand: a step on two slices with six collectives."""
+"""Runs `meshard expect` on a handwritten report: a step on two slices with six collectives."""
 import pathlib
 import subprocess
 import sys

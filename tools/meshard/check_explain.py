@@ -1,4 +1,4 @@
-"""Runs `meshard explain`: what it refuses, and, where the CPU plugin is, a report of a sharded product."""
+"""Runs `meshard explain`: its errors, and, if there is a CPU plugin, the report of a sharded product."""
 import json
 import os
 import tempfile
@@ -31,7 +31,7 @@ def file(name, text):
 
 
 def no_report(arguments, *parts):
-    """Ends with 2, says why, and prints no report."""
+    """Expects exit status 2, an error message, and no report."""
     code, out, err = checks.run(*arguments)
     checks.check(f"{arguments} has no report", code == 2 and out == "" and err.startswith("meshard explain: "),
                  f"{code} {out} {err}")

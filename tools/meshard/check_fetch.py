@@ -1,4 +1,4 @@
-"""Runs `meshard fetch` against wheels made here: what it says, what it refuses, what it leaves."""
+"""Runs `meshard fetch` with wheels made here: its output, its errors, and the files it leaves."""
 import fcntl
 import hashlib
 import os
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import zipfile
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 TOOL = pathlib.Path(sys.argv[1])
 FETCH = pathlib.Path(__file__).resolve().parents[1] / "fetch"
@@ -65,7 +65,7 @@ with tempfile.TemporaryDirectory() as root:
     (program / "plugins.lock").write_text("\n".join(lock) + "\n")
     fetch = [sys.executable, program / "fetch_targets.py"]
 
-    # Without a terminal nobody can agree; the license has been said.
+    # Without a terminal, nobody can agree. The license has been displayed.
     expect(run([*fetch, "tpu"], cache, wheels), 1, "libtpu 1.2, 3 MB", "license: the terms of libtpu", "--yes")
     if any(cache.rglob("*.so")):
         sys.exit("something was fetched without a yes")
@@ -78,14 +78,16 @@ with tempfile.TemporaryDirectory() as root:
     assert os.access(gpu / "nvidia/cu13/bin/ptxas", os.X_OK)
     left = [path.name for path in cache.iterdir() if path.name not in ("plugins", "fetch.lock")]
     assert not left, left
-    # What is there is not asked for again, also where the wheels are gone; damage is mended.
+    # Files that exist are not requested again, even if the wheels are gone; damaged files are
+    # replaced.
     (root / "none").mkdir()
     expect(run([*fetch, "tpu"], cache, root / "none"), 0, "hash checked")
     tpu.write_bytes(b"changed")
     expect(run([*fetch, "tpu"], cache, wheels), 1, "license")
     expect(run([*fetch, "tpu", "--yes"], cache, wheels), 0)
     assert tpu.read_bytes() == b"tpu"
-    # The record that loading compares the file with; and what a killed fetch left is removed.
+    # Checks the record that loading compares the file with, and that files of a killed fetch are
+    # removed.
     about = tpu.stat()
     record = (tpu.parent / "libtpu.so.fetched").read_text(encoding="utf-8").split("\n")
     assert record[1:5] == [f"sha256 {sha256(b'tpu')}", "size 3", f"time {about.st_mtime_ns}", f"owner {about.st_uid}"], record
@@ -97,7 +99,7 @@ with tempfile.TemporaryDirectory() as root:
     tpu.write_bytes(b"changed")
     expect(run([*fetch, "tpu", "--yes"], cache, wheels), 0)
     assert not (cache / "fetch-killed").exists() and not (tpu.parent / "libtpu.so.part-killed").exists()
-    # A question that nobody answers does not keep others from fetching.
+    # An unanswered question does not block other fetches.
     parent, terminal = pty.openpty()
     tpu.write_bytes(b"changed")
     asking = subprocess.Popen([str(word) for word in [*fetch, "tpu"]], stdin=terminal, stdout=terminal, stderr=terminal,
@@ -116,18 +118,18 @@ with tempfile.TemporaryDirectory() as root:
         asking.wait()
         os.close(parent)
     assert tpu.read_bytes() == b"tpu"
-    # A cache that others can write is refused.
+    # A cache that others can write is rejected.
     cache.chmod(0o777)
     expect(run([*fetch, "tpu"], cache, wheels), 1, str(cache), "0777")
     cache.chmod(0o755)
-    # A wheel with another hash is refused and leaves nothing.
+    # A wheel with another hash is rejected and leaves no files.
     (program / "plugins.lock").write_text("\n".join(lock).replace(lock[0][-10:], "0123456789") + "\n")
     tpu.unlink()
     expect(run([*fetch, "tpu", "--yes"], cache, wheels), 1, "pip could not get libtpu==1.2")
     assert not tpu.exists()
     expect(run([*fetch, "abacus"], cache, wheels), 2, "usage")
 
-    # The program itself: its own lock file, and no yes.
+    # The program itself, with its own lock file, and without confirmation.
     expect(run([TOOL, "fetch", "tpu"], root / "other", root / "none"), 1, "libtpu 0.0.51", "Google Cloud Platform")
     expect(run([TOOL, "fetch", "cuda"], root / "other", root / "none"), 1, "nvidia-nvvm", "End User License")
     code, _ = run([TOOL, "fetch", "abacus"], root / "other", root / "none")

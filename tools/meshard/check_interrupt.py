@@ -1,4 +1,4 @@
-"""Interrupts `meshard explain` while a compiler hangs: no process and no file of it may be left."""
+"""Interrupts `meshard explain` while a compiler hangs: it must leave no process and no file."""
 import os
 import pathlib
 import signal
@@ -19,14 +19,14 @@ MODULE = """module @one {
 
 
 def processes_in(folder):
-    """The ids of the processes whose command line names the folder."""
+    """The ids of the processes whose command line contains the folder."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and folder.encode() in (entry / "cmdline").read_bytes():
                 found.append(int(entry.name))
         except OSError:
-            continue  # it ended meanwhile
+            continue  # the process has ended
     return found
 
 
@@ -40,7 +40,7 @@ def within(seconds, condition):
 
 
 def start(arguments, environment):
-    """The command with default signals: a background job of a script, or a parent's choice, ignores SIGINT."""
+    """Starts the command with default signals, because background jobs of scripts, or the parent, may ignore SIGINT."""
     def default_signals():
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
@@ -51,7 +51,7 @@ def start(arguments, environment):
 
 
 def ended_within(seconds, process):
-    """Its return code; None if it still runs."""
+    """The exit status; None if the process is still running."""
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Runs `meshard layout` on expressions whose values were computed by hand."""
+"""Runs `meshard layout` on expressions with values computed by hand."""
 import pathlib
 import tempfile
 
@@ -8,7 +8,7 @@ checks = Checks("layout")
 
 
 def gives(expression, layout, values=None):
-    """The layout, and its values: those of the definition, listed here."""
+    """Expects the layout and its values, which are listed here from the definition."""
     code, out, err = checks.run(expression, "--no-picture", "--values")
     lines = dict(line.split(None, 1) for line in out.splitlines())
     checks.check(f"{expression} = {layout}", code == 0 and lines.get("layout") == layout, out + err)
@@ -24,7 +24,8 @@ def facts(expression, **wanted):
         checks.check(f"{name} of {expression}", lines.get(name) == value, out)
 
 
-# Composition: i -> A(B(i)). A = (2,4):(1,2) takes 0 2 4 6 1 3 5 7; the multiples of 4 are its indices 0 and 4.
+# Composition: i -> A(B(i)). A = (2,4):(1,2) has the values 0 2 4 6 1 3 5 7; those at indices 0 and
+# 4 are the multiples of 4.
 gives("(2,4):(1,2) o 2:4", "2:1", [0, 1])
 gives("(2,4):(1,2) o (2,2)", "(2,2):(4,2)", [0, 2, 4, 6])
 gives("(2,4):(1,2) ∘ 8", "(2,4):(1,2)", [0, 2, 4, 6, 1, 3, 5, 7])
@@ -54,7 +55,7 @@ tiles = [6 * i + k + 12 * j + 3 * l for i in range(2) for k in range(3) for j in
 gives("zipped_divide((4,6), <2, 3>)", "((2,3),(2,2)):((6,1),(12,3))", tiles)
 gives("tiled_divide((4,6), <2, 3>)", "((2,3),2,2):((6,1),12,3)", tiles)
 gives("logical_product(2, 3:1)", "(2,3):(1,2)", [0, 2, 4, 1, 3, 5])
-# Of 2:4, the complement up to 4 is 4:1; of 2:1, up to 6, it is 3:2.
+# The complement of 2:4 up to 4 is 4:1; that of 2:1 up to 6 is 3:2.
 copies = [4 * i + k + j + 2 * l for i in range(2) for k in range(2) for j in range(2) for l in range(3)]
 gives("zipped_product((2,2):(4,1), <2:1, 3:1>)", "((2,2),(2,3)):((4,1),(1,2))", copies)
 gives("tiled_product((2,2):(4,1), <2:1, 3:1>)", "((2,2),2,3):((4,1),1,2)", copies)
@@ -63,7 +64,8 @@ gives("concatenate(2:8, (2,2))", "(2,(2,2)):(8,(2,1))", [0, 1, 2, 3, 8, 9, 10, 1
 gives("from_values(0, 4, 1, 5)", "(2,2):(1,4)", [0, 4, 1, 5])
 gives("8", "8:1", range(8))
 gives("()", "():()", [0])
-# (3,2):(2,3) takes 0 3 2 5 4 7: no value twice, but the modes interlock. (2,2):(1,1) takes 1 twice.
+# (3,2):(2,3) has the values 0 3 2 5 4 7: each value once, but the modes interlock. (2,2):(1,1) has
+# 1 twice.
 facts("(3,2):(2,3)", injective="yes", orthogonal="no", size="6", cosize="8")
 facts("(2,2):(1,1)", injective="no", orthogonal="no", size="4", cosize="3")
 facts("(2,4):(4,1)", injective="yes", orthogonal="yes")
@@ -87,7 +89,7 @@ with tempfile.TemporaryDirectory() as folder:
     checks.refuses(["(64,65)", "--svg", str(svg)], "4160 values")
     checks.refuses(["2", "--svg", f"{folder}/none/a.svg"], "cannot write")
 
-# Errors say where: a place in the text, or the part that an operation refused.
+# Errors have a location: a position in the text, or the part whose operation failed.
 checks.refuses(["(3,4):(100,1) o 6:1"], "[composition]", "in `(3,4):(100,1) o 6:1`")
 checks.refuses(["2 o complement((4,2):(1,1), 8)"], "[complement]", "in `complement((4,2):(1,1), 8)`")
 checks.refuses(["(2,4):(4)"], "nesting", "in `(2,4):(4)`")

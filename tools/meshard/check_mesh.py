@@ -1,5 +1,5 @@
-"""Runs `meshard mesh` on chains of operations. Groups, coordinates and local ranks are those that PyTorch 2.15 gives for
-the same chains (its groups sorted: our `sorted`), or were listed by hand from the row-major order."""
+"""Runs `meshard mesh` on chains of operations. Groups, coordinates and local ranks are those of PyTorch 2.15 for the same
+chains (its groups are sorted: our `sorted`), or were computed by hand from the row-major order."""
 import pathlib
 import tempfile
 
@@ -12,14 +12,14 @@ def prints(arguments, *parts):
     checks.prints(["--no-picture", *arguments], *parts)
 
 
-# The mesh itself, in each of its forms.
+# The mesh itself, in all of its text forms.
 for text in ["mesh<data=2, model=4>", "data=2,model=4", " data = 2 , model = 4"]:
     prints([text], "mesh<data=2, model=4>\n", "axis data   2:4\n", "axis model  4:1\n", "8 devices in 1 row\n")
 prints(["a=2,b=2", "--devices", "4,5,6,7"], "mesh<a=2, b=2; devices=[4,5,6,7]>")
 prints(["a=2,b=4", "--devices", "0,2,...,14", "--rank", "10"], "coordinate (a=1, b=1)")
 prints(["mesh<data=2:4 of mesh<data=2, model=4>>"], "2 devices in each of 4 rows", "root mesh<data=2, model=4>")
 
-# Each operation. Axes are layouts in the root's 2 x 4 positions.
+# Each operation. Axes are layouts of the root's 2 x 4 positions.
 MESH = "data=2,model=4"
 prints([MESH, "slice:model"], "slice:model\n", "axis model  4:1\n", "4 devices in each of 2 rows")
 prints([MESH, "slice:model,data"], "axis model  4:1\n  axis data   2:4\n  8 devices in 1 row")
@@ -39,7 +39,8 @@ prints([MESH, "slice:model", "root"], "root\nmesh<data=2, model=4>\n")
 prints([MESH, "submesh:model@5", "base", "slice:model"], "base\nmesh<model=4; devices=[4,5,6,7]>\n")
 prints([MESH, "flatten:all", "unflatten:all:x=4,y=2", "slice:y"], "slice:y\nmesh<y=2:1 of mesh<data=2, model=4>>\n")
 
-# Groups. [[7,6],[5,4],[3,2],[1,0]] seen from 3: coordinate (2,0), local ranks of the sorted groups 1 and 1.
+# Groups. Rank 3 of [[7,6],[5,4],[3,2],[1,0]]: coordinate (2,0), local ranks in the sorted groups 1
+# and 1.
 REVERSED = ["a=4,b=2", "--devices", "7,6,5,4,3,2,1,0"]
 prints([*REVERSED, "--rank", "3"], "device 3: position 4, row 0 of 1, coordinate (a=2, b=0)",
        "along a: group [7,5,3,1], local rank 2, sorted 1", "along b: group [3,2], local rank 0, sorted 1")
@@ -48,7 +49,7 @@ prints([*REVERSED, "--groups", "b"], "groups along b: 4 of 2 devices", "0: [7,6]
 prints([*REVERSED, "flatten", "--rank", "0"], "along a_b: group [7,6,5,4,3,2,1,0], local rank 7, sorted 0")
 prints(["a=2,b=2", "--devices", "10,20,30,47", "--groups", "a", "--rank", "47"], "0: [10,30]\n  1: [20,47]\n",
        "coordinate (a=1, b=1)", "along a: group [20,47], local rank 1, sorted 1")
-# The compact form counts positions: 2 x 4 read by columns.
+# The compact form uses positions: 2 x 4, read by columns.
 prints([MESH, "--groups", "data"], "groups along data: 4 of 2 devices\n  compact [4,2]<=[2,4]T(1,0)\n"
        "  0: [0,4]\n  1: [1,5]\n  2: [2,6]\n  3: [3,7]\n")
 prints([MESH, "--groups", "model"], "compact [2,4]<=[8]\n  0: [0,1,2,3]\n  1: [4,5,6,7]\n")
@@ -57,7 +58,7 @@ prints(["a=2,b=3,c=4", "--groups", "a,c", "--rank", "17"], "0: [0,1,2,3,12,13,14
        "along a,c: group [4,5,6,7,16,17,18,19], local rank 5, sorted 5")
 prints([MESH, "--rank", "9"], "device 9 is not in the mesh\n")
 prints([MESH, "submesh:model@5", "--rank", "1,6"], "device 1 is not in the mesh\n", "device 6: position 2,")
-# A million devices cost nothing; what is long is cut.
+# A million devices are not slow, and long output is abbreviated.
 prints(["dp=16384,tp=64", "slice:tp", "--groups", "tp", "--rank", "1000000"], "64 devices in each of 16384 rows",
        "31: [1984,", "  and 16352 more\n", "position 0, row 15625 of 16384, coordinate (tp=0)")
 

@@ -1,10 +1,10 @@
-"""Runs `meshard op` for a primitive, a composite, nothing and an unknown name."""
+"""Runs `meshard op` for a primitive, a composite, no name and an unknown name."""
 import pathlib
 import signal
 import subprocess
 import sys
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 TOOL, PAGES = sys.argv[1], pathlib.Path(sys.argv[2])
 

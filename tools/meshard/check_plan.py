@@ -1,5 +1,5 @@
-"""Runs `meshard plan` on a small program for 8 virtual CPU devices: its best mesh and specs are known; a search that was
-killed goes on where it was. Says so and passes if there is no CPU plugin."""
+"""Runs `meshard plan` on a small program for 8 virtual CPU devices, whose best mesh and specs are known. A killed search
+continues where it stopped. Passes, with a message, if there is no CPU plugin."""
 import os
 import pathlib
 import signal
@@ -43,7 +43,7 @@ with tempfile.TemporaryDirectory() as folder:
             checks.check(f"{arguments}: {part!r}", part in out + err, out + err)
         return out
 
-    # w: each of data and model splits rows, columns or neither.
+    # w: data and model can each split rows, columns or neither.
     listed = ends([*common, "--list"], 0, best)
     checks.check("9 candidates", len(listed.splitlines()) == 9, listed)
 
@@ -59,7 +59,7 @@ with tempfile.TemporaryDirectory() as folder:
     known = len([line for line in pathlib.Path(journal).read_text(encoding="utf-8").splitlines()[1:] if line.endswith("\t.")])
     checks.check("verdicts before the end", known >= 3, known)
 
-    # One all-reduce of 32 rows of 32 floats is the least there is while v stays as it is.
+    # One all-reduce of 32 rows of 32 floats is the minimum if v does not change.
     out = ends([*common, "--best", f"{folder}/best.mlir", "--json", f"{folder}/reports"], 0, f"{known} known from before",
                f"1. {best}", "4 KiB in collectives")
     checks.check("the rest is compiled", f"{9 - known} compiled" in out, out)

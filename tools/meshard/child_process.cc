@@ -24,7 +24,7 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-// The last bytes of a file, which is closed.
+// Returns the last bytes of a file, and closes it.
 std::string end_of(std::FILE* file) {
   constexpr long kMost = 4000;
   std::fseek(file, 0, SEEK_END);
@@ -45,7 +45,7 @@ ChildOutcome run_in_child(const std::function<int(std::string&)>& work, double s
     outcome.failure = "cannot make a pipe";
     return outcome;
   }
-  std::FILE* log = std::tmpfile();  // without one, standard error stays what it is
+  std::FILE* log = std::tmpfile();  // without one, standard error is not redirected
   std::fflush(nullptr);
   pid_t child = ::fork();
   if (child < 0) {
@@ -58,7 +58,7 @@ ChildOutcome run_in_child(const std::function<int(std::string&)>& work, double s
     std::string output;
     int code = work(output);
     write_all(ends[1], output);
-    ::_exit(code);  // a plugin's threads and static objects do not hold us up
+    ::_exit(code);  // does not wait for a plugin's threads or static objects
   }
   ::close(ends[1]);
   auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(

@@ -1,4 +1,4 @@
-// meshard diff: what changed between two programs.
+// meshard diff: compares two programs.
 #include "meshard/report/diff.h"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// meshard doctor: which plugins are there, do they work, and what to do if not.
+// meshard doctor: which plugins are installed, whether they work, and how to fix problems.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
@@ -60,11 +60,11 @@ std::chrono::seconds seconds_of(const DoctorOptions& options) {
   return std::chrono::seconds(std::max<std::int64_t>(1, std::llround(options.timeout)));
 }
 
-// Of a file below the cache's `plugins/`; others need no record.
+// The hash check of a file in the cache's `plugins/`; other files need no record.
 std::string hash_state(const pjrt::FoundPlugin& found) {
   if (found.reason != "cache") return "";
   auto state = pjrt::check_fetched_file(found.path);
-  if (!state.ok()) return "";  // loading says so
+  if (!state.ok()) return "";  // loading reports the error
   switch (*state) {
     case pjrt::FetchedState::kNoRecord:
       return found.platform.empty()
@@ -82,7 +82,7 @@ void print_log(const std::string& log) {
     std::printf("  log         %s\n", each.c_str());
 }
 
-// Runs in a child. 0: usable.
+// Runs in a child. Returns 0 if the plugin can be used.
 int examine(const pjrt::FoundPlugin& found, std::string& out) {
   const std::string &path = found.path, &platform = found.platform;
   if (std::string hash = hash_state(found); !hash.empty()) line(out, "hash", hash);
@@ -138,7 +138,7 @@ int run(const DoctorOptions& options) {
       std::printf(
           "  problem     the plugin %s\n  mend        install it again, or another version\n",
           outcome.failure.c_str());
-    // What plugins print on the way matters only where they fail.
+    // Messages of plugins are shown only if they fail.
     bool works = outcome.failure.empty() && outcome.exit_code == 0;
     if (!works) print_log(outcome.log);
     usable += works;

@@ -1,4 +1,4 @@
-// meshard expect: does a program do what its author meant?
+// meshard expect: checks whether a program does what its author intended.
 #include "meshard/report/expect.h"
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ struct ExpectOptions {
   ReportSource source;
 };
 
-// Options on the command line add to those of the file; the same expectation twice is an error.
+// Command line options add to those of the file; specifying an expectation twice is an error.
 Expectations expectations_of(const ExpectOptions& options) {
   Expectations all;
   if (!options.from.empty()) all = Expectations::parse(read_file(options.from)).value();

@@ -1,13 +1,13 @@
-"""What the checks of single subcommands share: runs the program and counts what holds."""
+"""Shared by the checks of subcommands: runs the program, and counts checks."""
 import signal
 import subprocess
 import sys
 
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit statuses are lost
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 
 class Checks:
-    """Runs `TOOL SUBCOMMAND ...` and compares what comes back."""
+    """Runs `TOOL SUBCOMMAND ...` and compares its output."""
 
     def __init__(self, subcommand):
         self.command = [sys.argv[1], subcommand]
@@ -25,13 +25,13 @@ class Checks:
             print(f"failed: {what}\n{shown}")
 
     def prints(self, arguments, *parts):
-        """The program succeeds, and each part stands in what it prints."""
+        """The program succeeds, and its output contains each part."""
         code, out, err = self.run(*arguments)
         for part in parts:
             self.check(f"{arguments}: {part!r}", code == 0 and part in out, out + err)
 
     def refuses(self, arguments, *parts):
-        """The program ends with 1 and names each part in the first line of its message."""
+        """The program exits with 1, and the first line of its message contains each part."""
         code, _, err = self.run(*arguments)
         first = err.split("\n")[0]
         self.check(f"{arguments} is an error", code == 1 and first.startswith("meshard: "), err)

@@ -1,4 +1,4 @@
-// meshard explain: what becomes of a StableHLO file on hardware that is not here.
+// meshard explain: what a StableHLO file compiles to for hardware that is not here.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@
 namespace meshard::tool {
 namespace {
 
-// Exit codes: the program is not what was asked for; there is no report.
+// Exit codes: the program does not meet the expectations; there is no report.
 constexpr int kNotMet = 1, kNoReport = 2;
 
 struct ExplainArguments {
@@ -37,7 +37,7 @@ std::string read_file(const std::string& path) {
   return bytes;
 }
 
-// `name=value`: true, false, a whole number, or text.
+// Parses `name=value`: true, false, an integer, or text.
 std::pair<std::string, pjrt::CompileOptions::Override> override_in(const std::string& text) {
   std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
@@ -54,7 +54,7 @@ std::pair<std::string, pjrt::CompileOptions::Override> override_in(const std::st
   return {name, value};
 }
 
-// One line of the terminal that is written over again.
+// A single terminal line that is overwritten.
 class Progress {
  public:
   explicit Progress(bool quiet) : shown_(!quiet && ::isatty(STDERR_FILENO) != 0) {}
@@ -97,7 +97,7 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
   return options;
 }
 
-// Prints what is not as expected. @return whether all is
+// Prints unmet expectations. @return whether all are met
 bool check(const ProgramReport& report, const std::vector<Expectations>& expected,
            const ExplainArguments& arguments) {
   const std::string& refusal = report.parts().out_of_memory;
@@ -115,7 +115,7 @@ bool check(const ProgramReport& report, const std::vector<Expectations>& expecte
 int explain_file(const ExplainArguments& arguments) {
   std::string module = read_file(arguments.file);
   Target target = Target::parse(arguments.topology).value();
-  std::vector<Expectations> expected;  // read before the compiler works for nothing
+  std::vector<Expectations> expected;  // parsed first, so that errors precede the slow compile
   for (const std::string& text : arguments.expect)
     expected.push_back(
         Expectations::parse(text.starts_with('@') ? read_file(text.substr(1)) : text).value());

@@ -1,4 +1,5 @@
-// meshard fetch: gets the compilers of hardware that is not here, after saying their licenses.
+// meshard fetch: downloads compilers for hardware that is not here, after displaying their
+// licenses.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,7 +18,7 @@ struct FetchOptions {
   bool yes = false;
 };
 
-// Where the Python program is: installed with us, else in the source tree.
+// The path of the Python program: in the installation, otherwise in the source tree.
 fs::path fetch_program() {
   std::error_code ignored;
   fs::path own = fs::read_symlink("/proc/self/exe", ignored);

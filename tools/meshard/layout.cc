@@ -1,4 +1,4 @@
-// meshard layout: what an expression of layouts gives.
+// meshard layout: evaluates a layout expression.
 #include "meshard/layout/layout.h"
 
 #include <CLI/CLI.hpp>

@@ -29,7 +29,7 @@ namespace {
   throw Error(ErrorCode::kInvalidArgument, cat("[layout] ", why));
 }
 
-// What a part of an expression gives. A tuple is what was written; it may stand for a layout.
+// The value of a part of an expression. A tuple is kept as written; it may be used as a layout.
 struct Part {
   enum class Kind { kTuple, kLayout, kNumber, kTiler } kind = Kind::kNumber;
   IntTuple tuple = {};
@@ -128,7 +128,7 @@ constexpr Function kFunctions[] = {
     {"zipped_product", 2, 2, tiled<zipped_product>},
 };
 
-// Reads and evaluates at once.
+// Parses and evaluates in one pass.
 class Reader {
  public:
   explicit Reader(TextScanner& scanner) : scanner_(scanner) {}
@@ -148,7 +148,7 @@ class Reader {
   }
 
  private:
-  // Runs an operation; an error names the text from `from` to here.
+  // Runs an operation. Its errors quote the text from `from` up to the current position.
   template <class Operation>
   std::invoke_result_t<Operation> note_part(const char* from, Operation operation) {
     std::string_view part(from, static_cast<std::size_t>(scanner_.rest().data() - from));
@@ -200,7 +200,7 @@ class Reader {
     return call();
   }
 
-  // True if what is in the next parentheses is integers only.
+  // Whether the next parentheses contain only integers.
   bool is_tuple_next() {
     std::string_view rest = scanner_.rest();
     int depth = 0;

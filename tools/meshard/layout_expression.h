@@ -1,4 +1,4 @@
-// The texts that `meshard layout` takes: layouts, and operations on them.
+// The expressions of `meshard layout`: layouts, and operations on them.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace meshard::tool {
 
-/// What an expression gives: the value of a layout at a coordinate, or a layout.
+/// The value of an expression: the value of a layout at a coordinate, or a layout.
 using ExpressionResult = std::variant<std::int64_t, OffsetLayout>;
 
-/// The result of an expression. kLayoutExpressions lists the forms.
-/// @error the text is none, and where; what an operation says, and of which part of the text.
+/// Evaluates an expression. kLayoutExpressions lists the forms.
+/// @error the text is not an expression (with the position), or an operation fails (with its text).
 ExpressionResult evaluate(std::string_view text);
 
 inline constexpr std::string_view kLayoutExpressions =

@@ -15,7 +15,7 @@
 namespace meshard::tool {
 namespace {
 
-// A module in MLIR text never begins with a brace.
+// Module text in MLIR never begins with a brace.
 bool is_json(const std::string& bytes) {
   std::size_t first = bytes.find_first_not_of(" \t\r\n");
   return first != std::string::npos && bytes[first] == '{';

@@ -1,4 +1,4 @@
-// A report from a file: one that was written before, or of a module that is compiled for it now.
+// Loads a report from a file: a saved report, or a module that is compiled to make the report.
 #pragma once
 #include <cstdio>
 #include <string>
@@ -16,7 +16,7 @@ namespace meshard::tool {
 /// How module files are compiled.
 struct ReportSource {
   std::string topology;
-  /// `data=4,model=2`; empty: the module's own.
+  /// `data=4,model=2`. Empty: the mesh of the module.
   std::string mesh;
   std::string plugin, cache;
   std::int64_t time_limit = 0;
@@ -27,16 +27,16 @@ struct ReportSource {
   CompileForOptions compile_options() const;
 };
 
-/// Reads `path`: JSON of `meshard explain --json`, or a StableHLO module, which is compiled for
-/// source.topology.
-/// @error the file cannot be read; it is a module and no topology is given; what compiling meets.
-/// All are thrown.
+/// Loads a report from `path`: JSON of `meshard explain --json`, or a StableHLO module, which is
+/// compiled for source.topology.
+/// @error throws: the file cannot be read; it is a module and no topology is given; compilation
+/// fails.
 ProgramReport load_report(const std::string& path, const ReportSource& source);
 
-/// The bytes of a file; `-` is the standard input. @error thrown: it cannot be read
+/// The bytes of a file; `-` is standard input. @error throws if it cannot be read
 std::string read_file(const std::string& path);
 
-/// Runs a command's body. Errors are printed, and end the program with 2: 1 is for answers.
+/// Runs the body of a command. On an error, prints it and returns 2; 1 is for negative results.
 template <class Body>
 int run_with_exit_code(const Body& body) {
   try {

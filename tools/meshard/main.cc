@@ -1,4 +1,4 @@
-// meshard: what can be asked of the library from the command line.
+// meshard: the library's command line tool.
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -9,10 +9,10 @@
 #include "tools/meshard/subcommands.h"
 
 int main(int argc, char** argv) {
-  ::signal(SIGCHLD, SIG_DFL);  // where it is ignored, exit statuses of plugins tried are lost
-  // Plugins read these when they are loaded.
-  ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);          // else libtpu waits for a metadata server
-  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);  // a description needs no lock on the hardware
+  ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, exit statuses of child processes are lost
+  // Plugins read these variables when they are loaded.
+  ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);          // otherwise libtpu waits for a metadata server
+  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);  // describing hardware needs no lock on it
   ::setenv("TPU_LOG_DIR", "disabled", 0);
 
   CLI::App app("SPMD programs over device meshes, on any PJRT plugin.", "meshard");

@@ -1,4 +1,4 @@
-// meshard mesh: a mesh, what operations make of it, and who is in which group.
+// meshard mesh: prints a mesh, applies operations to it, and prints groups.
 #include "meshard/mesh/mesh.h"
 
 #include <CLI/CLI.hpp>
@@ -55,8 +55,8 @@ std::string described(const Mesh& mesh) {
   return out;
 }
 
-// In the compiler's form, if the axes fall on parts of the base's; devices count as positions
-// there.
+// The groups in the compiler's compact form, if the axes are sub-axes of the base. Numbers are
+// positions in the base.
 std::string compact_groups(const Mesh& mesh, const AxisList& axes) {
   if (Result<AxisList> in_base = mesh.axes_in_base(axes); !in_base) return "";
   return cat("  compact ", replica_groups(mesh, axes).to_string(),

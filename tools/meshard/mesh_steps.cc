@@ -30,7 +30,7 @@ RankMap read_devices(std::string_view text) {
       .value();
 }
 
-// The operations look at the user's place for their errors; here it is the step, not a line.
+// Operations report the caller's source line in errors; here, the step is reported instead.
 constexpr SourceLocation kNowhere{};
 
 Mesh flatten(const Mesh& mesh, TextScanner& scanner) {

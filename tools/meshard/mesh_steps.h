@@ -1,4 +1,4 @@
-// The texts that `meshard mesh` takes: meshes, and operations on them.
+// The arguments of `meshard mesh`: meshes, and operations on them.
 #pragma once
 #include <string_view>
 
@@ -6,14 +6,14 @@
 
 namespace meshard::tool {
 
-/// `mesh<data=2, model=4>` in any form that a mesh prints, or only its axes: `data=2,model=4`.
-/// `devices` replaces the device ids unless it is empty: `4,5,6,7`, `0,2,...,14`, or as a mesh
-/// prints them.
-/// @error what the texts or the mesh say.
+/// Parses `mesh<data=2, model=4>` in any form that a mesh prints, or only its axes:
+/// `data=2,model=4`. If `devices` is not empty, it replaces the device ids: `4,5,6,7`,
+/// `0,2,...,14`, or as a mesh prints them.
+/// @error a text or the mesh is invalid.
 Mesh read_mesh(std::string_view text, std::string_view devices);
 
-/// The mesh after one step. kMeshSteps lists the forms.
-/// @error the step is not one of them; what the operation says; a submesh of a device outside.
+/// Applies one step to a mesh. kMeshSteps lists the forms.
+/// @error the step is invalid; the operation fails; a submesh of a device outside the mesh.
 Mesh apply_step(const Mesh& mesh, std::string_view step);
 
 inline constexpr std::string_view kMeshSteps =

@@ -1,4 +1,4 @@
-// meshard op: the reference page of one op.
+// meshard op: prints the reference page of one op.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// meshard plan: which mesh and which shardings suit a program on a target.
+// meshard plan: finds a mesh and shardings for a program on a target.
 #include "meshard/plan/plan.h"
 
 #include <unistd.h>
@@ -57,7 +57,7 @@ std::string summary(const PlanVerdict& verdict) {
   return text;
 }
 
-// One line that is written over again on a terminal, else a line for each candidate.
+// Overwrites one line on a terminal; otherwise prints a line for each candidate.
 void show_progress(const PlanProgress& progress) {
   bool terminal = ::isatty(STDERR_FILENO) != 0;
   std::string line = cat(progress.done, " of ", progress.of);
@@ -69,7 +69,7 @@ void show_progress(const PlanProgress& progress) {
   if (terminal && !progress.next) std::fprintf(stderr, "\n");
 }
 
-// A file for each module and choice of what is free, in the cache folder.
+// The journal in the cache folder: one file for each module and set of free choices.
 std::string journal_path(const PlanArguments& arguments, const PlanProblem& problem) {
   if (!arguments.journal.empty()) return arguments.journal;
   std::string folder = pjrt::cache_folder();
@@ -103,7 +103,7 @@ PlanModuleOptions options_of(const PlanArguments& arguments) {
   return options;
 }
 
-// What was compiled by an earlier run comes from the cache of compiles.
+// Programs that an earlier run compiled come from the compile cache.
 void write_reports(const PlanArguments& arguments, const ModulePlan& plan, PlanResult& found) {
   for (const std::string& folder : {arguments.json, arguments.html})
     if (!folder.empty()) std::filesystem::create_directories(folder);

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// A value in the text, and the way to it for messages.
+// A JSON value, and its path for messages.
 class Place {
  public:
   explicit Place(const json& value) : value_(&value) {}
@@ -50,7 +50,7 @@ class Place {
     if (!fits) fail("expected an integer of 64 bits");
     return value_->get<std::int64_t>();
   }
-  /// An integer of low..high.
+  /// An integer from low to high.
   template <class T = std::size_t>
   T index(std::int64_t low, std::int64_t high) const {
     std::int64_t number = integer();
@@ -63,7 +63,7 @@ class Place {
     if (!value_->is_number()) fail("expected a number");
     return value_->get<double>();
   }
-  /// What to_string(T) gives as text.
+  /// The value whose to_string(T) is this text.
   template <class T>
   T one_of(std::initializer_list<T> all) const {
     std::string word = text();
@@ -87,8 +87,8 @@ class Place {
   }
 
   const json* value_;
-  const Place* parent_ = nullptr;  // lives on the stack of the caller
-  const char* key_ = nullptr;      // null: an element
+  const Place* parent_ = nullptr;  // on the caller's stack
+  const char* key_ = nullptr;      // null: an array element
   std::size_t index_ = 0;
 };
 
@@ -107,7 +107,7 @@ auto read_maybe(const Place& at, const Read& read) {
   return at.is_null() ? std::optional<T>() : std::optional<T>(read(at));
 }
 
-// What the library reads from text: its errors are told with the member they stand in.
+// Parses text with the library. Errors name the member that contains the text.
 template <class T>
 T parsed(const Place& at) {
   Result<T> value = T::parse(at.text());
@@ -189,7 +189,7 @@ ValuePlacement value_of(const Place& at, const std::vector<Mesh>& meshes) {
   if (value.type.rank() != value.padded.rank())
     at.fail(cat(value.type, " padded to ", value.padded));
   try {
-    (void)value.shard();  // the sharding suits the type
+    (void)value.shard();  // checks that the sharding is valid for the type
   } catch (const Error& error) {
     at.fail(error.message());
   }

@@ -39,13 +39,13 @@ TEST(ReadReport, KeepsEveryDigit) {
 TEST(ReadReport, HostileTextsComeBackAsTheyWere) {
   ProgramReport::Parts parts = hostile_parts(), back = there_and_back(parts);
   std::string expected = parts.name;
-  expected.replace(expected.find('\xff'), 1, "\xEF\xBF\xBD");  // no UTF-8
+  expected.replace(expected.find('\xff'), 1, "\xEF\xBF\xBD");  // not UTF-8
   EXPECT_EQ(back.name, expected);
   EXPECT_EQ(back.collectives[0].origin.places[0].op, expected);
 }
 
-// Every member that is read is missed when it is not there; what is left out of this list follows
-// from others.
+// Checks that reading fails without each member that is read. `unread` receives all other members,
+// which are derived from these.
 void check_missing(const json& whole, json::json_pointer at, std::vector<std::string>& unread) {
   const json& here = whole.at(at);
   if (here.is_array()) {
@@ -63,7 +63,7 @@ void check_missing(const json& whole, json::json_pointer at, std::vector<std::st
 
 TEST(ReadReport, ReadsEveryMemberButTheDerived) {
   json whole = json::parse(to_json(ProgramReport(sample_parts())));
-  // One of each is enough.
+  // One element of each list is sufficient.
   for (const char* list : {"arguments", "intermediates", "collectives", "timeline", "reshards"})
     whole[list].erase(whole[list].begin() + 1, whole[list].end());
   whole["topology"]["devices"].erase(whole["topology"]["devices"].begin() + 1,
@@ -73,8 +73,8 @@ TEST(ReadReport, ReadsEveryMemberButTheDerived) {
   check_missing(whole, json::json_pointer(), unread);
   std::sort(unread.begin(), unread.end());
   unread.erase(std::unique(unread.begin(), unread.end()), unread.end());
-  // `axes`, `device_ids`, `kind`, `size`: of meshes, whose text is read; of dimensions, whose spec
-  // is.
+  // `axes`, `device_ids`, `kind`, `size`: of meshes, whose text is read, and of dimensions, whose
+  // spec is read.
   EXPECT_THAT(unread,
               testing::ElementsAre("axes", "bound_by", "device_ids", "fits", "kind", "name", "open",
                                    "padding_bytes", "seconds", "seconds_in_sequence", "shard",

@@ -12,7 +12,7 @@ struct Platform {
   const char* name;
   const char* hardware;
   const char* examples;
-  const char* target;  // that is tried
+  const char* target;  // the target that is tested
 };
 
 constexpr Platform kPlatforms[] = {
@@ -25,7 +25,7 @@ constexpr const char* kSmallestModule =
     "module @small { func.func public @main(%x: tensor<8x128xf32>) -> tensor<8x128xf32> {\n"
     "  %0 = stablehlo.add %x, %x : tensor<8x128xf32>\n  return %0 : tensor<8x128xf32>\n} }\n";
 
-// What is wrong with a platform; empty: nothing.
+// Tests a platform. Returns what is wrong; empty: nothing.
 std::string try_platform(const Platform& platform, std::chrono::seconds time_limit) {
   CompileForOptions options;
   options.use_cache = false;

@@ -1,4 +1,4 @@
-// For which hardware programs can be compiled on this machine.
+// Lists the hardware for which this machine can compile programs.
 #pragma once
 #include <chrono>
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace meshard::tool {
 
 /// Compiles a small program for one target of each platform, and prints what works and how to get
-/// the rest. Returns how many platforms work.
+/// the rest. Returns the number of platforms that work.
 int print_targets(std::chrono::seconds time_limit);
 
 /// The same for one of `tpu`, `cuda`, `cpu`. Returns whether it works.

@@ -1,4 +1,4 @@
-// meshard torus: a mesh on the hardware of a TPU, and how far its neighbors are apart.
+// meshard torus: builds a mesh on TPU hardware, and prints the hops between neighbors.
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <cstdio>
@@ -20,7 +20,7 @@ struct TorusOptions {
   bool assigned = false, no_picture = false;
 };
 
-/// `8x8`.
+/// Parses `8x8`.
 IntVector sizes_in(std::string_view text) {
   return parse_whole("shape", text,
                      [](TextScanner& scanner) {
@@ -37,7 +37,7 @@ struct NamedShape {
   MaybeNames names;
 };
 
-/// `64`, `8x8`, or `data=8,model=8`.
+/// Parses `64`, `8x8`, or `data=8,model=8`.
 NamedShape shape_in(const std::string& text) {
   if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])))
     return {sizes_in(text), std::nullopt};
@@ -62,7 +62,7 @@ std::string hardware(const Topology& topology) {
   return cat(out, closed.empty() ? ", open" : cat(", closed in ", closed), '\n');
 }
 
-/// What the references' assignment would give.
+/// The hops of the mesh that the references' assignment gives.
 std::string assigned_hops(const Topology& topology, const NamedShape& shape,
                           const IntVector& outer) {
   try {

@@ -1,4 +1,4 @@
-// Text into a file.
+// Writes text to a file.
 #pragma once
 #include <fstream>
 #include <string>

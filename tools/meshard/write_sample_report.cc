@@ -1,5 +1,5 @@
 // Writes reports for the checks of `meshard diff` and `meshard expect`: sample_parts(), and with
-// `changed` the same with other collectives, memory and an argument that lies otherwise.
+// `changed` the same with other collectives and memory, and another sharding of an argument.
 #include <cstdio>
 #include <string_view>
 

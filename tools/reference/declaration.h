@@ -1,4 +1,4 @@
-// The public functions and types of the op headers, as declarations.py read them.
+// The public functions and types of the op headers, as read by declarations.py.
 #pragma once
 #include <span>
 #include <string_view>
@@ -7,17 +7,17 @@ namespace meshard::tool {
 
 enum class DeclarationKind { kFunction, kType, kValue };
 
-/// A value: one documented declaration.
+/// One documented declaration; a value type.
 struct Declaration {
   std::string_view name;
   DeclarationKind kind;
   std::string_view header;   ///< `meshard/ops/add.h`
   std::string_view title;    ///< the header's first comment line; may be empty
   std::string_view comment;  ///< with its `///`
-  std::string_view text;     ///< a function's without body, a class's without members
+  std::string_view text;     ///< a function without its body, a class without its members
 };
 
-/// All of them, header by header.
+/// All declarations, header by header.
 std::span<const Declaration> all_declarations();
 
 }  // namespace meshard::tool

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reads the public functions and types out of op headers.
+"""Reads the public functions and types from op headers.
 
 usage: declarations.py --root ROOT --out OUT.inc HEADER...
 
-Writes one `{name, kind, header, title, comment, text},` per declaration that stands at the level of the namespace and
-has a `///` comment, in the order of the headers given (paths relative to ROOT). Declarations that follow one another
-without an empty line share the comment above the first. `title` is the first `//` line of the header, if it has one.
-Relies on the project's format: namespaces are not indented, and what belongs to them starts in the first column.
+Writes one `{name, kind, header, title, comment, text},` for each declaration at namespace level that has a `///`
+comment, in the order of the given headers (paths relative to ROOT). Consecutive declarations without an empty line
+share the comment above the first one. `title` is the first `//` line of the header, if there is one. Relies on the
+project's format: namespaces are not indented, and their members start in the first column.
 """
 
 import argparse
@@ -20,7 +20,7 @@ VALUE = re.compile(r"^inline constexpr\s+\S+\s+(\w+)")
 
 
 class Declaration:
-    """A value: one declaration, its text without function bodies, and the comment that it shares."""
+    """One declaration: its text without function bodies, and the comment that it shares. A value type."""
 
     def __init__(self, name, kind, header, title, comment, text):
         self.name, self.kind, self.header, self.title = name, kind, header, title
@@ -28,7 +28,7 @@ class Declaration:
 
 
 def statement_end(lines, first):
-    """Index after the last line of the statement that begins at `first`."""
+    """The index after the last line of the statement that begins at `first`."""
     depth, seen_brace = 0, False
     for i in range(first, len(lines)):
         code = re.sub(r"//.*", "", lines[i])
@@ -41,7 +41,7 @@ def statement_end(lines, first):
 
 
 def without_body(text):
-    """A function's declaration, ended with a semicolon."""
+    """A function's declaration, which ends with a semicolon."""
     depth = 0
     for i, char in enumerate(text):
         depth += {"(": 1, ")": -1}.get(char, 0)
@@ -53,7 +53,7 @@ def without_body(text):
 def classify(text):
     """Name, kind and printed text of a declaration."""
     if match := TYPE.match(re.sub(r"^template <[^>]*>\s*", "", text)):
-        # A class says in its comment what it takes; its body is for the header's reader.
+        # The comment of a class describes its use; only readers of the header need its body.
         shown = f"class {match[1]};" if text.startswith("class") else text
         return match[1], "kType", shown
     if match := VALUE.match(text):

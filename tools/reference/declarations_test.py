@@ -1,4 +1,4 @@
-"""What declarations.py takes out of a header, on headers written here."""
+"""Tests what declarations.py reads from headers, which are written here."""
 
 import pathlib
 import sys

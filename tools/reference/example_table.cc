@@ -1,4 +1,4 @@
-// Prints the examples of all ops as C++, so that they are compiled: a program of the build only.
+// Prints the examples of all ops as C++, so that the build can compile them.
 #include <cstdio>
 
 #include "meshard/ops/op_table.h"

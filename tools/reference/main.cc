@@ -28,7 +28,7 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Names the pages of `folder` that are not what they should be; returns their number.
+// Prints the pages of `folder` that are out of date; returns their number.
 int check(const fs::path& folder) {
   auto pages = all_pages();
   int wrong = 0;
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3 && first == "--check") return check(argv[2]) == 0 ? 0 : 1;
     if (argc == 2 && !first.starts_with("-")) return write(argv[1]) ? 0 : 1;
-  } catch (const std::exception& error) {  // an Error, or of the file system
+  } catch (const std::exception& error) {  // an Error, or an error of the file system
     std::fprintf(stderr, "meshard-reference: %s\n", error.what());
     return 1;
   }

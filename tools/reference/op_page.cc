@@ -22,7 +22,7 @@ std::string block(std::string_view language, std::string_view text) {
   return cat("```", language, "\n", text, "\n```\n");
 }
 
-// Declarations under the comment that they share.
+// Formats declarations below their shared comment.
 std::string declarations_text(const std::vector<const Declaration*>& declarations) {
   std::string out;
   std::string_view last;
@@ -80,7 +80,7 @@ std::string sharding_rule(const Node& node) {
   return node.op().sharding_rule(call).to_string();
 }
 
-// What stands between the braces of the module's function, without locations and indentation.
+// The body of the module's function, without locations and indentation.
 std::string stablehlo_lines(const Graph& graph) {
   Program program;
   program.graph = graph;

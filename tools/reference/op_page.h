@@ -1,4 +1,4 @@
-// The reference's pages, as Markdown.
+// The pages of the reference, as Markdown.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,21 +7,21 @@
 
 namespace meshard::tool {
 
-/// All about one primitive: declaration, operands, derivative, sharding rule and StableHLO of its
-/// example.
+/// The page of one primitive: declaration, operands, derivative, sharding rule, and the StableHLO
+/// of its example.
 std::string op_page(const OpDef& op);
 
-/// The declarations of a function or type that is no primitive; empty if the op headers have none
-/// of this name.
+/// The declarations of a function or type that is not a primitive; empty if the op headers do not
+/// declare the name.
 std::string declaration_page(std::string_view name);
 
-/// The functions made of primitives, header by header.
+/// The composite functions, header by header.
 std::string composites_page();
 
 /// A table of all primitives with the first sentence of each.
 std::string index_page();
 
-/// The names of all primitives, then of all composites.
+/// The names of all primitives, followed by those of all composites.
 std::string list_of_names();
 
 }  // namespace meshard::tool

@@ -28,7 +28,7 @@ TEST(Activation, Relu) {
   expect_near(relu(points()), [](double x) { return std::fmax(x, 0); });
   Tensor at_zero = relu(from_host<double>({0, NAN}, {2}));
   EXPECT_TRUE(std::isnan(interpret(at_zero).at<double>({1})));
-  // where(x <= 0, 0, x): its third operand is x, and gets no cotangent at zero.
+  // where(x <= 0, 0, x): the third operand is x, which gets no cotangent at zero.
   Tensor slope = recorded_vjp(at_zero, from_host<double>({1, 1}, {2}))[2];
   EXPECT_EQ(interpret(slope), HostArray::from_vector<double>({0, 1}));
 }
@@ -36,7 +36,7 @@ TEST(Activation, Relu) {
 TEST(Activation, GeluIsTheDefinition) {
   expect_near(gelu(points(), GeluForm::kErf),
               [](double x) { return x * 0.5 * std::erfc(-x * std::sqrt(0.5)); });
-  // The tanh form stays within 5e-4 of it, and is not it.
+  // The tanh form differs from the definition, by less than 5e-4.
   auto definition = [](double x) { return x * 0.5 * std::erfc(-x * std::sqrt(0.5)); };
   expect_near(gelu(points()), definition, 5e-4);
   EXPECT_GT(std::abs(interpret(gelu(points())).at<double>({4}) - definition(2)), 1e-5);

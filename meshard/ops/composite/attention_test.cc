@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t kBatch = 2, kTime = 4, kSize = 3;
 
-// Attention by its formula, in loops. `score` sees batch, head, query, key and the scaled product,
-// and gives what is added to it (-INFINITY: not seen).
+// Attention by its formula, in plain loops. `added` takes batch, head, query and key, and returns
+// what is added to the scaled product (-INFINITY: masked out).
 using AddedScore = std::function<double(int, int, int, int)>;
 std::vector<double> by_loops(const HostArray& q, const HostArray& k, const HostArray& v,
                              double scale, const AddedScore& added) {

@@ -13,9 +13,9 @@
 namespace meshard {
 namespace {
 
-// What each device holds of `table`, of which axis k of `axes` splits dimension k; with one
-// dimension all of them split that one. A full value cannot enter a region inside a loop or branch
-// of that region's function, so it enters outside of them.
+// Splits `table` into local values: axis k of `axes` splits dimension k, or all of them split the
+// only dimension. A full value cannot enter a region inside a loop or branch of the region's
+// function, so it enters before the loop.
 Tensor enter_table(Tensor table, const ManualAxes& place, const AxisList& axes,
                    SourceLocation where) {
   if (place.depth() == 1) {
@@ -23,7 +23,7 @@ Tensor enter_table(Tensor table, const ManualAxes& place, const AxisList& axes,
     return full_to_shard(In(table, where), Sharding(place.mesh, P(DimensionSpec(axes)), where),
                          place.axes);
   }
-  // Each region splits along axes of its own.
+  // Each nested region splits along its own axes.
   Dimensions sizes;
   for (const AxisRef& axis : axes) sizes.push_back(place.mesh.axis_size(axis));
   {
@@ -43,8 +43,8 @@ Tensor enter_table(Tensor table, const ManualAxes& place, const AxisList& axes,
   return table;
 }
 
-// Every device takes its element from a sharded list of all indices, so no device has to know its
-// own number.
+// Each device gets its element of a sharded list of all indices, so no device needs to know its own
+// number.
 Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation where) {
   collective::check_axes("axis_index", place, axes, where);
   AxisSet touched = collective::touched_axes(place.mesh, axes);

@@ -1,4 +1,4 @@
-// Its values are tested in tests/e2e/manual_test.cc.
+// tests/e2e/manual_test.cc tests its values.
 #include "meshard/ops/composite/axis_index.h"
 
 #include <gtest/gtest.h>

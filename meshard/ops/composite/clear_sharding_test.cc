@@ -46,7 +46,7 @@ TEST(ClearSharding, InADifferentiatedFunctionKeepsThePathToItsInput) {
   EXPECT_FALSE(cleared.sharding());
 }
 
-// Over explicit axes a sharding is part of the value: what is cleared is the auto axes' part.
+// On a mesh with explicit axes, the value keeps a sharding, whose dimensions all become open.
 TEST(ClearSharding, OverExplicitAxes) {
   TraceScope trace;
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 2}});

@@ -21,7 +21,7 @@ TEST(Conv, ChecksTheNumberOfSpatialDimensions) {
       {"conv_test.cc:", "[conv2d] takes tensors of rank 4", "f32[2,6,3]"}));
 }
 
-// Sizes as lax.conv_transpose of JAX 0.10 gives them.
+// Sizes from lax.conv_transpose of JAX 0.10.
 TEST(ConvTranspose, StretchesByTheStrides) {
   auto size = [](std::int64_t kernel, std::int64_t stride, Padding padding,
                  std::int64_t dilation = 1) {

@@ -62,7 +62,7 @@ TEST(Create, Linspace) {
   EXPECT_EQ(interpret(linspace(1, 2, 5)), f32({1, 1.25f, 1.5f, 1.75f, 2}, {5}));
   EXPECT_EQ(interpret(linspace(0, 1, 4, DType::f32, false)), f32({0, 0.25f, 0.5f, 0.75f}, {4}));
   EXPECT_EQ(interpret(linspace(3, 9, 1)), f32({3}, {1}));
-  // The last is the stop exactly, whatever the rounding on the way.
+  // The last value is exactly the stop, whatever the rounding before it.
   for (std::int64_t count : {2, 3, 7, 10, 11, 50})
     EXPECT_EQ(interpret(linspace(0.1, 0.7, count)).to_vector<float>().back(), 0.7f) << count;
   EXPECT_TRUE(throws_error([] { linspace(0, 1, -1); }, ErrorCode::kInvalidArgument,

@@ -33,7 +33,7 @@ TEST(CrossEntropy, Errors) {
 }
 
 TEST(CrossEntropy, Options) {
-  // log of (1, 2, 5) / 8 in each row, shifted
+  // The log of (1, 2, 5) / 8 in each row, shifted.
   std::vector<double> logits;
   for (double shift : {0.0, 3.0})
     for (double weight : {1, 2, 5}) logits.push_back(std::log(weight) + shift);
@@ -54,7 +54,7 @@ TEST(CrossEntropy, Options) {
   double all = (std::log(8.0) + std::log(4.0) + std::log(8.0 / 5)) / 3;
   std::vector<double> smooth{0.7 * first + 0.3 * all, 0.7 * second + 0.3 * all};
   expect_values(value({.label_smoothing = 0.3, .reduction = LossReduction::kNone}), smooth);
-  // Probabilities of one class say the same as its number.
+  // One-hot probabilities are equivalent to the class number.
   Tensor shares = from_host<double>({0, 0, 1, 1, 0, 0}, {2, 3});
   expect_values(
       interpret(
@@ -80,19 +80,19 @@ TEST(CrossEntropy, OfATargetThatIsNoClassIsNan) {
     EXPECT_TRUE(std::isnan(value(targets, {})[0]));
   }
   EXPECT_TRUE(std::isnan(value(from_host<std::uint8_t>({3, 0, 1, 2}, {4}), each)[0]));
-  // The number that is ignored is none of them.
+  // The ignored number does not count as an invalid class.
   EXPECT_NEAR(value(from_host<std::int32_t>({2, -100, -100, -100}, {4}), {.ignored = -100})[0],
               std::log(1 + std::exp(-1) + std::exp(-2)), 1e-12);
 }
 
 TEST(CrossEntropy, OfAClassWithoutProbability) {
-  // Two classes of 1/2 and one that is impossible, which the target does not ask for.
+  // Two classes of probability 1/2, and an impossible one whose target probability is 0.
   Tensor x = from_host<double>({0, -INFINITY, 0}, {1, 3});
   Tensor shares = from_host<double>({0.25, 0, 0.75}, {1, 3});
   EXPECT_NEAR(interpret(cross_entropy(x, shares)).item<double>(), std::log(2.0), 1e-12);
   Tensor impossible = from_host<double>({0.25, 0.5, 0.25}, {1, 3});
   EXPECT_EQ(interpret(cross_entropy(x, impossible)).item<double>(), INFINITY);
-  // Decisions: infinitely sure and right, and wrong.
+  // Binary decisions with infinite logits: two right, two wrong.
   Tensor sure = from_host<double>({-INFINITY, INFINITY, -INFINITY, INFINITY}, {4});
   Tensor targets = from_host<double>({0, 1, 1, 0}, {4});
   EXPECT_EQ(
@@ -103,7 +103,7 @@ TEST(CrossEntropy, OfAClassWithoutProbability) {
 TEST(CrossEntropy, OfDecisions) {
   Tensor x = from_host<double>({0, std::log(3.0), -1000, 1000}, {4});
   Tensor targets = from_host<double>({1, 0.25, 0, 0}, {4});
-  // p = 1/2 and 3/4; far away the loss grows with the logit.
+  // p = 1/2 and 3/4; for large logits, the loss is linear in the logit.
   std::vector<double> expected{std::log(2.0), -(0.25 * std::log(0.75) + 0.75 * std::log(0.25)), 0,
                                1000};
   std::vector<double> got =

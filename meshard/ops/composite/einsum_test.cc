@@ -21,7 +21,7 @@ Shape shape(std::string_view spec, std::vector<Shape> shapes) {
   return einsum(spec, operands).shape();
 }
 
-// As NumPy answers.
+// As in NumPy.
 TEST(Einsum, Shapes) {
   EXPECT_EQ(shape("ij,jk->ik", {{2, 3}, {3, 4}}), (Shape{2, 4}));
   EXPECT_EQ(shape("ij,jk->ki", {{2, 3}, {3, 4}}), (Shape{4, 2}));
@@ -44,7 +44,7 @@ TEST(Einsum, TakesDiagonals) {
   EXPECT_EQ(interpret(einsum("ii", {x})).item<float>(), 5.0f);
 }
 
-// The sum over all labels outside the result, by the definition.
+// The sum over all labels that are not in the result, by definition.
 std::vector<double> by_definition(const std::vector<std::string>& terms, const std::string& result,
                                   const std::vector<HostArray>& operands) {
   std::map<char, std::int64_t> size;
@@ -94,7 +94,7 @@ TEST(Einsum, ValuesAreTheDefinitions) {
       {"ij,kl->jl", {"ij", "kl"}, "jl", {{2, 3}, {2, 4}}},
       {"iji", {"iji"}, "j", {{2, 3, 2}}},
       {"ab,ac,ad->a", {"ab", "ac", "ad"}, "a", {{2, 3}, {2, 4}, {2, 2}}},
-      // The ellipsis is one dimension, which stretches.
+      // The ellipsis is one dimension, which is broadcast.
       {"...a,...ab->...b", {"xa", "xab"}, "xb", {{1, 3}, {2, 3, 2}}},
       {"a,b,c,d,e,f,g,h,i->aei",
        {"a", "b", "c", "d", "e", "f", "g", "h", "i"},
@@ -129,7 +129,8 @@ TEST(Einsum, TheCheapestOrderIsTaken) {
   // Now from the left: 1*100*100 + 1*100*2 against 100*100*2 + 1*100*2.
   EXPECT_EQ(contraction_order(chain, {'i', 'l'}, sizes), (Steps{{0, 1}, {0, 1}}));
   EXPECT_TRUE(contraction_order({{'i'}}, {'i'}, sizes).empty());
-  // Of many operands the cheapest pair each time: nothing here needs more than 2 labels at once.
+  // With many operands, the cheapest pair is contracted each time: nothing here needs more than 2
+  // labels at once.
   std::vector<Labels> ring;
   for (int i = 0; i < 10; ++i) {
     sizes['A' + i] = 3;

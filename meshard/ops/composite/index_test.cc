@@ -16,7 +16,7 @@ HostArray ints(std::vector<std::int32_t> values, Shape shape) {
   return HostArray::from_vector(std::move(values), std::move(shape));
 }
 
-// As NumPy answers.
+// As in NumPy.
 TEST(Index, AsInNumPy) {
   Tensor x = grid();
   EXPECT_EQ(interpret(index(x, {1})), ints({10, 11, 12, 13}, {4}));
@@ -31,7 +31,7 @@ TEST(Index, AsInNumPy) {
   EXPECT_EQ(index(x, {}).value(), x.value());
 }
 
-// As NumPy answers.
+// As in NumPy.
 TEST(Index, BackwardAsInNumPy) {
   Tensor x = grid();
   EXPECT_EQ(interpret(index(x, {0, range(none, none, -1)})), ints({3, 2, 1, 0}, {4}));

@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-// Values and derivatives: golden/txla/linear.json.
+// Values and derivatives are tested with golden/txla/linear.json.
 
 TEST(Linear, LeadingDimensionsStay) {
   EXPECT_EQ(linear(input({2, 3, 4}), input({5, 4}), input({5})).shape(), (Shape{2, 3, 5}));

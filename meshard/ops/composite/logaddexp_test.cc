@@ -40,7 +40,7 @@ TEST(Logaddexp, RefusesComplexNumbers) {
 
 TEST(Logaddexp, ComputesIntegersInF32) {
   EXPECT_EQ(logaddexp(from_host<std::int32_t>({1}, {1}), 2).dtype(), DType::f32);
-  // 3 - 5 and 0 - 1 are no numbers of u8, 127 + 128 is none of i8.
+  // 3 - 5 and 0 - 1 do not fit u8, and 127 + 128 does not fit i8.
   std::vector<float> bytes = interpret(logaddexp(from_host<std::uint8_t>({3, 0}, {2}),
                                                  from_host<std::uint8_t>({5, 1}, {2})))
                                  .to_vector<float>();

@@ -49,7 +49,7 @@ TEST(Hypot, DoesNotOverflow) {
   EXPECT_EQ(values[5], 2);
 }
 
-// As jax.numpy.floor_divide.
+// As in jax.numpy.floor_divide.
 TEST(FloorDivide, RoundsFloatsDown) {
   std::vector<double> got =
       interpret(floor_divide(vector_of({5.5, -5.5, 5.5, -5.5, 0, 5, -5, 6}),

@@ -58,7 +58,7 @@ ManualRegion ManualRegion::called_with(std::span<const Tensor> arguments) const 
   return call;
 }
 
-// Inside another function the axes of that one split nothing any more.
+// Checks that the spec does not use the axes of the enclosing function, which are already split.
 void ManualRegion::check_spec(const PartitionSpec& spec, std::string_view which) const {
   if (place_.depth() == 1) return;
   for (const DimensionSpec& dimension : spec.dimensions())
@@ -71,7 +71,8 @@ void ManualRegion::check_spec(const PartitionSpec& spec, std::string_view which)
                       place_.own().to_string(place_.mesh), " only");
 }
 
-// What enters a function inside another one is local to that one, or may be used there.
+// Checks that a value that enters a nested function is local to the enclosing one, or may be used
+// there.
 void ManualRegion::check_enters(const Tensor& value) const {
   if (place_.depth() == 1) return;
   ManualAxes outer = place_.at_depth(place_.depth() - 1);

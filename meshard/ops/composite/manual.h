@@ -1,4 +1,4 @@
-// manual: a function that says what each device does, on the part of the data that it holds.
+// manual: a function that defines what each device does with its shards.
 #pragma once
 #include <initializer_list>
 #include <optional>
@@ -32,13 +32,13 @@ class SpecList {
   std::vector<PartitionSpec> specs_;
 };
 
-/// What manual() may be told besides.
+/// Options of manual().
 struct ManualOptions {
-  /// The axes that are manual; none: all of the mesh. The compiler lays local values out along the
-  /// others as it likes.
+  /// The axes that are manual. Empty (default): all axes of the mesh. The compiler chooses how
+  /// local values are sharded over the other axes.
   std::vector<std::string> axes = {};
-  /// The full shape of each tensor of the result, where a dimension does not divide. None: local
-  /// sizes are multiplied by the devices that split them.
+  /// The full shape of each tensor of the result. Needed if a dimension does not divide evenly.
+  /// Empty (default): local sizes are multiplied by the number of devices that split them.
   std::vector<Shape> out_shapes = {};
 };
 
@@ -46,20 +46,21 @@ struct ManualOptions {
 
 namespace meshard::internal {
 
-// How tensors enter and leave one manual function.
+// Converts tensors between full and local values for one manual function.
 class ManualRegion {
  public:
   ManualRegion(const Mesh& mesh, SpecList in_specs, SpecList out_specs,
                const ManualOptions& options, SourceLocation where);
 
-  /// The same for a call with these arguments, inside the manual function that is being recorded or
-  /// that they are local to.
-  /// @error invalid argument if that one is over another mesh, or over some of these axes too.
+  /// The region for a call with these arguments. The call is nested in the manual function that is
+  /// being recorded or that the arguments are local to.
+  /// @error invalid argument if that function is over another mesh, or also over some of these
+  /// axes.
   ManualRegion called_with(std::span<const Tensor> arguments) const;
-  /// Of the local values; nothing varies yet.
+  /// The manual axes of the local values; nothing varies yet.
   const ManualAxes& place() const { return place_; }
-  /// The spec of tensor `i` of all, which belongs to argument `argument` of `arguments`: a list has
-  /// one for each argument, or one for each tensor.
+  /// The spec of tensor `i` of all tensors. It belongs to argument `argument` of `arguments`; a
+  /// list has one spec per argument or one per tensor.
   const PartitionSpec& in_spec(std::size_t i, std::size_t tensors, std::size_t argument,
                                std::size_t arguments) const;
   Tensor enter(const Tensor& full, const PartitionSpec& spec) const;
@@ -70,7 +71,7 @@ class ManualRegion {
   void check_spec(const PartitionSpec& spec, std::string_view which) const;
   void check_enters(const Tensor& value) const;
 
-  Mesh mesh_;  // as the user named it
+  Mesh mesh_;  // as passed by the user
   ManualAxes place_;
   SpecList in_specs_, out_specs_;
   std::vector<Shape> out_shapes_;
@@ -81,9 +82,9 @@ class ManualRegion {
 
 namespace meshard {
 
-/// The function that runs `f` on every device of `mesh`: f takes what each device holds of the
-/// arguments, as `in_specs` split them, and returns what each device holds of the results, which
-/// `out_specs` put together. JAX calls this shard_map.
+/// Returns a function that runs `f` on the shards of every device of `mesh`. `f` receives each
+/// device's part of the arguments, as `in_specs` split them, and returns each device's part of the
+/// results, which `out_specs` combine. JAX calls this shard_map.
 ///
 /// @code no-run
 /// Mesh mesh({{"x", 4}});
@@ -93,23 +94,22 @@ namespace meshard {
 /// Tensor y = total(ones({8}));                    // 8
 /// @endcode
 ///
-/// Arguments and the result may be structures of tensors. A list of in_specs has one spec for each
-/// argument, used for all tensors in it, or one for each tensor; out_specs has one for all tensors,
-/// or one for each. Inside, f may use the collectives (all_reduce, all_gather, reduce_scatter,
+/// Arguments and the result may be structures of tensors. A list of in_specs has one spec per
+/// argument, used for all tensors in it, or one per tensor. out_specs has one spec for all tensors,
+/// or one per tensor. Inside, f may use the collectives (all_reduce, all_gather, reduce_scatter,
 /// all_to_all, collective_permute) and axis_index over the manual axes.
 ///
-/// A local value varies over the axes that split it. Values that are equal on all devices along an
-/// axis may leave without naming it; those that vary may not. A dimension that does not divide is
-/// padded with zeros on the way in; ManualOptions::out_shapes says where the padding is cut off on
-/// the way out.
+/// A local value varies over the axes that split it. In an out_spec, an axis may be omitted only if
+/// the result does not vary over it. A dimension that does not divide evenly is padded with zeros
+/// on entry; ManualOptions::out_shapes specifies where the padding is removed from the results.
 ///
-/// Full values may not be used in f but as arguments; C++ numbers, constants and tensors of rank 0
-/// may.
+/// f may use full values only as arguments, except free values: C++ numbers, constants, rank-0
+/// tensors that were not recorded or are already computed, and values computed only from these.
 ///
-/// f may call a manual function over other axes of the same mesh, with values that are local to f:
-/// that one splits what each device holds further, and inside of it the axes of both are manual.
-/// Its specs name its own axes; its results are local to f again. JAX calls this a nested
-/// shard_map.
+/// f may call a manual function over other axes of the same mesh, with values that are local to f.
+/// The inner function splits each local value further, and inside it the axes of both functions are
+/// manual. Its specs name its own axes; its results are local to f again. It may also use f's
+/// rank-0 local values without passing them as arguments. JAX calls this a nested shard_map.
 ///
 /// @code
 /// Mesh mesh({{"x", 2}, {"y", 2}});
@@ -120,9 +120,9 @@ namespace meshard {
 /// Tensor y = outer(ones({8}));                    // 8
 /// @endcode
 ///
-/// @error a spec does not fit (see full_to_shard and shard_to_full); the number of specs; inside
-/// another function given to manual: another mesh than that one's, axes that are manual there
-/// already; a slice of a mesh whose axes are not axes of its root.
+/// @error a spec does not fit (see full_to_shard and shard_to_full); the number of specs is wrong;
+/// in a nested call: another mesh than that of the outer function, or axes that are already manual
+/// there; a slice of a mesh whose axes are not axes of its root.
 template <class F>
 auto manual(const Mesh& mesh, SpecList in_specs, SpecList out_specs, F f,
             ManualOptions options = {}, SourceLocation where = SourceLocation::current()) {
@@ -145,7 +145,7 @@ auto manual(const Mesh& mesh, SpecList in_specs, SpecList out_specs, F f,
       ++position;
       return structure::with_tensors(argument, locals);
     };
-    // Braces, so that arguments enter from the left.
+    // Braces guarantee that arguments enter from left to right.
     std::tuple<Arguments...> locals{enter(arguments)...};
     auto result = [&] {
       ManualScope scope(region.place());

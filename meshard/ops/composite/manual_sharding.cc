@@ -11,7 +11,7 @@
 namespace meshard {
 namespace {
 
-// The dimensions of a spec, each left open.
+// The dimensions of a spec, all open.
 PartitionSpec opened(const Sharding& sharding) {
   std::vector<DimensionSpec> dimensions;
   for (std::size_t d = 0; d < sharding.rank(); ++d)
@@ -104,7 +104,7 @@ Tensor leave_manual(const Tensor& local, const Mesh& mesh, const PartitionSpec& 
   for (std::size_t d = 0; d < rank; ++d) sizes[d] *= sharding.num_tiles(d);
   Tensor full = shard_to_full(In(local, where), sharding, full_shape ? *full_shape : Shape(sizes));
   bool all_manual = manual_axes(local.value())->axes == AxisSet::all(sharding.mesh());
-  // Inside a region around, local values are said to lie on its mesh.
+  // Inside an enclosing region, the sharding of local values is over that region's mesh.
   Sharding said(manual_axes(full.value()) ? sharding.mesh() : mesh,
                 all_manual ? spec : opened(sharding), rank, where);
   return sharding_constraint(In(full, where), said);

@@ -7,40 +7,42 @@
 
 namespace meshard {
 
-/// What each device of `mesh` holds of `x` as `spec` splits it: x is marked first (mark_sharding),
-/// so that a value that exists goes to the devices now. All axes of the mesh are manual from here
-/// on, until disable_manual_sharding. manual() does both for a whole function. torch_xla's function
-/// of this name.
-/// @error as mark_sharding and full_to_shard; x is sharded otherwise: that would move data.
+/// Each device's part of `x`, as `spec` splits it. x is marked first (mark_sharding), so a value
+/// that already exists is placed on the devices now. From here on, all axes of the mesh are manual,
+/// until disable_manual_sharding. manual() does both for a whole function. torch_xla's function of
+/// this name.
+/// @error as mark_sharding and full_to_shard; x has another sharding, so that data would have to
+/// move.
 Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec);
 /// Over the global mesh (mesh/global_mesh.h). @error there is none; as above.
 Tensor enable_manual_sharding(In x, const PartitionSpec& spec);
 
-/// The full value of `full_shape` of which each device of `mesh` holds the local value `x`, as
-/// `spec` splits it. A full value of that shape is only marked.
+/// The full value of which each device of `mesh` holds the local value `x`. Its shape is
+/// `full_shape`, split by `spec`. If x is already a full value of that shape, it is only marked.
 /// @error as shard_to_full; a full value of another shape.
 Tensor disable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec,
                                const Shape& full_shape);
 /// Over the global mesh. @error there is none; as above.
 Tensor disable_manual_sharding(In x, const PartitionSpec& spec, const Shape& full_shape);
 
-/// `x` as a local value of each device of `mesh`, of its own shape: enable_manual_sharding with a
-/// spec that splits nothing. A local value inside all axes of that mesh is returned as it is. It
-/// does not vary, so that all_reduce of it is an error; see vary. torch_xla's
+/// `x` as a local value on each device of `mesh`, with the shape of x. It is enable_manual_sharding
+/// with a spec that splits nothing. A local value inside all axes of that mesh is returned
+/// unchanged. The result does not vary, so all_reduce of it is an error; see vary. torch_xla's
 /// `_mark_manual_sharding`.
 /// @error as enable_manual_sharding; a value inside other manual axes.
 Tensor mark_manual_sharding(In x, const Mesh& mesh);
 /// Over the global mesh. @error there is none; as above.
 Tensor mark_manual_sharding(In x);
 
-/// The mesh that manual axes of `mesh` are said on: itself if all derive from it; for one that
-/// derives from another and has all its devices, a mesh of its own over these; for a slice, the
-/// mesh it was taken from.
+/// The mesh over which the manual axes of `mesh` are expressed. It is `mesh` itself if it is a
+/// base, a new root mesh if `mesh` is derived and has all devices of its base, and the mesh it was
+/// taken from if it is a slice.
 /// @error a slice whose axes are not whole axes of that mesh.
 Mesh manual_mesh(const Mesh& mesh, SourceLocation where);
 
-/// shard_to_full, and the mark that the result lies so; along axes of `mesh` that are not manual it
-/// is left open. Without a shape, local sizes are multiplied by the devices that split them.
+/// shard_to_full, followed by a mark with the sharding of the result. Dimensions stay open if some
+/// axes of `mesh` are not manual. Without a shape, local sizes are multiplied by the number of
+/// devices that split them.
 /// @error as shard_to_full.
 Tensor leave_manual(const Tensor& local, const Mesh& mesh, const PartitionSpec& spec,
                     const std::optional<Shape>& full_shape, SourceLocation where);

@@ -17,7 +17,7 @@ const Mesh& eight() {
   return mesh;
 }
 
-// Recorded, so that nothing is placed on devices.
+// A recorded value, so that nothing is placed on devices.
 Tensor recorded(Shape shape) { return multiply(input(std::move(shape)), 2); }
 
 TEST(ManualSharding, FromFullToShardAndBack) {

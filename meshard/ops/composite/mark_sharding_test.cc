@@ -19,7 +19,7 @@ TEST(MarkSharding, OfARecordedValueIsAConstraint) {
   EXPECT_EQ(marked.value()->op().name, "sharding_constraint");
   EXPECT_EQ(*marked.sharding(), Sharding(kMesh, P("x", none)));
   EXPECT_FALSE(sum.sharding());
-  // The same again, in any spelling, is the same tensor.
+  // Marking with an equal sharding, in any spelling, returns the same tensor.
   EXPECT_EQ(mark_sharding(marked, kMesh, P("x", none)).value(), marked.value());
   EXPECT_EQ(mark_sharding(marked, Sharding(kMesh, P("x"))).value(), marked.value());
 }

@@ -29,14 +29,14 @@ TEST(RmsNorm, DividesByTheRootOfTheMeanSquare) {
 }
 
 TEST(GroupNorm, EachGroupOfEachSampleHasItsOwnMean) {
-  // Two samples of one pixel and four channels in two groups: each of mean 2 or 5 and deviation 1.
+  // Two samples of one pixel and four channels in two groups, with means 2 and 5 and deviation 1.
   Tensor x = from_host<double>({1, 3, 4, 6, 3, 1, 6, 4}, {2, 1, 4});
   Tensor scale = from_host<double>({1, 2, 3, 4}, {4}), bias = from_host<double>({0, 0, 0, 1}, {4});
   expect_close(group_norm(x, scale, bias, 2, 0.0), {-1, 2, -3, 5, 1, -2, 3, -3});
   // The same with channels in dimension 1.
   expect_close(group_norm(permute_dims(x, {0, 2, 1}), scale, bias, 2, 0.0, 1),
                {-1, 2, -3, 5, 1, -2, 3, -3});
-  // Pixels count too: one group of two pixels and one channel.
+  // Pixels count too: one group has two pixels and one channel.
   Tensor pixels = from_host<double>({1, 3}, {1, 2, 1}), one = from_host<double>({1}, {1});
   expect_close(group_norm(pixels, one, from_host<double>({0}, {1}), 1, 0.0), {-1, 1});
 }

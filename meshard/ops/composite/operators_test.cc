@@ -8,7 +8,7 @@
 #include "meshard/ops/composite/mark_sharding.h"
 #include "tests/support/interpreter.h"
 
-// Outside namespace meshard and without a using-directive: operators are found by their operands.
+// Outside namespace meshard, without a using-directive: operators are found by their operands.
 namespace {
 
 using meshard::HostArray;
@@ -63,7 +63,7 @@ TEST(Operators, InPlaceKeepsTheMark) {
   EXPECT_EQ(interpret(x), f32({4, 5.5f, -2}));
   Tensor number =
       meshard::mark_sharding(meshard::from_host<float>({1}, {}) + 1, mesh, meshard::P());
-  number += floats();  // another shape: the mark has no meaning for it
+  number += floats();  // another shape: the mark does not apply
   EXPECT_FALSE(number.sharding());
 }
 

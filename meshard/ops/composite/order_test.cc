@@ -8,7 +8,7 @@
 namespace meshard {
 namespace {
 
-// Values: meshard-conformance on numerics.json.
+// meshard-conformance tests the values with numerics.json.
 
 TEST(Order, Types) {
   EXPECT_EQ(argsort(input({4, 8}), 0).type(), (TensorType{DType::i32, {4, 8}}));

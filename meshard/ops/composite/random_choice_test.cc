@@ -1,5 +1,5 @@
-// What needs a compiler (sorting) is in tests/e2e/random_test.cc; JAX's numbers are in
-// tests/conformance.
+// Tests that need a compiler (for sorting) are in tests/e2e/random_test.cc; tests/conformance
+// compares with JAX's numbers.
 #include "meshard/ops/composite/random_choice.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The values are compared with JAX's in tests/conformance and by meshard-conformance; here is what
+// tests/conformance and meshard-conformance compare the values with JAX's; these tests check what
 // follows from the formulas.
 #include "meshard/ops/composite/random_distributions.h"
 
@@ -26,8 +26,8 @@ double share_below(const std::vector<double>& values, double bound) {
          static_cast<double>(values.size());
 }
 
-// The share of draws below a bound is the distribution function there. The standard deviation of a
-// share of 4,000 draws is at most 0.008.
+// The fraction of draws below a bound is the distribution function there. The standard deviation of
+// the fraction, for 4,000 draws, is at most 0.008.
 TEST(RandomDistributions, FollowTheirDistributionFunctions) {
   constexpr double kPi = 3.14159265358979, kFarOff = 0.035;
   Shape shape{4000};

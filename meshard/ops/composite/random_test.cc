@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// tests/golden/jax/random.json, found from this file: what JAX gave.
+// JAX's results in tests/golden/jax/random.json, located relative to this file.
 const Json& golden() {
   static const Json data = [] {
     std::string path = __FILE__;
@@ -35,7 +35,7 @@ Shape shape_of(const Json& params) {
 
 Tensor word(const Json& value) { return from_host(HostArray::scalar(value.get<std::uint32_t>())); }
 
-// What the case asks for; false if its kind is not one of ours.
+// Computes what the case asks for; returns false for kinds that are not tested here.
 bool compute(const Json& test, std::vector<Tensor>& out) {
   const Json& params = test.at("params");
   std::string id = test.at("id"), what = test.at("what");
@@ -77,7 +77,7 @@ TEST(Random, IsWhatJaxGives) {
   for (const Json& test : golden().at("cases")) {
     SCOPED_TRACE(test.at("id").get<std::string>());
     std::vector<Tensor> got;
-    if (!compute(test, got)) continue;  // of another header; tests/conformance knows it
+    if (!compute(test, got)) continue;  // of another header; tested in tests/conformance
     std::vector<double> values, expected;
     for (const Tensor& tensor : got)
       for (double value : interpret(tensor).astype(DType::f64).to_vector<double>())
@@ -89,11 +89,11 @@ TEST(Random, IsWhatJaxGives) {
     bool scaled = test.at("params").contains("minval");
     bool f32 = test.at("outputs")[0].at("dtype") == "float32";
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (normal)  // erf_inv is rounded differently by every implementation
+      if (normal)  // implementations round erf_inv differently
         EXPECT_NEAR(values[i], expected[i], 2e-6 * (1 + std::abs(expected[i]))) << i;
-      else if (scaled)  // XLA joins the multiplication by 5 and the addition: one rounding less
+      else if (scaled)  // XLA fuses multiplying by 5 and adding: one rounding less
         EXPECT_NEAR(values[i], expected[i], 5 * 0x1p-24) << i;
-      else if (f32)  // the file has nine digits: exactly one float
+      else if (f32)  // nine digits in the file identify one float
         EXPECT_EQ(static_cast<float>(values[i]), static_cast<float>(expected[i])) << i;
       else
         EXPECT_EQ(values[i], expected[i]) << i;
@@ -146,7 +146,7 @@ TEST(Random, SeedsAndStepsAreData) {
   Tensor step = from_host(HostArray::scalar(std::int32_t{12345}));
   EXPECT_EQ(interpret(random::fold_in(random::key(0), step)),
             interpret(random::fold_in(random::key(0), 12345)));
-  // A seed beyond 32 bits fills both words.
+  // A seed of more than 32 bits fills both words.
   EXPECT_EQ(interpret(random::key((std::int64_t{5} << 32) + 6)),
             HostArray::from_vector<std::uint32_t>({5, 6}));
 }

@@ -6,7 +6,7 @@
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 
-// Values are compared in tests/conformance/composites_test.cc.
+// tests/conformance/composites_test.cc compares the values.
 namespace meshard {
 namespace {
 

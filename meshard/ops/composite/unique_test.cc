@@ -5,7 +5,7 @@
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/matchers.h"
 
-// Values are compared in tests/conformance/composites_test.cc.
+// tests/conformance/composites_test.cc compares the values.
 namespace meshard {
 namespace {
 

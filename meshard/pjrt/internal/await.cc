@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::chrono::seconds kTimeForPartners{1};
 
-// What callbacks of the plugin tell a thread that waits. It may have given up before they come.
+// State shared by a waiting thread and the plugin's callbacks, which may come after the thread has
+// given up.
 struct Gate {
   std::mutex mutex;
   std::condition_variable changed;
@@ -82,8 +83,8 @@ Result<void> await_events(const PJRT_Api* api, std::span<PJRT_Event* const> even
       outcome = std::move(one);
   };
   for (PJRT_Event* event : events) {
-    // Where a question fails it is waited for, without a word: work that may still use somebody's
-    // memory must not be taken for done.
+    // If the query fails, wait for the event without a report: work that may still use somebody's
+    // memory must not be treated as done.
     if (is_ready(api, event).value_or(true))
       take(event);
     else

@@ -1,4 +1,4 @@
-// Waiting for events of the plugin: not for ever without a word.
+// Waits for events of the plugin, and reports waits that are too long.
 #pragma once
 #include <span>
 #include <string>
@@ -17,25 +17,26 @@ struct ClientState;
 
 /// What a wait is for.
 struct Awaited {
-  /// For reports of stalls; called when one is due.
+  /// Describes the wait in stall reports; called when one is due.
   std::string (*describe)(const void* subject) = nullptr;
   const void* subject = nullptr;
-  /// If both are known: a launch that failed elsewhere and will never be through on this device
-  /// ends the wait.
+  /// If both are set, the wait ends with the error of a launch that failed on another device and
+  /// will never complete on this one.
   ClientState* client = nullptr;
   const Device* device = nullptr;
 };
 
-/// Whether an event happened (or failed); does not wait.
+/// Whether an event completed (or failed); does not wait.
 Result<bool> is_ready(const PJRT_Api* api, PJRT_Event* event);
 
-/// How an event ended, its error named `entry`. Waits without a word if it has not happened yet.
+/// The outcome of an event; an error is attributed to `entry`. If it has not completed, waits
+/// without a report.
 Result<void> outcome_of(const PJRT_Api* api, PJRT_Event* event, std::string_view entry);
 
-/// Waits until all of `events` happened. A wait that is too long is reported (base/stall.h). After
-/// one has failed the others get a second: partners of a failed part may never come.
-/// @error the first error of an event, named `entry`; that of the launch which keeps them from
-/// happening
+/// Waits until all of `events` complete. A wait that is too long is reported (base/stall.h). After
+/// one has failed, the others get one second, because they may wait for the failed device forever.
+/// @error the first error of an event, attributed to `entry`; or the error of the launch that
+/// prevents them from completing
 Result<void> await_events(const PJRT_Api* api, std::span<PJRT_Event* const> events,
                           std::string_view entry, const Awaited& awaited);
 

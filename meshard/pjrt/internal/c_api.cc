@@ -6,7 +6,7 @@
 namespace meshard::pjrt::internal {
 namespace {
 
-// Numbers are passed through without a table: they must be the header's.
+// Numbers are passed through without a table, so they must equal the header's.
 constexpr int number(ElementType type) { return static_cast<int>(type); }
 static_assert(number(ElementType::kPred) == PJRT_Buffer_Type_PRED);
 static_assert(number(ElementType::kU64) == PJRT_Buffer_Type_U64);

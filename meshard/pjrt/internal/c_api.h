@@ -1,4 +1,4 @@
-// Calls through a plugin's function table. Private to the sources of meshard/pjrt: the only header
+// Calls through a plugin's function table. Private to the sources of meshard/pjrt; the only header
 // that includes the C API.
 #pragma once
 #include <cstddef>
@@ -10,16 +10,16 @@
 #include "meshard/pjrt/named_value.h"
 #include "pjrt/pjrt_c_api.h"
 
-/// Declares the zeroed argument struct of an entry with its struct_size.
+/// Declares the zeroed argument struct of an entry and sets its struct_size.
 #define MESHARD_PJRT_ARGS(Entry, name) \
   Entry##_Args name{};                 \
   name.struct_size = Entry##_Args_STRUCT_SIZE
 
-/// Whether the plugin's table is long enough to have the entry, and the entry is there.
+/// Whether the plugin's table includes the entry and the entry is not null.
 #define MESHARD_PJRT_HAS(api, Entry) \
   ((api)->struct_size >= offsetof(PJRT_Api, Entry) + sizeof(void*) && (api)->Entry != nullptr)
 
-/// Calls an entry, optional or not: a Result<void>.
+/// Calls an entry, which may be optional; returns a Result<void>.
 #define MESHARD_PJRT_CALL(api, Entry, args)                                          \
   (MESHARD_PJRT_HAS(api, Entry)                                                      \
        ? ::meshard::pjrt::internal::take_error((api), (api)->Entry(&(args)), #Entry) \
@@ -27,7 +27,7 @@
 
 namespace meshard::pjrt::internal {
 
-/// The Error of a failed call; frees `error`. @pre error != nullptr
+/// Converts the error of a failed call, and frees `error`. @pre error != nullptr
 Error to_error(const PJRT_Api* api, PJRT_Error* error, std::string_view entry);
 
 inline Result<void> take_error(const PJRT_Api* api, PJRT_Error* error, std::string_view entry) {
@@ -36,7 +36,7 @@ inline Result<void> take_error(const PJRT_Api* api, PJRT_Error* error, std::stri
   return to_error(api, error, entry);
 }
 
-/// `unimplemented`, naming the entry and the plugin's version.
+/// An `unimplemented` error that names the entry and the plugin's version.
 Error missing_entry(const PJRT_Api* api, std::string_view entry);
 
 std::vector<NamedValue> read_named_values(const PJRT_NamedValue* values, std::size_t count);
@@ -44,7 +44,8 @@ std::vector<NamedValue> read_named_values(const PJRT_NamedValue* values, std::si
 /// Views of `values`, which must outlive the result.
 std::vector<PJRT_NamedValue> view_named_values(std::span<const NamedValue> values);
 
-/// Frees a PJRT_Event, PJRT_Buffer and so on; a failure to free is nobody's to handle.
+/// Frees a PJRT_Event, PJRT_Buffer and so on; errors are ignored, since no caller could handle
+/// them.
 void destroy_event(const PJRT_Api* api, PJRT_Event* event);
 void destroy_buffer(const PJRT_Api* api, PJRT_Buffer* buffer);
 

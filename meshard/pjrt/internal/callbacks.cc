@@ -29,17 +29,17 @@ void call_now(const std::function<void()>& call) noexcept {
   try {
     meshard::internal::advise(
         {"pjrt.callback", cat("[pjrt] a callback threw, and nobody can catch it: ", what), {}});
-  } catch (...) {  // a handler's own
+  } catch (...) {  // thrown by the handler
   }
 }
 
 class Callbacks {
  public:
-  // Takes `call` last of all: after an exception it is still the caller's.
+  // Moves from `call` last, so that after an exception the caller still has it.
   void add(std::function<void()>& call) {
     std::unique_lock lock(mutex_);
     if (!running_) {
-      // Never joined: the process may end in the middle of a callback.
+      // Never joined: the process may end during a callback.
       std::thread([this] { work(); }).detach();
       running_ = true;
     }
@@ -63,7 +63,7 @@ class Callbacks {
       waiting_.pop_front();
       lock.unlock();
       call_now(call);
-      call = {};  // what it holds may be the user's, too
+      call = {};  // its captures may run user code too
       lock.lock();
       ++done_;
       changed_.notify_all();
@@ -78,7 +78,7 @@ class Callbacks {
 };
 
 Callbacks& callbacks() {
-  static auto* instance = new Callbacks;  // plugins call back as long as the process lives
+  static auto* instance = new Callbacks;  // plugins may call back until the process ends
   return *instance;
 }
 
@@ -88,7 +88,7 @@ void call_soon(std::function<void()> call) noexcept {
   try {
     callbacks().add(call);
   } catch (const std::exception&) {
-    call_now(call);  // no thread or no memory: better here than never
+    call_now(call);  // no thread or memory: call it here instead
   }
 }
 

@@ -1,17 +1,17 @@
-// The user's callbacks: run where they may do what they like.
+// Runs user callbacks on a thread where they may launch, wait and throw.
 #pragma once
 #include <functional>
 
 namespace meshard::pjrt::internal {
 
-/// Calls `call` soon, in a thread of our own. A plugin calls back from its threads, with locks of
-/// its own held and from inside of its functions, ours among them: there a callback that launched,
-/// waited or threw would deadlock or end the process. An exception becomes advice
-/// (set_advice_handler()), as nobody is there to catch it.
+/// Calls `call` soon, in a meshard thread. A plugin calls back from its own threads, while it holds
+/// its locks, and from inside its functions, including those that meshard calls. A callback that
+/// launched, waited or threw there would deadlock or abort the process. An exception becomes advice
+/// (set_advice_handler()), since nobody could catch it.
 void call_soon(std::function<void()> call) noexcept;
 
-/// Returns when every callback that was given before is through.
-/// @pre not in a callback
+/// Returns after every callback that was passed earlier has finished.
+/// @pre not called from a callback
 void finish_callbacks();
 
 }  // namespace meshard::pjrt::internal

@@ -51,7 +51,7 @@ ClientState::~ClientState() {
   for (LaunchRecord* record : in_flight) drop_launch(record);
   MESHARD_PJRT_ARGS(PJRT_Client_Destroy, args);
   args.client = raw;
-  (void)MESHARD_PJRT_CALL(api, PJRT_Client_Destroy, args);  // nobody is left to hear of a failure
+  (void)MESHARD_PJRT_CALL(api, PJRT_Client_Destroy, args);  // no one is left to handle an error
 }
 
 Result<void> ClientState::initialize() {
@@ -135,7 +135,7 @@ void ClientState::begin_launch() {
     }
     LaunchRecord* oldest = in_flight.front();
     oldest->references.fetch_add(1, std::memory_order_relaxed);
-    lock.unlock();          // what it waits for may need a launch of another thread
+    lock.unlock();          // it may wait for a launch of another thread
     (void)oldest->await();  // its error is for whoever holds the launch
     drop_launch(oldest);
     lock.lock();

@@ -1,4 +1,4 @@
-// The state that everything of one client shares.
+// The state that all objects of one client share.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -24,20 +24,21 @@ namespace meshard::pjrt::internal {
 
 struct ClientState;
 
-/// What all launches of one program have in common.
+/// The data that all launches of one program share.
 struct LaunchSite {
   std::string name;
   std::vector<const Device*> devices;
 };
 
-/// One launch: its events, shared by the client's list of launches under way and the user's handle.
+/// One launch and its events, shared by the client's list of launches in flight and the user's
+/// handle.
 struct LaunchRecord {
   const PJRT_Api* api = nullptr;
-  ClientState* client = nullptr;  // alive as long as the record is in its list or in a handle
+  ClientState* client = nullptr;  // alive while the record is in its list or in a handle
   int id = 0;
   std::atomic<int> references{1};
   std::atomic<bool> done{false};
-  /// Of devices [first, first + size) of the site. Null: not made yet.
+  /// The events of devices [first, first + size) of the site. Null: not created yet.
   InlineVector<PJRT_Event*, 8> events;
   std::size_t first = 0;
   std::shared_ptr<const LaunchSite> site;
@@ -45,13 +46,13 @@ struct LaunchRecord {
   std::chrono::steady_clock::time_point begun;
 
   std::mutex mutex;
-  std::optional<Result<void>> outcome;  // once it was awaited; under mutex
+  std::optional<Result<void>> outcome;  // after it was awaited; guarded by mutex
 
-  /// Waits for every event; the first error, if any.
+  /// Waits for every event; returns the first error, if any.
   Result<void> await();
-  /// Whether a device is through with an error; does not wait.
+  /// Whether a device has failed; does not wait.
   bool has_failed();
-  /// Whether device number `k` of the launch, or every one, is through; does not wait.
+  /// Whether device `k` of the launch, or every device, is done; does not wait.
   bool is_through(std::size_t k) const;
   bool is_through() const;
   /// `"train" on devices 0,1, launched at train.cc:42`
@@ -65,30 +66,30 @@ struct ClientState {
   ClientState& operator=(const ClientState&) = delete;
   ~ClientState();
 
-  /// Reads platform and devices.
+  /// Reads the platform and the devices from the plugin.
   Result<void> initialize();
-  /// The one object that stands for `type` in this client.
+  /// The unique object for `type` in this client.
   const ArrayType* intern(const ArrayType& type);
   const Device* find(PJRT_Device* device) const;
 
-  /// Waits until one more launch may be under way, and counts it as entering.
+  /// Waits until one more launch is allowed, and counts it as entering.
   void begin_launch();
-  /// Ends what begin_launch began. `record`: the launch is under way; null: it is not.
+  /// Ends what begin_launch began. `record`: the launch is in flight; null: it is not.
   void end_launch(LaunchRecord* record);
-  /// Waits until every launch that was made before is through.
+  /// Waits until every earlier launch is done.
   void await_launches() {
     await_those([](LaunchRecord&) { return true; });
   }
-  /// The process ends in this thread: the same for all launches, after which other threads start
-  /// none (process_end.h).
+  /// Called by the thread that ends the process: waits for all launches, and prevents other threads
+  /// from starting any (process_end.h).
   void await_last_launches();
-  /// The same for launches that have failed on some device: those whose partners wait for ever end
-  /// with the client wedged.
+  /// Waits for launches that have failed on some device. If other devices then wait forever, the
+  /// client becomes wedged.
   void await_failed_launches();
-  /// An error if a launch is under way that failed on another device and is not through on this
-  /// one, where it may wait for its partner for ever.
+  /// Returns the error of a launch that may wait forever on this device. It failed on another
+  /// device and is not done on this one.
   Result<void> stuck_launch(const Device& device);
-  /// A line for each launch under way, for reports.
+  /// One line for each launch in flight, for reports.
   std::string list_launches();
 
   void await_those(bool (*wanted)(LaunchRecord&));
@@ -97,7 +98,7 @@ struct ClientState {
   const PJRT_Api* api;
   PJRT_Client* raw;
   std::atomic<long> references{0};
-  std::string name;  // given, else the platform
+  std::string name;  // given, otherwise the platform
   std::string platform;
   std::string platform_version;
   int process_index = 0;
@@ -111,16 +112,16 @@ struct ClientState {
   std::mutex types_mutex;
   std::unordered_set<ArrayType> types;
 
-  /// Held during the plugin's call by launches whose parts meet: every device gets them in one
-  /// order. Taken before launch_mutex.
+  /// Orders launches whose devices may wait for each other. Held during the plugin's call, so that
+  /// every device receives them in the same order. Locked before launch_mutex.
   std::mutex order_mutex;
   /// Never held during a call that may wait.
   std::mutex launch_mutex;
   std::condition_variable launch_ended;
   std::deque<LaunchRecord*> in_flight;  // oldest first
-  std::size_t entering = 0;             // launches whose call of the plugin has not returned
-  std::size_t look_at = 64;             // so many in flight: those that are through are dropped
-  std::unique_ptr<LaunchRecord> spare_launch;  // of a launch that was done at once
+  std::size_t entering = 0;             // launches whose plugin call has not returned
+  std::size_t look_at = 64;             // when this many are in flight, drop those that are done
+  std::unique_ptr<LaunchRecord> spare_launch;  // record of a launch that was done at once
   std::uint32_t launch_mark = 0;
   std::atomic<bool> wedged{false};
 };

@@ -1,4 +1,4 @@
-// Reading of the messages inside a compiled module. Private to the sources of meshard/pjrt.
+// Reads the messages inside a compiled module. Private to the sources of meshard/pjrt.
 #pragma once
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace meshard::pjrt::internal {
 
-/// `data loss`: the bytes of `what` are damaged.
+/// A `data loss` error: the bytes of `what` are damaged.
 Error damaged(std::string_view what);
 
 /// ShapeProto.

@@ -13,15 +13,15 @@
 namespace meshard::pjrt::internal {
 namespace {
 
-constinit std::atomic<pid_t> ending_thread = 0;  // 0: the process goes on
+constinit std::atomic<pid_t> ending_thread = 0;  // 0: the process is not ending
 constinit thread_local bool never_held = false;
 
-// The main thread that called pthread_exit is a zombie until all others have ended.
+// A main thread that called pthread_exit is a zombie until all other threads have ended.
 bool main_thread_is_gone() {
   std::ifstream file(cat("/proc/self/task/", ::getpid(), "/stat"));
   std::string text;
   std::getline(file, text);
-  std::size_t name_ends = text.rfind(')');  // the name may hold anything
+  std::size_t name_ends = text.rfind(')');  // the name may contain anything
   return name_ends != std::string::npos && text.size() > name_ends + 2 &&
          text[name_ends + 2] == 'Z';
 }

@@ -1,23 +1,24 @@
-// The end of the process: from then on only the thread that ends it starts work in the plugin.
+// The end of the process: only the thread that ends it may still start work in a plugin.
 #pragma once
 #include <atomic>
 
 namespace meshard::pjrt::internal {
 
-/// Called by the thread that ends the process, before static objects are destroyed. Work that other
-/// threads have in the plugin is awaited, but for launches that are under way; what they start
-/// later waits until the process is gone, because plugins do not survive a launch or a compilation
-/// beside `exit`. If the main thread ended alone (pthread_exit), the others go on.
+/// Called by the thread that ends the process, before static objects are destroyed. Waits for the
+/// work that other threads have in the plugin, except launches in flight. Work that they start
+/// later blocks until the process is gone, because plugins crash if a launch or compilation runs
+/// concurrently with `exit`. If only the main thread ended (pthread_exit), the other threads
+/// continue.
 void hold_other_threads();
 
-/// This thread may start work until the process is gone: it is waited for.
+/// Exempts this thread from being held, because the end of the process waits for it.
 void never_hold_this_thread();
-/// Whether this thread has to be held back: another one ends the process.
+/// Whether this thread must be held because another one ends the process.
 bool is_held();
-/// Returns if the process goes on after all. @pre no lock is held
+/// Blocks this thread; returns only if the process continues after all. @pre no lock is held
 void stay_until_the_end();
 
-/// Work in the plugin that is no launch: compiling, transfers.
+/// Scope of work in the plugin other than a launch: compiling, transfers.
 class PluginWork {
  public:
   PluginWork() {

@@ -1,9 +1,9 @@
-// Elements, numbers as text, colors.
+// Element creation, number formats, colors.
 
 const report = JSON.parse(document.getElementById('report').textContent);
 const svgNamespace = document.getElementById('namespace').namespaceURI;
 
-// Text only ever becomes text nodes and attribute values: names come from modules of any origin.
+// Text is only used in text nodes and attribute values, because names come from untrusted modules.
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
@@ -23,7 +23,7 @@ const s = (tag, attributes, ...children) => fill(document.createElementNS(svgNam
 
 const trimmed = (number, digits) => String(Number(number.toFixed(digits)));
 
-// As byte_text in C++: powers of 1024, one digit behind the point unless it is 0.
+// Same as byte_text in C++: powers of 1024, with one decimal place unless it is 0.
 function byteText(bytes) {
   if (bytes === null) return '?';
   if (bytes < 0) return '-' + byteText(-bytes);
@@ -62,7 +62,7 @@ function shortText(number) {
 
 const counted = (number, one, many) => `${countText(number)} ${number === 1 ? one : many || one + 's'}`;
 
-// `"x"`, `"x":(2)4`, as AxisRef prints.
+// `"x"`, `"x":(2)4`, in the form of AxisRef.
 function axisText(axis) {
   return typeof axis === 'string' ? `"${axis}"` : `"${axis.axis}":(${axis.pre_size})${axis.size}`;
 }
@@ -76,8 +76,8 @@ function originText(origin) {
   return `${texts.join(', ')} (${origin.certainty})`;
 }
 
-// OKLCH (Björn Ottosson, "A perceptual color space for image processing", 2020) as rgb(): equal steps look
-// equally far apart, so that no device stands out. Hue in turns.
+// Converts OKLCH (Björn Ottosson, "A perceptual color space for image processing", 2020) to rgb(). Equal steps look
+// equally different, so that no device stands out. Hue in turns.
 function color(lightness, chroma, hue) {
   const a = chroma * Math.cos(hue * 2 * Math.PI), b = chroma * Math.sin(hue * 2 * Math.PI);
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
@@ -92,7 +92,7 @@ function color(lightness, chroma, hue) {
     `${channel(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * q)})`;
 }
 
-// A color and the color of text on it: black has the higher contrast above a luminance of 0.179, which is this lightness.
+// A color and its text color: black has the higher contrast above a luminance of 0.179, which is this lightness.
 function shade(hue, lightness) {
   return {fill: color(lightness, 0.115, hue), text: lightness > 0.57 ? '#101215' : '#ffffff'};
 }

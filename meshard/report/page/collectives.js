@@ -1,4 +1,4 @@
-// The collectives: by axes, and as a table.
+// The collectives, grouped by axes, and as a table.
 
 function collectiveAxes(one) {
   if (one.axes === null) return one.group_size ? `groups of ${one.group_size}, no axes` : 'no axes';
@@ -6,7 +6,7 @@ function collectiveAxes(one) {
   return (one.axes.length ? axesText(one.axes) : 'within a device') + (shifts.length ? `, moving ${shifts.join(' and ')}` : '');
 }
 
-// Collectives that are alike but for their instruction and size, as in the text form.
+// Groups collectives that differ only in their instruction and size, as in the text form.
 function collectiveGroups() {
   const groups = new Map();
   for (const one of report.collectives) {

@@ -1,10 +1,10 @@
-// The devices where they sit, colored by a mesh axis; and the device that the reader looks at.
+// The devices at their physical positions, colored by a mesh axis, and the current device.
 
 const mesh = report.mesh === null ? null : report.meshes[report.mesh];
 const deviceCount = mesh ? mesh.device_ids.length : 1;
 const kMostDrawn = 8192;
 
-// Index along every axis of a mesh; the last axis is the fastest.
+// The index along every axis of a mesh; the last axis varies fastest.
 function coordinateOf(of, position) {
   const coordinate = new Array(of.axes.length);
   for (let i = of.axes.length - 1; i >= 0; --i) {
@@ -14,7 +14,7 @@ function coordinateOf(of, position) {
   return coordinate;
 }
 
-// The hue says where along the first axis a device is, the lightness where along the others.
+// The hue encodes the index of a device along the first axis, the lightness the indices along the others.
 const deviceShade = (() => {
   const first = mesh ? mesh.axes.findIndex((axis) => axis.size > 1) : -1;
   if (first < 0) return () => shade(0.68, 0.7);
@@ -39,7 +39,7 @@ function lookAt(position) {
   for (const listener of looking.listeners) listener(position);
 }
 
-// Makes a box of SVGs follow the pointer and the arrow keys. Cells carry data-position.
+// Makes SVGs in a box respond to the pointer and the arrow keys. Cells have data-position.
 function followDevices(box, label) {
   fill(box, {tabindex: '0', role: 'application', 'aria-label': label, on: {
     pointerover: (event) => {
@@ -88,7 +88,7 @@ function gridBoard(title, devices) {
   width: across * size, height: Math.ceil(devices.length / across) * size, columns: across};
 }
 
-// One board for each z of a slice; x runs to the right, y down.
+// One board for each z of a slice; x increases to the right, y downward.
 function torusBoards(devices, slices) {
   const extent = (d) => devices.reduce((most, device) => Math.max(most, (device.coords[d] || 0) + 1), 1);
   const [width, height, depth] = [extent(0), extent(1), extent(2)];
@@ -183,10 +183,10 @@ function paintDevices(drawn, by) {
   }
 }
 
-// Cells of devices by position, for other pictures that mark devices here.
+// Device cells by position, for other pictures that mark devices in this one.
 const deviceCells = new Map();
 
-// Dashes around the devices that hold the same part as the current one.
+// Draws dashes around the devices that hold the same part as the current one.
 function markSame(positions) {
   const lines = new Map();
   for (const entry of deviceCells.values()) lines.set(entry.same, '');

@@ -1,6 +1,6 @@
-// How values lie on the devices: one picture for each sharding.
+// How values are laid out on the devices: one picture for each sharding.
 
-// [index along an axis or a part of one, its size] of a coordinate.
+// [index along an axis or a sub-axis, its size] of a coordinate.
 function partOf(of, axis, coordinate) {
   const name = typeof axis === 'string' ? axis : axis.axis;
   const at = of.axes.findIndex((each) => each.name === name);
@@ -22,7 +22,7 @@ function tilesOf(sharding) {
       return index * size + part;
     }, 0));
   };
-  // Positions are those of the program's mesh, also where the sharding has a mesh of its own.
+  // Positions are those of the program's mesh, even if the sharding has its own mesh.
   const own = of === mesh || !mesh;
   const there = own ? null : new Map(of.device_ids.map((id, position) => [id, position]));
   const holders = new Map();
@@ -43,7 +43,7 @@ function tilesOf(sharding) {
 
 const sizesOf = (type) => type.slice(type.indexOf('[') + 1, -1).split(',').filter((text) => text).map(Number);
 
-// [start, stop) of a tile: as Sharding::slice in C++, late tiles may be short or empty.
+// [start, stop) of a tile, as Sharding::slice in C++; the last tiles may be short or empty.
 function sliceOf(size, tiles, index) {
   const part = Math.ceil(size / tiles);
   return [Math.min(size, index * part), Math.min(size, (index + 1) * part)];
@@ -55,7 +55,7 @@ function dimensionTitle(sharding, d) {
   return `dimension ${d}${axes.length ? `: ${axesText(axes)}` : ''}`;
 }
 
-// Which dimensions run down and across, and which become panels.
+// Which dimensions are drawn downward and across, and which become panels.
 function drawnDimensions(counts) {
   const split = counts.map((count, d) => d).filter((d) => counts[d] > 1);
   if (counts.length === 0) return {down: null, across: null, panels: []};
@@ -68,11 +68,11 @@ function drawnDimensions(counts) {
 
 const kMostTiles = 4096, kMostPanels = 64, kRunLength = 32;
 
-/** Draws one grid; `at` holds the tile index of the dimensions that are panels. Fills places: position -> where it is. */
+/** Draws one grid; `at` has the tile index of the panel dimensions. Fills places: position -> its place in the grid. */
 function drawGrid(sharding, tiles, dimensions, at, places, limits) {
   const {down, across} = dimensions;
   const rows = down === null ? 1 : tiles.counts[down], columns = across === null ? 1 : tiles.counts[across];
-  // A long run of tiles is drawn in lines, as text is.
+  // A long row of tiles is wrapped into lines, like text.
   const run = rows === 1 && columns > kRunLength ? 'across' : columns === 1 && rows > kRunLength ? 'down' : null;
   const total = rows * columns, perLine = run ? kRunLength : columns, lines = run ? Math.ceil(total / perLine) : rows;
   const w = Math.max(9, Math.min(Math.max(92, Math.floor(limits.width / 2 / perLine)), Math.floor(limits.width / perLine))), hgt = Math.max(9, Math.min(54, Math.floor(limits.height / lines)));
@@ -104,7 +104,7 @@ function drawGrid(sharding, tiles, dimensions, at, places, limits) {
     s('g', {transform: `translate(${left} ${top})`}, shapes, s('path', {class: 'edge', d: edges.join('')}), texts, ring));
 }
 
-// The ids of the devices that hold a tile: each in its stripe, or the first and how many more, or nothing.
+// The ids of the devices that hold a tile: one per stripe, or the first one and the number of others, or none.
 function labels(holders, ids, stripes, {x, y, w, h: height}) {
   const text = (center, content, attributes) => s('text', {x: center, y: y + height / 2 + 4, 'text-anchor': 'middle', ...attributes}, content);
   const width = w / stripes, longest = Math.max(...holders.map((position) => String(ids[position]).length), 1);

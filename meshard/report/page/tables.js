@@ -1,4 +1,4 @@
-// Tables that are sorted by a click on a heading, and shown a page at a time.
+// Tables that are sorted by clicking a heading, and shown one page at a time.
 
 /**
  * columns: {label, value(row) to sort by, text(row) or cell(row) to show, number: true if right-aligned, hint}
@@ -39,7 +39,7 @@ function sortedTable(columns, rows, options) {
     if (!list.length) body.append(h('tr', {}, h('td', {colspan: columns.length, class: 'muted'}, 'none')));
   }
   function sortBy(column) {
-    // Numbers are wanted largest first.
+    // Numbers are sorted in descending order first.
     descending = sort === column ? !descending : columns[column].number === true;
     sort = column;
     render();
@@ -58,7 +58,7 @@ function sortedTable(columns, rows, options) {
   };
 }
 
-// A text field that keeps the rows with every word in their text.
+// A text field that filters the rows to those whose text contains every word.
 function filterField(label, textOf, rows, apply) {
   const count = h('span', {class: 'count', role: 'status'});
   const field = h('input', {type: 'search', placeholder: 'filter', 'aria-label': label, on: {input: update}});

@@ -1,10 +1,10 @@
-// The module in program order: time runs to the right, loops are nested downwards.
+// The module in program order: time increases to the right, loops are nested downward.
 
 const kindColors = {compute: 'blue', collective: 'orange', copy: 'purple', loop: 'gray', other: 'green'};
 
 /**
- * Where each entry begins and ends, in seconds of one run in which nothing overlaps: a body's steps stand once, as
- * long as all their executions take. Without times every step is equally long.
+ * Where each entry begins and ends, in seconds of one run without overlap: the steps of a body appear once, with the
+ * time of all their executions. Without times, every step has the same length.
  */
 function timelinePlaces(entries) {
   const timed = entries.some((entry) => entry.seconds > 0);
@@ -62,7 +62,7 @@ function timelineSection() {
     context.textBaseline = 'middle';
     const x = (time) => (time - from) / (to - from) * width;
     drawScale(context, width, muted);
-    // Steps narrower than a pixel share one: the last pixel column filled in each row.
+    // Steps narrower than a pixel share one: the last pixel column that is filled in each row.
     const filled = new Array(rows).fill(-1);
     for (let i = 0; i < entries.length; ++i) {
       if (places.end[i] < from || places.start[i] > to) continue;

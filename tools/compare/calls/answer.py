@@ -1,4 +1,4 @@
-"""What JAX says to a call: in the dtypes of its operands, in 64 bits, and how much a small change matters."""
+"""JAX's answers to a call: in its operands' dtypes, in 64 bits, and how sensitive they are to small changes."""
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +14,8 @@ LARGEST = {"f16": 65504.0, "bf16": 3.3895314e38, "f32": 3.4028235e38, "c64": 3.4
 CHANGE = 1e-7
 MOVES = 3
 NEIGHBORS = 3
-BESIDE = 1e-6  # how far a limit looks
-WAYS = 3  # in how many directions, and to both sides of each
+BESIDE = 1e-6  # the step for limits
+WAYS = 3  # the number of directions, each with both signs
 JUMP = 1e5  # a change this much larger than all values is a jump, not a slope
 PARTS = ("out", "vjp", "jvp", "hvp")
 
@@ -77,10 +77,10 @@ def to_numpy(answers):
 class Answers:
     """The answers to one call.
 
-    own: in the operands' dtypes. truth: of the same operands in 64 bits. scale: for each element of truth how much it
-    changes, relative to the change, when operands change a little; what an algorithm that is stable cannot do better
-    than. limits: (part, result) -> the truth a little beside it in several directions, where an element of it is NaN or
-    jumps, or may do so because an operand has a 0.
+    own: in the dtypes of the operands. truth: for the same operands in 64 bits. scale: for each element of truth, how
+    much it changes relative to a small change of the operands; the error of a stable algorithm can be as large. limits:
+    (part, result) -> the truth at nearby points in several directions, where one of its elements is NaN or jumps, or may
+    do so because an operand has a 0.
     """
 
     def __init__(self, call, cotangents, tangents, parts, rng):
@@ -90,7 +90,7 @@ class Answers:
         wide = [widened(x) for x in call.inputs]
         self.is_wide = any(name_of(x.dtype) in ("f64", "c128") for x in call.inputs)
         self.limits = {}
-        # There JAX has, of infinity less infinity, anything; and 0 is where functions bend.
+        # For infinity minus infinity, JAX's results are arbitrary; and functions have kinks at 0.
         self.is_special = any(is_inexact(x) and np.any(np.isinf(x) | (x == 0)) for x in wide)
         with jax.enable_x64(True):
             run = program(call.f, wide, parts)
@@ -115,7 +115,7 @@ class Answers:
                         self.scale[part][k] = np.maximum(self.scale[part][k], change)
 
     def _find_limits(self, call, run, wide):
-        """A derivative by one operand is taken to either side of that operand; all others move together."""
+        """For a derivative by one operand, that operand moves in both directions; otherwise all operands move together."""
         inexact = [i for i, x in enumerate(wide) if is_inexact(x)]
         around = {}
         for part, results in self.truth.items():
@@ -130,7 +130,7 @@ class Answers:
                 self.limits[part, k] = [side[part][k] for side in around[who]]
 
     def is_odd(self, part, k):
-        """Where the truth is not a number, or another one than a little beside it."""
+        """Where the truth is NaN, or differs from its value at nearby points."""
         truth, scale = self.truth[part][k], self.scale[part][k]
         if self.is_special:
             return np.ones(truth.shape, bool)
@@ -138,9 +138,9 @@ class Answers:
         return np.isnan(truth) | (scale > JUMP * np.max(finite, initial=1e-3))
 
     def _find_errors(self, call, cotangents, tangents, parts, rng, run):
-        """JAX's answers and the truth, here and for other operands nearby: one answer alone may be right by chance.
+        """JAX's answers and the truth, for these operands and nearby ones, because one answer may be right by chance.
 
-        For 64 bits there is nothing more precise: there it is the same program in 32 bits.
+        There is nothing more precise than 64 bits; for these, compares with the same program in 32 bits.
         """
         def down(list_):
             return [c.astype({"f64": np.float32, "c128": np.complex64}.get(name_of(c.dtype), c.dtype)) for c in list_]
@@ -158,7 +158,7 @@ class Answers:
 
 
 def changed(x, rng, matrix=False):
-    """Every element that is no small integer changes by a random part of itself, in a matrix of the largest."""
+    """Changes every inexact element by a random fraction of itself, or in a matrix, of the largest element."""
     if not is_inexact(x):
         return x
     with np.errstate(all="ignore"):
@@ -168,9 +168,9 @@ def changed(x, rng, matrix=False):
 
 
 def beside(x, sign, moves, way, operand):
-    """If it moves: every element a little larger or smaller, each by another part.
+    """If `moves`, every element is slightly larger or smaller, each by another fraction.
 
-    Infinite ones are large, in each way another operand's more than the others'.
+    Infinite elements become large; for each `way`, those of some operands become larger than those of the others.
     """
     if not is_inexact(x):
         return x

@@ -1,4 +1,4 @@
-"""A call, and the table of those that can be drawn."""
+"""A call, and the table of operations that can be drawn."""
 
 import dataclasses
 import typing
@@ -8,14 +8,14 @@ OPERATIONS = {}  # family -> {name: draw}
 
 @dataclasses.dataclass
 class Call:
-    """What one case computes.
+    """The computation of one case.
 
-    inputs: numpy arrays, the operands in order. f: the same in JAX, from arrays to an array or a tuple. at: the
-    attributes, as the README of the recorded cases describes them. exact: the result has to be equal, also where it is
-    a float. derivative: whether derivatives make sense. mappable: whether any order of an operand's elements is an
-    operand too. positions: results that are places or counts: i32 in meshard, in JAX as wide as its integers. matrix:
-    its operands are matrices as wholes: algorithms for these are stable by the norm, not for each element. by_operand:
-    result k is a derivative by inexact operand k.
+    inputs: numpy arrays, the operands in order. f: the same call in JAX, from arrays to an array or a tuple. at: the
+    attributes, as the README of the recorded cases describes them. exact: results must be equal, even floats.
+    derivative: whether derivatives make sense. mappable: whether any permutation of an operand's elements is also a valid
+    operand. positions: results are positions or counts, which are i32 in meshard and as wide as JAX's integers in JAX.
+    matrix: operands are matrices, whose algorithms are stable in the norm, not for each element. by_operand: result k is a
+    derivative by inexact operand k.
     """
     inputs: list
     f: typing.Callable

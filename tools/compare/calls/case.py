@@ -1,4 +1,4 @@
-"""Draws a case and has JAX answer it: what one process of the recorder does."""
+"""Draws a case and computes JAX's answer: the work of one process of the recorder."""
 
 import collections
 import importlib
@@ -26,7 +26,7 @@ def load_families(wanted=()):
 
 
 def drawn_parts(d, call, types):
-    """What is recorded: the results, and some of the derivatives where there are any."""
+    """The recorded parts: the results, and some of the derivatives if there are any."""
     inexact = [t for t in types if name_of(t[1]) in answer.UNIT]
     real = not any(is_complex(x) for x in call.inputs) and not any(name_of(t[1]) in COMPLEX for t in inexact)
     if not (call.derivative and inexact and real and any(is_inexact(x) for x in call.inputs)):
@@ -35,7 +35,7 @@ def drawn_parts(d, call, types):
 
 
 def drawn_case(family, op, seed):
-    """A case. @error whatever JAX raises if it has no answer to the call."""
+    """Draws a case. @error any exception of JAX that rejects the call."""
     d = Draw(seed)
     call = OPERATIONS[family][op](d)
     types = answer.result_types(call.f, call.inputs)
@@ -62,7 +62,7 @@ def drawn_case(family, op, seed):
 
 
 def recorded_cases(drawn, families=()):
-    """Answers a list of (family, op, seed): [(family, the case's JSON)], and how often JAX refused what."""
+    """Answers a list of (family, op, seed): [(family, the case's JSON)], and how often JAX rejected which call."""
     load_families(families)
     lines, refused = [], collections.Counter()
     with warnings.catch_warnings():
@@ -70,7 +70,7 @@ def recorded_cases(drawn, families=()):
         for family, op, seed in drawn:
             try:
                 lines.append((family, json.dumps(drawn_case(family, op, seed), separators=(",", ":"))))
-            except Exception as error:  # JAX's answer is that it has none: such calls are counted, and shown
+            except Exception as error:  # JAX rejects the call: such calls are counted and reported
                 refused[f"{op}: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:150]}"] += 1
     jax.clear_caches()
     return lines, refused

@@ -1,4 +1,4 @@
-"""Products of matrices, decompositions and transforms of frequencies."""
+"""Matrix products, decompositions and Fourier transforms."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ jax.config.update("jax_default_matmul_precision", "highest")
 
 
 def _numbers(d, shape, dtype):
-    """Products are compared as numbers: no infinities, of which the order of the sum would count."""
+    """Products use finite numbers: with infinities, the result would depend on the order of the sum."""
     d.manner = d.one_of(("plain", "plain", "ties"))
     return d.values(shape, dtype)
 
@@ -101,7 +101,7 @@ def trace(d):
 
 
 def _square(d, definite=False):
-    """Well-conditioned matrices: the identity and a little."""
+    """Well-conditioned matrices: the identity plus small elements."""
     n, batch = d.integer(1, 4), d.one_of(((), (), (2,)))
     x = d.rng.normal(size=batch + (n, n)).round(2)
     x = x @ np.swapaxes(x, -1, -2) / n + np.eye(n) if definite else x + 2 * np.eye(n) * d.one_of((1, -1))
@@ -147,7 +147,7 @@ def slogdet(d):
 
 @operation(FAMILY)
 def eigvalsh(d):
-    # In f64 meshard's is good for about 9 digits: the page of the project's state lists it.
+    # In f64, meshard's result is accurate to about 9 digits; docs/dev/state.md lists this.
     return Call([_square(d, True).astype(np.float32)], lambda x: jnp.linalg.eigvalsh((x + jnp.swapaxes(x, -1, -2)) / 2), mappable=False, matrix=True)
 
 

@@ -32,7 +32,7 @@ def is_inexact(array):
 
 
 class Draw:
-    """What a case is made of. `manner` says which values the floats of this case have."""
+    """Draws the parts of a case. `manner` selects the float values of this case."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -42,7 +42,7 @@ class Draw:
         return self.rng.random() < probability
 
     def integer(self, low, high):
-        """low to high, both included."""
+        """low to high, inclusive."""
         return int(self.rng.integers(low, high + 1))
 
     def one_of(self, choices):
@@ -54,7 +54,7 @@ class Draw:
         return items
 
     def shape(self, low=0, high=4, limit=24, empty=0.04):
-        """Sizes of a tensor of rank low to high with at most `limit` elements; seldom none."""
+        """Sizes of a tensor of rank low to high with at most `limit` elements; rarely empty."""
         rank = self.integer(low, high)
         while True:
             sizes = tuple(self.one_of((1, 2, 2, 3, 3, 4, 5, 7)) for _ in range(rank))
@@ -66,7 +66,7 @@ class Draw:
         return sizes
 
     def dtype(self, floats=1.0, integers=0.0, complexes=0.0, bools=0.0):
-        """A dtype; the weights of its kind."""
+        """A dtype; the arguments are the weights of the kinds."""
         kinds = (FLOATS, INTEGERS, COMPLEX, ("bool",))
         weights = np.array([floats, integers, complexes, bools], float)
         return self.one_of(kinds[int(self.rng.choice(4, p=weights / weights.sum()))])
@@ -76,7 +76,7 @@ class Draw:
         return at - rank if negative and self.chance(0.3) else at
 
     def dimensions(self, rank, least=0):
-        """Some dimensions, in any order, some counted from the end."""
+        """Some dimensions, in any order, some of them negative."""
         count = self.integer(min(least, rank), rank)
         return [at - rank if self.chance(0.2) else at for at in self.shuffled(range(rank))[:count]]
 
@@ -106,7 +106,7 @@ class Draw:
 
     def _integers(self, count, dtype, low, high):
         limits = np.iinfo(DTYPES[dtype])
-        if low is None and self.chance(0.15):  # anything the dtype holds
+        if low is None and self.chance(0.15):  # any value of the dtype
             return self.rng.integers(limits.min, limits.max, count, DTYPES[dtype], endpoint=True)
         low, high = -7 if low is None else low, 7 if high is None else high
         return self.rng.integers(max(low, limits.min), min(high, limits.max), count, endpoint=True)
@@ -123,7 +123,7 @@ class Draw:
         if manner == "special":
             limits = ml_dtypes.finfo(DTYPES[dtype])
             odd = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0]
-            # Where f64 ends there is no wider dtype that says what is right.
+            # At the limits of f64, there is no wider dtype that could give the right answer.
             odd += [1e100, 1e-100] if dtype == "f64" else [float(limits.max), float(limits.tiny)]
             for at in range(count):
                 if self.chance(0.4):
@@ -134,7 +134,7 @@ class Draw:
         return self.values(self.shape(low, high), self.dtype(), **bounds)
 
     def direction(self, shape, dtype):
-        """A cotangent or a tangent: quarters, which every dtype holds."""
+        """A cotangent or a tangent: multiples of a quarter, which every dtype can represent."""
         numbers = self.rng.integers(-8, 8, math.prod(shape), endpoint=True) / 4
         if np.dtype(DTYPES[dtype]).kind == "c":
             numbers = numbers + 1j * self.rng.integers(-8, 8, math.prod(shape), endpoint=True) / 4
@@ -147,7 +147,7 @@ class Draw:
         return {"axes": axes, "devices": self.shuffled(range(8))[:math.prod(sizes)]}
 
     def spec(self, mesh, rank):
-        """For each dimension the axes that split it."""
+        """The axes that split each dimension."""
         axes = self.shuffled([name for name, _ in mesh["axes"]])
         entries = []
         for _ in range(rank):

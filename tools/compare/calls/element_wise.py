@@ -1,4 +1,4 @@
-"""Functions of each element."""
+"""Element-wise functions."""
 
 import jax
 import jax.numpy as jnp
@@ -147,7 +147,7 @@ def complex(d):
 def astype(d):
     from calls.draw import DTYPES
     source, target = (d.dtype(1, 0.5, 0, 0.2) for _ in range(2))
-    if "64" in target and "64" not in source:  # JAX has 64 bits only where an operand has
+    if "64" in target and "64" not in source:  # JAX has 64 bits only if an operand does
         source = target
     d.manner = d.one_of(("plain", "ties"))
     x = d.values(d.shape(), source, *((0, 7) if target[0] == "u" and source != "bool" else ()))

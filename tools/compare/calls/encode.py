@@ -1,4 +1,4 @@
-"""Arrays and answers as JSON."""
+"""Writes arrays and answers as JSON."""
 
 import math
 
@@ -8,7 +8,7 @@ from calls.draw import is_complex, is_float, name_of
 
 
 def number(value, digits=None):
-    """A float as JSON; not finite ones are words."""
+    """A float as JSON; non-finite floats are strings."""
     value = float(value)
     if math.isnan(value):
         return "nan"
@@ -21,7 +21,7 @@ def number(value, digits=None):
 
 
 def shortest(value, dtype):
-    """The shortest decimal that is this value in its dtype."""
+    """The shortest decimal that represents this value in its dtype."""
     wide = float(value)
     if name_of(dtype) == "f64" or not math.isfinite(wide):
         return number(wide)

@@ -1,4 +1,4 @@
-"""Elements by computed place, and places of elements: what has to do with indices and order."""
+"""Elements at computed indices, indices of elements, and sorting."""
 
 import jax
 import jax.numpy as jnp
@@ -50,14 +50,14 @@ def dynamic_update_slice(d):
 
 
 def _scatter(name, method, exact):
-    """Rows of updates at indices along dimension 0."""
+    """Scatters rows of updates at indices along dimension 0."""
     def draw(d):
         from calls.draw import name_of
         d.manner = d.one_of(("plain", "ties"))
         x = _tensor(d, 1, 2)
         count = d.integer(0, 4)
         rows = d.integer(0, min(count, len(x))) if method == "set" else count
-        if method == "set":  # which of two updates of one place stays is not said
+        if method == "set":  # for two updates of one element, it is undefined which one remains
             i = np.asarray(d.shuffled(range(len(x)))[:rows], np.int32)
         else:
             i = d.values((rows,), "i32", 0, len(x) - 1 + (2 if d.chance(0.2) else 0))
@@ -76,7 +76,7 @@ _scatter("scatter_max", "max", True)
 
 @operation(FAMILY)
 def gather(d):
-    """Slices of some sizes at starts of two dimensions."""
+    """Slices with given sizes, at start indices of two dimensions."""
     x = d.values(d.shape(2, 2, empty=0), d.dtype(1, 0.3))
     sizes = [d.integer(1, n) for n in x.shape]
     i = d.values((d.integer(1, 3), 2), "i32", 0, 4)
@@ -90,7 +90,7 @@ for _name, _f in (("sum", jax.ops.segment_sum), ("prod", jax.ops.segment_prod), 
         d.manner = d.one_of(("plain", "ties"))
         x, count = _tensor(d, 1, 2), d.integer(1, 4)
         s = d.values((len(x),), "i32", 0, count - 1 + (1 if d.chance(0.2) else 0))
-        # JAX has no derivative of products of segments.
+        # JAX has no derivative for products of segments.
         return Call([x, s], lambda x, s: f(x, s, count), {"count": count}, derivative=name != "prod")
     operation(FAMILY, f"segment_{_name}")(_draw)
 
@@ -99,7 +99,8 @@ for _name, _f in (("sum", jax.ops.segment_sum), ("prod", jax.ops.segment_prod), 
 def sort(d):
     x = d.values(d.shape(1, empty=0), d.dtype(1, 0.3, 0, 0.05))
     at, down = d.dimension(x.ndim), d.chance(0.3)
-    # jnp.sort turns equal elements round where it descends, which only derivatives can tell; jnp.argsort does not.
+    # In descending order, jnp.sort reverses equal elements, which affects only derivatives;
+    # jnp.argsort does not.
     return Call([x], lambda x: jnp.take_along_axis(x, jnp.argsort(x, axis=at, stable=True, descending=down), at),
                 {"dimension": at, "descending": down}, exact=True)
 

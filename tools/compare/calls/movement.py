@@ -1,4 +1,4 @@
-"""Elements that only move."""
+"""Functions that only move elements."""
 
 import builtins
 

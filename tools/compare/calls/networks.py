@@ -1,4 +1,4 @@
-"""Layers and losses, beside flax and optax."""
+"""Layers and losses, compared with flax and optax."""
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +53,7 @@ def group_norm(d):
 
 @operation(FAMILY)
 def batch_norm(d):
-    """What normalizes, and the statistics."""
+    """The normalized values, and the statistics."""
     dtype, channels = _dtype(d), d.integer(1, 3)
     shape = (d.integer(2, 4), *d.shape(0, 1, 3, empty=0), channels)
     def f(x, s, b):
@@ -126,7 +126,7 @@ def binary_cross_entropy(d):
 @operation(FAMILY)
 def linear(d):
     dtype, n, m = _dtype(d), d.integer(1, 4), d.integer(1, 4)
-    x = [d.values(d.shape(0, 2, 4) + (n,), dtype), d.values((m, n), dtype)]  # the weight as meshard has it
+    x = [d.values(d.shape(0, 2, 4) + (n,), dtype), d.values((m, n), dtype)]  # the weight in meshard's layout
     if d.chance(0.5):
         x.append(d.values((m,), dtype))
     return Call(x, lambda x, w, *b: jnp.matmul(x, w.T) + (b[0] if b else 0))
@@ -181,7 +181,7 @@ def embedding(d):
 
 @operation(FAMILY)
 def rotary_embedding(d):
-    """The formula of the paper, in both orders."""
+    """The formula of the paper, for both orders of the elements."""
     d.manner = "plain"
     size, base, pairs = 2 * d.integer(1, 3), d.one_of((10000, 100)), d.chance(0.5)
     x = d.values((d.integer(1, 3), d.integer(1, 2), size), "f32")

@@ -1,4 +1,4 @@
-"""Steps of optimizers and rates of schedules, beside optax."""
+"""Optimizer steps and learning rate schedules, compared with optax."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ FAMILY = "optimizers"
 
 
 def _steps(optimizer, parameter, gradients):
-    """The parameter after a step for each gradient."""
+    """The parameter after one step for each gradient."""
     state, now = optimizer.init(parameter), parameter
     for gradient in gradients:
         updates, state = optimizer.update(gradient, state, now)
@@ -65,7 +65,7 @@ def global_norm(d):
 
 @operation(FAMILY)
 def schedule(d):
-    """The rate of a step."""
+    """The learning rate of a step."""
     kind, first, last = d.one_of(("linear", "cosine", "piecewise", "joined")), d.one_of((1.0, 0.1)), d.one_of((0.0, 0.01))
     steps = d.integer(1, 10)
     at = {"kind": kind, "first": first, "last": last, "steps": steps}

@@ -1,4 +1,4 @@
-"""A result as it is recorded: the truth in the result's dtype, and what is known of its error."""
+"""A recorded result: the truth in the result's dtype, and bounds of its error."""
 
 import math
 
@@ -8,7 +8,7 @@ from calls import encode
 from calls.answer import DIGITS, JUMP, LARGEST, UNIT
 from calls.draw import name_of
 
-CANCELS = 16  # units of an element and its slope; what is more comes of larger numbers on the way
+CANCELS = 16  # units of an element and its slope; larger errors come from larger intermediate values
 
 
 
@@ -19,7 +19,7 @@ def element(value, digits):
 
 
 def rounded_kind(value, dtype):
-    """As the dtype would hold it: beyond its range it is infinite."""
+    """The value in the dtype: infinite beyond its range."""
     if isinstance(value, complex):
         return complex(rounded_kind(value.real, dtype), rounded_kind(value.imag, dtype))
     return math.copysign(math.inf, value) if abs(value) > LARGEST[dtype] else value
@@ -40,7 +40,7 @@ def is_finite(value):
 
 
 def error_of(errors, part, k, scale, dtype, reach):
-    """(e, a) of the page: JAX's errors in units, relative and, where it is large because numbers cancel, absolute."""
+    """(e, a) of the README: JAX's errors in units; relative, and absolute where large values cancel."""
     wide = dtype in ("f64", "c128")
     unit = 2.0**-23 if wide else UNIT[dtype]
     relative, absolute = 0.0, 0.0
@@ -60,7 +60,7 @@ def error_of(errors, part, k, scale, dtype, reach):
 
 
 def result(own, truth, scale, errors, exact, reach, matrix):
-    """`{d, s, v}` with `c`, `e`, `a` and `o` where they say something; the README tells what they are.
+    """`{d, s, v}`, with `c`, `e`, `a` and `o` if they are not trivial; the README defines them.
 
     errors: a function of the slopes to e and a. reach: the largest operand.
     """
@@ -69,7 +69,7 @@ def result(own, truth, scale, errors, exact, reach, matrix):
         return encode.array(own)
     wide = dtype in ("f64", "c128")
     values, others, scales, slopes = [], {}, [], []
-    if matrix:  # an element may be as far away as the largest one
+    if matrix:  # an element may have the error of the largest one
         with np.errstate(all="ignore"):
             sizes = np.abs(truth) + scale
         scale = np.full(scale.shape, np.max(sizes, where=np.isfinite(sizes), initial=0))
@@ -100,7 +100,7 @@ def result(own, truth, scale, errors, exact, reach, matrix):
 
 
 def limits(truth, sides, odd):
-    """(n, k) of the page: what the truth is beside an element: one number that it is not there, or several."""
+    """(n, k) of the README: the truth next to an element: one value that it does not have at the element, or several."""
     near, kinks = {}, {}
     for i in np.flatnonzero(odd.reshape(-1)):
         here, around = plain(truth.reshape(-1)[i]), [plain(side.reshape(-1)[i]) for side in sides]
@@ -121,7 +121,7 @@ def smallest(dtype):
 
 
 def recorded(answers, call):
-    """Part -> results."""
+    """A dict from each part to its results."""
     reach = max((float(np.max(np.abs(x[np.isfinite(x)]), initial=0)) for x in call.inputs
                  if np.issubdtype(np.asarray(x).dtype, np.inexact) or x.dtype.kind in "iuf"), default=0.0) \
         if call.inputs else 0.0
@@ -141,7 +141,7 @@ def recorded(answers, call):
                 near, kinks = limits(truth, answers.limits[part, k], answers.is_odd(part, k))
                 if near:
                     entry["n"] = near
-                if kinks and (part != "out" or call.by_operand):  # a value that jumps is what it is there
+                if kinks and (part != "out" or call.by_operand):  # a value that jumps is defined at the jump
                     entry["k"] = kinks
             fields[part].append(entry)
     return fields

@@ -10,7 +10,7 @@ FAMILY = "windows"
 
 
 def _padding(d, sizes):
-    """As we write it and as JAX does."""
+    """The padding in our form and in JAX's."""
     if d.chance(0.6):
         word = d.one_of(("same", "valid", "same_lower"))
         return word, word.upper()

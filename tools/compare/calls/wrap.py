@@ -1,4 +1,4 @@
-"""What is done to a call: mapped over a batch, put into a loop or a branch, computed again on the way back."""
+"""Wrappers of a call: mapped over a batch, in a loop or a branch, or recomputed in the backward pass."""
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +10,11 @@ from calls.call import Call
 from calls.draw import is_inexact
 
 
-KEEP = ("vmap", "map", "cond", "checkpoint", "switch")  # results are the call's own
+KEEP = ("vmap", "map", "cond", "checkpoint", "switch")  # the results are those of the call
 
 
 def members(x, count, at, mappable, rng):
-    """`count` operands beside each other along dimension `at`: x, and x in other orders."""
+    """Stacks `count` operands along dimension `at`: x, and permutations of x."""
     parts = [x]
     for _ in range(count - 1):
         parts.append(rng.permutation(x.reshape(-1)).reshape(x.shape) if mappable else x)
@@ -38,7 +38,7 @@ def mapped(d, call):
 
 
 def scanned(d, call):
-    """The carry collects the sum of the first result."""
+    """A scan whose carry accumulates the sum of the first result."""
     count = d.integer(1, 3)
     inputs = [members(x, count, 0, call.mappable, d.rng) for x in call.inputs]
     reverse = d.chance(0.4)
@@ -53,7 +53,7 @@ def scanned(d, call):
 
 
 def branched(d, call):
-    """The call, or the call of halves."""
+    """The call, or the call of halved operands."""
     inputs = [np.asarray(d.chance(0.5))] + call.inputs
 
     def f(predicate, *x):
@@ -67,7 +67,7 @@ def checkpointed(d, call):
 
 
 def repeated(d, call):
-    """x + call(x) / 2, several times; for one operand that keeps its type."""
+    """x + call(x) / 2, several times; for calls that keep the type of their first operand."""
     count = d.integer(0, 3)
 
     def f(*x):
@@ -76,7 +76,7 @@ def repeated(d, call):
 
 
 def switched(d, call):
-    """The call, the call of halves, or the call of negated operands."""
+    """The call, the call of halved operands, or the call of negated operands."""
     inputs = [np.asarray(d.integer(-1, 3), np.int32)] + call.inputs
 
     def scaled(factor):
@@ -85,7 +85,7 @@ def switched(d, call):
 
 
 def while_small(d, call):
-    """repeated, as a loop that has no derivative."""
+    """The same as repeated, with a loop that has no derivative."""
     count = d.integer(0, 3)
 
     def f(*x):
@@ -97,7 +97,7 @@ def while_small(d, call):
 
 
 def graded(d, call):
-    """The gradients of the sum of the results, by the inexact operands."""
+    """The gradients of the sum of the results, with respect to the inexact operands."""
     chosen = tuple(i for i, x in enumerate(call.inputs) if is_inexact(x))
 
     def total(*x):
@@ -111,7 +111,7 @@ def is_real_float(dtype):
 
 
 def choose(d, call, types):
-    """One of the above, of those that are possible here."""
+    """One of these wrappers that is possible for the call."""
     wraps = [vmapped, vmapped, vmapped, mapped, branched, checkpointed, switched]
     first = types[0]
     if is_real_float(first[1]):
@@ -128,7 +128,7 @@ def choose(d, call, types):
 
 
 def wrapped(d, call, types):
-    """The call in one of the above; seldom that in another. Also what `in` says of it."""
+    """The call in one of these wrappers, rarely in two. Also returns the value of `in`."""
     inside = None
     for _ in range(2 if d.chance(0.15) else 1):
         inputs, f, how = choose(d, call, types)

@@ -5,11 +5,11 @@
 namespace meshard::conformance {
 namespace {
 
-/// How our messages say what the golden files have a code for. The first that fits counts.
+/// Maps our messages to the golden files' error codes. The first match is used.
 struct Wording {
-  std::string_view operation;  // of mesh_ops.json; empty for any
+  std::string_view operation;  // of mesh_ops.json; empty: any operation
   std::string_view begins;     // the message begins with this
-  std::string_view contains;   // and contains this
+  std::string_view contains;   // and then contains this
   const char* type;
   const char* code;
 };

@@ -13,7 +13,7 @@ namespace meshard::conformance {
 
 using Json = nlohmann::json;
 
-/// An error of an operation that only the reference has, thrown by the code that stands in for it.
+/// An error that only the reference reports; the adapter throws it.
 class GoldenError : public std::exception {
  public:
   GoldenError(std::string type, std::string code)
@@ -26,18 +26,18 @@ class GoldenError : public std::exception {
   std::string code_;
 };
 
-/// Our error in the golden's words, by the operation that was asked for and what the message says;
-/// `unclassified` where no word fits.
+/// Translates our error into the golden files' form, according to the requested operation and the
+/// message; `unclassified` if nothing matches.
 Json golden_error(const Error& error, std::string_view operation = {});
 
 /// `{"expect": work()}`, or `{"expect_error": ...}` if it throws an Error or a GoldenError.
 Json answer_or_error(const std::function<Json()>& work);
 
-/// What answers an input, by the `fn` it names.
+/// Answers an input. The input's `fn` names the function.
 using Function = std::function<Json(const Json& input)>;
 using Functions = std::map<std::string, Function>;
 
-/// The answer, or error, of the function that the input names; null if there is none.
+/// The result or error of the function that the input names; null if there is none.
 Json answer_by_name(const Functions& functions, const Json& input);
 
 }  // namespace meshard::conformance

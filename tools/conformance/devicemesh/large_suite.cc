@@ -25,7 +25,7 @@ std::vector<std::int64_t> rank_map_of(const Json& json, std::int64_t world) {
   return ranks;
 }
 
-/// The axes that the steps leave.
+/// The axes after all steps.
 std::vector<Layout> run_steps(const Json& input) {
   std::vector<Layout> axes = modes_of(Layout(tuple_of(input.at("shape"))));
   for (Layout& axis : axes) axis = axis_of(axis);
@@ -62,7 +62,7 @@ std::int64_t weighted_sum(const std::vector<std::int64_t>& data) {
   return static_cast<std::int64_t>(sum);
 }
 
-/// The file asks for the ranks at these places of the rank map.
+/// The positions of the rank map whose ranks the file records.
 std::vector<std::int64_t> probed_positions(std::int64_t world) {
   return {0, 1, world / 3, world / 2, world - 1};
 }
@@ -74,7 +74,7 @@ Json large_remap(const Json& input) {
   std::vector<Layout> axes = run_steps(input);
   std::vector<Layout> dims = with_rows(axes, world);
   Layout tensor = concatenate(dims);
-  Layout positions = right_inverse(tensor);  // from a place of the rank map to one of the tensor
+  Layout positions = right_inverse(tensor);  // maps a position of the rank map to one of the tensor
 
   IntVector shape;
   for (const Layout& dim : dims) shape.push_back(dim.size());

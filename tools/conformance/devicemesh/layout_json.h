@@ -1,4 +1,4 @@
-// Integer tuples and layouts as the golden files write them.
+// Reads and writes integer tuples and layouts in the golden files' form.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -9,13 +9,13 @@ namespace meshard::conformance {
 
 using Json = nlohmann::json;
 
-/// An integer, `null` (a hole), or an array of these. @error none of them
+/// Reads an integer, `null` (a hole), or an array of these. @error none of them
 IntTuple tuple_of(const Json& json);
 Json json_of(const IntTuple& tuple);
 
-/// `{"shape": t, "stride": t}`; a stride of null stands for the compact one.
+/// Reads `{"shape": t, "stride": t}`; a stride of null means the compact one.
 Layout layout_of(const Json& json);
-/// Of an array of layouts.
+/// Reads an array of layouts.
 std::vector<Layout> layouts_of(const Json& json);
 /// `{"shape", "stride"}`.
 Json json_of(const Layout& layout);

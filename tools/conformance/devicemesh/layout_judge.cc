@@ -10,7 +10,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// Whether one of the recorded compositions is wrong. Not if there is nothing to compare with.
+/// Whether one of the recorded compositions is wrong. False if there is nothing to compare with.
 bool any_is_wrong(const std::function<std::vector<Composed>(const Json& test)>& composed,
                   const Json& test) {
   try {
@@ -23,7 +23,7 @@ bool any_is_wrong(const std::function<std::vector<Composed>(const Json& test)>& 
   }
 }
 
-/// Where the answers differ; empty if they do not. Errors are compared as such: both fail.
+/// The difference between the answers; empty if there is none. Two errors always count as equal.
 std::string difference_of(const Json& test, const Json& answer) {
   bool ours_fails = answer.contains("expect_error");
   bool recorded_fails = test.contains("expect_error");

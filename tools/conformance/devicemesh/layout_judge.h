@@ -1,4 +1,4 @@
-// The comparison that the layout files share.
+// The comparison shared by the layout files.
 #pragma once
 #include <functional>
 
@@ -7,15 +7,15 @@
 
 namespace meshard::conformance {
 
-/// What a composition-like case composed, and the recorded answer: for the rule exact-composition.
+/// The operands of a case's composition, and the recorded result: for the rule exact-composition.
 struct Composed {
   Layout left;
   Layout right;
   std::vector<std::int64_t> recorded;  // the values
 };
 
-/// Fails, or does not, as recorded, with the same answer. A case tagged `quirk` may differ by that
-/// rule; one for which `composed` has something to say, and to which we answer with an error, by
+/// Passes if the answer is the recorded value, or both are errors. A case tagged `quirk` may differ
+/// by the rule quirk. If we report an error and `composed` returns operands, the case may differ by
 /// exact-composition.
 Verdict judge_layout_case(
     const Json& test, const Json& answer,

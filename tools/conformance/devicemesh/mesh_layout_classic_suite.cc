@@ -1,4 +1,4 @@
-// mesh_layout_classic.json: mesh layouts of any nesting, not normalized.
+// mesh_layout_classic.json: mesh layouts with any nesting, not normalized.
 
 #include "meshard/layout/coalesce.h"
 #include "meshard/layout/complement.h"
@@ -15,7 +15,7 @@ namespace {
 
 Layout layout_in(const Json& input) { return layout_of(input.at("layout")); }
 
-/// Of modes: an integer layout for one that is an integer, as the reference splices them.
+/// Joins modes; an integer mode stays an integer, as the reference splices it.
 Json json_of_modes(std::span<const Layout> modes) { return json_of(concatenate(modes)); }
 
 Json info(const Json& input) {
@@ -81,7 +81,7 @@ const Functions& functions() {
 
 Json answer_to(const Json& input, const GoldenFile&) { return answer_by_name(functions(), input); }
 
-/// What a case composed, for the rule exact-composition.
+/// The operands that a case composed, for the rule exact-composition.
 std::vector<Composed> composed(const Json& test) {
   const Json& input = test.at("input");
   if (input.at("fn") == "composition")

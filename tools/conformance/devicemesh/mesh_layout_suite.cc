@@ -51,8 +51,8 @@ Json composition_of(const Json& input) {
           {"ranks", ranks_or_null(concatenate(axes))}};
 }
 
-/// The reference's way to write a mesh as one layout: an axis is flat, a unit axis `1:0`, and so is
-/// no axis at all.
+/// A mesh as one layout in the reference's form: axes are flat, and a unit axis, like an empty list
+/// of axes, is `1:0`.
 Json as_nested_layout(std::span<const Layout> axes) {
   std::vector<Layout> modes;
   for (const Layout& axis : axes)
@@ -133,7 +133,7 @@ const Functions& functions() {
 
 Json answer_to(const Json& input, const GoldenFile&) { return answer_by_name(functions(), input); }
 
-/// What a case composed, for the rule exact-composition.
+/// The operands that a case composed, for the rule exact-composition.
 std::vector<Composed> composed(const Json& test) {
   const Json& input = test.at("input");
   std::vector<Composed> parts;
@@ -155,7 +155,7 @@ std::vector<Composed> composed(const Json& test) {
   return parts;
 }
 
-/// A check that the reference ends with an error says no, as ours does.
+/// Replaces a check that fails with an error in the reference by false, which is our result.
 Json without_failing_checks(Json test) {
   if (!test.contains("expect")) return test;
   Json& expect = test.at("expect");

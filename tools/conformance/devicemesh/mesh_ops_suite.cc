@@ -1,4 +1,4 @@
-// mesh_ops.json: programs of mesh operations, seen from several ranks.
+// mesh_ops.json: programs of mesh operations, observed from several ranks.
 #include "tools/conformance/devicemesh/mesh_ops/judge.h"
 #include "tools/conformance/devicemesh/mesh_ops/program.h"
 #include "tools/conformance/suite.h"

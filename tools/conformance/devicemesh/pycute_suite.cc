@@ -1,4 +1,4 @@
-// pycute.json: integer tuples and the algebra of layouts.
+// pycute.json: integer tuples and the layout algebra.
 #include <algorithm>
 
 #include "meshard/layout/coalesce.h"
@@ -30,7 +30,7 @@ IntTuple a_of(const Json& input) { return tuple_of(input.at("a")); }
 IntTuple b_of(const Json& input) { return tuple_of(input.at("b")); }
 Layout layout_in(const Json& input) { return layout_of(input.at("layout")); }
 
-/// `null`, an integer, a layout, or an array of tilers.
+/// Reads `null`, an integer, a layout, or an array of tilers.
 Tiler tiler_of(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_number_integer()) return json.get<std::int64_t>();
@@ -40,7 +40,7 @@ Tiler tiler_of(const Json& json) {
   return Tiler(std::span<const Tiler>(elements));
 }
 
-/// The stride of a case; null stands for the compact one.
+/// The stride of a case; null means the compact one.
 IntTuple stride_in(const Json& input, const IntTuple& shape) {
   if (input.at("stride").is_null()) return compact_stride(shape);
   return tuple_of(input.at("stride"));
@@ -64,7 +64,7 @@ Json slice_with_offset(const Json& input) {
   return {{"layout", json_with_values(found.layout)}, {"offset", found.offset}};
 }
 
-/// `work(layout)`, or `work(layout, profile)` where the case has one.
+/// `work(layout)`, or `work(layout, profile)` if the case has a profile.
 template <class Work>
 Function with_profile(Work work) {
   return [work](const Json& input) {
@@ -74,7 +74,7 @@ Function with_profile(Work work) {
   };
 }
 
-/// `work(a, b)` of a layout and a tiler.
+/// `work(a, b)` for a layout and a tiler.
 template <class Work>
 Function with_tiler(Work work) {
   return [work](const Json& input) {
@@ -92,8 +92,8 @@ bool has_layout(const Json& tiler) {
          (tiler.is_array() && std::any_of(tiler.begin(), tiler.end(), has_layout));
 }
 
-/// In the reference a product with an integer, or with nothing, is a division. Our products take
-/// layouts only, so such a case asks our division; one that mixes both has no counterpart.
+/// In the reference, a product with an integer, or with nothing, is a division. Our products accept
+/// only layouts, so such a case uses our division. A case that mixes both has no equivalent.
 template <class Product, class Divide>
 Function with_product(Product product, Divide divide) {
   return [=](const Json& input) {
@@ -210,12 +210,12 @@ Layout modes_from(const Layout& layout, std::size_t first) {
   return concatenate(std::span<const Layout>(modes).subspan(first));
 }
 
-/// What a case composed, mode by mode where its tiler says so.
+/// The operands that a case composed, mode by mode if its tiler is an array.
 std::vector<Composed> composed_by(const std::string& function, const Layout& a, const Json& b,
                                   const Layout& recorded) {
   std::vector<Composed> parts;
   if (b.is_null()) return parts;
-  if (b.is_array()) {  // zipped and tiled results mix the modes; the rule cannot look into them
+  if (b.is_array()) {  // zipped and tiled results mix the modes, so the rule does not apply
     if (function != "composition" && !function.starts_with("logical")) return parts;
     for (std::size_t i = 0; i < b.size(); ++i)
       for (Composed& part : composed_by(function, a.mode(i), b[i], recorded.mode(i)))
@@ -239,7 +239,7 @@ std::vector<Composed> composed(const Json& test) {
   const Json& input = test.at("input");
   if (!input.contains("b") || !input.at("a").is_object()) return {};
   const Json& recorded = test.at("expect");
-  // A size of 0, which our layouts refuse: shorter than any input.
+  // A size of 0, which our layouts do not allow: shorter than any input.
   if (tuple_of(recorded.at("shape")).product() == 0) return {{Layout(), Layout(), {}}};
   return composed_by(input.at("fn"), layout_of(input.at("a")), input.at("b"), layout_of(recorded));
 }

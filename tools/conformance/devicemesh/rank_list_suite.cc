@@ -8,9 +8,9 @@
 namespace meshard::conformance {
 namespace {
 
-/// What the reference calls a regular grid: the blocks of no mode interlock, each stride is at
-/// least the next one times its size. We find layouts of other lists too, which is not asked for
-/// here.
+/// Whether a layout is a regular grid in the reference's sense: modes do not interlock, each stride
+/// is at least the next stride times its size. We also find layouts of other lists, which this
+/// suite does not test.
 bool is_regular(const Layout& axis) {
   std::span<const std::int64_t> sizes = axis.shape().leaves();
   std::span<const std::int64_t> strides = axis.stride().leaves();
@@ -21,7 +21,7 @@ bool is_regular(const Layout& axis) {
 
 Json layout_of_indices(const Json& input) {
   std::vector<std::int64_t> indices = input.at("indices");
-  // No index at all is one element to the reference; our lists are never empty.
+  // The reference represents an empty list as one element; our lists are never empty.
   std::optional<Layout> found = indices.empty() ? Layout() : from_values(indices);
   if (!found || !is_regular(axis_of(*found)))
     throw GoldenError("AssertionError", "not_a_regular_grid");
@@ -36,8 +36,8 @@ Json answer_to(const Json& input, const GoldenFile&) {
   return answer_or_error([&] { return layout_of_indices(input); });
 }
 
-/// The file itself marks two kinds of answers as none: a layout with `reproduces_input: false` is
-/// wrong, so that a refusal is expected; and where the reference does not terminate, a layout must
+/// The file marks two kinds of answers as invalid. A layout with `reproduces_input: false` is
+/// wrong, so that an error is expected. Where the reference does not terminate, a layout must
 /// reproduce the list.
 Verdict judge_case(const Json& test, const Json& answer) {
   bool refused = answer.contains("expect_error");

@@ -9,7 +9,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// Names in classes; every name begins alone.
+/// Equivalence classes of names (union-find); initially, every name is in its own class.
 class Classes {
  public:
   std::string of(const std::string& name) {
@@ -22,7 +22,7 @@ class Classes {
   std::map<std::string, std::string> next_;
 };
 
-/// The recorded name of a group, for its rank; the default group counts apart for each axis.
+/// The recorded name of a group, for its rank. The default group is separate for each axis.
 std::string recorded_name(const GroupSighting& sighting) {
   if (sighting.recorded != "world") return cat(sighting.rank, "/", sighting.recorded);
   return cat(sighting.rank, "/world/", sighting.axis);

@@ -1,4 +1,4 @@
-// calls_*.json: calls drawn at random, their derivatives, and what they stand in.
+// calls_*.json: random calls, their derivatives, and what they are wrapped in.
 #include "tools/conformance/jax/calls/call_judge.h"
 #include "tools/conformance/jax/calls/case_run.h"
 #include "tools/conformance/suite.h"
@@ -14,7 +14,7 @@ Json answer_to(const Json& test, const GoldenFile&) {
   }
 }
 
-// Meshes are over some of eight devices.
+// Meshes use some of eight devices.
 int devices_for(const Json& test) { return test.contains("mesh") ? 8 : 1; }
 
 }  // namespace

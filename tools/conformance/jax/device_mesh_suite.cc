@@ -24,7 +24,7 @@ const Topology& recorded_topology(const GoldenFile& file, const std::string& nam
   return known.at(name);
 }
 
-/// The exception that stands for our kind of error.
+/// The Python exception that corresponds to our error code.
 const char* exception_for(ErrorCode code) {
   if (code == ErrorCode::kUnimplemented) return "NotImplementedError";
   return code == ErrorCode::kFailedPrecondition ? "AssertionError" : "ValueError";
@@ -55,8 +55,8 @@ Json device_mesh_answer(const Json& input, const GoldenFile& file) {
   }
 }
 
-/// two-core-and-single-slice-meshes: JAX refuses chips with two devices (but for TPU v2, v3, 7x) by
-/// an assertion, and ours is a mesh with every device once.
+/// two-core-and-single-slice-meshes: JAX rejects chips with two devices (except TPU v2, v3, 7x)
+/// with an assertion; ours is a mesh with every device once.
 bool two_core_mesh(const Json& recorded_error, const Json& answer) {
   auto ids = answer.at("ids").get<std::set<std::int64_t>>();
   return recorded_error == "AssertionError" && ids.size() == answer.at("ids").size() &&

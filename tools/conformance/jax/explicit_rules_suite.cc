@@ -1,4 +1,4 @@
-// explicit_rules.json: over explicit axes, the sharding of one op's result, or the refusal of an
+// explicit_rules.json: the sharding of one op's result over explicit axes, or the error for an
 // ambiguous one. Nothing is compiled.
 #include <map>
 
@@ -52,7 +52,7 @@ Tensor call_pad(Operands x, const Json& params) {
   return pad(x[0], 0, low, high, interior);
 }
 
-// By the sign of the first tensor, between the last two.
+// Selects between the last two tensors by the sign of the first one.
 Tensor call_select(Operands x, const Json&) {
   return where(greater(x[0], 0), x[x.size() - 2], x[x.size() - 1]);
 }

@@ -1,5 +1,5 @@
-// gpt12_losses.json: twelve steps of a transformer of twelve layers on 2x4 devices, whose weights
-// and tokens follow from a rule; once as a plain loop over the layers and once with repeat().
+// gpt12_losses.json: twelve steps of a transformer with twelve layers on 2x4 devices, with
+// generated weights and tokens; once as a plain loop over the layers, and once with repeat().
 #include <cmath>
 
 #include "tools/conformance/jax/transformer.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kTolerance = 1e-4;
 
-// Number i of the sequence of `seed`: the rule of the golden files' README.
+// Number i of the sequence for `seed`; the algorithm is in the golden files' README.
 std::uint64_t word_at(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t z = (i + 1) * 0x9E3779B97F4A7C15 + seed * 0xD1B54A32D192ED03;
   z ^= z >> 30;
@@ -30,7 +30,7 @@ HostArray generated(std::uint64_t seed, const Shape& shape) {
   return array;
 }
 
-// The order that numbers the weights.
+// The order in which weights are numbered.
 std::vector<std::string> names_in_order(std::int64_t layers) {
   std::vector<std::string> names{"tok", "pos", "lnf_g", "lnf_b", "head"};
   for (std::int64_t i = 0; i < layers; ++i)
@@ -45,7 +45,7 @@ struct Parameter {
   PartitionSpec spec;
 };
 
-// Shapes and specs by the last part of the name.
+// Shapes and specs by the last component of the name.
 std::map<std::string, Parameter> parameters(const Json& config) {
   std::int64_t d = config.at("d_model"), h = config.at("heads"), ff = config.at("ff");
   std::int64_t words = config.at("vocab"), size = d / h;

@@ -6,7 +6,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// `meta` of named_sharding.json in this folder, read once.
+/// `meta` of named_sharding.json in this folder; read only once.
 const Json& named_sharding_meta(const std::filesystem::path& folder) {
   static std::map<std::filesystem::path, Json> read;
   auto [found, is_new] = read.try_emplace(folder);

@@ -1,4 +1,4 @@
-// What the inputs of JAX's cases are made of: meshes by name and partition specs.
+// Reads the inputs of JAX's cases: meshes by name, and partition specs.
 #pragma once
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace meshard::conformance {
 
-/// The mesh that the file's meta calls so, or that of `named_sharding.json` beside it.
-/// @error std::exception if neither knows it.
+/// The mesh with this name in the file's meta, or in `named_sharding.json` in the same folder.
+/// @error std::exception if neither has it.
 Mesh jax_mesh(const std::string& name, const GoldenFile& file);
 
-/// A list with an entry for each dimension: null, an axis, a list of axes, or `"*"` for an open
-/// one.
+/// Reads a list with an entry for each dimension: null, an axis, a list of axes, or `"*"` for an
+/// open dimension.
 PartitionSpec jax_spec(const Json& entries);
 
 }  // namespace meshard::conformance

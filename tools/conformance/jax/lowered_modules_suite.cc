@@ -1,5 +1,4 @@
-// lowered_modules.json: what the module of a small program says to the compiler, compared by
-// meaning.
+// lowered_modules.json: the modules of small programs, compared by their meaning.
 #include "tools/conformance/difference.h"
 #include "tools/conformance/jax/lowered/lowered_programs.h"
 #include "tools/conformance/jax/lowered/module_facts.h"
@@ -17,9 +16,9 @@ Json answer_to(const Json& test, const GoldenFile&) {
   }
 }
 
-// What the module's shardings say of both: a program for one device splits nothing, whatever it
-// says; with explicit axes both pin values on the way, each its own, and the boundary and products
-// agree.
+// The facts that are comparable. A program for one device splits nothing, whatever its shardings
+// are. With explicit axes, both add different constraints on intermediate values, and only the
+// boundary and products are compared.
 Json comparable(const Json& test, Json facts) {
   const std::string id = test.at("id");
   if (facts.at("partitions") == 1)

@@ -16,8 +16,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kAttribute = "#sdy.sharding";
 
-/// What follows each `begin`: the text of a mesh or of a sharding, which ends with the
-/// first `>`.
+/// The text after each `begin`: a mesh or a sharding, which ends at the first `>`.
 Json texts_after(std::string_view text, std::string_view begin) {
   Json found = Json::array();
   for (std::size_t at = text.find(begin); at != std::string_view::npos; at = text.find(begin, at)) {
@@ -52,8 +51,8 @@ LoweredModule lowered(const Shape& shape, const std::optional<Sharding>& of_argu
   return lower({.graph = Graph::build(parameters, results, scope.trace()), .donated = {}});
 }
 
-/// A module for one device says nothing of shardings, and one without elements splits nothing (the
-/// partitioner would drop it): then the printers say what it would.
+/// A module for one device has no shardings, and a tensor without elements is not split (the
+/// partitioner would drop it). In these cases, the answer is what the printers would print.
 bool has_no_text(const Sharding& sharding, const Shape& shape) {
   return sharding.mesh().size() == 1 || shape.size() == 0;
 }

@@ -1,4 +1,4 @@
-// The shardings of a small program, as they stand in its module text.
+// The shardings of a small program, as printed in its module text.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -7,11 +7,11 @@
 
 namespace meshard::conformance {
 
-/// Of the program that returns its argument, given with this sharding: `{mesh_ops, args, results,
-/// constraints, num_partitions}`.
+/// The shardings of a program that returns its argument, which has this sharding: `{mesh_ops, args,
+/// results, constraints, num_partitions}`.
 nlohmann::json identity_shardings(const Sharding& sharding, const Shape& shape);
 
-/// Of the program that constrains its argument: `{mesh_ops, constraints}`.
+/// The shardings of a program that constrains its argument: `{mesh_ops, constraints}`.
 nlohmann::json constraint_shardings(const Sharding& sharding, const Shape& shape);
 
 }  // namespace meshard::conformance

@@ -1,4 +1,4 @@
-// named_sharding.json: a mesh, a spec and a shape, seen from every device.
+// named_sharding.json: a mesh, a spec and a shape, observed from every device.
 #include <functional>
 
 #include "meshard/sharding/tile_assignment.h"
@@ -12,7 +12,7 @@ namespace {
 
 Json error_named(const char* name) { return {{"error", name}}; }
 
-/// `work()`, or the name of JAX's exception if it throws.
+/// The result of `work()`, or the name of JAX's exception if it throws.
 Json answer_or(const char* exception, const std::function<Json()>& work) {
   try {
     return work();
@@ -21,7 +21,7 @@ Json answer_or(const char* exception, const std::function<Json()>& work) {
   }
 }
 
-/// JAX does not look at dimensions beyond the rank if nothing splits them.
+/// Drops dimensions beyond the rank that nothing splits, which JAX ignores.
 Sharding for_rank(const Sharding& sharding, std::size_t rank) {
   std::vector<DimensionSpec> dimensions = sharding.spec().dimensions();
   while (dimensions.size() > rank && sharding.num_tiles(dimensions.size() - 1) == 1)
@@ -48,7 +48,7 @@ Json replica_ids_of(const Sharding& sharding, IntView shape) {
   return ids;
 }
 
-/// The boundary of a program takes shardings that say everything.
+/// The boundary of a program accepts only fully specified shardings.
 Json at_boundary(const Sharding& sharding, const Shape& shape) {
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     if (sharding.is_open(d)) return error_named("ValueError");
@@ -88,8 +88,8 @@ Json answer_to(const Json& input, const GoldenFile& file) {
   }
 }
 
-/// Our answer with the recorded one where the rule uneven-kept explains the difference. Where JAX
-/// refuses a size, it says nothing of replicas either.
+/// Replaces our answer with the recorded one where the rule uneven-kept explains the difference.
+/// Where JAX rejects a size, it records no replicas either.
 Json with_recorded_refusals(Json ours, const Json& test) {
   if (!ours.contains("hlo") || !ours.at("hlo").is_string()) return ours;
   std::string tiles = ours.at("hlo");
@@ -100,8 +100,8 @@ Json with_recorded_refusals(Json ours, const Json& test) {
   return ours;
 }
 
-/// The first difference from what is recorded; the fields of the input are in both. For scalars JAX
-/// writes a mesh without axes beside the one that is used.
+/// The first difference from the recorded answer. Fields of the input are copied from it. For
+/// scalars, JAX prints an additional mesh without axes.
 std::string difference_of(Json ours, Json test) {
   for (const char* field : {"id", "mesh", "spec", "shape"}) ours[field] = test.at(field);
   if (test.contains("sdy_constraint") && test.at("sdy_constraint").contains("mesh_ops")) {

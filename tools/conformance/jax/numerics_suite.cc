@@ -39,7 +39,7 @@ Json answer_to(const Json& test, const GoldenFile&) {
   return answer;
 }
 
-// Four times JAX's own distance to float64. Of integers none is recorded.
+// Four times JAX's own distance from float64, which is not recorded for integers.
 double allowed_distance(const Json& test, const char* field, std::size_t i) {
   if (!test.contains(field) || i >= test.at(field).size()) return 0;
   const Json& distance = test.at(field).at(i);

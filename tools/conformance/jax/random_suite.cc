@@ -1,5 +1,5 @@
-// random.json: keys, bits and random numbers of JAX's partitionable Threefry scheme, exactly:
-// floats have the recorded bits. The older scheme's cases are not known.
+// random.json: keys, bits and random numbers of JAX's partitionable Threefry scheme, compared
+// exactly: floats must have the recorded bits. Cases of the older scheme are unknown.
 #include <cstdio>
 #include <cstdlib>
 
@@ -28,7 +28,7 @@ std::string name_of_dtype(DType dtype) {
   return (name[0] == 'f' ? "float" : name[0] == 'u' ? "uint" : "int") + name.substr(1);
 }
 
-// A float as the file writes it: nine digits, which tell all of f32 apart.
+// A float in the file's form: nine digits, which distinguish all f32 values.
 Json json_of_float(double value) {
   if (value != value) return "nan";
   if (value - value != 0) return value > 0 ? "inf" : "-inf";
@@ -74,7 +74,7 @@ Tensor block(const Json& params) {
   return stack({first, second});
 }
 
-// Undefined if `what` asks for something not known.
+// Undefined if `what` is unknown.
 Tensor drawn(const std::string& what, const Tensor& key, const Json& params) {
   Shape shape = params.contains("shape") ? shape_of(params.at("shape")) : Shape{};
   std::string name = params.value("dtype", "");
@@ -115,7 +115,7 @@ Json answer_to(const Json& test, const GoldenFile&) {
   if (what.find("block") != std::string::npos) {
     out = block(params);
   } else {
-    // JAX's newer scheme only: the older one's numbers depend on the size of the whole.
+    // Only JAX's newer scheme: the numbers of the older one depend on the size of the whole array.
     if (!params.value("partitionable", true)) return {};
     out = drawn(what, random::key(params.at("seed").get<std::int64_t>()), params);
   }

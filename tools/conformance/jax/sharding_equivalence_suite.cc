@@ -1,4 +1,4 @@
-// sharding_equivalence.json: whether two shardings say the same.
+// sharding_equivalence.json: whether two shardings are equivalent.
 #include "meshard/sharding/sharding.h"
 #include "tools/conformance/difference.h"
 #include "tools/conformance/jax/inputs.h"

@@ -1,4 +1,4 @@
-// Topologies as JAX's files record them.
+// Reads and writes topologies as recorded from JAX.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -9,7 +9,7 @@ namespace meshard::conformance {
 /// The topology of `{device_kind, devices: [[id, x, y, z, core, slice or null, process], ...]}`.
 Topology topology_of_rows(const nlohmann::json& fields);
 
-/// The rows of a topology.
+/// The inverse: the rows of a topology.
 nlohmann::json rows_of(const Topology& topology);
 
 }  // namespace meshard::conformance

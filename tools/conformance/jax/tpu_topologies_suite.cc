@@ -1,4 +1,4 @@
-// tpu_topologies.json: the devices of TPUs, known without the plugin.
+// tpu_topologies.json: the devices of TPUs, computed without a plugin.
 #include "meshard/topology/tpu_topology.h"
 #include "tools/conformance/difference.h"
 #include "tools/conformance/jax/topology_rows.h"

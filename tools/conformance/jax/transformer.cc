@@ -26,7 +26,7 @@ std::vector<double> losses_of(Model& model, const Tensor& tokens, const Tensor& 
   return losses;
 }
 
-// The residual stream, marked so that the batch is split.
+// Marks the residual stream so that the batch is split.
 Tensor spread(const Tensor& x, const nn::AxisRules& rules) {
   return rules.mark(x, P("dp", none, none));
 }

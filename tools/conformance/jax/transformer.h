@@ -1,4 +1,4 @@
-// The transformer of JAX's cases, made of nn/ and trained with optim/.
+// The transformer of JAX's cases, built with nn/ and trained with optim/.
 #pragma once
 #include <map>
 #include <string>
@@ -27,7 +27,7 @@ struct Transformer {
   MESHARD_FIELDS(words, positions, blocks, norm, head)
 };
 
-/// The same with its equal layers stacked: each tensor of `blocks` has them along dimension 0.
+/// The same with stacked layers: dimension 0 of each tensor of `blocks` is the layer.
 struct RolledTransformer {
   nn::Embedding words;
   Tensor positions;
@@ -36,25 +36,25 @@ struct RolledTransformer {
   nn::Linear head;
   MESHARD_FIELDS(words, positions, blocks, norm, head)
 };
-/// Stacked tensors lie as their layers do.
+/// Stacked tensors have the sharding of their layers.
 RolledTransformer rolled(const Transformer& model);
 
-/// A transformer of undefined tensors with so many layers.
+/// A transformer with undefined tensors and this many layers.
 Transformer empty_transformer(std::size_t layers);
 
 /// Its tensors by their names in the cases: `tok`, `blocks.0.wq`.
 std::map<std::string, Tensor*> tensors_by_name(Transformer& model);
 
-/// The mean cross-entropy; tokens and targets are i32 [batch, time]. Activations are marked so that
-/// "dp" splits the batch, if there is a mesh.
+/// The mean cross-entropy; tokens and targets are i32 [batch, time]. If there is a mesh,
+/// activations are marked so that "dp" splits the batch.
 Tensor transformer_loss(const Transformer& model, const Tensor& tokens, const Tensor& targets,
                         const nn::AxisRules& rules);
 /// The same, with repeat() over the layers.
 Tensor transformer_loss(const RolledTransformer& model, const Tensor& tokens, const Tensor& targets,
                         const nn::AxisRules& rules);
 
-/// The losses before each of `steps` steps on one batch, and after the last if `with_last`; `model`
-/// becomes the trained one.
+/// Trains `model` for `steps` steps on one batch. Returns the loss before each step, and after the
+/// last one if `with_last`.
 std::vector<double> train_transformer(Transformer& model, const Tensor& tokens,
                                       const Tensor& targets, const nn::AxisRules& rules,
                                       const optim::Adam& adam, int steps, bool with_last);

@@ -1,4 +1,4 @@
-// transformer_*.json: a small transformer trained for five steps, on one device and on eight.
+// transformer_*.json: a small transformer, trained for five steps on one device and on eight.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSteps = 5;
 constexpr double kLossTolerance = 1e-5;
-// Of the largest element.
+// Relative to the largest element.
 constexpr double kTensorTolerance = 1e-4;
 
 Tensor tensor_of(const Json& array) {
@@ -27,7 +27,7 @@ Tensor tokens_of(const Json& rows) {
   return from_host(numbers, {count, static_cast<std::int64_t>(numbers.size()) / count});
 }
 
-// The weights of the case, placed as its specs say if there is a mesh.
+// The weights of the case, with its specs if there is a mesh.
 Transformer model_of(const Json& test, const nn::AxisRules& rules) {
   Transformer model = empty_transformer(test.at("config").at("layers"));
   for (auto& [name, tensor] : tensors_by_name(model)) {
@@ -86,7 +86,7 @@ Json answer_to(const Json& test, const GoldenFile&) {
           {"weights_after", one.weights}, {"weights_after_sharded_dp2_tp4", eight.weights}};
 }
 
-// The first number that is further from the recorded one than `tolerance`; empty if there is none.
+// The first number that differs from the recorded one by more than `tolerance`; empty if none does.
 std::string first_apart(const std::string& name, const Json& ours, const Json& recorded,
                         double tolerance) {
   if (ours.size() != recorded.size())

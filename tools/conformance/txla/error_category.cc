@@ -10,13 +10,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Words of a message of ours, and what the reference calls the condition.
+/// Part of one of our messages, and the reference's category for the condition.
 struct Wording {
   std::string_view words;
   std::string_view category;
 };
 
-/// The first that fits counts.
+/// The first match is used.
 constexpr Wording kWordings[] = {
     {" axis names (", "axis_names_length_mismatch"},
     {"[mesh] axis name ", "axis_names_not_unique"},

@@ -8,7 +8,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// Shard i holds 1, 2, ... with 100 i added.
+/// Shard i holds 1, 2, ..., plus 100 i.
 std::vector<HostArray> shards_of(const Json& input) {
   std::vector<HostArray> shards;
   Shape shape = shape_of(input.at("shard_shape"));

@@ -15,7 +15,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// The type by the spec alone: a spec of indices, over axes that are not given.
+/// The sharding type from the spec alone: the spec has indices, and its axes are not given.
 Json type_of_spec(const Json& input) {
   std::vector<DimensionSpec> dimensions;
   for (const Json& entry : input.at("partition_spec"))
@@ -31,8 +31,8 @@ Json translated(const Json& input) {
 
 Json tile_assignment_of(const Json& input) { return tile_array_facts(sharding_of(input)); }
 
-/// The groups of a given tile assignment: its dimensions are the axes, taken in order by the
-/// dimensions that are not replicated.
+/// The groups of a given tile assignment. Its dimensions are the axes, which the dimensions that
+/// are not replicated use in order.
 Json group_assignment_of(const Json& input) {
   if (input.at("sharding_type") != "PARTIAL")
     return {{"group_assignment", Json::array()}, {"replication_groups", Json::array()}};

@@ -1,5 +1,5 @@
-// linear.json: x W^T + b over the last dimension, its values and the gradients that are asked for,
-// on devices.
+// linear.json: x W^T + b over the last dimension on devices: its values, and the requested
+// gradients.
 #include <cmath>
 #include <numeric>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kDevices = 8;
 
-// The operand, placed as the case says.
+// The operand, with the case's placement.
 Tensor operand(const Json& input, const char* name, const Shape& shape) {
   Tensor tensor = from_host(host_array_of(input.at(name), shape, DType::f32));
   const Json& sharding = input.at("sharding");

@@ -1,4 +1,4 @@
-// Meshes and what refused them, as torch_xla's cases record both.
+// Meshes, and errors that reject them, as recorded in torch_xla's cases.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -14,12 +14,12 @@ std::optional<std::vector<std::string>> names_of(const Json& axis_names);
 /// `[[axis name or index, size], ...]`.
 Json named_shape(const Mesh& mesh);
 
-/// What `work` gives, with `ok` true; or `{ok: false, error: {category, message}}` if it throws an
-/// Error.
+/// The result of `work`, with `ok` true; or `{ok: false, error: {category, message}}` if it throws
+/// an Error.
 Json variant_answer(const std::function<Json()>& work);
 
-/// Compares one variant of a case: equal answers, errors of one category, or a rule.
-/// @param devices how many devices the input has, for the rule; 0 if the rule does not apply
+/// Compares one variant of a case: equal answers, errors with equal categories, or a rule.
+/// @param devices the number of devices of the input, for the rule; 0 if the rule does not apply
 Verdict judge_variant(const Json& ours, const Json& recorded, std::size_t devices);
 
 }  // namespace meshard::conformance

@@ -1,4 +1,4 @@
-// mesh.json: what a mesh may be made of. Followed is the variant that allows subsets of the
+// mesh.json: the valid arguments of a mesh. We follow the variant that allows subsets of the
 // devices.
 #include "meshard/mesh/builders.h"
 #include "meshard/mesh/dict_text.h"

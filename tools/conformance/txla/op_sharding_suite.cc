@@ -1,4 +1,4 @@
-// op_sharding.json: from a mesh and a partition spec to what the compiler is told.
+// op_sharding.json: from a mesh and a partition spec to the compiler's OpSharding.
 #include "meshard/sharding/sharding_type.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/error_category.h"
@@ -13,7 +13,7 @@ Json facts_of(const Json& input) {
   Sharding sharding = sharding_of(input);
   TileAssignment tiles = listed_tiles(sharding);
   Json facts = tile_facts(sharding);
-  if (sharding.rank() == 0) {  // the reference makes no tile assignment for a scalar
+  if (sharding.rank() == 0) {  // the reference has no tile assignment for a scalar
     facts["tile_assignment"] = Json::array();
     facts.erase("tile_assignment_shape");
   }

@@ -1,4 +1,4 @@
-// The shards of a tensor on devices, in the golden files' words.
+// The shards of a tensor on devices, in the golden files' form.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -7,10 +7,10 @@
 
 namespace meshard::conformance {
 
-/// The array of the fields `data`, `global_shape` and `dtype`, put on the devices.
+/// The array with the fields `data`, `global_shape` and `dtype`, placed on the devices.
 Tensor placed(const nlohmann::json& input, const Sharding& sharding);
 
-/// shards_of with the padding of each, `pad_high`; the `data` of tensors of up to 64 elements only.
+/// shards_of with the padding of each, `pad_high`; `data` only for tensors of up to 64 elements.
 nlohmann::json shards_on_devices(const Tensor& tensor);
 
 }  // namespace meshard::conformance

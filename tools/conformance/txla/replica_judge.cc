@@ -7,7 +7,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// Ours with the recorded order of replicas, as far as the rule allows.
+/// Our answer with the recorded order of replicas, where the rule permits.
 Json in_recorded_order(Json ours, const Json& recorded, std::initializer_list<const char*> texts) {
   for (const char* field : texts) {
     std::string text = ours.at(field);

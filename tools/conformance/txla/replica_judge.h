@@ -1,4 +1,4 @@
-// The comparison of answers that differ in the order of replicas only.
+// The comparison of answers that differ only in the order of replicas.
 #pragma once
 #include <initializer_list>
 
@@ -6,8 +6,8 @@
 
 namespace meshard::conformance {
 
-/// Equal as recorded, or by the rule mesh-order-replicas.
-/// @param texts the fields that are shardings as text; `shards`, if there, are numbered replicas
+/// Passes if the answers are equal, or by the rule mesh-order-replicas.
+/// @param texts the fields that are shardings as text; `shards`, if present, has replica numbers
 Verdict judge_in_replica_order(const Json& test, const Json& answer,
                                std::initializer_list<const char*> texts);
 

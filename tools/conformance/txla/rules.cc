@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The replica ids of each part, by the indices of the part, in the order of the shards.
+/// The replica ids of each part, keyed by the indices of the part, in the order of the shards.
 std::map<std::string, std::vector<std::int64_t>> replicas_of(const Json& shards) {
   std::map<std::string, std::vector<std::int64_t>> replicas;
   for (const Json& shard : shards)
@@ -21,7 +21,7 @@ std::map<std::string, std::vector<std::int64_t>> replicas_of(const Json& shards)
   return replicas;
 }
 
-/// 0, 1, ... in this order; or, of several tiles, each of them equally often.
+/// Whether the numbers are 0, 1, ... in order; or, for several tiles, each equally often.
 bool numbers_replicas(const std::vector<std::int64_t>& numbers) {
   std::vector<std::int64_t> sorted = numbers;
   std::sort(sorted.begin(), sorted.end());

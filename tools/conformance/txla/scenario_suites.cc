@@ -15,7 +15,7 @@ Json answer_to(const Json& input, const GoldenFile&) {
   return {{"expect", {{"steps", std::move(results)}}}};
 }
 
-/// A case that killed the reference's process has no recorded steps.
+/// A case that crashed the reference's process has no recorded steps.
 Verdict judge_case(const Json& test, const Json& answer) {
   const Json& ours = answer.at("expect").at("steps");
   if (test.contains("expect"))

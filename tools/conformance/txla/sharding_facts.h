@@ -1,4 +1,4 @@
-// What torch_xla records of a sharding, in the golden files' words.
+// What torch_xla records about a sharding, in the golden files' form.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -6,8 +6,8 @@
 
 namespace meshard::conformance {
 
-/// `{sharding_type, tile_assignment, group_assignment, replication_groups}`. There are groups of
-/// partial shardings only.
+/// `{sharding_type, tile_assignment, group_assignment, replication_groups}`. Only partial shardings
+/// have groups.
 nlohmann::json tile_facts(const Sharding& sharding);
 
 /// `{tile_assignment, tile_assignment_shape}`.

@@ -1,4 +1,4 @@
-// sharding_spec.json: a mesh and a spec for tensors that come later.
+// sharding_spec.json: a mesh and a spec for tensors that do not exist yet.
 #include "meshard/sharding/sharding_spec.h"
 #include "meshard/sharding/sharding_type.h"
 #include "tools/conformance/suite.h"
@@ -32,7 +32,7 @@ Json facts_of(const Json& input) {
   return facts;
 }
 
-/// The reference finds out about wrong axes only when it transposes by them.
+/// The reference detects wrong axes only when it transposes by them.
 std::string category_in_a_spec(const Error& error) {
   std::string category = error_category(error);
   bool axes = category == "spec_axis_out_of_range" || category == "spec_axis_repeated";
@@ -50,7 +50,7 @@ Json answer_to(const Json& input, const GoldenFile&) {
   });
 }
 
-/// Our facts with the reference's where a spec is too short for it.
+/// Our facts, with the reference's answers where a spec is too short for it.
 Json as_the_reference_reads_it(Json ours, const Json& recorded, const Json& input) {
   const Json& ranks = input.at("tensor_ranks");
   std::size_t entries = input.at("partition_spec").size();

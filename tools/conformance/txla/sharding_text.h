@@ -1,4 +1,4 @@
-// Shardings in the words of torch_xla's golden files.
+// Shardings in the form of torch_xla's golden files.
 #pragma once
 #include <string>
 
@@ -6,11 +6,11 @@
 
 namespace meshard::conformance {
 
-/// The HLO text by which the reference compares shardings: a list of device ids, replicas
-/// ascending.
+/// The HLO text by which the reference compares shardings: a list of device ids, with ascending
+/// replicas.
 std::string hlo_text(const Sharding& sharding);
 
-/// `TILED`, `PARTIAL`, `REPLICATED`, ...: what is left when only the placement counts.
+/// The canonical type, which depends only on the placement: `TILED`, `PARTIAL`, `REPLICATED`, ...
 std::string canonical_type_name(const Sharding& sharding);
 
 }  // namespace meshard::conformance

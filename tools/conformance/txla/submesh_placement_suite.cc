@@ -15,7 +15,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// The place of each number among all of them, ascending: how the reference numbers partitions.
+/// The rank of each number in ascending order, which is how the reference numbers partitions.
 Numbers ranks_of(const Numbers& numbers) {
   Numbers sorted = numbers, ranks;
   std::sort(sorted.begin(), sorted.end());
@@ -24,7 +24,7 @@ Numbers ranks_of(const Numbers& numbers) {
   return ranks;
 }
 
-/// Whether the ids less the smallest are 0, 1, ... in some order.
+/// Whether the ids minus the smallest one are 0, 1, ... in some order.
 bool is_contiguous(const Numbers& ids) {
   auto [least, most] = std::minmax_element(ids.begin(), ids.end());
   return *most - *least + 1 == static_cast<std::int64_t>(ids.size());

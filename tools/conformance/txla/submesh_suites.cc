@@ -12,7 +12,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// The text with each device id replaced by its number in `devices`, which is ascending.
+/// The text with each device id replaced by its index in `devices`, which is ascending.
 std::string normalized(const std::string& text, const std::vector<int>& devices) {
   TileAssignment tiles = TileAssignment::parse(text).value();
   for (std::int64_t& device : tiles.devices)
@@ -20,7 +20,7 @@ std::string normalized(const std::string& text, const std::vector<int>& devices)
   return tiles.to_string();
 }
 
-/// The last tensor that was computed, else the last one that was changed.
+/// The last tensor that was computed, or if none was, the last one that was changed.
 std::string final_tensor(const Json& steps) {
   std::string computed, changed;
   for (const Json& step : steps) {
@@ -30,7 +30,7 @@ std::string final_tensor(const Json& steps) {
   return computed.empty() ? changed : computed;
 }
 
-/// What was marked, and how it lay right afterward.
+/// The tensors that were marked, and their shardings directly afterward.
 Json marked(const Json& steps, const Json& results, const std::vector<int>& devices) {
   Json all = Json::object();
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -62,7 +62,7 @@ Json first_error(const Json& results) {
   return {};
 }
 
-/// The devices are those on which the last value really lies.
+/// Reports the devices on which the last value actually is.
 Json answer_to(const Json& input, const GoldenFile&) {
   const Json& steps = input.at("steps");
   Scope scope;
@@ -93,7 +93,7 @@ std::string difference_of_reads(const Json& ours, const Json& recorded) {
   return {};
 }
 
-/// The sizes of the whole of which these are shards.
+/// The shape of the whole array that these shards are parts of.
 Json whole_shape(const Json& shards) {
   Json shape = shards.at(0).at("shape");
   for (const Json& shard : shards)
@@ -110,7 +110,7 @@ std::string difference_of_parts(const Json& ours, const Json& recorded) {
   return difference.empty() ? difference : "shards" + difference;
 }
 
-/// How the last value is split is the compiler's choice.
+/// The compiler chooses the sharding of the last value.
 Verdict judge_last_value(const Json& ours, const Json& recorded) {
   const Json& shards = ours.at("final_shards_if_gspmd_propagates");
   const Json& recorded_shards = recorded.at("final_shards_if_gspmd_propagates");

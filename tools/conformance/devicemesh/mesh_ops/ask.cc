@@ -1,4 +1,4 @@
-// Operations that ask something of meshes.
+// Operations that query meshes.
 #include <set>
 
 #include "meshard/base/cat.h"
@@ -25,7 +25,7 @@ void check_groups(const MeshEntry& entry) {
   if (!entry.has_groups) throw GoldenError("RuntimeError", "groups_not_initialized");
 }
 
-/// All groups along a dimension of the whole root, each as a mesh of its own.
+/// All groups along a dimension of the entire root, each as a separate mesh.
 Json all_submeshes(const Json& op, int index, ProgramState& state) {
   MeshEntry entry = entry_of(op.at("on"), state);
   if (!entry.has_groups) throw GoldenError("AttributeError", "groups_not_initialized");
@@ -51,7 +51,7 @@ Json all_submeshes(const Json& op, int index, ProgramState& state) {
       std::optional<IntVector> coordinate = parts[i].coordinate(rank);
       if (!coordinate) continue;
       DeviceGroup group =
-          parts[i].group({axis}, rank).value();  // that of the mesh it is taken from
+          parts[i].group({axis}, rank).value();  // the group of the mesh that it derives from
       member_of.push_back(i);
       coordinates.push_back(std::vector<std::int64_t>(coordinate->begin(), coordinate->end()));
       ids.push_back({state.group_ids.id(rank, group, cat(index, ".q"))});

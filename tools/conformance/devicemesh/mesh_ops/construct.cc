@@ -12,7 +12,7 @@ namespace {
 
 bool has_names(const Json& op) { return !op.at("names").is_null() && !op.at("names").empty(); }
 
-/// Names and sizes; placeholders if there are no names.
+/// Names and sizes of axes; placeholder names if there are none.
 std::vector<MeshAxis> named_axes(const std::vector<std::int64_t>& shape, const Json& op,
                                  const GoldenError& wrong_count) {
   bool named = has_names(op);
@@ -24,7 +24,7 @@ std::vector<MeshAxis> named_axes(const std::vector<std::int64_t>& shape, const J
   return axes;
 }
 
-/// Meshes of ours know of no world. The program's is a mesh that must hold all devices of a new
+/// Our meshes have no world. The program's world is a mesh that must contain all devices of a new
 /// root.
 void check_world(const Mesh& mesh, std::int64_t world_size) {
   Overlap found = overlap(mesh, Mesh({{"world", world_size}}));
@@ -57,7 +57,7 @@ MeshEntry from_ranks(const Json& op, const ProgramState& state) {
   return entry;
 }
 
-/// The ranks of the group that the first observer in it sees, in the order in which the reference
+/// The ranks of the group of the first observer that is in one, in the order in which the reference
 /// lists them.
 std::vector<std::int64_t> group_ranks(const Json& group, const ProgramState& state) {
   const MeshEntry& entry = entry_of(group[0], state);
@@ -68,7 +68,7 @@ std::vector<std::int64_t> group_ranks(const Json& group, const ProgramState& sta
   throw GoldenError("ValueError", "from_group_empty");
 }
 
-/// A root made from groups: ours from their ranks, since groups belong to a root.
+/// A root made from groups. Ours is made from their ranks, because our groups belong to a root.
 MeshEntry from_group(const Json& op, const ProgramState& state) {
   const Json& groups = op.at("groups");
   const Json& names = op.at("names");

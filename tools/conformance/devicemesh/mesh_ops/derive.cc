@@ -1,4 +1,4 @@
-// Operations that make a mesh from others.
+// Operations that derive a mesh from others.
 #include "meshard/mesh/concatenate.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/layout_adapter.h"
@@ -32,12 +32,12 @@ MeshEntry slice(const Json& op, const ProgramState& state) {
   const MeshEntry& entry = entry_of(op.at("on"), state);
   if (!entry.named) throw GoldenError("RuntimeError", "slice_no_names");
   std::vector<std::string> names = names_in(op.at("names"));
-  // Python compares a list of names with a tuple of them: a list never gives the mesh itself, but a
-  // copy.
+  // The reference compares the names with a tuple. A Python list is never equal to a tuple, so a
+  // list returns a copy instead of the mesh itself.
   if (op.value("as_list", false) && names == axis_names(entry.mesh))
     return with_mesh(entry, concatenate({entry.mesh}));
   MeshEntry result = with_mesh(entry, entry.mesh.slice(names));
-  if (!result.mesh.is_same_object(entry.mesh)) check_groups(entry);  // which the slice takes over
+  if (!result.mesh.is_same_object(entry.mesh)) check_groups(entry);  // the slice inherits them
   result.named = !names.empty();
   return result;
 }
@@ -47,7 +47,7 @@ MeshEntry flatten(const Json& op, const ProgramState& state) {
   if (!entry.named) throw GoldenError("RuntimeError", "flatten_no_names");
   std::string name = op.at("name").is_null() ? "" : op.at("name").get<std::string>();
   MeshEntry result = with_mesh(entry, entry.mesh.flatten(name));
-  result.has_groups = true;  // the reference makes those of a flattened mesh in any case
+  result.has_groups = true;  // the reference always makes groups for a flattened mesh
   return result;
 }
 
@@ -63,15 +63,15 @@ Mesh with_parts(const Mesh& mesh, std::size_t k, const std::vector<MeshAxis>& pa
   return concatenate(meshes);
 }
 
-/// The reference replaces dimension `dim` by the Python slice dim:dim+1 of its list. For -1 that
-/// inserts before the last one: the parts overlap the axis they came from, unless it has one
+/// The reference replaces dimension `dim` with the Python slice dim:dim+1 of its list. For -1, this
+/// inserts the parts before the last dimension: they overlap the original axis, unless it has one
 /// element.
 Mesh unflatten_at(const Mesh& mesh, std::int64_t dim, const std::vector<MeshAxis>& parts) {
   std::size_t k = python_index(dim, mesh.rank());
   if (dim == -1) return with_parts(mesh, k, parts, k, k);
   const std::string& name = mesh.axes()[k].name;
   if (mesh.axis_index(name) != k)
-    return with_parts(mesh, k, parts, k, k + 1);  // a name that recurs
+    return with_parts(mesh, k, parts, k, k + 1);  // a name that is repeated
   return mesh.unflatten(name, parts);
 }
 

@@ -19,8 +19,8 @@ Json groups_by_dim(const Mesh& mesh) {
   return dims;
 }
 
-/// How many groups no earlier handle has. The reference counts communicators, which we have none
-/// of.
+/// The number of groups that no earlier handle has. The reference counts communicators, which we do
+/// not have.
 std::int64_t new_groups(const MeshEntry& entry, const Handles& handles) {
   auto is_known = [&](const DeviceGroups& groups) {
     for (const Handles::Handle& handle : handles.all())
@@ -55,7 +55,7 @@ Json common_facts(const MeshEntry& entry, const std::string& name, const Handles
           {"new_groups", entry.has_groups ? new_groups(entry, handles) : 0}};
 }
 
-/// What a rank sees of a mesh.
+/// What a rank observes of a mesh.
 Json view(const MeshEntry& entry, std::int64_t rank, int op, GroupIds& ids) {
   const Mesh& mesh = entry.mesh;
   std::optional<std::int64_t> row = mesh.row(rank);

@@ -1,4 +1,4 @@
-// The facts of a mesh as mesh_ops.json records them.
+// The properties of a mesh, as mesh_ops.json records them.
 #pragma once
 #include <string>
 
@@ -6,10 +6,10 @@
 
 namespace meshard::conformance {
 
-/// `{common, views}` of a mesh that operation `op` has made. @param name its handle, not added yet
+/// `{common, views}` of a mesh that operation `op` made. @param name its handle, not yet added
 Json mesh_facts(const MeshEntry& entry, int op, const std::string& name, ProgramState& state);
 
-/// `[sizes, strides]` of an axis in its root's rank map.
+/// `[sizes, strides]` of an axis in the rank map of its root.
 Json axis_json(const Layout& axis);
 
 /// The names of all axes; null for a mesh without names.

@@ -73,7 +73,7 @@ class ProgramJudge {
       only_one_has_.insert(op.at("as").get<std::string>());
   }
 
-  /// Ours is an answer, recorded is an error on every rank.
+  /// We return a result; the recorded answer is an error on every rank.
   void judge_their_failure(std::size_t i) {
     const Json& recorded = recorded_[i];
     if (!recorded.contains("error"))
@@ -94,7 +94,7 @@ class ProgramJudge {
            });
   }
 
-  /// Ours is an error, recorded is an answer or an error on some ranks.
+  /// We report an error; the recorded answer is a result, or an error on some ranks.
   void judge_our_failure(std::size_t i) {
     if (fails_on_every_rank(recorded_[i])) return;
     if (ops_[i].at("op") == "unflatten" && facts_.composed_wrongly(i))
@@ -104,7 +104,7 @@ class ProgramJudge {
                shortened(recorded_[i].value("common", recorded_[i]))));
   }
 
-  /// No rank has an answer: it fails there, or has failed before.
+  /// Whether no rank has a result, because it fails in this operation or failed in an earlier one.
   bool fails_on_every_rank(const Json& recorded) const {
     return recorded.contains("error") ||
            (!recorded.contains("views") && recorded.contains("errors_by_rank"));
@@ -127,8 +127,8 @@ class ProgramJudge {
     }
   }
 
-  /// A rank that has failed before lacks what it would have made, which its next errors may come
-  /// from.
+  /// A rank that failed earlier lacks the handles that it would have made, which can cause later
+  /// errors.
   void judge_error_of_rank(std::size_t i, const std::string& rank, const Json& error) {
     const Json& view = ours_[i].at("views").at(rank);
     if (!outside_is_empty(error, view) && !behind_.contains(rank))
@@ -137,7 +137,7 @@ class ProgramJudge {
     behind_.insert(rank);
   }
 
-  /// The facts that do not depend on the rank, as far as it has the handles they name.
+  /// Compares the facts that do not depend on the rank, restricted to handles that the rank has.
   void judge_common(std::size_t i, const std::string& rank) {
     Json recorded = facts_.common(i, rank);
     Json ours = ours_[i].value("common", Json());
@@ -169,11 +169,11 @@ class ProgramJudge {
     if (!difference.empty()) fail(cat("rank ", rank, ": ", difference));
   }
 
-  /// The order of the ranks of each group, and the places in it.
+  /// Compares the order of the ranks of each group, and the positions in it.
   void judge_order(const std::string& rank, const Json& ours, const Json& recorded) {
     if (!ours.contains("group_ranks") || !recorded.contains("group_ranks")) return;
     Json our_groups = ours.at("group_ranks"), their_groups = recorded.at("group_ranks");
-    if (ours.contains("group_id")) {  // of one group, not of one for each dimension
+    if (ours.contains("group_id")) {  // a single group, not one for each dimension
       our_groups = Json::array({our_groups});
       their_groups = Json::array({their_groups});
     }
@@ -197,7 +197,7 @@ class ProgramJudge {
       fail(cat("rank ", rank, ": group_ranks: ", first_difference(ours, recorded)));
   }
 
-  /// A group, and the place of the observing rank in it.
+  /// A group, and the position of the observing rank in it.
   struct Place {
     std::vector<std::int64_t> group;
     std::int64_t local_rank;
@@ -223,7 +223,7 @@ class ProgramJudge {
     judge_place(rank, {group(ours_), ours.at("value")}, {group(recorded_), recorded.at("value")});
   }
 
-  /// Keeps the names of the groups that a view shows, for judge_groups.
+  /// Records the group names that a view contains, for judge_groups.
   void see_groups(std::size_t i, const std::string& rank, const Json& ours, const Json& recorded) {
     auto see = [&](std::optional<RecordedAxis> axis, const Json& our_id, const Json& their_id) {
       if (!axis || !our_id.is_string() || !their_id.is_string()) return;
@@ -266,11 +266,11 @@ class ProgramJudge {
   RecordedFacts facts_;
   bool is_quirk_;
   std::vector<std::string> ranks_;
-  std::string at_;       // the operation that is being judged
-  std::string failure_;  // the first one
+  std::string at_;       // the current operation
+  std::string failure_;  // the first failure
   std::set<Rule> rules_;
-  std::set<std::string> only_one_has_;                       // handles that the other answer lacks
-  std::set<std::string> behind_;                             // ranks that have failed somewhere
+  std::set<std::string> only_one_has_;                       // handles that only one answer has
+  std::set<std::string> behind_;                             // ranks with an earlier failure
   std::map<std::string, std::set<std::string>> handles_of_;  // by rank, recorded
   std::vector<GroupSighting> sightings_;
 };

@@ -1,4 +1,4 @@
-// Compares an answer to a program of mesh_ops.json with the recorded one, operation by operation.
+// Compares our answer to a program of mesh_ops.json with the recorded one, operation by operation.
 #pragma once
 #include "tools/conformance/suite.h"
 

@@ -5,7 +5,7 @@
 namespace meshard::conformance {
 
 /// `{"expect": [an answer for each operation]}` and, if one failed, `"expect_error"`; null if an
-/// operation is not known.
+/// operation is unknown.
 nlohmann::json run_program(const nlohmann::json& input);
 
 }  // namespace meshard::conformance

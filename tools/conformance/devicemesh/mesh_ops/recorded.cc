@@ -12,7 +12,7 @@ void collect(const Json& json, Json& integers) {
   for (const Json& element : json) collect(element, integers);
 }
 
-/// `[sizes, strides]`.
+/// Reads `[sizes, strides]`.
 Layout axis_layout(const Json& axis) { return Layout(tuple_of(axis[0]), tuple_of(axis[1])); }
 
 std::optional<std::size_t> index_in(const Json& list, const Json& value) {
@@ -62,7 +62,7 @@ std::optional<RecordedAxis> RecordedFacts::axis_of_query(std::size_t op) const {
         *made, static_cast<std::size_t>(k < 0 ? k + facts.at("ndim").get<std::int64_t>() : k)};
   }
   bool asks_for_groups = ops_[op].at("op") == "get_group" || ops_[op].at("op") == "local_rank";
-  if (asks_for_groups)  // there a name that flatten has registered at the root comes first
+  if (asks_for_groups)  // a name that flatten has registered at the root takes precedence
     for (std::size_t i = 0; i < op; ++i)
       if (ops_[i].at("op") == "flatten" && root_of(i) && root_of(i) == root_of(*made) &&
           mesh_facts(i).at("names") == Json::array({dim}))

@@ -1,4 +1,4 @@
-// What a program of mesh_ops.json has made so far, and what of it has no place in our meshes.
+// The state of a program of mesh_ops.json, including properties that our meshes do not have.
 #pragma once
 #include <deque>
 #include <map>
@@ -13,22 +13,22 @@ namespace meshard::conformance {
 
 using Json = nlohmann::json;
 
-/// A mesh, and what the reference keeps beside one.
+/// A mesh, and additional properties that the reference stores.
 struct MeshEntry {
   Mesh mesh;
-  /// False: the reference's mesh has no names; ours has placeholders (`_0`, `_1`).
+  /// False: the reference's mesh has no names. Ours has placeholders (`_0`, `_1`).
   bool named = true;
-  /// False: made without groups. Ours always have them; a question for them is an error then.
+  /// False: made without groups, so that a query for groups is an error. Ours always have groups.
   bool has_groups = true;
-  /// True: groups keep the order of the mesh in the reference. Ours always do.
+  /// True: the reference keeps groups in mesh order. Ours always do.
   bool preserves_order = false;
   std::string device = "cpu";
 
-  /// The reference's equality: ours, and what it keeps beside.
+  /// The reference's equality: our equality, and that of the additional properties.
   friend bool operator==(const MeshEntry& a, const MeshEntry& b) {
     return a.mesh == b.mesh && a.beside() == b.beside();
   }
-  /// Equal for equal entries.
+  /// Equal entries have equal hashes.
   std::size_t hash() const { return mesh.hash() ^ std::hash<std::string>()(beside()); }
 
  private:
@@ -37,7 +37,7 @@ struct MeshEntry {
   }
 };
 
-/// The meshes that have a name in the program, in order.
+/// The meshes with a name in the program, in order.
 class Handles {
  public:
   struct Handle {
@@ -45,21 +45,21 @@ class Handles {
     MeshEntry entry;
   };
   void add(std::string name, MeshEntry entry);
-  /// None if no operation has made it.
+  /// Null if no operation has made it.
   const MeshEntry* find(const std::string& name) const;
   const std::deque<Handle>& all() const { return all_; }
-  /// The first handle of this very mesh, or null.
+  /// The first handle of the same mesh object, or null.
   Json name_of(const Mesh& mesh) const;
 
  private:
   std::deque<Handle> all_;
 };
 
-/// Names for groups, as the golden file gives them: where a group was first reported, apart for
-/// each rank.
+/// Names of groups in the golden file's form: where each rank first saw the group.
 class GroupIds {
  public:
-  /// The name under which `rank` has seen this very group; `where` if it has not.
+  /// The name under which `rank` has first seen the same group; `where` if it has not seen it
+  /// before.
   std::string id(std::int64_t rank, const DeviceGroup& group, const std::string& where);
 
  private:
@@ -70,7 +70,7 @@ class GroupIds {
   std::map<std::int64_t, std::vector<Seen>> by_rank_;
 };
 
-/// The whole state of a running program.
+/// The state of a running program.
 struct ProgramState {
   std::int64_t world_size = 1;
   std::vector<std::int64_t> observers;

@@ -15,10 +15,10 @@
 namespace meshard::conformance {
 namespace {
 
-// What a dtype can tell apart: the distance of 1 to the next number, and what is as good as zero.
+// The precision of a dtype: its epsilon, and a size that counts as zero.
 struct Precision {
   double unit, tiny;
-  double roundings;  // that any algorithm may make
+  double roundings;  // rounding errors that any algorithm may make
 };
 
 const Precision* precision_of(const std::string& dtype) {
@@ -47,7 +47,7 @@ bool part_is_close(double ours, double right, double allowed) {
   return std::abs(ours - right) <= allowed;
 }
 
-// What a result says of its error: relative, and absolute where numbers cancel on the way.
+// The error bounds of a recorded result: relative, and absolute where intermediate values cancel.
 struct Allowance {
   double relative, absolute;
 };
@@ -59,14 +59,14 @@ bool is_close(const Json& ours, const Json& right, const Precision& precision, d
   double size = std::hypot(finite(b.real()), finite(b.imag()));
   double allowed = precision.unit * (precision.roundings + 4 * error.relative) * (size + slope) +
                    4 * error.absolute + precision.tiny;
-  // Beside 0, the square of the unit is as good as 0.
+  // If the expected value is 0, the square of epsilon counts as 0.
   if (size == 0) allowed += precision.unit * precision.unit;
   return part_is_close(a.real(), b.real(), allowed) && part_is_close(a.imag(), b.imag(), allowed);
 }
 
 DType dtype_in(const Json& array) { return parse_dtype(array.at("d").get<std::string>()).value(); }
 
-// The rule by which our result may have another dtype than the recorded one.
+// The rule that allows the dtype of our result to differ from the recorded one.
 std::optional<Rule> rule_of_dtypes(const Json& test, const Json& ours, const Json& recorded) {
   DType mine = dtype_in(ours), theirs = dtype_in(recorded);
   bool of_integers = false, of_64_bits = false, is_operand = false;
@@ -91,32 +91,32 @@ std::uint64_t bits_of(const Json& integer) {
                                       : static_cast<std::uint64_t>(integer.get<std::int64_t>());
 }
 
-// Integers of unlike widths: as far as the narrower one holds them.
+// Integers of different widths must agree in the bits of the narrower one.
 bool are_same_integers(const Json& ours, const Json& recorded, int bits) {
   std::uint64_t difference = bits_of(ours) - bits_of(recorded);
   return bits >= 64 ? difference == 0 : difference % (std::uint64_t{1} << bits) == 0;
 }
 
-// `near` is the recorded derivative to either side, to a few digits.
+// `near` is the recorded derivative on both sides, to a few digits.
 bool is_limit(const Json& ours, const Json& near, const Precision& precision) {
   double a = number_in(ours), b = number_in(near);
   return std::abs(a - b) <= (precision.unit * precision.roundings + 1e-3) * std::abs(b) + 1e-4;
 }
 
-// `around` are the least and the largest of what the truth is beside a point where it bends.
+// `around` has the minimum and maximum of the true derivative next to a kink.
 bool is_between(const Json& ours, const Json& around, const Precision& precision) {
   double a = number_in(ours), low = number_in(around[0]), high = number_in(around[1]);
   double slack = (precision.unit * precision.roundings + 1e-3) * std::max(-low, high) + 1e-4;
   return low - slack <= a && a <= high + slack;
 }
 
-// Which result of a case: number `index` of a part.
+// The position of a result in a case: number `index` of a part.
 struct Place {
   const Json& test;
   std::string_view part;
   std::size_t index;
 
-  // What is wrapped in `grad`, with nothing around it that makes other results.
+  // Whether the innermost wrapper is `grad`, and the outer ones do not change the kind of result.
   static bool is_gradient(const Json& in) {
     std::string wrap = in.at("wrap");
     if (wrap == "grad") return true;
@@ -129,7 +129,7 @@ struct Place {
     return part != "out" || (test.contains("in") && is_gradient(test.at("in")));
   }
 
-  // The operand by which a derivative is taken, or the result of which it is; null for values.
+  // The operand of a derivative, or the result that it is the derivative of; null for values.
   const Json* of() const {
     if (part == "jvp") {
       std::size_t inexact = 0;
@@ -144,14 +144,14 @@ struct Place {
     return nullptr;
   }
 
-  // There is no derivative at, or of, a number that is none.
+  // There is no derivative at a NaN, or of a NaN.
   bool is_of_nan(std::size_t element) const {
     const Json* number = of();
     return number && element < number->at("v").size() && number->at("v")[element] == "nan";
   }
 };
 
-// Products of infinities have NaN in another part if they are made in another order.
+// Products of infinities may have NaN in different parts, depending on the order of multiplication.
 bool are_infinite_products(const std::string& op, const Json& ours, const Json& recorded) {
   if (!ours.is_array() || (op != "prod" && op != "cumulative_prod")) return false;
   auto has_no_value = [](const Json& value) {
@@ -189,13 +189,13 @@ std::string result_difference(const Place& place, const Json& ours, const Json& 
     double slope = recorded.contains("c") ? recorded.at("c")[i].get<double>() : 0;
     if (is_close(mine[i], theirs[i], *precision, slope, error)) continue;
     if (auto other = others.find(std::to_string(i)); other != others.end()) {
-      // Two answers are right there, and so is what lies between them.
+      // Two answers are valid for this element.
       if (is_close(mine[i], *other, *precision, slope, error)) {
         rules.insert(Rule::kRangeOnTheWay);
         continue;
       }
     }
-    // Elsewhere in this result, numbers on the way leave the range for the reference too.
+    // Elsewhere in this result, intermediate values overflow or underflow in the reference too.
     if (!others.empty() && !is_finite(mine[i])) {
       rules.insert(Rule::kRangeOnTheWay);
       continue;
@@ -224,7 +224,7 @@ std::string result_difference(const Place& place, const Json& ours, const Json& 
   return {};
 }
 
-// `[cosh] takes floats, not c64`
+// Whether a message is like `[cosh] takes floats, not c64`.
 bool is_refusal_of_dtype(const std::string& message) {
   std::size_t takes = message.find("] takes "), but = message.find(", not ", takes);
   if (message[0] != '[' || takes == std::string::npos || but == std::string::npos) return false;

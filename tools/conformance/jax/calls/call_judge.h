@@ -1,4 +1,4 @@
-// How far an answer to a case of calls_*.json may be from the recorded one.
+// Decides whether an answer to a case of calls_*.json is close enough to the recorded one.
 #pragma once
 #include "tools/conformance/suite.h"
 

@@ -1,5 +1,5 @@
 // The calls of calls_*.json by name: each reads its attributes from the case and calls the public
-// function of that name. tests/golden/jax/calls/README.md describes them.
+// function with that name. tests/golden/jax/calls/README.md describes them.
 #pragma once
 #include <cmath>
 #include <functional>
@@ -17,18 +17,19 @@
 
 namespace meshard::conformance {
 
-/// A case says something that the adapter does not know, or lacks something: it is unknown.
+/// A case has something unsupported, or lacks something: it counts as unknown.
 struct Unreadable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A view of the attributes of a call. The case outlives it.
+/// A view of the attributes of a call. The case must outlive it.
 class Attributes {
  public:
   explicit Attributes(const Json& fields) : fields_(&fields) {}
 
   bool has(const char* name) const { return fields_->contains(name); }
-  /// The field. @error Unreadable if there is none; so do all below, also of another kind.
+  /// The field. @error Unreadable if it is missing; for the functions below, also if its type is
+  /// wrong.
   const Json& at(const char* name) const;
   std::int64_t integer(const char* name) const;
   double number(const char* name) const;
@@ -37,11 +38,11 @@ class Attributes {
   DType dtype(const char* name) const;
   Dimensions list(const char* name) const;
   Shape shape(const char* name) const { return Shape(list(name)); }
-  /// None if the case does not name it.
+  /// Empty if the case does not have it.
   std::optional<std::int64_t> maybe_integer(const char* name) const;
-  /// All dimensions if the case names none.
+  /// All dimensions if the case has none.
   DimensionList dimensions(const char* name = "dimensions") const;
-  /// One of `words`, by its place.
+  /// The index in `words` of the field's value.
   std::size_t one_of(const char* name, std::initializer_list<std::string_view> words) const;
 
  private:
@@ -53,16 +54,16 @@ using Operands = std::span<const Tensor>;
 using CallFunction = std::function<Tensors(Operands, const Attributes&)>;
 using CallTable = std::map<std::string_view, CallFunction>;
 
-/// A function of one result.
+/// Wraps a function that returns one result.
 template <class F>
 CallFunction one_result(F f) {
   return [f](Operands x, const Attributes& at) { return Tensors{f(x, at)}; };
 }
 
-/// The function of this name; null if there is none.
+/// The function with this name; null if there is none.
 const CallFunction* find_call(std::string_view op);
 
-// By family.
+// One table for each family.
 const CallTable& element_wise_calls();
 const CallTable& reduction_calls();
 const CallTable& movement_calls();

@@ -61,7 +61,7 @@ Tensors inexact_of(const Tensors& tensors) {
   return inexact;
 }
 
-// The inexact results as a function of the inexact operands.
+// The inexact results of f, as a function of its inexact operands.
 Function inexact_part(const Function& f, const Tensors& operands) {
   return [f, operands](const Tensors& primals) {
     Tensors all = operands;
@@ -72,7 +72,7 @@ Function inexact_part(const Function& f, const Tensors& operands) {
   };
 }
 
-// A batch: `in_axes` has the dimension of each operand, or null.
+// vmap of f: `in_axes` has the batch dimension of each operand, or null.
 Function in_batch(const Function& f, const Attributes& how) {
   std::vector<BatchAxis> axes;
   for (const Json& axis : how.at("in_axes"))
@@ -80,7 +80,7 @@ Function in_batch(const Function& f, const Attributes& how) {
   return vmap(f, {.in_axes = BatchAxes(std::move(axes))});
 }
 
-// The carry starts at 1 and becomes half of itself plus the sum of the first result.
+// scan of f: the carry starts at 1; each step halves it and adds the sum of the first result.
 Function in_scan(const Function& f, const Attributes& how) {
   return [f, reverse = how.flag("reverse")](const Tensors& x) {
     auto step = [&f](const Tensor& carry, const Tensors& slices) {
@@ -93,14 +93,14 @@ Function in_scan(const Function& f, const Attributes& how) {
   };
 }
 
-// Inexact operands times `factor`.
+// Multiplies the inexact operands by `factor`.
 Tensors scaled(Tensors operands, double factor) {
   for (Tensor& operand : operands)
     if (is_inexact(operand)) operand = operand * factor;
   return operands;
 }
 
-// The first operand says whether it is the call, or the call of halves.
+// cond: the first operand selects f, or f of the halved operands.
 Function in_branch(const Function& f) {
   return [f](const Tensors& x) {
     auto halved = [&f](const Tensors& operands) { return f(scaled(operands, 0.5)); };
@@ -108,7 +108,7 @@ Function in_branch(const Function& f) {
   };
 }
 
-// The first operand chooses between the call, the call of halves, and that of negated operands.
+// switch_case: the first operand selects f, f of the halved operands, or f of the negated ones.
 Function in_switch(const Function& f) {
   return [f](const Tensors& x) {
     auto of = [&f](double factor) {
@@ -118,7 +118,7 @@ Function in_switch(const Function& f) {
   };
 }
 
-// Half of the first operand plus the call, several times.
+// A loop: each iteration adds f to half of the carry, which starts as the first operand.
 Function in_loop(const Function& f, const Attributes& how) {
   return [f, count = how.integer("count"),
           differentiable = how.text("wrap") == "fori_loop"](const Tensors& x) {
@@ -138,7 +138,7 @@ Function in_loop(const Function& f, const Attributes& how) {
   };
 }
 
-// The gradients of the sum of the inexact results, by the inexact operands.
+// The gradients of the sum of the inexact results, with respect to the inexact operands.
 Function gradients(const Function& f) {
   return [f](const Tensors& x) {
     Function g = inexact_part(f, x);
@@ -171,7 +171,7 @@ Function wrapped(const Function& call, const Json& how_it_stands) {
   }
 }
 
-// One part of the answer: its results, or why there are none.
+// One part of the answer: its results, or the reason why there are none.
 struct Part {
   std::string name;
   Tensors results;
@@ -180,7 +180,7 @@ struct Part {
 
 constexpr const char* kParts[] = {"out", "vjp", "jvp", "hvp"};
 
-// Cotangents in the dtypes of our results, where a rule has others than JAX.
+// Converts cotangents to the dtypes of our results, which a rule may allow to differ from JAX's.
 Tensors of_dtypes_of(const Tensors& results, Tensors cotangents) {
   for (std::size_t i = 0; i < std::min(results.size(), cotangents.size()); ++i)
     cotangents[i] = astype(cotangents[i], results[i].dtype());

@@ -1,4 +1,4 @@
-// Products of matrices, decompositions and transforms of frequencies.
+// Matrix products, decompositions and Fourier transforms.
 #include "tools/conformance/jax/calls/call_table.h"
 
 namespace meshard::conformance {
@@ -27,7 +27,7 @@ Tensor general_product(Operands x, const Attributes& at) {
                       .rhs_batch = at.list("rhs_batch")});
 }
 
-// The decompositions read one triangle; JAX is given the symmetric part.
+// Our decompositions read one triangle; JAX received the symmetric part.
 Tensor symmetric_part(const Tensor& x) { return (x + matrix_transpose(x)) / 2; }
 
 Tensor solved(Operands x, const Attributes& at) {

@@ -1,4 +1,4 @@
-// Functions of each element.
+// Element-wise functions.
 #include "tools/conformance/jax/calls/call_table.h"
 
 namespace meshard::conformance {
@@ -11,7 +11,7 @@ CallFunction of_two(Tensor (*op)(In, In)) {
   return [op](Operands x, const Attributes&) { return Tensors{op(x[0], x[1])}; };
 }
 
-// By a number if the case gives one.
+// The exponent is an operand, or a number if the case has one.
 Tensor power(Operands x, const Attributes& at) {
   return x.size() > 1 ? pow(x[0], x[1]) : pow(x[0], at.integer("power"));
 }

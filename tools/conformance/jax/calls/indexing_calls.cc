@@ -1,4 +1,4 @@
-// Elements by computed place, and places of elements.
+// Elements at computed indices, and indices of elements.
 #include "tools/conformance/jax/calls/call_table.h"
 
 namespace meshard::conformance {
@@ -6,7 +6,7 @@ namespace {
 
 using Scatter = Tensor (*)(In, In, In, ScatterDimensions, bool, bool);
 
-// Rows of updates at indices along dimension 0.
+// Scatters rows of updates at indices along dimension 0.
 CallFunction scattered(Scatter op) {
   return one_result([op](Operands x, const Attributes&) {
     ScatterDimensions dims{
@@ -21,7 +21,7 @@ CallFunction segments(Tensor (*op)(In, In, std::int64_t)) {
       [op](Operands x, const Attributes& at) { return op(x[0], x[1], at.integer("count")); });
 }
 
-// The starts are the last operands.
+// The start indices are the last operands.
 std::vector<In> starts_from(Operands x, std::size_t first) {
   std::vector<In> starts;
   for (const Tensor& start : x.subspan(first)) starts.emplace_back(start);

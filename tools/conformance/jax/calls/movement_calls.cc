@@ -1,10 +1,10 @@
-// Elements that only move.
+// Functions that only move elements.
 #include "tools/conformance/jax/calls/call_table.h"
 
 namespace meshard::conformance {
 namespace {
 
-// A number; `[start, stop, step]` with null for none; `new`, `...`.
+// Reads a number; `[start, stop, step]` with null for a missing bound; `new`; `...`.
 std::vector<IndexItem> items_of(const Json& list) {
   auto bound = [](const Json& value) {
     return value.is_null() ? RangeBound(none) : RangeBound(value.get<std::int64_t>());

@@ -27,7 +27,7 @@ Tensor loss_of_classes(Operands x, const Attributes& at) {
       x[0], x[1], {.label_smoothing = at.number("label_smoothing"), .reduction = reduction_of(at)});
 }
 
-// up, its bias, down, its bias.
+// The operands are up, its bias, down, its bias.
 Tensor perceptron(Operands x, const Attributes& at) {
   nn::Mlp params{{x[1], x[2]}, {x[3], x[4]}};
   constexpr Tensor (*kActivations[])(const Tensor&) = {nn::activation::gelu, nn::activation::silu,

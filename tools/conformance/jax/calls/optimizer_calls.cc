@@ -1,4 +1,4 @@
-// Steps of optimizers, one for each gradient behind the parameter, and rates of schedules.
+// Optimizer steps, one for each gradient after the parameter; and learning rates of schedules.
 #include "meshard/optim/optim.h"
 #include "tools/conformance/jax/calls/call_table.h"
 

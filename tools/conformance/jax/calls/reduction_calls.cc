@@ -1,4 +1,4 @@
-// Sums, extremes and running combinations along dimensions; what has to do with order.
+// Sums, extremes and cumulative functions along dimensions; sorting and order statistics.
 #include "tools/conformance/jax/calls/call_table.h"
 
 namespace meshard::conformance {

@@ -1,10 +1,10 @@
-// Convolutions, pooling and reductions of windows.
+// Convolutions, pooling and window reductions.
 #include "tools/conformance/jax/calls/call_table.h"
 
 namespace meshard::conformance {
 namespace {
 
-// `same`, `valid`, `same_lower` or pairs.
+// Reads `same`, `valid`, `same_lower`, or pairs.
 WindowPadding padding_of(const Attributes& at) {
   constexpr Padding kRules[] = {Padding::kValid, Padding::kSame, Padding::kSameLower};
   const Json& said = at.at("padding");

@@ -49,7 +49,7 @@ const Mesh& explicit_mesh() {
 Sharding on(const PartitionSpec& spec) { return Sharding(mesh(), spec); }
 Sharding explicitly(const PartitionSpec& spec) { return Sharding(explicit_mesh(), spec); }
 
-// `((x,y),-)`: an axis, several, none, or left open.
+// Reads `((x,y),-)`: for each dimension one axis, several, none, or open.
 std::optional<PartitionSpec> spec_in(std::string_view text) {
   std::size_t open = text.find('('), depth = 0;
   if (open == std::string_view::npos) return std::nullopt;
@@ -79,7 +79,7 @@ std::optional<PartitionSpec> spec_in(std::string_view text) {
 Tensors product(const Tensors& p) { return {matmul(p[0], p[1])}; }
 Tensors one_more(const Tensors& p) { return {p[0] + 1.0}; }
 
-// A function of the local part of an [8, 16] argument.
+// A manual function of the local part of an [8, 16] argument.
 Recorded by_hand(PartitionSpec in, PartitionSpec out, std::function<Tensor(const Tensor&)> local) {
   return {{{kA}}, [=](const Tensors& p) { return Tensors{manual(mesh(), in, out, local)(p[0])}; }};
 }
@@ -122,7 +122,7 @@ const Cases& automatic() {
           return Tensors{mark_sharding(p[0] + 1.0, rows()),
                          mark_sharding(sum(p[0], 0), on(P("y")))};
         }}},
-      // jit drops an argument that nothing uses.
+      // jit drops unused arguments.
       {"unused_argument", {{{kA, rows()}}, one_more}},
       {"two_meshes_same_devices",
        {{{kA, on(P("x", "y"))}},

@@ -1,4 +1,4 @@
-// The small programs of lowered_modules.json, in meshard.
+// The small programs of lowered_modules.json, written with meshard.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace meshard::conformance {
 
-/// The module of a case, by its `id` and the shardings that `what` names; none if nobody knows it.
-/// @error meshard::Error if it is refused.
+/// The module of a case, selected by its `id` and the shardings in `what`; none if it is unknown.
+/// @error meshard::Error if meshard rejects it.
 std::optional<std::string> lowered_program(const Json& test);
 
 }  // namespace meshard::conformance

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr auto kNowhere = std::string_view::npos;
 
-// From `open` on, up to and with the bracket that closes it.
+// The text from `open` up to and including the matching closing bracket.
 std::string_view bracketed(std::string_view text, std::size_t open) {
   static constexpr std::string_view kOpen = "([{<", kClose = ")]}>";
   int depth = 0;
@@ -26,7 +26,7 @@ std::string_view bracketed(std::string_view text, std::size_t open) {
   return text.substr(open);
 }
 
-// The parts between commas that are in no bracket.
+// The parts between commas that are not inside brackets.
 std::vector<std::string_view> parts_of(std::string_view list) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -83,8 +83,8 @@ class Reader {
   }
 
  private:
-  // A constraint on the value that is returned, the end of a manual region, and the result's own
-  // attribute say the same thing: it counts as the last.
+  // A constraint on the returned value, the end of a manual region, and the result's own attribute
+  // are equivalent: all of them count as the result's attribute.
   void settle_results(Json& facts) const {
     std::string_view body = text_.substr(text_.find("@main("));
     body = body.substr(0, body.find("\n  }"));
@@ -109,7 +109,7 @@ class Reader {
     }
   }
 
-  // Memory is given away only to a result of the argument's type.
+  // A donated argument is used only if a result has its type.
   static void settle_donation(Json& facts) {
     for (Json& argument : facts["arguments"]) {
       bool taken = false;
@@ -122,7 +122,7 @@ class Reader {
     return std::stoll(std::string(between(text_, "mhlo.num_partitions = ", " ")));
   }
 
-  // `<@mesh, [{"x"}, {}]>` as `["x"=2] [{"x"}, {}]`.
+  // Rewrites `<@mesh, [{"x"}, {}]>` as `["x"=2] [{"x"}, {}]`.
   std::string sharding(std::string_view text) const {
     std::string mesh(between(text, "@", ","));
     auto known = meshes_.find(mesh);
@@ -141,7 +141,8 @@ class Reader {
     return value;
   }
 
-  // A value left unreduced by a constraint is reduced by the next one, which says where it lies.
+  // A value that a constraint leaves unreduced is reduced by the next constraint, which gives its
+  // sharding.
   Json constraints() const {
     std::vector<std::string> found;
     for (std::size_t at = text_.find("sdy.sharding_constraint "); at != kNowhere;
@@ -170,7 +171,8 @@ class Reader {
       std::string_view line = text_.substr(at, text_.find('\n', at) - at);
       std::size_t axes = line.find("manual_axes");
       std::string_view names = bracketed(line, line.find('{', axes));
-      // What is made inside main (ours: the numbers of devices) is the region's own matter.
+      // Ignores operands that are computed inside main (ours: the device numbers); they are
+      // internal to the region.
       Json in = Json::array(), all = shardings_between(line, line.find("in_shardings"));
       std::string_view given = bracketed(line, line.find('('));
       std::vector<std::string_view> operands = parts_of(given.substr(1, given.size() - 2));

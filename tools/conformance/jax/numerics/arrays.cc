@@ -36,7 +36,7 @@ std::string name_in_jax(DType dtype) {
   return (is_integer(dtype) ? "int" : "float") + name.substr(1);
 }
 
-// The numbers of an element: one, or the two of a complex one.
+// The numbers of an element: one, or two if it is complex.
 std::vector<double> parts_of(const Json& element) {
   if (!element.is_array()) return {number(element)};
   return {number(element[0]), number(element[1])};
@@ -76,7 +76,7 @@ DType dtype_in_jax(const std::string& name) {
 }
 
 HostArray host_array_of(DType dtype, const Shape& shape, const Json& data) {
-  // Not through doubles: they do not hold every integer of 64 bits.
+  // Not through doubles, which cannot represent all 64-bit integers.
   if (dtype == DType::i64 || dtype == DType::u64) {
     std::vector<std::int64_t> whole;
     for (const Json& value : data)

@@ -1,4 +1,4 @@
-// Arrays of JAX's cases: `{shape, dtype, data}`, flat and row-major.
+// Reads and writes arrays of JAX's cases: `{shape, dtype, data}`, flat and row-major.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,25 +8,25 @@
 
 namespace meshard::conformance {
 
-/// The dtype that JAX calls so. @error std::runtime_error if meshard has none.
+/// The dtype with this name in JAX. @error std::runtime_error if meshard has none.
 DType dtype_in_jax(const std::string& name);
 
-/// The array of these elements, flat and row-major: numbers, bools, pairs for complex ones; strings
-/// for what is not finite.
+/// The array with these elements, flat and row-major: numbers, bools, pairs for complex numbers,
+/// strings for non-finite numbers.
 HostArray host_array_of(DType dtype, const Shape& shape, const nlohmann::json& data);
-/// The other way. Bools are bools.
+/// The inverse. Bools are JSON bools.
 nlohmann::json data_of(const HostArray& array);
 
 /// The array; non-finite numbers are strings. @error as dtype_in_jax.
 HostArray array_in_jax(const nlohmann::json& fields);
 std::vector<HostArray> arrays_in_jax(const nlohmann::json& list);
 
-/// The other way.
+/// The inverse.
 nlohmann::json json_in_jax(const HostArray& array);
 
-/// What is different between `ours` and `recorded`, both as JSON; empty if dtypes and shapes are
-/// equal, integers and bools too, and no float is further from the recorded one than `distance` or
-/// four units in the last place of the largest recorded one, whichever is more.
+/// The difference between `ours` and `recorded`, both as JSON. Empty if dtypes, shapes, integers
+/// and bools are equal, and no float differs from the recorded one by more than `distance` or four
+/// units in the last place of the largest recorded one, whichever is greater.
 std::string array_difference(const nlohmann::json& ours, const nlohmann::json& recorded,
                              double distance);
 

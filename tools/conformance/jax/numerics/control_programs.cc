@@ -1,11 +1,11 @@
-// while*: programs inside programs.
+// while*: control flow.
 #include "meshard/meshard.h"
 #include "tools/conformance/jax/numerics/programs.h"
 
 namespace meshard::conformance {
 namespace {
 
-// Newton's square root, until |y * y - x| < 1e-4.
+// Square root by Newton's method, until |y * y - x| < 1e-4.
 Tensor square_root(const Tensor& x) {
   return while_loop([x](Tensor y) { return greater_equal(abs(y * y - x), 1e-4); },
                     [x](Tensor y) { return (y + x / y) * 0.5; }, x);
@@ -15,7 +15,7 @@ Tensor square_root(const Tensor& x) {
 
 std::optional<Program> control_program(const Json& test) {
   const std::string id = test.at("id"), what = test.at("what");
-  // Of the others the bodies are not recorded.
+  // The bodies of other cases are not recorded.
   if (id.starts_with("while") && mentions(what, "Newton") && mentions(what, "1e-4"))
     return single([](Inputs x) { return square_root(x[0]); });
   return std::nullopt;

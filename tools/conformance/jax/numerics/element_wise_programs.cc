@@ -1,4 +1,4 @@
-// ew_*, bin_*, compare_*, int_*, convert_*, bitcast_*: element by element.
+// ew_*, bin_*, compare_*, int_*, convert_*, bitcast_*: element-wise ops.
 #include <sstream>
 
 #include "meshard/meshard.h"
@@ -109,7 +109,7 @@ const Programs& functions_of_two() {
   return programs;
 }
 
-// `[3,1] * [1,4]`
+// Reads `[3,1] * [1,4]`.
 std::optional<Program> by_operator(std::string_view what) {
   for (auto [sign, op] : {std::pair(" + ", two(add)), std::pair(" - ", two(subtract)),
                           std::pair(" * ", two(multiply)), std::pair(" / ", two(divide)),
@@ -147,7 +147,7 @@ const Programs& programs_by_id() {
   return programs;
 }
 
-// `and or xor not`: as many results, by name.
+// Reads `and or xor not`: one result for each name.
 std::optional<Program> by_names(std::string_view what, const Json& test) {
   std::string words(what);
   for (char& letter : words)
@@ -172,7 +172,7 @@ Tensors all_comparisons(Inputs x) {
           less_equal(x[0], x[1]), greater(x[0], x[1]),   greater_equal(x[0], x[1])};
 }
 
-// `f32_bf16_f32`: from one dtype to the next; nullopt if a part is none.
+// Reads `f32_bf16_f32`: a sequence of dtypes; nullopt if a part is not a dtype.
 std::optional<std::vector<DType>> dtypes_in(const std::string& id) {
   std::istringstream in(id);
   std::vector<DType> dtypes;

@@ -1,4 +1,4 @@
-// take_*, index_*, scatter_*, segment_*, dynamic_*: elements by computed place.
+// take_*, index_*, scatter_*, segment_*, dynamic_*: elements at computed indices.
 #include "meshard/meshard.h"
 #include "tools/conformance/jax/numerics/programs.h"
 
@@ -22,7 +22,7 @@ Scatter scatter_named(std::string_view text) {
   return scatter_add;
 }
 
-// `at[i]` with rows of updates, or `x[i, j]` with single ones.
+// `at[i]` with rows of updates, or `x[i, j]` with single elements.
 Program scatter_of(const std::string& id, const std::string& what, std::size_t inputs) {
   Scatter op = scatter_named(mentions(what, "set") || mentions(what, "m") ? what : id);
   if (id.find("_2d") == std::string::npos) op = scatter_named(id);
@@ -34,7 +34,7 @@ Program scatter_of(const std::string& id, const std::string& what, std::size_t i
   return single([=](Inputs x) { return op(x[0], x[1], x[2], kRows, false, unique); });
 }
 
-// `segment sum 4`
+// Reads `segment sum 4`.
 Program segments(const std::string& id, const Json& test) {
   Scatter op = scatter_named(id);
   Shape shape = result_shape(test);
@@ -50,7 +50,8 @@ Program segments(const std::string& id, const Json& test) {
   });
 }
 
-// Where JAX begins: it counts negative starts from the end first; meshard's are StableHLO's.
+// JAX's start indices: JAX counts negative ones from the end first; meshard's are those of
+// StableHLO.
 Tensors starts_of(const Tensor& vector, const Shape& shape) {
   Tensors starts;
   for (int d = 0; d < shape.rank(); ++d) {
@@ -86,7 +87,7 @@ std::optional<Program> index_program(const Json& test) {
     std::int64_t axis = integer_behind(what, "axis", 1);
     return single([axis](Inputs x) { return take_along_axis(x[0], x[1], axis); });
   }
-  if (id == "take_oob_fill")  // NaN for what is outside
+  if (id == "take_oob_fill")  // NaN for indices out of range
     return single([](Inputs x) {
       std::int64_t size = x[0].dim(0);
       Tensor inside = logical_and(x[1] >= -size, x[1] < size);

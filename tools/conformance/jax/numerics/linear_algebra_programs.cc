@@ -18,7 +18,7 @@ TriangularSolveOptions equations_of(const std::string& id, const std::string& wh
           .transpose = said("trans") ? TransposeKind::kTranspose : TransposeKind::kNone};
 }
 
-// By name; each factor or number of a result is one of the case's outputs.
+// By name. Each factor or number of a result is one output of the case.
 const Programs& decompositions() {
   static const Programs programs{
       {"solve", single([](Inputs x) { return solve(x[0], x[1]); })},

@@ -52,7 +52,7 @@ std::optional<Program> network_program(const Json& test) {
   if (!id.starts_with("nn_")) return std::nullopt;
   std::string name = id.substr(3);
   if (auto found = find_program(networks(), name)) return found;
-  // `softmax_large`, `relu_zero`: other inputs.
+  // `softmax_large`, `relu_zero`: the same functions of other inputs.
   if (name.starts_with("softmax")) return single([](Inputs x) { return softmax(x[0]); });
   if (name.starts_with("relu")) return single([](Inputs x) { return relu(x[0]); });
   if (name.starts_with("gelu")) return single([](Inputs x) { return gelu(x[0]); });

@@ -1,4 +1,4 @@
-// sort*, argsort*, top_k*: what has to do with order.
+// sort*, argsort*, top_k*: sorting.
 #include "meshard/meshard.h"
 #include "tools/conformance/jax/numerics/programs.h"
 

@@ -1,6 +1,6 @@
-// What the cases of numerics.json compute, in meshard. A case says it by the family in its `id`
-// (`ew_exp`, `red_sum_02`), by `params`, or by the words of `what`; the programs follow these, not
-// a list of the ids that were recorded.
+// The programs of the cases of numerics.json, in meshard. A case is described by the family in its
+// `id` (`ew_exp`, `red_sum_02`), by `params`, or by the words of `what`. The programs are derived
+// from these, not from a list of recorded ids.
 #pragma once
 #include <functional>
 #include <map>
@@ -21,16 +21,16 @@ using Inputs = std::span<const Tensor>;
 using Program = std::function<Tensors(Inputs)>;
 using Programs = std::map<std::string, Program, std::less<>>;
 
-/// A program of one result.
+/// Wraps a function that returns one result.
 template <class F>
 Program single(F f) {
   return [f](Inputs x) { return Tensors{f(x)}; };
 }
 
-/// The program of a case; none if nobody knows it. `test` must outlive it.
+/// The program of a case; none if it is unknown. `test` must outlive it.
 std::optional<Program> numerics_program(const Json& test);
 
-// By family. Each gives none for a case that is another's.
+// One function for each family. Each returns none for cases of other families.
 std::optional<Program> element_wise_program(const Json& test);
 std::optional<Program> reduction_program(const Json& test);
 std::optional<Program> shape_program(const Json& test);
@@ -42,16 +42,16 @@ std::optional<Program> control_program(const Json& test);
 std::optional<Program> window_program(const Json& test);
 std::optional<Program> linear_algebra_program(const Json& test);
 
-/// The entry of this name.
+/// The entry with this name.
 std::optional<Program> find_program(const Programs& programs, std::string_view name);
 
 /// All integers in a text, in order: `pad (1, -2)` has 1 and -2.
 std::vector<std::int64_t> integers_in(std::string_view text);
-/// The integer behind a word, as 1 in `axis 1`; `otherwise` if there is none.
+/// The integer after a word, such as 1 in `axis 1`; `otherwise` if there is none.
 std::int64_t integer_behind(std::string_view text, std::string_view word, std::int64_t otherwise);
 bool mentions(std::string_view text, std::string_view word);
 
-/// The dtype and the sizes of a recorded result.
+/// The dtype and the shape of a recorded result.
 DType result_dtype(const Json& test, std::size_t i = 0);
 Shape result_shape(const Json& test, std::size_t i = 0);
 

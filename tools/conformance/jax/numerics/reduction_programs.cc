@@ -1,4 +1,4 @@
-// red_*, cum*, dot_*, einsum_*: sums and their like.
+// red_*, cum*, dot_*, einsum_*: reductions and products.
 #include <sstream>
 
 #include "meshard/meshard.h"
@@ -42,8 +42,8 @@ const std::map<std::string, Reduction, std::less<>> kReductions{
     {"norm", euclidean}, {"l2norm", euclidean},
 };
 
-// The dimensions that a case names, or the one that its result lacks. False if it may be one of
-// several.
+// The dimensions that a case names, or the one that its result lacks. False if the latter is
+// ambiguous.
 bool read_dimensions(const Json& test, DimensionList& over) {
   const Json& params = test.at("params");
   if (params.contains("axes")) {
@@ -74,7 +74,7 @@ std::optional<Program> index_of_extreme(const std::string& id, const Json& test)
   return single([=](Inputs x) { return index(x[0], along, false); });
 }
 
-// `red_max_all` is a max, `red_int_sum` a sum: the first name between underscores.
+// `red_max_all` is a max, `red_int_sum` a sum: the first known name between underscores.
 const Reduction* reduction_named(const std::string& id) {
   std::istringstream words(id);
   for (std::string word; std::getline(words, word, '_');)
@@ -96,7 +96,7 @@ std::optional<Program> reduction(const std::string& id, const Json& test) {
   return single([over, op = *op](Inputs x) { return op(x[0], over, false); });
 }
 
-// `axis 0 reversed`
+// Reads `axis 0 reversed`.
 std::optional<Program> cumulative(const std::string& id, const std::string& what) {
   using Cumulative = Tensor (*)(In, std::int64_t, bool);
   static const std::map<std::string, Cumulative, std::less<>> kinds{

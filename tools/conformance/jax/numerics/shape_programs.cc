@@ -1,11 +1,11 @@
-// Reshaping, cutting, joining and making arrays.
+// Reshaping, slicing, joining and creating arrays.
 #include "meshard/meshard.h"
 #include "tools/conformance/jax/numerics/programs.h"
 
 namespace meshard::conformance {
 namespace {
 
-// `[0:5:2, 1:4]`, by which NumPy would index.
+// Reads `[0:5:2, 1:4]`, a NumPy index.
 std::optional<std::vector<IndexItem>> items_of(std::string_view what) {
   std::size_t begin = what.find('['), end = what.find(']', begin);
   if (begin == std::string_view::npos || end == std::string_view::npos) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<std::vector<IndexItem>> items_of(std::string_view what) {
   return items;
 }
 
-// `reverse both`, `reverse axis 1`
+// Reads `reverse both`, `reverse axis 1`.
 Program reversal(const std::string& what) {
   std::vector<std::int64_t> axes = integers_in(what);
   return single([axes](Inputs x) {
@@ -67,7 +67,7 @@ std::optional<Program> made(const std::string& id, const std::string& what, cons
   return std::nullopt;
 }
 
-// By the recorded shape of the result: reshape, squeeze and expand_dims are the same values.
+// Uses the recorded shape of the result: reshape, squeeze and expand_dims have the same values.
 std::optional<Program> rearranged(const std::string& id, const std::string& what,
                                   const Json& test) {
   for (const char* family : {"reshape", "squeeze", "expand_dims", "ravel", "flatten"})
@@ -83,7 +83,7 @@ std::optional<Program> rearranged(const std::string& id, const std::string& what
     std::vector<std::int64_t> order = integers_in(what);
     return single([order](Inputs x) {
       std::int64_t rank = x[0].rank();
-      // `perm 2,0,1`, behind other numbers perhaps; none: all turned around.
+      // Reads `perm 2,0,1`, possibly after other numbers; without it, reverses all dimensions.
       Dimensions dims;
       auto given = static_cast<std::int64_t>(order.size());
       for (std::int64_t d = 0; d < rank; ++d)

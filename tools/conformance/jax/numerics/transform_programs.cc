@@ -1,4 +1,4 @@
-// vmap_*, jvp_*: functions of functions.
+// vmap_*, jvp_*: function transforms.
 #include "meshard/meshard.h"
 #include "tools/conformance/jax/numerics/programs.h"
 

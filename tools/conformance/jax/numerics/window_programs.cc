@@ -1,4 +1,4 @@
-// conv_*, *_pool*: windows that slide over a tensor.
+// conv_*, *_pool*: sliding windows.
 #include <cctype>
 
 #include "meshard/meshard.h"
@@ -7,15 +7,13 @@
 namespace meshard::conformance {
 namespace {
 
-// The paddings that a window's words leave open.
+// The paddings that are compatible with a case's words.
 std::vector<WindowPadding> paddings(const std::string& words) {
   if (mentions(words, "same")) return {Padding::kSame};
   if (mentions(words, "valid")) return {Padding::kValid};
   return {Padding::kValid, Padding::kSame};
 }
 
-// `input dilation 2` without more: as the words do not say the padding, that which gives the
-// recorded shape, the same before and after.
 std::string lower_case(std::string text) {
   for (char& letter : text) letter = static_cast<char>(std::tolower(letter));
   return text;
@@ -25,7 +23,7 @@ Dimensions each(std::int64_t value, int spatial) {
   return Dimensions(static_cast<std::size_t>(spatial), value);
 }
 
-// `3x3 SAME`, `SAME stride 2 even size`, `input dilation 2`, `depthwise`, ...
+// Reads `3x3 SAME`, `SAME stride 2 even size`, `input dilation 2`, `depthwise`, ...
 ConvolutionOptions options_of(const std::string& words, const Json& test) {
   int spatial = static_cast<int>(test.at("inputs").at(0).at("shape").size()) - 2;
   ConvolutionOptions options;
@@ -45,8 +43,7 @@ ConvolutionOptions options_of(const std::string& words, const Json& test) {
   return options;
 }
 
-// Only SAME and VALID can be read from a case: what else its window does at the edges is not
-// recorded.
+// Supports only SAME and VALID: a case does not record any other padding of its window.
 std::optional<Program> convolution_program(const Json& test) {
   std::string words =
       lower_case(test.at("id").get<std::string>() + " " + test.at("what").get<std::string>());

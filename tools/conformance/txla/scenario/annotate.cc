@@ -5,7 +5,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// `out`, if the step has it, is the marked tensor too.
+/// If the step has `out`, it is also a name of the marked tensor.
 Json mark(Scope& scope, const Json& step) {
   Tensor& tensor = scope.tensor(step);
   tensor = mark_sharding(tensor, scope.mesh(step), spec_of(step.at("spec"), scope.mesh(step)));
@@ -13,7 +13,7 @@ Json mark(Scope& scope, const Json& step) {
   return Json::object();
 }
 
-/// The marked value is another one: the operand stays as it is.
+/// The marked value is a new value; the operand does not change.
 Json mark_with_gradients(Scope& scope, const Json& step) {
   const Mesh& mesh = scope.mesh(step);
   Tensor marked = mark_sharding(scope.tensor(step), mesh, spec_of(step.at("spec"), mesh));
@@ -42,8 +42,8 @@ Json apply_spec(Scope& scope, const Json& step) {
   return Json::object();
 }
 
-/// `out` is what each device holds of the tensor. One that is not split yet is marked first, as the
-/// reference leaves it.
+/// `out` is each device's part of the tensor. A tensor that is not yet split is marked first, which
+/// is also its state in the reference.
 Json enter_manual(Scope& scope, const Json& step) {
   Tensor& tensor = scope.tensor(step);
   const Mesh& mesh = scope.mesh(step);

@@ -6,7 +6,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// A tensor by name, or a number: whole ones as C++ integers.
+/// A tensor by name, or a number; integers become C++ integers.
 In operand(Scope& scope, const Json& arg) {
   if (arg.is_string()) return scope.named(arg);
   if (arg.is_number_integer()) return arg.get<std::int64_t>();
@@ -35,7 +35,7 @@ Json overwrite(Scope& scope, const Json& step) {
   return Json::object();
 }
 
-/// A shard's new data: the old times `mul`, or of a shape that does not fit.
+/// A shard's new data: the old data times `mul`, or an invalid shape.
 HostArray changed(const Shard& shard, const Json& step) {
   HostArray old = shard.padded_data();
   Shape shape = old.shape();

@@ -23,7 +23,7 @@ Dimensions integers(const Json& list) {
   return Dimensions(values.begin(), values.end());
 }
 
-/// The dimensions of `dim`: one, a list, or all of them.
+/// The dimensions in `dim`: one, a list, or all of them.
 DimensionList dimensions_of(const Json& keywords) {
   if (!keywords.contains("dim")) return {};
   const Json& dim = keywords.at("dim");
@@ -31,7 +31,7 @@ DimensionList dimensions_of(const Json& keywords) {
   return {dim.get<std::int64_t>()};
 }
 
-/// The items before `dim`, then `item`.
+/// Indexes all of each dimension before `dim`, and `item` at `dim`.
 Tensor indexed(const In& x, const Json& keywords, IndexItem item) {
   auto dim = keywords.value("dim", std::size_t{0});
   std::vector<IndexItem> items(dim, IndexItem(whole));
@@ -70,7 +70,7 @@ const std::map<std::string, Function>& functions() {
       {"slice", [](const Args& a, const Json& k) { return sliced(a[0], k); }},
       {"select", [](const Args& a,
                     const Json& k) { return indexed(a[0], k, k.at("index").get<std::int64_t>()); }},
-      // Values never change and gradients are functions, so that both are the value itself.
+      // Values are immutable and gradients are functions, so both return the value itself.
       {"clone", [](const Args& a, const Json&) { return *a[0].tensor; }},
       {"detach", [](const Args& a, const Json&) { return *a[0].tensor; }},
       {"to_dtype",

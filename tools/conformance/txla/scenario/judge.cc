@@ -12,7 +12,7 @@
 namespace meshard::conformance {
 namespace {
 
-/// Goes through the steps; stops at the first difference that no rule covers.
+/// Compares the steps; stops at the first difference that no rule covers.
 class StepsJudge {
  public:
   Verdict judge(const Json& steps, const Json& recorded, const Json& ours) {
@@ -56,7 +56,7 @@ class StepsJudge {
     return cat("ours fails with ", ours.at("error").dump(), ", recorded ", category.dump());
   }
 
-  /// The reference refused what we do.
+  /// The reference reports an error where we return a result.
   std::string judge_refused(const Json& recorded, const Json& ours) {
     const Json& error = recorded.at("error");
     const std::string& op = step_->at("op").get_ref<const std::string&>();
@@ -104,19 +104,19 @@ class StepsJudge {
     const Json& state = recorded.at("state").at(name);
     const Json& our_state = ours.at("state").at(name);
     if (our_state.at("where") == "host" && ours.at("shards").empty())
-      return pass(Rule::kFewerTransfers);                       // looking for shards moves nothing
-    bool small = recorded.at("shards").at(0).contains("data");  // of large ones there is none
+      return pass(Rule::kFewerTransfers);                       // listing shards transfers nothing
+    bool small = recorded.at("shards").at(0).contains("data");  // large shards have no data
     std::string difference;
     if (small)
       difference = judge_elements(assembled(ours.at("shards"), state.at("shape")),
                                   assembled(recorded.at("shards"), state.at("shape")));
     if (!difference.empty()) return cat("shards", difference);
-    if (our_state.at("data_sharding") != state.at("data_sharding")) return {};  // see the state
+    if (our_state.at("data_sharding") != state.at("data_sharding")) return {};  // in judge_state
     ShardsComparison compared = compare_shards(ours.at("shards"), recorded.at("shards"));
     return compared.in_mesh_order ? pass(Rule::kMeshOrderReplicas) : compared.difference;
   }
 
-  /// Of a tensor of which the reference reads wrong elements, those count that came from the host.
+  /// If the reference reads wrong elements of a tensor, compares with the data sent from the host.
   std::string judge_elements(const std::vector<double>& ours, const std::vector<double>& recorded) {
     std::string name = step_->at("t");
     if (!wrong_.contains(name)) return first_difference_of(ours, recorded);
@@ -137,7 +137,7 @@ class StepsJudge {
   std::string judge_state(const std::string& name, const Json& recorded, const Json& ours) {
     if (std::string difference = differing(recorded, ours, {"shape"}); !difference.empty())
       return difference;
-    // Of what the reference keeps in both places it does not say which is used.
+    // If the reference has a value in both places, it does not record which one is used.
     bool in_both = recorded.at("where").get<std::string>().find('+') != std::string::npos;
     if (lost_ || in_both) return {};
     Known known = standings_.of(name);
@@ -152,14 +152,14 @@ class StepsJudge {
       return note_uneven(recorded, ours);
     if (std::string difference = differing(recorded, ours, {"spec", "type"}); !difference.empty())
       return difference;
-    // Where the reference has only recorded it, ours may have it already.
+    // A value that the reference has only recorded may already be computed in ours.
     bool early = recorded.at("where") == "ir" && ours.at("where") == "device";
     if (early) return {};
     if (recorded.at("data_sharding").is_null()) return differing(recorded, ours, {"where"});
     return differing(recorded, ours, {"where", "data_sharding", "num_shards"});
   }
 
-  /// Before the compiler chooses, a result has no sharding; a local value stays manual.
+  /// A pending result has no sharding until the compiler chooses one; a local value stays manual.
   std::string judge_chosen(const Json& recorded, const Json& ours) {
     bool pending = recorded.at("spec") == "" && ours.at("where") == "ir";
     if (pending && ours.at("type") != "MANUAL") return differing(recorded, ours, {"spec", "type"});
@@ -185,7 +185,7 @@ class StepsJudge {
     return {};
   }
 
-  /// Dimensions of the tensor that the step names.
+  /// The rank of the tensor that the step names.
   std::size_t rank_in(const Json& result) const {
     for (const char* field : {"t", "out"})
       if (step_->contains(field))
@@ -199,7 +199,7 @@ class StepsJudge {
   TransfersJudge transfers_;
   std::set<Rule> rules_;
   std::set<std::string> wrong_;  // tensors of which the reference reads wrong elements
-  bool lost_ = false;            // the reference lost values: what follows is not comparable
+  bool lost_ = false;            // the reference lost values: later steps are not comparable
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ bool is_close(double a, double b) {
          (std::isnan(a) && std::isnan(b));
 }
 
-/// A shard's range in each dimension, half open.
+/// A shard's half-open range in each dimension.
 std::vector<Sizes> box_of(const Json& shard, const Sizes& shape) {
   if (shard.at("indices") != "all") return shard.at("indices").get<std::vector<Sizes>>();
   std::vector<Sizes> box;
@@ -27,7 +27,7 @@ std::vector<Sizes> box_of(const Json& shard, const Sizes& shape) {
   return box;
 }
 
-/// Visits the elements of a box: index in the whole and in the shard, both row-major.
+/// Visits the elements of a box with their indices in the whole and in the shard, both row-major.
 template <class Visit>
 void visit(const std::vector<Sizes>& box, const Sizes& whole, const Sizes& shard, Visit&& visit_one,
            std::size_t d = 0, std::int64_t at = 0, std::int64_t at_shard = 0) {

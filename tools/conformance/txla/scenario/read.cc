@@ -6,10 +6,10 @@
 namespace meshard::conformance {
 namespace {
 
-/// Values of more elements are not recorded.
+/// Values with more elements are not recorded.
 constexpr std::int64_t kMostValues = 64;
 
-/// Computes every live tensor that is only recorded.
+/// Computes all live tensors that are only recorded.
 Json run_sync(Scope& scope, const Json&) {
   std::vector<Tensor> pending;
   for (const auto& [name, tensor] : scope.tensors)

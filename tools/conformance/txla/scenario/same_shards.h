@@ -1,20 +1,20 @@
-// Two lists of shards of a value that lies alike, compared but for their data.
+// Compares two lists of shards of equally placed values, except for their data.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
 
 namespace meshard::conformance {
 
-/// A value: what a comparison of shards found.
+/// The result of a comparison of shards; a value type.
 struct ShardsComparison {
-  /// `shards[3].device: ours 4, recorded 5`; empty if there is none.
+  /// `shards[3].device: ours 4, recorded 5`; empty if there is no difference.
   std::string difference = {};
-  /// They are alike but for the numbers of replicas, by the rule mesh-order-replicas.
+  /// They differ only in replica numbers, which the rule mesh-order-replicas allows.
   bool in_mesh_order = false;
 };
 
 /// @param ours, recorded lists of `{device, shape, indices, replica_id}` by ascending device; the
-/// recorded one may leave `shape` out
+/// recorded list may omit `shape`
 ShardsComparison compare_shards(const nlohmann::json& ours, const nlohmann::json& recorded);
 
 }  // namespace meshard::conformance

@@ -1,4 +1,4 @@
-// What the steps of a scenario share: the meshes and tensors that they made, by name.
+// Shared by the steps of a scenario: the meshes and tensors that they made, by name.
 #pragma once
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,20 +16,20 @@ struct Scope {
   std::map<std::string, Mesh> meshes = {};
   std::map<std::string, Tensor> tensors = {};
 
-  /// @error not found: the step that makes it has failed.
+  /// @error not found: the step that should have made it failed.
   Tensor& named(const std::string& name);
-  /// The tensor that the step works on. @error as named
+  /// The tensor that the step applies to. @error as named
   Tensor& tensor(const Json& step) { return named(step.at("t")); }
   const Mesh& mesh(const Json& step) const { return meshes.at(step.at("mesh")); }
-  /// The step's fields `mesh` and `spec`. @error what Sharding throws.
+  /// The sharding with the step's fields `mesh` and `spec`. @error as Sharding.
   Sharding sharding(const Json& step) const;
 };
 
-/// A step calls something that the runner does not know.
+/// A step calls something that the runner does not support.
 struct UnknownStep {};
 
-/// What a step does. Returns the fields that are its result.
-/// @error what meshard throws; UnknownStep
+/// Runs a step. Returns the fields of its result.
+/// @error any error of meshard; UnknownStep
 using Step = Json (*)(Scope& scope, const Json& step);
 using Steps = std::map<std::string, Step>;
 

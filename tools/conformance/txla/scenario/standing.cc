@@ -10,7 +10,7 @@ namespace {
 
 const Known kManual{Standing::kMarked, "{manual}", {}};
 
-/// What a step brings from the host.
+/// The data that a step sends from the host.
 std::vector<double> data_of(const Json& step) {
   DType dtype = dtype_named(step.value("dtype", "float32"));
   return host_array_of(step.at("data"), shape_of(step.at("shape")), dtype)
@@ -18,7 +18,7 @@ std::vector<double> data_of(const Json& step) {
       .to_vector<double>();
 }
 
-/// The fields by which the ops that mark name what they mark.
+/// For each op that marks: the field that names the tensor.
 constexpr std::pair<const char*, const char*> kMarking[] = {
     {"mark", "t"},       {"mark", "out"},    {"annotate", "t"},     {"mark_with_gradients", "out"},
     {"spec_apply", "t"}, {"manual_on", "t"}, {"manual_off", "out"}, {"send_sharded", "out"}};
@@ -52,7 +52,7 @@ void Standings::after_mark(const Json& step, std::size_t rank, bool refused) {
       known_[step.at(field)] = {refused ? Standing::kResharded : Standing::kMarked,
                                 asked_by(step, rank), std::move(data)};
     }
-  // The reference changes its operand too; ours makes another value.
+  // The reference also changes its operand; ours makes a new value.
   bool changes = step.at("op") == "mark_with_gradients" || step.at("op") == "manual_off";
   if (changes) known_[step.at("t")].standing = Standing::kChosen;
   if (step.at("op") == "manual_on") known_[step.at("out")] = kManual;

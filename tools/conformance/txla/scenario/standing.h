@@ -1,4 +1,4 @@
-// What the steps of a scenario alone say about the sharding of its tensors.
+// What follows from a scenario's steps alone about the sharding of its tensors.
 #pragma once
 #include <map>
 #include <string>
@@ -8,36 +8,37 @@
 
 namespace meshard::conformance {
 
-/// How much of a tensor's state is determined.
+/// How a tensor's state is determined.
 enum class Standing {
   kHost,       ///< it is on the host and was never used
-  kMarked,     ///< it lies as the user said
+  kMarked,     ///< it has the sharding that the user marked
   kCleared,    ///< the same, without the annotation
-  kResharded,  ///< it lies as the user said at last, which the reference refused
-  kChosen,     ///< it lies as the compiler, or the first program that used it, liked
+  kResharded,  ///< it has the sharding of the last mark, which the reference rejected
+  kChosen,     ///< the compiler, or the first program that used it, chose its sharding
 };
 
-/// A value: what is known about one tensor.
+/// What is known about one tensor; a value type.
 struct Known {
   Standing standing = Standing::kChosen;
-  /// What the last mark asked for, as HLO text; empty without one.
+  /// The sharding of the last mark, as HLO text; empty without a mark.
   std::string asked = {};
-  /// Its elements, if they came from the host as they are; else empty.
+  /// Its elements, if they came from the host without changes; otherwise empty.
   std::vector<double> data = {};
 };
 
-/// Follows the steps of a scenario.
+/// Tracks the steps of a scenario.
 class Standings {
  public:
-  /// Takes a step into account that did what it says.
+  /// Updates the state after a step that succeeded.
   /// @param rank of the tensor that it marks
   /// @param refused by the reference
   void after(const Json& step, std::size_t rank, bool refused);
-  /// What a step's `mesh` and `spec` ask for, as HLO text, of a tensor of `rank` dimensions.
+  /// The sharding with a step's `mesh` and `spec`, as HLO text, for a tensor with `rank`
+  /// dimensions.
   std::string asked_by(const Json& step, std::size_t rank) const;
   Known of(const std::string& name) const;
   bool any_on_host() const;
-  /// From here on nothing is determined: the reference lost values.
+  /// From here on nothing is known: the reference lost values.
   void forget() { known_.clear(); }
 
  private:

@@ -25,7 +25,7 @@ bool is_marked(const Standings& standings, const Json& arg) {
 
 bool is_zero_or_one(const Json& arg) { return arg.is_number() && (arg == 0 || arg == 1); }
 
-/// True if the reference moves for this step what ours has to move, and nothing else.
+/// Whether the reference transfers for this step exactly what we have to transfer.
 bool is_plain(const Json& step, const Json& recorded, const Standings& standings) {
   const std::string& op = step.at("op").get_ref<const std::string&>();
   bool downloads = recorded.at("delta").contains("InboundData.bytes");
@@ -41,9 +41,9 @@ bool is_plain(const Json& step, const Json& recorded, const Standings& standings
          op == "send_sharded" || op == "spec_apply";
 }
 
-/// Programs that ours may compile beyond those of the reference: resharding, and bringing a value
-/// to a mesh, happen on the devices, where the reference goes through the host or has put the value
-/// everywhere.
+/// The number of programs that we may compile in addition to those of the reference. We reshard and
+/// transfer values to a mesh on the devices, where the reference goes through the host or has
+/// already placed the value everywhere.
 std::uint64_t extra_programs(const Json& step, const Json& recorded, const Standings& standings) {
   const std::string& op = step.at("op").get_ref<const std::string&>();
   bool downloads = recorded.at("delta").contains("InboundData.bytes");
@@ -58,7 +58,7 @@ std::uint64_t extra_programs(const Json& step, const Json& recorded, const Stand
   return 0;
 }
 
-/// True if both read the shards of a value that lies alike.
+/// Whether both read shards of equally placed values.
 bool reads_alike(const Json& step, const Json& recorded, const Json& ours) {
   if (step.at("op") != "shards" || recorded.at("ok") == false) return true;
   std::string name = step.at("t");
@@ -77,12 +77,12 @@ std::string TransfersJudge::after(const Json& step, const Json& recorded, const 
   plain_ = plain_ && is_plain(step, recorded, standings);
   bool refused = recorded.at("ok") == false;
   if (refused && ours.at("ok") == true) {
-    // What it refuses to do would have cost as much.
+    // If the reference had not rejected the step, it would have cost as much.
     add(recorded_, ours.at("delta"));
     recorded_compiles_ += ours.at("delta").value("UncachedCompile", std::uint64_t{0});
   }
   recorded_compiles_ += extra_programs(step, recorded, standings);
-  // Other shards, other bytes.
+  // Different shards have different numbers of bytes.
   if (refused || !reads_alike(step, recorded, ours)) readable_ = false;
   if (!readable_) ours_.bytes_read = recorded_.bytes_read;
   if (plain_ ? ours_ != recorded_ : !fewer_transfers(ours_, recorded_))

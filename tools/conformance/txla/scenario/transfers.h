@@ -1,4 +1,4 @@
-// Judges the transfers and compilations of a scenario by running totals.
+// Compares the running totals of a scenario's transfers and compilations.
 #pragma once
 #include <string>
 
@@ -7,24 +7,24 @@
 
 namespace meshard::conformance {
 
-/// Totals, because meshard sends a value when it knows where to, the reference when it is named.
-/// They must be equal as long as all that was done is to place host data as the user said, to
-/// compute with it and to read it.
+/// Compares totals, because meshard sends a value when its destination is known, the reference when
+/// a step names it. The totals must be equal as long as the steps only place host data as the user
+/// specified, compute with it and read it.
 class TransfersJudge {
  public:
   /// @param standings before the step
-  /// @return what is wrong; empty if nothing is
+  /// @return the error; empty if there is none
   std::string after(const Json& step, const Json& recorded, const Json& ours,
                     const Standings& standings);
-  /// From here on a value lies otherwise than in the reference, by a rule.
+  /// From here on, a rule lets a value have another placement than in the reference.
   void lie_otherwise() { plain_ = false; }
-  /// In the end there were fewer than recorded.
+  /// Whether the final totals are below the recorded ones.
   bool are_fewer() const { return ours_ != recorded_; }
 
  private:
   TransferTotals ours_, recorded_;
   bool plain_ = true;
-  bool readable_ = true;  // bytes read can be compared
+  bool readable_ = true;  // whether the bytes read are comparable
   std::uint64_t our_compiles_ = 0, recorded_compiles_ = 0;
 };
 
