@@ -39,7 +39,7 @@ TEST(ShardingSpec, AMinibatchIsSplitOverTheWholeMesh) {
   for (const PartitionSpec& spec : {P("x", "y"), P(none, {"x", "y"}), P()})
     EXPECT_TRUE(throws_error([&] { ShardingSpec::minibatch(mesh, spec); },
                              ErrorCode::kInvalidArgument,
-                             {"a minibatch is split along dimension 0", "mesh<x=4, y=2>"}));
+                             {"a minibatch must be split along dimension 0", "mesh<x=4, y=2>"}));
   ShardingSpec spec = ShardingSpec::minibatch(mesh, P({"x", "y"}));
   EXPECT_TRUE(throws_error(
       [&] {

@@ -80,8 +80,8 @@ IntVector chosen_outer(IntView shape, std::int64_t slices) {
 void check_slices(const std::vector<Slice>& slices, SourceLocation where) {
   for (const Slice& slice : slices)
     if (slice.size() != slices[0].size())
-      throw_invalid(where, "[topology] slices of ", slices[0].size(), " and ", slice.size(),
-                    " devices have no common shape");
+      throw_invalid(where, "[topology] all slices must have the same number of devices, not ",
+                    slices[0].size(), " and ", slice.size());
 }
 
 IntVector inner_shape(IntView shape, IntView outer, std::size_t slices, SourceLocation where) {

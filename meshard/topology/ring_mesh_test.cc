@@ -76,7 +76,8 @@ TEST(RingMesh, Refused) {
   EXPECT_TRUE(refused([&] { ring_mesh(pods, {8}, std::nullopt, {2, 1}); }, "for 1 axes"));
   std::vector<DeviceAttributes> uneven = pods.devices();
   uneven.pop_back();
-  EXPECT_TRUE(refused([&] { ring_mesh(Topology(uneven), {7}); }, "slices of 4 and 3 devices"));
+  EXPECT_TRUE(refused([&] { ring_mesh(Topology(uneven), {7}); },
+                      "the same number of devices, not 4 and 3"));
 }
 
 }  // namespace

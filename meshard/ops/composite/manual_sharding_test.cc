@@ -68,7 +68,7 @@ TEST(ManualSharding, MeshesThatDeriveFromAnother) {
 TEST(ManualSharding, WithoutAMeshTheGlobalOneIsMeant) {
   EXPECT_TRUE(throws_error([] { enable_manual_sharding(recorded({8}), P("x")); },
                            ErrorCode::kFailedPrecondition,
-                           {"manual_sharding_test.cc:", "no global one"}));
+                           {"manual_sharding_test.cc:", "no global mesh is set"}));
   MeshScope scope(eight());
   Tensor local = enable_manual_sharding(recorded({8, 6}), P("x", "y"));
   EXPECT_EQ(local.shape(), (Shape{2, 3}));
