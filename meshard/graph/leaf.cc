@@ -44,7 +44,7 @@ constinit const OpDef parameter_op = {
 constinit const OpDef array_op = {
     .name = "array",
     .operands = "",
-    .doc = "A value that exists already, on the host or on devices.",
+    .doc = "A value that already exists, on the host or on devices.",
     .example = "",
     .infer = infer_leaf,
 };
@@ -52,7 +52,7 @@ constinit const OpDef array_op = {
 constinit const OpDef moved_array_op = {
     .name = "moved_array",
     .operands = "",
-    .doc = "A value that exists already, on other devices than the program's.",
+    .doc = "A value that already exists, on devices other than the program's.",
     .example = "",
     .infer = infer_leaf,
 };

@@ -48,7 +48,7 @@ TEST(Parse, SaysWhichLineIsWrong) {
            Malformed{" {factor=0.5, marks=[1, -2]}", "", "needs attributes"},
            Malformed{"plus(%0, %1) : f32[2]", "plus(%0, %1) : f32[3]", "inference says f32[2]"},
            Malformed{"%4#1", "%4#2", "no such result"},
-           Malformed{"  return %5, %4#1, %0\n", "", "no return"},
+           Malformed{"  return %5, %4#1, %0\n", "", "missing return"},
            Malformed{"graph(", "grph(", "line 1"},
        }) {
     std::string text(kProgram);

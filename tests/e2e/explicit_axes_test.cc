@@ -139,7 +139,7 @@ TEST_F(ExplicitAxes, AmbiguityIsAnErrorAtTheCall) {
   Tensor hidden = tanh(matmul(p.x, p.up));
   EXPECT_TRUE(throws_error(
       [&] { matmul(hidden, p.down); }, ErrorCode::kInvalidArgument,
-      {"[dot_general]", "explicit_axes_test.cc:", "how the result is sharded",
+      {"[dot_general]", "explicit_axes_test.cc:", "the sharding of the result is ambiguous",
        "{\"model\"} splits dimension 1 of operand 0", "{\"model\"} splits dimension 0 of operand 1",
        "P(\"data\", \"model\")", "P(\"model\", none)", "mark_sharding"}));
 }

@@ -163,7 +163,7 @@ TEST(Manual, NumbersOfTheFunctionAroundMayBeUsedInside) {
         });
       },
       ErrorCode::kInvalidArgument,
-      {"[add]", "one of the function around it", "inner manual() as an argument",
+      {"[add]", "combined with a value of the enclosing one", "inner manual() as an argument",
        "manual over {\"y\"} inside {\"x\"}", "manual_test.cc:"}));
 }
 
