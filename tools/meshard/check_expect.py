@@ -19,7 +19,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     ends([report, "--fits", "10%"], 0, "ok: fits into 16 GiB")
     ends([report, "--fits"], 0)
-    ends([report, "--fits", "90%"], 1, "FAILED: expected it to fit")
+    ends([report, "--fits", "90%"], 1, "FAILED: expected the program to fit")
     ends([report, "--collectives", "1 all-reduce over model; others allowed"], 1, 'over "model", found none')
     ends([report, "--collectives", "no collectives"], 1, "expected no collectives, found 6:")
     ends([report, "--no-full-replication", "--above", "1 TiB"], 0, "ok: no full replication above 1 TiB")

@@ -33,7 +33,7 @@ constexpr Wording kWordings[] = {
     {"[torus] a mesh of", "physical_logical_size_mismatch"},
     {" cannot make a value ", "global_shape_rank_mismatch"},
     {" shards for the ", "wrong_shard_count"},
-    {" it holds ", "wrong_shard_shape"},
+    {", or with padding ", "wrong_shard_shape"},
     {" is replicated on ", "replicated_not_loadable"},
     {" has no sharding: mark it first", "not_sharded"},
     {" is already sharded differently", "already_sharded_differently"},
