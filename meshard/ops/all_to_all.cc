@@ -36,7 +36,7 @@ void batch_all_to_all(const BatchCall& call, std::span<Tensor> results) {
 extern constinit const OpDef all_to_all_op = {
     .name = "all_to_all",
     .operands = "x",
-    .doc = "Each device along some manual axes sends a part of its local value to each other one.",
+    .doc = "Each device along manual axes sends a part of its local value to every other device.",
     .example =
         "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
         "all_to_all(t, \"x\", 1, 0); })(x)",

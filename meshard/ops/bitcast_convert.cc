@@ -65,8 +65,8 @@ extern constinit const OpDef bitcast_convert_op = {
     .name = "bitcast_convert",
     .operands = "x",
     .doc =
-        "The bits of the elements as elements of another dtype; parts of an element are the last "
-        "dimension.",
+        "The bits of the elements, reinterpreted as another dtype; the parts of an element form "
+        "the last dimension.",
     .example = "bitcast_convert(x, DType::u32)",
     .infer = infer_bitcast,
     .sharding_rule = bitcast_rule,

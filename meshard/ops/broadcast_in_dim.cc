@@ -83,9 +83,8 @@ extern constinit const OpDef broadcast_in_dim_op = {
     .name = "broadcast_in_dim",
     .operands = "x",
     .doc =
-        "The operand stretched to a larger shape: sizes of 1 are repeated, dimensions not named "
-        "are "
-        "new.",
+        "The operand broadcast to a larger shape: sizes of 1 are repeated, and dimensions that are "
+        "not named are new.",
     .example = "broadcast_in_dim(x, {4, 2, 3}, {1, 2})",
     .infer = infer_broadcast_in_dim,
     .sharding_rule = broadcast_in_dim_rule,

@@ -99,7 +99,9 @@ std::vector<OpSample> checkpoint_samples(SampleSource& source) {
 extern constinit const OpDef checkpoint_op = {
     .name = "checkpoint",
     .operands = "arguments, captured...",
-    .doc = "What a function gives; its derivative computes again what its policy does not keep.",
+    .doc =
+        "The results of a function; its derivative recomputes the values that the policy does not "
+        "keep.",
     .example =
         "checkpoint_tensors({x}, [](std::span<const Tensor> t) { return std::vector{exp(t[0])}; }, "
         "{})[0]",

@@ -10,7 +10,7 @@ namespace meshard {
 extern constinit const OpDef checkpoint_name_op = {
     .name = "checkpoint_name",
     .operands = "x",
-    .doc = "The operand itself, under a name that policies of checkpoint() keep it by.",
+    .doc = "The operand itself, with a name by which policies of checkpoint() can keep it.",
     .example = "checkpoint_name(x, \"x\")",
     .infer =
         [](const OpCall& call, ResultTypes& results) {

@@ -16,7 +16,7 @@ namespace meshard {
 extern constinit const OpDef complex_op = {
     .name = "complex",
     .operands = "real, imag",
-    .doc = "Complex numbers of their real and imaginary parts.",
+    .doc = "Complex numbers made from their real and imaginary parts.",
     .example = "complex(x, y)",
     .infer =
         [](const OpCall& call, ResultTypes& results) {

@@ -91,7 +91,7 @@ std::vector<OpSample> concat_samples(SampleSource& source) {
 extern constinit const OpDef concat_op = {
     .name = "concat",
     .operands = "tensors...",
-    .doc = "The operands one after the other along a dimension.",
+    .doc = "The operands concatenated along a dimension.",
     .example = "concat({x, y}, 0)",
     .infer = infer_concat,
     .sharding_rule = concat_rule,

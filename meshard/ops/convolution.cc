@@ -383,8 +383,8 @@ extern constinit const OpDef convolution_op = {
     .name = "convolution",
     .operands = "input, kernel",
     .doc =
-        "Sums of products of a kernel and what lies under it, for each place of the kernel on the "
-        "input.",
+        "The convolution of an input with a kernel: the sum of products at each position of the "
+        "kernel on the input.",
     .example = "convolution(reshape(x, {1, 2, 3}), reshape(y, {2, 3, 1}))",
     .infer = infer_convolution,
     .sharding_rule = convolution_rule,

@@ -92,7 +92,7 @@ std::vector<OpSample> custom_call_samples(SampleSource& source) {
 extern constinit const OpDef custom_call_op = {
     .name = "custom_call",
     .operands = "tensors...",
-    .doc = "Calls code that the plugin knows by name, with result types that are said.",
+    .doc = "Calls code that the plugin has under a name; the call specifies the result types.",
     .example = "custom_call(\"Qr\", {x}, {x.type(), {DType::f32, {2}}}, {.api_version = 1})[0]",
     .infer = infer_custom_call,
     .sharding_rule = custom_call_rule,

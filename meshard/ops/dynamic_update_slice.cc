@@ -102,7 +102,7 @@ std::vector<OpSample> dynamic_update_slice_samples(SampleSource& source) {
 extern constinit const OpDef dynamic_update_slice_op = {
     .name = "dynamic_update_slice",
     .operands = "x, update, starts...",
-    .doc = "The operand with another tensor in place of the box that begins at computed indices.",
+    .doc = "The operand with another tensor in place of the slice that begins at computed indices.",
     .example = "dynamic_update_slice(x, sum(x, 0, true), {1, 0})",
     .infer = infer_dynamic_update_slice,
     .sharding_rule = dynamic_update_slice_rule,

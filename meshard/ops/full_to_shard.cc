@@ -55,7 +55,7 @@ void batch_full_to_shard(const BatchCall& call, std::span<Tensor> results) {
 extern constinit const OpDef full_to_shard_op = {
     .name = "full_to_shard",
     .operands = "x",
-    .doc = "What each device holds of a full value: the way into manual axes.",
+    .doc = "The part of a full value that each device holds: the entry to manual axes.",
     .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return exp(t); })(x)",
     .infer = infer_full_to_shard,
     .sharding_rule = collective::rule,

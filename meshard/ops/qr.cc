@@ -237,7 +237,7 @@ std::vector<OpSample> qr_samples(SampleSource& source) {
 extern constinit const OpDef qr_op = {
     .name = "qr",
     .operands = "x",
-    .doc = "The reduced QR factors of matrices, and the determinant of the orthogonal one.",
+    .doc = "The reduced QR factors of matrices, and the determinant of the orthogonal factor.",
     .example = "qr(x).r",
     .infer = infer_qr,
     .sharding_rule = qr_rule,

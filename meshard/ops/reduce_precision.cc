@@ -31,7 +31,8 @@ std::vector<OpSample> reduce_precision_samples(SampleSource& source) {
 extern constinit const OpDef reduce_precision_op = {
     .name = "reduce_precision",
     .operands = "x",
-    .doc = "The elements rounded to what a float of fewer bits could hold, in their own dtype.",
+    .doc =
+        "The elements rounded to the precision and range of a smaller float, in their own dtype.",
     .example = "reduce_precision(x, 5, 10)",
     .infer = infer_reduce_precision,
     .sharding_rule = element_wise::rule,

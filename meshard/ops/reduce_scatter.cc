@@ -30,8 +30,8 @@ extern constinit const OpDef reduce_scatter_op = {
     .name = "reduce_scatter",
     .operands = "x",
     .doc =
-        "The sum of the local values of all devices along some manual axes, of which each device "
-        "keeps a part.",
+        "The sum of the local values of all devices along manual axes; each device keeps a part of "
+        "it.",
     .example =
         "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
         "reduce_scatter(t, \"x\", 0); })(x)",

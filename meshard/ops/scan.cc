@@ -443,8 +443,8 @@ extern constinit const OpDef scan_op = {
     .name = "scan",
     .operands = "carries, sliced, captured...",
     .doc =
-        "Runs a body once for each slice of arrays, from carried values to carried values: the "
-        "last of them, and the body's other results stacked.",
+        "Runs a body once per slice of arrays and updates carried values; the results are the last "
+        "carried values and the body's other results, stacked.",
     .example =
         "scan([](Tensor c, Tensor row) { return std::pair(add(c, row), c); }, zeros({3}), x).first",
     .infer = infer_scan,

@@ -142,9 +142,8 @@ extern constinit const OpDef select_and_scatter_add_op = {
     .name = "select_and_scatter_add",
     .operands = "x, source",
     .doc =
-        "Each element of the source, added where its window of the operand has its greatest "
-        "(least) "
-        "element.",
+        "Zeros to which each element of the source is added where its window of the operand has "
+        "its greatest (least) element.",
     .example =
         "select_and_scatter_add(x, x, {.window = {1, 1}, .strides = {1, 1}, .low = {0, 0}, "
         ".high = {0, 0}})",

@@ -64,7 +64,7 @@ void batch_shard_to_full(const BatchCall& call, std::span<Tensor> results) {
 extern constinit const OpDef shard_to_full_op = {
     .name = "shard_to_full",
     .operands = "x",
-    .doc = "The full value of which each device holds a local value: the way out of manual axes.",
+    .doc = "The full value of which each device holds a part: the exit from manual axes.",
     .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return t; })(x)",
     .infer = infer_shard_to_full,
     .sharding_rule = collective::rule,

@@ -353,7 +353,7 @@ std::vector<OpSample> switch_samples(SampleSource& source) {
 extern constinit const OpDef switch_case_op = {
     .name = "switch_case",
     .operands = "index, arguments, captured...",
-    .doc = "What one of several functions gives, chosen by an index; only that one runs.",
+    .doc = "The results of one of several functions, chosen by an index; only that function runs.",
     .example =
         "switch_case(1, {[](Tensor t) { return exp(t); }, [](Tensor t) { return negative(t); }}, "
         "x)",

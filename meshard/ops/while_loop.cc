@@ -218,7 +218,7 @@ std::vector<OpSample> while_samples(SampleSource& source) {
 extern constinit const OpDef while_loop_op = {
     .name = "while_loop",
     .operands = "carries, captured...",
-    .doc = "Runs a body, from carried values to carried values, while a condition of them is true.",
+    .doc = "Runs a body that updates carried values while a condition on them is true.",
     .example =
         "while_loop([](Tensor c) { return less(sum(c), 100); }, [](Tensor c) { return add(c, 1); "
         "}, x)",
