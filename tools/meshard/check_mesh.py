@@ -81,7 +81,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 checks.refuses([MESH, "slice:tp"], 'no axis "tp"', "data, model")
 checks.refuses([MESH, "slice"], "expected `:` at character 5 of `slice`")
-checks.refuses([MESH, "slices:a"], "there is no step `slices`")
+checks.refuses([MESH, "slices:a"], "unknown step `slices`")
 checks.refuses([MESH, "slice:model x"], "unexpected text")
 checks.refuses([MESH, "permute:data"], "permute needs every axis")
 checks.refuses([MESH, "flatten:data+model"], "expected `=`")
@@ -90,7 +90,7 @@ checks.refuses([MESH, "unflatten:model:x=3,y=2"], "parts of 6 positions cannot r
 checks.refuses([MESH, "submesh:model@8"], "device 8 is not in mesh<data=2, model=4>")
 checks.refuses([MESH, "slice:model", "as_root"], "2 rows")
 checks.refuses([MESH, "squeeze:data"], "only axes of size 1")
-checks.refuses([MESH, "unsqueeze:one@-1"], "a place is at least 0")
+checks.refuses([MESH, "unsqueeze:one@-1"], "the place must be at least 0")
 checks.refuses([MESH, "--groups", "tp"], 'no axis "tp"')
 checks.refuses(["data=2,"], "expected a name at character 7")
 checks.refuses(["mesh<data=2"], "[parse mesh]")
