@@ -54,7 +54,7 @@ class NewOp(unittest.TestCase):
 
     def test_refuses(self):
         self.refused("LogAdd", "exp", "snake_case")
-        self.refused("log", "sin", "no meshard/ops/sin.h")
+        self.refused("log", "sin", "the template meshard/ops/sin.h")
         self.refused("exp", "exp", "exp.h already exists")
         self.refused("tanh", "exp", "already contains tanh")
 
