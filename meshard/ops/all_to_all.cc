@@ -17,7 +17,7 @@ void infer_all_to_all(const OpCall& call, ResultTypes& results) {
   Dimensions sizes = operand.shape.sizes();
   std::int64_t& size = sizes[static_cast<std::size_t>(attributes.split)];
   if (size % attributes.size != 0)
-    call.fail("dimension ", attributes.split, " of ", operand, " does not divide by the ",
+    call.fail("dimension ", attributes.split, " of ", operand, " is not divisible by the ",
               attributes.size, " devices along ", meshard::to_string(attributes.axes));
   size /= attributes.size;
   sizes[static_cast<std::size_t>(attributes.concat)] *= attributes.size;

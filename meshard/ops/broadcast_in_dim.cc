@@ -18,7 +18,7 @@ void infer_broadcast_in_dim(const OpCall& call, ResultTypes& results) {
   for (int i = 0; i < operand.rank(); ++i) {
     std::int64_t to = dimensions[static_cast<std::size_t>(i)];
     if (to < 0 || to >= shape.rank())
-      call.fail("dimension ", i, " goes to dimension ", to, " of ", shape, ", which has rank ",
+      call.fail("dimension ", i, " is mapped to dimension ", to, " of ", shape, ", which has rank ",
                 shape.rank());
     if (i > 0 && to <= dimensions[static_cast<std::size_t>(i) - 1])
       call.fail("dimensions [", join(dimensions, ", "), "] are not ascending");

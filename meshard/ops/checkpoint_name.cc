@@ -16,7 +16,7 @@ extern constinit const OpDef checkpoint_name_op = {
         [](const OpCall& call, ResultTypes& results) {
           const std::string& name = call.as<CheckpointNameAttributes>().name;
           if (name.empty() || name.find_first_of(",\"\\") != name.npos)
-            call.fail("'", name, "' is no name: it is empty, or has a comma or a quote");
+            call.fail("invalid name '", name, "': it is empty, or contains a comma or a quote");
           results.push_back(call.operand(0));
         },
     .sharding_rule = element_wise::rule,

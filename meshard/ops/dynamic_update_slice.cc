@@ -20,7 +20,7 @@ namespace {
 void infer_dynamic_update_slice(const OpCall& call, ResultTypes& results) {
   const TensorType &operand = call.operand(0), &update = call.operand(1);
   if (update.dtype != operand.dtype || update.rank() != operand.rank())
-    call.fail("an update of ", operand, " has its dtype and rank, not ", update);
+    call.fail("an update of ", operand, " must have the same dtype and rank, not ", update);
   check_starts(call, operand, 2);
   for (int d = 0; d < operand.rank(); ++d)
     if (update.shape[d] > operand.shape[d])

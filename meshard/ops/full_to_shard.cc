@@ -29,12 +29,12 @@ AnnotationsPtr annotate_full_to_shard(const Node& node) {
   if (const ManualAxes* outer = manual_axes(node.operands()[0])) {
     auto fail = [&](const auto&... why) {
       fail_at(node, node.operands()[0].type(), " made at ", node.operands()[0]->where(),
-              " is a local value already, ", *outer, why...);
+              " is already a local value, ", *outer, why...);
     };
     if (!(outer->mesh == mesh)) fail(": it cannot enter manual axes of another mesh, ", mesh);
     if (AxisSet twice = own & outer->axes; !twice.empty())
-      fail(": manual axes are not entered twice, ", twice.to_string(mesh));
-    if (own.empty()) fail(": no axis is given to enter");
+      fail(": it cannot enter these manual axes twice, ", twice.to_string(mesh));
+    if (own.empty()) fail(": no manual axis to enter is given");
     place.axes = outer->axes | own;
     place.varying = outer->varying | place.varying;
     place.around = outer->around;

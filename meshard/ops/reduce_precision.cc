@@ -9,7 +9,8 @@ namespace {
 void infer_reduce_precision(const OpCall& call, ResultTypes& results) {
   const auto& [exponent, mantissa] = call.as<ReducePrecisionAttributes>();
   if (exponent < 1 || mantissa < 0 || exponent > 64 || mantissa > 64)
-    call.fail("no float has ", exponent, " bits of exponent and ", mantissa, " of mantissa");
+    call.fail("invalid float format: ", exponent, " exponent bits and ", mantissa,
+              " mantissa bits");
   element_wise::infer_same<element_wise::Domain::kFloat>(call, results);
 }
 

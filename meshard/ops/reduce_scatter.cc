@@ -18,7 +18,7 @@ void infer_reduce_scatter(const OpCall& call, ResultTypes& results) {
   Dimensions sizes = operand.shape.sizes();
   std::int64_t& size = sizes[static_cast<std::size_t>(attributes.dimension)];
   if (size % attributes.size != 0)
-    call.fail("dimension ", attributes.dimension, " of ", operand, " does not divide by the ",
+    call.fail("dimension ", attributes.dimension, " of ", operand, " is not divisible by the ",
               attributes.size, " devices along ", meshard::to_string(attributes.axes));
   size /= attributes.size;
   results.push_back({operand.dtype, Shape(std::move(sizes))});

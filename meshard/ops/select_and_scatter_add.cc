@@ -34,8 +34,8 @@ void infer_select_and_scatter(const OpCall& call, ResultTypes& results) {
   for (std::size_t d = 0; d < windows.rank(); ++d) {
     std::int64_t count = windows.count(d, x.shape.sizes()[d]);
     if (source.shape.sizes()[d] != count)
-      call.fail("dimension ", d, " of ", x, " has ", count, " windows, of the source ", source, " ",
-                source.shape.sizes()[d], " elements");
+      call.fail("dimension ", d, " of ", x, " has ", count, " windows, but the source ", source,
+                " has size ", source.shape.sizes()[d]);
   }
   results.push_back(x);
 }

@@ -58,7 +58,7 @@ TEST(ShardingRule, ConstructionErrors) {
       },
       invalid, {"factor i", "twice", "operand 0"}));
   EXPECT_TRUE(throws_error([] { ShardingRule({{2}}, {{{0}}}, {{{1}}}); }, invalid,
-                           {"factor 1 of 1", "result 0"}));
+                           {"factor 1, but the number of factors is 1", "result 0"}));
   EXPECT_TRUE(throws_error(
       [] {
         ShardingRule({{2, FactorKind::kReduction}}, {}, {{{0}}});

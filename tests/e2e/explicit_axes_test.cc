@@ -82,8 +82,9 @@ TEST_F(ExplicitAxes, ACarryThatNobodyMarkedIsWhole) {
   EXPECT_EQ(values(total(zero, whole)), (std::vector<float>{0, 3, 6, 9}));
   auto loss = [&](Tensor start) { return sum(square(total(start, whole))); };
   EXPECT_EQ(values(grad(loss)(zero)), (std::vector<float>{0, 6, 12, 18}));
-  EXPECT_TRUE(throws_error([&] { total(zero, split); }, ErrorCode::kInvalidArgument,
-                           {"explicit_axes_test.cc", "goes into the body", "comes out", "\"x\""}));
+  EXPECT_TRUE(
+      throws_error([&] { total(zero, split); }, ErrorCode::kInvalidArgument,
+                   {"explicit_axes_test.cc", "enters the body", "the body returns it", "\"x\""}));
 }
 
 // What was never marked takes part as if it were replicated, and so do its cotangents.

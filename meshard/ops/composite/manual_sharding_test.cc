@@ -53,7 +53,7 @@ TEST(ManualSharding, MovesNoData) {
 TEST(ManualSharding, IsNotEnabledTwice) {
   Tensor local = enable_manual_sharding(recorded({8}), eight(), P("x"));
   EXPECT_TRUE(throws_error([&] { enable_manual_sharding(local, eight(), P("x")); },
-                           ErrorCode::kInvalidArgument, {"not entered twice"}));
+                           ErrorCode::kInvalidArgument, {"cannot enter these manual axes twice"}));
 }
 
 TEST(ManualSharding, MeshesThatDeriveFromAnother) {
