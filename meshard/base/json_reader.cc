@@ -78,7 +78,7 @@ class JsonText {
  private:
   Error wrong() const {
     return Error(ErrorCode::kInvalidArgument,
-                 cat("[", place_, "] invalid JSON at byte ", wrong_at_, ": ", wrong_));
+                 cat("[", place_, "] cannot parse JSON at byte ", wrong_at_, ": ", wrong_));
   }
   bool fail(std::string_view what) {
     wrong_ = what;

@@ -33,8 +33,8 @@ void infer_fft(const OpCall& call, ResultTypes& results) {
     bool last = i + 1 == count;
     std::int64_t expected = last && kind == FftKind::kIrfft ? lengths[i] / 2 + 1 : lengths[i];
     if (lengths[i] < 1 || sizes[first + i] != expected)
-      call.fail("dimension ", first + i, " of ", x, " does not have size ", expected,
-                ", for length ", lengths[i], " of ", enum_name(kind));
+      call.fail("dimension ", first + i, " of ", x, " must have size ", expected, " for length ",
+                lengths[i], ", 1 or more, of ", enum_name(kind));
     if (last && kind == FftKind::kRfft) sizes[first + i] = lengths[i] / 2 + 1;
     if (last && kind == FftKind::kIrfft) sizes[first + i] = lengths[i];
   }

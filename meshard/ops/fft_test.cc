@@ -46,7 +46,7 @@ TEST(Fft, ErrorsHaveBothValues) {
     EXPECT_TRUE(throws_error(call, ErrorCode::kInvalidArgument, parts));
   };
   fails({"[rfft] takes real numbers, not c64[4]"}, [] { rfft(input({4}, DType::c64)); });
-  fails({"[fft]", "dimension 1 of f32[4,8] does not have size 6"}, [] {
+  fails({"[fft]", "dimension 1 of f32[4,8] must have size 6"}, [] {
     fft(input({4, 8}), FftKind::kRfft, {6});
   });
   fails({"[fft] fft takes complex numbers, not f32[8]"},

@@ -17,7 +17,7 @@ void check_operands(const ShardingRule& rule, std::span<const Sharding> operands
   for (std::size_t t = 0; t < operands.size(); ++t) {
     if (operands[t].rank() != rule.operands()[t].size())
       throw_invalid({}, "[propagate] operand ", t, " has ", rule.operands()[t].size(),
-                    " dimensions in ", rule, ", ", operands[t].rank(), " in ", operands[t]);
+                    " dimensions in ", rule, ", but ", operands[t].rank(), " in ", operands[t]);
     if (operands[t].mesh() != operands[0].mesh())
       throw_invalid({}, "[propagate] operands are on different meshes: operand 0 on ",
                     operands[0].mesh(), ", operand ", t, " on ", operands[t].mesh());

@@ -12,7 +12,7 @@ TEST(ShardingSpec, FitsTensorsOfItsRankAndMore) {
   EXPECT_TRUE(spec.can_apply(3));
   EXPECT_EQ(spec.sharding(IntVector{8, 4, 3}), Sharding(spec.mesh(), P("x", none), 3));
   EXPECT_TRUE(throws_error([&] { spec.sharding(IntVector{8}); }, ErrorCode::kInvalidArgument,
-                           {"has 2 dimensions, the tensor has 1"}));
+                           {"has 2 dimensions, but the tensor has 1"}));
   EXPECT_EQ(spec.to_string(), "ShardingSpec(mesh<x=4, y=2>, P(\"x\", none))");
 }
 

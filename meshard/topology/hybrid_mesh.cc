@@ -40,7 +40,7 @@ std::vector<std::int64_t> ids_in_granule(const Devices& devices, IntView shape,
                                          const HybridOptions& options, SourceLocation where) {
   if (places_in(shape) != std::ssize(devices))
     throw_invalid(where, "[topology] a mesh of ", join(shape, " x "), " needs ", places_in(shape),
-                  " devices, there are ", devices.size());
+                  " devices, but there are ", devices.size());
   if (options.allow_no_coords && devices.front().coords.empty()) return ids_of(devices);
   if (auto ids = board_order(devices, shape)) return *std::move(ids);
   PhysicalGrid grid = physical_grid(devices, where);
@@ -73,7 +73,7 @@ void check_outer(const Topology& topology, const std::vector<Devices>& granules,
     throw_invalid(where, "[topology] there are ", count, ' ', what,
                   ", and no outer shape divides the mesh among them");
   throw_invalid(where, "[topology] the outer shape ", join(outer, " x "), " needs ",
-                places_in(outer), ' ', what, ", there are ", count);
+                places_in(outer), ' ', what, ", but there are ", count);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class Spec {
     int letters = static_cast<int>(written.size()) - (dots ? 1 : 0);
     int rest = type.rank() - letters;
     if (rest < 0 || (rest > 0 && !dots))
-      fail("operand ", i, " ", type, " has rank ", type.rank(), ", its term names ", letters,
+      fail("operand ", i, " ", type, " has rank ", type.rank(), ", but its term names ", letters,
            " dimensions");
     dots_rank_ = std::max(dots_rank_, rest);
     for (int label : written) {

@@ -46,7 +46,7 @@ constexpr Wording kWordings[] = {
     {"two different sets of devices", "graph_mixes_device_sets"},
     {"[mesh] no axis ", "spec_unknown_axis_name"},
     {" is used twice", "spec_axis_repeated"},
-    {" dimensions, the tensor has ", "spec_rank_mismatch"},
+    {" dimensions, but the tensor has ", "spec_rank_mismatch"},
 };
 
 }  // namespace
