@@ -30,9 +30,10 @@ const Group kGroups[] = {
 int usage(int status) {
   std::puts("usage: meshard-bench [--only ROWS]... [--json FILE] [--peers]\n");
   std::puts(
-      "Every row is measured in turns with its floor, what the machine allows; the least of each "
-      "counts.");
-  std::puts("Run it on a quiet machine: a row that is missed on a busy one says little.\n\nROWS:");
+      "Each row is measured in turns with its floor, the least that the machine allows; the "
+      "minimum "
+      "of each counts.");
+  std::puts("Run it on an idle machine: a goal missed on a busy machine means little.\n\nROWS:");
   for (const Group& group : kGroups) std::printf("  %-8s %s\n", group.name, group.what);
   std::puts(
       "\n--peers: other projects' figures for the same rows. The folder MESHARD_PEERS holds the "

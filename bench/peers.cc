@@ -168,7 +168,7 @@ std::vector<PeerFigure> measure(const std::string& folder, const Report& report)
     auto json =
         nlohmann::json::parse(text.substr(std::min(text.find('{'), text.size())), nullptr, false);
     if (json.is_discarded()) {
-      std::printf("  it printed no JSON; its rows are left out\n");
+      std::printf("  it did not print JSON; its rows are omitted\n");
       continue;
     }
     if (json.size() == 1 && json.begin()->is_object() && json.contains(script.section))
@@ -193,10 +193,9 @@ void print_peers(const Report& report) {
   } else {
     figures.assign(std::begin(kRecorded), std::end(kRecorded));
     std::printf(
-        "\nother projects: MESHARD_PEERS names no folder of their scripts, so these figures are "
-        "recorded "
-        "ones (JAX 0.10.2, torch_xla and PyTorch 2.15 on 2 cores, another machine than this one "
-        "perhaps):\n");
+        "\nother projects: MESHARD_PEERS is not set to the folder of their scripts, so these are "
+        "recorded figures (JAX 0.10.2, torch_xla and PyTorch 2.15 on 2 cores, perhaps of another "
+        "machine):\n");
   }
   std::printf("%-30s %10s %10s  %-5s  %s\n", "", "ours", "theirs", "unit", "ours is better by");
   for (const Row& row : report.rows())

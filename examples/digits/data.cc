@@ -57,9 +57,10 @@ Digits Digits::pick(std::span<const std::int32_t> numbers) const {
 meshard::Result<Digits> read_digits(const std::string& path) {
   std::ifstream file(path);
   if (!file)
-    return meshard::Error(meshard::ErrorCode::kNotFound,
-                          meshard::cat("[digits] no file ", path,
-                                       ": `./dev setup` fetches it, --data names another"));
+    return meshard::Error(
+        meshard::ErrorCode::kNotFound,
+        meshard::cat("[digits] no file ", path,
+                     ": run `./dev setup` to fetch it, or specify another with --data"));
   Digits out;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number)

@@ -19,11 +19,9 @@ int run(const Options& options) {
   configure_runtime({.cpu_devices = options.device_count()}).value();
   Split digits = split(read_digits(options.data).value(), /*count=*/360);
   Mesh mesh = options.mesh();
-  std::printf("%lld digits to learn from, %lld held back\n",
-              static_cast<long long>(digits.train.size()),
+  std::printf("%lld training digits, %lld held out\n", static_cast<long long>(digits.train.size()),
               static_cast<long long>(digits.held_back.size()));
-  std::printf("a perceptron 64-256-128-10 on %s; compiling its step ...\n",
-              mesh.to_string().c_str());
+  std::printf("an MLP 64-256-128-10 on %s; compiling its step ...\n", mesh.to_string().c_str());
   std::fflush(stdout);
 
   Trainer trainer(mesh, options.seed);
@@ -31,7 +29,7 @@ int run(const Options& options) {
   double accuracy = trainer.accuracy(digits.held_back);
 
   std::printf("\n%s\n", describe(trainer, mesh).c_str());
-  std::printf("final loss %.5f\naccuracy on the digits held back: %.2f %%\n", losses.back(),
+  std::printf("final loss %.5f\naccuracy on the held-out digits: %.2f %%\n", losses.back(),
               100 * accuracy);
   write_pictures(options.out, losses, trainer).value();
   std::printf("wrote %s/loss.svg and %s/sharding.svg\n", options.out.c_str(), options.out.c_str());

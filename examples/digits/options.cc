@@ -58,15 +58,15 @@ bool read_option(std::string_view name, std::string_view value, Options& out) {
 const char* usage() {
   return R"(usage: digits [options]
 
-Trains a small classifier of handwritten digits over a mesh of devices, and shows what lies where.
+Trains a small classifier of handwritten digits over a mesh of devices, and shows where the data is.
 
   --mesh 2x4         devices along "data" (the batch) and "model" (the weights)
-  --devices 4,5,..   the ids of the devices, row after row; default 0, 1, 2, ...
+  --devices 4,5,..   the ids of the devices, in row-major order; default 0, 1, 2, ...
   --steps N          training steps (default 600)
-  --seed N           of the first weights and of the order of the digits (default 1)
+  --seed N           of the initial weights and of the order of the digits (default 1)
   --data FILE        the digits: 64 pixels of 0..16 and a label in each line
-  --out DIR          where loss.svg and sharding.svg go (default demo-out)
-  --losses FILE      writes the loss of every step, one in a line
+  --out DIR          folder of loss.svg and sharding.svg (default demo-out)
+  --losses FILE      writes the loss of every step, one per line
 )";
 }
 
@@ -78,14 +78,14 @@ meshard::Result<Options> parse_options(int count, const char* const* arguments) 
       options.help = true;
       return options;
     }
-    if (i + 1 == count) return wrong(cat(name, " is no option, or its value is missing"));
+    if (i + 1 == count) return wrong(cat(name, " is not an option, or its value is missing"));
     std::string_view value = arguments[++i];
     if (!read_option(name, value, options)) return wrong(cat("cannot use: ", name, " ", value));
   }
   auto wanted = static_cast<std::size_t>(options.data_devices * options.model_devices);
   if (!options.devices.empty() && options.devices.size() != wanted)
     return wrong(cat("--mesh ", options.data_devices, "x", options.model_devices, " needs ", wanted,
-                     " devices, --devices names ", options.devices.size()));
+                     " devices, but --devices lists ", options.devices.size()));
   if (options.data.empty()) options.data = default_data_path();
   return options;
 }

@@ -49,9 +49,9 @@ std::string describe(const Trainer& trainer, const Mesh& mesh) {
   if (report.groups().empty()) append(out, "  none\n");
   std::int64_t whole = 0;
   for (const Tensor& tensor : structure::tensors(state)) whole += tensor.type().bytes();
-  append(out, cat("memory: the weights and Adam's means are ", kibibytes(whole), ", and take ",
-                  kibibytes(bytes_on_device(state)), " on each of ", mesh.size(), " device",
-                  mesh.size() == 1 ? "" : "s", "\n"));
+  append(out, cat("memory: the weights and Adam's moments take ", kibibytes(whole),
+                  " in total, and ", kibibytes(bytes_on_device(state)), " on each of ", mesh.size(),
+                  " device", mesh.size() == 1 ? "" : "s", "\n"));
   if (report.memory()) append(out, cat(*report.memory(), "\n"));
   return out;
 }

@@ -32,7 +32,7 @@ int run(const Options& options) {
   Mesh mesh = options.mesh();
   configure_runtime({.cpu_devices = static_cast<int>(mesh.size())}).value();
   Text text = (options.data.empty() ? license_text() : text_of_file(options.data)).value();
-  std::printf("%s\n%zu bytes to learn from, %zu held back\n", text.about.c_str(), text.train.size(),
+  std::printf("%s\n%zu training bytes, %zu held out\n", text.about.c_str(), text.train.size(),
               text.held_back.size());
 
   Trainer trainer(options, std::move(text));
@@ -40,10 +40,10 @@ int run(const Options& options) {
   std::printf("%lld parameters on %s:\n", static_cast<long long>(count_parameters(model)),
               mesh.to_string().c_str());
   print_sharding("a query weight", model.blocks[0].attention.query);
-  print_sharding("a second weight of a perceptron", model.blocks[0].mlp.down.weight);
+  print_sharding("a second weight of an MLP", model.blocks[0].mlp.down.weight);
   if (options.resume) {
     trainer.resume().value();
-    std::printf("goes on after step %lld\n", static_cast<long long>(trainer.steps()));
+    std::printf("resuming after step %lld\n", static_cast<long long>(trainer.steps()));
   }
   if (!options.module.empty()) {
     write_file(options.module, trainer.module());
@@ -52,7 +52,7 @@ int run(const Options& options) {
   std::printf("compiling the step ...\n");
   std::fflush(stdout);
   std::vector<double> losses = trainer.run(Progress(options.steps));
-  std::printf("loss on the held-back text: %.4f nats per byte\n", trainer.held_back_loss());
+  std::printf("loss on the held-out text: %.4f nats per byte\n", trainer.held_back_loss());
   if (!options.losses.empty()) write_file(options.losses, join(losses, "\n") + "\n");
   if (options.sample > 0) {
     std::printf("\n%s", options.prompt.c_str());

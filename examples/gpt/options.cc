@@ -66,8 +66,8 @@ meshard::Result<void> check(const Options& options) {
     return wrong(cat("a batch of ", options.batch, " cannot be split over ", options.data_devices,
                      " devices"));
   if (options.sizes.width % (2 * options.sizes.heads) != 0)
-    return wrong(cat("a width of ", options.sizes.width, " has no ", options.sizes.heads,
-                     " heads of an even size"));
+    return wrong(cat("a width of ", options.sizes.width, " cannot be divided into ",
+                     options.sizes.heads, " heads of even size"));
   if (options.resume && options.checkpoint.empty()) return wrong("--resume needs --checkpoint");
   return {};
 }
@@ -77,18 +77,18 @@ meshard::Result<void> check(const Options& options) {
 const char* usage() {
   return R"(usage: gpt [options]
 
-Trains a transformer on bytes of text over a mesh of devices, and lets it write.
+Trains a transformer on bytes of text over a mesh of devices, and generates text.
 
   --mesh data=2,model=4   devices along "data" (the batch) and "model" (heads and hidden values); default one
-  --sequence              what is between the layers is split over "model" by time
+  --sequence              splits the values between the layers over "model" by time
   --steps N  --batch N  --context N  --rate X  --seed N         default 1000, 16, 64, 0.002, 1
   --layers N  --width N  --heads N  --hidden N                  default 2, 64, 4, 176
-  --data FILE             text to learn from; default the licenses of this system
-  --checkpoint FILE       where the training is kept (safetensors), now and then and at the end
-  --save-every N          how often: default 100 steps
-  --resume                goes on from there, on the same mesh or another
-  --sample N  --prompt TEXT  --temperature X                    what it writes at the end: default 300 bytes
-  --losses FILE           writes the loss of every step, one in a line
+  --data FILE             training text; default the license texts of this system
+  --checkpoint FILE       the checkpoint (safetensors), written during training and at the end
+  --save-every N          steps between checkpoints (default 100)
+  --resume                resumes from the checkpoint, on the same mesh or another
+  --sample N  --prompt TEXT  --temperature X                    the text generated at the end: default 300 bytes
+  --losses FILE           writes the loss of every step, one per line
   --export FILE           writes the step's StableHLO module for `meshard explain`, and trains nothing
 )";
 }
@@ -105,7 +105,7 @@ meshard::Result<Options> parse_options(int count, const char* const* arguments) 
       (name == "--resume" ? options.resume : options.sequence) = true;
       continue;
     }
-    if (i + 1 == count) return wrong(cat(name, " is no option, or its value is missing"));
+    if (i + 1 == count) return wrong(cat(name, " is not an option, or its value is missing"));
     std::string_view value = arguments[++i];
     if (!read_option(name, value, options)) return wrong(cat("cannot use: ", name, " ", value));
   }

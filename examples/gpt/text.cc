@@ -168,11 +168,12 @@ meshard::Result<Text> license_text() {
   for (const auto& file : copyrights) all.add_train(contents(file));
   Text& text = all.text();
   if (text.train.size() < 10000 || text.held_back.size() < 1000)
-    return meshard::Error(meshard::ErrorCode::kNotFound,
-                          cat("[gpt] ", kFolder, " and /usr/share/doc/*/copyright have ",
-                              text.train.size(), " bytes of text: name a file with --data"));
+    return meshard::Error(
+        meshard::ErrorCode::kNotFound,
+        cat("[gpt] ", kFolder, " and /usr/share/doc/*/copyright have ", text.train.size(),
+            " bytes of text, which is too little: specify a file with --data"));
   text.about = cat("licenses of this system, ", copyrights.size(),
-                   " packages; the families GFDL and MPL are held back");
+                   " packages; the families GFDL and MPL are held out");
   return std::move(text);
 }
 
@@ -181,10 +182,11 @@ meshard::Result<Text> text_of_file(const std::string& path) {
   if (!file) return meshard::Error(meshard::ErrorCode::kNotFound, cat("[gpt] no file ", path));
   std::string all{std::istreambuf_iterator<char>(file), {}};
   if (all.size() < 10000)
-    return meshard::Error(meshard::ErrorCode::kInvalidArgument,
-                          cat("[gpt] ", path, " has ", all.size(), " bytes, not 10000 or more"));
+    return meshard::Error(
+        meshard::ErrorCode::kInvalidArgument,
+        cat("[gpt] ", path, " has ", all.size(), " bytes; at least 10000 are needed"));
   std::size_t cut = all.size() / 10 * 9;
-  return Text{all.substr(0, cut), all.substr(cut), cat(path, "; its last tenth is held back")};
+  return Text{all.substr(0, cut), all.substr(cut), cat(path, "; its last tenth is held out")};
 }
 
 std::vector<std::int32_t> windows_of_step(const std::string& text, std::int64_t count,

@@ -17,7 +17,7 @@ using namespace meshard;
 
 constexpr const char* kUsage = R"(usage: heat [options]
 
-Lets heat spread on a plate over a mesh of devices, and finds from the end where it was at first.
+Simulates heat on a plate over a mesh of devices, and recovers the initial state from the final one.
 
   --mesh 2x4      devices along "rows" and "columns"
   --size N        points along each side (default 64)
@@ -50,8 +50,9 @@ Options read_options(int count, char** arguments) {
     if (i + 1 == count || !read_option(arguments[i], arguments[i + 1], options))
       throw Error(ErrorCode::kInvalidArgument, cat("cannot use ", arguments[i], "\n", kUsage));
   if (options.size % options.rows != 0 || options.size % options.columns != 0)
-    throw Error(ErrorCode::kInvalidArgument, cat(options.size, " points do not divide over ",
-                                                 options.rows, "x", options.columns, " devices"));
+    throw Error(ErrorCode::kInvalidArgument,
+                cat("the size ", options.size, " is not divisible by both sizes of the mesh ",
+                    options.rows, "x", options.columns));
   return options;
 }
 
@@ -81,12 +82,12 @@ void run_forward(const Options& options, const Mesh& mesh, const Tensor& start) 
   auto shifts = jit([&](const Tensor& u) { return heat::by_shifts(u, options.steps); });
   auto exchange = jit([&](const Tensor& u) { return heat::by_exchange(mesh, u, options.steps); });
   Tensor end = shifts(start), other = exchange(start);
-  draw("at first:", start);
+  draw("initial state:", start);
   draw(cat("after ", options.steps, " steps:").c_str(), end);
-  std::printf("shifted slices and exchanges by hand differ by at most %.1e\n",
+  std::printf("shifted slices and explicit exchanges differ by at most %.1e\n",
               max(abs(end - other)).item<double>());
-  print_collectives("what the compiler made of the shifts:", explain(shifts));
-  print_collectives("what was written by hand:", explain(exchange));
+  print_collectives("collectives of the shifted slices:", explain(shifts));
+  print_collectives("collectives of the explicit exchanges:", explain(exchange));
 }
 
 // Compares the gradient in one direction with a difference quotient.
@@ -100,10 +101,11 @@ void check_gradient(const Options& options, const Tensor& start, const Tensor& o
                      loss_at(start - kDistance * direction, observed).item<double>()) /
                     (2 * kDistance);
   double product = sum(gradient * direction).item<double>();
-  std::printf("derivative in a random direction: %.9e by the gradient, %.9e by differences\n",
-              product, quotient);
+  std::printf(
+      "derivative in a random direction: %.9e from the gradient, %.9e from finite differences\n",
+      product, quotient);
   if (!(std::abs(product - quotient) <= 1e-6 * std::abs(quotient)))
-    throw Error(ErrorCode::kInternal, "the gradient is not the derivative");
+    throw Error(ErrorCode::kInternal, "the gradient differs from the finite differences");
 }
 
 void run_backward(const Options& options, const Mesh& mesh, const Tensor& truth) {
@@ -126,12 +128,11 @@ void run_backward(const Options& options, const Mesh& mesh, const Tensor& truth)
     auto [next, loss, gradient] = step(guess, observed);
     if (i == 0) check_gradient(options, guess, observed, gradient);
     if (i % 25 == 0)
-      std::printf("after %3d corrections of the first state: misfit %.3e\n", i,
-                  loss.item<double>());
+      std::printf("after %3d updates of the initial state: misfit %.3e\n", i, loss.item<double>());
     guess = next;
   }
-  draw("where the heat was, found from the end:", guess);
-  print_collectives("one correction, there and back:", explain(step));
+  draw("recovered initial state:", guess);
+  print_collectives("collectives of one update:", explain(step));
 }
 
 }  // namespace

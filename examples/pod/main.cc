@@ -14,12 +14,12 @@ using namespace meshard;
 
 constexpr const char* kUsage = R"(usage: pod [options]
 
-Explains a training step of a Llama-shaped transformer on hardware that is not here. Nothing runs.
+Explains a training step of a Llama-shaped transformer on absent hardware. Nothing runs.
 
   --topology NAME   v5e:4x4 (default), v5p:4x4x4, v6e:16x16, two slices v5e:4x4*2, h100:2x8, cpu:8
   --mesh 4x4        devices along "data" and along "model"
   --layers N  --width N  --hidden N  --heads N  --key-heads N  --vocabulary N  --batch N  --sequence N
-  --careless        the perceptron's second weight is split like its first
+  --careless        splits the MLP's second weight like its first
   --json FILE  --html FILE  --module FILE   writes the report, its page, the StableHLO module
 )";
 

@@ -59,14 +59,14 @@ double seconds_since(Clock::time_point start) {
 
 void report(const serve::Progress& progress, double seconds) {
   std::fprintf(stderr,
-               "%lld answered, %lld at work, %lld refused; %lld bytes read and %lld written in "
-               "%lld steps and %.2f s: %.0f written a second",
+               "%lld answered, %lld in progress, %lld refused; %lld bytes read and %lld written in "
+               "%lld steps and %.2f s: %.0f bytes written per second",
                static_cast<long long>(progress.answered), static_cast<long long>(progress.at_work),
                static_cast<long long>(progress.refused), static_cast<long long>(progress.read),
                static_cast<long long>(progress.written), static_cast<long long>(progress.steps),
                seconds, static_cast<double>(progress.written) / seconds);
   if (progress.begun > 0)
-    std::fprintf(stderr, ", the first of an answer after %.1f ms",
+    std::fprintf(stderr, ", the first byte of an answer after %.1f ms",
                  1000 * progress.waited / static_cast<double>(progress.begun));
   std::fputs("\n", stderr);
 }
@@ -106,8 +106,9 @@ void answer(const serve::Options& options) {
   auto start = Clock::now();
   nn::AxisRules rules = gpt::rules_for(options.mesh(), false);
   gpt::Trained model = serve::load_model(options.weights, rules, options.context).value();
-  std::cerr << gpt::count_parameters(model.model) << " weights on " << options.mesh().to_string()
-            << ", which see " << model.context << " bytes, in " << seconds_since(start) << " s\n";
+  std::cerr << gpt::count_parameters(model.model) << " parameters on " << options.mesh().to_string()
+            << ", with a context of " << model.context << " bytes, loaded in "
+            << seconds_since(start) << " s\n";
   start = Clock::now();
   serve::Server server(std::move(model), rules, options.serving);
   server.warm_up();

@@ -54,13 +54,13 @@ Result<void> check(const Options& options) {
   if (!options.weights.empty() && !options.make.empty())
     return wrong("--weights and --make exclude each other; see --help");
   if (options.weights.empty() && options.make.empty() && options.module.empty())
-    return wrong("say --weights, --make or --export; see --help");
+    return wrong("specify --weights, --make or --export; see --help");
   if (options.serving.batch % options.data_devices != 0)
-    return wrong(cat("--batch ", options.serving.batch, " is not divided by the ",
+    return wrong(cat("--batch ", options.serving.batch, " is not divisible by the ",
                      options.data_devices, " devices along \"data\""));
   if (options.sizes.width % (2 * options.sizes.heads) != 0)
-    return wrong(cat("--width ", options.sizes.width, " has no ", options.sizes.heads,
-                     " heads of an even size"));
+    return wrong(cat("--width ", options.sizes.width, " cannot be divided into ",
+                     options.sizes.heads, " heads of even size"));
   return {};
 }
 
@@ -73,7 +73,7 @@ const char* usage() {
        serve --make FILE [--layers N --width N --heads N --hidden N --context N --seed N]
        serve --export FILE [--weights PATH, or sizes as above] [options]
 
-Continues each line of its input, several at a time: a line takes a free place in the batch as soon
+Continues each line of its input, several at a time: a line takes a free slot of the batch as soon
 as there is one. Answers are printed in the order of the lines, byte by byte as they come; progress
 goes to standard error. The same line, seed and weights give the same answer on every mesh and in
 any company, up to rounding.
@@ -85,12 +85,12 @@ any company, up to rounding.
   --batch N          places in the batch (8)
   --chunk N          bytes of a prompt that a step reads at most (16)
   --count N          bytes of an answer at most (100)
-  --until TEXT       ends an answer before
-  --temperature T    0 takes the likeliest byte (0.5)
+  --until TEXT       ends an answer before this text
+  --temperature T    0 chooses the most likely byte (0.5)
   --context N        bytes that the model sees at a time: what it was trained on (as the file says)
-  --seed N           of the draws, and of --make
-  --make FILE        writes untrained weights of these sizes and ends
-  --export FILE      writes the StableHLO module of a step, for meshard explain, and ends
+  --seed N           of the sampling, and of --make
+  --make FILE        writes untrained weights of these sizes and exits
+  --export FILE      writes the StableHLO module of a step, for meshard explain, and exits
 )";
 }
 

@@ -18,9 +18,9 @@ Server::Server(gpt::Trained model, const nn::AxisRules& rules, const Serving& se
       step_(jit(Step(&gpt::next_byte), {.name = "next_byte", .donate = {2}})) {
   if (context_ < 2 || serving.batch < 1 || serving.chunk < 1 || serving.count < 1)
     throw Error(ErrorCode::kInvalidArgument,
-                cat("[serve] a context of ", context_, " bytes (2 at least), a batch of ",
+                cat("[serve] a context of ", context_, " bytes (at least 2), a batch of ",
                     serving.batch, ", a chunk of ", serving.chunk, " and answers of ",
-                    serving.count, " bytes (1 at least)"));
+                    serving.count, " bytes (at least 1)"));
   serving_.chunk = std::min(serving.chunk, context_);
   places_.resize(static_cast<std::size_t>(serving.batch));
   caches_ = gpt::make_caches(model_, rules_, serving.batch, context_);

@@ -24,8 +24,8 @@ constexpr std::string_view kStablehloNames[kDTypeCount] = {
 Result<DType> find_name(std::string_view text, const std::string_view (&names)[kDTypeCount]) {
   for (int i = 0; i < kDTypeCount; ++i)
     if (names[i] == text) return static_cast<DType>(i);
-  return Error(ErrorCode::kInvalidArgument, cat("[dtype] no element type is called \"", text,
-                                                "\"; there are ", join(names, ", ")));
+  return Error(ErrorCode::kInvalidArgument,
+               cat("[dtype] unknown dtype \"", text, "\"; the dtypes are ", join(names, ", ")));
 }
 
 DType promote_integers(DType a, DType b) {
@@ -41,8 +41,8 @@ DType promote_integers(DType a, DType b) {
 
 DType promote_floats(DType a, DType b, SourceLocation where) {
   if (is_float8(a) || is_float8(b))
-    throw_invalid(where, "[promote] 8-bit floats meet no other float implicitly: ", to_string(a),
-                  " and ", to_string(b), "; convert one of them");
+    throw_invalid(where, "[promote] 8-bit floats are not promoted implicitly: ", to_string(a),
+                  " and ", to_string(b), "; convert one operand with astype");
   if (a > b) std::swap(a, b);
   return a == DType::f16 && b == DType::bf16 ? DType::f32 : b;
 }

@@ -16,7 +16,7 @@ void HostArray::check_count(std::int64_t count, DType dtype, const Shape& shape)
   if (count != shape.size())
     throw Error(ErrorCode::kInvalidArgument,
                 cat("[host_array] ", count, " values of ", meshard::to_string(dtype),
-                    " for the shape ", shape, ", which has ", shape.size()));
+                    " for the shape ", shape, ", whose number of elements is ", shape.size()));
 }
 
 HostArray HostArray::uninitialized(TensorType type) {
@@ -71,13 +71,14 @@ std::byte* HostArray::mutable_bytes(SourceLocation where) {
 }
 
 void HostArray::wrong_dtype(DType asked, SourceLocation where) const {
-  throw_invalid(where, "[host_array] asked for elements of ", meshard::to_string(asked),
+  throw_invalid(where, "[host_array] elements requested as ", meshard::to_string(asked),
                 ", but the array is ", type_, "; use astype");
 }
 
 void HostArray::check_single(SourceLocation where) const {
   if (size_ != 1)
-    throw_invalid(where, "[host_array] item() needs exactly one element; the array is ", type_);
+    throw_invalid(where, "[host_array] item() requires an array with exactly one element, not ",
+                  type_);
 }
 
 std::int64_t HostArray::offset_of(std::span<const std::int64_t> indices,

@@ -18,7 +18,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 [[noreturn]] void no_memory(std::size_t bytes) {
   throw Error(ErrorCode::kResourceExhausted,
-              cat("[host_array] no host memory for ", bytes, " bytes"));
+              cat("[host_array] cannot allocate ", bytes, " bytes of host memory"));
 }
 
 /// Maps at least `bytes`, aligned to a huge page; pages are zero-filled on first access.

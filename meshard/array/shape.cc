@@ -46,8 +46,8 @@ bool read_sizes(std::string_view text, Dimensions& sizes) {
 void Shape::check() const {
   for (std::size_t i = 0; i < sizes_.size(); ++i)
     if (sizes_[i] < 0) [[unlikely]]
-      throw Error(ErrorCode::kInvalidArgument,
-                  cat("[shape] size of dimension ", i, " is negative: [", join(sizes_, ", "), "]"));
+      throw Error(ErrorCode::kInvalidArgument, cat("[shape] the size of dimension ", i,
+                                                   " is negative: [", join(sizes_, ", "), "]"));
 }
 
 std::int64_t Shape::operator[](std::int64_t dimension) const {
@@ -99,11 +99,12 @@ std::size_t Shape::hash() const {
 int normalize_dimension(std::int64_t dimension, int rank, std::string_view place,
                         SourceLocation where) {
   if (dimension < -rank || dimension >= rank) [[unlikely]]
-    throw Error(ErrorCode::kOutOfRange,
-                rank == 0 ? cat("[", place, "] dimension ", dimension, " of a scalar (rank 0)")
-                          : cat("[", place, "] dimension ", dimension, " is outside ", -rank, "..",
-                                rank - 1, " (rank ", rank, ")"),
-                where);
+    throw Error(
+        ErrorCode::kOutOfRange,
+        rank == 0 ? cat("[", place, "] dimension ", dimension, " is invalid for a scalar (rank 0)")
+                  : cat("[", place, "] dimension ", dimension, " is outside ", -rank, "..",
+                        rank - 1, " (rank ", rank, ")"),
+        where);
   return static_cast<int>(dimension < 0 ? dimension + rank : dimension);
 }
 

@@ -249,7 +249,7 @@ class Backward {
       if (!needed[i] || !gradients[i].defined()) continue;
       internal_check(gradients[i].type() == operands[i].type(),
                      cat("[", op.name, "] the cotangent of operand ", i, " is ",
-                         gradients[i].type(), ", the operand ", operands[i].type()));
+                         gradients[i].type(), ", but the operand is ", operands[i].type()));
       add(takes.operands()[i],
           node->annotations() ? cotangent_of_operand(*node, i, gradients[i]) : gradients[i]);
     }
@@ -270,11 +270,11 @@ class Backward {
       if (!reaches || !seen.insert(value.node()).second) continue;
       if (value->op().name == "stop_gradient") continue;
       if (inputs_.contains(value.node()))
-        throw Error(ErrorCode::kUnimplemented,
-                    "[custom_vjp] a derivative with respect to a value that the function captures: "
-                    "it has derivatives with respect to its arguments only. Make the value an "
-                    "argument",
-                    custom.where())
+        throw Error(
+            ErrorCode::kUnimplemented,
+            "[custom_vjp] cannot differentiate with respect to a captured value: the function has "
+            "derivatives with respect to its arguments only. Pass the value as an argument",
+            custom.where())
             .with_note(
                 cat("the captured value depends on ", value.type(), " made at ", value->where()));
       bool is_custom = internal::is_custom_vjp(*value.node());
@@ -305,8 +305,8 @@ std::vector<Tensor> backward(std::span<const Tensor> outputs, std::span<const Te
   internal_check(outputs.size() == cotangents.size(), "[grad] one cotangent per output");
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (cotangents[i].type(where) != outputs[i].type(where))
-      throw_invalid(where, "[vjp] cotangent ", i, " is ", cotangents[i].type(), ", its output is ",
-                    outputs[i].type());
+      throw_invalid(where, "[vjp] cotangent ", i, " is ", cotangents[i].type(),
+                    ", but its output is ", outputs[i].type());
   Backward pass(inputs);
   pass.run(outputs, cotangents);
   std::vector<Tensor> gradients;

@@ -114,7 +114,7 @@ TEST(Backward, CotangentsMustFit) {
   Tensor y = x * 2, wrong = column_of({1});
   EXPECT_TRUE(throws_error(
       [&] { (void)backward(std::span(&y, 1), std::span(&wrong, 1), std::span(&x, 1), {}); },
-      ErrorCode::kInvalidArgument, {"cotangent 0 is f64[1], its output is f64[2]"}));
+      ErrorCode::kInvalidArgument, {"cotangent 0 is f64[1], but its output is f64[2]"}));
 }
 
 }  // namespace

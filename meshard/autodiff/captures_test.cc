@@ -399,7 +399,7 @@ TEST(CapturesOfCustomVjp, AreConstantsInEverySetting) {
 TEST(CapturesOfCustomVjp, ADerivativeWithRespectToThemIsAnError) {
   auto message = [](const std::function<void()>& call) {
     return throws_error(call, ErrorCode::kUnimplemented,
-                        {"[custom_vjp]", "the function captures", "Make the value an argument"});
+                        {"[custom_vjp]", "a captured value", "Pass the value as an argument"});
   };
   Tensor x = row_of(kX), w = row_of(kW);
   auto direct = [&](Tensor v) { return sum(custom_product(v)(x)); };

@@ -55,13 +55,13 @@ void custom_vjp_of(const VjpCall& call, std::span<Tensor> out) {
   std::size_t first = custom.num_results, end = first + custom.num_arguments;
   std::vector<Tensor> wanted = custom.pullback(call.operands.subspan(end), cotangents);
   if (wanted.size() != custom.num_arguments)
-    throw_invalid(call.node.where(), "[custom_vjp] backward gave ", wanted.size(),
+    throw_invalid(call.node.where(), "[custom_vjp] backward returned ", wanted.size(),
                   " cotangents for the ", custom.num_arguments, " tensors of the arguments");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i].defined() || !call.needs(first + i)) continue;
     if (wanted[i].type() != call.operands[first + i].type())
       throw_invalid(call.node.where(), "[custom_vjp] the cotangent of argument tensor ", i, " is ",
-                    wanted[i].type(), ", the argument ", call.operands[first + i].type());
+                    wanted[i].type(), ", but the argument is ", call.operands[first + i].type());
     out[first + i] = wanted[i];
   }
 }
@@ -90,7 +90,7 @@ void batch_custom_vjp(const BatchCall& call, std::span<Tensor> results) {
 constinit const OpDef custom_vjp_op = {
     .name = "custom_vjp",
     .operands = "results, arguments, residuals...",
-    .doc = "The results themselves, with a derivative of the user's.",
+    .doc = "The results themselves, with a user-defined derivative.",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
           for (std::size_t i = 0; i < attributes_of(call.attributes).num_results; ++i)

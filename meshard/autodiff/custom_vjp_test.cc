@@ -76,7 +76,7 @@ TEST(CustomVjp, Errors) {
   auto wrong = custom_vjp([](Tensor x) { return std::pair(x * x, x); },
                           [](Tensor, Tensor) { return zeros({3}, DType::f64); });
   EXPECT_TRUE(throws_error([&] { grad(wrong)(number(2)); }, ErrorCode::kInvalidArgument,
-                           {"is f64[3], the argument f64[]"}));
+                           {"is f64[3], but the argument is f64[]"}));
 }
 
 TEST(CustomVjp, IsNothingInTheProgram) {

@@ -63,7 +63,8 @@ auto value_and_grad(F f) {
     return value_and_grad<0>(std::move(f));
   } else {
     return [f = std::move(f)]<class... Arguments>(const Arguments&... arguments) {
-      static_assert(((Wanted < sizeof...(Arguments)) && ...), "no such argument");
+      static_assert(((Wanted < sizeof...(Arguments)) && ...),
+                    "the index of an argument to differentiate is out of range");
       SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
       KeepOperandsScope keep;
       std::vector<Tensor> inputs;
@@ -141,8 +142,8 @@ auto vjp(F f, const Arguments&... arguments) {
     std::vector<Tensor> outputs = structure::tensors(result);
     std::vector<Tensor> seeds = structure::tensors(cotangent);
     if (outputs.size() != seeds.size())
-      throw_invalid(where, "[vjp] the result has ", outputs.size(), " tensors, the cotangent ",
-                    seeds.size());
+      throw_invalid(where, "[vjp] the result has ", outputs.size(),
+                    " tensors, but the cotangent has ", seeds.size());
     KeepOperandsScope keep_operands;
     return structure::with_tensors(replaced, backward(outputs, seeds, inputs, where));
   };

@@ -189,7 +189,7 @@ TEST(Vjp, RefusesCotangentsOfAnotherForm) {
       [&, &pull = pullback] {
         (void)pull(std::pair(vector_of({1, 2}), scalar(1)));
       },
-      ErrorCode::kInvalidArgument, {"the result has 1 tensors, the cotangent 2"}));
+      ErrorCode::kInvalidArgument, {"the result has 1 tensors, but the cotangent has 2"}));
 }
 
 TEST(Grad, GradientsTakeTheShardingsOfTheirPrimals) {

@@ -76,7 +76,7 @@ std::vector<std::vector<Tensor>> reverse_blocks(std::span<const Tensor> outputs,
                                                 SourceLocation where) {
   for (const Tensor& output : outputs)
     if (!is_floating(output.dtype(where)))
-      throw_invalid(where, "[jacrev] a result is ", output.type(), ", not floating-point");
+      throw_invalid(where, "[jacrev] every result must be floating-point, not ", output.type());
   LinearMap pull = [&](std::size_t i, const Tensor& cotangent) {
     return backward(outputs.subspan(i, 1), {&cotangent, 1}, inputs, where);
   };
@@ -93,7 +93,7 @@ std::vector<std::vector<Tensor>> forward_blocks(std::span<const Tensor> outputs,
                                                 SourceLocation where) {
   for (const Tensor& output : outputs)
     if (!is_floating(output.dtype(where)))
-      throw_invalid(where, "[jacfwd] a result is ", output.type(), ", not floating-point");
+      throw_invalid(where, "[jacfwd] every result must be floating-point, not ", output.type());
   PushForward push(outputs, inputs, where);
   LinearMap map = [&](std::size_t j, const Tensor& tangent) {
     std::vector<Tensor> tangents(inputs.size());

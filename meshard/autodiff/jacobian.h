@@ -54,7 +54,8 @@ auto jacobian_structure(const Result& result, const Argument& argument,
 template <std::size_t Wanted, class F, class BlocksOf>
 auto jacobian(F f, BlocksOf blocks_of) {
   return [f = std::move(f), blocks_of]<class... Arguments>(const Arguments&... arguments) {
-    static_assert(Wanted < sizeof...(Arguments), "no such argument");
+    static_assert(Wanted < sizeof...(Arguments),
+                  "the index of the argument to differentiate is out of range");
     SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
     KeepOperandsScope keep;
     std::vector<Tensor> inputs;

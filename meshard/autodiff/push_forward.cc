@@ -43,7 +43,7 @@ std::vector<Tensor> PushForward::operator()(std::span<const Tensor> tangents,
   for (std::size_t i = 0; i < types_.size(); ++i) {
     if (!tangents[i].defined()) continue;
     if (tangents[i].type() != types_[i])
-      throw_invalid(where, "[jvp] tangent ", i, " is ", tangents[i].type(), ", its primal is ",
+      throw_invalid(where, "[jvp] tangent ", i, " is ", tangents[i].type(), ", but its primal is ",
                     types_[i]);
     used.push_back(pulled_[i]);
     along.push_back(tangents[i]);

@@ -88,10 +88,9 @@ concept HasFields = requires(T& value) {
 /// compile if the struct has a member that MESHARD_FIELDS does not list.
 template <HasFields T, class Visitor>
 constexpr void visit_fields(T& value, Visitor&& visit) {
-  static_assert(
-      internal::names_all_members<std::remove_cvref_t<T>>(),
-      "a member of this struct, or of a base class, is missing in its MESHARD_FIELDS: name "
-      "every member there (a constant that all have in common can be static)");
+  static_assert(internal::names_all_members<std::remove_cvref_t<T>>(),
+                "a member of this struct, or of a base class, is missing in its MESHARD_FIELDS: "
+                "list every member there (make a constant that all instances share static)");
   std::remove_cvref_t<T>::meshard_visit_fields(value, visit);
 }
 

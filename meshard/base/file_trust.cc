@@ -125,7 +125,8 @@ Result<void> check_file_trust(const std::string& path) {
     if (at == at.parent_path()) break;
   }
   if (error || chain.empty())
-    return Error(ErrorCode::kNotFound, cat("[files] there is no ", path, ": ", error.message()));
+    return Error(ErrorCode::kNotFound,
+                 cat("[files] cannot resolve the path ", path, ": ", error.message()));
   return judge_trust(chain, this_reader());
 }
 

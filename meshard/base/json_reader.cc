@@ -44,7 +44,7 @@ class JsonText {
     if (read_value(value, 0)) {
       skip_space();
       if (at_ == text_.size()) return value;
-      fail("nothing should follow the value");
+      fail("unexpected text after the value");
     }
     return wrong();
   }
@@ -64,13 +64,13 @@ class JsonText {
     };
     skip_space();
     if (at_ == text_.size() || text_[at_] != '{') {
-      fail("an object should be here");
+      fail("expected an object");
       return wrong();
     }
     if (read_members(take_member)) {
       skip_space();
       if (at_ == text_.size()) return {};
-      fail("nothing should follow the value");
+      fail("unexpected text after the value");
     }
     return refused ? *refused : wrong();
   }
@@ -78,7 +78,7 @@ class JsonText {
  private:
   Error wrong() const {
     return Error(ErrorCode::kInvalidArgument,
-                 cat("[", place_, "] not JSON at byte ", wrong_at_, ": ", wrong_));
+                 cat("[", place_, "] cannot parse JSON at byte ", wrong_at_, ": ", wrong_));
   }
   bool fail(std::string_view what) {
     wrong_ = what;
@@ -96,14 +96,14 @@ class JsonText {
     return true;
   }
   bool take_word(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return fail("no value begins like this");
+    if (text_.substr(at_, word.size()) != word) return fail("expected a value");
     at_ += word.size();
     return true;
   }
 
   bool read_value(JsonValue& out, int depth) {
     skip_space();
-    if (at_ == text_.size()) return fail("the text ends where a value should be");
+    if (at_ == text_.size()) return fail("the text ends before a value");
     if (depth > kDeepestJson) return fail("nested too deeply");
     if (left_-- == 0) return fail("too many values");
     switch (text_[at_]) {
@@ -138,15 +138,15 @@ class JsonText {
     while (true) {
       skip_space();
       std::string name;
-      if (at_ == text_.size() || text_[at_] != '"') return fail("a name should be here");
+      if (at_ == text_.size() || text_[at_] != '"') return fail("expected a member name in quotes");
       if (!read_string(name)) return false;
-      if (!names.insert(name).second) return fail(cat("the name \"", name, "\" is there twice"));
+      if (!names.insert(name).second) return fail(cat("duplicate member name \"", name, "\""));
       skip_space();
-      if (!take(':')) return fail("':' should be here");
+      if (!take(':')) return fail("expected ':'");
       if (!take_member(std::move(name))) return false;
       skip_space();
       if (take('}')) return true;
-      if (!take(',')) return fail("',' or '}' should be here");
+      if (!take(',')) return fail("expected ',' or '}'");
     }
   }
 
@@ -159,7 +159,7 @@ class JsonText {
       if (!read_value(out.elements.emplace_back(), depth + 1)) return false;
       skip_space();
       if (take(']')) return true;
-      if (!take(',')) return fail("',' or ']' should be here");
+      if (!take(',')) return fail("expected ',' or ']'");
     }
   }
 
@@ -171,14 +171,15 @@ class JsonText {
         ++at_;
         return true;
       }
-      if (static_cast<unsigned char>(c) < 0x20) return fail("a control character in a string");
+      if (static_cast<unsigned char>(c) < 0x20)
+        return fail("unescaped control character in a string");
       if (c == '\\') {
         ++at_;
         if (!read_escape(out)) return false;
         continue;
       }
       std::size_t length = utf8_length(text_.substr(at_));
-      if (length == 0) return fail("a string is UTF-8");
+      if (length == 0) return fail("invalid UTF-8 in a string");
       out += text_.substr(at_, length);
       at_ += length;
     }
@@ -194,13 +195,13 @@ class JsonText {
       return true;
     }
     std::uint32_t code = 0, low = 0;
-    if (letter != 'u') return fail("no such escape");
+    if (letter != 'u') return fail("invalid escape sequence");
     if (!read_hex(code)) return false;
-    if (code >= 0xDC00 && code < 0xE000) return fail("half of a surrogate pair");
+    if (code >= 0xDC00 && code < 0xE000) return fail("unpaired surrogate in a \\u escape");
     if (code >= 0xD800 && code < 0xDC00) {
-      if (!take('\\') || !take('u')) return fail("half of a surrogate pair");
+      if (!take('\\') || !take('u')) return fail("unpaired surrogate in a \\u escape");
       if (!read_hex(low)) return false;
-      if (low < 0xDC00 || low >= 0xE000) return fail("half of a surrogate pair");
+      if (low < 0xDC00 || low >= 0xE000) return fail("unpaired surrogate in a \\u escape");
       code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     }
     append_utf8(out, code);
@@ -211,13 +212,14 @@ class JsonText {
     if (text_.size() - at_ < 4) return fail("the text ends inside a string");
     const char* first = text_.data() + at_;
     auto [last, wrong] = std::from_chars(first, first + 4, out, 16);
-    if (wrong != std::errc() || last != first + 4) return fail("four hexadecimal digits are due");
+    if (wrong != std::errc() || last != first + 4)
+      return fail("expected four hexadecimal digits after \\u");
     at_ += 4;
     return true;
   }
 
   bool read_digits() {
-    if (at_ == text_.size() || !is_digit_of_json(text_[at_])) return fail("a digit should be here");
+    if (at_ == text_.size() || !is_digit_of_json(text_[at_])) return fail("expected a digit");
     while (at_ < text_.size() && is_digit_of_json(text_[at_])) ++at_;
     return true;
   }
@@ -226,7 +228,7 @@ class JsonText {
     out.kind = JsonValue::Kind::kNumber;
     std::size_t begin = at_;
     bool negative = take('-');
-    if (!negative && !is_digit_of_json(text_[at_])) return fail("no value begins like this");
+    if (!negative && !is_digit_of_json(text_[at_])) return fail("expected a value");
     if (!take('0') && !read_digits()) return false;
     if (take('.') && !read_digits()) return false;
     if (take('e') || take('E')) {

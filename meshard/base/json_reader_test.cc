@@ -70,7 +70,7 @@ TEST(JsonReader, RefusesWhatIsNoJson) {
                            "\"\xC3\""})
     EXPECT_FALSE(read_json(text).ok()) << text;
   EXPECT_EQ(read_json("{\"a\":1,\"a\":2}", "weights").error().message(),
-            "[weights] not JSON at byte 10: the name \"a\" is there twice");
+            "[weights] cannot parse JSON at byte 10: duplicate member name \"a\"");
 }
 
 TEST(JsonReader, NestingIsBounded) {
@@ -103,7 +103,7 @@ TEST(JsonReader, ValuesOfAMemberAreBounded) {
   JsonLimits three{3};
   EXPECT_TRUE(read_json_members(R"({"a":[1,2],"b":[3,4]})", "w", take, three).ok());
   EXPECT_EQ(read_json_members(R"({"a":[1,2,3]})", "w", take, three).error().message(),
-            "[w] not JSON at byte 10: too many values");
+            "[w] cannot parse JSON at byte 10: too many values");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ void JsonWriter::separate() {
 }
 
 void JsonWriter::before_value() {
-  internal_check(!done_, "JSON: a second value");
+  internal_check(!done_, "JSON: more than one top-level value");
   if (open_.empty()) return;
   if (open_.back().closing == '}') {
     internal_check(have_key_, "JSON: a member without a key");
@@ -84,7 +84,7 @@ JsonWriter& JsonWriter::begin(char opening) {
 
 JsonWriter& JsonWriter::end(char closing) {
   internal_check(!open_.empty() && open_.back().closing == closing && !have_key_,
-                 "JSON: an end that does not fit its begin");
+                 "JSON: the end does not match the object or array that is open");
   bool empty = open_.back().empty;
   open_.pop_back();
   if (!empty) new_line();
@@ -120,7 +120,7 @@ JsonWriter& JsonWriter::unsigned_value(std::uint64_t number) { return raw(cat(nu
 std::string JsonWriter::take_partial() { return std::exchange(out_, {}); }
 
 std::string JsonWriter::text() && {
-  internal_check(done_, "JSON: something is still open");
+  internal_check(done_, "JSON: an object or array is still open");
   return std::move(out_);
 }
 

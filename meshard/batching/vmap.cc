@@ -27,7 +27,8 @@ VmapCall::VmapCall(const VmapOptions& options, std::size_t arguments, std::size_
     throw_invalid(where_, "[vmap] ", axes, " in_axes for ", arguments, " arguments with ", tensors,
                   " tensors: give one for all, one for each argument, or one for each tensor");
   if (options.axis_size) {
-    if (*options.axis_size < 0) throw_invalid(where_, "[vmap] axis_size is ", *options.axis_size);
+    if (*options.axis_size < 0)
+      throw_invalid(where_, "[vmap] axis_size = ", *options.axis_size, " is negative");
     size_ = options.axis_size;
     sized_by_ = "axis_size";
   }
@@ -41,7 +42,8 @@ const BatchAxis& VmapCall::in_axis(std::size_t argument) const {
 
 Tensor VmapCall::enter(const Tensor& tensor, std::size_t argument, const std::string& path) {
   if (!tensor.defined())
-    throw_invalid(where_, "[vmap] ", path, " has no value: it was default-made or moved from");
+    throw_invalid(where_, "[vmap] ", path,
+                  " has no value: it was default-constructed or moved from");
   const BatchAxis& axis = in_axis(argument);
   ++next_;
   if (axis.is_none()) return tensor;
@@ -50,12 +52,12 @@ Tensor VmapCall::enter(const Tensor& tensor, std::size_t argument, const std::st
   if (at < 0 || at >= type.rank())
     throw_invalid(where_, "[vmap] ", path, " is ", type, " made at ", tensor.where(),
                   ": it has no dimension ", axis.dimension(),
-                  " to hold the members. If all share it, its in_axes entry is none");
+                  " to map over. If all members share it, set its in_axes entry to none");
   std::int64_t size = type.shape[at];
   if (size_ && *size_ != size)
-    throw_invalid(where_, "[vmap] the number of members differs: ", sized_by_, " = ", *size_, ", ",
-                  path, " dimension ", at, " = ", size, " (", type, " made at ", tensor.where(),
-                  ")");
+    throw_invalid(where_, "[vmap] the sizes of the mapped dimensions differ: ", sized_by_, " = ",
+                  *size_, ", ", path, " dimension ", at, " = ", size, " (", type, " made at ",
+                  tensor.where(), ")");
   if (!size_) sized_by_ = cat(path, " dimension ", at);
   size_ = size;
   InheritSource line(where_);
@@ -66,9 +68,7 @@ Tensor VmapCall::enter(const Tensor& tensor, std::size_t argument, const std::st
 
 std::vector<Tensor> VmapCall::leave(const std::vector<Tensor>& results) const {
   if (!size_)
-    throw_invalid(where_,
-                  "[vmap] no argument is mapped: axis_size is to say how many members "
-                  "there are");
+    throw_invalid(where_, "[vmap] no argument is mapped: set axis_size to the number of members");
   std::size_t axes = options_.out_axes.size();
   if (axes != 1 && axes != results.size())
     throw_invalid(where_, "[vmap] ", axes, " out_axes for ", results.size(),
@@ -91,7 +91,7 @@ Tensor VmapCall::leave(const Tensor& result, const Tensor& batched, std::size_t 
     if (differs)
       throw_invalid(where_, "[vmap] tensor ", i, " of the ", count, " of the result, ",
                     result.type(), " made at ", result.where(),
-                    ", differs between members: out_axes cannot be none");
+                    ", differs between members, so its out_axes entry cannot be none");
     return batched;
   }
   int rank = result.shape().rank() + 1;

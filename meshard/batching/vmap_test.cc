@@ -165,7 +165,7 @@ TEST(Vmap, ConstraintsLeaveTheBatchOpenOrSplitIt) {
   EXPECT_EQ(vmap(f, {.mesh_axis = "data"})(x).sharding(), Sharding(mesh, P("data", "model")));
   EXPECT_EQ(vmap(f, {.mesh_axis = "other"})(x).sharding(), Sharding(mesh, P(open, "model")));
   EXPECT_TRUE(throws_error([&] { vmap(f, {.mesh_axis = "model"})(x); }, ErrorCode::kInvalidArgument,
-                           {"axis \"model\" is to split the batch", "dimension 0"}));
+                           {"axis \"model\" cannot split the batch", "dimension 0"}));
 }
 
 TEST(Vmap, ErrorsOfArguments) {

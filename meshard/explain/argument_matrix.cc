@@ -42,7 +42,7 @@ std::string argument_matrix(const ProgramReport& report, std::size_t most_device
   }
   std::vector<std::vector<std::string>> columns{{"device"}};
   for (std::int64_t device : devices)
-    columns[0].push_back(report.mesh() ? cat(device) : std::string("the one"));
+    columns[0].push_back(report.mesh() ? cat(device) : std::string("single"));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string_view name = arguments[i].name;
     columns.push_back({name.empty() ? cat(i) : cat(i, ' ', name)});

@@ -50,7 +50,7 @@ TEST(ArgumentMatrix, OfAProgramOnOneDevice) {
   ProgramReport::Parts parts{.name = "main"};
   TensorType type{DType::f32, {2}};
   parts.arguments = {{.name = "a", .type = type, .padded = type, .sharding = std::nullopt}};
-  EXPECT_EQ(argument_matrix(ProgramReport(parts)), "device   0 a\nthe one  all\n");
+  EXPECT_EQ(argument_matrix(ProgramReport(parts)), "device  0 a\nsingle  all\n");
 }
 
 }  // namespace

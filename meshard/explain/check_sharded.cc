@@ -64,8 +64,8 @@ void check_no_manual_region(const Graph& graph) {
     if (node->annotations() && node->annotations()->manual)
       throw Error(
           ErrorCode::kUnimplemented,
-          "[check_sharded] a manual region has no unsharded form: its local values exist on "
-          "its mesh only",
+          "[check_sharded] manual regions cannot be run without shardings: their local values "
+          "exist only on a mesh",
           node->where());
 }
 

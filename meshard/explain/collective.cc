@@ -10,7 +10,8 @@ namespace {
 
 std::string axes_text(const Collective& one) {
   if (!one.axes) {
-    if (one.group_size > 0) return cat(" in groups of ", one.group_size, " that are no mesh axes");
+    if (one.group_size > 0)
+      return cat(" in groups of ", one.group_size, " that do not match mesh axes");
     return "";
   }
   const AxisList& axes = *one.axes;
@@ -29,7 +30,7 @@ std::string repetition_text(const Collective& one) {
 std::string form_text(const Collective& one) {
   std::string text;
   if (one.form != CollectiveForm::kPlain) text = cat(", ", meshard::to_string(one.form));
-  if (one.continues) text += ", carried on from an earlier one";
+  if (one.continues) text += ", continued from an earlier one";
   return text;
 }
 

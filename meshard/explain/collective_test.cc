@@ -39,9 +39,10 @@ TEST(Collective, SaysWhatIsUnusual) {
   one.executions_known = false;
   one.conditional = false;
   one.form = CollectiveForm::kFused;
-  EXPECT_EQ(one.to_string(),
-            "all-reduce in groups of 4 that are no mesh axes, 16 B per iteration of a loop of "
-            "unknown length, fused, from an unknown place");
+  EXPECT_EQ(
+      one.to_string(),
+      "all-reduce in groups of 4 that do not match mesh axes, 16 B per iteration of a loop of "
+      "unknown length, fused, from an unknown place");
   one.axes = AxisList();
   one.executions_known = true;
   one.form = CollectiveForm::kPlain;

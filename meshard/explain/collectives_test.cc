@@ -228,7 +228,7 @@ TEST(Collectives, ACircleOfCallsIsAnError) {
   Result<std::vector<Collective>> found = find_collectives(module, kCollectivesMesh, nullptr);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code(), ErrorCode::kDataLoss);
-  EXPECT_THAT(found.error().message(), testing::HasSubstr("circle"));
+  EXPECT_THAT(found.error().message(), testing::HasSubstr("cyclic"));
 }
 
 TEST(Collectives, DamagedGroupsAreAnErrorThatNamesTheInstruction) {

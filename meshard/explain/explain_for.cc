@@ -36,8 +36,9 @@ void check_devices(const Mesh& mesh, const Target& target, SourceLocation where)
   for (const DeviceAttributes& device : target.topology().devices()) ids.insert(device.id);
   for (std::int64_t id : mesh.device_ids())
     if (!ids.contains(id))
-      throw_invalid(where, "[explain] device ", id, " of ", mesh, " is none of ", target.name(),
-                    ": make the mesh with torus_mesh(target.topology(), ...) or over its ids");
+      throw_invalid(
+          where, "[explain] device ", id, " of ", mesh, " is not a device of ", target.name(),
+          ": make the mesh with torus_mesh(target.topology(), ...) or from its device ids");
 }
 
 }  // namespace

@@ -64,7 +64,8 @@ TracedProgram trace_for(const F& function, ExplainForOptions& options, SourceLoc
   std::vector<const Tensor*> pointers;
   for (const Tensor& tensor : tensors) {
     if (!tensor.defined())
-      throw_invalid(where, "[explain] an argument has no value: it was default-made or moved from");
+      throw_invalid(where,
+                    "[explain] an argument has no value: it was default-constructed or moved from");
     pointers.push_back(&tensor);
   }
   TracedProgram traced;

@@ -75,7 +75,7 @@ TEST_F(ExplainFor, AModuleThatGathers) {
   EXPECT_EQ(reshard.type, "f32[128,64]");
   EXPECT_EQ(reshard.from, "P(\"data\", none)");
   EXPECT_EQ(reshard.to, "P(none, none)");
-  EXPECT_THAT(reshard.cause, HasSubstr("dimension 0 whole"));
+  EXPECT_THAT(reshard.cause, HasSubstr("all of dimension 0"));
 
   ASSERT_EQ(report.parts().intermediates.size(), 1u);
   EXPECT_EQ(report.parts().intermediates[0].name, "product");

@@ -300,7 +300,7 @@ Result<LargestBuffers> largest_buffers(std::string_view hlo_proto, const Graph* 
                                        std::size_t most) {
   MESHARD_ASSIGN_OR_RETURN(auto assignment, HloBufferAssignment::from_bytes(hlo_proto));
   if (!assignment)
-    return Error(ErrorCode::kNotFound, "[explain] the compiler told no buffer assignment");
+    return Error(ErrorCode::kNotFound, "[explain] the compiler did not report a buffer assignment");
   MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule module, pjrt::HloModule::from_bytes(hlo_proto));
   ModuleIndex index(module);
   Namer namer(index, graph, argument_names);

@@ -193,33 +193,34 @@ class OpPlan {
     std::string what =
         cat("operand ", t, maker.where().known() ? cat(" (made at ", maker.where(), ")") : "");
     if (made.who == CollectiveCause::kAsked) {
-      made.cause = cat("the mark wants ", needed.spec());
+      made.cause = cat("the mark requests ", needed.spec());
       if (made.full_rematerialization)
-        made.suggestion = "mark it in two steps, so that each only gathers, cuts or exchanges";
+        made.suggestion = "mark it in two steps that each only gather, slice or exchange shards";
       return;
     }
     if (std::optional<std::size_t> d = needs_whole(t)) {
-      made.cause = cat(origin_.op, " needs dimension ", *d, " of ", what,
-                       " whole, which is split by ", meshard::to_string(operands_[t].axes(*d)));
-      made.suggestion = "split another dimension of it, or mark it unsplit where it is smaller";
+      made.cause = cat(origin_.op, " needs all of dimension ", *d, " of ", what,
+                       ", which is split by ", meshard::to_string(operands_[t].axes(*d)));
+      made.suggestion =
+          "split another dimension of it, or mark it unsplit at a point where it is smaller";
       return;
     }
     if (strided_ || !fits(t)) {
-      made.cause = cat(origin_.op, " cannot keep how ", what,
-                       " is split: the parts would not lie in "
-                       "one piece of the result");
-      made.suggestion = "split the outermost of the dimensions that are put together or apart";
+      made.cause = cat(origin_.op, " cannot keep the sharding of ", what,
+                       ": its shards would not be contiguous in the result");
+      made.suggestion = "split the outermost of the dimensions that are merged or separated";
       return;
     }
     for (std::size_t other = 0; other < operands_.size(); ++other)
       if (other != t && !all_axes(operands_[other]).empty()) {
         made.cause = cat(what, " is ", operands_[t].spec(), ", operand ", other, " is ",
-                         operands_[other].spec(), ": ", origin_.op, " wants it as ", needed.spec());
-        made.suggestion = cat("mark it ", needed.spec(), " where it is made, if it may stay so");
+                         operands_[other].spec(), ": ", origin_.op, " needs it as ", needed.spec());
+        made.suggestion =
+            cat("mark it ", needed.spec(), " where it is made, if it can keep that sharding");
         return;
       }
-    made.cause =
-        cat("the result is wanted otherwise: ", origin_.op, " needs ", what, " as ", needed.spec());
+    made.cause = cat("the sharding of the result requires it: ", origin_.op, " needs ", what,
+                     " as ", needed.spec());
   }
 
   // A sharded dimension that the op needs whole.
@@ -290,8 +291,8 @@ class OpPlan {
     ReshardPlan plan = plan_reshard(node_.type(index), made, results_[r]);
     for (const ReshardStep& step : plan.steps) {
       PredictedMove moved = move(step, plan, node_.type(index), made, results_[r]);
-      moved.cause = cat(origin_.op, " gives its result as ", made.spec(), ", it is wanted as ",
-                        results_[r].spec());
+      moved.cause = cat(origin_.op, " produces its result as ", made.spec(),
+                        ", but it is needed as ", results_[r].spec());
       moves.push_back(std::move(moved));
     }
   }
@@ -318,8 +319,8 @@ class Predictor {
     for (const Value& result : graph_.results()) prediction_.results.push_back(sharding(result));
     if (left_out > 0)
       prediction_.notes.push_back(cat(left_out, " of ", graph_.nodes().size(),
-                                      " ops are left out: they are inside manual axes, or their "
-                                      "values lie over another mesh than ",
+                                      " ops are left out: they are inside manual regions, or their "
+                                      "values are on a mesh other than ",
                                       mesh_));
     return std::move(prediction_);
   }

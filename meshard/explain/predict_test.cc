@@ -131,13 +131,13 @@ TEST_F(Predict, AReshapeThatCannotKeepItsSplit) {
   ASSERT_EQ(p.moves.size(), 1u);
   EXPECT_EQ(p.moves[0].kind, Kind::kAllGather);
   EXPECT_EQ(p.moves[0].origin.op, "reshape");
-  EXPECT_THAT(p.moves[0].cause, HasSubstr("would not lie in one piece"));
+  EXPECT_THAT(p.moves[0].cause, HasSubstr("would not be contiguous"));
 }
 
 TEST_F(Predict, ADimensionThatIsNeededWhole) {
   Prediction p = predict([](Tensor x) { return sort(x, 1); }, placed({16, 32}, P(none, "model")));
   ASSERT_EQ(p.moves.size(), 1u);
-  EXPECT_THAT(p.moves[0].cause, HasSubstr("sort needs dimension 1 of operand 0"));
+  EXPECT_THAT(p.moves[0].cause, HasSubstr("sort needs all of dimension 1 of operand 0"));
 }
 
 TEST_F(Predict, OperandsThatDisagree) {

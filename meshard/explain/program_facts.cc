@@ -72,21 +72,21 @@ Result<DType> element_type(std::string_view text, std::string& replaced) {
   if (text == "i4" || text == "ui4" || text == "i2" || text == "ui2" || text == "f4E2M1FN" ||
       text == "f6E2M3FN" || text == "f6E3M2FN")
     return DType::u8;
-  return Error(ErrorCode::kUnimplemented, cat("elements of type ", text, " are not known"));
+  return Error(ErrorCode::kUnimplemented, cat("unsupported element type ", text));
 }
 
 // Parses `tensor<16x32xf32>`.
 Result<TensorType> tensor_type(std::string_view text, std::string& replaced) {
   constexpr std::string_view kBegin = "tensor<";
   if (!text.starts_with(kBegin) || !text.ends_with(">"))
-    return Error(ErrorCode::kUnimplemented, cat("a value of type ", text, " is no tensor"));
+    return Error(ErrorCode::kUnimplemented, cat("a value of type ", text, " is not a tensor"));
   std::string_view rest = text.substr(kBegin.size(), text.size() - kBegin.size() - 1);
   rest = rest.substr(0, rest.find(','));  // drops an encoding
   Dimensions sizes;
   while (!rest.empty() && ((rest[0] >= '0' && rest[0] <= '9') || rest[0] == '?')) {
     if (rest[0] == '?')
-      return invalid(cat("the size of a dimension of ", text,
-                         " is not known; export the module with fixed sizes"));
+      return invalid(
+          cat("the type ", text, " has a dynamic dimension; export the module with static shapes"));
     std::int64_t size = 0;
     auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), size);
     if (error != std::errc() || end == rest.data() + rest.size() || *end != 'x')
@@ -181,7 +181,7 @@ class ModuleFactsReader {
   Result<void> find_mesh() {
     std::int64_t count = partitions();
     if (count < 1 || count > (1 << 24))
-      return invalid(cat("the module is for ", count, " devices"));
+      return invalid(cat("unsupported number of devices of the module: ", count));
     std::vector<MeshAxis> axes = layout_.axes;
     const stablehlo::ModuleMesh* own = axes.empty() ? own_mesh(count) : nullptr;
     if (own)
@@ -189,16 +189,16 @@ class ModuleFactsReader {
     if (axes.empty() && count > 1) {
       axes.push_back({"devices", count});
       facts_.notes.push_back(
-          cat("the module names no mesh over its ", count,
-              " devices: they are one axis, \"devices\" (--mesh gives them names and sizes)"));
+          cat("the module defines no mesh for its ", count,
+              " devices: they form a single axis \"devices\" (use --mesh to define other axes)"));
     }
     if (size_of(axes) != count)
-      return invalid(cat("the module is for ", count, " devices, and the mesh ", axes_text(axes),
+      return invalid(cat("the module is for ", count, " devices, but the mesh ", axes_text(axes),
                          " has ", size_of(axes)));
     if (count != target_.size() && !layout_.part_of_target)
       return invalid(cat(
-          "the module is for ", count, " devices, and ", target_.name(), " has ", target_.size(),
-          count < target_.size() ? "; to use a part of them, ask for it (--devices)" : ""));
+          "the module is for ", count, " devices, but ", target_.name(), " has ", target_.size(),
+          count < target_.size() ? "; use --devices to compile for only some of them" : ""));
     if (count == 1 && axes.empty()) return {};
     MESHARD_ASSIGN_OR_RETURN(facts_.program.mesh,
                              mesh_on_target(std::move(axes), target_, layout_.order, count));
@@ -234,7 +234,7 @@ class ModuleFactsReader {
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::string replaced;
       Result<TensorType> type = tensor_type(values[i].type, replaced);
-      if (!type.ok()) return type.error().with_note(cat("of ", role, " ", i, " ", values[i].name));
+      if (!type.ok()) return type.error().with_note(cat("in ", role, " ", i, " ", values[i].name));
       if (!replaced.empty())
         facts_.notes.push_back(
             cat(role, " ", i, " has elements of type ", replaced, ", shown as ", type->dtype));
@@ -277,13 +277,14 @@ Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, De
                             std::optional<std::int64_t> devices) {
   std::int64_t count = devices.value_or(target.size());
   if (count > target.size())
-    return invalid(cat("[explain] ", count, " devices are wanted, and ", target.name(), " has ",
+    return invalid(cat("[explain] ", count, " devices are requested, but ", target.name(), " has ",
                        target.size()));
   try {
     check_mesh_axes(axes, {});
     if (size_of(axes) != count)
       return invalid(cat("[explain] a mesh ", axes_text(axes), " has ", size_of(axes),
-                         " places, for ", count, " devices of ", target.name()));
+                         " positions, but the program uses ", count, " devices of ",
+                         target.name()));
     if (order == DeviceOrder::kTorus && count == target.size())
       if (std::optional<Mesh> mesh = torus_order(axes, target.topology())) return *std::move(mesh);
     std::vector<std::int64_t> ids = ids_in_order(target.topology());

@@ -71,7 +71,7 @@ TEST(ProgramFacts, OrderOfTheDevices) {
 }
 
 TEST(ProgramFacts, HowManyDevices) {
-  EXPECT_THAT(facts_error(two_axes(4, 4), "v5e:2x2"), HasSubstr("16 devices, and v5e:2x2 has 4"));
+  EXPECT_THAT(facts_error(two_axes(4, 4), "v5e:2x2"), HasSubstr("16 devices, but v5e:2x2 has 4"));
   EXPECT_THAT(facts_error(two_axes(2, 2), "v5e:4x4"), HasSubstr("--devices"));
   EXPECT_EQ(facts_error(two_axes(2, 2), "v5e:4x4", {.part_of_target = true}), "");
   EXPECT_THAT(facts_error(two_axes(2, 2), "v5e:2x2", {.axes = {{"x", 8}}}),
@@ -81,7 +81,7 @@ TEST(ProgramFacts, HowManyDevices) {
       "func.func @main(%a: tensor<8xf32> {mhlo.sharding = \"{devices=[4]<=[4]}\"}) {}");
   ProgramFacts facts = facts_of_module(tiled, facts_target("cpu:4")).value();
   EXPECT_EQ(facts.program.mesh->size(), 4);
-  EXPECT_THAT(facts.notes.at(0), HasSubstr("names no mesh"));
+  EXPECT_THAT(facts.notes.at(0), HasSubstr("defines no mesh"));
   stablehlo::ModuleFacts counted = module_facts("func.func @main(%a: tensor<8xf32>) {}",
                                                 "attributes {mhlo.num_partitions = 8 : i32}");
   EXPECT_EQ(facts_of_module(counted, facts_target("cpu:8"), {.axes = {{"x", 2}, {"y", 4}}})
@@ -96,7 +96,7 @@ TEST(ProgramFacts, HowManyDevices) {
 
 TEST(ProgramFacts, TypesThatCannotBeTold) {
   EXPECT_THAT(facts_error(module_facts("func.func @main(%a: tensor<?x4xf32>) {}"), "cpu:1"),
-              HasSubstr("not known"));
+              HasSubstr("dynamic dimension"));
   EXPECT_THAT(facts_error(module_facts("func.func @main(%a: tensor<4294967296x4294967296xf32>) {}"),
                           "cpu:1"),
               testing::Not(""));

@@ -204,7 +204,7 @@ class ReportMaker {
     } else if (facts_.program.mesh && facts_.target) {
       parts_.notes.push_back(
           "the compiler wrote no module after sharding propagation: intermediate values are not "
-          "told");
+          "reported");
     }
     parts_.reshards =
         find_reshards(module_, parts_.collectives, propagated ? &*propagated : nullptr, facts_);
@@ -214,7 +214,7 @@ class ReportMaker {
 
   void read_memory() {
     if (!compiled_.memory) {
-      parts_.notes.push_back("the compiler did not count the program's memory");
+      parts_.notes.push_back("the compiler did not report the program's memory");
       return;
     }
     const pjrt::CompiledMemoryStats& stats = *compiled_.memory;
@@ -237,8 +237,8 @@ class ReportMaker {
       }
     parts_.largest_buffers = estimated_buffers(executions, graph, names).buffers;
     parts_.notes.push_back(
-        "the compiler told no buffer assignment: the largest buffers are estimated from the order "
-        "of the instructions, without what shares memory");
+        "the compiler did not report a buffer assignment: the largest buffers are estimated from "
+        "the order of the instructions, without shared memory");
   }
 
   void add_notes() {
@@ -253,7 +253,7 @@ class ReportMaker {
                                  "overlaps with matrix products (windowed einsum)"));
     if (across > 0)
       parts_.notes.push_back(
-          cat(across, " sends and receives are parts of collectives that leave a slice"));
+          cat(across, " sends and receives are parts of collectives across slices"));
     if (!facts_.graph) return;
     if (std::optional<RollingAdvice> advice = rolling_advice(*facts_.graph))
       parts_.notes.push_back(advice->to_string());
@@ -293,7 +293,7 @@ ValuePlacement placement_of(const LoweredValue& asked, const pjrt::HloShape* sha
       if (asked.is_exact())
         notes.push_back(cat(placed.name.empty() ? "a value" : placed.name, " ", asked.type,
                             ": the compiler does not keep the sharding ", asked.sharding->spec(),
-                            " that the module asks for, and uses ", placed.sharding->spec()));
+                            " that the module specifies; it uses ", placed.sharding->spec()));
       return placed;
     }
   }

@@ -190,7 +190,7 @@ TEST(ProgramReport, ReshardsLargestFirst) {
                     {.type = "f32[9]", .bytes = 60, .executions = 2, .cause = "because"},
                     {.kind = ReshardKind::kFullRematerialize, .type = "f32[7]", .bytes = 7}};
   std::string text = ProgramReport(parts).to_string();
-  EXPECT_THAT(text, HasSubstr("3 reshards, 1 through the whole value on every device\n"
+  EXPECT_THAT(text, HasSubstr("3 reshards, 1 by full rematerialization\n"
                               "  gather of f32[9]"));
   EXPECT_LT(text.find("because\n  gather of f32[8]"), text.find("  full rematerialization"));
 }
@@ -219,7 +219,7 @@ TEST(ProgramReport, FitsOneScreen) {
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 50);
   for (const char* left_out :
        {"and 32 more lines of collectives", "and 36 more reshards", "and 36 more buffers",
-        "and 36 more notes", "not listed: 40 values inside, 40 steps of the timeline"})
+        "and 36 more notes", "not listed: 40 intermediate values, 40 steps of the timeline"})
     EXPECT_THAT(text, HasSubstr(left_out));
 }
 

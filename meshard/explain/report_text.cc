@@ -100,7 +100,7 @@ void append_reshards(std::string& out, std::vector<Reshard> reshards, std::size_
     return one.kind == ReshardKind::kFullRematerialize;
   });
   append(out, counted(reshards.size(), "reshard"));
-  if (full > 0) append(out, cat(", ", full, " through the whole value on every device"));
+  if (full > 0) append(out, cat(", ", full, " by full rematerialization"));
   append(out, "\n");
   append_lines(out, reshards, most, "reshards",
                [&](std::size_t i) { return reshards[i].to_string(); });
@@ -168,7 +168,7 @@ void append_values(std::string& out, const std::vector<ValuePlacement>& values,
 void append_rest(std::string& out, const Parts& parts) {
   std::vector<std::string> rest;
   if (!parts.intermediates.empty())
-    rest.push_back(cat(counted(parts.intermediates.size(), "value"), " inside"));
+    rest.push_back(counted(parts.intermediates.size(), "intermediate value"));
   if (!parts.timeline.empty())
     rest.push_back(cat(counted(parts.timeline.size(), "step"), " of the timeline"));
   if (!rest.empty()) append(out, cat("not listed: ", join(rest, ", "), "\n"));
@@ -184,7 +184,7 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
   append_target(out, parts_.target);
   if (options.mesh_picture && parts_.mesh) append(out, picture(*parts_.mesh));
   if (!parts_.out_of_memory.empty())
-    append(out, cat("the compiler refuses it: ", parts_.out_of_memory, "\n"));
+    append(out, cat("the compiler rejects the program: ", parts_.out_of_memory, "\n"));
   if (parts_.memory) append_memory(out, *parts_.memory);
   if (parts_.roofline) append_roofline(out, *parts_.roofline, parts_.cost);
   if (parts_.out_of_memory.empty()) append_collectives(out, *this, most);
@@ -193,7 +193,7 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
   if (options.argument_matrix) append(out, argument_matrix(*this));
   append_values(out, parts_.results, 0, "results", most);
   if (!parts_.largest_buffers.empty()) {
-    append(out, "largest buffers of a device\n");
+    append(out, "largest buffers on one device\n");
     append_lines(out, parts_.largest_buffers, half, "buffers",
                  [&](std::size_t i) { return parts_.largest_buffers[i].to_string(); });
   }

@@ -32,7 +32,7 @@ struct Reshard {
   std::int64_t executions = 1;
   CollectiveOrigin origin = {};
   CollectiveCause who = CollectiveCause::kUnknown;
-  /// The reason: `matmul at gpt.cc:42 needs dimension 1 whole, which is split by "model"`.
+  /// The reason: `matmul at gpt.cc:42 needs all of dimension 1, which is split by "model"`.
   std::string cause = {};
 
   std::string to_string() const;

@@ -216,19 +216,19 @@ class ReshardFinder {
     std::string axes = one.axes ? axes_in_words(*one.axes) : std::string("its axes");
     if (reshard.kind == ReshardKind::kFullRematerialize)
       return cat(op,
-                 " gets the value in a way that no exchange gives: it is made whole on every "
-                 "device and cut again");
+                 " needs a sharding that no exchange produces: the whole value is gathered on "
+                 "every device and sliced again");
     if (last_part(place.op).starts_with("sharding_constraint"))
       return cat("the mark", place.place.empty() ? "" : cat(" at ", place.place),
-                 " asks for another sharding than the value has");
+                 " requests another sharding than the value has");
     if (one.kind == CollectiveKind::kAllGather) {
       if (sides.dimension)
-        return cat(op, " needs dimension ", *sides.dimension, " whole, which is split by ", axes);
-      return cat(op, " needs whole what is split by ", axes);
+        return cat(op, " needs all of dimension ", *sides.dimension, ", which is split by ", axes);
+      return cat(op, " needs all of a dimension that is split by ", axes);
     }
     if (sides.to)
-      return cat(op, " works on ", reshard.to, ", and the value lies as ", reshard.from);
-    return cat(op, " needs its operands split in another way over ", axes);
+      return cat(op, " uses ", reshard.to, ", but the value is sharded as ", reshard.from);
+    return cat(op, " needs its operands split differently over ", axes);
   }
 
   const ProgramFacts& facts_;
@@ -289,8 +289,8 @@ std::vector<Reshard> rematerializations_in_log(std::string_view log) {
           {.node = node_in_op_name(op), .op = std::string(op), .place = {}});
     }
     reshard.cause =
-        "no exchange leads from the one sharding to the other: the compiler makes the whole value "
-        "on every device and cuts it again";
+        "no exchange converts one sharding into the other: the compiler gathers the whole value on "
+        "every device and slices it again";
     found.push_back(std::move(reshard));
   }
   return found;

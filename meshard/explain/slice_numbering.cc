@@ -30,8 +30,9 @@ std::optional<SliceNumbering> SliceNumbering::of(const pjrt::HloModule& module, 
 
 Result<std::int64_t> SliceNumbering::position(std::size_t slice, std::int64_t number) const {
   if (number < 0 || number >= std::ssize(slices_[slice]))
-    return Error(ErrorCode::kOutOfRange, cat("[explain] device ", number, " of a slice with ",
-                                             slices_[slice].size(), " devices"));
+    return Error(ErrorCode::kOutOfRange,
+                 cat("[explain] device ", number, " is out of range for a slice with ",
+                     slices_[slice].size(), " devices"));
   return slices_[slice][static_cast<std::size_t>(number)];
 }
 

@@ -20,15 +20,14 @@ std::string describe_operand(const Node& node, std::size_t i) {
 [[noreturn]] void fail_unlike(const Node& node, std::size_t local, std::size_t other) {
   const ManualAxes* unlike = manual_axes(node.operands()[other]);
   bool is_around = unlike && manual_axes(node.operands()[local])->is_inside(*unlike);
-  throw Error(
-      ErrorCode::kInvalidArgument,
-      cat("[", node.op().name, "] ",
-          is_around ? "a value of an inner manual function meets one of the function around "
-                      "it: pass that one to the inner manual() as an argument"
-          : unlike  ? "values inside different manual axes meet"
-                    : "a value inside manual axes meets a full value: pass the full value "
-                      "to manual() as an argument"),
-      node.where())
+  throw Error(ErrorCode::kInvalidArgument,
+              cat("[", node.op().name, "] ",
+                  is_around ? "a value of an inner manual function is combined with a value of the "
+                              "enclosing one: pass the latter to the inner manual() as an argument"
+                  : unlike  ? "values inside different manual axes cannot be combined"
+                            : "a value inside manual axes cannot be combined with a full value: "
+                             "pass the full value to manual() as an argument"),
+              node.where())
       .with_note(describe_operand(node, local))
       .with_note(describe_operand(node, other));
 }

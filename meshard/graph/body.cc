@@ -175,10 +175,10 @@ Value BodyScope::made_inside(const Value& value) {
   if (place_ && !may_enter(value, *place_)) {
     const ManualAxes* other = manual_axes(value);
     throw Error(ErrorCode::kInvalidArgument,
-                other ? "[graph] a value inside manual axes meets one of other axes: pass that one "
-                        "to manual() as an argument"
-                      : "[graph] a value inside manual axes meets a full value: pass the full "
-                        "value to manual() as an argument",
+                other ? "[graph] a value inside manual axes cannot be combined with a value inside "
+                        "other manual axes: pass the latter to manual() as an argument"
+                      : "[graph] a value inside manual axes cannot be combined with a full value: "
+                        "pass the full value to manual() as an argument",
                 recorder().outer ? *recorder().outer : SourceLocation{})
         .with_note(cat(other ? "the value, " : "the full value, ", value.type(), ", was made at ",
                        node.where(), other ? cat(", ", *other) : std::string()));

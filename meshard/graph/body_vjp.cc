@@ -19,8 +19,7 @@ Result<ResidualPolicy> ResidualPolicy::parse(std::string_view text) {
   for (Keep keep : {Keep::kNeeded, Keep::kEverything, Keep::kNothing, Keep::kDots})
     if (ResidualPolicy policy{keep}; policy.to_string() == text) return policy;
   if (!text.starts_with("names:"))
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[graph] '", text, "' is not a policy of what is kept"));
+    return Error(ErrorCode::kInvalidArgument, cat("[graph] unknown residual policy '", text, "'"));
   ResidualPolicy policy{Keep::kNamed};
   for (std::string_view name : attribute_text::split_outside_brackets(text.substr(6), ','))
     policy.names.emplace_back(name);

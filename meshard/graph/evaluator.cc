@@ -13,7 +13,7 @@ Evaluator& evaluator(SourceLocation where) {
   EvaluatorFactory factory = installed.load(std::memory_order_acquire);
   if (!factory)
     throw Error(ErrorCode::kFailedPrecondition,
-                "[graph] nothing here can run programs: include <meshard/meshard.h>, or call "
+                "[graph] no runtime is installed: include <meshard/meshard.h>, or call "
                 "install_runtime() first",
                 where);
   return factory();
@@ -32,8 +32,8 @@ Storage& computed_storage(const Value& value, SourceLocation where) {
   if (Storage* storage = value.storage()) [[likely]]
     return *storage;
   throw Error(ErrorCode::kFailedPrecondition,
-              cat("[tensor] the launch that was to compute ", value.type(),
-                  " failed, as another thread has read; ask again to have it computed again"),
+              cat("[tensor] the launch that computes ", value.type(),
+                  " failed, and another thread received the error; read the value again to retry"),
               where)
       .with_note(cat("it was recorded at ", value->where()));
 }

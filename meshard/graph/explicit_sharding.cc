@@ -32,13 +32,11 @@ Error describe_operands(Error error, const Node& node, OperandShardings sharding
 
 [[noreturn]] void fail_ambiguous(const Node& node, OperandShardings shardings,
                                  std::string_view why) {
-  Error error(
-      ErrorCode::kInvalidArgument,
-      cat("[", node.op().name, "] the operands do not say how the result is sharded: ", why),
-      node.where());
-  throw AmbiguousSharding(
-      describe_operands(std::move(error), node, shardings)
-          .with_note("bring an operand into another sharding before, with mark_sharding"));
+  Error error(ErrorCode::kInvalidArgument,
+              cat("[", node.op().name, "] the sharding of the result is ambiguous: ", why),
+              node.where());
+  throw AmbiguousSharding(describe_operands(std::move(error), node, shardings)
+                              .with_note("reshard an operand first, with mark_sharding"));
 }
 
 const Mesh& common_mesh(const Node& node, OperandShardings shardings) {
@@ -133,7 +131,7 @@ std::string unlike_operands(std::span<const Sharding* const> operands, std::size
   while (known < operands.size() && !operands[known]) ++known;
   for (std::size_t i = known + 1; i < operands.size(); ++i)
     if (operands[i] && operands[i]->spec() != operands[known]->spec())
-      return cat("operands ", known, " and ", i, " lie side by side in it and are sharded unlike");
+      return cat("operands ", known, " and ", i, " must have the same sharding for this op");
   return {};
 }
 

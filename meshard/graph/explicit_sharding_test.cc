@@ -67,7 +67,7 @@ TEST_F(ExplicitSharding, AmbiguityNamesBothSides) {
   Tensor b = parameter(typed_mesh(), P("y", none), {"b.cc", "f", 2});
   EXPECT_TRUE(throws_error(
       [&] { call(joined_op, a, b); }, ErrorCode::kInvalidArgument,
-      {"[joined]", "explicit_sharding_test.cc:", "how the result is sharded",
+      {"[joined]", "explicit_sharding_test.cc:", "the sharding of the result is ambiguous",
        "{\"x\"} splits dimension 0 of operand 0", "{\"y\"} splits dimension 0 of operand 1",
        "a.cc:1", "P(\"x\", none)", "b.cc:2", "P(\"y\", none)", "mark_sharding"}));
   EXPECT_TRUE(throws_error([&] { call(joined_op, a, parameter(typed_mesh(), P(none, "x"))); },
@@ -87,7 +87,7 @@ TEST_F(ExplicitSharding, SomeOpsWantOperandsAlike) {
   EXPECT_EQ(call(alike_op, a, a).sharding(), a.sharding());
   EXPECT_EQ(call(alike_op, plain(), a).sharding(), a.sharding());
   EXPECT_TRUE(throws_error([&] { call(alike_op, a, b); }, ErrorCode::kInvalidArgument,
-                           {"operands 0 and 1 lie side by side", "P(none, none)"}));
+                           {"operands 0 and 1 must have the same sharding", "P(none, none)"}));
   EXPECT_TRUE(
       throws_error([&] { test::plus(a, a); }, ErrorCode::kInvalidArgument, {"no sharding rule"}));
 }

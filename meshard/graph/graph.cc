@@ -88,9 +88,9 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
     }
     if (&node->op() == &parameter_op)
       throw_invalid(node->where(),
-                    "[graph] a value is computed from one without elements, which stands for an "
-                    "argument of a function that is recorded; it was made here. Inside vmap only "
-                    "shapes and dtypes are known: return the value, and read the result");
+                    "[graph] a value depends on a placeholder that was made here for an argument "
+                    "of a traced function. A placeholder has no elements: inside vmap only shapes "
+                    "and dtypes are known. Return the value, and read the result");
     state->nodes.push_back(node);
     for (const Value& operand : node->operands()) stack.push_back(&operand);
   }
@@ -126,7 +126,7 @@ std::uint32_t Graph::number(const Node* node) const {
   const auto& table = state_->numbers;
   std::size_t at = slot_of(node, table.size());
   while (table[at].first != node) {
-    internal_check(table[at].first != nullptr, "[graph] a node outside the graph was asked for");
+    internal_check(table[at].first != nullptr, "[graph] a node outside the graph was requested");
     at = (at + 1) & (table.size() - 1);
   }
   return table[at].second;

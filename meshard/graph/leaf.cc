@@ -44,7 +44,7 @@ constinit const OpDef parameter_op = {
 constinit const OpDef array_op = {
     .name = "array",
     .operands = "",
-    .doc = "A value that exists already, on the host or on devices.",
+    .doc = "A value that already exists, on the host or on devices.",
     .example = "",
     .infer = infer_leaf,
 };
@@ -52,7 +52,7 @@ constinit const OpDef array_op = {
 constinit const OpDef moved_array_op = {
     .name = "moved_array",
     .operands = "",
-    .doc = "A value that exists already, on other devices than the program's.",
+    .doc = "A value that already exists, on devices other than the program's.",
     .example = "",
     .infer = infer_leaf,
 };
@@ -95,7 +95,7 @@ const Sharding* leaf_sharding(const Value& value) {
 void internal::check_element_count(std::size_t count, const Shape& shape, SourceLocation where) {
   if (static_cast<std::int64_t>(count) != shape.size())
     throw_invalid(effective_source(where), "[from_host] ", count, " values for the shape ", shape,
-                  ", which has ", shape.size());
+                  ", whose number of elements is ", shape.size());
 }
 
 Tensor from_host(HostArray&& array, SourceLocation where) {

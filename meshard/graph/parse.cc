@@ -68,7 +68,7 @@ class Parser {
         MESHARD_RETURN_IF_ERROR(node(line));
       }
     }
-    if (!returned) return syntax(line_, "no return");
+    if (!returned) return syntax(line_, "missing return");
     return Graph::build(parameters_, results_, scope_.trace());
   }
 
@@ -212,7 +212,8 @@ class Parser {
       append_annotation(inferred, *result.value().node(), i);
     }
     if (inferred != types)
-      return syntax(line_, cat("the text says ", types, ", inference says ", inferred));
+      return syntax(line_,
+                    cat("the text has type ", types, ", but the inferred type is ", inferred));
     values_[name] = result.value();
     return {};
   }

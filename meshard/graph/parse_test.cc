@@ -46,9 +46,10 @@ TEST(Parse, SaysWhichLineIsWrong) {
            Malformed{"factor=0.5, ", "", "attribute factor is missing"},
            Malformed{"factor=0.5", "factor=0.5, size=3", "unknown attribute size"},
            Malformed{" {factor=0.5, marks=[1, -2]}", "", "needs attributes"},
-           Malformed{"plus(%0, %1) : f32[2]", "plus(%0, %1) : f32[3]", "inference says f32[2]"},
+           Malformed{"plus(%0, %1) : f32[2]", "plus(%0, %1) : f32[3]",
+                     "the inferred type is f32[2]"},
            Malformed{"%4#1", "%4#2", "no such result"},
-           Malformed{"  return %5, %4#1, %0\n", "", "no return"},
+           Malformed{"  return %5, %4#1, %0\n", "", "missing return"},
            Malformed{"graph(", "grph(", "line 1"},
        }) {
     std::string text(kProgram);

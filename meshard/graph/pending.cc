@@ -13,10 +13,10 @@ void internal::advise_on_chain(const Value& value) {
   value->set_pending_depth(static_cast<std::uint32_t>(pending));
   if (pending < kLongChain) return;
   advise({"lazy.pending",
-          cat("[lazy] the value recorded here needs ", pending,
-              " recorded operations that nobody has read: they are kept, and become one large "
-              "program when it is read. Call sync() on what a loop carries once in each round, or "
-              "jit the body of the loop"),
+          cat("[lazy] the value recorded here depends on ", pending,
+              " recorded operations that have not run: they are kept, and become one large program "
+              "when the value is read. Call sync() once per iteration on the values that a loop "
+              "carries, or jit the body of the loop"),
           value->where()});
 }
 

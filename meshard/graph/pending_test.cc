@@ -35,8 +35,8 @@ TEST_F(Pending, AChainThatGrowsWithoutEndIsReportedOnceWithItsLine) {
   for (std::uint32_t i = 0; i < 3 * kLongChain; ++i) sum = test::plus(sum, x);
   ASSERT_EQ(heard.size(), 1u);
   // The first node has depth 0, so a chain of depth kLongChain has one more node.
-  std::string expected =
-      cat("pending_test.cc:", line, ": [lazy] the value recorded here needs ", kLongChain + 1, " ");
+  std::string expected = cat("pending_test.cc:", line,
+                             ": [lazy] the value recorded here depends on ", kLongChain + 1, " ");
   EXPECT_TRUE(heard[0].starts_with(expected)) << heard[0];
 }
 

@@ -132,7 +132,7 @@ void append_map_key(const Key& key, std::vector<std::uint64_t>& form) {
   if constexpr (std::is_enum_v<Key> || std::is_integral_v<Key>) {
     form.push_back(static_cast<std::uint64_t>(key));
   } else if constexpr (std::is_floating_point_v<Key>) {
-    static_assert(sizeof(Key) <= 8, "a long double is no key of a map of tensors");
+    static_assert(sizeof(Key) <= 8, "a long double cannot be a key of a map of tensors");
     form.push_back(std::bit_cast<std::uint64_t>(static_cast<double>(key) + 0.0));  // -0.0 is 0.0
   } else if constexpr (std::is_convertible_v<const Key&, std::string_view>) {
     append_text(key, form);
@@ -145,8 +145,8 @@ void append_map_key(const Key& key, std::vector<std::uint64_t>& form) {
     std::apply([&](const auto&... element) { (append_map_key(element, form), ...); }, key);
   } else {
     static_assert(sizeof(Key) == 0,
-                  "keys of maps of tensors are numbers, enums, strings, and tuples, sequences and "
-                  "structs with MESHARD_FIELDS of them");
+                  "a key of a map of tensors must be a number, an enum, a string, or a tuple, "
+                  "sequence or struct with MESHARD_FIELDS of these");
   }
 }
 

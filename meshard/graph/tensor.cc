@@ -11,7 +11,8 @@
 namespace meshard {
 
 void Tensor::fail_undefined(SourceLocation where) {
-  throw_invalid(where, "[tensor] this tensor has no value: it was default-made or moved from");
+  throw_invalid(where,
+                "[tensor] this tensor has no value: it was default-constructed or moved from");
 }
 
 std::int64_t Tensor::dim(std::int64_t dimension, SourceLocation where) const {

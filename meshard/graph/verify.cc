@@ -23,7 +23,7 @@ Result<void> verify(const Graph& graph) {
                 .where = node->where()};
     for (const Value& operand : node->operands()) {
       if (graph.number(operand.node()) >= graph.number(node))
-        return contradiction(graph, *node, "an operand stands behind its user");
+        return contradiction(graph, *node, "an operand appears after its user");
       call.operands.push_back(&operand.type());
     }
     ResultTypes inferred;
@@ -42,7 +42,7 @@ Result<void> verify(const Graph& graph) {
                              cat("recorded ", node->type(i), ", inferred ", inferred[i]));
     const Annotations nothing, &recorded = node->annotations() ? *node->annotations() : nothing;
     if (!(recorded == (annotations ? *annotations : nothing)))
-      return contradiction(graph, *node, "its annotations are not those of its operands");
+      return contradiction(graph, *node, "its annotations do not follow from its operands");
     for (const Body& body : bodies_of(*node))
       if (Result<void> inside = verify(body.graph()); !inside.ok())
         return inside.error().with_note(cat("in a body of %", graph.number(node)));

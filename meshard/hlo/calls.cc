@@ -27,7 +27,7 @@ class Walk {
     if (index == nullptr || done_.contains(id)) return {};
     if (depth > kMostDepth || !open_.insert(id).second)
       return Error(ErrorCode::kDataLoss,
-                   "[hlo] computations of the module call one another in a circle or too deep");
+                   "[hlo] the module's computations are cyclic or nested too deeply");
     for (const HloInstruction& each : index->computation().instructions)
       if (!calls_again(each))
         for (std::int64_t called : each.called_computations)

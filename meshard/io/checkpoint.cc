@@ -42,7 +42,8 @@ void CheckpointWriter::add_array(HostArray array, const std::string& path) {
 Result<void> CheckpointWriter::save(const std::string& path, SourceLocation where) {
   if (!twice_.empty())
     return Error(ErrorCode::kInvalidArgument,
-                 cat("[io] two members would be called \"", twice_, "\" in ", path), where);
+                 cat("[io] two members would both have the name \"", twice_, "\" in ", path),
+                 where);
   return io::save(path, tensors_, {{"format", "meshard"}}, where);
 }
 
@@ -67,8 +68,8 @@ void CheckpointReader::restore(Tensor& like, const std::string& path) {
   }
   if (like.type() != found->type()) {
     error_ = Error(ErrorCode::kInvalidArgument,
-                   cat("[io] \"", name, "\" is ", found->type(), " in the checkpoint, and ",
-                       like.type(), " where it is to go"),
+                   cat("[io] \"", name, "\" is ", found->type(),
+                       " in the checkpoint, but the destination is ", like.type()),
                    where_);
     return;
   }

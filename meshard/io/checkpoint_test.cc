@@ -106,7 +106,7 @@ TEST_F(CheckpointOnDevices, WhatDoesNotFitIsNamed) {
   EXPECT_NE(refusal(more).message().find("extra.n"), std::string::npos);
   other.layers[1].b = abstract_tensor({3}, DType::f32);
   EXPECT_EQ(refusal(other).message(),
-            "[io] \"layers.1.b\" is f32[2] in the checkpoint, and f32[3] where it is to go");
+            "[io] \"layers.1.b\" is f32[2] in the checkpoint, but the destination is f32[3]");
   EXPECT_EQ(restore(path_ + ".none", Tensor()).error().code(), ErrorCode::kNotFound);
   std::map<std::string, std::map<std::string, Tensor>> twice;
   twice["a"]["b.c"] = twice["a.b"]["c"] = vector_of({1});

@@ -175,7 +175,7 @@ Result<HostArray> load_npy(const std::string& path) {
   if (!file) return file.error();
   std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
   std::optional<std::string_view> text = npy_header_text(bytes);
-  if (!text) return bad_npy(path, "no .npy file");
+  if (!text) return bad_npy(path, "not a .npy file");
   std::optional<NpyHeader> header = NpyHeaderText(*text).read();
   if (!header) return bad_npy(path, "the header cannot be read");
   char order = header->descr.empty() ? '\0' : header->descr[0];
@@ -185,12 +185,14 @@ Result<HostArray> load_npy(const std::string& path) {
       });
   if (std::string_view("<>|=").find(order) == std::string_view::npos || name == std::end(kNpyNames))
     return Error(ErrorCode::kUnimplemented,
-                 cat("[npy] ", path, ": meshard has no dtype for '", header->descr, "'"));
+                 cat("[npy] ", path, ": unsupported dtype '", header->descr,
+                     "'; expected booleans, integers, f16, f32 or f64"));
   auto offset = static_cast<std::size_t>(text->data() + text->size() - bytes.data());
   std::optional<std::uint64_t> needed = dense_bytes(header->shape, size_in_bytes(name->dtype));
   if (!needed || *needed != bytes.size() - offset)
-    return bad_npy(path, cat("the header is followed by ", bytes.size() - offset,
-                             " bytes, which are not those of its shape ", Shape(header->shape)));
+    return bad_npy(path,
+                   cat("the header is followed by ", bytes.size() - offset,
+                       " bytes, which do not match its dtype and shape ", Shape(header->shape)));
   Dimensions stored = header->shape;
   if (header->fortran_order) std::reverse(stored.begin(), stored.end());
   Result<HostArray> array = file->array({name->dtype, Shape(stored)}, offset);
@@ -204,8 +206,10 @@ Result<void> save_npy(const std::string& path, const HostArray& array) {
   const auto* name = std::find_if(std::begin(kNpyNames), std::end(kNpyNames),
                                   [&](const NpyName& each) { return each.dtype == array.dtype(); });
   if (name == std::end(kNpyNames))
-    return Error(ErrorCode::kUnimplemented, cat("[npy] NumPy has no name for ", array.dtype(),
-                                                ": convert ", path, " or write safetensors"));
+    return Error(ErrorCode::kUnimplemented,
+                 cat("[npy] cannot write ", array.dtype(), " to ", path,
+                     ": only booleans, integers, f16, f32 and f64 are supported; convert the "
+                     "array, or write bf16 and 8-bit floats to a safetensors file"));
   std::string shape;
   for (std::int64_t size : array.shape()) shape += cat(size, ", ");
   if (array.rank() > 1) shape.resize(shape.size() - 2);

@@ -37,7 +37,7 @@ bool exists(const std::string& path) {
 
 Error no_tensor(std::string_view name, std::string_view path, std::size_t count) {
   return Error(ErrorCode::kNotFound,
-               cat("[io] no tensor \"", name, "\" in ", path, ", which has ", count));
+               cat("[io] no tensor \"", name, "\" in ", path, " (number of tensors: ", count, ")"));
 }
 
 // The file of each tensor, by tensor name, from an index:
@@ -51,13 +51,15 @@ Result<std::map<std::string, std::string>> read_index(const std::string& path) {
     return Error(ErrorCode::kInvalidArgument, cat("[", path, "] ", what));
   };
   const JsonValue* map = json->find("weight_map");
-  if (!map || !map->is(JsonValue::Kind::kObject)) return bad("no index: it has no weight_map");
+  if (!map || !map->is(JsonValue::Kind::kObject))
+    return bad("not a safetensors index: it has no weight_map object");
   std::map<std::string, std::string> files;
   for (const auto& [name, value] : map->members) {
     // Only plain file names are allowed, so that an index can refer only to files in its folder.
     if (!value.is(JsonValue::Kind::kString) || value.text.empty() || value.text == ".." ||
         value.text.find('/') != std::string::npos || value.text.find('\0') != std::string::npos)
-      return bad(cat("tensor \"", name, "\" is in no file beside the index: \"", value.text, "\""));
+      return bad(cat("tensor \"", name, "\" must be in a file in the folder of the index, got \"",
+                     value.text, "\""));
     files[name] = value.text;
   }
   return files;
@@ -150,7 +152,7 @@ Result<Weights> Weights::open(const std::string& path) {
     auto found = files.find(file_name);
     if (found == files.end()) {
       Result<SafetensorsFile> file = SafetensorsFile::open(folder + file_name);
-      if (!file) return file.error().with_note(cat("named by ", path));
+      if (!file) return file.error().with_note(cat("the file is listed in ", path));
       found = files.emplace(file_name, *std::move(file)).first;
     }
     if (!found->second.find(name))

@@ -60,13 +60,15 @@ class HeaderReader {
 
   Result<SafetensorsHeader> read(std::string_view file) {
     std::uint64_t length = 0;
-    if (file.size() < 8) return bad("no safetensors file: it has ", file.size(), " bytes");
+    if (file.size() < 8) return bad("not a safetensors file: it has only ", file.size(), " bytes");
     for (int i = 7; i >= 0; --i)
       length = length << 8 | static_cast<unsigned char>(file[static_cast<std::size_t>(i)]);
     if (length > kLongestHeader || length > file.size() - 8)
-      return bad("no safetensors file: a header of ", length, " bytes in a file of ", file.size());
+      return bad("not a safetensors file: invalid header size ", length, " in a file of ",
+                 file.size(), " bytes");
     std::string_view text = file.substr(8, length);
-    if (!text.starts_with('{')) return bad("no safetensors file: the header is no JSON object");
+    if (!text.starts_with('{'))
+      return bad("not a safetensors file: the header is not a JSON object");
     SafetensorsHeader header;
     header.data_begin = 8 + length;
     // Parsed tensor by tensor: the parsed values of the whole text would need a hundred times its
@@ -88,9 +90,10 @@ class HeaderReader {
   }
 
   Result<void> read_metadata(const JsonValue& value, std::map<std::string, std::string>& out) {
-    if (!value.is(JsonValue::Kind::kObject)) return bad("__metadata__ is no object");
+    if (!value.is(JsonValue::Kind::kObject)) return bad("__metadata__ is not an object");
     for (const auto& [key, text] : value.members) {
-      if (!text.is(JsonValue::Kind::kString)) return bad("__metadata__ \"", key, "\" is no string");
+      if (!text.is(JsonValue::Kind::kString))
+        return bad("__metadata__ \"", key, "\" is not a string");
       out[key] = text.text;
     }
     return {};
@@ -103,25 +106,28 @@ class HeaderReader {
     if (!dtype || !shape || !offsets || value.members.size() != 3 ||
         !dtype->is(JsonValue::Kind::kString) || !shape->is(JsonValue::Kind::kArray) ||
         !offsets->is(JsonValue::Kind::kArray) || offsets->elements.size() != 2)
-      return bad("tensor \"", name, "\" is not given by dtype, shape and two data_offsets");
+      return bad("tensor \"", name,
+                 "\" must have a dtype, a shape, two data_offsets and nothing else");
     const auto* known =
         std::find_if(std::begin(kSafetensorsNames), std::end(kSafetensorsNames),
                      [&](const SafetensorsName& each) { return each.name == dtype->text; });
     if (known == std::end(kSafetensorsNames))
       return Error(ErrorCode::kUnimplemented,
-                   cat("[", place_, "] tensor \"", name, "\": meshard has no dtype ", dtype->text));
+                   cat("[", place_, "] tensor \"", name, "\": unsupported dtype ", dtype->text));
     Dimensions sizes;
     for (const JsonValue& size : shape->elements) {
       std::optional<std::uint64_t> number = size.whole_number();
-      if (!number || *number >> 62 != 0) return bad("tensor \"", name, "\" has a size ", size.text);
+      if (!number || *number >> 62 != 0)
+        return bad("tensor \"", name, "\" has an invalid size ", size.text);
       sizes.push_back(static_cast<std::int64_t>(*number));
     }
     std::optional<std::uint64_t> begin = offsets->elements[0].whole_number(),
                                  end = offsets->elements[1].whole_number(),
                                  needed = bytes_of(sizes, known->dtype);
     if (!begin || !end || *end < *begin || !needed || *end - *begin != *needed)
-      return bad("tensor \"", name, "\" of ", dtype->text, Shape(sizes), " does not fill bytes ",
-                 offsets->elements[0].text, " to ", offsets->elements[1].text);
+      return bad("tensor \"", name, "\" of ", dtype->text, Shape(sizes),
+                 " does not match its data_offsets, ", offsets->elements[0].text, " to ",
+                 offsets->elements[1].text);
     out.push_back({name, {known->dtype, Shape(sizes)}, *begin, *end});
     return {};
   }
@@ -137,13 +143,13 @@ class HeaderReader {
     for (const SafetensorsEntry& tensor : tensors) {
       if (tensor.begin != at)
         return bad("tensor \"", tensor.name, "\" begins at byte ", tensor.begin, " of the data, ",
-                   tensor.begin < at ? "inside the one before it, which ends at "
-                                     : "behind a gap that begins at ",
+                   tensor.begin < at ? "inside the preceding tensor, which ends at "
+                                     : "after a gap that begins at ",
                    at);
       at = tensor.end;
     }
     if (at != bytes)
-      return bad("the tensors have ", at, " bytes, and the file has ", bytes, " bytes of data");
+      return bad("the tensors have ", at, " bytes, but the file has ", bytes, " bytes of data");
     return {};
   }
 
@@ -182,12 +188,11 @@ Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tens
         std::find_if(std::begin(kSafetensorsNames), std::end(kSafetensorsNames),
                      [&](const SafetensorsName& each) { return each.dtype == tensor.type.dtype; });
     if (known == std::end(kSafetensorsNames))
-      return Error(ErrorCode::kUnimplemented,
-                   cat("[safetensors] tensor \"", tensor.name, "\": the format has no name for ",
-                       tensor.type.dtype));
+      return Error(ErrorCode::kUnimplemented, cat("[safetensors] tensor \"", tensor.name,
+                                                  "\": unsupported dtype ", tensor.type.dtype));
     if (!seen.emplace(tensor.name, true).second)
-      return Error(ErrorCode::kInvalidArgument,
-                   cat("[safetensors] two tensors are called \"", tensor.name, "\""));
+      return Error(ErrorCode::kInvalidArgument, cat("[safetensors] the tensor name \"", tensor.name,
+                                                    "\" is used twice or reserved"));
     tensor.begin = at;
     tensor.end = at += static_cast<std::uint64_t>(tensor.type.bytes());
     json.key(tensor.name).begin_object().member("dtype", known->name).key("shape").begin_array();

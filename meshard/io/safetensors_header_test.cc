@@ -46,15 +46,15 @@ TEST(SafetensorsHeader, RefusesPlacesThatDoNotTileTheData) {
                    bytes);
   };
   EXPECT_EQ(two("[0,4]", "[4,8]", 8), "accepted");
-  EXPECT_EQ(
-      two("[0,4]", "[3,7]", 8),
-      "[w] tensor \"b\" begins at byte 3 of the data, inside the one before it, which ends at 4");
+  EXPECT_EQ(two("[0,4]", "[3,7]", 8),
+            "[w] tensor \"b\" begins at byte 3 of the data, inside the preceding tensor, which "
+            "ends at 4");
   EXPECT_EQ(two("[0,4]", "[5,9]", 9),
-            "[w] tensor \"b\" begins at byte 5 of the data, behind a gap that begins at 4");
+            "[w] tensor \"b\" begins at byte 5 of the data, after a gap that begins at 4");
   EXPECT_EQ(two("[0,4]", "[4,8]", 9),
-            "[w] the tensors have 8 bytes, and the file has 9 bytes of data");
+            "[w] the tensors have 8 bytes, but the file has 9 bytes of data");
   EXPECT_EQ(two("[0,4]", "[4,8]", 7),
-            "[w] the tensors have 8 bytes, and the file has 7 bytes of data");
+            "[w] the tensors have 8 bytes, but the file has 7 bytes of data");
   EXPECT_NE(two("[0,4]", "[4,9]", 9), "accepted") << "one byte too many";
   EXPECT_NE(two("[0,4]", "[8,4]", 8), "accepted") << "backward";
   EXPECT_NE(two("[0,4]", "[18446744073709551612,18446744073709551616]", 8), "accepted");

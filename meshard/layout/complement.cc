@@ -9,7 +9,7 @@ Result<Layout> complement(const Layout& layout, std::int64_t cotarget) {
     return Error(ErrorCode::kInvalidArgument,
                  cat("[complement] of ", layout, " in ", cotarget, ": ", why));
   };
-  if (cotarget < 1) return failure("there is nothing below 1 to fill");
+  if (cotarget < 1) return failure("the bound is below 1");
   IntVector sizes, strides;  // fastest first
   std::int64_t reach = 1;    // the modes so far and their complement cover 0..reach-1
   for (const Mode& mode : sorted_modes(layout)) {
@@ -17,14 +17,14 @@ Result<Layout> complement(const Layout& layout, std::int64_t cotarget) {
     if (mode.stride < 0) return failure("a stride is negative");
     if (mode.stride < reach)
       return failure(cat("mode ", mode.size, ":", mode.stride,
-                         " lies within the reach of the smaller strides, ", reach));
+                         " overlaps the modes with smaller strides, whose extent is ", reach));
     std::int64_t copies = mode.stride / reach;
     if (copies > 1) {
       sizes.push_back(copies);
       strides.push_back(reach);
     }
     if (__builtin_mul_overflow(mode.stride, mode.size, &reach))
-      return failure("its reach does not fit 64 bits");
+      return failure("the extent of the layout does not fit in 64 bits");
   }
   if (cotarget > reach) {
     sizes.push_back((cotarget - 1) / reach + 1);

@@ -84,7 +84,7 @@ TEST(Complement, Refusals) {
     return throws_error([&] { (void)complement(layout, cotarget).value(); },
                         ErrorCode::kInvalidArgument, parts);
   };
-  EXPECT_TRUE(refuses(Layout({2, 3}, {2, 1}), 6, {"(2,3):(2,1)", "mode 2:2", "reach", "3"}));
+  EXPECT_TRUE(refuses(Layout({2, 3}, {2, 1}), 6, {"(2,3):(2,1)", "mode 2:2", "overlaps", "3"}));
   EXPECT_TRUE(refuses(Layout({8, 2}, {1, 2}), 16, {"mode 2:2"}));
   EXPECT_TRUE(refuses(Layout({2, 2}, {1, 1}), 4, {"mode 2:1"}));
   EXPECT_TRUE(refuses(Layout({3, 2}, {2, 3}), 8, {"mode 2:3"}));

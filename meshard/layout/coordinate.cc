@@ -41,7 +41,8 @@ IntTuple coordinate_of(const IntTuple& shape, const IntTuple& stride, const IntT
   IntVector digits;
   for (std::size_t i = 0; i < shape.leaves().size(); ++i) {
     if (stride.leaves()[i] < 1)
-      throw_invalid({}, "[coordinate] a value says nothing about a mode of stride ",
+      throw_invalid({},
+                    "[coordinate] a value does not determine the coordinate in a mode of stride ",
                     stride.leaves()[i], " in ", shape, ":", stride);
     digits.push_back(index.value() / stride.leaves()[i] % shape.leaves()[i]);
   }
@@ -62,8 +63,8 @@ IntTuple convert_coordinate(const IntTuple& coordinate, const IntTuple& destinat
                             const std::optional<IntTuple>& source) {
   if (!coordinate.is_integer() && destination.is_integer()) {
     if (!source)
-      throw_invalid({}, "[coordinate] ", coordinate, " is no index below ", destination,
-                    " without the shape it belongs to");
+      throw_invalid({}, "[coordinate] ", coordinate, " cannot be converted to an index below ",
+                    destination, " without the shape of the coordinate");
     return index_of(*source, coordinate);
   }
   if (!coordinate.is_integer()) {
@@ -75,7 +76,7 @@ IntTuple convert_coordinate(const IntTuple& coordinate, const IntTuple& destinat
   }
   if (coordinate.value() < 0 || coordinate.value() >= destination.product())
     throw Error(ErrorCode::kOutOfRange,
-                cat("[coordinate] ", coordinate, " is no index of shape ", destination));
+                cat("[coordinate] ", coordinate, " is not an index of shape ", destination));
   return coordinate_of(destination, coordinate.value());
 }
 

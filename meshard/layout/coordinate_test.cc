@@ -87,8 +87,8 @@ TEST(Coordinate, Conversion) {
                     const char* why) {
     return throws_error([&] { convert_coordinate(coordinate, destination); }, code, {why});
   };
-  EXPECT_TRUE(refuses(9, 4, ErrorCode::kOutOfRange, "no index of shape 4"));
-  EXPECT_TRUE(refuses(6, {2, 3}, ErrorCode::kOutOfRange, "no index of shape (2,3)"));
+  EXPECT_TRUE(refuses(9, 4, ErrorCode::kOutOfRange, "not an index of shape 4"));
+  EXPECT_TRUE(refuses(6, {2, 3}, ErrorCode::kOutOfRange, "not an index of shape (2,3)"));
   EXPECT_TRUE(refuses(-1, 4, ErrorCode::kOutOfRange, "-1"));
   EXPECT_TRUE(refuses({1, 2}, 12, ErrorCode::kInvalidArgument, "without the shape"));
   EXPECT_TRUE(refuses({1, 2}, {2, 3, 4}, ErrorCode::kInvalidArgument, "does not fit"));

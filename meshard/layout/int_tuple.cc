@@ -56,7 +56,7 @@ std::size_t IntTuple::depth() const {
 }
 
 IntTuple IntTuple::with_leaves(IntView values) const {
-  internal_check(values.size() == leaves_.size(), "[int_tuple] another number of leaves");
+  internal_check(values.size() == leaves_.size(), "[int_tuple] the number of leaves differs");
   IntTuple tuple = *this;
   std::copy(values.begin(), values.end(), tuple.leaves_.begin());
   return tuple;
@@ -94,7 +94,7 @@ IntTuple IntTuple::read(TextScanner& scanner) {
   auto read = [&scanner](auto&& self, int depth) -> IntTuple {
     if (scanner.accept("_")) return IntTuple(hole);
     if (!scanner.accept("(")) return IntTuple(scanner.integer());
-    if (depth == kMaxParsedDepth) scanner.fail(cat("nested more than ", depth, " deep"));
+    if (depth == kMaxParsedDepth) scanner.fail(cat("nested more than ", depth, " levels deep"));
     std::vector<IntTuple> elements;
     scanner.list(")", [&] { elements.push_back(self(self, depth + 1)); });
     return IntTuple(std::span<const IntTuple>(elements));

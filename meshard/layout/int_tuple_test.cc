@@ -58,7 +58,7 @@ TEST(IntTuple, DepthOfTextsIsBounded) {
   };
   EXPECT_EQ(nested(kMaxParsedDepth)->depth(), static_cast<std::size_t>(kMaxParsedDepth));
   EXPECT_TRUE(throws_error([&] { (void)nested(kMaxParsedDepth + 1).value(); },
-                           ErrorCode::kInvalidArgument, {"more than 100 deep"}));
+                           ErrorCode::kInvalidArgument, {"more than 100 levels deep"}));
   EXPECT_FALSE(nested(100'000).ok());
 }
 

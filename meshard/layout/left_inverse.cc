@@ -17,9 +17,9 @@ Result<Layout> left_inverse(const Layout& layout) {
     if (mode.stride < 0) return failure(mode, "has a negative stride");
     std::int64_t own;
     if (__builtin_mul_overflow(mode.stride, mode.size, &own))
-      return failure(mode, "has a reach that does not fit 64 bits");
+      return failure(mode, "has an extent that does not fit in 64 bits");
     if (own < reach)
-      return failure(mode, cat("lies within the reach of a smaller stride, ", reach));
+      return failure(mode, cat("lies within the extent of a mode with a smaller stride, ", reach));
     reach = own;
   }
   // The value as a mixed-radix number, fastest digit first: one digit per mode, and one per gap

@@ -93,7 +93,7 @@ TEST(LeftInverse, Refusals) {
                         ErrorCode::kInvalidArgument, parts);
   };
   EXPECT_TRUE(refuses("(3,2):(2,-1)", {"(3,2):(2,-1)", "mode 2:-1", "negative"}));
-  EXPECT_TRUE(refuses("(8,2):(1,2)", {"mode 2:2 lies within the reach", "8"}));
+  EXPECT_TRUE(refuses("(8,2):(1,2)", {"mode 2:2 lies within the extent", "8"}));
   EXPECT_TRUE(refuses("2:4611686018427387904", {"64 bits"}));
 }
 

@@ -14,8 +14,8 @@ Result<Layout> logical_product(const Layout& a, const Tiler& b) {
                  cat("[logical_product] of ", a, " and ", b, ": ", why));
   };
   if (b.kind() == Tiler::Kind::kInteger)
-    return failure(
-        cat("an integer says nothing of the copies; for ", b, " in a row give ", b.layout()));
+    return failure(cat("an integer does not define how the copies are arranged; for ", b,
+                       " consecutive copies, pass ", b.layout()));
   std::int64_t cotarget;
   if (__builtin_mul_overflow(a.size(), b.layout().cosize(), &cotarget))
     return failure("the values do not fit 64 bits");

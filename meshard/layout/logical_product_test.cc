@@ -61,7 +61,7 @@ TEST(LogicalProduct, Refusals) {
         [&] { (void)logical_product(Layout::parse(a).value(), Tiler::parse(b).value()).value(); },
         ErrorCode::kInvalidArgument, parts);
   };
-  EXPECT_TRUE(refuses("4:1", "3", {"[logical_product] of 4:1 and 3", "give 3:1"}));
+  EXPECT_TRUE(refuses("4:1", "3", {"[logical_product] of 4:1 and 3", "pass 3:1"}));
   EXPECT_TRUE(refuses("(4,6):(6,1)", "<_, 3>", {"an integer"}));
   EXPECT_TRUE(refuses("4:1", "<2:1, 3:1>", {"2 elements", "1 modes"}));
   EXPECT_TRUE(refuses("4:4", "4:3", {"[composition]"}));

@@ -14,8 +14,8 @@ Layout permute(const Layout& layout, IntView order) {
   for (std::size_t k = 0; k < sorted.size(); ++k)
     each_once &= sorted[k] == static_cast<std::int64_t>(k);
   if (!each_once)
-    throw_invalid({}, "[permute] ", IntTuple::flat(order), " is no order of the ", layout.rank(),
-                  " modes of ", layout);
+    throw_invalid({}, "[permute] ", IntTuple::flat(order), " is not a permutation of the ",
+                  layout.rank(), " modes of ", layout);
   std::vector<Layout> modes;
   for (std::int64_t k : order) modes.push_back(layout.mode(static_cast<std::size_t>(k)));
   return concatenate(modes);

@@ -7,7 +7,7 @@ namespace {
 
 std::vector<Grid> value_grids(const Layout& layout) {
   if (layout.size() > kMostCells)
-    throw_invalid({}, "[picture] ", layout.size(), " values are too many to draw; the most is ",
+    throw_invalid({}, "[picture] ", layout.size(), " values are too many to draw; the limit is ",
                   kMostCells);
   std::size_t rank = layout.rank();
   std::int64_t columns = rank >= 1 ? layout.shape()[rank - 1].product() : 1;

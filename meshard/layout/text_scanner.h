@@ -71,7 +71,7 @@ class TextScanner {
   std::string quoted() {
     expect("\"");
     std::size_t end = text_.find('"', at_);
-    if (end == std::string_view::npos) fail("the quote is not closed");
+    if (end == std::string_view::npos) fail("unterminated quoted name");
     std::string inside(text_.substr(at_, end - at_));
     at_ = end + 1;
     return inside;

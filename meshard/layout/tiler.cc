@@ -8,7 +8,7 @@ namespace {
 Tiler read_tiler(TextScanner& scanner, int depth) {
   if (scanner.accept("_")) return Tiler();
   if (scanner.accept("<")) {
-    if (depth == kMaxParsedDepth) scanner.fail(cat("nested more than ", depth, " deep"));
+    if (depth == kMaxParsedDepth) scanner.fail(cat("nested more than ", depth, " levels deep"));
     std::vector<Tiler> tilers;
     scanner.list(">", [&] { tilers.push_back(read_tiler(scanner, depth + 1)); });
     return Tiler(std::move(tilers));

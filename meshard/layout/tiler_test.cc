@@ -32,7 +32,7 @@ TEST(Tiler, ParsesWhatItPrints) {
   for (const char* text : {"", "<2", "(2,4)", "4:", "<2,>", "0", "_:1"})
     EXPECT_FALSE(Tiler::parse(text).ok()) << text;
   EXPECT_TRUE(throws_error([] { (void)Tiler::parse(std::string(100'000, '<')).value(); },
-                           ErrorCode::kInvalidArgument, {"more than 100 deep"}));
+                           ErrorCode::kInvalidArgument, {"more than 100 levels deep"}));
 }
 
 }  // namespace

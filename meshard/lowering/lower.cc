@@ -77,9 +77,10 @@ class Lowering {
     for (std::size_t i = 0; i < graph_.results().size(); ++i) {
       const Value& result = graph_.results()[i];
       if (const ManualAxes* manual = manual_axes(result))
-        throw_invalid(result->where(), "[lowering] a program cannot return a local value, ",
-                      result.type(), " ", *manual,
-                      ": each device has its own. Return what leaves the manual function");
+        throw_invalid(
+            result->where(), "[lowering] a program cannot return the local value ", result.type(),
+            " ", *manual,
+            ": each device holds its own value. Return a result of the manual function instead");
       // The sharding of a marked result is exact. So is that of a parameter that is passed through,
       // and an explicit sharding.
       std::optional<Sharding> sharding = marked_sharding(result);

@@ -79,7 +79,7 @@ void NodeWriter::write_nodes() {
       if (!meshes_.numbering() && node->annotations() && node->annotations()->manual)
         throw_invalid(node->where(), "[lowering] ", node->op().name, " is ",
                       *node->annotations()->manual,
-                      ": what each of several devices does has no form without shardings");
+                      ": manual regions cannot be lowered without shardings");
       write(*node);
     }
     return;

@@ -32,7 +32,8 @@ InlineVector<AxisRef, 2> parts_of(const Mesh& mesh, std::size_t axis, const Axis
   for (std::size_t i = 1; i < parts.size(); ++i)
     if (parts[i].pre_size % (parts[i - 1].pre_size * parts[i - 1].size) != 0)
       throw_invalid({}, "[mesh] sub-axes ", parts[i - 1], " and ", parts[i],
-                    " cannot be used together in ", mesh, ": no whole part lies between them");
+                    " cannot be used together in ", mesh,
+                    ": the factor between them is not a whole number");
   return parts;
 }
 
@@ -83,8 +84,7 @@ Result<AxisList> axes_of(const Mesh& mesh, const Layout& layout) {
     if (size == 1) continue;
     auto failure = [&] {
       return Error(ErrorCode::kInvalidArgument,
-                   cat("[mesh] ", size, " steps of ", stride,
-                       " positions are no axis or sub-axis of ", mesh));
+                   cat("[mesh] mode ", size, ":", stride, " is not an axis or sub-axis of ", mesh));
     };
     std::int64_t top;
     if (stride < 1 || __builtin_mul_overflow(stride, size, &top) || top > mesh.size())

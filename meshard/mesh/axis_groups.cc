@@ -10,7 +10,8 @@ AxisGroups::AxisGroups(const Mesh& mesh, const AxisList& axes) {
 
 std::vector<std::int64_t> AxisGroups::group(std::int64_t g) const {
   if (g < 0 || g >= count())
-    throw Error(ErrorCode::kOutOfRange, cat("[mesh] group ", g, " of ", count(), " groups"));
+    throw Error(ErrorCode::kOutOfRange,
+                cat("[mesh] group index ", g, " is out of range for ", count(), " groups"));
   std::vector<std::int64_t> positions(static_cast<std::size_t>(group_size()));
   for (std::size_t k = 0; k < positions.size(); ++k)
     positions[k] = member(g, static_cast<std::int64_t>(k));

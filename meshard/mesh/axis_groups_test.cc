@@ -43,7 +43,8 @@ TEST(AxisGroups, PartThePositions) {
 
 TEST(AxisGroups, OutOfRange) {
   AxisGroups groups(Mesh({{"x", 2}, {"y", 4}}), {"x"});
-  EXPECT_TRUE(throws_error([&] { groups.group(4); }, ErrorCode::kOutOfRange, {"group 4 of 4"}));
+  EXPECT_TRUE(throws_error([&] { groups.group(4); }, ErrorCode::kOutOfRange,
+                           {"group index 4 is out of range for 4 groups"}));
 }
 
 }  // namespace

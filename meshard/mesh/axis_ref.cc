@@ -60,7 +60,7 @@ std::string AxisRef::to_string() const {
 AxisRef AxisRef::read(TextScanner& scanner) {
   if (scanner.peek_integer()) {
     std::int64_t position = scanner.integer();
-    if (position < 0) scanner.fail("the position of an axis is not negative");
+    if (position < 0) scanner.fail("an axis position cannot be negative");
     return AxisRef(position);
   }
   AxisRef axis(scanner.quoted());

@@ -7,7 +7,7 @@ namespace {
 
 void check_axis_count(const Mesh& mesh, SourceLocation where) {
   if (mesh.rank() > 64)
-    throw_invalid(where, "[mesh] sets of axes are for meshes of up to 64 axes, not ", mesh);
+    throw_invalid(where, "[mesh] axis sets support meshes of at most 64 axes, not ", mesh);
 }
 
 }  // namespace
@@ -20,7 +20,7 @@ AxisSet::AxisSet(const Mesh& mesh, const AxisList& axes, SourceLocation where) {
     if (!index) throw_invalid(where, "[mesh] ", mesh, " has no axis ", axis);
     if (!axis.is_whole())
       throw_invalid(where, "[mesh] ", axis, " is a part of an axis of ", mesh,
-                    ": whole axes are wanted here (unflatten the mesh to name a part)");
+                    ": only whole axes are allowed here (unflatten the mesh to name a part)");
     if (contains(*index)) throw_invalid(where, "[mesh] axis ", axis, " is named twice");
     bits_ |= std::uint64_t{1} << *index;
   }

@@ -30,7 +30,7 @@ Mesh mesh_1d(std::int64_t device_count, std::string name, SourceLocation where) 
 Mesh mesh_on(std::int64_t device_count, std::vector<MeshAxis> axes,
              std::vector<std::int64_t> device_ids, SourceLocation where) {
   if (std::ssize(device_ids) > device_count)
-    throw_invalid(where, "[mesh] ", device_ids.size(), " devices are listed, there are ",
+    throw_invalid(where, "[mesh] ", device_ids.size(), " devices are listed, but there are only ",
                   device_count);
   for (std::int64_t id : device_ids)
     if (id < 0 || id >= device_count)

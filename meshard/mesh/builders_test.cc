@@ -30,7 +30,7 @@ TEST(MeshBuilders, DevicesMustExist) {
       [] {
         mesh_on(2, {{"a", 4}}, {0, 1, 2, 3});
       },
-      ErrorCode::kInvalidArgument, {"4 devices are listed, there are 2"}));
+      ErrorCode::kInvalidArgument, {"4 devices are listed, but there are only 2"}));
   EXPECT_TRUE(throws_error(
       [] {
         mesh_on(8, {{"a", 2}}, {7, 8});

@@ -3,7 +3,7 @@
 namespace meshard {
 
 Mesh concatenate(std::span<const Mesh> meshes, SourceLocation where) {
-  if (meshes.empty()) throw_invalid(where, "[mesh] no mesh to concatenate");
+  if (meshes.empty()) throw_invalid(where, "[mesh] concatenate requires at least one mesh");
   Mesh::Axes all;
   for (const Mesh& mesh : meshes) {
     const Mesh::State &first = meshes[0].base_state(), &base = mesh.base_state();

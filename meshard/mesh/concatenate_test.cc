@@ -39,7 +39,8 @@ TEST(MeshConcatenate, Errors) {
         concatenate({mesh["dp"], mesh["tp"].rename({{"tp", "dp"}})});
       },
       invalid, {"\"dp\""}));
-  EXPECT_TRUE(throws_error([&] { concatenate(std::span<const Mesh>()); }, invalid, {"no mesh"}));
+  EXPECT_TRUE(
+      throws_error([&] { concatenate(std::span<const Mesh>()); }, invalid, {"at least one mesh"}));
   std::optional<Mesh> half = mesh.submesh("tp", 0);
   EXPECT_TRUE(throws_error(
       [&] {

@@ -4,7 +4,8 @@ namespace meshard {
 
 std::int64_t DeviceGroup::operator[](std::int64_t k) const {
   if (k < 0 || k >= size())
-    throw Error(ErrorCode::kOutOfRange, cat("[mesh] member ", k, " of a group of ", size()));
+    throw Error(ErrorCode::kOutOfRange,
+                cat("[mesh] member index ", k, " is out of range for a group of size ", size()));
   return family_->rank_map[offset_ + family_->digits.offset(k)];
 }
 
@@ -27,7 +28,8 @@ std::optional<std::int64_t> DeviceGroup::sorted_local_rank(std::int64_t device_i
 
 DeviceGroup DeviceGroups::operator[](std::int64_t g) const {
   if (g < 0 || g >= count())
-    throw Error(ErrorCode::kOutOfRange, cat("[mesh] group ", g, " of ", count(), " groups"));
+    throw Error(ErrorCode::kOutOfRange,
+                cat("[mesh] group index ", g, " is out of range for ", count(), " groups"));
   return DeviceGroup(family_, offset_ + rows_.offset(g), root_);
 }
 

@@ -67,10 +67,10 @@ TEST(DeviceGroups, Errors) {
       },
       ErrorCode::kInvalidArgument, {"\"y\"", "twice"}));
   EXPECT_TRUE(throws_error([&] { mesh.groups({"z"}); }, ErrorCode::kNotFound, {"\"z\""}));
-  EXPECT_TRUE(
-      throws_error([&] { mesh.groups({"x"})[4]; }, ErrorCode::kOutOfRange, {"group 4 of 4"}));
-  EXPECT_TRUE(
-      throws_error([&] { (*mesh.group({"x"}, 0))[2]; }, ErrorCode::kOutOfRange, {"member 2"}));
+  EXPECT_TRUE(throws_error([&] { mesh.groups({"x"})[4]; }, ErrorCode::kOutOfRange,
+                           {"group index 4 is out of range for 4 groups"}));
+  EXPECT_TRUE(throws_error([&] { (*mesh.group({"x"}, 0))[2]; }, ErrorCode::kOutOfRange,
+                           {"member index 2"}));
 }
 
 // Two devices are in one group if and only if their coordinates agree along all other axes.

@@ -51,7 +51,7 @@ void read_entry(TextScanner& scanner, MeshDict& dict) {
   } else if (key == "mesh_shape") {
     dict.mesh_shape = read_numbers(scanner);
   } else if (key != "axis_names") {
-    scanner.fail(cat("no entry is called ", key, "; there are device_ids, mesh_shape, axis_names"));
+    scanner.fail(cat("unknown entry ", key, "; expected device_ids, mesh_shape or axis_names"));
   } else if (!scanner.accept("None")) {
     dict.axis_names.emplace();
     read_sequence(scanner, [&] { dict.axis_names->push_back(quoted_key(scanner)); });

@@ -171,8 +171,9 @@ Result<Digits> Digits::within(const Digits& frame) const {
   for (const Digit& mode : modes_) {
     InlineVector<Piece, 4> pieces;
     if (!cut(mode, frame, pieces))
-      return Error(ErrorCode::kInvalidArgument, cat("[mesh] ", mode.size, " steps of ", mode.stride,
-                                                    " are no whole digits of ", frame.layout()));
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[mesh] mode ", mode.size, ":", mode.stride,
+                       " does not consist of whole modes of ", frame.layout()));
     for (const Piece& piece : pieces) numbers.push_back({piece.digit.size, piece.number_step});
   }
   return numbers;

@@ -10,11 +10,12 @@ Mesh::Axis Mesh::registered(Axis axis, SourceLocation where) const {
   if (axis.name.empty())
     throw_invalid(where, "[mesh] the flattened axes of ", *this, " need a name");
   if (!is_axis_name(axis.name))
-    throw_invalid(where, "[mesh] \"", axis.name, "\" cannot name an axis: it is not an identifier");
+    throw_invalid(where, "[mesh] invalid axis name \"", axis.name,
+                  "\": use letters, digits and _, and do not begin with a digit");
   for (const MeshAxis& own : root.axes)
     if (own.name == axis.name)
       throw_invalid(where, "[mesh] \"", axis.name, "\" is an axis of the root ", this->root(),
-                    ": flattened axes of ", *this, " need another name");
+                    ": choose another name for the flattened axes of ", *this);
   if (std::optional<Digits> other = root.table->add(axis.name, axis.digits, axis.kind))
     throw_invalid(where, "[mesh] \"", axis.name, "\" already names the axis ", other->layout(),
                   " at the root ", this->root(), ", and cannot name ", axis.digits.layout());
@@ -42,7 +43,8 @@ Mesh Mesh::flatten(const AxisNames& names, std::string name, SourceLocation wher
   Axes chosen = axes_named(names, where);
   Digits all = merged(chosen);
   if (chosen.empty() || !all.is_orthogonal())
-    throw_invalid(where, "[mesh] {", names.to_string(), "} are no axes to flatten in ", *this);
+    throw_invalid(where, "[mesh] cannot flatten {", names.to_string(), "} in ", *this,
+                  ": name at least one axis, and each axis once");
   AxisKind kind = merged_kind(chosen, where);
   Axes result;
   bool placed = false;

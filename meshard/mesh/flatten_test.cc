@@ -24,7 +24,7 @@ TEST(MeshFlatten, SomeAxesInPlace) {
   EXPECT_EQ(mesh.to_string(), "mesh<dt=(2,4):(12,1), cp=3:4 of mesh<dp=2, cp=3, tp=4>>");
   EXPECT_EQ(*mesh.coordinate(17), (IntVector{5, 1}));
   EXPECT_TRUE(throws_error([&] { mesh.flatten(AxisNames({}), "x"); }, ErrorCode::kInvalidArgument,
-                           {"no axes"}));
+                           {"at least one axis"}));
   EXPECT_TRUE(throws_error(
       [] {
         box().flatten({"dp", "tp"}, "cp");

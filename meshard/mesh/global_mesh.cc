@@ -35,7 +35,7 @@ std::optional<Mesh> global_mesh() {
 Mesh require_global_mesh(SourceLocation where) {
   if (std::optional<Mesh> mesh = global_mesh()) return *std::move(mesh);
   throw Error(ErrorCode::kFailedPrecondition,
-              "[mesh] no mesh is given, and there is no global one; call set_global_mesh or open a "
+              "[mesh] no mesh is given, and no global mesh is set; call set_global_mesh or open a "
               "MeshScope first",
               where);
 }

@@ -16,7 +16,7 @@ std::optional<Mesh> seen_by_another_thread() {
 TEST(GlobalMesh, SetForAllThreads) {
   EXPECT_FALSE(global_mesh());
   EXPECT_TRUE(throws_error([] { require_global_mesh(); }, ErrorCode::kFailedPrecondition,
-                           {"no global one", "MeshScope", "global_mesh_test.cc"}));
+                           {"no global mesh is set", "MeshScope", "global_mesh_test.cc"}));
   Mesh mesh({{"data", 8}});
   set_global_mesh(mesh);
   EXPECT_TRUE(require_global_mesh().is_same_object(mesh));

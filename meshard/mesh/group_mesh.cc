@@ -29,17 +29,15 @@ Mesh Mesh::from_groups(const std::vector<DeviceGroup>& groups,
     const Digits& digits = groups[i].family_->digits;
     if (groups[i].root_ != groups[0].root_)
       throw_invalid(where, "[mesh] group ", i, ", ", groups[i].ranks(),
-                    ", is of another root than "
-                    "group 0, ",
-                    groups[0].ranks());
+                    ", has a different root mesh than group 0, ", groups[0].ranks());
     own.push_back({names[i], digits, root.kind_along(digits, where)});
     checked.push_back({names[i], digits.size()});
   }
   check_mesh_axes(checked, where);
   Digits all = merged(own);
   if (!all.is_orthogonal())
-    throw_invalid(where, "[mesh] groups that run along the same axes of ", root,
-                  " make no mesh: each needs axes of its own");
+    throw_invalid(where, "[mesh] cannot make a mesh from groups that run along the same axes of ",
+                  root, ": each group needs different axes");
   // The index in the rank map whose coordinates along the groups are all 0. It is the same for all
   // groups that contain one device.
   std::int64_t first = groups[0].offset_ - all.offset(all(groups[0].offset_));

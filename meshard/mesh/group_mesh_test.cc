@@ -66,7 +66,7 @@ TEST(GroupMesh, ErrorsNameTheGroups) {
       [&] {
         Mesh::from_groups({tp, twin_dp}, {"x", "y"});
       },
-      invalid, {"[1,5]", "another root", "[0,1,2,3]"}));
+      invalid, {"[1,5]", "different root", "[0,1,2,3]"}));
   EXPECT_TRUE(throws_error(
       [&] {
         Mesh::from_groups({tp, tp}, {"x", "y"});

@@ -20,7 +20,7 @@ Mesh::Mesh(const Layout& layout, RankMap rank_map, const std::vector<std::string
       Digit digit{mode.shape().leaves()[leaf], mode.stride().leaves()[leaf]};
       if (digit.size > 1 && digit.stride < 1)
         throw_invalid(where, "[mesh] axis \"", names[i], "\" = ", mode, " has stride ",
-                      digit.stride, "; the least is 1");
+                      digit.stride, "; it must be at least 1");
       if (digit.size > 1) own.back().digits.push_back(digit);
     }
   }
@@ -31,8 +31,9 @@ Mesh::Mesh(const Layout& layout, RankMap rank_map, const std::vector<std::string
     throw_invalid(where, "[mesh] modes of ", layout,
                   " overlap, or are not multiples of one another");
   if (!all.lies_within(ranks))
-    throw_invalid(where, "[mesh] ", layout, " does not lie within the ", ranks,
-                  " positions of the rank map: its largest digit must divide them");
+    throw_invalid(where, "[mesh] ", layout, " does not fit the ", ranks,
+                  " positions of the rank map: size times stride of its slowest mode must divide "
+                  "their number");
   Mesh root({{"ranks", ranks}}, std::move(rank_map), where);
   *this = root.derive(own, where);
 }

@@ -29,7 +29,7 @@ void check_mesh_axes(const std::vector<MeshAxis>& axes, SourceLocation where) {
                     "\", is not an identifier (letters, digits and _, not beginning with a digit)");
     if (axis.size < 1)
       throw_invalid(where, "[mesh] axis \"", axis.name, "\" has size ", axis.size,
-                    "; the least is 1");
+                    "; it must be at least 1");
     for (std::size_t j = 0; j < i; ++j)
       if (axes[j].name == axis.name)
         throw_invalid(where, "[mesh] axis name \"", axis.name, "\" is used twice: by axes ", j,
@@ -208,7 +208,8 @@ Digits Mesh::axis_digits(std::size_t axis) const {
 
 Layout Mesh::axis_layout(std::size_t axis) const {
   if (axis >= rank())
-    throw Error(ErrorCode::kOutOfRange, cat("[mesh] axis ", axis, " of ", rank(), " in ", *this));
+    throw Error(ErrorCode::kOutOfRange, cat("[mesh] axis index ", axis, " is out of range for the ",
+                                            rank(), " axes of ", *this));
   return axis_digits(axis).layout();
 }
 
@@ -252,7 +253,7 @@ AxisKind Mesh::merged_kind(const Axes& axes, SourceLocation where) const {
     if (!first) first = &axis;
     if (axis.kind != first->kind)
       throw_invalid(where, "[mesh] \"", first->name, "\" and \"", axis.name, "\" of ", *this,
-                    " cannot become one axis: one is explicit, the other not");
+                    " cannot be merged into one axis: one is explicit, and the other is auto");
   }
   return first ? first->kind : AxisKind::kAuto;
 }
@@ -297,7 +298,8 @@ void Mesh::position_error(std::int64_t position) const {
 
 RankMap Mesh::ranks(std::int64_t row) const {
   if (row < 0 || row >= rows())
-    throw Error(ErrorCode::kOutOfRange, cat("[mesh] row ", row, " of ", rows(), " in ", *this));
+    throw Error(ErrorCode::kOutOfRange, cat("[mesh] row index ", row, " is out of range for the ",
+                                            rows(), " rows of ", *this));
   return row == 0 ? rank_map()
                   : root_state().rank_map.view(state_->offset + state_->rows.offset(row),
                                                merged(all_axes()));
@@ -306,8 +308,8 @@ RankMap Mesh::ranks(std::int64_t row) const {
 std::int64_t Mesh::device_id(std::int64_t position) const {
   check_position(position);
   if (rows() > 1) [[unlikely]]
-    throw_invalid({}, "[mesh] ", rows(), " rows of ", *this, " have a position ", position,
-                  ": say from which device it is seen, or take a row");
+    throw_invalid({}, "[mesh] ", *this, " has ", rows(), " rows, so position ", position,
+                  " is ambiguous: pass seen_from, or use the devices of one row, ranks(row)");
   return state_->rank_map[position];
 }
 
@@ -346,7 +348,8 @@ DeviceIds::DeviceIds(const Mesh& mesh) : map_(mesh.rank_map()) {
 
 std::int64_t DeviceIds::operator[](std::int64_t i) const {
   if (i < 0 || i >= size())
-    throw Error(ErrorCode::kOutOfRange, cat("[mesh] device ", i, " of ", size()));
+    throw Error(ErrorCode::kOutOfRange, cat("[mesh] device index ", i,
+                                            " is out of range: the number of devices is ", size()));
   return map_[i];
 }
 
@@ -473,7 +476,7 @@ Mesh Mesh::base() const { return state_->base ? Mesh(state_->base) : *this; }
 Mesh Mesh::as_root(SourceLocation where) const {
   if (rows() > 1)
     throw_invalid(where, "[mesh] ", *this, " has ", rows(),
-                  " rows; a root has one: take a submesh of it");
+                  " rows, but a root mesh has one: use a submesh of it");
   std::vector<MeshAxis> own(axes().begin(), axes().end());
   std::shared_ptr<State> state = root_state_of(own, rank_map(), where);
   state->properties = root_state().properties;

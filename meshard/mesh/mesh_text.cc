@@ -88,7 +88,7 @@ Mesh Mesh::read(TextScanner& scanner) {
     if (scanner.accept("explicit")) axes.back().kind = layouts.back().kind = AxisKind::kExplicit;
   }
   for (const Axis& axis : layouts)
-    if (axis.digits.size() > 1) scanner.fail("layouts of axes need `of mesh<...>`");
+    if (axis.digits.size() > 1) scanner.fail("expected `of mesh<...>` after axes with layouts");
   return read_root(std::move(axes), scanner);
 }
 
@@ -131,7 +131,7 @@ void Mesh::read_flattened(TextScanner& scanner) const {
       read_steps(scanner.integer(), axis, scanner);
     if (scanner.accept("explicit")) axis.kind = AxisKind::kExplicit;
     if (!axis.digits.is_orthogonal() || !axis.digits.lies_within(size()))
-      scanner.fail("the flattened axis does not lie within the mesh");
+      scanner.fail("the flattened axis is not within the mesh");
     registered(std::move(axis), {});
   } while (scanner.accept(","));
 }
@@ -141,7 +141,7 @@ std::int64_t Mesh::read_steps(const IntTuple& shape, Axis& axis, TextScanner& sc
   scanner.expect(":");
   Layout layout(shape, IntTuple::read(scanner));
   for (std::size_t i = 0; i < layout.shape().leaves().size(); ++i) {
-    if (layout.stride().leaves()[i] < 1) scanner.fail("the strides of an axis are at least 1");
+    if (layout.stride().leaves()[i] < 1) scanner.fail("the strides of an axis must be at least 1");
     axis.digits.push_back({layout.shape().leaves()[i], layout.stride().leaves()[i]});
   }
   return layout.size();
@@ -153,7 +153,8 @@ std::int64_t Mesh::read_steps(const IntTuple& shape, Axis& axis, TextScanner& sc
 Mesh Mesh::read_derived(const std::vector<MeshAxis>& sizes, const Axes& axes,
                         TextScanner& scanner) {
   for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i].size != axes[i].digits.size()) scanner.fail("an axis of a slice needs its steps");
+    if (sizes[i].size != axes[i].digits.size())
+      scanner.fail("each axis of a derived mesh needs a layout, such as 4:2");
   Digits all = merged(axes);
   std::optional<std::int64_t> from;
   bool in = false;
@@ -163,10 +164,10 @@ Mesh Mesh::read_derived(const std::vector<MeshAxis>& sizes, const Axes& axes,
   Mesh base = read(scanner);
   scanner.expect(">");
   if (!all.is_orthogonal()) scanner.fail("the axes overlap");
-  if (!base.is_base()) scanner.fail("a mesh derives from a root, or from a submesh of one");
+  if (!base.is_base()) scanner.fail("the base must be a root mesh or a submesh of one");
   if (from) return base.read_submesh(axes, *from, scanner);
   if (in ? !all.within(base.state_->domain.sorted()).ok() : !all.lies_within(base.size()))
-    scanner.fail("the axes do not lie within the mesh");
+    scanner.fail("the axes are not within the base mesh");
   if (in || base.is_root()) return base.derive(axes, {});
   Digits frame = merged(base.all_axes());
   Axes in_root = axes;
@@ -186,7 +187,8 @@ Mesh Mesh::read_submesh(const Axes& axes, std::int64_t from, TextScanner& scanne
     for (std::size_t j = 0; j < i; ++j)
       if (axes[i].name == axes[j].name) scanner.fail("an axis is named twice");
   if (!is_root() || from < 0 || from >= size() || !all.lies_within(size()) || all(from) != 0)
-    scanner.fail("the axes do not begin there in a root");
+    scanner.fail(
+        "invalid start of a submesh: its axes must fit the root mesh and begin at this rank");
   return submesh_at(axes, from, {});
 }
 

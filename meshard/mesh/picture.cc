@@ -10,7 +10,7 @@ namespace {
 std::vector<Grid> device_grids(const Mesh& mesh, const AxisList& group_by) {
   DeviceIds ids = mesh.device_ids();
   if (ids.size() > kMostCells)
-    throw_invalid({}, "[picture] ", ids.size(), " devices are too many to draw; the most is ",
+    throw_invalid({}, "[picture] ", ids.size(), " devices are too many to draw; the limit is ",
                   kMostCells);
   DeviceGroups groups = mesh.groups(group_by);
   std::size_t rank = mesh.rank();

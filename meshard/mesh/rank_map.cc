@@ -335,7 +335,7 @@ RankMap RankMap::read(TextScanner& scanner) {
       scanner.expect("]");
       if (__builtin_sub_overflow(ids[1], first, &step) || step == 0 ||
           __builtin_sub_overflow(last, first, &reach) || reach % step != 0 || reach / step < 1)
-        scanner.fail("the last id does not continue the first two");
+        scanner.fail("the last id does not continue the sequence of the first two");
       return affine(first, step, reach / step + 1);
     }
     ids.push_back(scanner.integer());
@@ -355,10 +355,10 @@ RankMap RankMap::read_steps(std::int64_t first, TextScanner& scanner) {
     push_mode(modes, {layout.shape().leaves()[i], layout.stride().leaves()[i]});
   for (const Digit& mode : modes)
     if (mode.stride == 0 || mode.stride == std::numeric_limits<std::int64_t>::min())
-      scanner.fail("the steps do not lead to distinct ids");
+      scanner.fail("the strides do not produce distinct ids");
   RankMap map = strided(first, modes);
   if (first < 0 || !can_be_undone(modes) || map.smallest() < 0)
-    scanner.fail("the steps do not lead to distinct non-negative ids");
+    scanner.fail("the strides do not produce distinct non-negative ids");
   return map;
 }
 

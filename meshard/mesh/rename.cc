@@ -39,8 +39,9 @@ Mesh Mesh::squeeze(const AxisNames& names, SourceLocation where) const {
 Mesh Mesh::unsqueeze(std::string name, std::size_t place, SourceLocation where) const {
   check_mesh_axes({{name, 1}}, where);
   if (place > rank() || find_axis(name))
-    throw_invalid(where, "[mesh] no new axis \"", name, "\" before axis ", place, " of ", *this,
-                  place > rank() ? ": there is no such place" : ": the name is in use");
+    throw_invalid(where, "[mesh] cannot insert axis \"", name, "\" before axis ", place, " of ",
+                  *this,
+                  place > rank() ? ": the position is out of range" : ": the name is already used");
   Axes more = all_axes();
   more.insert(more.begin() + static_cast<std::ptrdiff_t>(place),
               Axis{std::move(name), {}, AxisKind::kAuto});

@@ -42,7 +42,7 @@ TEST(MeshUnsqueeze, AnywhereWithAFreeName) {
   EXPECT_TRUE(throws_error([&] { mesh.unsqueeze("p", 2); }, ErrorCode::kInvalidArgument,
                            {"before axis 2"}));
   EXPECT_TRUE(
-      throws_error([&] { mesh.unsqueeze("a", 0); }, ErrorCode::kInvalidArgument, {"in use"}));
+      throws_error([&] { mesh.unsqueeze("a", 0); }, ErrorCode::kInvalidArgument, {"already used"}));
 }
 
 // Unit axes in the middle, flattened and sliced again (pytorch#169381).

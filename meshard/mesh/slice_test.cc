@@ -75,7 +75,7 @@ TEST(MeshSlice, ErrorsNameTheMeshAndTheLine) {
                            {"slice_test.cc", "\"pp\"", "dp, cp, tp"}));
   EXPECT_TRUE(throws_error([] { cube()["tp"].device_id(0); }, ErrorCode::kInvalidArgument,
                            {"4 rows", "mesh<tp=2:1 of mesh<dp=2, cp=2, tp=2>>"}));
-  EXPECT_TRUE(throws_error([] { cube()["tp"].ranks(4); }, ErrorCode::kOutOfRange, {"row 4"}));
+  EXPECT_TRUE(throws_error([] { cube()["tp"].ranks(4); }, ErrorCode::kOutOfRange, {"row index 4"}));
   EXPECT_TRUE(
       throws_error([] { cube()["tp"].as_root(); }, ErrorCode::kInvalidArgument, {"4 rows"}));
 }

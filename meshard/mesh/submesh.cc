@@ -41,7 +41,9 @@ Submeshes Mesh::submeshes(const AxisNames& names, SourceLocation where) const {
 
 Mesh Submeshes::operator[](std::int64_t i) const {
   if (i < 0 || i >= size())
-    throw Error(ErrorCode::kOutOfRange, cat("[mesh] submesh ", i, " of ", size()));
+    throw Error(
+        ErrorCode::kOutOfRange,
+        cat("[mesh] submesh index ", i, " is out of range: the number of submeshes is ", size()));
   return mesh_.submesh_at(axes_, mesh_.state_->offset + rows_.offset(i), where_);
 }
 

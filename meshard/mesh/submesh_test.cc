@@ -86,7 +86,8 @@ TEST(Submeshes, AreAllOfThemLazily) {
   // A slice has the submeshes of all its rows.
   EXPECT_EQ(mesh.slice({"pp", "tp"}).submeshes("tp").size(), 4);
   EXPECT_EQ(mesh.submesh("dp", 5), stages[1].submesh("dp", 5));
-  EXPECT_TRUE(throws_error([&] { stages[2]; }, ErrorCode::kOutOfRange, {"submesh 2 of 2"}));
+  EXPECT_TRUE(throws_error([&] { stages[2]; }, ErrorCode::kOutOfRange,
+                           {"submesh index 2 is out of range: the number of submeshes is 2"}));
   Mesh huge({{"a", 1 << 20}, {"b", 1 << 20}});
   EXPECT_EQ(huge.submeshes("b").size(), 1 << 20);
   EXPECT_EQ(huge.submeshes("a")[7].device_id(3), (std::int64_t{3} << 20) + 7);

@@ -10,8 +10,8 @@ Mesh::Axes Mesh::parts_of(const Axis& axis, const std::vector<MeshAxis>& parts,
   std::int64_t size = 1;
   for (const MeshAxis& part : parts) size *= part.size;
   if (size != axis.digits.size())
-    throw_invalid(where, "[mesh] parts of ", size, " positions for the ", axis.digits.size(),
-                  " of axis \"", axis.name, "\" in ", *this);
+    throw_invalid(where, "[mesh] parts of ", size, " positions cannot replace the ",
+                  axis.digits.size(), " positions of axis \"", axis.name, "\" in ", *this);
   Axes cut_axes;
   for (const MeshAxis& part : parts) {
     size /= part.size;
@@ -32,8 +32,8 @@ Mesh Mesh::unflatten(std::string_view name, std::vector<MeshAxis> parts,
                      SourceLocation where) const {
   Axis axis = axes_named(name, where)[0];
   if (parts.empty())
-    throw_invalid(where, "[mesh] no parts for axis \"", name, "\" of ", *this,
-                  "; squeeze drops axes of size 1");
+    throw_invalid(where, "[mesh] no parts are given for axis \"", name, "\" of ", *this,
+                  "; to drop an axis of size 1, use squeeze");
   Axes pieces = parts_of(axis, parts, where), result;
   bool placed = false;
   for (std::size_t i = 0; i < rank(); ++i) {

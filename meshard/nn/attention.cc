@@ -60,8 +60,8 @@ Tensor written(const Tensor& cache, const Tensor& fresh, const Tensor& offset) {
 Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& options) {
   std::int64_t heads = options.heads, key_heads = options.key_heads ? options.key_heads : heads;
   if (heads < 1 || (options.size == 0 && width % heads != 0))
-    throw_invalid(SourceLocation{}, "[nn.make_attention] a width of ", width, " has no ", heads,
-                  " equal heads: say their size");
+    throw_invalid(SourceLocation{}, "[nn.make_attention] a width of ", width,
+                  " cannot be divided into ", heads, " equal heads: set the size of a head");
   if (key_heads < 1 || heads % key_heads != 0)
     throw_invalid(SourceLocation{}, "[nn.make_attention] ", heads, " heads cannot share ",
                   key_heads, " key heads evenly");
@@ -108,7 +108,7 @@ std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor
   std::int64_t batch = x.dim(0), time = x.dim(1), length = cache.key.dim(1);
   if (start.rank() != 1 || start.dim(0) != batch || !is_integer(start.dtype()))
     throw_invalid(start.where(), "[nn.attention] start is ", start.type(),
-                  ", not an integer for each of the ", batch, " rows of x");
+                  ", but must hold one integer for each of the ", batch, " rows of x");
   Tensor column = reshape(start, {batch, 1});
   Tensor positions = column + reshape(arange(time), {1, time});  // [batch, time]
   Heads heads = heads_of(params, x, positions, how);

@@ -74,21 +74,21 @@ Initializer lecun_uniform() { return uniform_of(lecun); }
 Initializer lecun_normal() { return normal_of(lecun); }
 
 Initializer orthogonal(double scale, std::int64_t column_dimension) {
-  return
-      [scale, column_dimension](const Tensor& key, const Shape& shape, const Fans&, DType dtype) {
-        std::int64_t at = column_dimension < 0 ? column_dimension + shape.rank() : column_dimension;
-        if (shape.rank() < 2 || at < 0 || at >= shape.rank())
-          throw Error(ErrorCode::kInvalidArgument,
-                      cat("[init.orthogonal] a parameter ", shape, " has no columns in dimension ",
-                          column_dimension, " beside rows"));
-        if (shape.size() == 0) return meshard::zeros(shape, dtype);
-        std::int64_t columns = shape[static_cast<int>(at)];
-        Tensor matrix = random::orthogonal(key, shape.size() / columns, {}, dtype, columns);
-        Dimensions sizes = shape.sizes();
-        sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(at));
-        sizes.push_back(columns);
-        return moveaxis(reshape(matrix, Shape(sizes)), -1, at) * scale;
-      };
+  return [scale, column_dimension](const Tensor& key, const Shape& shape, const Fans&,
+                                   DType dtype) {
+    std::int64_t at = column_dimension < 0 ? column_dimension + shape.rank() : column_dimension;
+    if (shape.rank() < 2 || at < 0 || at >= shape.rank())
+      throw Error(ErrorCode::kInvalidArgument, cat("[init.orthogonal] a parameter of shape ", shape,
+                                                   " must have rank 2 or more, and a dimension ",
+                                                   column_dimension, " for columns"));
+    if (shape.size() == 0) return meshard::zeros(shape, dtype);
+    std::int64_t columns = shape[static_cast<int>(at)];
+    Tensor matrix = random::orthogonal(key, shape.size() / columns, {}, dtype, columns);
+    Dimensions sizes = shape.sizes();
+    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(at));
+    sizes.push_back(columns);
+    return moveaxis(reshape(matrix, Shape(sizes)), -1, at) * scale;
+  };
 }
 
 }  // namespace meshard::nn::init

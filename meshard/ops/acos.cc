@@ -12,7 +12,7 @@ namespace meshard {
 extern constinit const OpDef acos_op = {
     .name = "acos",
     .operands = "x",
-    .doc = "The angle whose cosine each element is, in radians.",
+    .doc = "The arc cosine of each element, in radians.",
     .example = "acos(tanh(x))",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

@@ -12,7 +12,7 @@ namespace meshard {
 extern constinit const OpDef acosh_op = {
     .name = "acosh",
     .operands = "x",
-    .doc = "The number from 0 up whose hyperbolic cosine each element is.",
+    .doc = "The inverse hyperbolic cosine of each element, 0 or more.",
     .example = "acosh(add(1, exp(x)))",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

@@ -51,7 +51,7 @@ Tensor own_part(const Tensor& x, const Tensor& like, const AllGatherAttributes& 
 extern constinit const OpDef all_gather_op = {
     .name = "all_gather",
     .operands = "x",
-    .doc = "The local values of all devices along some manual axes, one behind the other.",
+    .doc = "The local values of all devices along manual axes, concatenated.",
     .example =
         "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
         "all_gather(t, \"x\", 0); })(x)",

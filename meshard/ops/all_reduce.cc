@@ -103,8 +103,8 @@ extern constinit const OpDef all_reduce_op = {
     .name = "all_reduce",
     .operands = "x",
     .doc =
-        "The sum, product, largest or smallest of the local values of all devices along some "
-        "manual axes.",
+        "The sum, product, maximum or minimum of the local values of all devices along manual "
+        "axes.",
     .example =
         "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(), [](Tensor t) { return all_reduce(t, "
         "\"x\"); })(x)",

@@ -17,7 +17,7 @@ void infer_all_to_all(const OpCall& call, ResultTypes& results) {
   Dimensions sizes = operand.shape.sizes();
   std::int64_t& size = sizes[static_cast<std::size_t>(attributes.split)];
   if (size % attributes.size != 0)
-    call.fail("dimension ", attributes.split, " of ", operand, " does not divide by the ",
+    call.fail("dimension ", attributes.split, " of ", operand, " is not divisible by the ",
               attributes.size, " devices along ", meshard::to_string(attributes.axes));
   size /= attributes.size;
   sizes[static_cast<std::size_t>(attributes.concat)] *= attributes.size;
@@ -36,7 +36,7 @@ void batch_all_to_all(const BatchCall& call, std::span<Tensor> results) {
 extern constinit const OpDef all_to_all_op = {
     .name = "all_to_all",
     .operands = "x",
-    .doc = "Each device along some manual axes sends a part of its local value to each other one.",
+    .doc = "Each device along manual axes sends a part of its local value to every other device.",
     .example =
         "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
         "all_to_all(t, \"x\", 1, 0); })(x)",

@@ -29,7 +29,7 @@ TEST(AllToAll, IsWrittenWithItsGroups) {
 TEST(AllToAll, Errors) {
   Tensor x = local_input({3, 4});
   EXPECT_TRUE(throws_error([&] { all_to_all(x, "x", 0, 1); }, ErrorCode::kInvalidArgument,
-                           {"[all_to_all]", "f32[3,4]", "does not divide by the 2 devices"}));
+                           {"[all_to_all]", "f32[3,4]", "is not divisible by the 2 devices"}));
   EXPECT_TRUE(
       throws_error([&] { all_to_all(x, "x", 2, 0); }, ErrorCode::kOutOfRange, {"all_to_all"}));
 }

@@ -11,7 +11,7 @@ namespace meshard {
 extern constinit const OpDef asin_op = {
     .name = "asin",
     .operands = "x",
-    .doc = "The angle whose sine each element is, in radians.",
+    .doc = "The arc sine of each element, in radians.",
     .example = "asin(tanh(x))",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

@@ -11,7 +11,7 @@ namespace meshard {
 extern constinit const OpDef asinh_op = {
     .name = "asinh",
     .operands = "x",
-    .doc = "The number whose hyperbolic sine each element is.",
+    .doc = "The inverse hyperbolic sine of each element.",
     .example = "asinh(x)",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

@@ -16,7 +16,8 @@ extern constinit const OpDef astype_op = {
         [](const OpCall& call, ResultTypes& results) {
           DType dtype = call.as<AstypeAttributes>().dtype;
           if (is_complex(call.operand(0).dtype) && !is_complex(dtype))
-            call.fail("complex numbers become ", dtype, " by their real part only: use real");
+            call.fail("complex numbers cannot be converted to ", dtype,
+                      ": use real, imag or abs first");
           results.push_back({dtype, call.operand(0).shape});
         },
     .sharding_rule = element_wise::rule,

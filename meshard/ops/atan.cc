@@ -11,7 +11,7 @@ namespace meshard {
 extern constinit const OpDef atan_op = {
     .name = "atan",
     .operands = "x",
-    .doc = "The angle whose tangent each element is, in radians.",
+    .doc = "The arc tangent of each element, in radians.",
     .example = "atan(x)",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

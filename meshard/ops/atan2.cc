@@ -12,7 +12,7 @@ namespace meshard {
 extern constinit const OpDef atan2_op = {
     .name = "atan2",
     .operands = "a, b",
-    .doc = "The angle in radians of the point with ordinate a and abscissa b.",
+    .doc = "The angle in radians of the point with y coordinate a and x coordinate b.",
     .example = "atan2(x, y)",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

@@ -12,7 +12,7 @@ namespace meshard {
 extern constinit const OpDef atanh_op = {
     .name = "atanh",
     .operands = "x",
-    .doc = "The number whose hyperbolic tangent each element is.",
+    .doc = "The inverse hyperbolic tangent of each element.",
     .example = "atanh(tanh(x))",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

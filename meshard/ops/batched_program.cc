@@ -119,7 +119,7 @@ class BatchPass {
     if (!op.batch)
       throw Error(ErrorCode::kUnimplemented,
                   cat("[vmap] ", op.name,
-                      " has no batch rule, and its operands differ between the members"),
+                      " has no batching rule, and its operands differ between the members"),
                   node.where());
     InheritSource line(node.where());
     InlineVector<Tensor, 1> results(node.num_outputs());

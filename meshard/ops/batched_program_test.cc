@@ -68,7 +68,7 @@ TEST(BatchedProgram, AnOpWithoutARuleIsNamed) {
   Tensor odd = record(kOdd, nullptr, {&one}, SourceLocation::current());
   EXPECT_TRUE(throws_error(
       [&] { batch_program(std::vector{odd}, std::vector{one}, std::vector{batch}, {.size = 3}); },
-      ErrorCode::kUnimplemented, {"[vmap] odd has no batch rule", "batched_program_test.cc:"}));
+      ErrorCode::kUnimplemented, {"[vmap] odd has no batching rule", "batched_program_test.cc:"}));
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ void infer_bitcast(const OpCall& call, ResultTypes& results) {
   } else if (from_bytes < to_bytes) {
     auto parts = static_cast<std::int64_t>(to_bytes / from_bytes);
     if (sizes.empty() || sizes.back() != parts)
-      call.fail("an element of ", to, " has ", parts, " of ", operand.dtype,
-                ": the last dimension of ", operand, " has another size");
+      call.fail("an element of ", to, " consists of ", parts, " elements of ", operand.dtype,
+                ", but the last dimension of ", operand, " has a different size");
     sizes.pop_back();
   }
   results.push_back({to, Shape(std::move(sizes))});
@@ -65,8 +65,8 @@ extern constinit const OpDef bitcast_convert_op = {
     .name = "bitcast_convert",
     .operands = "x",
     .doc =
-        "The bits of the elements as elements of another dtype; parts of an element are the last "
-        "dimension.",
+        "The bits of the elements, reinterpreted as another dtype; the parts of an element form "
+        "the last dimension.",
     .example = "bitcast_convert(x, DType::u32)",
     .infer = infer_bitcast,
     .sharding_rule = bitcast_rule,

@@ -26,9 +26,10 @@ TEST(BitcastConvert, Errors) {
       [] {
         bitcast_convert(input({2, 3}, DType::u8), DType::f32);
       },
-      ErrorCode::kInvalidArgument, {"bitcast_convert_test.cc:", "f32 has 4 of u8", "u8[2,3]"}));
+      ErrorCode::kInvalidArgument,
+      {"bitcast_convert_test.cc:", "f32 consists of 4 elements of u8", "u8[2,3]"}));
   EXPECT_TRUE(throws_error([] { bitcast_convert(input({}, DType::u8), DType::u16); },
-                           ErrorCode::kInvalidArgument, {"u16 has 2 of u8"}));
+                           ErrorCode::kInvalidArgument, {"u16 consists of 2 elements of u8"}));
   EXPECT_TRUE(throws_error([] { bitcast_convert(input({2}, DType::bool_), DType::u8); },
                            ErrorCode::kInvalidArgument, {"bool", "astype"}));
 }

@@ -75,47 +75,49 @@ constexpr OpDef bits_of_one(std::string_view name, std::string_view doc, std::st
 }  // namespace
 
 extern constinit const OpDef bitwise_and_op = bitwise<Domain::kIntegerOrBool, bitwise_and>(
-    "bitwise_and", "The bits that both elements have.", "bitwise_and(astype(x, DType::i32), 3)",
+    "bitwise_and", "The bitwise AND of each pair of elements.",
+    "bitwise_and(astype(x, DType::i32), 3)",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.and"); });
 extern constinit const OpDef bitwise_or_op = bitwise<Domain::kIntegerOrBool, bitwise_or>(
-    "bitwise_or", "The bits that one of the elements has, or both have.",
+    "bitwise_or", "The bitwise OR of each pair of elements.",
     "bitwise_or(astype(x, DType::i32), 3)",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.or"); });
 extern constinit const OpDef bitwise_xor_op = bitwise<Domain::kIntegerOrBool, bitwise_xor>(
-    "bitwise_xor", "The bits in which the elements differ.",
+    "bitwise_xor", "The bitwise XOR of each pair of elements.",
     "bitwise_xor(astype(x, DType::i32), 3)",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.xor"); });
 extern constinit const OpDef bitwise_left_shift_op = bitwise<Domain::kInteger, bitwise_left_shift>(
-    "bitwise_left_shift", "The bits of the first element moved up by the second.",
+    "bitwise_left_shift", "The bits of the first element, shifted left by the second.",
     "bitwise_left_shift(astype(x, DType::i32), 3)",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.shift_left"); });
-extern constinit const OpDef bitwise_right_shift_op =
-    bitwise<Domain::kInteger, bitwise_right_shift>(
-        "bitwise_right_shift",
-        "The bits of the first element moved down by the second; a signed element keeps its sign.",
-        "bitwise_right_shift(astype(x, DType::i32), 3)", [](const OpCall& call, OpEmission& out) {
-          out.element_wise(is_signed(call.result().dtype) ? "stablehlo.shift_right_arithmetic"
-                                                          : "stablehlo.shift_right_logical");
-        });
+extern constinit const OpDef bitwise_right_shift_op = bitwise<Domain::kInteger,
+                                                              bitwise_right_shift>(
+    "bitwise_right_shift",
+    "The bits of the first element, shifted right by the second; a signed element keeps its sign.",
+    "bitwise_right_shift(astype(x, DType::i32), 3)", [](const OpCall& call, OpEmission& out) {
+      out.element_wise(is_signed(call.result().dtype) ? "stablehlo.shift_right_arithmetic"
+                                                      : "stablehlo.shift_right_logical");
+    });
 
-extern constinit const OpDef shift_right_logical_op = bitwise<Domain::kInteger,
-                                                              shift_right_logical>(
-    "shift_right_logical",
-    "The bits of the first element moved down by the second; zeros come in, also for signed ones.",
-    "shift_right_logical(astype(x, DType::i32), 3)",
-    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.shift_right_logical"); });
+extern constinit const OpDef shift_right_logical_op =
+    bitwise<Domain::kInteger, shift_right_logical>(
+        "shift_right_logical",
+        "The bits of the first element, shifted right by the second and filled with zeros, even if "
+        "it is signed.",
+        "shift_right_logical(astype(x, DType::i32), 3)",
+        [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.shift_right_logical"); });
 
 extern constinit const OpDef bitwise_invert_op =
     bits_of_one<Domain::kIntegerOrBool, bitwise_invert>(
-        "bitwise_invert", "Every bit of each element turned over.",
+        "bitwise_invert", "Each element with all its bits inverted.",
         "bitwise_invert(astype(x, DType::i32))",
         [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.not"); });
 extern constinit const OpDef popcnt_op = bits_of_one<Domain::kInteger, popcnt>(
-    "popcnt", "How many bits of each element are one.", "popcnt(astype(x, DType::i32))",
+    "popcnt", "The number of one bits in each element.", "popcnt(astype(x, DType::i32))",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.popcnt"); });
 extern constinit const OpDef count_leading_zeros_op =
     bits_of_one<Domain::kInteger, count_leading_zeros>(
-        "count_leading_zeros", "How many bits of each element above its highest one are zero.",
+        "count_leading_zeros", "The number of leading zero bits in each element.",
         "count_leading_zeros(astype(x, DType::i32))",
         [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.count_leading_zeros"); });
 

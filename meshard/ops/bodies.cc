@@ -89,12 +89,12 @@ std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attribute
 void check_parameters(const OpCall& call, const Body& body, std::string_view which,
                       std::size_t from, std::size_t first, std::size_t count) {
   if (body.num_parameters() < from + count || call.operands.size() < first + count)
-    call.fail(which, " has ", body.num_parameters(), " parameters, the call ", call.operands.size(),
-              " operands");
+    call.fail(which, " has ", body.num_parameters(), " parameters, but the call has ",
+              call.operands.size(), " operands");
   for (std::size_t i = 0; i < count; ++i)
     if (body.parameter(from + i) != call.operand(first + i))
-      call.fail("operand ", first + i, " is ", call.operand(first + i), ", parameter ", from + i,
-                " of ", which, " is ", body.parameter(from + i));
+      call.fail("operand ", first + i, " is ", call.operand(first + i), ", but parameter ",
+                from + i, " of ", which, " is ", body.parameter(from + i));
 }
 
 AnnotationsPtr annotate_by_body(const Node& node, const Body& body, std::size_t stacked) {

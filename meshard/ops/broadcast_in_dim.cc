@@ -18,7 +18,7 @@ void infer_broadcast_in_dim(const OpCall& call, ResultTypes& results) {
   for (int i = 0; i < operand.rank(); ++i) {
     std::int64_t to = dimensions[static_cast<std::size_t>(i)];
     if (to < 0 || to >= shape.rank())
-      call.fail("dimension ", i, " goes to dimension ", to, " of ", shape, ", which has rank ",
+      call.fail("dimension ", i, " is mapped to dimension ", to, " of ", shape, ", which has rank ",
                 shape.rank());
     if (i > 0 && to <= dimensions[static_cast<std::size_t>(i) - 1])
       call.fail("dimensions [", join(dimensions, ", "), "] are not ascending");
@@ -83,9 +83,8 @@ extern constinit const OpDef broadcast_in_dim_op = {
     .name = "broadcast_in_dim",
     .operands = "x",
     .doc =
-        "The operand stretched to a larger shape: sizes of 1 are repeated, dimensions not named "
-        "are "
-        "new.",
+        "The operand broadcast to a larger shape: sizes of 1 are repeated, and dimensions that are "
+        "not named are new.",
     .example = "broadcast_in_dim(x, {4, 2, 3}, {1, 2})",
     .infer = infer_broadcast_in_dim,
     .sharding_rule = broadcast_in_dim_rule,

@@ -13,7 +13,8 @@ namespace {
 
 void infer_checkpoint(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<CheckpointAttributes>();
-  if (attributes.bodies.size() != 1) call.fail("has one body, not ", attributes.bodies.size());
+  if (attributes.bodies.size() != 1)
+    call.fail("must have one body, not ", attributes.bodies.size());
   if (Result<ResidualPolicy> policy = ResidualPolicy::parse(attributes.policy); !policy.ok())
     call.fail(policy.error().message());
   const Body& body = attributes.bodies[0];
@@ -21,7 +22,7 @@ void infer_checkpoint(const OpCall& call, ResultTypes& results) {
   if (call.operands.size() != body.num_parameters())
     call.fail("has ", call.operands.size(), " operands for ", body.num_parameters(), " parameters");
   for (std::size_t i = 0; i < body.num_results(); ++i) results.push_back(body.result(i));
-  if (results.empty()) call.fail("the body gives nothing");
+  if (results.empty()) call.fail("the body returns nothing");
 }
 
 // The backward pass recomputes from values behind an optimization barrier. Otherwise the compiler
@@ -99,7 +100,9 @@ std::vector<OpSample> checkpoint_samples(SampleSource& source) {
 extern constinit const OpDef checkpoint_op = {
     .name = "checkpoint",
     .operands = "arguments, captured...",
-    .doc = "What a function gives; its derivative computes again what its policy does not keep.",
+    .doc =
+        "The results of a function; its derivative recomputes the values that the policy does not "
+        "keep.",
     .example =
         "checkpoint_tensors({x}, [](std::span<const Tensor> t) { return std::vector{exp(t[0])}; }, "
         "{})[0]",

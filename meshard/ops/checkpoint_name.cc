@@ -10,13 +10,13 @@ namespace meshard {
 extern constinit const OpDef checkpoint_name_op = {
     .name = "checkpoint_name",
     .operands = "x",
-    .doc = "The operand itself, under a name that policies of checkpoint() keep it by.",
+    .doc = "The operand itself, with a name by which policies of checkpoint() can keep it.",
     .example = "checkpoint_name(x, \"x\")",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
           const std::string& name = call.as<CheckpointNameAttributes>().name;
           if (name.empty() || name.find_first_of(",\"\\") != name.npos)
-            call.fail("'", name, "' is no name: it is empty, or has a comma or a quote");
+            call.fail("invalid name '", name, "': it is empty, or contains a comma or a quote");
           results.push_back(call.operand(0));
         },
     .sharding_rule = element_wise::rule,

@@ -16,7 +16,7 @@ TEST(CheckpointName, NamesAValue) {
   EXPECT_NE(emitted(y).find("stablehlo.reshape"), std::string::npos);
   for (const char* name : {"", "a,b", "\""})
     EXPECT_TRUE(throws_error([&] { checkpoint_name(input({4}), name); },
-                             ErrorCode::kInvalidArgument, {"is no name"}));
+                             ErrorCode::kInvalidArgument, {"invalid name"}));
 }
 
 }  // namespace

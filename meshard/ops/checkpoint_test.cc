@@ -22,7 +22,7 @@ TEST(Checkpoint, ResultsAreTheBodys) {
   EXPECT_EQ(node.attributes_as<CheckpointAttributes>().policy, "dots");
   EXPECT_TRUE(
       throws_error([&] { checkpoint_tensors({w}, [](auto) { return std::vector<Tensor>{}; }, {}); },
-                   ErrorCode::kInvalidArgument, {"checkpoint_test.cc:", "gives nothing"}));
+                   ErrorCode::kInvalidArgument, {"checkpoint_test.cc:", "returns nothing"}));
 }
 
 }  // namespace

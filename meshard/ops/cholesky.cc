@@ -97,7 +97,7 @@ Tensor cholesky(In x, bool upper) {
   DType dtype = operand.dtype();
   if (!is_complex(dtype)) operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
   if (operand.shape().rank() < 2 || operand.shape()[-1] != operand.shape()[-2])
-    throw_invalid(where, "[cholesky] takes square matrices, the last two dimensions; not ",
+    throw_invalid(where, "[cholesky] takes square matrices in the last two dimensions, not ",
                   operand.type());
   Tensor half = element_wise::literal(0.5, operand);
   Tensor symmetric = multiply(add(operand, adjoint(operand)), half);

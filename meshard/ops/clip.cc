@@ -54,7 +54,7 @@ std::vector<OpSample> clip_samples(SampleSource& source) {
 extern constinit const OpDef clip_op = {
     .name = "clip",
     .operands = "x, min, max",
-    .doc = "Each element kept between two bounds.",
+    .doc = "Each element limited to the range between two bounds.",
     .example = "clip(x, -1, 1)",
     .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
     .sharding_rule = element_wise::rule,

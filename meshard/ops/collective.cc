@@ -85,10 +85,10 @@ const ManualAxes& checked_place(const Node& node, const AxisList& axes, std::int
     fail_at(node, "groups over ", meshard::to_string(axes), " of ", place->mesh, " have ", members,
             " members, not ", size);
   if (AxisSet missing = touched_axes(place->mesh, axes) - place->varying; !missing.empty())
-    fail_at(
-        node, operand.type(), " made at ", operand->where(), " does not vary over ",
-        missing.to_string(place->mesh),
-        ": all devices along it hold the same value. If each is to count, widen it with vary()");
+    fail_at(node, operand.type(), " made at ", operand->where(), " does not vary over ",
+            missing.to_string(place->mesh),
+            ": all devices along it hold the same value. To count it once per device, widen it "
+            "with vary()");
   return *place;
 }
 

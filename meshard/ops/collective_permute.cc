@@ -17,7 +17,7 @@ void check_members(const OpCall& call, std::string_view what,
     if (member < 0 || member >= size)
       call.fail(what, " ", member, " is outside 0..", size - 1, ", the members of a group");
     if (seen[static_cast<std::size_t>(member)])
-      call.fail("member ", member, " is ", what, " twice");
+      call.fail("member ", member, " appears twice as ", what);
     seen[static_cast<std::size_t>(member)] = true;
   }
 }
@@ -25,7 +25,8 @@ void check_members(const OpCall& call, std::string_view what,
 void infer_collective_permute(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<CollectivePermuteAttributes>();
   if (attributes.sources.size() != attributes.targets.size())
-    call.fail(attributes.sources.size(), " sources and ", attributes.targets.size(), " targets");
+    call.fail(attributes.sources.size(), " sources for ", attributes.targets.size(),
+              " targets: give one source for each target");
   check_members(call, "source", attributes.sources, attributes.size);
   check_members(call, "target", attributes.targets, attributes.size);
   results.push_back(call.operand(0));

@@ -46,7 +46,7 @@ TEST(CollectivePermute, Errors) {
                            {"[collective_permute]", "target 2 is outside 0..1"}));
   EXPECT_TRUE(throws_error(send({{-1, 0}}), ErrorCode::kInvalidArgument, {"source -1"}));
   EXPECT_TRUE(throws_error(send({{0, 1}, {1, 1}}), ErrorCode::kInvalidArgument,
-                           {"member 1 is target twice"}));
+                           {"member 1 appears twice as target"}));
 }
 
 }  // namespace

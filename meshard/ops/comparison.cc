@@ -70,13 +70,14 @@ extern constinit const OpDef equal_op =
 extern constinit const OpDef not_equal_op = comparison<Direction::kNe, not_equal>(
     "not_equal", "True where the elements differ.", "not_equal(x, y)");
 extern constinit const OpDef less_op = comparison<Direction::kLt, less>(
-    "less", "True where the first element is below the second.", "less(x, y)");
+    "less", "True where the first element is less than the second.", "less(x, y)");
 extern constinit const OpDef less_equal_op = comparison<Direction::kLe, less_equal>(
-    "less_equal", "True where the first element is not above the second.", "less_equal(x, y)");
+    "less_equal", "True where the first element is less than or equal to the second.",
+    "less_equal(x, y)");
 extern constinit const OpDef greater_op = comparison<Direction::kGt, greater>(
-    "greater", "True where the first element is above the second.", "greater(x, y)");
+    "greater", "True where the first element is greater than the second.", "greater(x, y)");
 extern constinit const OpDef greater_equal_op = comparison<Direction::kGe, greater_equal>(
-    "greater_equal", "True where the first element is not below the second.",
+    "greater_equal", "True where the first element is greater than or equal to the second.",
     "greater_equal(x, y)");
 
 Tensor equal(In a, In b) { return compare<Direction::kEq>(equal_op, a, b); }

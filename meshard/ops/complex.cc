@@ -16,7 +16,7 @@ namespace meshard {
 extern constinit const OpDef complex_op = {
     .name = "complex",
     .operands = "real, imag",
-    .doc = "Complex numbers of their real and imaginary parts.",
+    .doc = "Complex numbers made from their real and imaginary parts.",
     .example = "complex(x, y)",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
@@ -60,7 +60,8 @@ Tensor complex(In real, In imag) {
   SourceScope line(real.where);
   SourceLocation where = effective_source(real.where);
   DType dtype = element_wise::common_dtype(complex_op, real, imag);
-  if (is_complex(dtype)) throw_invalid(where, "[complex] the parts are real numbers, not ", dtype);
+  if (is_complex(dtype))
+    throw_invalid(where, "[complex] the parts must be real numbers, not ", dtype);
   dtype = dtype == DType::f64 ? DType::f64 : DType::f32;
   std::array parts{element_wise::to_tensor(real, dtype), element_wise::to_tensor(imag, dtype)};
   element_wise::broadcast_together(complex_op, parts, where);

@@ -52,7 +52,7 @@ TEST(Complex, HasNoOrder) {
   fails("[maximum]", [&] { maximum(z, z); });
   fails("[max]", [&] { max(z); });
   fails("[sort]", [&] { sort(z); });
-  fails("[complex] the parts are real numbers", [&] { complex(z, 1); });
+  fails("[complex] the parts must be real numbers", [&] { complex(z, 1); });
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ void infer_concat(const OpCall& call, ResultTypes& results) {
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     const TensorType& other = call.operand(i);
     if (other.rank() != first.rank() || other.dtype != first.dtype)
-      call.fail("tensors of one rank and dtype are needed: tensor 0 is ", first, ", tensor ", i,
-                " is ", other);
+      call.fail("the tensors must have the same rank and dtype: tensor 0 is ", first, ", tensor ",
+                i, " is ", other);
     for (int d = 0; d < first.rank(); ++d)
       if (d != along && other.shape[d] != first.shape[d])
         call.fail("sizes differ outside dimension ", along, ": tensor 0 dimension ", d, " = ",
@@ -91,7 +91,7 @@ std::vector<OpSample> concat_samples(SampleSource& source) {
 extern constinit const OpDef concat_op = {
     .name = "concat",
     .operands = "tensors...",
-    .doc = "The operands one after the other along a dimension.",
+    .doc = "The operands concatenated along a dimension.",
     .example = "concat({x, y}, 0)",
     .infer = infer_concat,
     .sharding_rule = concat_rule,

@@ -52,11 +52,11 @@ void check_layout(const OpCall& call, std::string_view what, const Dimensions& l
 void check_groups(const OpCall& call, const ConvolutionAttributes& a) {
   const Shape &input = call.operand(0).shape, &kernel = call.operand(1).shape;
   if (a.feature_groups < 1 || a.batch_groups < 1 || (a.feature_groups > 1 && a.batch_groups > 1))
-    call.fail("groups: ", a.feature_groups, " of features and ", a.batch_groups,
-              " of the batch; one of them is 1, the other 1 or more");
+    call.fail("feature_groups = ", a.feature_groups, " and batch_groups = ", a.batch_groups,
+              ": one of them must be 1, and the other 1 or more");
   std::int64_t features = input[a.input[kFeature]], taken = kernel[a.kernel[kIn]];
   if (features != taken * a.feature_groups)
-    call.fail("the input ", call.operand(0), " has ", features, " features, the kernel ",
+    call.fail("the input ", call.operand(0), " has ", features, " features, but the kernel ",
               call.operand(1), " takes ", taken, " in each of ", a.feature_groups, " groups");
   std::int64_t out = kernel[a.kernel[kOut]], groups = std::max(a.feature_groups, a.batch_groups);
   if (out % groups != 0)
@@ -73,7 +73,7 @@ void infer_convolution(const OpCall& call, ResultTypes& results) {
   if (input.dtype == DType::bool_) call.fail("takes numbers, not ", input);
   if (input.rank() != kernel.rank() || input.rank() < 2)
     call.fail("the input ", input, " and the kernel ", kernel,
-              " have one rank: a batch, features and spatial dimensions");
+              " must have the same rank: a batch, features and spatial dimensions");
   check_layout(call, "input", a.input, input.rank());
   check_layout(call, "kernel", a.kernel, input.rank());
   check_layout(call, "result", a.result, input.rank());
@@ -383,8 +383,8 @@ extern constinit const OpDef convolution_op = {
     .name = "convolution",
     .operands = "input, kernel",
     .doc =
-        "Sums of products of a kernel and what lies under it, for each place of the kernel on the "
-        "input.",
+        "The convolution of an input with a kernel: the sum of products at each position of the "
+        "kernel on the input.",
     .example = "convolution(reshape(x, {1, 2, 3}), reshape(y, {2, 3, 1}))",
     .infer = infer_convolution,
     .sharding_rule = convolution_rule,
@@ -413,7 +413,7 @@ Tensor convolution(In input, In kernel, ConvolutionOptions options) {
   int rank = x.shape().rank();
   if (rank < 2 || weights.shape().rank() != rank)
     throw_invalid(where, "[convolution] the input ", x.type(), " and the kernel ", weights.type(),
-                  " have one rank: a batch, features and spatial dimensions");
+                  " must have the same rank: a batch, features and spatial dimensions");
   ConvolutionAttributes a;
   set_layout(a, options.layout, rank, where);
   auto spatial = static_cast<std::size_t>(rank) - kSpatial;

@@ -59,7 +59,7 @@ TEST(Convolution, ErrorsHaveBothValues) {
   auto fails = [](const char* part, auto call) {
     EXPECT_TRUE(throws_error(call, ErrorCode::kInvalidArgument, {"convolution_test.cc:", part}));
   };
-  fails("[convolution] the input f32[1,8,3] has 3 features, the kernel f32[3,4,5] takes 4", [] {
+  fails("[convolution] the input f32[1,8,3] has 3 features, but the kernel f32[3,4,5] takes 4", [] {
     convolution(input({1, 8, 3}), input({3, 4, 5}));
   });
   fails("the kernel's 5 output features are not a multiple of 2 groups", [] {
@@ -68,10 +68,10 @@ TEST(Convolution, ErrorsHaveBothValues) {
   fails("the batch of 3 is not a multiple of 2 groups", [] {
     convolution(input({3, 8, 4}), input({3, 4, 6}), {.batch_groups = 2});
   });
-  fails("groups: 2 of features and 2 of the batch", [] {
+  fails("feature_groups = 2 and batch_groups = 2", [] {
     convolution(input({2, 8, 4}), input({3, 2, 6}), {.feature_groups = 2, .batch_groups = 2});
   });
-  fails("f32[1,8,4] and the kernel f32[3,3,4,6] have one rank", [] {
+  fails("f32[1,8,4] and the kernel f32[3,3,4,6] must have the same rank", [] {
     convolution(input({1, 8, 4}), input({3, 3, 4, 6}));
   });
   fails("strides [1, 1] has 2 entries for 1 window dimensions", [] {

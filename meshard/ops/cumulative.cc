@@ -132,7 +132,7 @@ void infer_float_along(const OpCall& call, ResultTypes& results) {
 }  // namespace
 
 extern constinit const OpDef cumulative_prod_op = cumulative<cumulative_prod>(
-    "cumulative_prod", "The products of the elements up to each, along a dimension.",
+    "cumulative_prod", "The cumulative products of the elements along a dimension.",
     "cumulative_prod(x, 1)",
     [](const OpCall& call, OpEmission& out) {
       emit_cumulative(call, out, HostArray::full({call.operand(0).dtype, {}}, 1),
@@ -140,14 +140,14 @@ extern constinit const OpDef cumulative_prod_op = cumulative<cumulative_prod>(
     },
     prod_along_vjp);
 extern constinit const OpDef cumulative_max_op = cumulative<cumulative_max>(
-    "cumulative_max", "The largest of the elements up to each, along a dimension.",
+    "cumulative_max", "The cumulative maxima of the elements along a dimension.",
     "cumulative_max(x, 1)",
     [](const OpCall& call, OpEmission& out) {
       emit_cumulative(call, out, end_of(call.operand(0).dtype, false), write_plain<kMaximum>);
     },
     extreme_along_vjp);
 extern constinit const OpDef cumulative_min_op = cumulative<cumulative_min>(
-    "cumulative_min", "The smallest of the elements up to each, along a dimension.",
+    "cumulative_min", "The cumulative minima of the elements along a dimension.",
     "cumulative_min(x, 1)",
     [](const OpCall& call, OpEmission& out) {
       emit_cumulative(call, out, end_of(call.operand(0).dtype, true), write_plain<kMinimum>);
@@ -155,7 +155,7 @@ extern constinit const OpDef cumulative_min_op = cumulative<cumulative_min>(
     extreme_along_vjp);
 extern constinit const OpDef cumulative_logsumexp_op = cumulative<cumulative_logsumexp>(
     "cumulative_logsumexp",
-    "The logarithms of the sums of exponentials of the elements up to each, along a dimension.",
+    "The cumulative logarithms of sums of exponentials of the elements along a dimension.",
     "cumulative_logsumexp(x, 1)",
     [](const OpCall& call, OpEmission& out) {
       emit_cumulative(call, out, end_of(call.operand(0).dtype, false), write_logaddexp);

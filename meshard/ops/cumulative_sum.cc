@@ -11,7 +11,7 @@ namespace meshard {
 extern constinit const OpDef cumulative_sum_op = {
     .name = "cumulative_sum",
     .operands = "x",
-    .doc = "The sums of the elements up to each, along a dimension.",
+    .doc = "The cumulative sums of the elements along a dimension.",
     .example = "cumulative_sum(x, 1)",
     .infer = infer_cumulative,
     .sharding_rule = cumulative_rule,

@@ -11,7 +11,7 @@ constexpr std::int64_t kTypedFfi = 4;
 
 void infer_custom_call(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<CustomCallAttributes>();
-  if (attributes.target.empty()) call.fail("has no target");
+  if (attributes.target.empty()) call.fail("requires a target");
   if (attributes.api_version < 1 || attributes.api_version > kTypedFfi)
     call.fail("api_version ", attributes.api_version, " is outside 1..", kTypedFfi);
   std::string_view text = attributes.results;
@@ -22,7 +22,7 @@ void infer_custom_call(const OpCall& call, ResultTypes& results) {
     results.push_back(std::move(type).value());
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (results.empty()) call.fail("needs a result");
+  if (results.empty()) call.fail("requires at least one result");
   if (attributes.sharding_rule.empty()) return;
   Result<ShardingRule> rule = ShardingRule::parse(attributes.sharding_rule);
   if (!rule.ok()) call.fail("sharding rule: ", rule.error().message());
@@ -92,7 +92,7 @@ std::vector<OpSample> custom_call_samples(SampleSource& source) {
 extern constinit const OpDef custom_call_op = {
     .name = "custom_call",
     .operands = "tensors...",
-    .doc = "Calls code that the plugin knows by name, with result types that are said.",
+    .doc = "Calls code that the plugin has under a name; the call specifies the result types.",
     .example = "custom_call(\"Qr\", {x}, {x.type(), {DType::f32, {2}}}, {.api_version = 1})[0]",
     .infer = infer_custom_call,
     .sharding_rule = custom_call_rule,

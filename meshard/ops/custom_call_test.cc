@@ -37,9 +37,9 @@ TEST(CustomCall, WithoutARuleAllIsNeededWhole) {
 TEST(CustomCall, Errors) {
   auto invalid = ErrorCode::kInvalidArgument;
   EXPECT_TRUE(throws_error([] { custom_call("", {input({8})}, kTypes); }, invalid,
-                           {"custom_call_test.cc:", "no target"}));
-  EXPECT_TRUE(
-      throws_error([] { custom_call("f", {input({8})}, {}); }, invalid, {"needs a result"}));
+                           {"custom_call_test.cc:", "requires a target"}));
+  EXPECT_TRUE(throws_error([] { custom_call("f", {input({8})}, {}); }, invalid,
+                           {"requires at least one result"}));
   EXPECT_TRUE(throws_error([] { custom_call("f", {input({8})}, kTypes, {.api_version = 5}); },
                            invalid, {"api_version 5"}));
   EXPECT_TRUE(throws_error(

@@ -41,7 +41,7 @@ void check_side(const OpCall& call, std::string_view side, const Dimensions& bat
 void check_pairs(const OpCall& call, std::string_view what, const Dimensions& left,
                  const Dimensions& right) {
   if (left.size() != right.size())
-    call.fail("lhs names ", left.size(), " ", what, " dimensions, rhs ", right.size());
+    call.fail("lhs names ", left.size(), " ", what, " dimensions, but rhs names ", right.size());
   for (std::size_t i = 0; i < left.size(); ++i) {
     std::int64_t a = call.operand(0).shape[left[i]], b = call.operand(1).shape[right[i]];
     if (a != b)
@@ -129,8 +129,8 @@ AnnotationsPtr annotate_dot_general(const Node& node) {
   for (const Value& operand : node.operands()) {
     const Sharding* own = explicit_sharding(operand);
     if (own && own->mesh() != wanted->mesh())
-      fail_at(node, "result_sharding is over ", wanted->mesh(), ", an operand made at ",
-              operand->where(), " over ", own->mesh());
+      fail_at(node, "result_sharding is over ", wanted->mesh(), ", but an operand made at ",
+              operand->where(), " is over ", own->mesh());
   }
   return annotations_of(*wanted, rank);
 }

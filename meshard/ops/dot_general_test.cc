@@ -38,7 +38,7 @@ TEST(DotGeneral, Errors) {
       [] {
         dot_general(input({4, 8}), input({8, 3}), {.lhs_contracting = {1}});
       },
-      ErrorCode::kInvalidArgument, {"lhs names 1 contracting dimensions, rhs 0"}));
+      ErrorCode::kInvalidArgument, {"lhs names 1 contracting dimensions, but rhs names 0"}));
   EXPECT_TRUE(throws_error(
       [] {
         dot_general(

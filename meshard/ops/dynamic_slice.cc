@@ -88,7 +88,9 @@ std::vector<OpSample> dynamic_slice_samples(SampleSource& source) {
 extern constinit const OpDef dynamic_slice_op = {
     .name = "dynamic_slice",
     .operands = "x, starts...",
-    .doc = "The box of given sizes that begins at computed indices, which are moved inside.",
+    .doc =
+        "The slice of given sizes that begins at computed indices, which are clamped to the "
+        "operand.",
     .example = "dynamic_slice(x, {1, 0}, {1, 2})",
     .infer = infer_dynamic_slice,
     .sharding_rule = dynamic_slice_rule,

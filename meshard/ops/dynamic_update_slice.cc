@@ -20,7 +20,7 @@ namespace {
 void infer_dynamic_update_slice(const OpCall& call, ResultTypes& results) {
   const TensorType &operand = call.operand(0), &update = call.operand(1);
   if (update.dtype != operand.dtype || update.rank() != operand.rank())
-    call.fail("an update of ", operand, " has its dtype and rank, not ", update);
+    call.fail("an update of ", operand, " must have the same dtype and rank, not ", update);
   check_starts(call, operand, 2);
   for (int d = 0; d < operand.rank(); ++d)
     if (update.shape[d] > operand.shape[d])
@@ -102,7 +102,7 @@ std::vector<OpSample> dynamic_update_slice_samples(SampleSource& source) {
 extern constinit const OpDef dynamic_update_slice_op = {
     .name = "dynamic_update_slice",
     .operands = "x, update, starts...",
-    .doc = "The operand with another tensor in place of the box that begins at computed indices.",
+    .doc = "The operand with another tensor in place of the slice that begins at computed indices.",
     .example = "dynamic_update_slice(x, sum(x, 0, true), {1, 0})",
     .infer = infer_dynamic_update_slice,
     .sharding_rule = dynamic_update_slice_rule,

@@ -22,7 +22,7 @@ void infer_eigh(const OpCall& call, ResultTypes& results) {
   const TensorType& x = call.operand(0);
   check_matrix(call, x, true);
   if (is_complex(x.dtype)) call.fail("takes f32 and f64, not ", x);
-  if (x.shape[-1] == 0) call.fail("takes matrices with elements, not ", x);
+  if (x.shape[-1] == 0) call.fail("takes non-empty matrices, not ", x);
   Dimensions sizes(x.shape.begin(), x.shape.end() - 1);
   results.push_back({x.dtype, Shape(std::move(sizes))});
   results.push_back(x);
@@ -115,7 +115,7 @@ Eigh eigh(In x) {
   if (is_complex(dtype)) throw_invalid(where, "[eigh] takes real numbers, not ", operand.type());
   operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
   if (operand.shape().rank() < 2 || operand.shape()[-1] != operand.shape()[-2])
-    throw_invalid(where, "[eigh] takes square matrices, the last two dimensions; not ",
+    throw_invalid(where, "[eigh] takes square matrices in the last two dimensions, not ",
                   operand.type());
   Tensor symmetric = (operand + transposed(operand)) * element_wise::literal(0.5, operand);
   Tensor values = record(eigh_op, nullptr, {&symmetric}, where);

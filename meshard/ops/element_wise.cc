@@ -43,7 +43,7 @@ std::string_view advice(Domain domain, DType dtype) {
 const Tensor& defined(const OpDef& op, const In& x) {
   if (!x.tensor->defined())
     throw_invalid(effective_source(x.where), "[", op.name,
-                  "] an operand has no value: it was default-made or moved from");
+                  "] an operand has no value: it was default-constructed or moved from");
   return *x.tensor;
 }
 

@@ -13,7 +13,7 @@ namespace meshard {
 extern constinit const OpDef erfc_op = {
     .name = "erfc",
     .operands = "x",
-    .doc = "1 - erf(x), exact where that is close to 0.",
+    .doc = "1 - erf(x), accurate also where the result is close to 0.",
     .example = "erfc(x)",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

@@ -10,7 +10,7 @@ namespace meshard {
 extern constinit const OpDef expm1_op = {
     .name = "expm1",
     .operands = "x",
-    .doc = "exp(x) - 1, exact for small elements too.",
+    .doc = "exp(x) - 1, accurate also for small elements.",
     .example = "expm1(x)",
     .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,

@@ -26,15 +26,15 @@ void infer_fft(const OpCall& call, ResultTypes& results) {
               takes_real ? " takes f32 or f64, not " : " takes complex numbers, not ", x);
   std::size_t count = lengths.size();
   if (count < 1 || count > 3 || count > static_cast<std::size_t>(x.rank()))
-    call.fail("transforms the last 1 to 3 dimensions; ", count, " lengths for ", x);
+    call.fail("transforms the last 1 to 3 dimensions, but ", count, " lengths are given for ", x);
   Dimensions sizes = x.shape.sizes();
   std::size_t first = sizes.size() - count;
   for (std::size_t i = 0; i < count; ++i) {
     bool last = i + 1 == count;
     std::int64_t expected = last && kind == FftKind::kIrfft ? lengths[i] / 2 + 1 : lengths[i];
     if (lengths[i] < 1 || sizes[first + i] != expected)
-      call.fail("dimension ", first + i, " of ", x, " is not ", expected, ", for length ",
-                lengths[i], " of ", enum_name(kind));
+      call.fail("dimension ", first + i, " of ", x, " must have size ", expected, " for length ",
+                lengths[i], ", 1 or more, of ", enum_name(kind));
     if (last && kind == FftKind::kRfft) sizes[first + i] = lengths[i] / 2 + 1;
     if (last && kind == FftKind::kIrfft) sizes[first + i] = lengths[i];
   }
@@ -180,8 +180,8 @@ Tensor fft_along(std::string_view name, FftKind kind, const In& given,
   std::int64_t size = x.shape().sizes()[static_cast<std::size_t>(dimension)];
   std::int64_t length = n.value_or(kind == FftKind::kIrfft ? 2 * (size - 1) : size);
   if (length < 1)
-    throw_invalid(where, "[", name, "] of length ", length, " along dimension ", dimension, " of ",
-                  x.type());
+    throw_invalid(where, "[", name, "] invalid length ", length, " along dimension ", dimension,
+                  " of ", x.type());
   x = resized(x, dimension, kind == FftKind::kIrfft ? length / 2 + 1 : length);
   x = fft_operand(x, kind);
   bool last = dimension == x.rank() - 1;
@@ -196,7 +196,8 @@ Tensor fft_over(std::string_view name, FftKind kind, const In& given, DimensionL
   SourceLocation where = effective_source(given.where);
   Tensor x = operand_tensor(name, given);
   Dimensions dimensions = list.resolve(x.shape().rank(), name, where);
-  if (dimensions.empty()) throw_invalid(where, "[", name, "] over no dimension of ", x.type());
+  if (dimensions.empty())
+    throw_invalid(where, "[", name, "] requires at least one dimension of ", x.type());
   // The transform with the real side handles the last dimension: rfft goes first, irfft last.
   bool real_last = kind == FftKind::kRfft || kind == FftKind::kIrfft;
   FftKind others = kind == FftKind::kRfft    ? FftKind::kFft

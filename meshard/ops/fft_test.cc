@@ -46,15 +46,15 @@ TEST(Fft, ErrorsHaveBothValues) {
     EXPECT_TRUE(throws_error(call, ErrorCode::kInvalidArgument, parts));
   };
   fails({"[rfft] takes real numbers, not c64[4]"}, [] { rfft(input({4}, DType::c64)); });
-  fails({"[fft]", "dimension 1 of f32[4,8] is not 6"}, [] {
+  fails({"[fft]", "dimension 1 of f32[4,8] must have size 6"}, [] {
     fft(input({4, 8}), FftKind::kRfft, {6});
   });
   fails({"[fft] fft takes complex numbers, not f32[8]"},
         [] { fft(input({8}), FftKind::kFft, {8}); });
-  fails({"4 lengths for c64[2,2,2,2,2]"}, [] {
+  fails({"4 lengths are given for c64[2,2,2,2,2]"}, [] {
     fft(input({2, 2, 2, 2, 2}, DType::c64), FftKind::kFft, {2, 2, 2, 2});
   });
-  fails({"[ifft] of length 0"}, [] { ifft(input({4}), 0); });
+  fails({"[ifft] invalid length 0"}, [] { ifft(input({4}), 0); });
 }
 
 }  // namespace

@@ -29,12 +29,12 @@ AnnotationsPtr annotate_full_to_shard(const Node& node) {
   if (const ManualAxes* outer = manual_axes(node.operands()[0])) {
     auto fail = [&](const auto&... why) {
       fail_at(node, node.operands()[0].type(), " made at ", node.operands()[0]->where(),
-              " is a local value already, ", *outer, why...);
+              " is already a local value, ", *outer, why...);
     };
     if (!(outer->mesh == mesh)) fail(": it cannot enter manual axes of another mesh, ", mesh);
     if (AxisSet twice = own & outer->axes; !twice.empty())
-      fail(": manual axes are not entered twice, ", twice.to_string(mesh));
-    if (own.empty()) fail(": no axis is given to enter");
+      fail(": it cannot enter these manual axes twice, ", twice.to_string(mesh));
+    if (own.empty()) fail(": no manual axis to enter is given");
     place.axes = outer->axes | own;
     place.varying = outer->varying | place.varying;
     place.around = outer->around;
@@ -55,7 +55,7 @@ void batch_full_to_shard(const BatchCall& call, std::span<Tensor> results) {
 extern constinit const OpDef full_to_shard_op = {
     .name = "full_to_shard",
     .operands = "x",
-    .doc = "What each device holds of a full value: the way into manual axes.",
+    .doc = "The part of a full value that each device holds: the entry to manual axes.",
     .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return exp(t); })(x)",
     .infer = infer_full_to_shard,
     .sharding_rule = collective::rule,

@@ -35,7 +35,7 @@ TEST(FullToShard, SpecsAreOfManualAxes) {
     return [&, spec] { full_to_shard(input({8}), Sharding(two_by_four(), spec), y); };
   };
   EXPECT_TRUE(throws_error(enter(P("x")), ErrorCode::kInvalidArgument,
-                           {"[full_to_shard]", R"(split by {"x"}, the manual axes are {"y"})",
+                           {"[full_to_shard]", R"(split by {"x"}, but the manual axes are {"y"})",
                             "full_to_shard_test.cc:"}));
   EXPECT_TRUE(throws_error(enter(P(open)), ErrorCode::kInvalidArgument, {"dimension 0 is open"}));
   EXPECT_TRUE(throws_error(enter(P(AxisRef("y", 1, 2))), ErrorCode::kInvalidArgument,
@@ -51,9 +51,9 @@ TEST(FullToShard, IsNotEnteredTwice) {
   };
   Mesh square({{"x", 2}, {"y", 2}});
   EXPECT_TRUE(throws_error(enter(square, AxisSet::all(square)), ErrorCode::kInvalidArgument,
-                           {"not entered twice", R"(manual over {"x", "y"})"}));
+                           {"cannot enter these manual axes twice", R"(manual over {"x", "y"})"}));
   EXPECT_TRUE(throws_error(enter(square, {}), ErrorCode::kInvalidArgument,
-                           {"no axis is given to enter", R"(manual over {"x", "y"})"}));
+                           {"no manual axis to enter is given", R"(manual over {"x", "y"})"}));
   EXPECT_TRUE(throws_error(enter(two_by_four(), AxisSet(two_by_four(), {"y"})),
                            ErrorCode::kInvalidArgument, {"another mesh", "mesh<x=2, y=4>"}));
 }

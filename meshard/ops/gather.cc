@@ -175,7 +175,7 @@ std::vector<OpSample> gather_samples(SampleSource& source) {
 extern constinit const OpDef gather_op = {
     .name = "gather",
     .operands = "operand, start_indices",
-    .doc = "Slices of the operand that begin at given indices; an index outside is moved inside.",
+    .doc = "Slices of the operand that begin at given indices; an index out of bounds is clamped.",
     .example =
         "gather(x, iota(DType::i32, {2}, 0), {.offset_dims = {1}, .collapsed_slice_dims = {0}, "
         ".start_index_map = {0}, .index_vector_dim = 1}, {1, 3})",

@@ -37,7 +37,7 @@ void check_apart(const OpCall& call, std::string_view one, const Dimensions& a,
 void check_index_dimensions(const OpCall& call, const IndexDimensions& dims,
                             const TensorType& operand, const TensorType& indices,
                             int windows_rank) {
-  if (!is_integer(indices.dtype)) call.fail("indices are integers, not ", indices);
+  if (!is_integer(indices.dtype)) call.fail("indices must be integers, not ", indices);
   if (dims.index_vector_dim < 0 || dims.index_vector_dim > indices.rank())
     call.fail("index_vector_dim ", dims.index_vector_dim, " is outside 0..", indices.rank(), " of ",
               indices);
@@ -53,8 +53,8 @@ void check_index_dimensions(const OpCall& call, const IndexDimensions& dims,
     call.fail("index_vector_dim ", dims.index_vector_dim,
               " is a batching dimension of the indices");
   if (dims.operand_batch.size() != dims.indices_batch.size())
-    call.fail("the operand has ", dims.operand_batch.size(), " batching dimensions, the indices ",
-              dims.indices_batch.size());
+    call.fail("the operand has ", dims.operand_batch.size(),
+              " batching dimensions, but the indices have ", dims.indices_batch.size());
   for (std::size_t i = 0; i < dims.operand_batch.size(); ++i) {
     std::int64_t a = operand.shape[dims.operand_batch[i]], b = indices.shape[dims.indices_batch[i]];
     if (a != b)
@@ -65,13 +65,13 @@ void check_index_dimensions(const OpCall& call, const IndexDimensions& dims,
       dims.index_vector_dim == indices.rank() ? 1 : indices.shape[dims.index_vector_dim];
   if (components != static_cast<std::int64_t>(dims.index_map.size()))
     call.fail("an index of ", indices, " has ", components, " components along dimension ",
-              dims.index_vector_dim, ", the index map names ", dims.index_map.size());
+              dims.index_vector_dim, ", but the index map names ", dims.index_map.size());
   std::size_t whole =
       dims.window_dims.size() + dims.dropped_dims.size() + dims.operand_batch.size();
   if (whole != static_cast<std::size_t>(operand.rank()))
     call.fail("window (", dims.window_dims.size(), "), collapsed or inserted (",
               dims.dropped_dims.size(), ") and batching dimensions (", dims.operand_batch.size(),
-              ") do not make up the operand's rank ", operand.rank());
+              ") do not add up to the operand's rank ", operand.rank());
 }
 
 Dimensions window_operand_dimensions(const IndexDimensions& dims, int operand_rank) {

@@ -31,7 +31,7 @@ std::vector<OpSample> iota_samples(SampleSource&) {
 extern constinit const OpDef iota_op = {
     .name = "iota",
     .operands = "",
-    .doc = "Every element's index along one dimension.",
+    .doc = "The index of each element along one dimension.",
     .example = "iota(DType::i32, {4, 8}, 0)",
     .infer = infer_iota,
     .sharding_rule = element_wise::rule,

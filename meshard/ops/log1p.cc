@@ -10,7 +10,7 @@ namespace meshard {
 extern constinit const OpDef log1p_op = {
     .name = "log1p",
     .operands = "x",
-    .doc = "log(1 + x), exact for small elements too.",
+    .doc = "log(1 + x), accurate also for small elements.",
     .example = "log1p(x)",
     .infer = element_wise::infer_same<element_wise::Domain::kFloatOrComplex>,
     .sharding_rule = element_wise::rule,

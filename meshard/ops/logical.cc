@@ -31,21 +31,21 @@ constexpr OpDef logical(std::string_view name, std::string_view doc, std::string
 }  // namespace
 
 extern constinit const OpDef logical_and_op = logical<logical_and>(
-    "logical_and", "True where both elements are.", "logical_and(less(x, y), less(x, 1))",
+    "logical_and", "True where both elements are true.", "logical_and(less(x, y), less(x, 1))",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.and"); });
 extern constinit const OpDef logical_or_op =
-    logical<logical_or>("logical_or", "True where one of the elements is, or both are.",
+    logical<logical_or>("logical_or", "True where at least one of the elements is true.",
                         "logical_or(less(x, y), less(x, 1))",
                         [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.or"); });
 extern constinit const OpDef logical_xor_op =
-    logical<logical_xor>("logical_xor", "True where exactly one of the elements is.",
+    logical<logical_xor>("logical_xor", "True where exactly one of the elements is true.",
                          "logical_xor(less(x, y), less(x, 1))",
                          [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.xor"); });
 
 extern constinit const OpDef logical_not_op = {
     .name = "logical_not",
     .operands = "x",
-    .doc = "True where the element is not.",
+    .doc = "True where the element is false.",
     .example = "logical_not(less(x, y))",
     .infer = element_wise::infer_same<Domain::kBool>,
     .sharding_rule = element_wise::rule,

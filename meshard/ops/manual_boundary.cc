@@ -12,14 +12,14 @@ void check_manual_sharding(const OpCall& call, const std::optional<Sharding>& sh
   AxisSet allowed(sharding->mesh(), manual, call.where);
   for (std::size_t d = 0; d < sharding->rank(); ++d) {
     if (sharding->is_open(d))
-      call.fail("dimension ", d, " is open: inside manual axes nothing is left to the compiler, ",
-                *sharding);
+      call.fail("dimension ", d,
+                " is open, but the compiler chooses no sharding over manual axes: ", *sharding);
     if (!allowed.contains(AxisSet(sharding->mesh(), sharding->axes(d), call.where)))
       call.fail("dimension ", d, " is split by ", meshard::to_string(sharding->axes(d)),
-                ", the manual axes are ", meshard::to_string(manual), " of ", sharding->mesh());
+                ", but the manual axes are ", meshard::to_string(manual), " of ", sharding->mesh());
   }
   if (!sharding->unreduced_axes().empty() || !sharding->replicated_axes().empty())
-    call.fail("replicated or unreduced axes have no meaning here: ", *sharding);
+    call.fail("replicated or unreduced axes are not allowed here: ", *sharding);
 }
 
 AxisSet splitting_axes(const Sharding& sharding) {

@@ -10,7 +10,7 @@ void check_matrix(const OpCall& call, const TensorType& operand, bool square) {
   bool wide = operand.dtype == DType::f32 || operand.dtype == DType::f64;
   if (!wide && !is_complex(operand.dtype))
     call.fail("takes f32, f64 and complex numbers, not ", operand);
-  if (operand.rank() < 2) call.fail("takes matrices, the last two dimensions; not ", operand);
+  if (operand.rank() < 2) call.fail("takes matrices in the last two dimensions, not ", operand);
   if (square && operand.shape[-1] != operand.shape[-2])
     call.fail("takes square matrices, not ", operand.shape[-2], " by ", operand.shape[-1], " of ",
               operand);

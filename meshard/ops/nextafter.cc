@@ -8,7 +8,7 @@ namespace meshard {
 extern constinit const OpDef nextafter_op = {
     .name = "nextafter",
     .operands = "a, b",
-    .doc = "The number next to the first element in the direction of the second.",
+    .doc = "The next representable number after the first element, toward the second.",
     .example = "nextafter(x, y)",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

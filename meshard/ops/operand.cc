@@ -16,7 +16,7 @@ Tensor operand_tensor(std::string_view op, const In& x) {
   }
   if (!x.tensor->defined())
     throw_invalid(effective_source(x.where), "[", op,
-                  "] an operand has no value: it was default-made or moved from");
+                  "] an operand has no value: it was default-constructed or moved from");
   return *x.tensor;
 }
 

@@ -33,7 +33,7 @@ void optimization_barrier_vjp(const VjpCall& call, std::span<Tensor> out) {
 extern constinit const OpDef optimization_barrier_op = {
     .name = "optimization_barrier",
     .operands = "tensors...",
-    .doc = "The same values, across which the compiler moves and fuses nothing.",
+    .doc = "The same values; the compiler does not move or fuse operations across them.",
     .example = "optimization_barrier(x)",
     .infer =
         [](const OpCall& call, ResultTypes& results) {

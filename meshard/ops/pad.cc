@@ -23,19 +23,20 @@ void infer_pad(const OpCall& call, ResultTypes& results) {
   const TensorType& operand = call.operand(0);
   const TensorType& value = call.operand(1);
   if (value.rank() != 0 || value.dtype != operand.dtype)
-    call.fail("the padding value of ", operand, " is a scalar of its dtype, not ", value);
+    call.fail("the padding value of ", operand, " must be a scalar of its dtype, not ", value);
   check_one_each(call, "low", low.size(), operand);
   check_one_each(call, "high", high.size(), operand);
   check_one_each(call, "interior", interior.size(), operand);
   Dimensions sizes;
   for (std::size_t d = 0; d < low.size(); ++d) {
     std::int64_t size = operand.shape[static_cast<std::int64_t>(d)];
-    if (interior[d] < 0) call.fail("interior padding of dimension ", d, " is ", interior[d]);
+    if (interior[d] < 0)
+      call.fail("interior padding of dimension ", d, " is negative: ", interior[d]);
     std::int64_t padded =
         low[d] + high[d] + size + std::max<std::int64_t>(size - 1, 0) * interior[d];
     if (padded < 0)
       call.fail("dimension ", d, " = ", size, " of ", operand, " with low ", low[d], ", high ",
-                high[d], ", interior ", interior[d], " has size ", padded);
+                high[d], ", interior ", interior[d], " would have size ", padded);
     sizes.push_back(padded);
   }
   results.push_back({operand.dtype, Shape(std::move(sizes))});

@@ -20,7 +20,7 @@ TEST(Pad, Errors) {
   EXPECT_TRUE(throws_error([] { pad(input({4}), 0, {-5}, {0}); }, ErrorCode::kInvalidArgument,
                            {"pad_test.cc:", "low -5", "size -1"}));
   EXPECT_TRUE(throws_error([] { pad(input({4}), 0, {0}, {0}, {-1}); }, ErrorCode::kInvalidArgument,
-                           {"interior padding of dimension 0 is -1"}));
+                           {"interior padding of dimension 0 is negative: -1"}));
   EXPECT_TRUE(throws_error([] { pad(input({4}), input({}, DType::i32), {0}, {0}); },
                            ErrorCode::kInvalidArgument, {"f32[4]", "i32[]"}));
 }

@@ -34,7 +34,7 @@ std::vector<OpSample> polygamma_samples(SampleSource& source) {
 extern constinit const OpDef polygamma_op = {
     .name = "polygamma",
     .operands = "order, x",
-    .doc = "The derivative of some order of digamma.",
+    .doc = "The derivative of digamma of a given order.",
     .example = "polygamma(1, exp(x))",
     .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
     .sharding_rule = element_wise::rule,

@@ -42,7 +42,7 @@ void infer_qr(const OpCall& call, ResultTypes& results) {
   check_matrix(call, x, false);
   if (is_complex(x.dtype)) call.fail("takes f32 and f64, not ", x);
   std::int64_t rows = x.shape[-2], columns = x.shape[-1], common = std::min(rows, columns);
-  if (common == 0) call.fail("takes matrices with elements, not ", x);
+  if (common == 0) call.fail("takes non-empty matrices, not ", x);
   results.push_back({x.dtype, with_matrix(x.shape, rows, common)});
   results.push_back({x.dtype, with_matrix(x.shape, common, columns)});
   results.push_back({x.dtype, Shape(batch_sizes(x.shape))});
@@ -237,7 +237,7 @@ std::vector<OpSample> qr_samples(SampleSource& source) {
 extern constinit const OpDef qr_op = {
     .name = "qr",
     .operands = "x",
-    .doc = "The reduced QR factors of matrices, and the determinant of the orthogonal one.",
+    .doc = "The reduced QR factors of matrices, and the determinant of the orthogonal factor.",
     .example = "qr(x).r",
     .infer = infer_qr,
     .sharding_rule = qr_rule,

@@ -9,7 +9,8 @@ namespace {
 void infer_reduce_precision(const OpCall& call, ResultTypes& results) {
   const auto& [exponent, mantissa] = call.as<ReducePrecisionAttributes>();
   if (exponent < 1 || mantissa < 0 || exponent > 64 || mantissa > 64)
-    call.fail("no float has ", exponent, " bits of exponent and ", mantissa, " of mantissa");
+    call.fail("invalid float format: ", exponent, " exponent bits and ", mantissa,
+              " mantissa bits");
   element_wise::infer_same<element_wise::Domain::kFloat>(call, results);
 }
 
@@ -31,7 +32,8 @@ std::vector<OpSample> reduce_precision_samples(SampleSource& source) {
 extern constinit const OpDef reduce_precision_op = {
     .name = "reduce_precision",
     .operands = "x",
-    .doc = "The elements rounded to what a float of fewer bits could hold, in their own dtype.",
+    .doc =
+        "The elements rounded to the precision and range of a smaller float, in their own dtype.",
     .example = "reduce_precision(x, 5, 10)",
     .infer = infer_reduce_precision,
     .sharding_rule = element_wise::rule,

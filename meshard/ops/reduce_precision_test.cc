@@ -26,7 +26,7 @@ TEST(ReducePrecision, TheCotangentIsRoundedAlike) {
 
 TEST(ReducePrecision, Errors) {
   EXPECT_TRUE(throws_error([] { reduce_precision(input({2}), 0, 10); }, ErrorCode::kInvalidArgument,
-                           {"reduce_precision_test.cc:", "0 bits of exponent", "10 of mantissa"}));
+                           {"reduce_precision_test.cc:", "0 exponent bits", "10 mantissa bits"}));
   EXPECT_EQ(reduce_precision(input({2}, DType::i32), 5, 10).dtype(), DType::f32);
 }
 

@@ -18,7 +18,7 @@ void infer_reduce_scatter(const OpCall& call, ResultTypes& results) {
   Dimensions sizes = operand.shape.sizes();
   std::int64_t& size = sizes[static_cast<std::size_t>(attributes.dimension)];
   if (size % attributes.size != 0)
-    call.fail("dimension ", attributes.dimension, " of ", operand, " does not divide by the ",
+    call.fail("dimension ", attributes.dimension, " of ", operand, " is not divisible by the ",
               attributes.size, " devices along ", meshard::to_string(attributes.axes));
   size /= attributes.size;
   results.push_back({operand.dtype, Shape(std::move(sizes))});
@@ -30,8 +30,8 @@ extern constinit const OpDef reduce_scatter_op = {
     .name = "reduce_scatter",
     .operands = "x",
     .doc =
-        "The sum of the local values of all devices along some manual axes, of which each device "
-        "keeps a part.",
+        "The sum of the local values of all devices along manual axes; each device keeps a part of "
+        "it.",
     .example =
         "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
         "reduce_scatter(t, \"x\", 0); })(x)",

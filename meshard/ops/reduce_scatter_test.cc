@@ -32,7 +32,7 @@ stablehlo.return %t0 : tensor<f32>
 TEST(ReduceScatter, Errors) {
   EXPECT_TRUE(throws_error([] { reduce_scatter(local_input({3}), "x"); },
                            ErrorCode::kInvalidArgument,
-                           {"[reduce_scatter]", "f32[3]", "does not divide by the 2 devices"}));
+                           {"[reduce_scatter]", "f32[3]", "is not divisible by the 2 devices"}));
   EXPECT_TRUE(throws_error([] { reduce_scatter(local_input({2}, DType::bool_), "x"); },
                            ErrorCode::kInvalidArgument, {"bool[2]"}));
 }

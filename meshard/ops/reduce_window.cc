@@ -32,7 +32,7 @@ void infer_reduce_window(const OpCall& call, ResultTypes& results) {
   if (operand.dtype == DType::bool_ || is_float8(operand.dtype) ||
       (fold != WindowFold::kSum && is_complex(operand.dtype)))
     call.fail("takes integers and floats of 16 bits or more",
-              fold == WindowFold::kSum ? "" : ", no complex numbers", "; not ", operand);
+              fold == WindowFold::kSum ? "" : ", but not complex numbers", "; not ", operand);
   Windows windows = windows_of(call.as<ReduceWindowAttributes>());
   check_windows(call, windows, operand.shape.sizes());
   Dimensions sizes;
@@ -209,7 +209,7 @@ Tensor record_windows(const OpDef& op, const In& x, Dimensions window, WindowOpt
   auto rank = static_cast<std::size_t>(operand.rank());
   if (window.size() != rank)
     throw_invalid(where, "[", op.name, "] the window [", join(window, ", "), "] has ",
-                  window.size(), " sizes, ", operand.type(), " has rank ", rank);
+                  window.size(), " sizes, but ", operand.type(), " has rank ", rank);
   Windows windows;
   windows.size = std::move(window);
   windows.stride = one_each(std::move(options.strides), rank, op.name, "strides", where);

@@ -68,7 +68,7 @@ TEST(ReduceWindow, ErrorsHaveBothValues) {
   auto fails = [](const char* part, auto call) {
     EXPECT_TRUE(throws_error(call, ErrorCode::kInvalidArgument, {"reduce_window_test.cc:", part}));
   };
-  fails("[reduce_window_sum] the window [2] has 1 sizes, f32[4,8] has rank 2", [] {
+  fails("[reduce_window_sum] the window [2] has 1 sizes, but f32[4,8] has rank 2", [] {
     reduce_window_sum(input({4, 8}), {2});
   });
   fails("[reduce_window_max] window of dimension 1 is 0", [] {
@@ -78,7 +78,7 @@ TEST(ReduceWindow, ErrorsHaveBothValues) {
     reduce_window_min(input({4, 8}), {1, 2}, {.strides = {2}});
   });
   fails("not bool[4]", [] { reduce_window_sum(input({4}, DType::bool_), {2}); });
-  fails("no complex numbers; not c64[4]", [] { reduce_window_max(input({4}, DType::c64), {2}); });
+  fails("not complex numbers; not c64[4]", [] { reduce_window_max(input({4}, DType::c64), {2}); });
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ Dimensions kept(const Dimensions& dimensions, int rank) {
 void infer_reduction(const OpCall& call, ResultTypes& results) {
   const Dimensions& dimensions = call.as<ReductionAttributes>().dimensions;
   const TensorType& operand = call.operand(0);
-  if (is_float8(operand.dtype)) call.fail("8-bit floats are reduced in f32, not as ", operand);
+  if (is_float8(operand.dtype))
+    call.fail("8-bit floats cannot be reduced directly; convert to f32 first: ", operand);
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     if (dimensions[i] < 0 || dimensions[i] >= operand.rank())
       call.fail("dimension ", dimensions[i], " is outside 0..", operand.rank() - 1, " of ",
@@ -64,7 +65,8 @@ void infer_extreme(const OpCall& call, ResultTypes& results) {
   infer_number(call, results);
   for (std::int64_t d : call.as<ReductionAttributes>().dimensions)
     if (call.operand(0).shape[d] == 0)
-      call.fail("no element: dimension ", d, " of ", call.operand(0), " is empty");
+      call.fail("cannot reduce an empty dimension: dimension ", d, " of ", call.operand(0),
+                " is empty");
 }
 
 void infer_bool(const OpCall& call, ResultTypes& results) {

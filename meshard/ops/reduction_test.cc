@@ -50,7 +50,7 @@ TEST(Reduction, Errors) {
       [] {
         max(input({4, 0}), 1);
       },
-      ErrorCode::kInvalidArgument, {"[max]", "no element", "dimension 1 of f32[4,0]"}));
+      ErrorCode::kInvalidArgument, {"[max]", "empty dimension", "dimension 1 of f32[4,0]"}));
   EXPECT_TRUE(throws_error([] { min(input({4}, DType::bool_)); }, ErrorCode::kInvalidArgument,
                            {"[min]", "bool[4]"}));
 }

@@ -52,7 +52,7 @@ std::string reshape_conflict(const OpCall& call, std::span<const Sharding* const
               splits_or_merges_one(call.operand(0).shape, call.result().shape);
   return easy ? std::string()
               : cat("from ", call.operand(0).shape, " to ", call.result().shape,
-                    " several dimensions are split up or merged");
+                    " more than one dimension is split or merged");
 }
 
 // Builds the rule of a reshape. Dimensions are grouped by equal products. Within a group both sides
@@ -140,15 +140,15 @@ Shape complete(const NewShape& wanted, const Shape& from, SourceLocation where) 
       free = &size;
     else if (size < 0)
       throw_invalid(where, "[reshape] size ", size, " in [", join(wanted.sizes(), ", "),
-                    "]: sizes are 0 or more, or one -1");
+                    "]: sizes must be 0 or more, except for one -1");
     else
       known *= size;
   }
   if (free) {
     if (known == 0 || from.size() % known != 0)
-      throw_invalid(where, "[reshape] nothing fits for -1: ", from, " has ", from.size(),
-                    " elements, the sizes known of [", join(wanted.sizes(), ", "), "] make ",
-                    known);
+      throw_invalid(where, "[reshape] cannot infer the size -1: ", from, " has ", from.size(),
+                    " elements, but the known sizes of [", join(wanted.sizes(), ", "),
+                    "] multiply to ", known);
     *free = from.size() / known;
   }
   return Shape(std::move(sizes));

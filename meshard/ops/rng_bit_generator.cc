@@ -12,9 +12,9 @@ void infer_rng(const OpCall& call, ResultTypes& results) {
   const TensorType& state = call.operand(0);
   bool three = algorithm != RngAlgorithm::kThreeFry;
   if (state != TensorType{DType::u64, {2}} && !(three && state == TensorType{DType::u64, {3}}))
-    call.fail("a state of ", enum_name(algorithm), " is u64[2]", three ? " or u64[3]" : "",
+    call.fail("a state of ", enum_name(algorithm), " must be u64[2]", three ? " or u64[3]" : "",
               ", not ", state);
-  if (!is_integer(dtype)) call.fail("makes integers, not ", dtype);
+  if (!is_integer(dtype)) call.fail("generates integers, not ", dtype);
   results.push_back(state);
   results.push_back({dtype, shape});
 }

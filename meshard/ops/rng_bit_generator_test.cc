@@ -20,14 +20,14 @@ TEST(RngBitGenerator, EmitsAndRule) {
 }
 
 TEST(RngBitGenerator, Errors) {
-  EXPECT_TRUE(throws_error([] { rng_bit_generator(input({3}, DType::u64), {4}); },
-                           ErrorCode::kInvalidArgument,
-                           {"rng_bit_generator_test.cc:", "THREE_FRY is u64[2]", "not u64[3]"}));
+  EXPECT_TRUE(throws_error(
+      [] { rng_bit_generator(input({3}, DType::u64), {4}); }, ErrorCode::kInvalidArgument,
+      {"rng_bit_generator_test.cc:", "THREE_FRY must be u64[2]", "not u64[3]"}));
   EXPECT_TRUE(
       throws_error([] { rng_bit_generator(input({2}), {4}, DType::u32, RngAlgorithm::kPhilox); },
                    ErrorCode::kInvalidArgument, {"u64[2] or u64[3]", "not f32[2]"}));
   EXPECT_TRUE(throws_error([] { rng_bit_generator(input({2}, DType::u64), {4}, DType::f32); },
-                           ErrorCode::kInvalidArgument, {"makes integers, not f32"}));
+                           ErrorCode::kInvalidArgument, {"generates integers, not f32"}));
 }
 
 }  // namespace

@@ -64,21 +64,21 @@ constexpr OpDef rounding(std::string_view name, std::string_view doc, std::strin
 
 }  // namespace
 
-extern constinit const OpDef floor_op =
-    rounding<floor>("floor", "The largest whole number that is not above each element.", "floor(x)",
-                    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.floor"); });
-extern constinit const OpDef ceil_op =
-    rounding<ceil>("ceil", "The smallest whole number that is not below each element.", "ceil(x)",
-                   [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.ceil"); });
+extern constinit const OpDef floor_op = rounding<floor>(
+    "floor", "The largest integer that is less than or equal to each element.", "floor(x)",
+    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.floor"); });
+extern constinit const OpDef ceil_op = rounding<ceil>(
+    "ceil", "The smallest integer that is greater than or equal to each element.", "ceil(x)",
+    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.ceil"); });
 extern constinit const OpDef round_op = rounding<round>(
-    "round", "The whole number nearest to each element, the even one of two.", "round(x)",
+    "round", "The integer nearest to each element; ties go to the even one.", "round(x)",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.round_nearest_even"); });
 extern constinit const OpDef round_nearest_afz_op = rounding<round_nearest_afz>(
-    "round_nearest_afz", "The whole number nearest to each element, of two the one away from zero.",
+    "round_nearest_afz", "The integer nearest to each element; ties go away from zero.",
     "round_nearest_afz(x)",
     [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.round_nearest_afz"); });
 extern constinit const OpDef trunc_op =
-    rounding<trunc>("trunc", "Each element without its fraction.", "trunc(x)", emit_trunc);
+    rounding<trunc>("trunc", "Each element without its fractional part.", "trunc(x)", emit_trunc);
 
 Tensor floor(In x) { return rounded(floor_op, x); }
 Tensor ceil(In x) { return rounded(ceil_op, x); }

@@ -33,30 +33,30 @@ TensorType slice_type(const TensorType& stacked) {
 
 void infer_scan(const OpCall& call, ResultTypes& results) {
   const auto& scan = call.as<ScanAttributes>();
-  if (scan.bodies.size() != 1) call.fail("has one body, not ", scan.bodies.size());
+  if (scan.bodies.size() != 1) call.fail("must have one body, not ", scan.bodies.size());
   if (scan.length < 0) call.fail("length = ", scan.length, " is negative");
-  if (scan.unroll < 1) call.fail("unroll = ", scan.unroll, ": a turn has at least one step");
+  if (scan.unroll < 1) call.fail("unroll = ", scan.unroll, ": it must be at least 1");
   const Body& body = scan.bodies[0];
   std::size_t carries = count_of(scan.num_carries), sliced = count_of(scan.num_sliced);
   if (body.num_results() < carries)
-    call.fail("the body gives ", body.num_results(), " values for ", carries, " carries");
+    call.fail("the body returns ", body.num_results(), " values for ", carries, " carries");
   check_parameters(call, body, "the body", 0, 0, carries);
   std::size_t first = carries + sliced;
   if (call.operands.size() != body.num_parameters() || first > call.operands.size())
-    call.fail("the body has ", body.num_parameters(), " parameters, the call ",
+    call.fail("the body has ", body.num_parameters(), " parameters, but the call has ",
               call.operands.size(), " operands");
   for (std::size_t i = carries; i < first; ++i)
     if (call.operand(i) != stacked_type(body.parameter(i), scan.length))
-      call.fail("operand ", i, " is ", call.operand(i), "; ", scan.length, " slices of ",
+      call.fail("operand ", i, " is ", call.operand(i), ", but ", scan.length, " slices of ",
                 body.parameter(i), " are ", stacked_type(body.parameter(i), scan.length));
   check_parameters(call, body, "the body", first, first, call.operands.size() - first);
   for (std::size_t i = 0; i < body.num_results(); ++i) {
     if (i < carries && body.result(i) != body.parameter(i))
-      call.fail("carry ", i, " goes in as ", body.parameter(i), " and comes out as ",
+      call.fail("carry ", i, " enters the body as ", body.parameter(i), ", but is returned as ",
                 body.result(i));
     results.push_back(i < carries ? body.result(i) : stacked_type(body.result(i), scan.length));
   }
-  if (results.empty()) call.fail("the body gives nothing");
+  if (results.empty()) call.fail("the body returns nothing");
 }
 
 ShardingRule scan_rule(const OpCall& call) {
@@ -443,8 +443,8 @@ extern constinit const OpDef scan_op = {
     .name = "scan",
     .operands = "carries, sliced, captured...",
     .doc =
-        "Runs a body once for each slice of arrays, from carried values to carried values: the "
-        "last of them, and the body's other results stacked.",
+        "Runs a body once per slice of arrays and updates carried values; the results are the last "
+        "carried values and the body's other results, stacked.",
     .example =
         "scan([](Tensor c, Tensor row) { return std::pair(add(c, row), c); }, zeros({3}), x).first",
     .infer = infer_scan,
@@ -474,8 +474,8 @@ std::vector<Tensor> scan_tensors(const ScanCall& call, const BodyFunction& body,
   for (const Tensor& sliced : call.sliced) {
     const TensorType& type = sliced.type(where);
     if (type.shape.rank() == 0 || type.shape[0] != call.length)
-      throw_invalid(where, "[scan] ", type, " made at ", sliced.where(), " has no ", call.length,
-                    " slices along its first dimension");
+      throw_invalid(where, "[scan] ", type, " made at ", sliced.where(), " does not have ",
+                    call.length, " slices along its first dimension");
     to_trace.inputs.push_back(slice_input(sliced));
     given.push_back(sliced);
   }

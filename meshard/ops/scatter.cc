@@ -167,7 +167,7 @@ constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string
 }  // namespace
 
 extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
-    "scatter_set", "The operand with windows of updates in place of its elements at given indices.",
+    "scatter_set", "The operand with its elements at given indices replaced by windows of updates.",
     "scatter_set(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
@@ -175,7 +175,7 @@ extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
     scatter_set_vjp);
 extern constinit const OpDef scatter_multiply_op = scatter<scatter_multiply>(
     "scatter_multiply",
-    "The operand with windows of updates multiplied to its elements at given indices.",
+    "The operand with its elements at given indices multiplied by windows of updates.",
     "scatter_multiply(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
     ".inserted_window_dims = {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
@@ -183,13 +183,15 @@ extern constinit const OpDef scatter_multiply_op = scatter<scatter_multiply>(
     [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.multiply"); },
     scatter_multiply_vjp);
 extern constinit const OpDef scatter_min_op = scatter<scatter_min>(
-    "scatter_min", "The smaller of each element and the windows of updates at given indices.",
+    "scatter_min",
+    "The operand with the smaller of its elements and windows of updates at given indices.",
     "scatter_min(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
     infer_number_scatter, emit_scatter_min, scatter_extreme_vjp);
 extern constinit const OpDef scatter_max_op = scatter<scatter_max>(
-    "scatter_max", "The larger of each element and the windows of updates at given indices.",
+    "scatter_max",
+    "The operand with the larger of its elements and windows of updates at given indices.",
     "scatter_max(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",

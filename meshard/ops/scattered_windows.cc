@@ -51,7 +51,7 @@ void infer_scatter(const OpCall& call, ResultTypes& results) {
   const TensorType &operand = call.operand(0), &indices = call.operand(1),
                    &updates = call.operand(2);
   if (updates.dtype != operand.dtype)
-    call.fail("operand and updates are of one dtype, not ", operand, " and ", updates);
+    call.fail("operand and updates must have the same dtype, not ", operand, " and ", updates);
   check_index_dimensions(call, view(dims), operand, indices, updates.rank());
   Dimensions batch = batch_index_dimensions(view(dims), indices.rank());
   if (static_cast<std::size_t>(updates.rank()) != batch.size() + dims.update_window_dims.size())

@@ -34,8 +34,8 @@ void infer_select_and_scatter(const OpCall& call, ResultTypes& results) {
   for (std::size_t d = 0; d < windows.rank(); ++d) {
     std::int64_t count = windows.count(d, x.shape.sizes()[d]);
     if (source.shape.sizes()[d] != count)
-      call.fail("dimension ", d, " of ", x, " has ", count, " windows, of the source ", source, " ",
-                source.shape.sizes()[d], " elements");
+      call.fail("dimension ", d, " of ", x, " has ", count, " windows, but the source ", source,
+                " has size ", source.shape.sizes()[d]);
   }
   results.push_back(x);
 }
@@ -142,9 +142,8 @@ extern constinit const OpDef select_and_scatter_add_op = {
     .name = "select_and_scatter_add",
     .operands = "x, source",
     .doc =
-        "Each element of the source, added where its window of the operand has its greatest "
-        "(least) "
-        "element.",
+        "Zeros to which each element of the source is added where its window of the operand has "
+        "its greatest (least) element.",
     .example =
         "select_and_scatter_add(x, x, {.window = {1, 1}, .strides = {1, 1}, .low = {0, 0}, "
         ".high = {0, 0}})",

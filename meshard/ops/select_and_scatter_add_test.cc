@@ -40,7 +40,7 @@ TEST(SelectAndScatterAdd, ErrorsHaveBothValues) {
         throws_error(call, ErrorCode::kInvalidArgument,
                      {"select_and_scatter_add_test.cc:", "[select_and_scatter_add]", part}));
   };
-  fails("dimension 1 of f32[4,8] has 4 windows, of the source f32[4,8] 8 elements", [] {
+  fails("dimension 1 of f32[4,8] has 4 windows, but the source f32[4,8] has size 8", [] {
     select_and_scatter_add(input({4, 8}), input({4, 8}), kPairs);
   });
   fails("dtypes differ: f32[4,8] and f64[4,4]", [] {

@@ -24,7 +24,7 @@ void infer_shard_to_full(const OpCall& call, ResultTypes& results) {
   if (!std::equal(shard.begin(), shard.end(), call.operand(0).shape.begin(),
                   call.operand(0).shape.end()))
     call.fail("a shard of ", full, " under ", *sharding, " is [", join(shard, ","),
-              "], the local value is ", call.operand(0));
+              "], but the local value is ", call.operand(0));
   results.push_back(std::move(full));
 }
 
@@ -46,8 +46,8 @@ AnnotationsPtr annotate_shard_to_full(const Node& node) {
             " does not name: the devices along it hold different values. Combine them first "
             "(all_reduce), or name the axis");
   if (!(varying == split))
-    fail_at(node, "the value varies over ", varying.to_string(place->mesh), ", ", sharding->spec(),
-            " splits by ", split.to_string(place->mesh), ": use vary() first");
+    fail_at(node, "the value varies over ", varying.to_string(place->mesh), ", but ",
+            sharding->spec(), " splits by ", split.to_string(place->mesh), ": use vary() first");
   if (place->depth() > 1) return annotations_of(place->at_depth(place->depth() - 1));
   return annotations_of(*sharding, sharding->rank());
 }
@@ -64,7 +64,7 @@ void batch_shard_to_full(const BatchCall& call, std::span<Tensor> results) {
 extern constinit const OpDef shard_to_full_op = {
     .name = "shard_to_full",
     .operands = "x",
-    .doc = "The full value of which each device holds a local value: the way out of manual axes.",
+    .doc = "The full value of which each device holds a part: the exit from manual axes.",
     .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return t; })(x)",
     .infer = infer_shard_to_full,
     .sharding_rule = collective::rule,

@@ -25,11 +25,11 @@ AnnotationsPtr annotate_local(const Node& node, const ManualAxes& place) {
   const Sharding& sharding = *node.attributes_as<ShardingMark>().sharding;
   if (!(sharding.mesh() == place.mesh))
     fail_at(node, operand.type(), " made at ", operand->where(), " is ", place,
-            ", the sharding is over ", sharding.mesh());
+            ", but the sharding is over ", sharding.mesh());
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     for (const AxisRef& axis : sharding.axes(d))
       if (place.axes.contains(place.mesh.axis_index(axis.name)))
-        fail_at(node, "axis ", axis, " is manual here, dimension ", d, " of ", operand.type(),
+        fail_at(node, "axis ", axis, " is manual here, so dimension ", d, " of ", operand.type(),
                 " made at ", operand->where(), " cannot be split by it: the value is ", place);
   return operand->annotations();
 }
@@ -44,7 +44,7 @@ AnnotationsPtr annotate_constraint(const Node& node) {
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     if (sharding.is_open(d) && !part->is_open(d))
       fail_at(node, "dimension ", d, " is open in ", sharding,
-              ", but the axes are explicit, and nobody chooses them: name axes, or none");
+              ", but the compiler does not choose explicit axes: name axes, or use none");
   return annotations_of(sharding, sharding.rank());
 }
 
@@ -60,7 +60,8 @@ DimensionSpec spec_of_batch(const BatchCall& call, const Sharding& member) {
     for (std::size_t d = 0; d < member.rank(); ++d)
       for (const AxisRef& other : member.axes(d))
         if (other.overlaps(whole))
-          fail_at(call.node, "axis ", whole, " is to split the batch, and splits dimension ", d,
+          fail_at(call.node, "axis ", whole,
+                  " cannot split the batch, because it already splits dimension ", d,
                   " of each member in ", member);
     return whole;
   }

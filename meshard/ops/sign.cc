@@ -9,7 +9,7 @@ namespace meshard {
 extern constinit const OpDef sign_op = {
     .name = "sign",
     .operands = "x",
-    .doc = "-1, 0 or 1 as each element is below, at or above zero.",
+    .doc = "-1, 0 or 1 for elements that are negative, zero or positive.",
     .example = "sign(x)",
     .infer = element_wise::infer_same<element_wise::Domain::kSigned>,
     .sharding_rule = element_wise::rule,

@@ -76,7 +76,7 @@ extern constinit const OpDef slice_op = {
     .name = "slice",
     .operands = "x",
     .doc =
-        "A box of the operand, or every n-th element of it, with limits known when it is recorded.",
+        "A slice of the operand, with optional strides; the limits are known when it is recorded.",
     .example = "slice(x, {0, 1}, {2, 3})",
     .infer = infer_slice,
     .sharding_rule = slice_rule,

@@ -18,8 +18,8 @@ std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts
   bool first = true;
   for (const In& start : starts) {
     if (!start.tensor && start.scalar.kind != ScalarKind::kInteger)
-      throw_invalid(effective_source(start.where), "[", op.name, "] a start is an integer, not ",
-                    start.scalar);
+      throw_invalid(effective_source(start.where), "[", op.name,
+                    "] a start must be an integer, not ", start.scalar);
     if (start.tensor) {
       DType own = operand_tensor(op, start).dtype();
       dtype = first ? own : promote(dtype, own, start.where);
@@ -37,9 +37,9 @@ void check_starts(const OpCall& call, const TensorType& operand, std::size_t fir
   for (std::size_t i = first; i < call.operands.size(); ++i) {
     const TensorType& start = call.operand(i);
     if (!is_integer(start.dtype) || start.rank() != 0)
-      call.fail("the start of dimension ", i - first, " is an integer of rank 0, not ", start);
+      call.fail("the start of dimension ", i - first, " must be an integer of rank 0, not ", start);
     if (start.dtype != call.operand(first).dtype)
-      call.fail("starts have one dtype, not ", call.operand(first), " and ", start);
+      call.fail("starts must have the same dtype, not ", call.operand(first), " and ", start);
   }
 }
 

@@ -35,9 +35,9 @@ using SsaValue = stablehlo::Value;
 void infer_switch(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<SwitchAttributes>();
   const std::vector<Body>& bodies = attributes.bodies;
-  if (bodies.empty()) call.fail("has no branch");
+  if (bodies.empty()) call.fail("requires at least one branch");
   if (call.operands.empty() || call.operand(0) != TensorType{DType::i32, {}})
-    call.fail("the index is of i32[], not ",
+    call.fail("the index must be i32[], not ",
               call.operands.empty() ? std::string("missing") : cat(call.operand(0)));
   std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
   std::size_t next = 1 + arguments;
@@ -48,22 +48,24 @@ void infer_switch(const OpCall& call, ResultTypes& results) {
     check_parameters(call, bodies[b], which, arguments, next, captured);
     next += captured;
     if (bodies[b].num_results() != bodies[0].num_results())
-      call.fail("branch 0 gives ", bodies[0].num_results(), " values, ", which, " gives ",
+      call.fail("branch 0 returns ", bodies[0].num_results(), " values, but ", which, " returns ",
                 bodies[b].num_results());
     for (std::size_t i = 0; i < bodies[b].num_results(); ++i)
       if (bodies[b].result(i) != bodies[0].result(i))
-        call.fail("result ", i, " of branch 0 is ", bodies[0].result(i), ", of ", which, " ",
+        call.fail("result ", i, " of branch 0 is ", bodies[0].result(i), ", but of ", which, " ",
                   bodies[b].result(i));
   }
   if (next != call.operands.size()) call.fail("has ", call.operands.size(), " operands for ", next);
   for (std::size_t i = 0; i < bodies[0].num_results(); ++i) results.push_back(bodies[0].result(i));
-  if (results.empty()) call.fail("the branches give nothing");
+  if (results.empty()) call.fail("the branches return nothing");
 }
 
 // Over explicit axes all branches must give the same shardings. A result without one counts as
 // whole.
 void check_same_shardings(const Node& node, const Body& first, const Body& body) {
-  auto described = [](const Sharding* sharding) { return sharding ? cat(*sharding) : "unsaid"; };
+  auto described = [](const Sharding* sharding) {
+    return sharding ? cat(*sharding) : "unspecified";
+  };
   for (std::size_t i = 0; i < first.num_results(); ++i) {
     const Value &a = first.graph().results()[i], &b = body.graph().results()[i];
     const Sharding *wanted = explicit_sharding(a), *present = explicit_sharding(b);
@@ -76,7 +78,7 @@ void check_same_shardings(const Node& node, const Body& first, const Body& body)
                 cat("[switch_case] result ", i, " is ", described(wanted), " in one branch and ",
                     described(present), " in another"),
                 node.where())
-        .with_note(cat("the latter is made at ", b->where()));
+        .with_note(cat("the latter was made at ", b->where()));
   }
 }
 
@@ -353,7 +355,7 @@ std::vector<OpSample> switch_samples(SampleSource& source) {
 extern constinit const OpDef switch_case_op = {
     .name = "switch_case",
     .operands = "index, arguments, captured...",
-    .doc = "What one of several functions gives, chosen by an index; only that one runs.",
+    .doc = "The results of one of several functions, chosen by an index; only that function runs.",
     .example =
         "switch_case(1, {[](Tensor t) { return exp(t); }, [](Tensor t) { return negative(t); }}, "
         "x)",
@@ -377,8 +379,9 @@ std::vector<Tensor> switch_tensors(In index, std::span<const BodyFunction> branc
   where = effective_source(where);
   Tensor chosen = operand_tensor(switch_case_op, index);
   if (is_inexact(chosen.dtype()) || chosen.rank() != 0)
-    throw_invalid(where, "[switch_case] the index is an integer of rank 0, not ", chosen.type());
-  if (branches.empty()) throw_invalid(where, "[switch_case] has no branch");
+    throw_invalid(where, "[switch_case] the index must be an integer of rank 0, not ",
+                  chosen.type());
+  if (branches.empty()) throw_invalid(where, "[switch_case] requires at least one branch");
   {
     SourceScope line(where);
     if (chosen.dtype() == DType::bool_) chosen = astype(chosen, DType::i32);

@@ -31,7 +31,7 @@ TEST(SwitchCase, Errors) {
                            {"switch_case_test.cc:", "branch 0 is f32[4]", "branch 1 f64[4]"}));
   EXPECT_TRUE(throws_error([&] { switch_tensors(input({2}, DType::i32), unlike, {}); }, invalid,
                            {"index", "i32[2]"}));
-  EXPECT_TRUE(throws_error([&] { switch_tensors(0, {}, {}); }, invalid, {"no branch"}));
+  EXPECT_TRUE(throws_error([&] { switch_tensors(0, {}, {}); }, invalid, {"at least one branch"}));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ void infer_triangular_solve(const OpCall& call, ResultTypes& results) {
       call.fail("dimension ", d, " of ", a, " = ", a.shape[d], ", of ", b, " = ", b.shape[d]);
   std::int64_t rows = b.shape[left ? -2 : -1];
   if (a.shape[-1] != rows)
-    call.fail("matrices of size ", a.shape[-1], " (", a, ") and b with ", rows,
+    call.fail("matrices of size ", a.shape[-1], " (", a, ") do not match b with ", rows,
               left ? " rows (" : " columns (", b, ")");
   results.push_back(b);
 }

@@ -29,7 +29,7 @@ TEST(TriangularSolve, ErrorsHaveBothValues) {
   fails("takes square matrices, not 4 by 3 of f32[4,3]", [] {
     triangular_solve(input({4, 3}), input({4, 2}));
   });
-  fails("matrices of size 4 (f32[4,4]) and b with 3 rows (f32[3,2])", [] {
+  fails("matrices of size 4 (f32[4,4]) do not match b with 3 rows (f32[3,2])", [] {
     triangular_solve(input({4, 4}), input({3, 2}));
   });
   fails("b with 4 columns", [] {

@@ -28,7 +28,7 @@ std::vector<OpSample> truncated_divide_samples(SampleSource& source) {
 extern constinit const OpDef truncated_divide_op = {
     .name = "truncated_divide",
     .operands = "a, b",
-    .doc = "The whole quotient of integers, rounded toward zero.",
+    .doc = "The quotient of integers, rounded toward zero.",
     .example = "truncated_divide(astype(x, DType::i32), 3)",
     .infer = element_wise::infer_same<element_wise::Domain::kInteger>,
     .sharding_rule = element_wise::rule,

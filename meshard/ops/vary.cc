@@ -35,7 +35,7 @@ Tensor varied(const Tensor& x, AxisSet more, SourceLocation where) {
 extern constinit const OpDef vary_op = {
     .name = "vary",
     .operands = "x",
-    .doc = "The same local value, counted as one that varies over these manual axes.",
+    .doc = "The same local value, treated as varying over these manual axes.",
     .example =
         "manual(Mesh({{\"x\", 1}}), P(), P(\"x\"), [](Tensor t) { return vary(t, \"x\"); "
         "})(x)",

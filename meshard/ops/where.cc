@@ -12,7 +12,7 @@ namespace {
 void infer_where(const OpCall& call, ResultTypes& results) {
   const TensorType &condition = call.operand(0), &a = call.operand(1), &b = call.operand(2);
   if (condition.dtype != DType::bool_)
-    call.fail("the condition is of bools, not ", condition.dtype,
+    call.fail("the condition must be of bools, not ", condition.dtype,
               ": compare first, as in not_equal(x, 0)");
   if (a != b) call.fail("types to choose from differ: ", a, " and ", b);
   if (condition.shape != a.shape) call.fail("shapes differ: condition ", condition, ", values ", a);

@@ -26,7 +26,8 @@ std::size_t carries_of(const OpCall& call) {
 
 void infer_while(const OpCall& call, ResultTypes& results) {
   const std::vector<Body>& bodies = call.as<WhileAttributes>().bodies;
-  if (bodies.size() != 2) call.fail("has a condition and a body, not ", bodies.size(), " bodies");
+  if (bodies.size() != 2)
+    call.fail("must have a condition and a body, not ", bodies.size(), " bodies");
   const Body &condition = bodies[kCondition], &body = bodies[kBody];
   std::size_t carries = carries_of(call);
   if (carries == 0) call.fail("takes at least one carry");
@@ -41,14 +42,14 @@ void infer_while(const OpCall& call, ResultTypes& results) {
               " parameters");
   const TensorType truth{DType::bool_, {}};
   if (condition.num_results() != 1 || condition.result(0) != truth)
-    call.fail("the condition gives ",
+    call.fail("the condition returns ",
               condition.num_results() ? cat(condition.result(0)) : std::string("nothing"),
               ", not one bool of rank 0");
   if (body.num_results() != carries)
-    call.fail("the body gives ", body.num_results(), " values for ", carries, " carries");
+    call.fail("the body returns ", body.num_results(), " values for ", carries, " carries");
   for (std::size_t i = 0; i < carries; ++i) {
     if (body.result(i) != body.parameter(i))
-      call.fail("carry ", i, " goes in as ", body.parameter(i), " and comes out as ",
+      call.fail("carry ", i, " enters the body as ", body.parameter(i), ", but is returned as ",
                 body.result(i));
     results.push_back(body.result(i));
   }
@@ -218,7 +219,7 @@ std::vector<OpSample> while_samples(SampleSource& source) {
 extern constinit const OpDef while_loop_op = {
     .name = "while_loop",
     .operands = "carries, captured...",
-    .doc = "Runs a body, from carried values to carried values, while a condition of them is true.",
+    .doc = "Runs a body that updates carried values while a condition on them is true.",
     .example =
         "while_loop([](Tensor c) { return less(sum(c), 100); }, [](Tensor c) { return add(c, 1); "
         "}, x)",

@@ -29,7 +29,7 @@ TEST(WhileLoop, Errors) {
   auto invalid = ErrorCode::kInvalidArgument;
   BodyFunction same = [](std::span<const Tensor> c) { return std::vector<Tensor>{c[0]}; };
   EXPECT_TRUE(throws_error([&] { while_tensors(same, same, {input({4})}); }, invalid,
-                           {"while_loop_test.cc:", "the condition gives f32[4]", "bool"}));
+                           {"while_loop_test.cc:", "the condition returns f32[4]", "bool"}));
   EXPECT_TRUE(throws_error(
       [&] {
         while_tensors(

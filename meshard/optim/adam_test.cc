@@ -111,7 +111,7 @@ TEST_F(AdamSteps, RefuseWhatDoesNotGoTogether) {
   other.bias = ones({3});
   AdamState<TwoTensors> state = init(Adam{}, params);
   EXPECT_TRUE(throws_error([&] { update(Adam{}, params, other, state); },
-                           ErrorCode::kInvalidArgument, {"f32[2], its gradient f32[3]"}));
+                           ErrorCode::kInvalidArgument, {"f32[2], but its gradient is f32[3]"}));
   EXPECT_TRUE(throws_error([&] { init(Adam{}, std::vector<Tensor>{arange(3)}); },
                            ErrorCode::kInvalidArgument, {"i32[3]"}));
 }

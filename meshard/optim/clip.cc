@@ -18,8 +18,8 @@ Tensor norm_of(std::span<const Tensor> tensors) {
 
 std::vector<Tensor> scaled_to(std::span<const Tensor> tensors, const Tensor& norm, double limit) {
   if (!(limit > 0))
-    throw_invalid(SourceLocation{}, "[optim.clip_by_global_norm] the limit is ", limit,
-                  ", not above 0");
+    throw_invalid(SourceLocation{}, "[optim.clip_by_global_norm] the limit must be above 0, not ",
+                  limit);
   Tensor factor = limit / maximum(norm, limit);
   std::vector<Tensor> out;
   // The product is f32 or wider: a narrow dtype would round the factor, f16 to 0 below 3e-8.

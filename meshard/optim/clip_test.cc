@@ -40,7 +40,7 @@ TEST_F(Clipping, NarrowGradientsAreScaledInF32) {
 
 TEST_F(Clipping, LimitIsAboveZero) {
   EXPECT_TRUE(throws_error([] { clip_by_global_norm(ones({2}), 0); }, ErrorCode::kInvalidArgument,
-                           {"limit is 0"}));
+                           {"limit must be above 0, not 0"}));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ LossScale update(const LossScaling& scaling, const LossScale& state, const Tenso
 
 Tensor scaled(const LossScale& state, const Tensor& loss) {
   if (is_complex(loss.dtype()))
-    throw_invalid(loss.where(), "[optim.scaled] a loss is a real number, not ", loss.type());
+    throw_invalid(loss.where(), "[optim.scaled] a loss must be a real number, not ", loss.type());
   return astype(loss, DType::f32) * state.scale;
 }
 

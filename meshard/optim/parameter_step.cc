@@ -21,7 +21,7 @@ bool lies_alike(const Tensor& a, const Tensor& b) {
 DType state_dtype(const Tensor& parameter) {
   if (!is_floating(parameter.dtype()))
     throw_invalid(parameter.where(), "[optim] a parameter is ", parameter.type(),
-                  ", and only floats can be trained");
+                  ", but only floats can be trained");
   return size_in_bytes(parameter.dtype()) < size_in_bytes(DType::f32) ? DType::f32
                                                                       : parameter.dtype();
 }
@@ -29,7 +29,7 @@ DType state_dtype(const Tensor& parameter) {
 Tensor zeros_for(const Tensor& parameter, const Tensor& layout) {
   if (parameter.shape() != layout.shape())
     throw_invalid(layout.where(), "[optim] the layout of a state is ", layout.type(),
-                  ", its parameter ", parameter.type());
+                  ", but its parameter is ", parameter.type());
   Tensor made = laid_out(zeros(parameter.shape(), state_dtype(parameter)), layout);
   if (!only_recording() && !is_abstract(parameter))
     compute({made}, effective_source(SourceLocation::current()));
@@ -75,7 +75,7 @@ void check_gradients(const char* place, std::span<const Tensor> parameters,
   for (std::size_t i = 0; i < parameters.size(); ++i)
     if (parameters[i].shape() != gradients[i].shape())
       throw_invalid(gradients[i].where(), "[optim.", place, "] parameter ", i, " is ",
-                    parameters[i].type(), ", its gradient ", gradients[i].type());
+                    parameters[i].type(), ", but its gradient is ", gradients[i].type());
 }
 
 }  // namespace meshard::optim::internal

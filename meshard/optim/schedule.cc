@@ -24,7 +24,8 @@ Schedule::Schedule(double rate)
 
 Tensor Schedule::operator()(const Tensor& step) const {
   if (step.rank() != 0)
-    throw_invalid(step.where(), "[optim.Schedule] the step is a number, not ", step.type());
+    throw_invalid(step.where(), "[optim.Schedule] the step must be a tensor of rank 0, not ",
+                  step.type());
   return rate_(astype(step, DType::f32));
 }
 
@@ -58,9 +59,10 @@ Schedule piecewise(const std::vector<std::pair<std::int64_t, double>>& rates) {
     std::int64_t least = i == 0 ? 0 : rates[i - 1].first + 1;
     if (i == 0 ? rates[i].first != 0 : rates[i].first < least)
       throw_invalid(SourceLocation{}, "[optim.piecewise] step ", i, " is ", rates[i].first,
-                    i == 0 ? ", not 0" : cat(", which does not follow ", least - 1));
+                    i == 0 ? ", not 0" : cat(", which is not after step ", least - 1));
   }
-  if (rates.empty()) throw_invalid(SourceLocation{}, "[optim.piecewise] there are no rates");
+  if (rates.empty())
+    throw_invalid(SourceLocation{}, "[optim.piecewise] the list of rates is empty");
   return Schedule([rates](const Tensor& step) {
     Tensor rate = full({}, rates[0].second, DType::f32);
     for (std::size_t i = 1; i < rates.size(); ++i)

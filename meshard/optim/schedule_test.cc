@@ -44,7 +44,8 @@ TEST_F(Schedules, FollowOneAnother) {
 
 TEST_F(Schedules, RefuseWhatIsNoSchedule) {
   EXPECT_TRUE(throws_error([] { cosine(1, 0); }, ErrorCode::kInvalidArgument, {"not 0"}));
-  EXPECT_TRUE(throws_error([] { piecewise({}); }, ErrorCode::kInvalidArgument, {"no rates"}));
+  EXPECT_TRUE(
+      throws_error([] { piecewise({}); }, ErrorCode::kInvalidArgument, {"list of rates is empty"}));
   EXPECT_TRUE(throws_error(
       [] {
         piecewise({{1, 0.5}});
@@ -54,7 +55,7 @@ TEST_F(Schedules, RefuseWhatIsNoSchedule) {
       [] {
         piecewise({{0, 0.5}, {0, 0.25}});
       },
-      ErrorCode::kInvalidArgument, {"does not follow 0"}));
+      ErrorCode::kInvalidArgument, {"is not after step 0"}));
   EXPECT_TRUE(
       throws_error([] { cosine(1, 5)(ones({2})); }, ErrorCode::kInvalidArgument, {"f32[2]"}));
 }

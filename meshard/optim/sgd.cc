@@ -11,7 +11,7 @@ SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gr
   if (moving != !parts.velocities.empty() && !gradients.empty())
     throw_invalid(SourceLocation{}, "[optim.update] the momentum is ", options.momentum,
                   " and the state has ", parts.velocities.size(),
-                  " velocities: make it with init() of the same optimizer");
+                  " velocities: create the state with init() of the same optimizer");
   Tensor rate = options.rate(parts.steps);
   parts.steps = laid_out(parts.steps + 1, parts.steps);
   for (std::size_t i = 0; i < gradients.size(); ++i) {

@@ -10,7 +10,7 @@ Result<ArrayType> ArrayType::make(ElementType element, std::span<const std::int6
   if (!is_array_type(element))
     return Error(ErrorCode::kInvalidArgument,
                  cat("[pjrt] element type number ", static_cast<int>(element),
-                     " is not one that a buffer can have"));
+                     " is not valid for a buffer"));
   // Dimensions of size 0 count as 1 here, because the plugin also multiplies the other dimensions.
   std::int64_t bytes = bit_width(element) > 64 ? 16 : 8;
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
@@ -18,8 +18,9 @@ Result<ArrayType> ArrayType::make(ElementType element, std::span<const std::int6
       return Error(ErrorCode::kInvalidArgument,
                    cat("[pjrt] dimension ", i, " of ", type.to_string(), " is negative"));
     if (dimensions[i] != 0 && __builtin_mul_overflow(bytes, dimensions[i], &bytes))
-      return Error(ErrorCode::kInvalidArgument,
-                   cat("[pjrt] ", type.to_string(), " has more than 2^60 elements"));
+      return Error(
+          ErrorCode::kInvalidArgument,
+          cat("[pjrt] ", type.to_string(), " must have fewer than 2^60 elements (2^59 for c128)"));
   }
   return type;
 }

@@ -154,8 +154,10 @@ Result<HostView> Buffer::host_view() const {
     return Error(ErrorCode::kUnimplemented, cat("[host_view] the host cannot read the memory of ",
                                                 client_->platform, " devices in place"));
   if (bit_width(type_->element) < 8)
-    return Error(ErrorCode::kUnimplemented,
-                 cat("[host_view] elements of ", type_->to_string(), " are packed on the device"));
+    return Error(
+        ErrorCode::kUnimplemented,
+        cat("[host_view] ", type_->to_string(),
+            " cannot be viewed in place: its elements are smaller than a byte and packed"));
   MESHARD_RETURN_IF_ERROR(await_ready());
 
   auto* shared = shared_.load(std::memory_order_acquire);
@@ -198,7 +200,7 @@ Result<Buffer> Buffer::copy_to_device(const Device& device) const {
   MESHARD_RETURN_IF_ERROR(check_live("copy_to_device"));
   if (client_->find(device.raw()) != &device || !device.addressable())
     return Error(ErrorCode::kInvalidArgument, cat("[copy_to_device] device ", device.id(),
-                                                  " is no device of this process and client"));
+                                                  " is not an addressable device of this client"));
   MESHARD_PJRT_ARGS(PJRT_Buffer_CopyToDevice, args);
   args.buffer = raw_;
   args.dst_device = device.raw();
@@ -216,7 +218,7 @@ Result<Buffer> Buffer::copy_to_memory(const Memory& memory) const {
   const Device* device = who.num_devices == 0 ? nullptr : client_->find(who.devices[0]);
   if (device == nullptr)
     return Error(ErrorCode::kInvalidArgument, cat("[copy_to_memory] memory ", memory.id(),
-                                                  " belongs to no device of the client"));
+                                                  " does not belong to a device of this client"));
   MESHARD_PJRT_ARGS(PJRT_Buffer_CopyToMemory, args);
   args.buffer = raw_;
   args.dst_memory = memory.raw();

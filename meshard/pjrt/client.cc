@@ -111,7 +111,7 @@ Result<LoadedExecutable> Client::deserialize_and_load(std::string_view serialize
                                                       const CompileOptions* options,
                                                       const ExecutableSignature* signature) const {
   if (serialized.empty())
-    return Error(ErrorCode::kInvalidArgument, "[deserialize] there are no bytes");
+    return Error(ErrorCode::kInvalidArgument, "[deserialize] the serialized executable is empty");
   std::string bytes;
   MESHARD_PJRT_ARGS(PJRT_Executable_DeserializeAndLoad, args);
   args.client = state_->raw;
@@ -130,7 +130,7 @@ Result<LoadedExecutable> Client::deserialize_and_load(std::string_view serialize
 Result<const Device*> Client::check_device(const Device& device, std::string_view operation) const {
   if (state_->find(device.raw()) == &device && device.addressable()) return &device;
   return Error(ErrorCode::kInvalidArgument, cat("[", operation, "] device ", device.id(),
-                                                " is no device of this process and client"));
+                                                " is not an addressable device of this client"));
 }
 
 Buffer Client::make_buffer(PJRT_Buffer* raw, const ArrayType& type, const Device* device) const {
@@ -145,14 +145,15 @@ Result<SentBuffer> Client::buffer_from_host(const HostArrayView& array, HostSema
   static constexpr char kNothing[64] = {};
   bool empty = type.element_count() == 0;
   if (array.data == nullptr && !empty)
-    return Error(ErrorCode::kInvalidArgument, cat("[buffer_from_host] no data for ", type));
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[buffer_from_host] the data pointer is null for ", type));
   if (!array.byte_strides.empty() && array.byte_strides.size() != array.dimensions.size())
     return Error(ErrorCode::kInvalidArgument,
-                 cat("[buffer_from_host] ", array.byte_strides.size(), " strides for ", type));
+                 cat("[buffer_from_host] got ", array.byte_strides.size(), " strides for ", type));
   if (static_cast<unsigned>(semantics) > 3)
     return Error(
         ErrorCode::kInvalidArgument,
-        cat("[buffer_from_host] there are no semantics number ", static_cast<int>(semantics)));
+        cat("[buffer_from_host] invalid host buffer semantics ", static_cast<int>(semantics)));
   MESHARD_PJRT_ARGS(PJRT_Client_BufferFromHostBuffer, args);
   args.client = state_->raw;
   args.data = array.data == nullptr ? kNothing : array.data;
@@ -210,7 +211,8 @@ Result<Buffer> Client::view_device_memory(void* address, const ArrayType& type,
 Result<HostToDeviceTransfer> Client::begin_transfer(std::span<const ArrayType> types,
                                                     const Device& device) const {
   MESHARD_ASSIGN_OR_RETURN(const Device* target, check_device(device, "begin_transfer"));
-  if (types.empty()) return Error(ErrorCode::kInvalidArgument, "[begin_transfer] no buffers");
+  if (types.empty())
+    return Error(ErrorCode::kInvalidArgument, "[begin_transfer] the list of buffer types is empty");
   MESHARD_ASSIGN_OR_RETURN(Memory memory, target->default_memory());
   std::vector<const ArrayType*> interned;
   std::vector<PJRT_ShapeSpec> specs;

@@ -51,10 +51,11 @@ Result<void> check_client_options(std::span<const NamedValue> options,
     if (spec == nullptr) {
       std::vector<std::string_view> names;
       for (const ClientOptionSpec& known : kOptions) names.push_back(known.name);
-      return invalid("unknown option \"", option.name, "\"; known are ", join(names, ", "));
+      return invalid("unknown option \"", option.name, "\"; the known options are ",
+                     join(names, ", "));
     }
     if (kind_of(option.value) != spec->kind)
-      return invalid(option.name, " takes a value of kind ", spec->kind, ", got ",
+      return invalid(option.name, " must have a value of type ", spec->kind, ", got ",
                      kind_of(option.value), " ", option.value_string());
     if (auto* number = std::get_if<std::int64_t>(&option.value))
       if (*number < spec->least || *number > spec->most)

@@ -58,16 +58,16 @@ Result<void> CompileOptions::check() const {
   // 2^20 of each keeps the product in range and exceeds any machine.
   constexpr int kMost = 1 << 20;
   if (num_replicas < 1 || num_replicas > kMost)
-    return invalid("num_replicas must be 1 to ", kMost, ", is ", num_replicas);
+    return invalid("num_replicas must be 1 to ", kMost, ", got ", num_replicas);
   if (num_partitions < 1 || num_partitions > kMost / num_replicas)
-    return invalid("num_partitions must be 1 to ", kMost / num_replicas, ", is ", num_partitions);
+    return invalid("num_partitions must be 1 to ", kMost / num_replicas, ", got ", num_partitions);
   if (num_partitions > 1 && !use_spmd_partitioning)
     return invalid("num_partitions = ", num_partitions, " needs use_spmd_partitioning");
   if (portable && num_devices() != 1)
     return invalid("a portable executable has one device, not ", num_devices());
   if (!device_assignment.empty()) {
     if (device_assignment.size() != static_cast<std::size_t>(num_devices()))
-      return invalid("the device assignment has ", device_assignment.size(), " entries, ",
+      return invalid("the device assignment has ", device_assignment.size(), " entries, but ",
                      num_replicas, " replicas x ", num_partitions, " partitions need ",
                      num_devices());
     std::unordered_set<int> seen;
@@ -80,7 +80,7 @@ Result<void> CompileOptions::check() const {
   if (propagate_to_parameters.size() > 1 &&
       parameter_count != std::optional(propagate_to_parameters.size()))
     return invalid("propagate_to_parameters has ", propagate_to_parameters.size(),
-                   " entries; parameter_count must be given and the same, is ",
+                   " entries, and parameter_count must be the same number; it is ",
                    parameter_count ? cat(*parameter_count) : "not given");
   return {};
 }

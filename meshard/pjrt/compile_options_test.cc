@@ -117,7 +117,7 @@ TEST(CompileOptions, UnsoundOnesAreNamed) {
     change(options);
     return throws_error([&] { options.check().value(); }, ErrorCode::kInvalidArgument, parts);
   };
-  EXPECT_TRUE(broken([](auto& o) { o.num_replicas = 0; }, {"num_replicas", "is 0"}));
+  EXPECT_TRUE(broken([](auto& o) { o.num_replicas = 0; }, {"num_replicas", "got 0"}));
   EXPECT_TRUE(broken([](auto& o) { o.num_partitions = 1 << 20; }, {"num_partitions"}));
   EXPECT_TRUE(broken([](auto& o) { o.device_assignment.pop_back(); },
                      {"5 entries", "2 replicas x 3 partitions need 6"}));

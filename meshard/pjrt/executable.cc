@@ -102,7 +102,7 @@ Result<std::vector<ArrayType>> Executable::output_types() const {
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_OutputDimensions, dimensions));
   if (elements.num_output_types != dimensions.num_outputs)
     return Error(ErrorCode::kInternal,
-                 cat("[pjrt] the plugin tells ", elements.num_output_types, " output types and ",
+                 cat("[pjrt] the plugin reports ", elements.num_output_types, " output types but ",
                      dimensions.num_outputs, " output shapes"));
   std::vector<ArrayType> types;
   const std::int64_t* at = dimensions.dims;
@@ -154,7 +154,7 @@ Result<std::string> Executable::optimized_program() const {
   std::string_view format(program.format, program.format_size);
   if (format != "hlo_with_config")
     return Error(ErrorCode::kUnimplemented,
-                 cat("[pjrt] the plugin gives its program in the format ", format,
+                 cat("[pjrt] the plugin returned the optimized program in format ", format,
                      ", expected hlo_with_config"));
   return bytes;
 }

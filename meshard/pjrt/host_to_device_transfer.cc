@@ -45,8 +45,9 @@ void HostToDeviceTransfer::release() noexcept {
 
 Result<void> HostToDeviceTransfer::check_index(std::size_t index) const {
   if (index < types_.size()) return {};
-  return Error(ErrorCode::kOutOfRange, cat("[transfer] buffer number ", index, " of a transfer of ",
-                                           types_.size(), " buffers"));
+  return Error(ErrorCode::kOutOfRange,
+               cat("[transfer] buffer index ", index, " is out of range: the number of buffers is ",
+                   types_.size()));
 }
 
 Result<std::size_t> HostToDeviceTransfer::buffer_size(std::size_t index) const {
@@ -64,9 +65,9 @@ Result<Event> HostToDeviceTransfer::send(std::size_t index, std::span<const std:
   MESHARD_ASSIGN_OR_RETURN(std::size_t size, buffer_size(index));
   if (offset < 0 || static_cast<std::size_t>(offset) > size ||
       bytes.size() > size - static_cast<std::size_t>(offset) || bytes.data() == nullptr)
-    return Error(ErrorCode::kOutOfRange,
-                 cat("[transfer] ", bytes.size(), " bytes at offset ", offset,
-                     " do not lie inside buffer ", index, " of ", size, " bytes"));
+    return Error(ErrorCode::kOutOfRange, cat("[transfer] ", bytes.size(), " bytes at offset ",
+                                             offset, " do not fit in buffer ", index, " of ", size,
+                                             " bytes, or the data pointer is null"));
   MESHARD_PJRT_ARGS(PJRT_AsyncHostToDeviceTransferManager_TransferData, args);
   args.transfer_manager = raw_;
   args.buffer_index = static_cast<int>(index);
@@ -83,7 +84,7 @@ Result<Buffer> HostToDeviceTransfer::take_buffer(std::size_t index) {
   MESHARD_RETURN_IF_ERROR(check_index(index));
   if (taken_[index])
     return Error(ErrorCode::kFailedPrecondition,
-                 cat("[transfer] buffer ", index, " was taken before"));
+                 cat("[transfer] buffer ", index, " was already taken"));
   MESHARD_PJRT_ARGS(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer, args);
   args.transfer_manager = raw_;
   args.buffer_index = static_cast<int>(index);

@@ -99,8 +99,9 @@ Result<void> Launch::on_ready(std::size_t device, std::function<void(const Resul
     return {};
   }
   if (device >= record_->events.size())
-    return Error(ErrorCode::kOutOfRange, cat("[launch] device number ", device, " of a launch on ",
-                                             record_->events.size(), " devices"));
+    return Error(ErrorCode::kOutOfRange,
+                 cat("[launch] device index ", device,
+                     " is out of range: the number of devices is ", record_->events.size()));
   return internal::call_when_ready(record_->api, record_->events[device],
                                    "PJRT_LoadedExecutable_Execute", std::move(callback));
 }

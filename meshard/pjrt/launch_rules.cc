@@ -23,10 +23,10 @@ constexpr LaunchRules kNewerCpuRules = [] {
 
 constexpr LaunchRuleRow kTable[] = {
     {"cpu", 0, 81, kCpuRules,
-     "32 launches that nobody awaits fill every device's queue and block the thread pool; an error "
-     "leaves its partners waiting for ever"},
+     "32 launches that are not awaited fill every device's queue and block the thread pool; an "
+     "error on one device leaves the others waiting forever"},
     {"cpu", 82, INT_MAX, kNewerCpuRules,
-     "the same, and the parts of a program wait for each other before they start"},
+     "as above; in addition, the parts of a program wait for each other before they start"},
 };
 
 }  // namespace

@@ -102,7 +102,8 @@ Result<void> LoadedExecutable::read_devices() {
   for (std::size_t i = 0; i < list.num_addressable_devices; ++i) {
     const Device* device = client_->find(list.addressable_devices[i]);
     if (device == nullptr)
-      return Error(ErrorCode::kInternal, "[pjrt] the plugin named a device that its client lacks");
+      return Error(ErrorCode::kInternal,
+                   "[pjrt] the plugin named a device that the client does not have");
     devices_.push_back(device);
   }
   site_ = std::make_shared<const internal::LaunchSite>(
@@ -124,8 +125,8 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
   // out of bounds.
   if (outputs.num_outputs != signature_.results.size())
     return Error(ErrorCode::kInvalidArgument,
-                 cat("[pjrt] the program has ", outputs.num_outputs, " outputs, its signature ",
-                     signature_.results.size()));
+                 cat("[pjrt] the program has ", outputs.num_outputs,
+                     " outputs, but its signature has ", signature_.results.size()));
   for (const ArrayType& type : signature_.parameters)
     parameter_types_.push_back(client_->intern(type));
   for (const ArrayType& type : signature_.results) result_types_.push_back(client_->intern(type));
@@ -161,8 +162,9 @@ Result<Launch> LoadedExecutable::execute_device(std::size_t device,
                                                 std::span<Buffer> outputs,
                                                 const LaunchOptions& options) const {
   if (device >= devices_.size())
-    return Error(ErrorCode::kOutOfRange, cat("[execute_device] device number ", device,
-                                             " of a program on ", devices_.size(), " devices"));
+    return Error(ErrorCode::kOutOfRange,
+                 cat("[execute_device] device index ", device,
+                     " is out of range: the number of devices is ", devices_.size()));
   Call call{.arguments = arguments, .outputs = outputs, .options = options};
   call.first = device;
   call.count = 1;
@@ -186,31 +188,32 @@ Result<void> LoadedExecutable::check(const Call& call) const {
   if (call.arguments.size() != call.count * per_device)
     return Error(ErrorCode::kInvalidArgument,
                  cat("[", call.place, "] the program takes ", per_device, " arguments on each of ",
-                     call.count, " devices, got ", call.arguments.size(), " in all"));
+                     call.count, " devices, got ", call.arguments.size(), " in total"));
   if (call.outputs.size() != call.count * result_types_.size())
     return Error(
         ErrorCode::kInvalidArgument,
-        cat("[", call.place, "] the program gives ", result_types_.size(), " outputs on each of ",
-            call.count, " devices, got room for ", call.outputs.size(), " in all"));
+        cat("[", call.place, "] the program returns ", result_types_.size(), " outputs on each of ",
+            call.count, " devices, got space for ", call.outputs.size(), " in total"));
   if (call.device_by_device && !can_run_device_by_device())
     return Error(
         ErrorCode::kFailedPrecondition,
         cat("[", call.place, "] the parts of this program wait for each other, and the ",
             client_->platform, " plugin ",
-            client_->rules.parts_start_together ? "starts none before all are launched"
+            client_->rules.parts_start_together ? "starts no part before all parts are launched"
                                                 : "may run one device's part in the calling thread",
             ": use execute"));
   if (client_->wedged && call.count > 1)
-    return Error(ErrorCode::kFailedPrecondition,
-                 cat("[", call.place,
-                     "] an earlier launch of this client failed inside the plugin, which completes "
-                     "no further ones on several devices: make a new client (restart_runtime())"));
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[", call.place,
+            "] an earlier launch of this client failed inside the plugin, which can no longer "
+            "complete launches on several devices: create a new client (restart_runtime())"));
   std::int64_t last = -1;
   for (std::int64_t kept : call.options.keep) {
     if (kept <= last || kept >= static_cast<std::int64_t>(per_device))
       return Error(ErrorCode::kInvalidArgument,
-                   cat("[", call.place, "] keep must list parameters 0..", per_device,
-                       " in ascending order, has ", kept, " after ", last));
+                   cat("[", call.place, "] keep must list parameter numbers below ", per_device,
+                       " in ascending order, got ", kept, " after ", last));
     last = kept;
   }
   const Buffer* const* argument = call.arguments.data();
@@ -236,7 +239,7 @@ Error LoadedExecutable::explain(const Call& call, std::size_t k, std::size_t i) 
   auto invalid = [&](auto... parts) {
     return Error(ErrorCode::kInvalidArgument, cat(place, parts...));
   };
-  if (buffer == nullptr) return invalid("no buffer was given");
+  if (buffer == nullptr) return invalid("the buffer is null");
   if (auto live = buffer->check_live(call.place); !live.ok())
     return invalid(live.error().message());
   if (buffer->client_ != client_.get()) return invalid("the buffer belongs to another client");
@@ -259,7 +262,7 @@ Result<void> LoadedExecutable::claim_donated(Call& call) const {
     return Error(ErrorCode::kInvalidArgument,
                  cat("[", call.place, "] argument ", position % per_device, " of device ",
                      devices_[call.first + position / per_device]->id(),
-                     ": the same buffer is given twice, and the program consumes one of them"));
+                     ": the same buffer is passed twice, and one of the two arguments is donated"));
   };
   for (std::size_t k = 0; k < call.count; ++k)
     for (int parameter : signature_.donated) {
@@ -301,11 +304,11 @@ void LoadedExecutable::settle_donated(const Call& call) const {
 
 // For the error on device k of a device-by-device launch: the devices that already run.
 std::string LoadedExecutable::launched_before(const Call& call) const {
-  if (call.launched == 0) return "; it runs nowhere";
-  std::string text = "; it runs on device";
+  if (call.launched == 0) return "; it was launched on no other device";
+  std::string text = "; it was already launched on device";
   for (std::size_t k = 0; k < call.launched; ++k)
     append(text, cat(k == 0 ? " " : ",", devices_[call.first + k]->id()));
-  return text + (signature_.donated.empty() ? "" : ", which consumed what was donated there");
+  return text + (signature_.donated.empty() ? "" : ", which consumed the donated arguments there");
 }
 
 // Makes the plugin's call or calls. @post on success raw_outputs and events are filled

@@ -73,7 +73,7 @@ ApiVersion oldest_api_version() { return {PJRT_API_MAJOR, kOldestMinor}; }
 Result<Plugin> Plugin::adopt(const PJRT_Api* api, std::string path) {
   if (api == nullptr)
     return Error(ErrorCode::kFailedPrecondition,
-                 cat("[plugin] ", path, ": GetPjrtApi returned nothing"));
+                 cat("[plugin] ", path, ": GetPjrtApi returned null"));
   MESHARD_RETURN_IF_ERROR(check_version(api, path));
   MESHARD_PJRT_ARGS(PJRT_Plugin_Initialize, initialize);
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Plugin_Initialize, initialize));
@@ -117,7 +117,7 @@ Result<Plugin> Plugin::load(const std::string& path) {
   auto get_api = reinterpret_cast<const PJRT_Api* (*)()>(::dlsym(library, "GetPjrtApi"));
   if (get_api == nullptr)
     return Error(ErrorCode::kFailedPrecondition,
-                 cat("[plugin] ", path, " is no PJRT plugin: it has no GetPjrtApi"));
+                 cat("[plugin] ", path, " is not a PJRT plugin: it does not export GetPjrtApi"));
   MESHARD_ASSIGN_OR_RETURN(Plugin plugin, adopt(get_api(), path));
   registry().by_path.emplace(resolved, plugin);
   return plugin;

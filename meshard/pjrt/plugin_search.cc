@@ -181,9 +181,9 @@ Result<std::string> PluginSearch::first(std::string_view platform) const {
   bool fetched = platform == "cpu" || platform == "cuda" || platform == "tpu";
   return Error(ErrorCode::kNotFound,
                cat("[plugin] no plugin for platform ", platform, " was found; ",
-                   fetched ? cat("`meshard fetch ", platform, "` gets one, ") : "",
+                   fetched ? cat("`meshard fetch ", platform, "` downloads one, ") : "",
                    "`meshard doctor` shows which plugins are usable, and ",
-                   "MESHARD_PLUGIN=/path/to/plugin.so names one. Looked in", looked));
+                   "MESHARD_PLUGIN=/path/to/plugin.so specifies one. Searched", looked));
 }
 
 }  // namespace meshard::pjrt

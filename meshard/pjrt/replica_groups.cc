@@ -109,7 +109,8 @@ Result<std::vector<Digit>> cut_axes(const HloMesh& mesh, const std::vector<HloAx
 Result<Groups> expand_mesh_axes(const ReplicaGroups& groups) {
   const HloMesh& mesh = groups.mesh;
   if (mesh.unknown_order)
-    return Error(ErrorCode::kUnimplemented, "[hlo] the mesh has an order of a form not known here");
+    return Error(ErrorCode::kUnimplemented,
+                 "[hlo] the device order of the mesh has an unsupported form");
   MESHARD_ASSIGN_OR_RETURN(std::vector<Digit> digits, cut_axes(mesh, groups.axes));
   // The device positions as a tensor with one dimension per digit, transposed so that the group's
   // digits come last.

@@ -13,7 +13,7 @@ std::int64_t size_of(const AxisRef& ref, const std::vector<MeshAxis>& axes) {
   if (found == axes.end()) {
     std::vector<std::string> names;
     for (const MeshAxis& axis : axes) names.push_back(axis.name);
-    throw_invalid({}, "[plan] a spec names axis ", ref, ", and the mesh has ", join(names, ", "));
+    throw_invalid({}, "[plan] a spec uses axis ", ref, ", but the mesh has ", join(names, ", "));
   }
   return ref.is_whole() ? found->size : ref.size;
 }
@@ -82,7 +82,7 @@ std::string PlanCandidate::to_string() const {
 
 std::vector<std::vector<std::int64_t>> mesh_shapes(std::int64_t devices, std::size_t count) {
   if (devices < 1 || count < 1)
-    throw_invalid({}, "[plan] no mesh of ", devices, " devices over ", count, " axes");
+    throw_invalid({}, "[plan] cannot form a mesh of ", devices, " devices with ", count, " axes");
   std::vector<std::vector<std::int64_t>> out;
   std::vector<std::int64_t> sizes;
   append_shapes(devices, count, sizes, out);
@@ -91,7 +91,7 @@ std::vector<std::vector<std::int64_t>> mesh_shapes(std::int64_t devices, std::si
 
 bool divides(const PartitionSpec& spec, const Shape& shape, const std::vector<MeshAxis>& axes) {
   if (spec.size() > static_cast<std::size_t>(shape.rank()))
-    throw_invalid({}, "[plan] ", spec, " is longer than the rank of ", shape);
+    throw_invalid({}, "[plan] ", spec, " has more entries than the shape ", shape);
   for (std::size_t d = 0; d < spec.size(); ++d)
     if (shape[static_cast<std::int64_t>(d)] % tiles_of(spec[d], axes) != 0) return false;
   return true;

@@ -92,10 +92,10 @@ Result<PlanJournal> PlanJournal::open(const std::string& path, const std::string
   std::vector<std::string_view> lines = split(text, '\n');
   if (lines[0] != head)
     return Error(ErrorCode::kFailedPrecondition,
-                 cat("[plan] the journal ", path, " is not of this search (",
+                 cat("[plan] the journal ", path, " belongs to another search (",
                      lines[0].substr(0, kJournalHead.size()) == kJournalHead
-                         ? "the module, the target or what is free has changed"
-                         : "it is no journal",
+                         ? "the module, the target or the free arguments changed"
+                         : "the file is not a journal",
                      "): remove it or choose another file"));
   for (std::string_view line : lines) {
     std::vector<std::string_view> fields = split(line, '\t');

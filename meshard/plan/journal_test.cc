@@ -68,9 +68,9 @@ TEST_F(Journal, OfAnotherSearch) {
   Result<PlanJournal> other = PlanJournal::open(path_, "another");
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().code(), ErrorCode::kFailedPrecondition);
-  EXPECT_THAT(other.error().message(), HasSubstr("has changed"));
+  EXPECT_THAT(other.error().message(), HasSubstr("arguments changed"));
   std::ofstream(path_, std::ios::trunc) << "dear diary\n";
-  EXPECT_THAT(PlanJournal::open(path_, "problem").error().message(), HasSubstr("no journal"));
+  EXPECT_THAT(PlanJournal::open(path_, "problem").error().message(), HasSubstr("not a journal"));
 }
 
 TEST_F(Journal, AFileThatCannotBeMade) {

@@ -59,7 +59,7 @@ class ModuleTemplateReader {
   ModuleTemplate read() {
     if (out_.text_.starts_with("ML\xefR"))
       fail_module(ErrorCode::kUnimplemented,
-                  "the module is bytecode: its shardings can be replaced in text only");
+                  "the module is MLIR bytecode: its shardings can be replaced only in MLIR text");
     read_mesh();
     read_num_partitions();
     read_main();
@@ -147,7 +147,7 @@ class ModuleTemplateReader {
   void read_argument(std::size_t from, std::size_t to) {
     std::size_t colon = text().find(": ", from);
     if (colon == std::string_view::npos || colon >= to)
-      fail_module(ErrorCode::kDataLoss, cat("no argument at byte ", from));
+      fail_module(ErrorCode::kDataLoss, cat("expected an argument at byte ", from));
     read_value(colon + 2, to, out_.arguments_, out_.argument_sites_);
   }
 
@@ -242,14 +242,16 @@ Result<FreeArguments> ModuleTemplate::free(const std::vector<std::string>& patte
       if (!named) continue;
       found = true;
       if (!arguments_[i].type)
-        return Error(ErrorCode::kInvalidArgument,
-                     cat("[plan] argument ", i, " has no sizes: it cannot be free"));
+        return Error(
+            ErrorCode::kInvalidArgument,
+            cat("[plan] argument ", i, " cannot be free: it is not a tensor of static shape"));
       specs[i] = PartitionSpec(std::vector<DimensionSpec>(
           static_cast<std::size_t>(arguments_[i].type->rank()), DimensionSpec(open)));
     }
     if (!found)
-      return Error(ErrorCode::kInvalidArgument, cat("[plan] no argument is called `", pattern,
-                                                    "`, and there are ", arguments_.size()));
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[plan] no argument matches `", pattern, "`; the number of arguments is ",
+                       arguments_.size()));
   }
   FreeArguments out;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {

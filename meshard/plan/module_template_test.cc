@@ -51,8 +51,8 @@ TEST(ModuleTemplate, OpenDimensionsAreFreeAndGoTogether) {
   ASSERT_EQ(named.values.size(), 3u);  // argument 2 is not entirely free
   EXPECT_EQ(named.values[0].spec, P(open, open));
   EXPECT_EQ(read.free({"*'w']"}).value().values[0].spec, P(open, open));
-  EXPECT_THAT(read.free({"y"}).error().message(), HasSubstr("no argument is called `y`"));
-  EXPECT_THAT(read.free({"9"}).error().message(), HasSubstr("there are 4"));
+  EXPECT_THAT(read.free({"y"}).error().message(), HasSubstr("no argument matches `y`"));
+  EXPECT_THAT(read.free({"9"}).error().message(), HasSubstr("number of arguments is 4"));
 }
 
 TEST(ModuleTemplate, TheTextForACandidate) {
@@ -122,7 +122,7 @@ TEST(ModuleTemplate, WhatCannotBeRead) {
   EXPECT_THAT(refusal("ML\xefR\x06"), HasSubstr("bytecode"));
   EXPECT_THAT(refusal("func.func @f()"), HasSubstr("@main("));
   EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>"), HasSubstr("is not closed"));
-  EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>} )"), HasSubstr("closes"));
+  EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>} )"), HasSubstr("does not match"));
   std::string text = kStep;
   text.replace(text.find("{?}"), 3, "{\"zz\"}");
   EXPECT_THAT(refusal(text), HasSubstr("zz"));

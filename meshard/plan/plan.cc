@@ -62,11 +62,11 @@ std::vector<std::string> axes_of(const ModuleTemplate& module, std::vector<std::
   if (named.empty())
     for (const MeshAxis& axis : module.axes()) named.push_back(axis.name);
   if (named.empty())
-    throw_invalid({}, "[plan] the module has no mesh: name the axes that it shall have");
+    throw_invalid({}, "[plan] the module has no mesh: specify the names of the mesh axes");
   for (const MeshAxis& axis : module.axes())
     if (std::find(named.begin(), named.end(), axis.name) == named.end())
-      throw_invalid({}, "[plan] the module's mesh has axis `", axis.name, "`, which is not among ",
-                    join(named, ", "));
+      throw_invalid({}, "[plan] the module's mesh has axis `", axis.name,
+                    "`, which is not one of the specified axes ", join(named, ", "));
   return named;
 }
 
@@ -76,8 +76,8 @@ void pin_axes(const PlanModuleOptions& options, const ModuleTemplate& module,
   for (const auto& [axis, size] : module.pinned()) {
     auto [place, fresh] = problem.pinned.emplace(axis, size);
     if (!fresh && place->second != size)
-      throw_invalid({}, "[plan] axis `", axis, "` cannot be of size ", place->second,
-                    ": the module's manual computations or device groups are made for ", size);
+      throw_invalid({}, "[plan] axis `", axis, "` cannot have size ", place->second,
+                    ": the manual computations or device groups of the module require size ", size);
   }
 }
 

@@ -68,8 +68,8 @@ TEST(PlanOfModule, WhatIsRefused) {
     Result<ModulePlan> plan = plan_of_module(mlp_text("[{}, {}]", "[{}, {}]"), target, options);
     return plan.ok() ? std::string("planned") : plan.error().message();
   };
-  EXPECT_THAT(refusal({.axes = {"data", "tp"}}), HasSubstr("axis `model`, which is not among"));
-  EXPECT_THAT(refusal({.free = {"q"}}), HasSubstr("no argument is called `q`"));
+  EXPECT_THAT(refusal({.axes = {"data", "tp"}}), HasSubstr("axis `model`, which is not one of"));
+  EXPECT_THAT(refusal({.free = {"q"}}), HasSubstr("no argument matches `q`"));
   EXPECT_EQ(refusal({.axes = {"data", "model", "more"}, .free = {"p*"}}), "planned");
   EXPECT_THAT(plan_of_module("module {}", target).error().message(), HasSubstr("no function"));
 }

@@ -29,15 +29,18 @@ bool more_promising(const PlannedCandidate& a, const PlannedCandidate& b) {
 }
 
 void check_axes(const PlanProblem& problem) {
-  if (problem.axes.empty()) throw_invalid({}, "[plan] no mesh axis is named");
+  if (problem.axes.empty()) throw_invalid({}, "[plan] no mesh axes are specified");
   std::set<std::string> seen;
   for (const std::string& axis : problem.axes) {
-    if (!is_axis_name(axis)) throw_invalid({}, "[plan] `", axis, "` is no name for a mesh axis");
-    if (!seen.insert(axis).second) throw_invalid({}, "[plan] axis `", axis, "` is named twice");
+    if (!is_axis_name(axis))
+      throw_invalid({}, "[plan] invalid axis name `", axis,
+                    "`: use letters, digits and _, and do not begin with a digit");
+    if (!seen.insert(axis).second) throw_invalid({}, "[plan] axis `", axis, "` is listed twice");
   }
   for (const auto& [axis, size] : problem.pinned) {
     if (!seen.count(axis))
-      throw_invalid({}, "[plan] axis `", axis, "` has a size and is not named");
+      throw_invalid({}, "[plan] axis `", axis,
+                    "` has a pinned size, but is not one of the mesh axes");
     if (size < 1 || problem.devices % size != 0)
       throw_invalid({}, "[plan] axis `", axis, "` of size ", size, " does not divide ",
                     problem.devices, " devices");
@@ -314,14 +317,14 @@ bool better(const PlanVerdict& a, const PlanVerdict& b) {
 }
 
 std::string PlanResult::to_string(std::size_t most) const {
-  std::string out = cat(candidates, " candidates: ", compiled, " compiled, ", resumed,
-                        " known from before, ", ruled_out, " ruled out by their arguments' bytes");
+  std::string out =
+      cat(candidates, " candidates: ", compiled, " compiled, ", resumed, " read from the journal, ",
+          ruled_out, " ruled out by the bytes of their arguments");
   std::size_t left = candidates - compiled - resumed - ruled_out;
-  if (left > 0) append(out, cat(", ", left, " not looked at"));
+  if (left > 0) append(out, cat(", ", left, " not tried"));
   append(out, "\n");
-  if (!ended_by.empty()) append(out, cat("ended by ", ended_by, "\n"));
-  if (!exhaustive && ended_by.empty())
-    append(out, "there are more combinations than were looked at\n");
+  if (!ended_by.empty()) append(out, cat("stopped by ", ended_by, "\n"));
+  if (!exhaustive && ended_by.empty()) append(out, "not all combinations were considered\n");
   if (!anything_fits()) append(out, "nothing fits\n");
   for (std::size_t i = 0; i < ranking.size() && i < most; ++i)
     append(out,
@@ -354,9 +357,10 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
 Result<PlanResult> search(const PlanProblem& problem, const PlanOptions& options) {
   if (!(options.margin >= 0 && options.margin < 1))
     return Error(ErrorCode::kInvalidArgument,
-                 cat("[plan] the margin is ", options.margin, ", not in [0, 1)"));
+                 cat("[plan] the margin must be in [0, 1), got ", options.margin));
   if (!problem.compile)
-    return Error(ErrorCode::kInvalidArgument, "[plan] there is nothing to compile candidates with");
+    return Error(ErrorCode::kInvalidArgument,
+                 "[plan] no function to compile candidates is specified");
   return Search(problem, options).run();
 }
 

@@ -105,7 +105,7 @@ TEST(PlanCandidates, PinnedAndUnsuitableMeshes) {
   problem.pinned = {};
   problem.axes = {"x", "x"};
   EXPECT_TRUE(throws_error([&] { plan_candidates(problem, {}, complete); },
-                           ErrorCode::kInvalidArgument, {"named twice"}));
+                           ErrorCode::kInvalidArgument, {"listed twice"}));
 }
 
 TEST(Search, RulesOutWhatCannotFitAndCompilesTheRest) {
@@ -138,7 +138,7 @@ TEST(Search, LimitsAndProgress) {
   EXPECT_THAT(done, testing::ElementsAre(0u, 1u, 2u, 3u));
   EXPECT_EQ(found.compiled, 3u);
   EXPECT_FALSE(found.exhaustive);
-  EXPECT_THAT(found.to_string(), HasSubstr("ended by the limit of 3 compiles"));
+  EXPECT_THAT(found.to_string(), HasSubstr("stopped by the limit of 3 compiles"));
   options.time_limit = std::chrono::seconds(0);
   EXPECT_EQ(search(problem, options).value().ended_by, "the time limit");
 }

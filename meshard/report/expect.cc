@@ -149,17 +149,18 @@ void check(const FullReplicationOptions& options, const ProgramReport& report,
 
 void check_memory(double margin, const ProgramReport& report, ExpectationReport& out) {
   if (!(margin >= 0 && margin < 1))
-    throw_invalid({}, "[expect_fits] the margin is ", margin, ", not in [0, 1)");
+    throw_invalid({}, "[expect_fits] the margin must be in [0, 1), got ", margin);
   const std::optional<MemoryUse>& memory = report.memory();
   if (!report.parts().out_of_memory.empty()) {
-    out.broken.push_back(cat("expected it to fit into a device's memory, but the compiler says: ",
-                             report.parts().out_of_memory));
+    out.broken.push_back(
+        cat("expected the program to fit into a device's memory, but the compiler says: ",
+            report.parts().out_of_memory));
     return;
   }
   if (!memory || !memory->capacity) {
-    out.broken.push_back(cat(
-        "expected it to fit into a device's memory, but ",
-        memory ? "the device's memory is not known" : "the compiler does not count what it needs"));
+    out.broken.push_back(cat("expected the program to fit into a device's memory, but ",
+                             memory ? "the device's memory is not known"
+                                    : "the compiler did not report the memory that it needs"));
     return;
   }
   // Rounds only the reserve, so that without a margin integers are compared exactly.
@@ -170,9 +171,9 @@ void check_memory(double margin, const ProgramReport& report, ExpectationReport&
   if (memory->total() <= allowed)
     out.met.push_back(cat("fits into ", room));
   else
-    out.broken.push_back(cat("expected it to fit into ", room, " of a device, but it needs ",
-                             byte_text(memory->total()), ", ", memory->total() - allowed,
-                             " bytes too many\n  ", *memory));
+    out.broken.push_back(cat("expected the program to fit into ", room,
+                             " of a device, but it needs ", byte_text(memory->total()), ", ",
+                             memory->total() - allowed, " bytes too many\n  ", *memory));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ ProgramReport::Parts two_reduces_and_a_gather() {
                        expect_collective("ar.2", CollectiveKind::kAllReduce, {"data", "model"}, 16),
                        expect_collective("ag.1", CollectiveKind::kAllGather, {"model"}, 100)};
   parts.collectives[2].executions = 12;
-  parts.reshards = {{.instruction = "ag.1", .cause = "matmul needs dimension 1 whole"}};
+  parts.reshards = {{.instruction = "ag.1", .cause = "matmul needs all of dimension 1"}};
   return parts;
 }
 
@@ -64,7 +64,7 @@ TEST(ExpectCollectives, TooManyAreShownWithLineAndCause) {
   EXPECT_THAT(broken(report, "1 all-reduce over model; 1 all-reduce over data, model"),
               ElementsAre("expected no other collectives, found 1:\n"
                           "  all-gather on axis \"model\", 100 B x 12, from layer.cc:7 (exact)\n"
-                          "    because matmul needs dimension 1 whole"));
+                          "    because matmul needs all of dimension 1"));
   EXPECT_TRUE(throws_error([&] { expect_collectives(report, "no collectives"); },
                            ErrorCode::kFailedPrecondition,
                            {"expect_test.cc", "[expect_collectives] program step on mesh",
@@ -153,7 +153,7 @@ TEST(ExpectFits, AgainstTheDevicesMemory) {
                            ErrorCode::kFailedPrecondition, {"memory is not known"}));
   parts.memory.reset();
   EXPECT_TRUE(throws_error([&] { expect_fits(ProgramReport(parts)); },
-                           ErrorCode::kFailedPrecondition, {"does not count"}));
+                           ErrorCode::kFailedPrecondition, {"did not report"}));
 }
 
 const bool kExpectRuntime = install_runtime();

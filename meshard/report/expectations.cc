@@ -57,7 +57,7 @@ struct Decimal {
 
 std::int64_t read_whole(TextScanner& scanner) {
   std::int64_t whole = scanner.integer();
-  if (whole < 0) scanner.fail("expected a number that is not negative");
+  if (whole < 0) scanner.fail("expected a nonnegative number");
   return whole;
 }
 
@@ -66,7 +66,7 @@ Decimal read_fraction(TextScanner& scanner) {
   if (!scanner.accept(".")) return {};
   std::string_view digits = scanner.rest();
   std::size_t count = std::min(digits.find_first_not_of("0123456789"), digits.size());
-  if (count == 0 || count > 13) scanner.fail("expected 1 to 13 digits behind the point");
+  if (count == 0 || count > 13) scanner.fail("expected 1 to 13 digits after the decimal point");
   return {scanner.integer(), static_cast<int>(count)};
 }
 
@@ -82,7 +82,7 @@ std::int64_t read_bytes(TextScanner& scanner) {
     if (found) unit = std::int64_t{1} << (10 * i);
   }
   if (whole >= std::numeric_limits<std::int64_t>::max() / unit)
-    scanner.fail("more bytes than 64 bits hold");
+    scanner.fail("the number of bytes is too large");
   return whole * unit + std::llround(static_cast<double>(fraction.digits) /
                                      power_of_ten(fraction.places) * static_cast<double>(unit));
 }
@@ -213,14 +213,14 @@ void read_item(TextScanner& scanner, Reading& reading) {
   } else if (scanner.accept("no collectives")) {
     reading.none = true;
   } else if (scanner.accept("no full replication")) {
-    if (reading.made.no_full_replication) scanner.fail("`no full replication` is there twice");
+    if (reading.made.no_full_replication) scanner.fail("`no full replication` is specified twice");
     FullReplicationOptions& options = reading.made.no_full_replication.emplace();
     if (scanner.accept("above")) options.least_bytes = read_bytes(scanner);
     if (scanner.accept("except")) do {
         options.except.push_back(read_quoted(scanner));
       } while (scanner.accept(","));
   } else if (scanner.accept("fits")) {
-    if (reading.made.fits_margin) scanner.fail("`fits` is there twice");
+    if (reading.made.fits_margin) scanner.fail("`fits` is specified twice");
     reading.made.fits_margin = 0;
     if (scanner.accept("with")) {
       reading.made.fits_margin = read_margin(scanner);
@@ -230,11 +230,11 @@ void read_item(TextScanner& scanner, Reading& reading) {
     ExpectedCollective one = read_collective(scanner);
     for (const ExpectedCollective& other : reading.list)
       if (same_target(one, other))
-        scanner.fail(cat("the same collectives are there before, as `", other, "`"));
+        scanner.fail(cat("the same collectives are already specified as `", other, "`"));
     reading.list.push_back(std::move(one));
   }
   if (reading.none && (!reading.list.empty() || reading.others))
-    scanner.fail("`no collectives` stands beside collectives");
+    scanner.fail("`no collectives` cannot be combined with other collective expectations");
 }
 
 void read_line(std::string_view place, std::string_view line, Reading& reading) {
@@ -290,11 +290,12 @@ ExpectedCollectives::ExpectedCollectives(std::vector<ExpectedCollective> list, b
     if (list_[i].count.value_or(0) < 0 || list_[i].most_bytes.value_or(0) < 0)
       throw_invalid({}, "[expectations] `", list_[i], "` has a negative number");
     if (list_[i].axes && list_[i].axes->empty())
-      throw_invalid({}, "[expectations] `", list_[i], "` names no axis: leave axes out");
+      throw_invalid({}, "[expectations] `", list_[i],
+                    "` has an empty list of axes: omit `over` instead");
     for (std::size_t j = 0; j < i; ++j)
       if (same_target(list_[i], list_[j]))
         throw_invalid({}, "[expectations] `", list_[j], "` and `", list_[i],
-                      "` are about the same collectives");
+                      "` match the same collectives");
     // A count of 0 or none ignores at_most: normalized, so that equal expectations compare equal.
     if (list_[i].count == 0 || !list_[i].count) list_[i].at_most = false;
   }
@@ -314,7 +315,9 @@ Result<ExpectedCollectives> ExpectedCollectives::parse(std::string_view text) {
     read_line("expected collectives", text, reading);
     Expectations made = finished(std::move(reading));
     if (made.no_full_replication || made.fits_margin || !made.collectives)
-      throw_invalid({}, "[parse expected collectives] expected collectives alone in `", text, "`");
+      throw_invalid({},
+                    "[parse expected collectives] only collective expectations are allowed in `",
+                    text, "`");
     return *std::move(made.collectives);
   } catch (const Error& error) {
     return error;

@@ -51,14 +51,14 @@ TEST(ExpectedCollectives, WhatIsWrongAndWhere) {
   EXPECT_THAT(refusal("all-reduce"), HasSubstr("expected a number, `no`, `any`"));
   EXPECT_THAT(refusal("1 all-reduce over"), HasSubstr("expected"));
   EXPECT_THAT(refusal("1 all-reduce over ;"), HasSubstr("expected the name of a mesh axis"));
-  EXPECT_THAT(refusal("-1 all-reduce"), HasSubstr("not negative"));
+  EXPECT_THAT(refusal("-1 all-reduce"), HasSubstr("nonnegative"));
   EXPECT_THAT(refusal("1 all-reduce 2 all-gather"), HasSubstr("expected `;`"));
   EXPECT_THAT(refusal("1 all-reduce over a, b; 2 all-reduces over b, a"),
-              HasSubstr("there before, as `1 all-reduce over \"a\", \"b\"`"));
-  EXPECT_THAT(refusal("1 all-reduce, at most 9999999 TiB"), HasSubstr("64 bits"));
-  EXPECT_THAT(refusal("no collectives; 1 all-reduce"), HasSubstr("beside collectives"));
-  EXPECT_THAT(refusal("fits"), HasSubstr("collectives alone"));
-  EXPECT_THAT(refusal(""), HasSubstr("collectives alone"));
+              HasSubstr("already specified as `1 all-reduce over \"a\", \"b\"`"));
+  EXPECT_THAT(refusal("1 all-reduce, at most 9999999 TiB"), HasSubstr("too large"));
+  EXPECT_THAT(refusal("no collectives; 1 all-reduce"), HasSubstr("cannot be combined"));
+  EXPECT_THAT(refusal("fits"), HasSubstr("only collective expectations"));
+  EXPECT_THAT(refusal(""), HasSubstr("only collective expectations"));
 }
 
 TEST(ExpectedCollectives, ValuesAreChecked) {

@@ -218,7 +218,7 @@ void add_times(ProgramReport::Parts& parts) {
        .executions = 12,
        .origin = origin("dot_general", "gpt.py:42", OriginCertainty::kExact),
        .who = CollectiveCause::kInserted,
-       .cause = "dot_general at gpt.py:42 needs dimension 0 whole, which is split by \"data\""},
+       .cause = "dot_general at gpt.py:42 needs all of dimension 0, which is split by \"data\""},
       {.kind = ReshardKind::kFullRematerialize,
        .instruction = "copy.77",
        .type = "f32[256,2048,4096]",

@@ -32,8 +32,9 @@ void check_device_type(const pjrt::Client& client, const Mesh& mesh, SourceLocat
   if (internal::same_device_type(mesh.device_type(), client.name())) return;
   throw Error(ErrorCode::kFailedPrecondition,
               cat("[runtime] ", mesh, " is for devices of type ", platform_name(mesh),
-                  ", and this client has those of ", client.name(),
-                  ": take runtime_client(mesh), or another type with with_device_type"),
+                  ", but this client has devices of type ", client.name(),
+                  ": use runtime_client(mesh), or change the device type of the mesh with "
+                  "with_device_type"),
               where);
 }
 

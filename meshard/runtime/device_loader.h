@@ -109,7 +109,7 @@ class DeviceLoader {
  private:
   static std::size_t checked_depth(const LoaderOptions& options, SourceLocation where) {
     if (options.prefetch == 0)
-      throw_invalid(where, "[device_loader] a prefetch of 0: the least is 1");
+      throw_invalid(where, "[device_loader] prefetch must be at least 1, got 0");
     return options.prefetch;
   }
   template <class Place>

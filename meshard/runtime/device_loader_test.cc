@@ -86,7 +86,7 @@ TEST_F(DeviceLoading, WhatGoesWrongIsThrownWhereTheBatchIsTaken) {
                            {"device_loader_test.cc:", "no spec for [\"y\"]"}));
   EXPECT_TRUE(throws_error([&] { DeviceLoader<Batch>(Numbered{2}, mesh, P(), {.prefetch = 0}); },
                            ErrorCode::kInvalidArgument,
-                           {"device_loader_test.cc:", "prefetch of 0"}));
+                           {"device_loader_test.cc:", "prefetch must be at least 1"}));
 }
 
 TEST_F(DeviceLoading, IsLeftInTheMiddle) {

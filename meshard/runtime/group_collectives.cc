@@ -35,7 +35,8 @@ Grouped grouped(std::string_view op, In x, const Mesh& mesh, const CollectiveAxe
   if (!sharding || !(sharding->mesh() == base))
     throw_invalid(where, "[", op, "] ", operand.type(), " made at ", operand.where(),
                   sharding ? cat(" is sharded over ", sharding->mesh()) : " has no sharding",
-                  ", the group is one of ", base, ": mark_sharding lays it out over that mesh");
+                  ", but the group is part of ", base,
+                  ": use mark_sharding to shard it over that mesh");
   Result<AxisList> in_base = mesh.axes_in_base(axes.list());
   if (!in_base.ok()) throw in_base.error().at(where);
   Grouped group{operand, sharding->with_rank(static_cast<std::size_t>(operand.rank())), *in_base, 1,
@@ -46,12 +47,12 @@ Grouped grouped(std::string_view op, In x, const Mesh& mesh, const CollectiveAxe
       splits = splits || contains(group.sharding.axes(d), axis);
     if (!splits)
       throw_invalid(where, "[", op, "] axis ", axis, " does not split ", operand.type(), " with ",
-                    group.sharding, ": all devices along it hold the same");
+                    group.sharding, ": all devices along it hold the same values");
     group.size *= base.axis_size(axis);
   }
   if (!group.sharding.is_even(operand.shape()))
     throw_invalid(where, "[", op, "] ", operand.type(), " does not divide evenly by ",
-                  group.sharding, ": the local values of the devices have different shapes");
+                  group.sharding, ": the local values of the devices would have different shapes");
   return group;
 }
 
@@ -72,7 +73,7 @@ std::vector<DimensionSpec> moved_to(const Grouped& group, std::string_view op, s
   std::vector<DimensionSpec> dimensions = without_axes(group);
   std::int64_t rank = group.x.rank(), dimension = d < 0 ? d + rank : d;
   if (dimension < 0 || dimension >= rank)
-    throw_invalid(group.where, "[", op, "] dimension ", d, " of ", group.x.type());
+    throw_invalid(group.where, "[", op, "] dimension ", d, " is out of range for ", group.x.type());
   AxisList all = dimensions[static_cast<std::size_t>(dimension)].axes();
   for (const AxisRef& axis : group.axes) all.push_back(axis);
   dimensions[static_cast<std::size_t>(dimension)] = DimensionSpec(std::move(all));
@@ -120,8 +121,9 @@ Tensor all_to_all(In x, const Mesh& mesh, const CollectiveAxes& axes, std::int64
 Tensor broadcast(In x, const Mesh& mesh, const CollectiveAxes& axes, std::int64_t source) {
   Grouped group = grouped("broadcast", x, mesh, axes);
   if (source < 0 || source >= group.size)
-    throw_invalid(group.where, "[broadcast] member ", source, " of groups of ", group.size,
-                  " devices along ", to_string(group.axes), " of ", group.sharding.mesh());
+    throw_invalid(group.where, "[broadcast] source ", source, " is out of range for groups of ",
+                  group.size, " devices along ", to_string(group.axes), " of ",
+                  group.sharding.mesh());
   return on_shards(group, without_axes(group), [&](const Tensor& part) {
     Tensor chosen = equal(axis_index(group.axes), source);
     Tensor mine = where(chosen, part, zeros_like(part));

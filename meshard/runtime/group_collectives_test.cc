@@ -99,7 +99,7 @@ TEST_F(GroupCollectives, Errors) {
   EXPECT_TRUE(refused([&] { all_reduce(half, mesh, "b"); }, {"\"b\"", "the same"}));
   Tensor odd = mark_sharding(ones({5}), mesh, P("a"));
   EXPECT_TRUE(refused([&] { all_gather(odd, mesh, "a"); }, {"f32[5]", "evenly"}));
-  EXPECT_TRUE(refused([&] { broadcast(half, mesh, "a", 2); }, {"member 2", "groups of 2"}));
+  EXPECT_TRUE(refused([&] { broadcast(half, mesh, "a", 2); }, {"source 2", "groups of 2"}));
   EXPECT_TRUE(refused([&] { reduce_scatter(half, mesh, "a", 1); }, {"dimension 1"}));
 }
 

@@ -41,8 +41,9 @@ Result<int> cpu_device_count(int said) {
 }
 
 Error no_file(const std::string& path, std::string_view variable) {
-  return Error(ErrorCode::kNotFound, cat("[runtime] there is no file ", path, ", which ", variable,
-                                         " names; unset it to use a plugin that is installed"));
+  return Error(ErrorCode::kNotFound,
+               cat("[runtime] ", variable, " names the file ", path,
+                   ", which does not exist; unset it to use an installed plugin"));
 }
 
 Result<std::string> existing_file(const std::string& path, std::string_view variable) {
@@ -78,9 +79,9 @@ Result<std::string> find_further_plugin(const std::string& type) {
   return Error(ErrorCode::kNotFound,
                cat("[runtime] no plugin for device type ", type,
                    ", which is not the default platform, was found; ",
-                   fetched ? cat("`meshard fetch ", type, "` gets one, ") : "",
+                   fetched ? cat("`meshard fetch ", type, "` downloads one, ") : "",
                    "RuntimeOptions::platforms or ", variable,
-                   "=/path/to/plugin.so names one. Looked in", looked));
+                   "=/path/to/plugin.so specifies one. Searched", looked));
 }
 
 // `devices`: the requested number; 0: not specified.
@@ -123,7 +124,7 @@ Result<void> check_runtime_options(const RuntimeOptions& options) {
     const std::string& type = each.device_type;
     auto invalid = [&](const auto&... why) {
       return Error(ErrorCode::kInvalidArgument,
-                   cat("[runtime] invalid further platform \"", type, "\": ", why...));
+                   cat("[runtime] invalid additional platform \"", type, "\": ", why...));
     };
     if (type.empty()) return invalid("give it a device type, such as cuda");
     for (char c : type)
@@ -131,7 +132,7 @@ Result<void> check_runtime_options(const RuntimeOptions& options) {
         return invalid("use letters, digits and _");
     if (type == standard)
       return invalid("it is the default platform; RuntimeOptions::plugin names its plugin");
-    if (options_of(options, type) != &each) return invalid("it is named twice");
+    if (options_of(options, type) != &each) return invalid("it is listed twice");
   }
   return {};
 }

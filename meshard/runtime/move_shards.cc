@@ -18,7 +18,8 @@ namespace meshard {
 namespace {
 
 Error not_between_devices() {
-  return Error(ErrorCode::kUnimplemented, "[transfer] these tiles cannot go from device to device");
+  return Error(ErrorCode::kUnimplemented,
+               "[transfer] these tiles cannot be copied directly between devices");
 }
 
 // The same sharding with all dimensions closed.
@@ -140,8 +141,8 @@ Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& s
                                const pjrt::Device& device) {
   if (!source.is_of(client.ref()))
     return Error(ErrorCode::kUnimplemented,
-                 cat("[runtime] the data is on another platform than ", client.name(),
-                     ", or on a client that was replaced"));
+                 cat("[runtime] the data is not on platform ", client.name(),
+                     ", or is on a client that was replaced"));
   if (source.device().id() != device.id()) {
     internal::count(internal::counters().buffers_moved);
     internal::count(internal::counters().bytes_moved, source.type().host_size());

@@ -187,7 +187,7 @@ const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, Sourc
   throw Error(
       ErrorCode::kNotFound,
       cat("[runtime] device ", id, " does not exist: platform ", client.name(), " has devices ",
-          known, client.platform() == "cpu" ? " (MESHARD_CPU_DEVICES sets how many)" : ""),
+          known, client.platform() == "cpu" ? " (MESHARD_CPU_DEVICES sets their number)" : ""),
       where);
 }
 
@@ -216,8 +216,8 @@ StoragePtr place_shards(const pjrt::Client& client, const TensorType& type,
     if (shard.dtype() != type.dtype ||
         (shard.shape() != shard_type.shape && shard.shape() != box_shape(box)))
       throw_invalid(where, "[sharded_tensor] shard ", p, " (device ", device.id(), ") is ",
-                    shard.type(), "; of ", type, " with ", sharding, " it holds ",
-                    TensorType{type.dtype, box_shape(box)}, ", padded ", shard_type);
+                    shard.type(), "; this shard of ", type, " with ", sharding, " must be ",
+                    TensorType{type.dtype, box_shape(box)}, ", or with padding ", shard_type);
     HostArray block = shard.shape() == shard_type.shape ? shard : padded(shard, shard_type);
     buffers.push_back(send(client, block, block.bytes(), shard_type, false, device, where));
   }

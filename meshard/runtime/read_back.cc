@@ -20,8 +20,7 @@ Result<TileKind> tile_kind(OpSharding::Kind kind) {
     case OpSharding::Kind::kUnreduced: return TileKind::kUnreduced;
     case OpSharding::Kind::kTuple: break;
   }
-  return Error(ErrorCode::kUnimplemented,
-               "[runtime] a tuple stands where one sharding is expected");
+  return Error(ErrorCode::kUnimplemented, "[runtime] expected a single sharding, got a tuple");
 }
 
 Result<TileAssignment> to_tiles(const OpSharding& sharding) {
@@ -76,11 +75,11 @@ Result<Sharding> from_named(const HloNamedSharding& named, const LoweredModule& 
     for (const pjrt::HloAxisRef& ref : dimension.axes) {
       if (ref.axis < 0 || static_cast<std::size_t>(ref.axis) >= named.mesh.axes.size())
         return Error(ErrorCode::kDataLoss,
-                     "[runtime] a sharding names an axis that its mesh lacks");
+                     "[runtime] a sharding uses an axis that its mesh does not have");
       const std::string& name = named.mesh.axes[static_cast<std::size_t>(ref.axis)].name;
       if (!mesh.find_axis(name))
         return Error(ErrorCode::kUnimplemented, cat("[runtime] the compiler chose axis \"", name,
-                                                    "\", which ", mesh, " lacks"));
+                                                    "\", which ", mesh, " does not have"));
       axes.push_back(ref.part ? AxisRef(name, ref.part->pre_size, ref.part->size) : AxisRef(name));
     }
     dimensions.emplace_back(std::move(axes));
@@ -160,7 +159,8 @@ Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue
     Sharding sharding = exact ? *value.sharding : Sharding::replicated(*lowered.mesh, rank);
     if (!exact && i < shardings.size() && shardings[i]) {
       Result<Sharding> read = sharding_of(*shardings[i], lowered, rank);
-      if (!read.ok()) return read.error().with_note(cat("of ", role, " ", i, ", ", value.type));
+      if (!read.ok())
+        return read.error().with_note(cat("in the sharding of ", role, " ", i, ", ", value.type));
       sharding = value.sharding ? with_said_axes(*read, *value.sharding) : *std::move(read);
     }
     MESHARD_RETURN_IF_ERROR(check_shard_shape(value, sharding, *shapes[i], role, i));

@@ -130,11 +130,12 @@ std::atomic<std::uint32_t> runtime_generation{0};
 std::atomic<bool> is_forked_child{false};
 
 void fail_in_forked_child(SourceLocation where) {
-  throw Error(ErrorCode::kFailedPrecondition,
-              "[runtime] this process was forked after the runtime began: the plugin's threads are "
-              "not here. Fork before the first tensor is computed or placed, or start another "
-              "program (exec)",
-              where);
+  throw Error(
+      ErrorCode::kFailedPrecondition,
+      "[runtime] this process was forked after the runtime started, and the plugin's threads "
+      "do not exist in it. Fork before the first tensor is computed or placed, or call "
+      "exec after the fork",
+      where);
 }
 
 void know_default_platform(SourceLocation where) {
@@ -153,9 +154,9 @@ Result<void> configure_runtime(RuntimeOptions options) {
   MESHARD_RETURN_IF_ERROR(internal::check_runtime_options(options));
   std::lock_guard lock(registry().mutex);
   if (any_runs() || registry().making > 0)
-    return Error(
-        ErrorCode::kFailedPrecondition,
-        "[runtime] the runtime runs already: configure it before the first tensor is computed");
+    return Error(ErrorCode::kFailedPrecondition,
+                 "[runtime] the runtime is already running: configure it before the first tensor "
+                 "is computed");
   registry().options = std::move(options);
   default_is_known = false;
   internal::set_default_device_types({});

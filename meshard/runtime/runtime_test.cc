@@ -28,7 +28,7 @@ TEST_F(Runtime, ConfiguringARunningRuntimeIsAnError) {
   Result<void> result = configure_runtime({.cpu_devices = 2});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), ErrorCode::kFailedPrecondition);
-  EXPECT_NE(result.error().message().find("runs already"), std::string::npos);
+  EXPECT_NE(result.error().message().find("already running"), std::string::npos);
 }
 
 // Without the check, the child would wait for threads that it does not have.

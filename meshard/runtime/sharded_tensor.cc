@@ -80,8 +80,8 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
     auto [known, fresh] = made.try_emplace(std::move(start), shards.size());
     shards.push_back(fresh ? make(box) : shards[known->second]);
     if (fresh && shards.back().type() != TensorType{type.dtype, box_shape(box)})
-      throw_invalid(where, "[sharded_tensor] the callback gave ", shards.back().type(), " for ",
-                    TensorType{type.dtype, box_shape(box)}, " of ", type);
+      throw_invalid(where, "[sharded_tensor] the callback returned ", shards.back().type(),
+                    "; this shard of ", type, " must be ", TensorType{type.dtype, box_shape(box)});
   }
   return stored(type, place_shards(runtime_client(whole.mesh(), where), type, whole, shards, where),
                 where);

@@ -135,7 +135,7 @@ TEST_F(Sharded, Errors) {
         ShardedTensor::from_callback({DType::f32, {4}}, Sharding(mesh, P("x")),
                                      [&](const Box&) { return one[0]; });
       },
-      invalid, {"callback gave f32[1]", "f32[2]"}));
+      invalid, {"callback returned f32[1]", "f32[2]"}));
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ TraceSession start_trace(const TraceOptions& options, SourceLocation where) {
   std::lock_guard lock(current_mutex);
   if (current)
     throw Error(ErrorCode::kFailedPrecondition,
-                "[start_trace] a trace is on already: stop it before another is begun", where);
+                "[start_trace] a trace is already active: stop it before starting another", where);
   current = std::make_shared<internal::EventRecorder>(options.most_events);
   internal::recording_events.store(true, std::memory_order_relaxed);
   return TraceSession(current);

@@ -15,9 +15,9 @@ std::optional<std::size_t> refused_dimension(const Sharding& sharding, IntView d
 void check_even(const Sharding& sharding, IntView dims, SourceLocation where) {
   if (std::optional<std::size_t> d = refused_dimension(sharding, dims))
     throw_invalid(where, "[sharding] dimension ", *d, " of shape (", join(dims, ","), "), ",
-                  dims[*d], ", does not divide by the ", sharding.num_tiles(*d), " tiles of ",
+                  dims[*d], ", is not divisible by the ", sharding.num_tiles(*d), " tiles of ",
                   sharding.spec(), " over ", sharding.mesh(),
-                  ", which refuses uneven sizes: pad the dimension, split it over other axes, or "
+                  ", which rejects uneven sizes: pad the dimension, split it over other axes, or "
                   "use a mesh with Uneven::kAllow");
 }
 

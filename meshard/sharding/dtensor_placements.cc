@@ -55,15 +55,15 @@ Result<Placements> Placements::of(const Sharding& sharding) {
   std::vector<Placement> all(mesh.rank(), Replicate{});
   auto fail = [&](const auto&... what) {
     return Error(ErrorCode::kInvalidArgument,
-                 cat("[dtensor] ", sharding, " has no placements: ", what...));
+                 cat("[dtensor] ", sharding, " cannot be expressed as placements: ", what...));
   };
   for (std::size_t d = 0; d < sharding.rank(); ++d) {
     std::size_t last = 0;
     bool first = true;
     for (const AxisRef& axis : sharding.axes(d)) {
       if (!axis.is_whole())
-        return fail("dimension ", d, " is split by the part ", axis,
-                    " of an axis; unflatten the axis, so that the part is one of its own");
+        return fail("dimension ", d, " is split by the sub-axis ", axis,
+                    "; unflatten the mesh so that the sub-axis becomes an axis");
       std::size_t index = mesh.axis_index(axis.name);
       if (!first && index < last)
         return fail("axis ", axis, " splits dimension ", d,
@@ -75,8 +75,8 @@ Result<Placements> Placements::of(const Sharding& sharding) {
   }
   for (const AxisRef& axis : sharding.unreduced_axes()) {
     if (!axis.is_whole())
-      return fail("the value is unreduced over the part ", axis,
-                  " of an axis; unflatten the axis, so that the part is one of its own");
+      return fail("the value is unreduced over the sub-axis ", axis,
+                  "; unflatten the mesh so that the sub-axis becomes an axis");
     all[mesh.axis_index(axis.name)] = Partial{};
   }
   return Placements(std::move(all));
@@ -94,9 +94,9 @@ Sharding Placements::sharding(const Mesh& mesh, std::size_t rank, SourceLocation
       split[checked_dim(*shard, rank, name, where)].push_back(AxisRef(name));
     auto* partial = std::get_if<Partial>(&all_[i]);
     if (partial && partial->reduce_op != "sum")
-      throw_invalid(where, "[dtensor] axis \"", name, "\" is ", dtensor::to_string(all_[i]),
-                    ": a sharding can only say that parts are still to be summed; reduce the value "
-                    "before it is placed");
+      throw_invalid(
+          where, "[dtensor] axis \"", name, "\" is ", dtensor::to_string(all_[i]),
+          ": a sharding supports only pending sums; reduce the value before you place it");
     if (partial) unreduced.push_back(AxisRef(name));
   }
   std::vector<DimensionSpec> dimensions;

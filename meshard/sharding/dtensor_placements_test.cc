@@ -77,7 +77,7 @@ TEST(Placements, Errors) {
       [] {
         Placements({Replicate{}, Partial{"max"}}).sharding(grid(), 2);
       },
-      invalid, {"\"y\"", "Partial(max)", "summed"}));
+      invalid, {"\"y\"", "Partial(max)", "pending sums"}));
   Result<Placements> part = Placements::of(Sharding(grid(), P(AxisRef("y", 1, 2))));
   EXPECT_TRUE(throws_error([&] { part.value(); }, invalid, {"\"y\":(1)2", "unflatten"}));
   Result<Placements> order = Placements::of(Sharding(grid(), P({"y", "x"})));

@@ -19,7 +19,7 @@ DimensionSpec DimensionSpec::read(TextScanner& scanner) {
   AxisList axes;
   bool is_open = false;
   scanner.list("}", [&] {
-    if (is_open) scanner.fail("`open` comes last");
+    if (is_open) scanner.fail("`open` must be the last entry");
     if (scanner.accept("open"))
       is_open = true;
     else

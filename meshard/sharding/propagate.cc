@@ -17,7 +17,7 @@ void check_operands(const ShardingRule& rule, std::span<const Sharding> operands
   for (std::size_t t = 0; t < operands.size(); ++t) {
     if (operands[t].rank() != rule.operands()[t].size())
       throw_invalid({}, "[propagate] operand ", t, " has ", rule.operands()[t].size(),
-                    " dimensions in ", rule, ", ", operands[t].rank(), " in ", operands[t]);
+                    " dimensions in ", rule, ", but ", operands[t].rank(), " in ", operands[t]);
     if (operands[t].mesh() != operands[0].mesh())
       throw_invalid({}, "[propagate] operands are on different meshes: operand 0 on ",
                     operands[0].mesh(), ", operand ", t, " on ", operands[t].mesh());
@@ -70,15 +70,15 @@ class Propagator {
     for (std::size_t t = 0; t < operands_.size(); ++t) {
       const Sharding& operand = operands_[t];
       if (!operand.unreduced_axes().empty())
-        return ShardingConflict{std::nullopt, cat("operand ", t, " is still to be summed over ",
+        return ShardingConflict{std::nullopt, cat("operand ", t, " is unreduced over ",
                                                   to_string(operand.unreduced_axes()))};
       std::vector<AxisList> mine(by_factor_.size());
       for (std::size_t d = 0; d < operand.rank(); ++d) {
         const DimensionFactors& factors = rule_.operands()[t][d];
         if (!deal_axes(mesh_, rule_, factors, operand.axes(d), !infer_, mine))
-          return ShardingConflict{std::nullopt,
-                                  cat("the axes ", to_string(operand.axes(d)), " of dimension ", d,
-                                      " of operand ", t, " do not fall on its factors in ", rule_)};
+          return ShardingConflict{
+              std::nullopt, cat("the axes ", to_string(operand.axes(d)), " of dimension ", d,
+                                " of operand ", t, " do not align with its factors in ", rule_)};
         for (int f : factors) {
           FactorAxes own{mine[static_cast<std::size_t>(f)], t, d};
           if (Conflict conflict = infer_ ? meet_alike(f, own) : meet(f, own)) return conflict;
@@ -110,14 +110,15 @@ class Propagator {
                  side.operand);
     };
     if (kind == FactorKind::kNeedReplication)
-      return ShardingConflict{f, cat(splits(own), ", which the op needs whole")};
+      return ShardingConflict{
+          f, cat(splits(own), ", but the op requires this dimension to be unsplit")};
     if (!known.axes.empty() && known.axes != own.axes)
-      return ShardingConflict{f,
-                              cat(splits(known), " and ", splits(own), ", which belong together")};
-    if (!known.axes.empty() && kind == FactorKind::kReduction)
       return ShardingConflict{f, cat(splits(known), " and ", splits(own),
-                                     ", so that each device has a part of the sum: the result may "
-                                     "be replicated or split")};
+                                     ", but these dimensions must be split by the same axes")};
+    if (!known.axes.empty() && kind == FactorKind::kReduction)
+      return ShardingConflict{
+          f, cat(splits(known), " and ", splits(own),
+                 ", so each device has a partial sum: the result could be replicated or split")};
     known = own;
     return std::nullopt;
   }
@@ -150,7 +151,7 @@ class Propagator {
           return ShardingConflict{
               factor, cat("dimension ", d, " of result ", t, " would be strided: its factor ",
                           factor_name(factor), " is split by ", to_string(mine),
-                          " inside a factor that is not split up")};
+                          " inside a factor that is not fully split")};
         for (const AxisRef& axis : mine) push_axis(mesh_, axes, axis);
         bool whole = tiles == rule_.factors()[static_cast<std::size_t>(factor)].size;
         whole_before = whole_before && (whole || (infer_ && tiles > 1));

@@ -60,7 +60,7 @@ TEST(Propagate, DimensionsOfSeveralFactors) {
   EXPECT_EQ(run(kMerge, {P("y", "x")}), "P({\"y\", \"x\"})");
   EXPECT_EQ(run(kMerge, {P("x", none)}), "P(\"x\")");
   EXPECT_NE(run(kMerge, {P("x", "y")}).find("strided"), std::string::npos);
-  EXPECT_NE(run("([ij])->([i, j]) {i=3, j=8}", {P("x")}).find("do not fall on its factors"),
+  EXPECT_NE(run("([ij])->([i, j]) {i=3, j=8}", {P("x")}).find("do not align with its factors"),
             std::string::npos);
 }
 
@@ -82,18 +82,20 @@ TEST(Propagate, InferringDecidesNothing) {
     return text.find(part) != std::string::npos;
   };
   EXPECT_EQ(infer(kAdd, {P("x", none), P(none, "y")}), "P(\"x\", \"y\")");
-  EXPECT_TRUE(has(infer(kAdd, {P("x", none), P({"x", "y"}, none)}), "belong together"));
+  EXPECT_TRUE(
+      has(infer(kAdd, {P("x", none), P({"x", "y"}, none)}), "must be split by the same axes"));
   EXPECT_EQ(infer(kMatmul, {P(none, "y"), P(none, none)}), "P(none, none) reduced {\"y\"}");
   EXPECT_EQ(infer(kMatmul, {P(none, "x"), P(none, "x")}), "P(none, \"x\") reduced {\"x\"}")
       << "x is gone from the contracted dimension";
-  EXPECT_TRUE(has(infer(kMatmul, {P(none, "y"), P("y", none)}), "part of the sum"));
+  EXPECT_TRUE(has(infer(kMatmul, {P(none, "y"), P("y", none)}), "partial sum"));
   EXPECT_TRUE(has(infer(kMatmul, {P("x", none), P(none, "x")}), "would split dimensions 0 and 1"));
-  EXPECT_TRUE(has(infer(kSplit, {P({"x", "y"})}), "do not fall on its factors")) << "y is not cut";
+  EXPECT_TRUE(has(infer(kSplit, {P({"x", "y"})}), "do not align with its factors"))
+      << "y is not cut";
   EXPECT_EQ(infer(kSplit, {P({"y", "x"})}), "P(\"y\", \"x\")");
   EXPECT_EQ(infer(kMerge, {P("x", "y")}), "P({\"x\", \"y\"})");
   EXPECT_TRUE(has(infer(kMerge, {P(none, "y")}), "strided"));
   const char* sort = "([i, j])->([i, j]) {i=8, j=8} need_replication={j}";
-  EXPECT_TRUE(has(infer(sort, {P("x", "y")}), "which the op needs whole"));
+  EXPECT_TRUE(has(infer(sort, {P("x", "y")}), "requires this dimension to be unsplit"));
 }
 
 TEST(Propagate, UnreducedOperands) {
@@ -101,7 +103,7 @@ TEST(Propagate, UnreducedOperands) {
   std::vector<Sharding> operands = {Sharding(mesh24(), P("x")).with_unreduced({"y"})};
   Propagation out = propagate(rule, operands);
   ASSERT_FALSE(out.ok());
-  EXPECT_EQ(out.conflict->message, "operand 0 is still to be summed over {\"y\"}");
+  EXPECT_EQ(out.conflict->message, "operand 0 is unreduced over {\"y\"}");
 }
 
 TEST(Propagate, Errors) {

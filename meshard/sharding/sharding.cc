@@ -12,8 +12,8 @@ namespace {
 PartitionSpec extended(const Mesh& mesh, const PartitionSpec& spec, std::size_t rank,
                        SourceLocation where) {
   if (spec.size() > rank)
-    throw_invalid(where, "[sharding] ", spec, " has ", spec.size(), " dimensions, the tensor has ",
-                  rank, " (over ", mesh, ")");
+    throw_invalid(where, "[sharding] ", spec, " has ", spec.size(),
+                  " dimensions, but the tensor has ", rank, " (over ", mesh, ")");
   if (spec.size() == rank) return spec;
   std::vector<DimensionSpec> dimensions = spec.dimensions();
   dimensions.resize(rank);
@@ -205,7 +205,7 @@ AxisList Sharding::unused_axes() const {
 
 void Sharding::check_dims(IntView dims) const {
   if (dims.size() < rank()) [[unlikely]]
-    throw_invalid({}, "[sharding] ", spec(), " has ", rank(), " dimensions, the tensor (",
+    throw_invalid({}, "[sharding] ", spec(), " has ", rank(), " dimensions, but the tensor (",
                   join(dims, ","), ") has ", dims.size());
   for (std::size_t d = 0; d < dims.size(); ++d)
     if (dims[d] < 0) [[unlikely]]

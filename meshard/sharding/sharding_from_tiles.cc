@@ -30,7 +30,7 @@ Result<Sharding> whole(const Mesh& mesh, const TileAssignment& tiles, std::size_
     return Sharding::replicated(mesh, rank).with_unreduced(remaining_axes(mesh, {}));
   if (tiles.kind == TileKind::kMaximal && mesh.size() == 1 && tiles.devices[0] == 0)
     return Sharding::replicated(mesh, rank);
-  return failure(mesh, tiles, "no axes of the mesh say this");
+  return failure(mesh, tiles, "it does not correspond to any axes of the mesh");
 }
 
 Mesh anonymous_mesh(const std::vector<std::int64_t>& sizes, std::vector<std::int64_t> devices) {
@@ -51,11 +51,14 @@ Result<Sharding> sharding_from_tiles(const Mesh& mesh, const TileAssignment& til
   MESHARD_RETURN_IF_ERROR(tiles.validate());
   if (tiles.kind != TileKind::kTiled) return whole(mesh, tiles, rank);
   if (tiles.rank() != rank)
-    return failure(mesh, tiles, cat("it has ", tiles.rank(), " dimensions, the tensor ", rank));
+    return failure(mesh, tiles,
+                   cat("it has ", tiles.rank(), " dimensions, but the tensor has ", rank));
   std::optional<Layout> layout = positions_of(tiles);
-  if (!layout) return failure(mesh, tiles, "the devices do not follow any axes");
+  if (!layout)
+    return failure(mesh, tiles, "the order of its devices does not correspond to any axes");
   if (layout->size() != mesh.size())
-    return failure(mesh, tiles, cat("it has ", layout->size(), " devices, the mesh ", mesh.size()));
+    return failure(mesh, tiles,
+                   cat("it has ", layout->size(), " devices, but the mesh has ", mesh.size()));
   Result<Layout> by_dimension = split(*layout, tiles.dims);
   if (!by_dimension) return failure(mesh, tiles, by_dimension.error().message());
 
@@ -71,7 +74,7 @@ Result<Sharding> sharding_from_tiles(const Mesh& mesh, const TileAssignment& til
     else if (kind == TileKind::kUnreduced)
       for (const AxisRef& axis : *axes) unreduced.push_back(axis);
     else if (kind != TileKind::kReplicated)
-      return failure(mesh, tiles, cat("a sharding has no ", to_string(kind), " axes"));
+      return failure(mesh, tiles, cat("a sharding cannot have ", to_string(kind), " axes"));
   }
   return Sharding(mesh, PartitionSpec(std::move(dimensions)), rank).with_unreduced(unreduced);
 }
@@ -83,12 +86,13 @@ Result<Sharding> sharding_from_tiles(const TileAssignment& tiles, std::size_t ra
     return Sharding::replicated(anonymous_mesh({1}, tiles.devices), rank);
   if (tiles.kind == TileKind::kReplicated || tiles.kind == TileKind::kUnreduced) {
     if (num_devices < 1)
-      return no_sharding(tiles, cat("it cannot be over ", num_devices, " devices"));
+      return no_sharding(tiles, cat("it requires at least one device, not ", num_devices));
     return whole(anonymous_mesh({num_devices}, {}), tiles, rank);
   }
-  if (tiles.kind != TileKind::kTiled) return no_sharding(tiles, "it says no placement");
+  if (tiles.kind != TileKind::kTiled) return no_sharding(tiles, "it does not specify a placement");
   if (tiles.rank() != rank)
-    return no_sharding(tiles, cat("it has ", tiles.rank(), " dimensions, the tensor ", rank));
+    return no_sharding(tiles,
+                       cat("it has ", tiles.rank(), " dimensions, but the tensor has ", rank));
   bool in_order = std::is_sorted(tiles.transpose_perm.begin(), tiles.transpose_perm.end());
   Mesh mesh = anonymous_mesh(
       tiles.dims, tiles.is_iota() && in_order ? std::vector<std::int64_t>() : tiles.device_list());

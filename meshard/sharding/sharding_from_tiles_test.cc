@@ -58,11 +58,14 @@ TEST(ShardingFromTiles, ThatNoAxesGive) {
   auto error = [&](const char* text, std::size_t rank) {
     return sharding_from_tiles(mesh, TileAssignment::parse(text).value(), rank).error().message();
   };
-  EXPECT_NE(error("{devices=[6]0,2,1,3,4,5}", 1).find("do not follow any axes"), std::string::npos);
+  EXPECT_NE(error("{devices=[6]0,2,1,3,4,5}", 1).find("does not correspond to any axes"),
+            std::string::npos);
   EXPECT_NE(error("{devices=[6]5,4,3,2,1,0}", 1).find("mesh<x=2, y=3>"), std::string::npos);
   EXPECT_NE(error("{devices=[3,2]<=[6]}", 2).find("mesh<x=2, y=3>"), std::string::npos);
-  EXPECT_NE(error("{devices=[2,2]<=[4]}", 2).find("4 devices, the mesh 6"), std::string::npos);
-  EXPECT_NE(error("{devices=[2,3]<=[6]}", 1).find("2 dimensions, the tensor 1"), std::string::npos);
+  EXPECT_NE(error("{devices=[2,2]<=[4]}", 2).find("4 devices, but the mesh has 6"),
+            std::string::npos);
+  EXPECT_NE(error("{devices=[2,3]<=[6]}", 1).find("2 dimensions, but the tensor has 1"),
+            std::string::npos);
   EXPECT_NE(error("{manual}", 1).find("{manual}"), std::string::npos);
   EXPECT_NE(error("{devices=[2,3]<=[6] last_tile_dims={manual}}", 1).find("manual"),
             std::string::npos);
@@ -97,8 +100,12 @@ TEST(ShardingFromTiles, OverAMeshOfItsOwnByHand) {
   EXPECT_EQ(sharding("{replicated}", 1).value(), Sharding::replicated(Mesh({{"axis_0", 8}}), 1));
   EXPECT_EQ(sharding("{devices=[2]5,2}", 1).value().mesh().device_ids().to_vector(),
             (std::vector<std::int64_t>{5, 2}));
-  EXPECT_NE(sharding("{manual}", 1).error().message().find("no placement"), std::string::npos);
-  EXPECT_NE(sharding("{devices=[2]<=[2]}", 3).error().message().find("1 dimensions, the tensor 3"),
+  EXPECT_NE(sharding("{manual}", 1).error().message().find("does not specify a placement"),
+            std::string::npos);
+  EXPECT_NE(sharding("{devices=[2]<=[2]}", 3)
+                .error()
+                .message()
+                .find("1 dimensions, but the tensor has 3"),
             std::string::npos);
   EXPECT_FALSE(sharding_from_tiles(TileAssignment(), 1, 0).ok());
 }

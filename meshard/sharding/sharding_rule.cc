@@ -36,7 +36,10 @@ constexpr std::pair<FactorKind, std::string_view> kKinds[] = {
 DimensionFactors factors_of_name(TextScanner& scanner, const std::string& name) {
   DimensionFactors factors;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] < 'i' || name[i] > 'z') scanner.fail(cat("`", name, "` names no factor"));
+    if (name[i] < 'i' || name[i] > 'z')
+      scanner.fail(
+          cat("`", name,
+              "` contains an invalid factor name; factors are named i to z, then z_1, z_2, ..."));
     int factor = name[i] - 'i';
     if (name[i] == 'z' && i + 1 < name.size() && name[i + 1] == '_') {
       int number = 0;
@@ -44,7 +47,10 @@ DimensionFactors factors_of_name(TextScanner& scanner, const std::string& name) 
       for (; digit < name.size() && name[digit] >= '0' && name[digit] <= '9' && number < 100000;
            ++digit)
         number = number * 10 + (name[digit] - '0');
-      if (number == 0) scanner.fail(cat("`", name, "` names no factor"));
+      if (number == 0)
+        scanner.fail(
+            cat("`", name,
+                "` contains an invalid factor name; factors are named i to z, then z_1, z_2, ..."));
       factor += number;
       i = digit - 1;
     }
@@ -56,7 +62,7 @@ DimensionFactors factors_of_name(TextScanner& scanner, const std::string& name) 
 int read_factor(TextScanner& scanner) {
   std::string name = scanner.identifier();
   DimensionFactors factors = factors_of_name(scanner, name);
-  if (factors.size() != 1) scanner.fail(cat("`", name, "` is not one factor"));
+  if (factors.size() != 1) scanner.fail(cat("expected one factor, not `", name, "`"));
   return factors[0];
 }
 
@@ -84,7 +90,7 @@ std::vector<Factor> read_factors(TextScanner& scanner) {
   std::vector<Factor> factors;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].first != static_cast<int>(i))
-      scanner.fail(cat("factor ", factor_name(static_cast<int>(i)), " has no size, or two"));
+      scanner.fail(cat("factor ", factor_name(static_cast<int>(i)), " must have exactly one size"));
     factors.push_back({sizes[i].second, FactorKind::kPassThrough});
   }
   for (const auto& named : kKinds) {
@@ -121,12 +127,13 @@ ShardingRule::ShardingRule(std::vector<Factor> factors, std::vector<TensorFactor
                         " has no factor");
         for (int factor : tensors[t][d]) {
           if (factor < 0 || factor >= static_cast<int>(factors_.size()))
-            throw_invalid({}, "[sharding_rule] dimension ", d, " of ", what, ' ', t, " has factor ",
-                          factor, " of ", factors_.size());
+            throw_invalid({}, "[sharding_rule] dimension ", d, " of ", what, ' ', t,
+                          " refers to factor ", factor, ", but the number of factors is ",
+                          factors_.size());
           std::size_t f = static_cast<std::size_t>(factor);
           if (here[f])
-            throw_invalid({}, "[sharding_rule] factor ", factor_name(factor), " is twice in ", what,
-                          ' ', t, ": ", to_text(tensors[t]));
+            throw_invalid({}, "[sharding_rule] factor ", factor_name(factor), " appears twice in ",
+                          what, ' ', t, ": ", to_text(tensors[t]));
           if (result && factors_[f].kind == FactorKind::kReduction)
             throw_invalid({}, "[sharding_rule] the reduction factor ", factor_name(factor),
                           " is in result ", t, ": ", to_text(tensors[t]));
@@ -143,7 +150,7 @@ ShardingRule::ShardingRule(std::vector<Factor> factors, std::vector<TensorFactor
                     factors_[f].size);
     if (!used[f])
       throw_invalid({}, "[sharding_rule] factor ", factor_name(static_cast<int>(f)),
-                    " is in no operand and no result");
+                    " does not appear in any operand or result");
   }
 }
 
@@ -155,17 +162,18 @@ Result<void> ShardingRule::validate(std::span<const IntVector> operand_dims,
       return Error(ErrorCode::kInvalidArgument, cat("[sharding_rule] ", *this, ": ", why));
     };
     if (tensors.size() != dims.size())
-      return failure(cat("the rule has ", tensors.size(), ' ', what, "s, the op ", dims.size()));
+      return failure(
+          cat("the rule has ", tensors.size(), ' ', what, "s, but the op has ", dims.size()));
     for (std::size_t t = 0; t < tensors.size(); ++t) {
       if (tensors[t].size() != dims[t].size())
-        return failure(cat(what, ' ', t, " has ", tensors[t].size(), " dimensions in the rule, ",
-                           dims[t].size(), " in the op"));
+        return failure(cat(what, ' ', t, " has ", tensors[t].size(),
+                           " dimensions in the rule, but ", dims[t].size(), " in the op"));
       for (std::size_t d = 0; d < tensors[t].size(); ++d) {
         std::int64_t size = 1;
         for (int factor : tensors[t][d]) size *= factors_[static_cast<std::size_t>(factor)].size;
         if (size != dims[t][d])
-          return failure(cat("dimension ", d, " of ", what, ' ', t, " is ", size,
-                             " by its factors, ", dims[t][d], " in the op"));
+          return failure(cat("dimension ", d, " of ", what, ' ', t, " has size ", size,
+                             " by its factors, but ", dims[t][d], " in the op"));
       }
     }
     return {};

@@ -58,13 +58,14 @@ TEST(ShardingRule, ConstructionErrors) {
       },
       invalid, {"factor i", "twice", "operand 0"}));
   EXPECT_TRUE(throws_error([] { ShardingRule({{2}}, {{{0}}}, {{{1}}}); }, invalid,
-                           {"factor 1 of 1", "result 0"}));
+                           {"factor 1, but the number of factors is 1", "result 0"}));
   EXPECT_TRUE(throws_error(
       [] {
         ShardingRule({{2, FactorKind::kReduction}}, {}, {{{0}}});
       },
       invalid, {"reduction factor i", "result 0"}));
-  EXPECT_TRUE(throws_error([] { ShardingRule({{2}}, {{}}, {}); }, invalid, {"in no operand"}));
+  EXPECT_TRUE(throws_error([] { ShardingRule({{2}}, {{}}, {}); }, invalid,
+                           {"does not appear in any operand"}));
   EXPECT_TRUE(throws_error(
       [] {
         ShardingRule({{2}}, {{{0}, {}}}, {});
@@ -78,9 +79,9 @@ TEST(ShardingRule, ValidateComparesSizes) {
   operands[1][0] = 5;
   Result<void> wrong = matmul().validate(operands, results);
   ASSERT_FALSE(wrong.ok());
-  EXPECT_NE(
-      wrong.error().message().find("dimension 0 of operand 1 is 4 by its factors, 5 in the op"),
-      std::string::npos);
+  EXPECT_NE(wrong.error().message().find(
+                "dimension 0 of operand 1 has size 4 by its factors, but 5 in the op"),
+            std::string::npos);
   EXPECT_FALSE(matmul().validate({}, results).ok());
   results[0].push_back(1);
   operands[1][0] = 4;

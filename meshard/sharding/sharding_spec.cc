@@ -15,8 +15,8 @@ ShardingSpec ShardingSpec::minibatch(Mesh mesh, const PartitionSpec& spec, Sourc
   const Sharding& sharding = result.sharding_;
   std::int64_t devices = sharding.mesh().size();
   if (sharding.rank() == 0 || sharding.num_tiles(0) != devices)
-    throw_invalid(where, "[sharding] a minibatch is split along dimension 0 over all ", devices,
-                  " devices of ", sharding.mesh(), "; ", spec, " splits it into ",
+    throw_invalid(where, "[sharding] a minibatch must be split along dimension 0 over all ",
+                  devices, " devices of ", sharding.mesh(), "; ", spec, " splits it into ",
                   sharding.num_tiles(0));
   result.is_minibatch_ = true;
   return result;
@@ -26,7 +26,7 @@ Sharding ShardingSpec::sharding(IntView dims, SourceLocation where) const {
   Sharding result = sharding_.with_rank(dims.size(), where);
   if (is_minibatch_ && dims[0] % mesh().size() != 0)
     throw_invalid(where, "[sharding] a minibatch of ", dims[0], " rows, shape (", join(dims, ","),
-                  "), does not divide by the ", mesh().size(), " devices of ", mesh());
+                  "), cannot be split evenly over the ", mesh().size(), " devices of ", mesh());
   check_even(result, dims, where);
   return result;
 }

@@ -12,7 +12,7 @@ TEST(ShardingSpec, FitsTensorsOfItsRankAndMore) {
   EXPECT_TRUE(spec.can_apply(3));
   EXPECT_EQ(spec.sharding(IntVector{8, 4, 3}), Sharding(spec.mesh(), P("x", none), 3));
   EXPECT_TRUE(throws_error([&] { spec.sharding(IntVector{8}); }, ErrorCode::kInvalidArgument,
-                           {"has 2 dimensions, the tensor has 1"}));
+                           {"has 2 dimensions, but the tensor has 1"}));
   EXPECT_EQ(spec.to_string(), "ShardingSpec(mesh<x=4, y=2>, P(\"x\", none))");
 }
 
@@ -39,7 +39,7 @@ TEST(ShardingSpec, AMinibatchIsSplitOverTheWholeMesh) {
   for (const PartitionSpec& spec : {P("x", "y"), P(none, {"x", "y"}), P()})
     EXPECT_TRUE(throws_error([&] { ShardingSpec::minibatch(mesh, spec); },
                              ErrorCode::kInvalidArgument,
-                             {"a minibatch is split along dimension 0", "mesh<x=4, y=2>"}));
+                             {"a minibatch must be split along dimension 0", "mesh<x=4, y=2>"}));
   ShardingSpec spec = ShardingSpec::minibatch(mesh, P({"x", "y"}));
   EXPECT_TRUE(throws_error(
       [&] {

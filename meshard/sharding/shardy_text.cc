@@ -12,7 +12,7 @@ AxisList read_axes(TextScanner& scanner, bool* is_open) {
   AxisList axes;
   scanner.expect("{");
   scanner.list("}", [&] {
-    if (is_open != nullptr && *is_open) scanner.fail("`?` comes last");
+    if (is_open != nullptr && *is_open) scanner.fail("`?` must be the last entry");
     if (is_open != nullptr && scanner.accept("?"))
       *is_open = true;
     else
@@ -30,7 +30,7 @@ void read_mesh(TextScanner& scanner, const Mesh& mesh) {
   Mesh written = read_shardy_mesh(scanner);
   if (!std::equal(written.axes().begin(), written.axes().end(), mesh.axes().begin(),
                   mesh.axes().end()))
-    scanner.fail(cat("the mesh written, ", written, ", has other axes than ", mesh));
+    scanner.fail(cat("the mesh in the text, ", written, ", does not have the axes of ", mesh));
 }
 
 Sharding read(TextScanner& scanner, const Mesh& mesh) {

@@ -28,7 +28,7 @@ bool is_permutation_of_iota(const std::vector<std::int64_t>& values) {
 Result<void> validate_tiled(const TileAssignment& tiles) {
   std::size_t subgroups = tiles.replicate_on_last_tile_dim ? 1 : tiles.last_tile_dims.size();
   if (tiles.replicate_on_last_tile_dim && !tiles.last_tile_dims.empty())
-    return invalid(tiles, "both last_tile_dim_replicate and last_tile_dims");
+    return invalid(tiles, "last_tile_dim_replicate and last_tile_dims cannot both be set");
   if (tiles.dims.empty() || tiles.dims.size() < subgroups)
     return invalid(tiles, "too few dimensions");
   for (const auto* sizes : {&tiles.dims, &tiles.reshape_dims})
@@ -38,11 +38,11 @@ Result<void> validate_tiled(const TileAssignment& tiles) {
     if (kind == TileKind::kTiled || kind == TileKind::kMaximal)
       return invalid(tiles, cat("a subgroup cannot be ", meshard::to_string(kind)));
   if (tiles.is_iota() == !tiles.devices.empty())
-    return invalid(tiles, "it needs a list of devices or an iota, not both");
+    return invalid(tiles, "it must have exactly one of a device list and an iota");
   if (tiles.is_iota()) {
     if (tiles.transpose_perm.size() != tiles.reshape_dims.size() ||
         !is_permutation_of_iota(tiles.transpose_perm))
-      return invalid(tiles, "the transposition is no permutation of the reshaped dimensions");
+      return invalid(tiles, "the transposition is not a permutation of the reshaped dimensions");
     if (product(tiles.reshape_dims) != product(tiles.dims))
       return invalid(
           tiles, cat(product(tiles.reshape_dims), " devices for ", product(tiles.dims), " tiles"));
@@ -117,9 +117,11 @@ Result<void> TileAssignment::validate() const {
   }
   bool one_device = kind == TileKind::kMaximal && devices.size() == 1 && devices[0] >= 0;
   if (kind == TileKind::kMaximal ? !one_device : !devices.empty())
-    return invalid(*this, "only a maximal assignment has one device");
+    return invalid(*this,
+                   "a maximal assignment has exactly one non-negative device, and other untiled "
+                   "assignments have none");
   if (!dims.empty() || is_iota() || replicate_on_last_tile_dim || !last_tile_dims.empty())
-    return invalid(*this, "only a tiled assignment has dimensions");
+    return invalid(*this, "only a tiled assignment can have dimensions");
   return {};
 }
 

@@ -27,7 +27,7 @@ std::vector<std::int64_t> holders(const Sharding& sharding, const IntVector& til
 std::vector<TileGrid> tile_grids(const Sharding& sharding) {
   if (sharding.mesh().size() > kMostDevices)
     throw_invalid({}, "[picture] ", sharding.mesh().size(),
-                  " devices are too many to draw; the most is ", kMostDevices);
+                  " devices are too many to draw; the limit is ", kMostDevices);
   InlineVector<std::size_t, 4> drawn;  // the dimensions to draw; the last two form the grid
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     if (sharding.rank() <= 2 || sharding.num_tiles(d) > 1) drawn.push_back(d);

@@ -192,7 +192,7 @@ void BoundedText::append(std::string_view bytes) {
 
 std::string BoundedText::text() const {
   if (left_out_ == 0) return head_ + tail_;
-  return cat(head_, "\n... ", left_out_, " bytes are left out here ...\n", tail_);
+  return cat(head_, "\n... ", left_out_, " bytes omitted ...\n", tail_);
 }
 
 Result<ChildEnd> run_child_program(const ChildProgramOptions& options) {

@@ -31,9 +31,9 @@ Result<std::string> plugin_for(const Target& target) {
   for (const pjrt::FoundPlugin& found : search.found)
     if (found.platform.empty() && found.reason == "MESHARD_PLUGIN") return found.path;
   return Error(ErrorCode::kNotFound,
-               cat("[compile] there is no plugin for ", target.name(), " (platform ",
-                   target.platform(), "); get it with `meshard fetch ", target.platform(),
-                   "`, or name its file in MESHARD_PLUGIN"));
+               cat("[compile] no plugin was found for ", target.name(), " (platform ",
+                   target.platform(), "); download it with `meshard fetch ", target.platform(),
+                   "`, or set MESHARD_PLUGIN to its file"));
 }
 
 // The ids in the request, else the target's lowest ids.
@@ -50,13 +50,13 @@ Result<std::vector<int>> device_ids_of(const CompileRequest& request) {
     return ids;
   }
   if (request.device_ids.size() != static_cast<std::size_t>(request.num_partitions))
-    return invalid_request(
-        cat(request.device_ids.size(), " device ids for ", request.num_partitions, " partitions"));
+    return invalid_request(cat("got ", request.device_ids.size(), " device ids for ",
+                               request.num_partitions, " partitions"));
   std::unordered_set<int> seen;
   for (int id : request.device_ids) {
     if (!known.contains(id))
       return invalid_request(cat(request.target.name(), " has no device ", id));
-    if (!seen.insert(id).second) return invalid_request(cat("device ", id, " is named twice"));
+    if (!seen.insert(id).second) return invalid_request(cat("device ", id, " is listed twice"));
   }
   return request.device_ids;
 }
@@ -64,7 +64,7 @@ Result<std::vector<int>> device_ids_of(const CompileRequest& request) {
 Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions& options) {
   if (request.module.empty()) return invalid_request("the module is empty");
   if (request.num_partitions < 1 || request.num_partitions > request.target.size())
-    return invalid_request(cat("the program has ", request.num_partitions, " partitions, ",
+    return invalid_request(cat("the program has ", request.num_partitions, " partitions, but ",
                                request.target.name(), " has ", request.target.size(), " devices"));
   CompileJob job;
   MESHARD_ASSIGN_OR_RETURN(job.device_ids, device_ids_of(request));
@@ -75,7 +75,7 @@ Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions
   std::error_code ignored;
   job.plugin = fs::absolute(job.plugin, ignored).string();
   if (!fs::is_regular_file(job.plugin, ignored))
-    return Error(ErrorCode::kNotFound, cat("[compile] there is no plugin file ", job.plugin));
+    return Error(ErrorCode::kNotFound, cat("[compile] cannot find the plugin file ", job.plugin));
   job.module = request.module;
   job.on_client = request.target.platform() == "cpu";
   job.on_tpu = request.target.platform() == "tpu";

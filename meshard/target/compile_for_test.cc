@@ -269,7 +269,7 @@ TEST_F(CompileFor, RefusesUnsoundRequestsBeforeStarting) {
   EXPECT_TRUE(refused(ids, {"2 device ids for 1 partitions"}));
   ids.num_partitions = 2;
   ids.device_ids = {1, 1};
-  EXPECT_TRUE(refused(ids, {"device 1 is named twice"}));
+  EXPECT_TRUE(refused(ids, {"device 1 is listed twice"}));
 }
 
 TEST_F(CompileFor, SaysWhatIsNotThere) {

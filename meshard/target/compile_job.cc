@@ -137,7 +137,7 @@ Result<Compiled> timed_compile(const Step& step, Compile compile) {
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
   if (!made.ok()) return made.error();
   compiled.compile_seconds = taken.count();
-  step("reading what was compiled");
+  step("reading the compiled program");
   if constexpr (std::is_same_v<typename decltype(made)::value_type, pjrt::LoadedExecutable>) {
     MESHARD_RETURN_IF_ERROR(read_executable(made->executable(), compiled));
   } else {

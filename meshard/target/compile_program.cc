@@ -54,17 +54,19 @@ bool is_program(const fs::path& path) {
 Result<std::string> find_compile_program() {
   if (const char* named = std::getenv("MESHARD_COMPILE"); named != nullptr && *named != '\0') {
     if (is_program(named)) return std::string(named);
-    return Error(ErrorCode::kNotFound, cat("[compile] MESHARD_COMPILE=", named, ": no program"));
+    return Error(ErrorCode::kNotFound,
+                 cat("[compile] MESHARD_COMPILE=", named, " is not an executable file"));
   }
   std::string looked;
   for (const fs::path& place : compile_program_places()) {
     if (is_program(place)) return place.lexically_normal().string();
     looked += cat("\n  ", place.lexically_normal().string());
   }
-  return Error(ErrorCode::kNotFound,
-               cat("[compile] the program meshard-compile, which comes with meshard, is not there; "
-                   "MESHARD_COMPILE can name it. Looked at",
-                   looked));
+  return Error(
+      ErrorCode::kNotFound,
+      cat("[compile] cannot find the program meshard-compile, which is part of meshard; set "
+          "MESHARD_COMPILE to its path. Searched",
+          looked));
 }
 
 }  // namespace meshard

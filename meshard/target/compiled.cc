@@ -119,7 +119,7 @@ Result<Compiled> Compiled::deserialize(std::string_view bytes) {
     MESHARD_RETURN_IF_ERROR(read_compiled_field(*field, compiled));
     complete = field->number == kCompileSeconds;  // written last: truncated bytes lack this field
   }
-  if (!reader.ok() || !complete) return damaged_compile("the whole: they end too early");
+  if (!reader.ok() || !complete) return damaged_compile("the compiled program: they are truncated");
   return compiled;
 }
 

@@ -23,12 +23,12 @@ std::string known_targets() {
 
 Error bad_target(std::string_view name, std::string_view why) {
   return Error(ErrorCode::kInvalidArgument,
-               cat("[target] `", name, "`: ", why, "; there are ", known_targets()));
+               cat("[target] `", name, "`: ", why, "; known targets are ", known_targets()));
 }
 
 std::int64_t read_count(TextScanner& scanner, std::int64_t most) {
   std::int64_t count = scanner.integer();
-  if (count < 1 || count > most) scanner.fail(cat("a size is 1 to ", most, ", not ", count));
+  if (count < 1 || count > most) scanner.fail(cat("a size must be 1 to ", most, ", got ", count));
   return count;
 }
 

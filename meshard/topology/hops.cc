@@ -16,7 +16,8 @@ Places places_of(const Mesh& mesh, const Topology& topology, SourceLocation wher
   Places places;
   for (std::int64_t id : mesh.as_root(where).device_ids()) {
     std::optional<std::int64_t> at = index.find(id);
-    if (!at) throw_invalid(where, "[topology] device ", id, " of ", mesh, " is not in it");
+    if (!at)
+      throw_invalid(where, "[topology] device ", id, " of ", mesh, " is not in the topology");
     places.push_back(&topology.devices()[static_cast<std::size_t>(*at)]);
   }
   return places;
@@ -62,7 +63,7 @@ std::string short_number(double value) { return cat(std::round(value * 1000) / 1
 
 MeshHops mesh_hops(const Mesh& mesh, const Topology& topology, SourceLocation where) {
   if (!topology.has_coords())
-    throw_invalid(where, "[topology] the devices have no coordinates, so there are no hops");
+    throw_invalid(where, "[topology] the devices have no coordinates, so hops cannot be counted");
   Places places = places_of(mesh, topology, where);
   IntVector extent = topology.extent();
   Topology::Wrap open(extent.size(), false);

@@ -40,7 +40,7 @@ std::vector<std::int64_t> ids_in_granule(const Devices& devices, IntView shape,
                                          const HybridOptions& options, SourceLocation where) {
   if (places_in(shape) != std::ssize(devices))
     throw_invalid(where, "[topology] a mesh of ", join(shape, " x "), " needs ", places_in(shape),
-                  " devices, there are ", devices.size());
+                  " devices, but there are ", devices.size());
   if (options.allow_no_coords && devices.front().coords.empty()) return ids_of(devices);
   if (auto ids = board_order(devices, shape)) return *std::move(ids);
   PhysicalGrid grid = physical_grid(devices, where);
@@ -63,15 +63,17 @@ void check_outer(const Topology& topology, const std::vector<Devices>& granules,
   std::int64_t count = std::ssize(granules);
   if (inner.size() != outer.size())
     throw_invalid(where, "[topology] ", inner.size(), " inner sizes (", join(inner, ", "), "), ",
-                  outer.size(), " outer sizes (", join(outer, ", "), ")");
+                  outer.size(), " outer sizes (", join(outer, ", "),
+                  "): give the same number of both");
   if (places_in(outer) == count) return;
   if (by_slice && count == 1 && !topology.devices().front().slice_index)
     throw_invalid(where, "[topology] the outer shape ", join(outer, " x "),
-                  " needs several slices, the devices have no slice index");
+                  " needs several slices, but the devices have no slice index");
   if (places_in(outer) == 1)
-    throw_invalid(where, "[topology] there are ", count, ' ', what, ", and no outer shape");
+    throw_invalid(where, "[topology] there are ", count, ' ', what,
+                  ", and no outer shape divides the mesh among them");
   throw_invalid(where, "[topology] the outer shape ", join(outer, " x "), " needs ",
-                places_in(outer), ' ', what, ", there are ", count);
+                places_in(outer), ' ', what, ", but there are ", count);
 }
 
 }  // namespace

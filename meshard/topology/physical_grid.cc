@@ -53,7 +53,8 @@ PhysicalGrid physical_grid(std::span<const DeviceAttributes> devices, SourceLoca
   for (const DeviceAttributes& device : devices) {
     std::int64_t& id = grid.ids[static_cast<std::size_t>(place_in(grid, box.low, device))];
     if (id != kEmptyPlace)
-      grid_error(where, cat("devices ", id, " and ", device.id, " are at one place of the grid"));
+      grid_error(where,
+                 cat("devices ", id, " and ", device.id, " are at the same place of the grid"));
     id = device.id;
   }
   return grid;

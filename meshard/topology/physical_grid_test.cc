@@ -36,7 +36,7 @@ TEST(PhysicalGrid, Refused) {
                       "2 devices do not fill a grid of 3 places"));
   EXPECT_TRUE(
       refused({{.id = 0, .coords = {0}}, {.id = 4, .coords = {0}}, {.id = 8, .coords = {2}}},
-              "devices 0 and 4 are at one place"));
+              "devices 0 and 4 are at the same place"));
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ IntVector chosen_outer(IntView shape, std::int64_t slices) {
 void check_slices(const std::vector<Slice>& slices, SourceLocation where) {
   for (const Slice& slice : slices)
     if (slice.size() != slices[0].size())
-      throw_invalid(where, "[topology] slices of ", slices[0].size(), " and ", slice.size(),
-                    " devices have no common shape");
+      throw_invalid(where, "[topology] all slices must have the same number of devices, not ",
+                    slices[0].size(), " and ", slice.size());
 }
 
 IntVector inner_shape(IntView shape, IntView outer, std::size_t slices, SourceLocation where) {
@@ -99,7 +99,7 @@ IntVector inner_shape(IntView shape, IntView outer, std::size_t slices, SourceLo
   }
   if (places != static_cast<std::int64_t>(slices))
     throw_invalid(where, "[topology] the outer shape ", join(outer, " x "), " needs ", places,
-                  " slices, there are ", slices);
+                  " slices, but there are ", slices);
   return inner;
 }
 
@@ -111,7 +111,7 @@ RingMesh ring_mesh(const Topology& topology, IntView shape, const MaybeNames& na
   check_mesh_axes(axes, where);
   if (std::int64_t places = IntTuple::flat(shape).product(); places != topology.size())
     throw_invalid(where, "[topology] a mesh of ", join(shape, " x "), " needs ", places,
-                  " devices, there are ", topology.size());
+                  " devices, but there are ", topology.size());
   std::vector<Slice> slices = granules_of(topology, Granule::kSlice);
   check_slices(slices, where);
   IntVector chosen = chosen_outer(shape, std::ssize(slices));

@@ -70,13 +70,14 @@ TEST(RingMesh, Refused) {
   auto refused = [](auto&& build, const char* why) {
     return throws_error(build, ErrorCode::kInvalidArgument, {why, "ring_mesh_test.cc"});
   };
-  EXPECT_TRUE(refused([&] { ring_mesh(pods, {6}); }, "needs 6 devices, there are 8"));
+  EXPECT_TRUE(refused([&] { ring_mesh(pods, {6}); }, "needs 6 devices, but there are 8"));
   EXPECT_TRUE(refused([&] { ring_mesh(pods, {8}, std::nullopt, {3}); }, "does not divide 8"));
   EXPECT_TRUE(refused([&] { ring_mesh(pods, {8}, std::nullopt, {4}); }, "needs 4 slices"));
   EXPECT_TRUE(refused([&] { ring_mesh(pods, {8}, std::nullopt, {2, 1}); }, "for 1 axes"));
   std::vector<DeviceAttributes> uneven = pods.devices();
   uneven.pop_back();
-  EXPECT_TRUE(refused([&] { ring_mesh(Topology(uneven), {7}); }, "slices of 4 and 3 devices"));
+  EXPECT_TRUE(refused([&] { ring_mesh(Topology(uneven), {7}); },
+                      "the same number of devices, not 4 and 3"));
 }
 
 }  // namespace

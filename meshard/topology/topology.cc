@@ -15,7 +15,7 @@ constexpr std::int64_t kLargestCoordinate = std::int64_t{1} << 31;
 void check_device(const DeviceAttributes& device, std::size_t coordinates, SourceLocation where) {
   if (device.coords.size() != coordinates)
     throw_invalid(where, "[topology] device ", device, " has ", device.coords.size(),
-                  " coordinates, the first device ", coordinates);
+                  " coordinates, but the first device has ", coordinates);
   bool negative = device.id < 0 || device.process_index < 0 || device.core_on_chip < 0 ||
                   device.slice_index.value_or(0) < 0;
   if (negative) throw_invalid(where, "[topology] device ", device, " has a negative index");
@@ -29,7 +29,7 @@ void check_device(const DeviceAttributes& device, std::size_t coordinates, Sourc
 }
 
 void check_devices(const std::vector<DeviceAttributes>& devices, SourceLocation where) {
-  if (devices.empty()) throw_invalid(where, "[topology] there is no device");
+  if (devices.empty()) throw_invalid(where, "[topology] the list of devices is empty");
   std::vector<std::int64_t> ids;
   for (const DeviceAttributes& device : devices) {
     check_device(device, devices.front().coords.size(), where);
@@ -65,7 +65,7 @@ Topology::Topology(std::vector<DeviceAttributes> devices, Wrap wrap, SourceLocat
     : devices_(std::move(devices)), wrap_(std::move(wrap)) {
   check_devices(devices_, where);
   if (wrap_->size() != devices_.front().coords.size())
-    throw_invalid(where, "[topology] ", wrap_->size(), " values of wrap for ",
+    throw_invalid(where, "[topology] wrap has ", wrap_->size(), " values, but each device has ",
                   devices_.front().coords.size(), " coordinates");
 }
 

@@ -11,7 +11,7 @@ TEST(Topology, Refused) {
     return throws_error([&] { Topology topology(devices); }, ErrorCode::kInvalidArgument,
                         {why, "topology_test.cc"});
   };
-  EXPECT_TRUE(refused({}, "no device"));
+  EXPECT_TRUE(refused({}, "empty"));
   EXPECT_TRUE(refused({{.id = 3}, {.id = 3}}, "device 3 is listed twice"));
   EXPECT_TRUE(refused({{.id = 0, .coords = {0, 0}}, {.id = 1}}, "device 1, process 0 has 0 "));
   EXPECT_TRUE(refused({{.id = -1}}, "negative index"));
@@ -21,7 +21,7 @@ TEST(Topology, Refused) {
       [] {
         Topology({{.id = 0, .coords = {0, 0}}}, {true});
       },
-      ErrorCode::kInvalidArgument, {"1 values of wrap for 2"}));
+      ErrorCode::kInvalidArgument, {"wrap has 1 values, but each device has 2"}));
 }
 
 TEST(Topology, ClosedDirections) {

@@ -110,13 +110,14 @@ TorusAssignment assign_torus(IntView physical, IntView logical, AxisSplit split,
     throw_invalid(where, "[torus] a mesh of ", join(logical, " x "), " leaves a part of the grid ",
                   join(physical, " x "), " without an axis");
   if (split == AxisSplit::kNever)
-    throw Error(ErrorCode::kUnimplemented,
-                cat("[torus] no whole directions of the grid ", join(physical, " x "),
-                    " make the axes of ", join(logical, " x "), "; allow AxisSplit::kWhereNeeded"),
-                where);
+    throw Error(
+        ErrorCode::kUnimplemented,
+        cat("[torus] no combination of whole directions of the grid ", join(physical, " x "),
+            " makes the axes of ", join(logical, " x "), "; allow AxisSplit::kWhereNeeded"),
+        where);
   if (places != positions)
     throw_invalid(where, "[torus] a mesh of ", join(logical, " x "), " needs ", positions,
-                  " devices, the grid ", join(physical, " x "), " has ", places);
+                  " devices, but the grid ", join(physical, " x "), " has ", places);
   return assign_split(physical, logical);
 }
 

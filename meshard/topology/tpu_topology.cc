@@ -37,12 +37,12 @@ const TpuFamily& read_family(TextScanner& scanner) {
     if (family.name == name) return family;
     append(known, cat(known.empty() ? "" : ", ", family.name));
   }
-  scanner.fail(cat("no TPU is called `", name, "`; there are ", known));
+  scanner.fail(cat("unknown TPU type `", name, "`; expected one of ", known));
 }
 
 std::int64_t read_size(TextScanner& scanner, std::int64_t most) {
   std::int64_t size = scanner.integer();
-  if (size < 1 || size > most) scanner.fail(cat("a size is 1 to ", most, ", not ", size));
+  if (size < 1 || size > most) scanner.fail(cat("a size must be 1 to ", most, ", not ", size));
   return size;
 }
 
@@ -57,15 +57,17 @@ TpuSlices read_slices(TextScanner& scanner) {
     tpu.size[k] = read_size(scanner, room);
     room /= tpu.size[k];
     if (k < 2 && tpu.size[k] != 1 && tpu.size[k] % kBoardSide != 0)
-      scanner.fail(cat("processes drive 2 x 2 chips, which do not fill a row of ", tpu.size[k]));
+      scanner.fail(cat("each process drives 2 x 2 chips, so a side cannot be ", tpu.size[k]));
   }
   if (scanner.accept("*")) tpu.slices = read_size(scanner, room);
   if (scanner.accept("/megacore")) {
-    if (tpu.family->name != "v4") scanner.fail("only a v4 has a megacore form");
+    if (tpu.family->name != "v4") scanner.fail("only v4 supports /megacore");
     tpu.cores = 1;
   }
   if (tpu.slices > 1 && tpu.devices() > kFirstIdStep)
-    scanner.fail(cat(tpu.devices(), " devices in one of several slices, at most ", kFirstIdStep));
+    scanner.fail(cat(tpu.devices(),
+                     " devices per slice are too many for several slices; the limit is ",
+                     kFirstIdStep));
   return tpu;
 }
 

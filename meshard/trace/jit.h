@@ -136,9 +136,10 @@ class Jit {
   /// tensor, and for a number that its dtype (i32, f32) cannot hold.
   template <class... Arguments>
   auto operator()(const Arguments&... arguments) const {
-    static_assert(std::is_invocable_v<const F&, const internal::Traced<Arguments>&...>,
-                  "the function cannot be called with these arguments; note that numbers arrive as "
-                  "Tensor: take a Tensor, or pass Static{number}");
+    static_assert(
+        std::is_invocable_v<const F&, const internal::Traced<Arguments>&...>,
+        "the function cannot be called with these arguments; note that jit passes numbers as "
+        "Tensor: declare the parameter as Tensor, or pass Static{number}");
     using Result = std::invoke_result_t<const F&, const internal::Traced<Arguments>&...>;
     static_assert(!std::is_void_v<Result>,
                   "the function given to jit returns nothing: return the tensors that it computes, "
@@ -215,7 +216,7 @@ class Jit {
         cat("argument ", position));
     throw_invalid(
         cache_->where(), "[jit] ", missing,
-        " of a call of the function jitted here has no value: it was default-made or moved "
+        " of a call of the function jitted here has no value: it was default-constructed or moved "
         "from");
   }
 

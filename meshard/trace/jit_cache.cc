@@ -23,12 +23,13 @@ constexpr std::uint64_t kManyTraces = 8;
 constexpr std::size_t kMostReasons = 100;
 
 Advice advice_on_traces(const std::string& name, const JitStats& stats, SourceLocation where) {
-  return {"jit.traces",
-          cat("[jit] the function \"", name, "\" jitted here was traced and compiled ",
-              stats.traces, " times, the last time because ", stats.reasons.back(),
-              ". What varies should be a Tensor, or a number that is an argument of its own; a "
-              "number inside a structure and a Static are constants of the program"),
-          where};
+  return {
+      "jit.traces",
+      cat("[jit] the function \"", name, "\" jitted here was traced and compiled ", stats.traces,
+          " times, the last time because ", stats.reasons.back(),
+          ". Pass what varies as a Tensor or as a separate number argument: a Static, and a number "
+          "inside a structure, are constants of the program"),
+      where};
 }
 
 std::string sharding_text(const Sharding* sharding) {
@@ -133,8 +134,8 @@ std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& do
   std::vector<std::uint32_t> donated;
   for (std::size_t position : donate) {
     if (position >= leaves.size())
-      throw_invalid(where, "[jit] argument ", position, " is to be donated, the function has ",
-                    leaves.size());
+      throw_invalid(where, "[jit] cannot donate argument ", position,
+                    ": the number of arguments is ", leaves.size());
     std::size_t first = 0;
     for (std::size_t i = 0; i < position; ++i) first += leaves[i];
     for (std::size_t i = 0; i < leaves[position]; ++i)
@@ -259,9 +260,9 @@ void JitCache::add_entry(std::shared_ptr<const JitEntry> entry, const JitCall& c
 
 std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
                               const JitPaths& paths) const {
-  if (entry.types != call.types) return "the arguments have other C++ types";
+  if (entry.types != call.types) return "the C++ types of the arguments changed";
   if (entry.form != call.form || entry.argument_types.size() != call.tensors.size())
-    return "the arguments have another structure";
+    return "the structure of the arguments changed";
   if (std::size_t i = entry.differing_static(call); i < entry.statics.size()) {
     auto text = call.statics[i].kind->text;
     return cat(paths.statics[i], " is ", text(call.statics[i].value), ", was ",

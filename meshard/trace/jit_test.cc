@@ -75,7 +75,7 @@ TEST(Jit, ReasonsNameThePath) {
   EXPECT_EQ(f.stats().reasons, (std::vector<std::string>{
                                    "argument 0[1].b is f32[5], was f32[2]",
                                    "argument 0[1].units is 5, was 4",
-                                   "the arguments have another structure",
+                                   "the structure of the arguments changed",
                                }));
 }
 
@@ -85,7 +85,7 @@ TEST(Jit, OtherTypesOfArgumentsAreAnotherSignature) {
   (void)f(std::pair(vector_of(1), vector_of(2)));
   (void)f(std::tuple(vector_of(1), vector_of(2)));
   EXPECT_EQ(f.stats().traces, 2u);
-  EXPECT_EQ(f.stats().reasons[0], "the arguments have other C++ types");
+  EXPECT_EQ(f.stats().reasons[0], "the C++ types of the arguments changed");
 }
 
 TEST(Jit, NumbersAreTraced) {
@@ -271,8 +271,9 @@ TEST(Jit, DonatedArgumentsAreAllOfTheirTensors) {
 TEST(Jit, DonatingAnArgumentThatIsNotThere) {
   RecordingEvaluator::install();
   auto f = jit([](Tensor x) { return x; }, {.donate = {1}});
-  EXPECT_TRUE(throws_error([&] { (void)f(vector_of(1)); }, ErrorCode::kInvalidArgument,
-                           {"jit_test.cc:", "argument 1 is to be donated, the function has 1"}));
+  EXPECT_TRUE(
+      throws_error([&] { (void)f(vector_of(1)); }, ErrorCode::kInvalidArgument,
+                   {"jit_test.cc:", "cannot donate argument 1: the number of arguments is 1"}));
 }
 
 TEST(Jit, TheNameIsTheModules) {

@@ -54,12 +54,4 @@ inline std::vector<HostArray> arrays_of_json(const Json& test, const char* field
   return arrays;
 }
 
-/// Whether the case uses a dtype that meshard lacks (complex numbers).
-inline bool has_foreign_dtype(const Json& test) {
-  for (const char* field : {"inputs", "outputs"})
-    for (const Json& json : test.at(field))
-      if (json.at("dtype").get<std::string>().starts_with("complex")) return true;
-  return false;
-}
-
 }  // namespace meshard::conformance

@@ -160,7 +160,8 @@ TEST_F(CapturesOnDevices, WithRespectToANumberInsideAManualRegionIsAnError) {
     return grad([&](Tensor v) { return sum(part * v * v * v); })(w) * part;
   };
   EXPECT_TRUE(throws_error([&] { (void)manual(mesh, P("x"), P("x"), slope)(data); },
-                           ErrorCode::kInvalidArgument, {"inside manual axes meets a full value"}));
+                           ErrorCode::kInvalidArgument,
+                           {"inside manual axes cannot be combined with a full value"}));
   auto in_loop = [&](Tensor part) {
     auto step = [&](Tensor, Tensor c) { return c + slope(part) * 0.5; };
     return fori_loop(0, 2, step, part * 0);

@@ -127,7 +127,7 @@ TEST(DigitsOptions, ReadsAndRefuses) {
   EXPECT_EQ(options.device_count(), 8);
   const char* few[] = {"digits", "--mesh", "2x4", "--devices", "1,2"};
   EXPECT_THAT(parse_options(5, few).error().message(),
-              HasSubstr("--mesh 2x4 needs 8 devices, --devices names 2"));
+              HasSubstr("--mesh 2x4 needs 8 devices, but --devices lists 2"));
   const char* words[] = {"digits", "--steps", "many"};
   EXPECT_THAT(parse_options(3, words).error().message(), HasSubstr("--steps many"));
 }

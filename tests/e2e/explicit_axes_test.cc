@@ -82,8 +82,9 @@ TEST_F(ExplicitAxes, ACarryThatNobodyMarkedIsWhole) {
   EXPECT_EQ(values(total(zero, whole)), (std::vector<float>{0, 3, 6, 9}));
   auto loss = [&](Tensor start) { return sum(square(total(start, whole))); };
   EXPECT_EQ(values(grad(loss)(zero)), (std::vector<float>{0, 6, 12, 18}));
-  EXPECT_TRUE(throws_error([&] { total(zero, split); }, ErrorCode::kInvalidArgument,
-                           {"explicit_axes_test.cc", "goes into the body", "comes out", "\"x\""}));
+  EXPECT_TRUE(
+      throws_error([&] { total(zero, split); }, ErrorCode::kInvalidArgument,
+                   {"explicit_axes_test.cc", "enters the body", "the body returns it", "\"x\""}));
 }
 
 // Unmarked values, and their cotangents, are treated as replicated.
@@ -139,7 +140,7 @@ TEST_F(ExplicitAxes, AmbiguityIsAnErrorAtTheCall) {
   Tensor hidden = tanh(matmul(p.x, p.up));
   EXPECT_TRUE(throws_error(
       [&] { matmul(hidden, p.down); }, ErrorCode::kInvalidArgument,
-      {"[dot_general]", "explicit_axes_test.cc:", "how the result is sharded",
+      {"[dot_general]", "explicit_axes_test.cc:", "the sharding of the result is ambiguous",
        "{\"model\"} splits dimension 1 of operand 0", "{\"model\"} splits dimension 0 of operand 1",
        "P(\"data\", \"model\")", "P(\"model\", none)", "mark_sharding"}));
 }

@@ -188,7 +188,7 @@ TEST_F(FaultyPlugin, AnEventThatNeverFiresIsReportedAndTheWaitGoesOn) {
   set_stall_time(std::chrono::seconds(60));
   ASSERT_EQ(stalls.size(), 1u) << "once";
   for (const std::string& part :
-       {cat("launched at ", here), std::string("devices 0,1"), std::string("not through on 1")})
+       {cat("launched at ", here), std::string("devices 0,1"), std::string("not finished on 1")})
     EXPECT_NE(stalls[0].find(part), std::string::npos) << part << " is not in: " << stalls[0];
   EXPECT_EQ(read_all<float>(result.outputs[1]), Arguments::values(1, 0));
 }

@@ -157,7 +157,7 @@ TEST(PlatformOptions, InvalidOnesAreRefused) {
   EXPECT_TRUE(refused({{.device_type = ""}}, "give it a device type"));
   EXPECT_TRUE(refused({{.device_type = "a b"}}, "letters, digits and _"));
   EXPECT_TRUE(refused({{.device_type = "fake"}}, "it is the default platform"));
-  EXPECT_TRUE(refused({{.device_type = "a"}, {.device_type = "a"}}, "named twice"));
+  EXPECT_TRUE(refused({{.device_type = "a"}, {.device_type = "a"}}, "listed twice"));
 }
 
 TEST_F(PlatformChoiceDeathTest, AForkedChildStartsNoPlatform) {

@@ -66,9 +66,9 @@ TEST_F(Launches, ErrorsOfACallNameProgramAndDevices) {
                            {"refused on purpose", "while launching", "on 2 devices"}));
   std::vector<Buffer> outputs(2);
   fake_.fail_at("PJRT_LoadedExecutable_Execute", 2, 8, "refused on purpose");
-  EXPECT_TRUE(
-      throws_error([&] { (void)program.execute_each_device(arguments.pointers, outputs).value(); },
-                   ErrorCode::kResourceExhausted, {"on device 1; it runs on device 0"}));
+  EXPECT_TRUE(throws_error(
+      [&] { (void)program.execute_each_device(arguments.pointers, outputs).value(); },
+      ErrorCode::kResourceExhausted, {"on device 1; it was already launched on device 0"}));
 }
 
 // If the parts of programs communicate, two threads that enter them in different orders on two
@@ -180,7 +180,7 @@ TEST_F(Launches, AWaitThatIsTooLongSaysWhatIsInFlight) {
   EXPECT_EQ(reports, 1) << "once for each wait";
   for (const std::string& part :
        {std::string("f32[4] on device 3"), std::string("in flight:"), std::string("devices 2,3"),
-        "launched at " + here.to_string(), std::string("not through on 2 3")})
+        "launched at " + here.to_string(), std::string("not finished on 2 3")})
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
   set_stall_handler({});
   set_stall_time(std::chrono::seconds(60));

@@ -150,7 +150,7 @@ TEST_P(PluginTest, RefusesHostArraysThatWouldEndTheProcess) {
   std::vector<std::int64_t> one = {1}, huge = {1ll << 40, 1ll << 40}, negative = {-1};
   std::vector<std::int64_t> strides = {4, 4};
   auto invalid = ErrorCode::kInvalidArgument;
-  EXPECT_TRUE(throws_error(sends({nullptr, ElementType::kF32, one}), invalid, {"no data"}));
+  EXPECT_TRUE(throws_error(sends({nullptr, ElementType::kF32, one}), invalid, {"is null"}));
   EXPECT_TRUE(throws_error(sends({&value, ElementType(99), one}), invalid, {"number 99"}));
   EXPECT_TRUE(throws_error(sends({&value, ElementType::kToken, one}), invalid, {"number 23"}));
   EXPECT_TRUE(throws_error(sends({&value, ElementType::kF32, huge}), invalid, {"2^60"}));
@@ -165,7 +165,7 @@ TEST_P(PluginTest, RefusesHostArraysThatWouldEndTheProcess) {
                               HostSemantics::kImmutableOnlyDuringCall, other.device(0))
             .value();
       },
-      invalid, {"no device of this process and client"}));
+      invalid, {"not an addressable device of this client"}));
 }
 
 TEST_P(PluginTest, RefusesCompileOptionsThatThePluginWouldAcceptOrDieOf) {
@@ -247,14 +247,14 @@ TEST_P(PluginTest, ArgumentErrorsAreFoundBeforeThePluginIsCalled) {
   EXPECT_TRUE(throws_error(with(&elsewhere), invalid, {"argument 0 of device 1", "on device 2"}));
   EXPECT_TRUE(throws_error(with(&deleted), invalid, {"was deleted"}));
   EXPECT_TRUE(throws_error(with(&empty), invalid, {"empty"}));
-  EXPECT_TRUE(throws_error(with(nullptr), invalid, {"no buffer"}));
+  EXPECT_TRUE(throws_error(with(nullptr), invalid, {"buffer is null"}));
   EXPECT_TRUE(throws_error(with(&foreign), invalid, {"another client"}));
   std::span<const Buffer* const> all(good.pointers);
   EXPECT_TRUE(throws_error([&] { (void)program.execute(all.first(7)).value(); }, invalid,
                            {"2 arguments on each of 4 devices, got 7"}));
   std::vector<Buffer> too_few(3);
   EXPECT_TRUE(throws_error([&] { (void)program.execute(all, too_few).value(); }, invalid,
-                           {"2 outputs on each of 4 devices", "3 in all"}));
+                           {"2 outputs on each of 4 devices", "3 in total"}));
   // The client still works, because none of these calls reached the plugin.
   program.execute(all).value().launch.await().value();
   if (GetParam().is_fake) {
@@ -288,10 +288,10 @@ TEST_P(PluginTest, ABufferGivenTwiceIsRefusedIfOneIsConsumed) {
   auto pointers = arguments.pointers;
   pointers[3] = pointers[2];
   EXPECT_TRUE(throws_error([&] { (void)program.execute(pointers).value(); },
-                           ErrorCode::kInvalidArgument, {"device 1", "given twice"}));
+                           ErrorCode::kInvalidArgument, {"device 1", "passed twice"}));
   std::vector<std::int64_t> keep = {0};  // one kept, one consumed: still an error
   EXPECT_TRUE(throws_error([&] { (void)program.execute(pointers, {.keep = keep}).value(); },
-                           ErrorCode::kInvalidArgument, {"device 1", "given twice"}));
+                           ErrorCode::kInvalidArgument, {"device 1", "passed twice"}));
   for (const Buffer& buffer : arguments.buffers) EXPECT_TRUE(buffer.is_live());
   keep = {0, 1};
   program.execute(pointers, {.keep = keep}).value().launch.await().value();
@@ -357,7 +357,7 @@ TEST_P(PluginTest, OneDeviceAlone) {
   program.execute_device(2, third, output).value().await().value();
   EXPECT_EQ(read_all<float>(output[0]), Arguments::values(2, 0));
   EXPECT_TRUE(throws_error([&] { (void)program.execute_device(4, third, output).value(); },
-                           ErrorCode::kOutOfRange, {"device number 4", "4 devices"}));
+                           ErrorCode::kOutOfRange, {"device index 4", "number of devices is 4"}));
   EXPECT_TRUE(throws_error([&] { (void)program.execute_device(1, third, output).value(); },
                            ErrorCode::kInvalidArgument, {"on device 2"}));
 }

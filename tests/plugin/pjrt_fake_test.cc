@@ -115,7 +115,7 @@ TEST_F(FakeTest, AnErrorInsideTheWedgingPluginIsNotFollowedByAHang) {
   fake_.fail_at("PJRT_LoadedExecutable_Execute", 1, 8, "out of memory on purpose");
   auto launch = [&] { (void)program.execute(arguments.pointers).value(); };
   EXPECT_TRUE(throws_error(launch, ErrorCode::kResourceExhausted, {"out of memory on purpose"}));
-  EXPECT_TRUE(throws_error(launch, ErrorCode::kFailedPrecondition, {"make a new client"}));
+  EXPECT_TRUE(throws_error(launch, ErrorCode::kFailedPrecondition, {"create a new client"}));
   EXPECT_TRUE(single.execute(one.pointers).ok()) << "one device is not affected";
   Client fresh = make_client(plugin(), 2);
   auto again = fresh.compile(pass_on(2, 1), on_first(2)).value();

@@ -200,7 +200,7 @@ TEST_F(TraceEvents, OffAgainNothingIsRecorded) {
 
 TEST_F(TraceEvents, OneTraceAtATime) {
   TraceSession trace = start_trace();
-  EXPECT_ERROR_HERE(start_trace(), ErrorCode::kFailedPrecondition, "a trace is on already");
+  EXPECT_ERROR_HERE(start_trace(), ErrorCode::kFailedPrecondition, "a trace is already active");
   trace.stop();
   TraceSession next = start_trace();
   trace = std::move(next);  // ends the first trace, which had already ended, but not the second

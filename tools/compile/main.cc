@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "usage: meshard-compile REQUEST ANSWER FOLDER\n"
-        "Started by meshard's compile_for(); FOLDER is temporary and removed with all in it.\n");
+        "Started by meshard's compile_for(); FOLDER is temporary and removed with its contents.\n");
     return 2;
   }
   std::string folder = argv[3];

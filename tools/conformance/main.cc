@@ -34,7 +34,7 @@ std::string read_arguments(int argc, char** argv, Arguments& arguments) {
   for (int i = 1; i < argc; ++i) {
     std::string option = argv[i];
     bool known = option == "--data" || option == "--skip-tag" || option == "--observe";
-    if (!known) return "there is no option " + option;
+    if (!known) return "unknown option " + option;
     if (++i == argc) return option + " needs a value";
     if (option == "--data") arguments.options.data = argv[i];
     if (option == "--skip-tag") arguments.options.skipped_tags.emplace_back(argv[i]);

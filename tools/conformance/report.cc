@@ -81,7 +81,7 @@ class FileRun {
       report_.unknown = tests.is_array() ? static_cast<std::int64_t>(tests.size()) : 1;
       note_ = "; no suite knows this file";
     } else if (!tests.is_array()) {
-      fail("(the file)", "is no JSON array of cases");
+      fail("(the file)", "is not a JSON array of cases");
     } else {
       GoldenFile golden{path, std::move(meta)};
       for (const Json& test : tests) run_case(*suite, test, golden);

@@ -53,15 +53,15 @@ def listed_files(root):
 def check_file(root, name):
     path = root / name
     if not all(NAME.fullmatch(part) for part in name.split("/")):
-        yield f"{name}:1: not a plain name"
+        yield f"{name}:1: invalid file name"
     size = path.stat().st_size
     if size > MAX_BYTES:
-        yield f"{name}:1: {size:,} bytes; no file is larger than {MAX_BYTES:,}"
+        yield f"{name}:1: {size:,} bytes; the limit is {MAX_BYTES:,}"
         return
     data = path.read_bytes()
     if b"\0" in data:
         if path.suffix not in BINARY:
-            yield f"{name}:1: a binary file"
+            yield f"{name}:1: binary files of this kind are not allowed"
         return
     lines = data.decode(errors="replace").splitlines()
     if path.suffix in SOURCE and len(lines) > MAX_LINES:
@@ -91,7 +91,7 @@ def check_test_pairs(root, names):
         stem = name[:-3]
         if not re.search(r"_(test|testutil)$", stem) and f"{stem}_test.cc" not in present \
                 and not tested_elsewhere(root, name, present):
-            yield f"{name}:1: {pathlib.PurePath(stem).name}_test.cc does not stand beside it"
+            yield f"{name}:1: {pathlib.PurePath(stem).name}_test.cc is not in the same folder"
 
 
 def check(root, names=None):

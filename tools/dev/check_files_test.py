@@ -30,7 +30,7 @@ class CheckFiles(unittest.TestCase):
 
     def test_missing_test(self):
         found = self.problems({"meshard/a/b.cc": "", "meshard/a/c_test.cc": ""})
-        self.assertEqual(found, ["meshard/a/b.cc:1: b_test.cc does not stand beside it"])
+        self.assertEqual(found, ["meshard/a/b.cc:1: b_test.cc is not in the same folder"])
 
     def test_tested_elsewhere(self):
         text = "// Tested in tests/a_test.cc.\n"
@@ -43,7 +43,7 @@ class CheckFiles(unittest.TestCase):
 
     def test_names(self):
         for name in ("-/module.txt", "docs/a b.md", "tests/--help"):
-            self.assertEqual(self.problems({name: "x\n"}), [f"{name}:1: not a plain name"])
+            self.assertEqual(self.problems({name: "x\n"}), [f"{name}:1: invalid file name"])
         self.assertEqual(self.problems({".ci/run": "", "tests/a-b_c.1.md": ""}), [])
 
     def test_words(self):

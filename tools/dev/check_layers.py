@@ -38,7 +38,7 @@ def reachable(depends):
         if folder in path:
             raise ValueError("the folders depend on each other: " + " -> ".join(path + [folder]))
         if folder not in depends:
-            raise ValueError(f"{path[-1]} depends on {folder}, which is no folder")
+            raise ValueError(f"{path[-1]} depends on {folder}, which is not a folder")
         if folder not in closed:
             closed[folder] = {folder}.union(*(visit(d, path + [folder]) for d in depends[folder]))
         return closed[folder]
@@ -76,7 +76,7 @@ def check_folder(root, folder, allowed, known):
                 if not is_test and folder not in ON_THE_PUBLIC_API:
                     yield f"{place}:{number}: {name} is for users; a folder includes what it needs"
             elif parts[1] not in known:
-                yield f"{place}:{number}: meshard/{parts[1]} is no folder of meshard/CMakeLists.txt"
+                yield f"{place}:{number}: meshard/{parts[1]} is not a folder in meshard/CMakeLists.txt"
             elif parts[1] not in allowed:
                 yield (f"{place}:{number}: {folder} may not include {parts[1]} (it may include "
                        f"{', '.join(sorted(allowed - {folder})) or 'nothing'})")

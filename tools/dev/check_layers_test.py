@@ -72,10 +72,10 @@ class CheckLayers(unittest.TestCase):
         self.one({}, "depend on each other", "mesh", cmake=CMAKE.replace("mesh DEPENDS base", "mesh DEPENDS graph"))
 
     def test_unknown_dependency(self):
-        self.one({}, "which is no folder", cmake=CMAKE.replace("mesh DEPENDS base", "mesh DEPENDS bse"))
+        self.one({}, "which is not a folder", cmake=CMAKE.replace("mesh DEPENDS base", "mesh DEPENDS bse"))
 
     def test_unknown_folder(self):
-        self.one({"meshard/mesh/a.cc": '#include "meshard/mash/b.h"'}, "meshard/mash is no folder")
+        self.one({"meshard/mesh/a.cc": '#include "meshard/mash/b.h"'}, "meshard/mash is not a folder")
 
     def test_unlisted_folder(self):
         self.one({"meshard/extra/a.cc": "int x;"}, "no meshard_folder(extra ...)")

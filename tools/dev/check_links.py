@@ -55,7 +55,7 @@ def check(root):
                 if not file.exists():
                     problems.append(f"{place}: there is no {name}")
                 elif root not in file.parents and file != root:
-                    problems.append(f"{place}: {name} lies outside the project")
+                    problems.append(f"{place}: {name} is outside the project")
                 elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text(encoding="utf-8")):
                     problems.append(f"{place}: {file.relative_to(root)} has no heading #{anchor}")
     return problems

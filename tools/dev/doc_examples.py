@@ -76,7 +76,7 @@ def page_examples(page, text, quotes=None):
             last = None
         elif words == ["text", "output"]:
             if not isinstance(last, Example) or not adjacent:
-                raise ValueError(f"{page}:{line - 1}: an output without an example right before it")
+                raise ValueError(f"{page}:{line - 1}: an output must directly follow an example")
             last.output = body
             last = None
         else:

@@ -61,7 +61,7 @@ class DocExamples(unittest.TestCase):
     def test_outputs_of_followed_commands_are_not_examples(self):
         page = "```sh run\necho 1\n```\n```text output\n1\n```\n"
         self.assertEqual(doc_examples.page_examples("p", page), [])
-        with self.assertRaisesRegex(ValueError, "without an example"):
+        with self.assertRaisesRegex(ValueError, "must directly follow"):
             doc_examples.page_examples("p", page.replace("sh run", "sh"))
 
     def test_page(self):
@@ -93,7 +93,7 @@ class DocExamples(unittest.TestCase):
         self.assertEqual((second.text, second.run), ("int z = 3;", False))
 
     def test_output_must_follow_an_example(self):
-        with self.assertRaisesRegex(ValueError, "a.md:1: an output without an example"):
+        with self.assertRaisesRegex(ValueError, "a.md:1: an output must directly follow an example"):
             doc_examples.page_examples(pathlib.Path("a.md"), "```text output\nx\n```\n")
 
     def test_unknown_mark(self):

@@ -23,8 +23,8 @@ TEST = '''#include "meshard/ops/{name}.h"
 namespace meshard {{
 namespace {{
 
-// The conformance suites check {name} on its samples: type, text, derivative, shardings. Here stands what is
-// special about it: edge values, and the calls that must fail.
+// The conformance suites check {name} on its samples: type, text, derivative, shardings. This file tests what
+// is special about it: edge values, and the calls that must fail.
 TEST({pascal}, SpecialCases) {{ FAIL() << "write what is special about {name}"; }}
 
 }}  // namespace
@@ -35,10 +35,11 @@ NEXT = """Now, in meshard/ops/{name}.cc:
   doc, example     what it computes, and a line that runs with x, y (f32[2,3]) in scope
   infer            result types; fail with both values in the message
   sharding_rule    which dimensions of operands and result correspond
-  emit             the StableHLO it writes ({like}'s stands there now)
-  vjp              its derivative ({like}'s stands there now), or kNotDifferentiable
-  samples          calls for the conformance suites, odd shapes among them
-Include it in meshard/ops/all.h, fill in {name}_test.cc, then: ./dev test ops && ./dev test conformance"""
+  emit             the StableHLO it writes (now {like}'s)
+  vjp              its derivative (now {like}'s), or kNotDifferentiable
+  samples          calls for the conformance suites, including odd shapes
+The build includes the header in meshard/ops/all.h by itself. Fill in {name}_test.cc, then run:
+./dev test ops && ./dev test conformance"""
 
 
 class NewOpError(Exception):
@@ -56,7 +57,7 @@ def add_to_list(text, name):
     places = [(i, LINE.match(line)[1]) for i, line in enumerate(lines) if LINE.match(line)]
     names = [op for _, op in places]
     if name in names:
-        raise NewOpError(f"op_list.inc has {name} already")
+        raise NewOpError(f"op_list.inc already contains {name}")
     if names != sorted(names):
         raise NewOpError("op_list.inc is not in alphabetical order")
     after = [i for i, op in places if op < name]
@@ -76,16 +77,16 @@ def new_op(root, name, like):
     """Writes the files and returns their names. @error NewOpError; no file is written then."""
     folder = pathlib.Path(root) / "meshard" / "ops"
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_?", name):
-        raise NewOpError(f"{name}: an op's name is snake_case")
+        raise NewOpError(f"{name}: the name of an op must be snake_case")
     model = {suffix: folder / (like + suffix) for suffix in (".h", ".cc")}
     for path in model.values():
         if not path.is_file():
-            raise NewOpError(f"there is no {path.relative_to(root)} to take as the model")
+            raise NewOpError(f"cannot find the template {path.relative_to(root)}")
     texts = {name + suffix: renamed(path.read_text(encoding="utf-8"), like, name) for suffix, path in model.items()}
     texts[f"{name}_test.cc"] = TEST.format(name=name, pascal=pascal(name))
     for file in texts:
         if (folder / file).exists():
-            raise NewOpError(f"meshard/ops/{file} is there already")
+            raise NewOpError(f"meshard/ops/{file} already exists")
     texts["op_list.inc"] = add_to_list((folder / "op_list.inc").read_text(encoding="utf-8"), name)
     for file, text in texts.items():
         (folder / file).write_text(text)

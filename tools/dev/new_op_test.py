@@ -54,9 +54,9 @@ class NewOp(unittest.TestCase):
 
     def test_refuses(self):
         self.refused("LogAdd", "exp", "snake_case")
-        self.refused("log", "sin", "no meshard/ops/sin.h")
-        self.refused("exp", "exp", "exp.h is there already")
-        self.refused("tanh", "exp", "has tanh already")
+        self.refused("log", "sin", "the template meshard/ops/sin.h")
+        self.refused("exp", "exp", "exp.h already exists")
+        self.refused("tanh", "exp", "already contains tanh")
 
     def test_order_of_the_real_list(self):
         text = (ROOT / "meshard" / "ops" / "op_list.inc").read_text(encoding="utf-8")

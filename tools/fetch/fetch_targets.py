@@ -63,7 +63,7 @@ def agreed(yes):
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise lw.FetchError("nobody can be asked here; --yes says that you accept the licenses above")
+        raise lw.FetchError("there is no terminal to ask on; --yes accepts the licenses above")
     return input("Fetch and accept the licenses? [y/N] ").strip().lower() in ("y", "yes")
 
 

@@ -83,7 +83,7 @@ def cache_root():
         except KeyError:
             home = ""
     if not os.path.isabs(home):
-        raise FetchError("this user has no home folder: name a folder in MESHARD_CACHE")
+        raise FetchError("this user has no home folder: set MESHARD_CACHE to a folder")
     return pathlib.Path(home) / ".cache" / "meshard"
 
 
@@ -123,9 +123,9 @@ def download(entry, folder):
             raise FetchError("python3 has no pip: apt-get install python3-pip")
         subprocess.run(command, check=True)
     except subprocess.CalledProcessError as error:
-        source = f"MESHARD_WHEEL_DIR={offline}" if offline else "the package index pip is set up with"
-        raise FetchError(f"pip could not get {entry.name}=={entry.version} from {source}; a folder "
-                         "that holds the wheel can be named in MESHARD_WHEEL_DIR") from error
+        source = f"MESHARD_WHEEL_DIR={offline}" if offline else "the package index that pip is configured with"
+        raise FetchError(f"pip could not get {entry.name}=={entry.version} from {source}; to "
+                         "use a folder that contains the wheel, set MESHARD_WHEEL_DIR") from error
     wheels = list(pathlib.Path(folder).glob("*.whl"))
     if len(wheels) != 1:
         raise FetchError(f"expected one wheel of {entry.name}, found {len(wheels)}")
@@ -196,7 +196,7 @@ def unpack(wheel, member, sha256, target, transform=None, mode=0o644):
         if target.suffix == ".so":
             record(target, sha256)
     except KeyError as error:
-        raise FetchError(f"{wheel.name} holds no {member}") from error
+        raise FetchError(f"{wheel.name} does not contain {member}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -34,7 +34,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     ends([before, f"{folder}/nowhere.json"], 2, "cannot read")
     pathlib.Path(after).write_text('{"schema": "something else"}')
-    ends([before, after], 2, "this is no report")
+    ends([before, after], 2, "this is not a report")
     pathlib.Path(after).write_text("module {}")
     ends([before, after], 2, "--topology")
 checks.end()

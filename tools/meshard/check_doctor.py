@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as empty:
     expect(doctor(**cache), 0, copy, "hash        not recorded; `meshard fetch cpu`")
     with open(copy, "rb") as file:
         right = hashlib.sha256(file.read()).hexdigest()
-    for digest, part in ((right, "as it was fetched"), ("0" * 64, "changed since it was fetched")):
+    for digest, part in ((right, "recalculated; unchanged"), ("0" * 64, "changed since it was fetched")):
         with open(copy + ".fetched", "w", encoding="utf-8") as file:
             file.write(f"meshard fetched 1\nsha256 {digest}\nsize 1\ntime 1\nowner 1\n")
         code, shown = doctor(**cache)
@@ -58,7 +58,7 @@ with tempfile.TemporaryDirectory() as empty:
     text = os.path.join(empty, "no_plugin.so")
     with open(text, "w", encoding="utf-8") as file:
         file.write("text")
-    expect(doctor(text), 1, "cannot load", "mend", "1 found, 0 usable")
+    expect(doctor(text), 1, "cannot load", "fix", "1 found, 0 usable")
     expect(doctor(FAKE, text), 0, "2 found, 1 usable")
     expect(doctor(os.path.join(empty, "absent.so")), 1, "there is no file")
     # The machine may have plugins outside of HOME. For missing plugins, doctor shows how to get

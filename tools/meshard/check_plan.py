@@ -60,16 +60,16 @@ with tempfile.TemporaryDirectory() as folder:
     checks.check("verdicts before the end", known >= 3, known)
 
     # One all-reduce of 32 rows of 32 floats is the minimum if v does not change.
-    out = ends([*common, "--best", f"{folder}/best.mlir", "--json", f"{folder}/reports"], 0, f"{known} known from before",
+    out = ends([*common, "--best", f"{folder}/best.mlir", "--json", f"{folder}/reports"], 0, f"{known} read from the journal",
                f"1. {best}", "4 KiB in collectives")
     checks.check("the rest is compiled", f"{9 - known} compiled" in out, out)
     text = pathlib.Path(folder, "best.mlir").read_text(encoding="utf-8")
     checks.check("the best module", '[{"model"}, {}]>} loc("w")' in text, text)
     checks.check("a report", pathlib.Path(folder, "reports/plan-1.json").exists())
-    ends(common, 0, "0 compiled, 9 known from before", f"1. {best}")
+    ends(common, 0, "0 compiled, 9 read from the journal", f"1. {best}")
 
-    ends([module, "--topology", "cpu:8", "--free", "v", "--journal", journal], 2, "not of this search")
-    ends([module, "--topology", "cpu:8", "--free", "nobody"], 2, "no argument is called `nobody`")
+    ends([module, "--topology", "cpu:8", "--free", "v", "--journal", journal], 2, "belongs to another search")
+    ends([module, "--topology", "cpu:8", "--free", "nobody"], 2, "no argument matches `nobody`")
     ends([module, "--topology", "cpu:8", "--axes", "data"], 2, "axis `model`")
     ends([f"{folder}/nowhere", "--topology", "cpu:8"], 2, "cannot read")
     ends([module, "--topology", "v9:1"], 2)

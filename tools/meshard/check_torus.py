@@ -21,8 +21,8 @@ prints(["v5e:4x4*2", "--shape", "2x16", "--outer", "1x2"], "axis_0 1 (worst 1), 
 checks.prints(["v5e:2x2", "--shape", "x=4"], "x →", "│ 0 │")
 checks.prints(["v5p:16x16x32", "--shape", "8192"], "8192 devices are too many for a picture")
 
-checks.refuses(["v5e:8x8", "--shape", "63"], "needs 63 devices, there are 64")
+checks.refuses(["v5e:8x8", "--shape", "63"], "needs 63 devices, but there are 64")
 checks.refuses(["v5e:8x8", "--shape", "8x"], "expected a whole number")
-checks.refuses(["v7:8x8", "--shape", "64"], "no TPU is called `v7`", "v2, v3, v4, v5e, v5p, v6e, tpu7x")
+checks.refuses(["v7:8x8", "--shape", "64"], "unknown TPU type `v7`", "v2, v3, v4, v5e, v5p, v6e, tpu7x")
 checks.refuses(["v5e:2x2*2", "--shape", "8", "--outer", "3"], "does not divide 8")
 checks.end()

@@ -31,19 +31,20 @@ int run_diff(const DiffOptions& options) {
 
 void add_diff(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DiffOptions>();
-  CLI::App* command =
-      app.add_subcommand("diff", "What changed between two programs: collectives, memory, time");
+  CLI::App* command = app.add_subcommand(
+      "diff", "Shows what changed between two programs: collectives, memory, time");
   command->footer(
       "A file is a report that `meshard explain --json` wrote, or a StableHLO module, which is\n"
-      "compiled for --topology. Ends with 0; with 1 if they differ and --fail-on-change is given;\n"
-      "with 2 for an error.");
+      "compiled for --topology. Exit codes: 0; 1 if they differ and --fail-on-change is given; 2 "
+      "for\n"
+      "an error.");
   command->add_option("before", options->before, "report (JSON) or module")->required();
   command->add_option("after", options->after, "report (JSON) or module")->required();
   options->source.add_options(*command);
   command->add_option("--json", options->json, "write the difference as JSON");
   command->add_option("--html", options->html, "write a page that shows both side by side");
-  command->add_flag("--fail-on-change", options->fail_on_change, "end with 1 if they differ");
-  command->add_flag("--all", options->all, "leave out no line");
+  command->add_flag("--fail-on-change", options->fail_on_change, "exit with code 1 if they differ");
+  command->add_flag("--all", options->all, "print all lines");
   command->callback([options, &exit_code] {
     exit_code = run_with_exit_code([&] { return run_diff(*options); });
   });

@@ -43,7 +43,8 @@ void describe_devices(const pjrt::Client& client, std::string& out) {
 
 std::string how_to_mend(const Error& error, const std::string& platform) {
   if (error.code() == ErrorCode::kPermissionDenied)
-    return "give the file and its folders to yourself or to root, and let nobody else write them";
+    return "make yourself or root the owner of the file and its folders, and let nobody else write "
+           "them";
   if (error.code() == ErrorCode::kDataLoss) return "remove the file and fetch it again";
   if (error.code() == ErrorCode::kUnimplemented)
     return "install a plugin of a version that meshard can use";
@@ -53,7 +54,7 @@ std::string how_to_mend(const Error& error, const std::string& platform) {
   if (platform == "tpu")
     return "needs a TPU; without one, programs can be compiled for a described topology such as "
            "v5e:2x2";
-  return "the file may be damaged or built for another system: install it again";
+  return "the file may be damaged or built for another system: reinstall it";
 }
 
 std::chrono::seconds seconds_of(const DoctorOptions& options) {
@@ -71,7 +72,7 @@ std::string hash_state(const pjrt::FoundPlugin& found) {
                  ? "not recorded"
                  : cat("not recorded; `meshard fetch ", found.platform, "` checks and records it");
     case pjrt::FetchedState::kUnchanged: return "unchanged since it was fetched";
-    case pjrt::FetchedState::kHashChecked: return "calculated, as it was fetched";
+    case pjrt::FetchedState::kHashChecked: return "recalculated; unchanged since it was fetched";
   }
   return "";
 }
@@ -89,7 +90,7 @@ int examine(const pjrt::FoundPlugin& found, std::string& out) {
   auto plugin = pjrt::Plugin::load(path);
   if (!plugin.ok()) {
     line(out, "problem", plugin.error().message());
-    line(out, "mend", how_to_mend(plugin.error(), platform));
+    line(out, "fix", how_to_mend(plugin.error(), platform));
     return 1;
   }
   const pjrt::Plugin& loaded = plugin.value();
@@ -106,7 +107,7 @@ int examine(const pjrt::FoundPlugin& found, std::string& out) {
   auto client = pjrt::Client::create(loaded);
   if (!client.ok()) {
     line(out, "problem", client.error().message());
-    line(out, "mend", how_to_mend(client.error(), platform));
+    line(out, "fix", how_to_mend(client.error(), platform));
     return 1;
   }
   line(out, "platform", cat(client.value().platform(), ", ", client.value().platform_version()));
@@ -116,7 +117,7 @@ int examine(const pjrt::FoundPlugin& found, std::string& out) {
 }
 
 void print_places(const pjrt::PluginSearch& search, bool all) {
-  std::printf("Looked in\n");
+  std::printf("Searched\n");
   for (const pjrt::SearchedPlace& place : search.places)
     if (all || place.exists || search.found.empty())
       std::printf("  %s  %s (%s)\n", place.exists ? "found  " : "missing", place.path.c_str(),
@@ -136,7 +137,7 @@ int run(const DoctorOptions& options) {
     std::fputs(outcome.output.c_str(), stdout);
     if (!outcome.failure.empty())
       std::printf(
-          "  problem     the plugin %s\n  mend        install it again, or another version\n",
+          "  problem     the plugin %s\n  fix         reinstall it, or install another version\n",
           outcome.failure.c_str());
     // Messages of plugins are shown only if they fail.
     bool works = outcome.failure.empty() && outcome.exit_code == 0;
@@ -147,9 +148,8 @@ int run(const DoctorOptions& options) {
   if (options.plugins.empty()) print_places(search, options.all_places);
   if (search.found.empty())
     std::printf(
-        "\nNo plugin was found. `meshard fetch cpu` gets the plugin for CPUs, or name a plugin "
-        "file "
-        "yourself:\nMESHARD_PLUGIN=/path/to/plugin.so\n");
+        "\nNo plugin was found. `meshard fetch cpu` downloads the plugin for CPUs; to use another "
+        "plugin file, set\nMESHARD_PLUGIN=/path/to/plugin.so\n");
   int targets = 0;
   if (options.plugins.empty()) targets = print_targets(seconds_of(options));
   std::printf("\n%zu found, %d usable\n", search.found.size(), usable);
@@ -164,15 +164,17 @@ int try_target(const DoctorOptions& options) {
 
 void add_doctor(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DoctorOptions>();
-  CLI::App* command = app.add_subcommand("doctor", "Which plugins are there, and do they work?");
-  command->add_option("plugins", options->plugins, "plugin files; default: look for them");
-  command->add_option("--timeout", options->timeout, "seconds that each plugin may take")
+  CLI::App* command =
+      app.add_subcommand("doctor", "Shows which plugins are installed, and whether they work");
+  command->add_option("plugins", options->plugins, "plugin files; default: search for them");
+  command->add_option("--timeout", options->timeout, "time limit for each plugin, in seconds")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_flag("--places", options->all_places, "list the missing places too");
+  command->add_flag("--places", options->all_places,
+                    "also list the searched places that do not exist");
   command
       ->add_option("--target", options->target,
-                   "only say whether programs can be compiled for tpu, cuda or cpu (exit code 0)")
+                   "only check whether programs can be compiled for tpu, cuda or cpu (exit code 0)")
       ->check(CLI::IsMember({"tpu", "cuda", "cpu"}));
   command->callback([options, &exit_code] {
     exit_code = options->target.empty() ? run(*options) : try_target(*options);

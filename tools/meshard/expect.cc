@@ -25,7 +25,7 @@ Expectations expectations_of(const ExpectOptions& options) {
   auto once = [&](bool given, const char* what) {
     if (given)
       throw Error(ErrorCode::kInvalidArgument,
-                  cat("[expect] ", options.from, " and the command line both give ", what));
+                  cat("[expect] ", options.from, " and the command line both specify ", what));
   };
   if (!options.collectives.empty()) {
     once(all.collectives.has_value(), "collectives");
@@ -44,7 +44,7 @@ Expectations expectations_of(const ExpectOptions& options) {
   }
   if (all.empty())
     throw Error(ErrorCode::kInvalidArgument,
-                "[expect] nothing is expected: give --collectives, --no-full-replication, --fits "
+                "[expect] no expectations: specify --collectives, --no-full-replication, --fits "
                 "or --from");
   return all;
 }
@@ -55,7 +55,8 @@ int run_expect(const ExpectOptions& options) {
     std::fputs(expected.to_string().c_str(), stdout);
     return 0;
   }
-  if (options.file.empty()) throw Error(ErrorCode::kInvalidArgument, "[expect] no file is given");
+  if (options.file.empty())
+    throw Error(ErrorCode::kInvalidArgument, "[expect] no report or module file is specified");
   ExpectationReport found = check_expectations(load_report(options.file, options.source), expected);
   for (const std::string& text : found.met) std::printf("ok: %s\n", text.c_str());
   for (const std::string& text : found.broken) std::printf("FAILED: %s\n", text.c_str());
@@ -71,25 +72,30 @@ void add_expect(CLI::App& app, int& exit_code) {
   command->footer(
       "Expected collectives: \"1 all-reduce over model; 2 all-gathers over data, at most 64 "
       "MiB\".\n"
-      "Numbers may be `at most 2`, `no` or `any`; what is not listed is refused unless there is\n"
-      "`others allowed`. A file (--from) has a line for each, and lines `no full replication "
-      "above\n"
-      "1 MiB except \"lnf*\"` and `fits with 10% spare`; # begins a comment.\n"
-      "Ends with 0 if all hold, with 1 if not, with 2 for an error.");
+      "Numbers may be `at most 2`, `no` or `any`; other collectives fail the check unless there "
+      "is\n"
+      "`others allowed`. A file (--from) has one item per line, which may also be `no full\n"
+      "replication above 1 MiB except \"lnf*\"` or `fits with 10% spare`; # begins a comment.\n"
+      "Exit codes: 0 if all expectations hold, 1 if not, 2 for an error.");
   command->add_option("file", options->file, "report (JSON of `meshard explain`) or module");
   options->source.add_options(*command);
-  command->add_option("--collectives", options->collectives, "exactly these, with ; between them");
-  command->add_flag("--no-full-replication", options->no_full_replication,
-                    "no value whole on every device that the mesh could split; no full remake");
+  command->add_option("--collectives", options->collectives,
+                      "the exact collectives, separated by ;");
+  command->add_flag(
+      "--no-full-replication", options->no_full_replication,
+      "no replicated values that the mesh could split, and no full rematerialization");
   command->add_option("--above", options->above,
-                      "smaller values may be replicated (1 MiB if not given)");
-  command->add_option("--except", options->except, "names that may be replicated; * is any text");
+                      "smaller values may be replicated (default: 1 MiB)");
+  command->add_option("--except", options->except,
+                      "names of values that may be replicated; * matches any text");
   command
-      ->add_option("--fits", options->fits, "fits into a device's memory with so much spare: 10%")
+      ->add_option("--fits", options->fits,
+                   "fits into a device's memory with this much to spare: 10%")
       ->expected(0, 1)
       ->default_str("0%");
-  command->add_option("--from", options->from, "a file of expectations; - is the standard input");
-  command->add_flag("--print", options->print, "print the expectations as a file, check nothing");
+  command->add_option("--from", options->from, "a file of expectations; - is standard input");
+  command->add_flag("--print", options->print,
+                    "print the expectations in the format of --from, check nothing");
   command->callback([options, command, &exit_code] {
     if (command->count("--fits") > 0 && options->fits.empty()) options->fits = "0%";
     exit_code = run_with_exit_code([&] { return run_expect(*options); });

@@ -137,9 +137,9 @@ int explain_file(const ExplainArguments& arguments) {
 void add_explain(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ExplainArguments>();
   CLI::App* command = app.add_subcommand(
-      "explain", "Compile a StableHLO file for absent hardware and tell what became of it.");
+      "explain", "Compile a StableHLO file for absent hardware and report the result.");
   command->footer(
-      "Exit codes: 0; 1 if the program does not fit, or is not as expected; 2 if there is no "
+      "Exit codes: 0; 1 if the program does not fit or an expectation fails; 2 if there is no "
       "report.\nExample: meshard explain step.mlir --topology v5e:4x4 --must-fit");
   command->add_option("file", arguments->file, "StableHLO: text, MLIR bytecode, portable artifact")
       ->required();
@@ -149,29 +149,30 @@ void add_explain(CLI::App& app, int& exit_code) {
                       "names and sizes of the axes, data=4,model=4; default: the module's");
   command
       ->add_option("--device-order", arguments->order,
-                   "default (along the torus, as JAX), torus, ids")
+                   "default (along the torus, as in JAX), torus, ids")
       ->check(CLI::IsMember({"default", "torus", "ids"}));
   command->add_option("--partitions", arguments->partitions,
-                      "how many devices the module is for; default: what it says");
+                      "number of devices of the program; default: as the module specifies");
   command->add_flag("--devices", arguments->part,
-                    "the module may use a part of the topology's devices, the first ones");
+                    "allow the module to use only the first devices of the topology");
   command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
       ->check(CLI::IsMember({"shardy", "gspmd"}));
-  command->add_option("--option", arguments->options, "an option of the compiler: NAME=VALUE");
-  command->add_option("--json", arguments->json, "write the report as JSON into this file");
-  command->add_option("--html", arguments->html, "write the report as a page into this file");
-  command->add_option("--lines", arguments->lines, "most lines for each part; 0: all");
+  command->add_option("--option", arguments->options, "a compiler option: NAME=VALUE");
+  command->add_option("--json", arguments->json, "write the report as JSON to this file");
+  command->add_option("--html", arguments->html, "write the report as an HTML page to this file");
+  command->add_option("--lines", arguments->lines, "maximum number of lines per section; 0: all");
   command->add_flag("--text", arguments->text,
-                    "print the report as text, also when it is written into a file");
+                    "print the report as text even if it is also written to a file");
   command->add_flag("--picture", arguments->picture, "draw the mesh");
-  command->add_flag("--quiet", arguments->quiet, "print nothing but what is not as expected");
+  command->add_flag("--quiet", arguments->quiet, "print only failed expectations");
   command->add_option("--expect", arguments->expect,
-                      "what must hold: `1 all-reduce over model; fits`, or @FILE");
+                      "expectations: `1 all-reduce over model; fits`, or @FILE");
   command->add_flag("--must-fit", arguments->must_fit,
-                    "fail if it needs more memory than there is");
-  command->add_option("--time-limit", arguments->time_limit, "seconds for the compiler");
-  command->add_flag("--no-cache", arguments->no_cache, "compile even if it was compiled before");
-  command->add_option("--cache", arguments->cache, "the folder of finished compiles");
+                    "fail if the program needs more memory than the device has");
+  command->add_option("--time-limit", arguments->time_limit,
+                      "time limit for the compiler, in seconds");
+  command->add_flag("--no-cache", arguments->no_cache, "compile even if the result is cached");
+  command->add_option("--cache", arguments->cache, "the folder of the compile cache");
   command->add_option("--plugin", arguments->plugin, "the plugin file");
   command->callback([arguments, &exit_code] {
     try {

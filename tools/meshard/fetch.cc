@@ -43,7 +43,7 @@ int run_fetch(const FetchOptions& options) {
   arguments.push_back(nullptr);
   std::fflush(nullptr);
   ::execvp(arguments[0], arguments.data());
-  std::fprintf(stderr, "meshard fetch: python3 is needed to fetch files, and is not there\n");
+  std::fprintf(stderr, "meshard fetch: python3 is needed to fetch files, but was not found\n");
   return 1;
 }
 
@@ -52,7 +52,7 @@ int run_fetch(const FetchOptions& options) {
 void add_fetch(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<FetchOptions>();
   CLI::App* command = app.add_subcommand(
-      "fetch", "Get the compilers of TPUs, GPUs or CPUs into this machine's cache");
+      "fetch", "Downloads the compilers for TPUs, GPUs or CPUs into this machine's cache");
   command
       ->add_option(
           "platforms", options->platforms,

@@ -27,7 +27,7 @@ void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 std::string all_values(const OffsetLayout& result) {
   if (result.layout.size() > kMostValues)
     throw_invalid({}, "[layout] ", result.layout.size(),
-                  " values are too many to list; the most is ", kMostValues);
+                  " values are too many to list; the limit is ", kMostValues);
   std::string out = "values     ";
   for (std::int64_t i = 0; i < result.layout.size(); ++i)
     append(out, cat(' ', result.offset + result.layout(i)));
@@ -57,12 +57,12 @@ int run(const LayoutOptions& options) {
 
 void add_layout(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<LayoutOptions>();
-  CLI::App* command = app.add_subcommand("layout", "What does an expression of layouts give?");
+  CLI::App* command = app.add_subcommand("layout", "Evaluates an expression of layouts");
   command->footer(std::string(kLayoutExpressions));
   command->add_option("expression", options->expression, "such as \"(2,4):(4,1) o (2,2)\"")
       ->required();
   command->add_flag("--values", options->values, "list the values");
-  command->add_flag("--no-picture", options->no_picture, "leave the picture out");
+  command->add_flag("--no-picture", options->no_picture, "omit the picture");
   command->add_option("--svg", options->svg, "write the picture to this file");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -39,19 +39,20 @@ struct Part {
 
   Layout as_layout() const {
     if (kind == Kind::kTuple) return Layout(tuple);
-    if (kind == Kind::kNumber) refuse(cat("the value ", number, " is no layout"));
-    if (kind == Kind::kTiler) refuse(cat("the tiler ", tiler, " is no layout"));
+    if (kind == Kind::kNumber) refuse(cat("the value ", number, " is not a layout"));
+    if (kind == Kind::kTiler) refuse(cat("the tiler ", tiler, " is not a layout"));
     if (layout.offset != 0)
-      refuse(cat(layout.layout, " counts from ", layout.offset, " and can only be the result"));
+      refuse(
+          cat(layout.layout, " has offset ", layout.offset, " and can only be the final result"));
     return layout.layout;
   }
   std::int64_t as_integer() const {
     if (kind == Kind::kNumber) return number;
-    if (kind != Kind::kTuple || !tuple.is_integer()) refuse("an integer is needed here");
+    if (kind != Kind::kTuple || !tuple.is_integer()) refuse("expected an integer");
     return tuple.value();
   }
   IntTuple as_tuple() const {
-    if (kind != Kind::kTuple) refuse("a tuple of integers is needed here");
+    if (kind != Kind::kTuple) refuse("expected a tuple of integers");
     return tuple;
   }
   Tiler as_tiler() const {
@@ -90,7 +91,7 @@ Layout concatenated(const Parts& parts) {
 
 Layout behind_values(const Parts& parts) {
   std::optional<Layout> layout = from_values(integers(parts, 0));
-  if (!layout) refuse("there is no layout behind these values");
+  if (!layout) refuse("no layout has these values");
   return *layout;
 }
 
@@ -196,7 +197,7 @@ class Reader {
       scanner_.expect(")");
       return part;
     }
-    if (scanner_.at_end()) scanner_.fail("a layout is missing");
+    if (scanner_.at_end()) scanner_.fail("expected a layout");
     return call();
   }
 
@@ -233,7 +234,7 @@ class Reader {
     for (const Function& known : kFunctions)
       if (known.name == name) function = &known;
     if (!function)
-      scanner_.fail(cat("there is no function `", name, "` (`meshard layout --help` lists them)"));
+      scanner_.fail(cat("unknown function `", name, "` (`meshard layout --help` lists them)"));
     scanner_.expect("(");
     Parts parts;
     scanner_.list(")", [&] { parts.push_back(expression()); });

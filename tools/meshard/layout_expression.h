@@ -19,7 +19,7 @@ inline constexpr std::string_view kLayoutExpressions =
     "Layouts are row-major: the last mode is the fastest.\n"
     "  (2,4):(4,1)                a layout; (2,4) alone is the compact one, 8 is 8:1\n"
     "  A o B                      A after B (also A ∘ B); A o B o C is A o (B o C)\n"
-    "  L(5)  L(1,2)  L(_,2)       the value at an index or coordinate; with _, what is left\n"
+    "  L(5)  L(1,2)  L(_,2)       the value at an index or coordinate; with _, a layout\n"
     "  coalesce(L)  coalesce(L, (1,1))   filter(L)  filter(L, (1,1))   flatten(L)\n"
     "  complement(L, n)  right_inverse(L)  left_inverse(L)\n"
     "  composition(L, T)  logical_divide(L, T)  zipped_divide(L, T)  tiled_divide(L, T)\n"

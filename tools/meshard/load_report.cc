@@ -37,12 +37,12 @@ ProgramReport report_in(const std::string& path, const std::string& bytes) {
 
 void ReportSource::add_options(CLI::App& command) {
   command.add_option("--topology", topology,
-                     "what modules are compiled for: v6e:16x16, h100:4x8, cpu:8");
-  command.add_option("--mesh", mesh, "axes in place of a module's own: data=4,model=2");
-  command.add_option("--plugin", plugin, "the plugin's file; else it is searched for");
-  command.add_option("--compile-limit", time_limit, "seconds for one compile");
-  command.add_option("--cache", cache, "the folder of finished compiles");
-  command.add_flag("--no-cache", no_cache, "compile again what was compiled before");
+                     "the target that modules are compiled for: v6e:16x16, h100:4x8, cpu:8");
+  command.add_option("--mesh", mesh, "mesh axes that replace the module's own: data=4,model=2");
+  command.add_option("--plugin", plugin, "the plugin file; default: search for it");
+  command.add_option("--compile-limit", time_limit, "time limit for each compile, in seconds");
+  command.add_option("--cache", cache, "the folder of the compile cache");
+  command.add_flag("--no-cache", no_cache, "compile even if the result is cached");
 }
 
 std::string read_file(const std::string& path) {
@@ -58,7 +58,7 @@ ProgramReport load_report(const std::string& path, const ReportSource& source) {
   if (is_json(bytes)) return report_in(path, bytes);
   if (source.topology.empty())
     throw Error(ErrorCode::kInvalidArgument,
-                path + " is no report, and to compile it as a module --topology is needed");
+                path + " is not a report; specify --topology to compile it as a module");
   ExplainModuleOptions options;
   if (!source.mesh.empty()) {
     Mesh mesh = read_mesh(source.mesh, "");

@@ -119,23 +119,23 @@ int run(const MeshOptions& options) {
 
 void add_mesh(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<MeshOptions>();
-  CLI::App* command =
-      app.add_subcommand("mesh", "A mesh of devices, and what operations make of it");
+  CLI::App* command = app.add_subcommand(
+      "mesh", "Shows a mesh of devices, and the meshes that operations derive from it");
   command->footer(std::string(kMeshSteps));
   command->add_option("mesh", options->mesh, "mesh<data=2, model=4>, or data=2,model=4")
       ->required();
-  command->add_option("steps", options->steps, "operations, done in order");
+  command->add_option("steps", options->steps, "operations, applied in order");
   command->add_option("--devices", options->devices, "device ids: 4,5,6,7 or 0,2,...,14");
   command
       ->add_option("--groups", options->groups,
                    "list the groups along these axes, and their short form in HLO")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--rank", options->ranks, "where these devices are, and in which groups")
+  command->add_option("--rank", options->ranks, "show the coordinates and groups of these devices")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_flag("--shardy", options->shardy, "print the mesh as a module has it");
-  command->add_flag("--no-picture", options->no_picture, "leave the picture out");
+  command->add_flag("--shardy", options->shardy, "print the mesh in Shardy's syntax");
+  command->add_flag("--no-picture", options->no_picture, "omit the picture");
   command->add_option("--svg", options->svg,
                       "write the picture to this file; --groups colors each group alike");
   command->callback([options, &exit_code] { exit_code = run(*options); });

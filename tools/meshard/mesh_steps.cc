@@ -67,7 +67,7 @@ Mesh unsqueeze(const Mesh& mesh, TextScanner& scanner) {
   std::string name = scanner.identifier();
   scanner.expect("@");
   std::int64_t place = scanner.integer();
-  if (place < 0) scanner.fail("a place is at least 0");
+  if (place < 0) scanner.fail("the place must be at least 0");
   return mesh.unsqueeze(name, static_cast<std::size_t>(place), kNowhere);
 }
 
@@ -94,7 +94,7 @@ Mesh read_step(const Mesh& mesh, TextScanner& scanner) {
   if (operation == "squeeze" && !scanner.accept(":")) return mesh.squeeze();
   if (operation == "squeeze") return mesh.squeeze(read_names(scanner), kNowhere);
   if (operation != "slice" && operation != "permute" && operation != "reshape")
-    scanner.fail(cat("there is no step `", operation, "`"));
+    scanner.fail(cat("unknown step `", operation, "`"));
   scanner.expect(":");
   if (operation == "slice") return mesh.slice(read_names(scanner), kNowhere);
   if (operation == "permute") return mesh.permute(read_names(scanner), kNowhere);

@@ -17,7 +17,7 @@ int run(const std::string& name) {
   const OpDef* op = find_op(name);
   std::string page = op ? op_page(*op) : declaration_page(name);
   if (page.empty()) {
-    std::fprintf(stderr, "meshard: there is no op '%s'; `meshard op` lists all\n", name.c_str());
+    std::fprintf(stderr, "meshard: unknown op '%s'; `meshard op` lists all ops\n", name.c_str());
     return 1;
   }
   std::fputs(page.c_str(), stdout);
@@ -28,8 +28,9 @@ int run(const std::string& name) {
 
 void add_op(CLI::App& app, int& exit_code) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("op", "What does an op do, and what becomes of it?");
-  command->add_option("name", *name, "the op; without one: list all");
+  CLI::App* command =
+      app.add_subcommand("op", "Shows what an op does, and how it is recorded and lowered");
+  command->add_option("name", *name, "the op; default: list all ops");
   command->callback([name, &exit_code] { exit_code = run(*name); });
 }
 

@@ -126,10 +126,11 @@ void write_reports(const PlanArguments& arguments, const ModulePlan& plan, PlanR
 int list_candidates(const ModulePlan& plan, const PlanOptions& options) {
   bool complete = true;
   for (const PlannedCandidate& one : plan_candidates(plan.problem, options, complete))
-    std::printf("%s\t%s of arguments, %s moved by estimate\n", one.candidate.to_string().c_str(),
+    std::printf("%s\t%s of arguments, %s of communication by estimate\n",
+                one.candidate.to_string().c_str(),
                 byte_text(static_cast<std::int64_t>(one.estimate.least_memory)).c_str(),
                 byte_text(static_cast<std::int64_t>(one.estimate.communication)).c_str());
-  if (!complete) std::printf("there are more combinations\n");
+  if (!complete) std::printf("the list is incomplete: there are more combinations\n");
   return 0;
 }
 
@@ -141,7 +142,7 @@ int run_plan(const PlanArguments& arguments) {
   options.search.journal = journal_path(arguments, plan.problem);
   if (arguments.fresh && !options.search.journal.empty())
     std::filesystem::remove(options.search.journal);
-  std::printf("free: %zu values of %zu arguments\n", plan.free.values.size(),
+  std::printf("free arguments: %zu groups, in a module of %zu arguments\n", plan.free.values.size(),
               plan.module.arguments().size());
   for (std::size_t v = 0; v < plan.free.values.size(); ++v)
     std::printf("  %s %s%s\n", plan.free.values[v].name.c_str(),
@@ -166,34 +167,36 @@ void add_plan(CLI::App& app, int& exit_code) {
   command->footer(
       "Tries every mesh of the topology's devices over the axes, and for every free argument "
       "every\n"
-      "spec that divides it. Free are the open dimensions ({?}) of the arguments' shardings, and\n"
-      "the arguments that --free names. The most promising candidates are compiled first; a "
-      "search\n"
-      "that was ended goes on where it was. Ends with 0; with 1 if nothing fits; with 2 for an\n"
-      "error.\nExample: meshard plan step.mlir --topology v5e:4x4 --free \"*['w1']\" --time-limit "
+      "spec that divides it. The search is free to choose the open dimensions ({?}) of argument\n"
+      "shardings, and the shardings of the arguments that --free names. The most promising\n"
+      "candidates are compiled first; an interrupted search resumes where it stopped. Exit codes:\n"
+      "0; 1 if nothing fits; 2 for an error.\nExample: meshard plan step.mlir --topology v5e:4x4 "
+      "--free \"*['w1']\" --time-limit "
       "600");
   command->add_option("file", arguments->file, "StableHLO text with Shardy shardings")->required();
   arguments->source.add_options(*command);
   command->get_option("--topology")->required();
   command->remove_option(command->get_option("--mesh"));
-  command->add_option("--axes", arguments->axes, "the mesh's axes: data,model (the module's)");
-  command->add_option("--pin", arguments->pin, "axes of a given size: data=4");
-  command->add_option("--free", arguments->free,
-                      "an argument that may lie anyhow: its name (* is any text) or number");
+  command->add_option("--axes", arguments->axes,
+                      "the mesh axes: data,model; default: the module's");
+  command->add_option("--pin", arguments->pin, "axes with a fixed size: data=4");
+  command->add_option(
+      "--free", arguments->free,
+      "an argument whose sharding is searched: its name (* matches any text) or number");
   command->add_option("--time-limit", arguments->time_limit,
-                      "seconds; the compile that is going on is finished");
-  command->add_option("--most", arguments->most, "compile at most so many candidates");
+                      "time limit in seconds; a compile in progress is completed");
+  command->add_option("--most", arguments->most, "maximum number of candidates to compile");
   command->add_option("--candidates", arguments->candidates,
-                      "look at all combinations if there are no more than this");
+                      "consider all combinations if there are at most this many");
   command->add_option("--margin", arguments->margin, "memory that must stay free: 10%");
-  command->add_option("--show", arguments->show, "how many of the best to print and to write");
+  command->add_option("--show", arguments->show, "number of best candidates to print and to write");
   command->add_option("--journal", arguments->journal,
-                      "the file that a search goes on from (one in the cache folder)");
-  command->add_flag("--fresh", arguments->fresh, "begin anew");
+                      "the file from which a search resumes; default: one in the cache folder");
+  command->add_flag("--fresh", arguments->fresh, "start a new search");
   command->add_flag("--list", arguments->list, "print the candidates, compile nothing");
-  command->add_flag("--quiet", arguments->quiet, "no progress");
-  command->add_option("--json", arguments->json, "a folder for the best ones' reports");
-  command->add_option("--html", arguments->html, "a folder for the best ones' pages");
+  command->add_flag("--quiet", arguments->quiet, "do not show progress");
+  command->add_option("--json", arguments->json, "a folder for the reports of the best candidates");
+  command->add_option("--html", arguments->html, "a folder for the pages of the best candidates");
   command->add_option("--best", arguments->best, "write the best candidate's module");
   command->callback([arguments, &exit_code] {
     exit_code = run_with_exit_code([&] { return run_plan(*arguments); });

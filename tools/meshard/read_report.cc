@@ -22,7 +22,7 @@ class Place {
 
   Place operator[](const char* key) const {
     auto found = value_->is_object() ? value_->find(key) : value_->end();
-    if (!value_->is_object() || found == value_->end()) fail(cat("there is no member `", key, "`"));
+    if (!value_->is_object() || found == value_->end()) fail(cat("missing member `", key, "`"));
     return Place(*found, this, key, 0);
   }
   std::size_t size() const {
@@ -35,7 +35,7 @@ class Place {
   bool is_null() const { return value_->is_null(); }
   bool is_text() const { return value_->is_string(); }
   std::string text() const {
-    if (!value_->is_string()) fail("expected a text");
+    if (!value_->is_string()) fail("expected a string");
     return value_->get<std::string>();
   }
   bool truth() const {
@@ -47,7 +47,7 @@ class Place {
                 (!value_->is_number_unsigned() ||
                  value_->get<std::uint64_t>() <=
                      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-    if (!fits) fail("expected an integer of 64 bits");
+    if (!fits) fail("expected a 64-bit integer");
     return value_->get<std::int64_t>();
   }
   /// An integer from low to high.
@@ -55,7 +55,7 @@ class Place {
   T index(std::int64_t low, std::int64_t high) const {
     std::int64_t number = integer();
     if (number < low || number > high)
-      fail(cat("expected a number of ", low, " to ", high, ", it is ", number));
+      fail(cat("expected a number from ", low, " to ", high, ", got ", number));
     return static_cast<T>(number);
   }
   double number() const {
@@ -187,7 +187,7 @@ ValuePlacement value_of(const Place& at, const std::vector<Mesh>& meshes) {
       .chosen_by_compiler = at["chosen_by_compiler"].truth(),
       .donated = at["donated"].truth()};
   if (value.type.rank() != value.padded.rank())
-    at.fail(cat(value.type, " padded to ", value.padded));
+    at.fail(cat("cannot pad ", value.type, " to ", value.padded));
   try {
     (void)value.shard();  // checks that the sharding is valid for the type
   } catch (const Error& error) {
@@ -319,9 +319,10 @@ TimelineEntry entry_of(const Place& at) {
 
 ProgramReport report_of(const Place& at) {
   if (!at.has("schema") || at["schema"].text() != "meshard.report")
-    at.fail("this is no report: the member `schema` is not \"meshard.report\"");
+    at.fail("this is not a report: the member `schema` is not \"meshard.report\"");
   if (std::int64_t version = at["version"].integer(); version != kReportJsonVersion)
-    at.fail(cat("version ", version, " of a report; this program reads ", kReportJsonVersion));
+    at.fail(cat("unsupported report version ", version, "; this program reads version ",
+                kReportJsonVersion));
   std::vector<Mesh> meshes = read_list(at["meshes"], mesh_of);
   auto value = [&](const Place& each) { return value_of(each, meshes); };
   auto mesh = [&](const Place& each) { return meshes[each.index(0, std::ssize(meshes) - 1)]; };

@@ -92,9 +92,9 @@ TEST(ReadReport, RefusesWithThePlace) {
               HasSubstr("collectives[1].kind: unknown word `all-mirror`"));
   EXPECT_THAT(message("/arguments/2/type", "f33[1]"), HasSubstr("arguments[2].type: "));
   EXPECT_THAT(message("/arguments/0/type", "bf16[4]"),
-              HasSubstr("arguments[0]: bf16[4] padded to bf16[4096,32,128]"));
+              HasSubstr("arguments[0]: cannot pad bf16[4] to bf16[4096,32,128]"));
   EXPECT_THAT(message("/arguments/0/sharding/mesh", 5),
-              HasSubstr("arguments[0].sharding.mesh: expected a number of 0 to 0, it is 5"));
+              HasSubstr("arguments[0].sharding.mesh: expected a number from 0 to 0, got 5"));
   EXPECT_THAT(message("/arguments/0/sharding/spec", "P(\"nowhere\")"),
               HasSubstr("arguments[0].sharding: "));
   EXPECT_THAT(message("/meshes/0/text", "mesh<"), HasSubstr("meshes[0].text: "));
@@ -102,13 +102,13 @@ TEST(ReadReport, RefusesWithThePlace) {
   EXPECT_THAT(message("/memory/code", 18446744073709551615u), HasSubstr("memory.code: expected"));
   EXPECT_THAT(message("/topology/devices/3/id", 100000), HasSubstr("topology: "));
   EXPECT_THAT(message("/num_captured", 1000), HasSubstr("num_captured: expected"));
-  EXPECT_THAT(message("/version", 2), HasSubstr("version 2 of a report"));
-  EXPECT_THAT(message("/schema", "other"), HasSubstr("this is no report"));
+  EXPECT_THAT(message("/version", 2), HasSubstr("unsupported report version 2"));
+  EXPECT_THAT(message("/schema", "other"), HasSubstr("this is not a report"));
 }
 
 TEST(ReadReport, RefusesWhatIsNoJson) {
   EXPECT_EQ(read_report("{").error().code(), ErrorCode::kDataLoss);
-  EXPECT_THAT(read_report("[1]").error().message(), HasSubstr("no report"));
+  EXPECT_THAT(read_report("[1]").error().message(), HasSubstr("not a report"));
   EXPECT_EQ(read_report_file("no such file").error().code(), ErrorCode::kNotFound);
 }
 

@@ -35,7 +35,7 @@ std::string try_platform(const Platform& platform, std::chrono::seconds time_lim
   if (compiled.ok()) return "";
   bool no_plugin = compiled.error().code() == ErrorCode::kNotFound &&
                    compiled.error().message().find("meshard fetch") != std::string::npos;
-  if (no_plugin) return cat("no compiler is here: meshard fetch ", platform.name);
+  if (no_plugin) return cat("no compiler is installed; run meshard fetch ", platform.name);
   return cat("does not work: ", compiled.error().message());
 }
 
@@ -50,7 +50,7 @@ bool print_platform(const Platform& platform, std::chrono::seconds time_limit) {
 
 int print_targets(std::chrono::seconds time_limit) {
   int working = 0;
-  std::printf("\nCompiling for hardware that need not be here (a small program was tried)\n");
+  std::printf("\nCompiling for absent hardware (tested with a small program)\n");
   for (const Platform& platform : kPlatforms) working += print_platform(platform, time_limit);
   return working;
 }

@@ -97,17 +97,18 @@ int run_torus(const TorusOptions& options) {
 void add_torus(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TorusOptions>();
   CLI::App* command = app.add_subcommand(
-      "torus", "A mesh on the hardware of a TPU, and how far its neighbors are apart");
+      "torus", "Shows a mesh on the hardware of a TPU, and the distance between its neighbors");
   command->footer(
-      "Hops are links between chips from each device to the next along an axis, the last to the\n"
-      "first included. No TPU and no plugin is needed.");
+      "Hops are links between chips from each device to the next along an axis, including from "
+      "the\n"
+      "last to the first. Neither a TPU nor a plugin is needed.");
   command->add_option("tpu", options->tpu, "v5e:8x8, v5p:4x4x4, v5e:16x16*2, v4:4x4x4/megacore")
       ->required();
   command->add_option("--shape", options->shape, "64, 8x8, or data=8,model=8")->required();
-  command->add_option("--outer", options->outer, "how many slices each axis goes over: 2x1");
+  command->add_option("--outer", options->outer, "number of slices along each axis: 2x1");
   command->add_flag("--assigned", options->assigned,
-                    "also the hops of the order that JAX and torch_xla choose");
-  command->add_flag("--no-picture", options->no_picture, "leave the picture out");
+                    "also show the hops of the order that JAX and torch_xla choose");
+  command->add_flag("--no-picture", options->no_picture, "omit the picture");
   command->callback([options, &exit_code] { exit_code = run_torus(*options); });
 }
 

@@ -85,7 +85,7 @@ def read(header, text):
         elif not line.strip() or line.startswith("//"):
             comment, fresh = [], True
         elif line[0].isspace() or line.startswith(("#", "}")):
-            raise ValueError(f"{header}:{i + 1}: a line that belongs to no declaration: {line}")
+            raise ValueError(f"{header}:{i + 1}: this line does not belong to a declaration: {line}")
         else:
             end = statement_end(lines, i)
             name, kind, shown = classify("\n".join(lines[i:end]))

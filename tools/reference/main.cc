@@ -44,8 +44,9 @@ int check(const fs::path& folder) {
   }
   if (fs::is_directory(folder))
     for (const auto& entry : fs::directory_iterator(folder))
-      if (!pages.count(entry.path().filename())) say(entry.path().filename(), "of no op");
-  if (wrong) std::printf("`./dev docs` writes these pages anew\n");
+      if (!pages.count(entry.path().filename()))
+        say(entry.path().filename(), "does not belong to an op");
+  if (wrong) std::printf("`./dev docs` rewrites these pages\n");
   return wrong;
 }
 
@@ -61,7 +62,7 @@ bool write(const fs::path& folder) {
   }
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".md" && !pages.count(entry.path().filename()))
-      std::printf("%s is the page of no op; delete it\n", entry.path().c_str());
+      std::printf("%s does not belong to an op; delete it\n", entry.path().c_str());
   std::printf("%zu pages\n", pages.size());
   return true;
 }

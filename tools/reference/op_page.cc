@@ -148,7 +148,8 @@ std::string composites_page() {
   std::string out =
       "# Composites\n\n"
       "Functions made of [primitives](README.md). They have no definition of their own: "
-      "derivative, sharding and\nStableHLO are those of what they record. What follows stands in "
+      "derivative, sharding and\nStableHLO are those of the primitives that they record. The "
+      "declarations are from "
       "their headers under `meshard/ops/composite/`.\n";
   auto all = all_declarations();
   for (std::size_t first = 0; first < all.size();) {

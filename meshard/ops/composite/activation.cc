@@ -157,7 +157,7 @@ Tensor glu(In argument, std::int64_t dimension) {
   int along = normalize_dimension(dimension, x.shape().rank(), "glu", place);
   if (x.shape()[along] % 2 != 0)
     throw_invalid(place, "[glu] dimension ", along, " = ", x.shape()[along], " of ", x.type(),
-                  " has no two halves");
+                  " cannot be split into two halves");
   std::vector<Tensor> halves = split(x, 2, along);
   return multiply(halves[0], logistic(halves[1]));
 }

@@ -26,8 +26,8 @@ Tensor first_of(std::string_view name, Tensor (*extreme)(In, DimensionList, bool
   int along = dimension ? normalize_dimension(*dimension, operand.shape().rank(), name, place) : 0;
   std::int64_t size = operand.shape()[along];
   if (size == 0)
-    throw_invalid(place, "[", name, "] no element: dimension ", along, " of ", operand.type(),
-                  " is empty");
+    throw_invalid(place, "[", name, "] cannot reduce an empty dimension: dimension ", along, " of ",
+                  operand.type(), " is empty");
   Tensor found = equal(operand, extreme(operand, along, true));
   if (is_floating(operand.dtype())) {
     // NaN is tested separately: compilers differ in the minimum of NaN.

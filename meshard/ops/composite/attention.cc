@@ -43,14 +43,14 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, Sourc
                   ", value ", v.type());
   };
   if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4)
-    fail("takes [batch, time, heads, size] three times");
+    fail("query, key and value must be [batch, time, heads, size]");
   AttentionSizes sizes{q.dim(0), q.dim(1), k.dim(1), q.dim(2), k.dim(2), q.dim(3), v.dim(3)};
-  if (k.dim(0) != sizes.batch || v.dim(0) != sizes.batch) fail("batches differ");
-  if (v.dim(1) != sizes.keys) fail("there is not one value for each key");
-  if (v.dim(2) != sizes.key_heads) fail("keys and values have different heads");
-  if (k.dim(3) != sizes.size) fail("queries and keys have different sizes");
+  if (k.dim(0) != sizes.batch || v.dim(0) != sizes.batch) fail("batch sizes differ");
+  if (v.dim(1) != sizes.keys) fail("the numbers of keys and values differ");
+  if (v.dim(2) != sizes.key_heads) fail("keys and values have different numbers of heads");
+  if (k.dim(3) != sizes.size) fail("queries and keys have different head sizes");
   if (sizes.key_heads == 0 || sizes.heads % sizes.key_heads != 0)
-    fail("the heads of the queries are no multiple of the keys'");
+    fail("the number of query heads is not a multiple of the number of key heads");
   return sizes;
 }
 
@@ -78,7 +78,7 @@ Tensor seen_by_position(const AttentionSizes& sizes, const AttentionOptions& opt
                         SourceLocation where) {
   for (const auto& window : {options.left_window, options.right_window})
     if (window && *window < 0)
-      throw_invalid(where, "[dot_product_attention] a window of ", *window, " positions");
+      throw_invalid(where, "[dot_product_attention] a window cannot have ", *window, " positions");
   std::optional<std::int64_t> right = options.right_window;
   if (options.causal) right = 0;
   if (!right && !options.left_window) return {};
@@ -86,7 +86,7 @@ Tensor seen_by_position(const AttentionSizes& sizes, const AttentionOptions& opt
   Tensor query = iota(DType::i32, shape, 2), key = iota(DType::i32, shape, 3);
   if (options.first_query.defined()) {
     if (options.first_query.rank() != 0 || !is_integer(options.first_query.dtype()))
-      throw_invalid(where, "[dot_product_attention] first_query is an integer of rank 0, not ",
+      throw_invalid(where, "[dot_product_attention] first_query must be an integer of rank 0, not ",
                     options.first_query.type());
     query = add(query, astype(options.first_query, DType::i32));
   }
@@ -117,8 +117,8 @@ Tensor scores_of(const Tensor& q, const Tensor& k, const AttentionSizes& sizes,
   Tensor seen = seen_by_position(sizes, options, where);
   if (options.mask.defined()) {
     if (options.mask.dtype() != DType::bool_)
-      throw_invalid(where, "[dot_product_attention] a mask is of bools, not ", options.mask.type(),
-                    ": numbers to add are the bias");
+      throw_invalid(where, "[dot_product_attention] the mask must be of bools, not ",
+                    options.mask.type(), ": pass numbers to add as the bias");
     seen = seen.defined() ? logical_and(seen, options.mask) : options.mask;
   }
   if (!seen.defined()) return scores;
@@ -172,8 +172,8 @@ Tensor rotary_embedding(In argument, In positions, RotaryForm form, double base,
     throw_invalid(where, "[rotary_embedding] takes [..., time, heads, size], not ", operand.type());
   std::int64_t size = x.dim(-1), turned = rotated.value_or(size);
   if (turned % 2 != 0 || turned < 0 || turned > size)
-    throw_invalid(where, "[rotary_embedding] ", turned, " elements of a head of ", size,
-                  " cannot be turned in pairs: ", operand.type());
+    throw_invalid(where, "[rotary_embedding] ", turned, " elements of a head of size ", size,
+                  " cannot be rotated in pairs: ", operand.type());
   for (std::int64_t d = 1; d <= at.rank(); ++d)
     if (d + 2 > x.rank() || (at.dim(-d) != 1 && at.dim(-d) != x.dim(-d - 2)))
       throw_invalid(where, "[rotary_embedding] positions ", at.type(),

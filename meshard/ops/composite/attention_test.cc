@@ -138,10 +138,10 @@ TEST(Attention, TypesAndErrors) {
                         ErrorCode::kInvalidArgument, parts);
   };
   EXPECT_TRUE(fails(q, input({2, 8, 3, 16}), input({2, 8, 3, 16}), {},
-                    {"attention_test.cc:", "no multiple", "bf16[2,8,4,16]", "f32[2,8,3,16]"}));
-  EXPECT_TRUE(fails(q, k, input({2, 7, 2, 16}), {}, {"one value for each key"}));
-  EXPECT_TRUE(fails(q, input({2, 8, 2, 8}), k, {}, {"different sizes"}));
-  EXPECT_TRUE(fails(q, k, input({2, 8, 4, 16}), {}, {"different heads"}));
+                    {"attention_test.cc:", "not a multiple", "bf16[2,8,4,16]", "f32[2,8,3,16]"}));
+  EXPECT_TRUE(fails(q, k, input({2, 7, 2, 16}), {}, {"numbers of keys and values differ"}));
+  EXPECT_TRUE(fails(q, input({2, 8, 2, 8}), k, {}, {"different head sizes"}));
+  EXPECT_TRUE(fails(q, k, input({2, 8, 4, 16}), {}, {"different numbers of heads"}));
   EXPECT_TRUE(fails(input({8, 4, 16}), k, k, {}, {"[batch, time, heads, size]"}));
   EXPECT_TRUE(fails(q, k, k, {.mask = input({8, 8})}, {"of bools", "f32[8,8]"}));
   EXPECT_TRUE(fails(q, k, k, {.bias = input({3, 8, 8})}, {"bias f32[3,8,8]", "[2, 4, 8, 8]"}));

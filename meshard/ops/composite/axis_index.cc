@@ -70,7 +70,7 @@ Tensor axis_index(const CollectiveAxes& axes, SourceLocation where) {
   const ManualAxes* place = recorder().manual;
   if (!place)
     throw_invalid(where, "[axis_index] ", to_string(axes.list()),
-                  ": devices are told apart only in a function given to manual()");
+                  ": the index of a device is available only in a function given to manual()");
   return index_along(*place, axes.list(), where);
 }
 
@@ -81,7 +81,7 @@ Tensor axis_index(In like, const CollectiveAxes& axes) {
   const ManualAxes* place = manual_axes(operand.value());
   if (!place)
     throw_invalid(where, "[axis_index] ", operand.type(), " made at ", operand.where(),
-                  " is a full value: devices are told apart only inside manual axes");
+                  " is a full value: the index of a device is available only inside manual axes");
   return index_along(*place, axes.list(), where);
 }
 

@@ -47,8 +47,7 @@ Tensor number_state(In number) { return operand_tensor("loop", number); }
 void CarryForm::check_form(const std::vector<std::uint64_t>& now) const {
   if (now != form)
     throw_invalid(where, "[", op,
-                  "] the carry comes out of the body with other lengths or keys than it went in "
-                  "with");
+                  "] the body returns the carry with different lengths or keys than it received");
 }
 
 BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carries,
@@ -60,13 +59,13 @@ BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carr
     for (std::size_t i = 0; i < carries.size(); ++i) {
       if (!results[i].defined())
         throw_invalid(form.where, "[", form.op, "] ", form.paths[i],
-                      " comes out of the body without a value");
+                      " has no value in the result of the body");
       if (results[i].type() == given[i].type() && keeps_part(given[i], results[i])) continue;
       throw Error(ErrorCode::kInvalidArgument,
-                  cat("[", form.op, "] ", form.paths[i], " goes into the body as ",
-                      described(given[i]), " and comes out as ", described(results[i])),
+                  cat("[", form.op, "] ", form.paths[i], " enters the body as ",
+                      described(given[i]), ", but the body returns it as ", described(results[i])),
                   form.where)
-          .with_note(cat("it comes out at ", results[i].where()));
+          .with_note(cat("the returned value was made at ", results[i].where()));
     }
     return results;
   };
@@ -84,12 +83,13 @@ std::int64_t scan_length(const std::vector<Tensor>& sliced, const std::vector<st
     if (type.shape.rank() == 0)
       throw_invalid(where, "[scan] ", paths[i], " is ", type, ": it has no dimension to slice");
     if (length && type.shape[0] != *length)
-      throw_invalid(where, "[scan] ", paths[i], ", ", type, ", has ", type.shape[0], " slices, ",
-                    i == 0 ? std::string("length") : paths[0], " says ", *length);
+      throw_invalid(where, "[scan] ", paths[i], ", ", type, ", has ", type.shape[0],
+                    " slices, but ", i == 0 ? std::string("length") : paths[0], " specifies ",
+                    *length);
     length = type.shape[0];
   }
   if (!length)
-    throw_invalid(where, "[scan] without xs ScanOptions::length says how often the body runs");
+    throw_invalid(where, "[scan] without xs, ScanOptions::length must specify the number of steps");
   if (*length < 0) throw_invalid(where, "[scan] length = ", *length, " is negative");
   return *length;
 }
@@ -97,16 +97,18 @@ std::int64_t scan_length(const std::vector<Tensor>& sliced, const std::vector<st
 void BranchForm::check(const std::vector<std::string>& now_paths, const std::vector<Tensor>& now,
                        const std::vector<std::uint64_t>& now_form) {
   if (known && (now_form != form || now.size() != types.size()))
-    throw_invalid(where, "[", op, "] the functions give structures of other lengths or keys");
+    throw_invalid(where, "[", op,
+                  "] the functions return structures with different lengths or keys");
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (!now[i].defined())
-      throw_invalid(where, "[", op, "] ", now_paths[i], " of a function has no value");
+      throw_invalid(where, "[", op, "] ", now_paths[i],
+                    " has no value in the result of a function");
     if (known && now[i].type() != types[i])
       throw Error(ErrorCode::kInvalidArgument,
                   cat("[", op, "] ", now_paths[i], " is ", types[i], " in one function and ",
                       now[i].type(), " in another"),
                   where)
-          .with_note(cat("the latter is made at ", now[i].where()));
+          .with_note(cat("the latter was made at ", now[i].where()));
     if (!known) types.push_back(now[i].type());
   }
   form = now_form;
@@ -125,7 +127,7 @@ Tensor bound(const In& number) {
   Tensor tensor = operand_tensor("fori_loop", number);
   if (is_floating(tensor.dtype()) || tensor.dtype() == DType::bool_ || tensor.rank() != 0)
     throw_invalid(effective_source(number.where),
-                  "[fori_loop] a bound is an integer of rank 0, not ", tensor.type());
+                  "[fori_loop] a bound must be an integer of rank 0, not ", tensor.type());
   return astype(In(tensor, number.where), DType::i32);
 }
 
@@ -133,7 +135,7 @@ Tensor case_of(const In& predicate) {
   Tensor tensor = operand_tensor("cond", predicate);
   if (tensor.dtype() != DType::bool_ || tensor.rank() != 0)
     throw_invalid(effective_source(predicate.where),
-                  "[cond] the predicate is a bool of rank 0, not ", tensor.type());
+                  "[cond] the predicate must be a bool of rank 0, not ", tensor.type());
   return astype(In(tensor, predicate.where), DType::i32);
 }
 
@@ -146,7 +148,7 @@ std::vector<Tensor> stack_each(const std::vector<std::vector<Tensor>>& structure
     for (const std::vector<Tensor>& each : structures) {
       if (each.size() != structures[0].size())
         throw_invalid(where, "[stack_structures] one structure has ", structures[0].size(),
-                      " tensors, another ", each.size());
+                      " tensors, but another has ", each.size());
       row.push_back(each[i]);
     }
     stacked.push_back(stack(row, 0, where));

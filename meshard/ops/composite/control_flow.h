@@ -186,7 +186,8 @@ auto scan(const F& f, const Carry& init, const Xs& xs = {}, ScanOptions options 
   using Step = std::remove_cvref_t<std::invoke_result_t<const F&, State, Xs>>;
   using Y = std::remove_cvref_t<typename Step::second_type>;
   static_assert(std::is_convertible_v<typename Step::first_type, State>,
-                "the function given to scan returns std::pair(carry, y), the carry as it came in");
+                "the function given to scan must return std::pair(carry, y), with a carry of the "
+                "type of init");
   std::vector<Tensor> carries = structure::tensors(first), sliced = structure::tensors(xs);
   std::int64_t length =
       internal::scan_length(sliced, internal::paths_of(xs, "xs"), options.length, where);

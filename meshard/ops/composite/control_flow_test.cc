@@ -53,7 +53,7 @@ TEST(ControlFlow, ACarryOfAnotherTypeIsNamed) {
                    },
                    first);
       },
-      kInvalid, {"[while_loop]", "other lengths"}));
+      kInvalid, {"[while_loop]", "different lengths"}));
 }
 
 TEST(ControlFlow, LengthsMustAgree) {
@@ -62,7 +62,7 @@ TEST(ControlFlow, LengthsMustAgree) {
       [&] {
         scan(f, input({}), std::pair(input({3}), input({4, 2})));
       },
-      kInvalid, {"[scan] xs[1], f32[4,2], has 4 slices, xs[0] says 3"}));
+      kInvalid, {"[scan] xs[1], f32[4,2], has 4 slices, but xs[0] specifies 3"}));
   EXPECT_TRUE(throws_error([&] { scan(f, input({}), std::pair(input({}), input({}))); }, kInvalid,
                            {"no dimension to slice"}));
   EXPECT_TRUE(

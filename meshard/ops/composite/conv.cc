@@ -61,13 +61,14 @@ Tensor conv_transpose(In x, In kernel, ConvolutionOptions options) {
   Tensor weights = operand_tensor("conv_transpose", kernel);
   if (!options.input_dilation.empty() || options.batch_groups != 1)
     throw_invalid(where,
-                  "[conv_transpose] takes no input_dilation, which the strides are, and no "
-                  "batch_groups: ",
+                  "[conv_transpose] input_dilation and batch_groups are not supported: use strides "
+                  "to dilate the input; batch_groups is ",
                   options.batch_groups);
   int rank = input.shape().rank();
   if (rank < 2 || weights.shape().rank() != rank)
     throw_invalid(where, "[conv_transpose] the input ", input.type(), " and the kernel ",
-                  weights.type(), " have one rank: a batch, features and spatial dimensions");
+                  weights.type(),
+                  " must have the same rank: a batch, features and spatial dimensions");
   auto spatial = static_cast<std::size_t>(rank) - 2;
   Dimensions stretched =
       one_each(std::move(options.strides), spatial, "conv_transpose", "strides", where);

@@ -90,7 +90,7 @@ Tensor full(Shape shape, In value, std::optional<DType> dtype) {
   SourceScope line(value.where);
   Tensor element = dtype ? astype(value, *dtype) : operand_tensor("full", value);
   if (element.rank() != 0)
-    throw_invalid(effective_source(value.where), "[full] the value is of rank 0, not ",
+    throw_invalid(effective_source(value.where), "[full] the value must have rank 0, not ",
                   element.type());
   return broadcast_to(element, shape);
 }
@@ -121,7 +121,7 @@ Tensor arange(In start, In stop, In step, std::optional<DType> dtype) {
   const SourceLocation& place = effective_source(start.where);
   double first = start.scalar.as_double(), end = stop.scalar.as_double(),
          by = step.scalar.as_double();
-  if (by == 0) throw_invalid(place, "[arange] step is 0");
+  if (by == 0) throw_invalid(place, "[arange] step cannot be 0");
   auto is_float = [](const In& x) { return x.scalar.kind == ScalarKind::kFloat; };
   bool any_float = is_float(start) || is_float(stop) || is_float(step);
   DType result = dtype.value_or(any_float ? kDefaultFloat : kDefaultInteger);

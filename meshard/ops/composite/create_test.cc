@@ -52,8 +52,8 @@ TEST(Create, Arange) {
                            {"u8 cannot hold 259"}));
   EXPECT_EQ(arange(3, 3).shape(), (Shape{0}));
   EXPECT_EQ(arange(3, 1).shape(), (Shape{0}));
-  EXPECT_TRUE(
-      throws_error([] { arange(0, 3, 0); }, ErrorCode::kInvalidArgument, {"[arange] step is 0"}));
+  EXPECT_TRUE(throws_error([] { arange(0, 3, 0); }, ErrorCode::kInvalidArgument,
+                           {"[arange] step cannot be 0"}));
   EXPECT_TRUE(throws_error([] { arange(full({}, 3)); }, ErrorCode::kInvalidArgument,
                            {"create_test.cc", "[arange] stop is a tensor"}));
 }

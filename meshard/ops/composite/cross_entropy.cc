@@ -34,8 +34,8 @@ Tensor class_numbers(const Tensor& x, Tensor wanted, int along, SourceLocation p
   samples.erase(samples.begin() + along);
   if (!is_integer(wanted.dtype()) || wanted.shape() != Shape(samples))
     throw_invalid(place, "[cross_entropy] targets ", wanted.type(),
-                  " are not class numbers of shape ", Shape(samples), ", logits ", x.type(),
-                  " without dimension ", along);
+                  " must be class numbers of shape ", Shape(samples), ", the shape of logits ",
+                  x.type(), " without dimension ", along);
   // Narrow integers might not represent all classes.
   if (size_in_bytes(wanted.dtype()) < 4) wanted = astype(wanted, DType::i32);
   return wanted;
@@ -61,7 +61,7 @@ Tensor losses(const Tensor& x, const Tensor& wanted, int along, double smoothing
   if (is_floating(wanted.dtype())) {
     if (wanted.shape() != x.shape())
       throw_invalid(place, "[cross_entropy] probabilities ", wanted.type(),
-                    " have not the shape of logits ", x.type());
+                    " do not have the shape of logits ", x.type());
     Tensor share = astype(wanted, x.dtype());
     if (smoothing != 0)
       share = add(multiply(share, number(1 - smoothing)),
@@ -104,10 +104,10 @@ Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options) 
   int along = normalize_dimension(options.dimension, x.shape().rank(), "cross_entropy", place);
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
     throw_invalid(place, "[cross_entropy] label_smoothing = ", options.label_smoothing,
-                  " is not in 0 to 1");
+                  " is outside 0 to 1");
   if (options.ignored && is_floating(wanted.dtype()))
-    throw_invalid(place, "[cross_entropy] class ", *options.ignored,
-                  " is to be ignored, and targets are probabilities: ", wanted.type());
+    throw_invalid(place, "[cross_entropy] cannot ignore class ", *options.ignored,
+                  ", because the targets are probabilities: ", wanted.type());
   Tensor each = losses(x, wanted, along, options.label_smoothing, place);
   if (!options.ignored) return reduced(each, options.reduction);
   Tensor counts = not_equal(wanted, *options.ignored);
@@ -123,7 +123,7 @@ Tensor binary_cross_entropy(In logits, In targets, LossReduction reduction) {
   Tensor wanted = real_operand("binary_cross_entropy", targets);
   if (wanted.shape() != x.shape())
     throw_invalid(place, "[binary_cross_entropy] targets ", wanted.type(),
-                  " have not the shape of logits ", x.type());
+                  " do not have the shape of logits ", x.type());
   Tensor share = astype(wanted, x.dtype());
   // An infinite logit: no loss if it is right. The formula would compute inf - inf or 0 * inf.
   Tensor sure = isinf(x), right = equal(share, astype(greater(x, 0), x.dtype()));

@@ -14,7 +14,7 @@ Tensor dropout(In argument, double rate, In key) {
   SourceScope line(argument.where);
   SourceLocation place = effective_source(argument.where);
   if (!(rate >= 0 && rate <= 1))
-    throw_invalid(place, "[dropout] rate = ", rate, " is not in 0 to 1");
+    throw_invalid(place, "[dropout] rate = ", rate, " is outside 0 to 1");
   Tensor x = floating_operand("dropout", argument);
   if (rate == 0) return x;
   if (rate == 1) return zeros_like(x);

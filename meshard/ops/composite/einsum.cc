@@ -56,7 +56,7 @@ class Spec {
     int letters = static_cast<int>(written.size()) - (dots ? 1 : 0);
     int rest = type.rank() - letters;
     if (rest < 0 || (rest > 0 && !dots))
-      fail("operand ", i, " ", type, " has rank ", type.rank(), ", its term names ", letters,
+      fail("operand ", i, " ", type, " has rank ", type.rank(), ", but its term names ", letters,
            " dimensions");
     dots_rank_ = std::max(dots_rank_, rest);
     for (int label : written) {
@@ -102,7 +102,7 @@ class Spec {
         labels.push_back(kDots);
         i += 2;
       } else {
-        fail("`", text, "` is not letters and at most one `...`");
+        fail("`", text, "` must consist of letters and at most one `...`");
       }
     }
     return labels;
@@ -143,8 +143,8 @@ Labeled with_diagonals(const Spec& spec, Labeled x) {
       const Shape& shape = x.tensor.shape();
       auto a = static_cast<std::int64_t>(first), b = static_cast<std::int64_t>(second);
       if (shape[a] != shape[b])
-        spec.fail("the diagonal of ", x.tensor.type(), " over dimension ", a, " = ", shape[a],
-                  " and dimension ", b, " = ", shape[b]);
+        spec.fail("cannot take the diagonal of ", x.tensor.type(), " over dimension ", a, " = ",
+                  shape[a], " and dimension ", b, " = ", shape[b]);
       Tensor on_diagonal = equal(iota(DType::i32, shape, a), iota(DType::i32, shape, b));
       x.tensor = sum(where(on_diagonal, x.tensor, 0), b);
       x.labels.erase(x.labels.begin() + second);
@@ -171,7 +171,7 @@ Tensor einsum(std::string_view text, const std::vector<Tensor>& operands, Source
   where = effective_source(where);
   Spec spec(text, where);
   if (operands.size() != spec.num_operands())
-    spec.fail(operands.size(), " operands are given, ", spec.num_operands(), " are named");
+    spec.fail(operands.size(), " operands are given, but ", spec.num_operands(), " are named");
   std::vector<Labeled> factors;
   DType dtype = operand_tensor("einsum", In(operands[0], where)).dtype();
   for (const Tensor& operand : operands)

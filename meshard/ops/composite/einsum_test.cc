@@ -147,7 +147,7 @@ TEST(Einsum, Errors) {
     return throws_error([&] { shape(spec, shapes); }, ErrorCode::kInvalidArgument, parts);
   };
   EXPECT_TRUE(fails("ij,jk->ik", {{2, 3}, {4, 5}}, {"[einsum] sizes differ", "= 3", "= 4"}));
-  EXPECT_TRUE(fails("ij->ij", {{2, 3}, {4, 5}}, {"2 operands are given, 1 are named"}));
+  EXPECT_TRUE(fails("ij->ij", {{2, 3}, {4, 5}}, {"2 operands are given, but 1 are named"}));
   EXPECT_TRUE(fails("ij->ii", {{2, 3}}, {"names `i` twice", "\"ij->ii\""}));
   EXPECT_TRUE(fails("ij->k", {{2, 3}}, {"names `k`", "no operand"}));
   EXPECT_TRUE(fails("i1->i", {{2, 3}}, {"`i1`"}));

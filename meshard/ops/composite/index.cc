@@ -81,10 +81,11 @@ Tensor index(In x, const std::vector<IndexItem>& items) {
     named += item.kind() == IndexItem::Kind::kNumber || item.kind() == IndexItem::Kind::kRange;
     ellipses += item.kind() == IndexItem::Kind::kEllipsis;
   }
-  if (ellipses > 1) throw_invalid(where, "[index] ", ellipses, " ellipses: one at most");
+  if (ellipses > 1)
+    throw_invalid(where, "[index] ", ellipses, " ellipses are given; at most one is allowed");
   if (named > rank)
-    throw_invalid(where, "[index] ", named, " dimensions are indexed, ", operand.type(), " has ",
-                  rank);
+    throw_invalid(where, "[index] ", named, " dimensions are indexed, but ", operand.type(),
+                  " has ", rank);
   Selection selection{operand.type(), where};
   for (const IndexItem& item : items) {
     switch (item.kind()) {

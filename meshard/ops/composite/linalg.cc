@@ -45,7 +45,7 @@ Tensor square_matrices(std::string_view name, const In& x) {
   const Shape& shape = operand.shape();
   if (shape.rank() < 2 || shape[-1] != shape[-2])
     throw_invalid(effective_source(x.where), "[", name,
-                  "] takes square matrices, the last two dimensions; not ", operand.type());
+                  "] takes square matrices in the last two dimensions, not ", operand.type());
   return operand;
 }
 
@@ -140,7 +140,7 @@ Tensor solve(In a, In b) {
   bool is_vector = side.shape().rank() == 1;
   if (side.shape().rank() == 0 || side.shape()[is_vector ? -1 : -2] != matrix.shape()[-1])
     throw_invalid(where, "[solve] matrices of size ", matrix.shape()[-1], " (", matrix.type(),
-                  ") do not go with ", side.type());
+                  ") do not match the right-hand side ", side.type());
   matrix = for_factors(astype(matrix, dtype));
   side = for_factors(astype(side, dtype));
   if (is_vector) side = expand_dims(side, -1);
@@ -236,7 +236,8 @@ Tensor cross(In a, In b, std::int64_t dimension) {
     int rank = operand->shape().rank();
     std::int64_t d = normalize_dimension(dimension, rank, "cross", where);
     if (operand->shape()[static_cast<int>(d)] != 3)
-      throw_invalid(where, "[cross] dimension ", dimension, " of ", operand->type(), " is not 3");
+      throw_invalid(where, "[cross] dimension ", dimension, " of ", operand->type(),
+                    " does not have size 3");
   }
   // Counted from the last dimension, so that it is the same dimension in both operands.
   std::int64_t from_last = dimension < 0 ? dimension : dimension - left.shape().rank();

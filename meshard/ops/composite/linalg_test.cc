@@ -70,13 +70,14 @@ TEST(Linalg, ErrorsHaveBothValues) {
   auto fails = [](const char* part, auto call) {
     EXPECT_TRUE(throws_error(call, ErrorCode::kInvalidArgument, {"linalg_test.cc:", part}));
   };
-  fails("[inv] takes square matrices, the last two dimensions; not f32[2,3]", [] {
+  fails("[inv] takes square matrices in the last two dimensions, not f32[2,3]", [] {
     inv(input({2, 3}));
   });
-  fails("[solve] matrices of size 3 (f32[3,3]) do not go with f32[2,3]", [] {
+  fails("[solve] matrices of size 3 (f32[3,3]) do not match the right-hand side f32[2,3]", [] {
     solve(input({3, 3}), input({2, 3}));
   });
-  fails("[cross] dimension -1 of f32[4] is not 3", [] { cross(input({4}), input({4})); });
+  fails("[cross] dimension -1 of f32[4] does not have size 3",
+        [] { cross(input({4}), input({4})); });
   fails("[diagonal] takes matrices, not f32[4]", [] { diagonal(input({4})); });
   fails("[matrix_norm] takes matrices, not f32[4]", [] { matrix_norm(input({4})); });
 }

@@ -84,7 +84,8 @@ Tensor floor_divide(In a, In b) {
   SourceScope line(a.where);
   DType dtype = element_wise::common_dtype(kFloorDivide, a, b);
   if (is_complex(dtype))
-    throw_invalid(effective_source(a.where), "[floor_divide] takes no complex numbers, ", dtype);
+    throw_invalid(effective_source(a.where),
+                  "[floor_divide] does not support complex numbers: ", dtype);
   if (dtype == DType::bool_) dtype = kDefaultInteger;
   auto number = [&](const In& x) {
     return x.tensor ? astype(x, dtype) : element_wise::to_tensor(x, dtype);

@@ -41,16 +41,16 @@ ManualRegion ManualRegion::called_with(std::span<const Tensor> arguments) const 
   if (!(outer->mesh == place_.mesh))
     throw_invalid(where_, "[manual] a function over ", place_.mesh,
                   " is called inside one that is ", *outer,
-                  ": the inner function is over further axes of the same mesh");
+                  ": the inner function must be over other axes of the same mesh");
   if (AxisSet twice = place_.axes & outer->axes; !twice.empty())
     throw_invalid(where_, "[manual] a function over ", place_.axes.to_string(place_.mesh), " of ",
                   place_.mesh, " is called inside one that is ", *outer, ": ",
                   twice.to_string(place_.mesh),
                   (AxisSet::all(place_.mesh) - outer->axes).empty()
-                      ? cat(" is manual already, and the mesh has no other axis. Call the "
-                            "collectives without a function around them")
-                      : cat(" is manual already. ManualOptions::axes names the axes of the inner "
-                            "function, of ",
+                      ? cat(" is already manual, and the mesh has no other axis. Call the "
+                            "collectives directly, without the inner function")
+                      : cat(" is already manual. In ManualOptions::axes, name the axes of the "
+                            "inner function, out of ",
                             (AxisSet::all(place_.mesh) - outer->axes).to_string(place_.mesh)));
   call.place_.around = outer->around;
   call.place_.around.push_back(outer->axes);
@@ -67,7 +67,7 @@ void ManualRegion::check_spec(const PartitionSpec& spec, std::string_view which)
           index && place_.around.back().contains(*index))
         throw_invalid(where_, "[manual] ", which, " ", spec, " names axis ", axis, " of ",
                       place_.mesh, ", which is manual around this function, ", place_,
-                      ": what each device holds along it is all that there is here. Name ",
+                      ": here a device has only its own part along this axis. Name ",
                       place_.own().to_string(place_.mesh), " only");
 }
 
@@ -80,8 +80,8 @@ void ManualRegion::check_enters(const Tensor& value) const {
   const ManualAxes* place = manual_axes(value.value());
   throw_invalid(where_, "[manual] ", value.type(), " made at ", value.where(), " is ",
                 place ? place->to_string() : std::string("a full value"),
-                ", and goes into a function inside one that is ", outer,
-                ": give it to that one as an argument first");
+                ", and is passed to a function inside one that is ", outer,
+                ": pass it to the outer function as an argument first");
 }
 
 const PartitionSpec& ManualRegion::in_spec(std::size_t i, std::size_t tensors, std::size_t argument,
@@ -112,15 +112,15 @@ Tensor ManualRegion::leave(const Tensor& local, std::size_t i, std::size_t tenso
                   " tensors of the result: give one for all, or one for each");
   if (!out_shapes_.empty() && out_shapes_.size() != tensors)
     throw_invalid(where_, "[manual] ", out_shapes_.size(), " out_shapes for ", tensors,
-                  " tensors of the result");
+                  " tensors of the result: give one for each");
   const PartitionSpec& spec = out_specs_[out_specs_.size() == 1 ? 0 : i];
   check_spec(spec, "out_spec");
   const ManualAxes* place = manual_axes(local.value());
   if (!may_enter(local.value(), place_) && (!place || place_.is_inside(*place)))
     throw_invalid(where_, "[manual] tensor ", i, " of the result, ", local.type(), " made at ",
                   local.where(), ", is ",
-                  place ? cat("a value of the function around, ", *place) : cat("a full value"),
-                  ": return what was computed from the arguments");
+                  place ? cat("a value of the enclosing function, ", *place) : cat("a full value"),
+                  ": return values that are computed from the arguments");
   bool enters = !place || place_.is_inside(*place);
   std::optional<Shape> shape;
   if (!out_shapes_.empty()) shape = out_shapes_[i];

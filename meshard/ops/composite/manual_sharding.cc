@@ -30,8 +30,8 @@ Mesh manual_mesh(const Mesh& mesh, SourceLocation where) {
     bool same = in_base.ok() && in_base->size() == 1 && (*in_base)[0] == AxisRef(axis.name);
     if (!same && axis.size != 1)
       throw_invalid(where, "[manual] axis ", axis.name, " of ", mesh, " is not an axis of ", base,
-                    ", and a slice has all devices of it: make the mesh with this axis beside the "
-                    "others (unflatten, rename), and name the manual axes");
+                    ", and the devices of a slice are all those of its base: make a mesh with this "
+                    "axis and all others (unflatten, rename), and name the manual axes");
   }
   return base;
 }
@@ -46,7 +46,7 @@ Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec)
     if (present && !present->is_equivalent_to(wanted, wanted.rank()))
       throw_invalid(where, "[enable_manual_sharding] ", full.type(), " made at ", full.where(),
                     " is already sharded differently, ", *present, ", not ", wanted,
-                    ": mark_sharding reshards it");
+                    ": use mark_sharding to reshard it");
     full = mark_sharding(In(full, where), wanted);
   }
   Mesh place = manual_mesh(mesh, where);
@@ -67,7 +67,7 @@ Tensor mark_manual_sharding(In x, const Mesh& mesh) {
     Mesh place = manual_mesh(mesh, where);
     if (inside->same_place({place, AxisSet::all(place), {}})) return operand;
     throw_invalid(where, "[mark_manual_sharding] ", operand.type(), " made at ", operand.where(),
-                  " is ", *inside, ", and cannot be manual over all of ", mesh, " as well");
+                  " is ", *inside, ", so it cannot also be manual over all of ", mesh);
   }
   return enable_manual_sharding(In(operand, where), mesh, P());
 }
@@ -92,7 +92,7 @@ Tensor disable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec
   if (manual_axes(local.value())) return leave_manual(local, mesh, spec, full_shape, where);
   if (local.shape() != full_shape)
     throw_invalid(where, "[disable_manual_sharding] ", local.type(), " made at ", local.where(),
-                  " is a full value, and not of the full shape ", full_shape);
+                  " is a full value, but does not have the full shape ", full_shape);
   return mark_sharding(In(local, where), mesh, spec);
 }
 

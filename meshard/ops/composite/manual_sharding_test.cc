@@ -53,7 +53,7 @@ TEST(ManualSharding, MovesNoData) {
 TEST(ManualSharding, IsNotEnabledTwice) {
   Tensor local = enable_manual_sharding(recorded({8}), eight(), P("x"));
   EXPECT_TRUE(throws_error([&] { enable_manual_sharding(local, eight(), P("x")); },
-                           ErrorCode::kInvalidArgument, {"not entered twice"}));
+                           ErrorCode::kInvalidArgument, {"cannot enter these manual axes twice"}));
 }
 
 TEST(ManualSharding, MeshesThatDeriveFromAnother) {
@@ -68,7 +68,7 @@ TEST(ManualSharding, MeshesThatDeriveFromAnother) {
 TEST(ManualSharding, WithoutAMeshTheGlobalOneIsMeant) {
   EXPECT_TRUE(throws_error([] { enable_manual_sharding(recorded({8}), P("x")); },
                            ErrorCode::kFailedPrecondition,
-                           {"manual_sharding_test.cc:", "no global one"}));
+                           {"manual_sharding_test.cc:", "no global mesh is set"}));
   MeshScope scope(eight());
   Tensor local = enable_manual_sharding(recorded({8, 6}), P("x", "y"));
   EXPECT_EQ(local.shape(), (Shape{2, 3}));

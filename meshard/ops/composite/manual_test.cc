@@ -163,7 +163,7 @@ TEST(Manual, NumbersOfTheFunctionAroundMayBeUsedInside) {
         });
       },
       ErrorCode::kInvalidArgument,
-      {"[add]", "one of the function around it", "inner manual() as an argument",
+      {"[add]", "combined with a value of the enclosing one", "inner manual() as an argument",
        "manual over {\"y\"} inside {\"x\"}", "manual_test.cc:"}));
 }
 
@@ -190,11 +190,11 @@ TEST(Manual, InnerAxesAreFurtherOnesOfTheSameMesh) {
     texts.push_back("manual_test.cc:");
     return throws_error([&] { inside_x(inner); }, ErrorCode::kInvalidArgument, texts);
   };
-  EXPECT_TRUE(fails(four(), {"x", "y"}, {"{\"x\"} is manual already", "of {\"y\"}"}));
-  EXPECT_TRUE(fails(four(), {}, {"over {\"x\", \"y\"}", "{\"x\"} is manual already"}));
+  EXPECT_TRUE(fails(four(), {"x", "y"}, {"{\"x\"} is already manual", "out of {\"y\"}"}));
+  EXPECT_TRUE(fails(four(), {}, {"over {\"x\", \"y\"}", "{\"x\"} is already manual"}));
   EXPECT_TRUE(fails(Mesh({{"x", 2}, {"y", 4}}), {"y"},
                     {"over mesh<x=2, y=4>", "manual over {\"x\"} of mesh<x=2, y=2>",
-                     "further axes of the same mesh"}));
+                     "other axes of the same mesh"}));
   auto all = manual(four(), P("x"), P("x"), manual(four(), P(), P(), [](Tensor t) { return t; }));
   EXPECT_TRUE(throws_error([&] { all(input({4})); }, ErrorCode::kInvalidArgument,
                            {"the mesh has no other axis"}));
@@ -207,14 +207,15 @@ TEST(Manual, FullValuesGoThroughTheOuterFunction) {
         inside_x([&](const Tensor&) { return over("y", [](const Tensor& t) { return t; })(full); });
       },
       ErrorCode::kInvalidArgument,
-      {"is a full value", "give it to that one as an argument first", "manual_test.cc:"}));
+      {"is a full value", "pass it to the outer function as an argument first",
+       "manual_test.cc:"}));
   EXPECT_TRUE(throws_error(
       [&] {
         inside_x([&](const Tensor& rows) {
           return over("y", [&](const Tensor&) { return rows; })(rows);
         });
       },
-      ErrorCode::kInvalidArgument, {"a value of the function around", "manual over {\"x\"}"}));
+      ErrorCode::kInvalidArgument, {"a value of the enclosing function", "manual over {\"x\"}"}));
 }
 
 TEST(Manual, SomeAxesOrASlice) {

@@ -32,9 +32,10 @@ void check_rank(const Tensor& x, std::size_t described, std::string_view text,
     throw_invalid(where, "[mark_sharding] ", text, " describes ", described, " dimensions, ",
                   x.type(), " has ", x.rank());
   if (strict_scopes > 0 && described < static_cast<std::size_t>(x.rank()))
-    throw_invalid(where, "[mark_sharding] ", text, " describes ", described, " dimensions, ",
-                  x.type(), " has ", x.rank(),
-                  ", and StrictSpecs wants an entry for each: write `none` for the others");
+    throw_invalid(
+        where, "[mark_sharding] ", text, " describes ", described, " dimensions, ", x.type(),
+        " has ", x.rank(),
+        ", and StrictSpecs requires an entry for each dimension: use `none` for the others");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST(MarkSharding, AsASpecOfALoaderSays) {
 TEST(MarkSharding, WithoutAMeshTheGlobalOneIsMeant) {
   Tensor sum = add(input({4, 8}), 1);
   EXPECT_TRUE(throws_error([&] { mark_sharding(sum, P("x")); }, ErrorCode::kFailedPrecondition,
-                           {"mark_sharding_test.cc:", "no global one"}));
+                           {"mark_sharding_test.cc:", "no global mesh is set"}));
   MeshScope scope(kMesh);
   EXPECT_EQ(*mark_sharding(sum, P("x")).sharding(), Sharding(kMesh, P("x", none)));
 }

@@ -32,18 +32,18 @@ Tensor marked(const Marking& marking, const Tensor& x, const ShardingSpec& spec,
 
 void no_spec_for(const Marking& marking, const std::string& path) {
   throw_invalid(marking.where, "[mark_sharding] no spec for ", path,
-                ": give one, P() for a tensor that is not split");
+                ": add one, such as P() for a tensor that is not split");
 }
 
 void no_tensor_for(const Marking& marking, const std::string& path) {
   throw_invalid(marking.where, "[mark_sharding] there is a spec for ", path,
-                ", and the structure has no such member");
+                ", but the structure has no such member");
 }
 
 void other_count(const Marking& marking, const std::string& path, std::size_t tensors,
                  std::size_t specs) {
   throw_invalid(marking.where, "[mark_sharding] ", path.empty() ? "the sequence" : path, " has ",
-                tensors, " elements, its specs are ", specs);
+                tensors, " elements, but the number of specs is ", specs);
 }
 
 }  // namespace meshard::internal

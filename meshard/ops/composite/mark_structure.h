@@ -47,7 +47,7 @@ void mark_all(const Marking& marking, T& value, const Spec& spec, const std::str
 template <class T, class Specs>
 void mark_fields(const Marking& marking, T& value, const Specs& specs, const std::string& path) {
   static_assert(structure::Mapping<Specs>,
-                "the specs of a struct are a map from the names of its fields");
+                "the specs of a struct must be a map from the names of its fields");
   std::set<std::string> names;
   visit_fields(value, [&](std::string_view name, auto& field) {
     std::string inner = cat(path, ".", name);
@@ -63,7 +63,7 @@ void mark_fields(const Marking& marking, T& value, const Specs& specs, const std
 
 template <class T, class Specs>
 void mark_entries(const Marking& marking, T& value, const Specs& specs, const std::string& path) {
-  static_assert(structure::Mapping<Specs>, "the specs of a map are a map with the same keys");
+  static_assert(structure::Mapping<Specs>, "the specs of a map must be a map with the same keys");
   for (auto& [key, element] : value) {
     std::string inner = cat(path, "[\"", key, "\"]");
     auto spec = specs.find(key);
@@ -83,7 +83,8 @@ void mark_each(const Marking& marking, T& value, const Specs& specs, const std::
   } else if constexpr (structure::Mapping<T>) {
     mark_entries(marking, value, specs, path);
   } else if constexpr (structure::Sequence<T>) {
-    static_assert(structure::Sequence<Specs>, "the specs of a sequence are as long a sequence");
+    static_assert(structure::Sequence<Specs>,
+                  "the specs of a sequence must be a sequence of the same length");
     if (value.size() != specs.size()) other_count(marking, path, value.size(), specs.size());
     std::size_t i = 0;
     auto spec = specs.begin();
@@ -94,9 +95,10 @@ void mark_each(const Marking& marking, T& value, const Specs& specs, const std::
                        }) {
     if (value) mark_each(marking, *value, specs, path);
   } else {
-    static_assert(structure::TupleLike<T>, "one tensor has one spec");
+    static_assert(structure::TupleLike<T>, "a tensor must have exactly one spec");
     static_assert(std::tuple_size<T>::value == std::tuple_size<Specs>::value,
-                  "the specs of a tuple or a pair are one of as many elements");
+                  "the specs of a tuple or a pair must be a tuple or a pair with the same number "
+                  "of elements");
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (mark_each(marking, std::get<I>(value), std::get<I>(specs), cat(path, "[", I, "]")), ...);
     }

@@ -104,7 +104,7 @@ TEST(MarkStructure, ErrorsNameThePath) {
         mark_sharding(std::vector<Tensor>{recorded_input({4})}, square_mesh(),
                       std::vector<PartitionSpec>{P(), P()});
       },
-      {"has 1 elements, its specs are 2"}));
+      {"has 1 elements, but the number of specs is 2"}));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Tensor matmul(In a, In b, std::optional<Sharding> result_sharding) {
   Labeled lhs{operand_tensor("matmul", a), {}}, rhs{operand_tensor("matmul", b), {}};
   int left = lhs.tensor.shape().rank(), right = rhs.tensor.shape().rank();
   if (left == 0 || right == 0)
-    throw_invalid(where, "[matmul] takes no scalars: lhs ", lhs.tensor.type(), ", rhs ",
+    throw_invalid(where, "[matmul] does not support scalars: lhs ", lhs.tensor.type(), ", rhs ",
                   rhs.tensor.type());
   std::int64_t inner = lhs.tensor.shape()[-1], from = rhs.tensor.shape()[right == 1 ? 0 : -2];
   // The contracted dimension of size 1 does not broadcast, unlike the batch dimensions.
@@ -55,7 +55,7 @@ Tensor tensordot(In a, In b, std::int64_t count) {
   int right = operand_tensor("tensordot", b).shape().rank();
   if (count < 0 || count > left || count > right)
     throw_invalid(where, "[tensordot] ", count, " dimensions cannot be summed: lhs has rank ", left,
-                  ", rhs ", right);
+                  ", and rhs ", right);
   Dimensions from_a, from_b;
   for (std::int64_t i = 0; i < count; ++i) {
     from_a.push_back(left - count + i);

@@ -67,7 +67,7 @@ Tensor group_norm(In argument, In scale, In bias, std::int64_t groups, double ep
                   operand.type(), " with channels in dimension ", channel);
   if (groups < 1 || channels % groups != 0)
     throw_invalid(where, "[group_norm] ", channels, " channels (dimension ", channel, " of ",
-                  operand.type(), ") are no multiple of ", groups, " groups");
+                  operand.type(), ") are not a multiple of ", groups, " groups");
   Dimensions apart = x.shape().sizes(), along;
   apart[static_cast<std::size_t>(channel)] = groups;
   apart.insert(apart.begin() + channel + 1, channels / groups);

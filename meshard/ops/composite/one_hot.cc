@@ -13,7 +13,7 @@ Tensor one_hot(In indices, std::int64_t classes, DType dtype) {
   SourceScope line(indices.where);
   Tensor index = operand_tensor("one_hot", indices);
   if (!is_integer(index.dtype()))
-    throw_invalid(effective_source(indices.where), "[one_hot] indices are integers, not ",
+    throw_invalid(effective_source(indices.where), "[one_hot] indices must be integers, not ",
                   index.type());
   if (classes < 0)
     throw_invalid(effective_source(indices.where), "[one_hot] classes = ", classes, " is negative");

@@ -26,7 +26,7 @@ TEST(OneHot, NarrowIndicesReachEveryClass) {
 TEST(OneHot, WantsIntegers) {
   EXPECT_TRUE(throws_error([] { one_hot(from_host<float>({1}, {1}), 3); },
                            ErrorCode::kInvalidArgument,
-                           {"one_hot_test.cc", "[one_hot] indices are integers, not f32[1]"}));
+                           {"one_hot_test.cc", "[one_hot] indices must be integers, not f32[1]"}));
   EXPECT_TRUE(throws_error([] { one_hot(from_host<std::int32_t>({1}, {1}), -3); },
                            ErrorCode::kInvalidArgument, {"classes = -3"}));
 }

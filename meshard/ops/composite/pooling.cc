@@ -23,7 +23,7 @@ Pool pool_over(std::string_view name, const Tensor& x, const Dimensions& window,
   Dimensions spatial;
   if (!given.layout.empty() && given.layout.size() != static_cast<std::size_t>(rank))
     throw_invalid(where, "[", name, "] the layout \"", given.layout, "\" has ", given.layout.size(),
-                  " letters, ", x.type(), " has rank ", rank);
+                  " letters, but ", x.type(), " has rank ", rank);
   for (int d = 0; d < rank; ++d) {
     bool kept = given.layout.empty() ? d == 0 || d == rank - 1
                                      : given.layout[static_cast<std::size_t>(d)] == 'N' ||
@@ -32,7 +32,7 @@ Pool pool_over(std::string_view name, const Tensor& x, const Dimensions& window,
   }
   if (window.size() != spatial.size())
     throw_invalid(where, "[", name, "] the window [", join(window, ", "), "] has ", window.size(),
-                  " sizes, ", x.type(), " has ", spatial.size(), " spatial dimensions");
+                  " sizes, but ", x.type(), " has ", spatial.size(), " spatial dimensions");
   Dimensions strides = given.strides.empty() ? window : given.strides;
   strides = one_each(strides, spatial.size(), name, "strides", where);
   Dimensions dilation = one_each(given.dilation, spatial.size(), name, "dilation", where);

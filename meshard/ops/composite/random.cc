@@ -149,7 +149,7 @@ Tensor normal_of(const Tensor& unit) {
 void check_key(std::string_view place, const In& key) {
   if (!key.tensor || !key.tensor->defined() ||
       key.tensor->type() != TensorType{DType::u32, Shape{2}})
-    throw_invalid(effective_source(key.where), "[random.", place, "] a key is u32[2], not ",
+    throw_invalid(effective_source(key.where), "[random.", place, "] a key must be u32[2], not ",
                   !key.tensor              ? "a number: use random::key"
                   : !key.tensor->defined() ? "a tensor without a value"
                                            : key.tensor->type().to_string());
@@ -210,8 +210,8 @@ std::pair<Tensor, Tensor> threefry(In key, In high, In low) {
       std::pair{operand_tensor("random.threefry", high), operand_tensor("random.threefry", low)};
   if (x0.dtype() != DType::u32 || x0.type() != x1.type())
     throw_invalid(effective_source(key.where),
-                  "[random.threefry] a counter is two tensors of u32 of one shape, not ", x0.type(),
-                  " and ", x1.type());
+                  "[random.threefry] a counter must be two u32 tensors of the same shape, not ",
+                  x0.type(), " and ", x1.type());
   return encrypt(k0, k1, x0, x1);
 }
 

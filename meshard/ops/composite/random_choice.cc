@@ -159,8 +159,8 @@ Tensor distinct_categories(const Tensor& key, const Tensor& logits, std::int64_t
   std::int64_t draws = leading_size(shape, further);
   std::int64_t size = logits.shape()[static_cast<int>(dimension)];
   if (draws > size)
-    throw_invalid(where, "[random.categorical] ", draws,
-                  " draws without replacement are more than there are indices: ", size);
+    throw_invalid(where, "[random.categorical] cannot draw ", draws,
+                  " indices without replacement: there are only ", size);
   Tensor scores = add(logits, gumbel(key, logits.shape(), logits.dtype()));
   Tensor best = top_k(moveaxis(scores, dimension, -1), draws).indices;
   return reshape(moveaxis(best, -1, 0), shape.sizes());
@@ -171,8 +171,8 @@ Tensor weighted(const Tensor& key, const Shape& shape, const ChoiceOptions& opti
                 std::int64_t count, SourceLocation where) {
   const Tensor& p = options.probabilities;
   if (p.rank() != 1 || p.dim(0) != count)
-    throw_invalid(where, "[random.choice] probabilities of ", count,
-                  " are a vector of that size, not ", p.type());
+    throw_invalid(where, "[random.choice] the probabilities of ", count,
+                  " elements must be a vector of that size, not ", p.type());
   check_float("choice", p.dtype(), where);
   if (!options.replace) {
     Tensor scores = add(gumbel(key, Shape{count}, p.dtype()), log(p));
@@ -204,7 +204,7 @@ Tensor rademacher(In key, Shape shape, DType dtype) {
   SourceScope line(key.where);
   if (!is_signed(dtype))
     throw_invalid(effective_source(key.where),
-                  "[random.rademacher] takes a dtype that has -1, not ", dtype);
+                  "[random.rademacher] takes a dtype that can represent -1, not ", dtype);
   Tensor heads = less(uniform(key, std::move(shape)), float_constant(kDefaultFloat, 0.5));
   return subtract(multiply(astype(heads, dtype), 2), 1);
 }
@@ -274,10 +274,11 @@ Tensor choice(In key, In a, Shape shape, const ChoiceOptions& options) {
   std::int64_t count = a.tensor ? from.dim(dimension) : count_of("choice", a);
   std::int64_t draws = shape.size();
   if (draws > 0 && count == 0)
-    throw_invalid(where, "[random.choice] there is nothing to draw ", draws, " of");
+    throw_invalid(where, "[random.choice] cannot draw ", draws,
+                  " elements from an empty range or dimension");
   if (!options.replace && draws > count)
-    throw_invalid(where, "[random.choice] ", draws,
-                  " draws without replacement are more than there are: ", count);
+    throw_invalid(where, "[random.choice] cannot draw ", draws,
+                  " elements without replacement: there are only ", count);
   Tensor indices;
   if (draws == 0) {
     indices = zeros(shape, kDefaultInteger);

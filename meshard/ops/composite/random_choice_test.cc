@@ -82,16 +82,18 @@ TEST(RandomChoice, ErrorsNameWhatWasGiven) {
   EXPECT_TRUE(
       refused([&] { random::rademacher(key, {2}, DType::u8); }, {"[random.rademacher]", "u8"}));
   EXPECT_TRUE(refused([&] { random::permutation(key, -1); }, {"[random.permutation]", "-1"}));
-  EXPECT_TRUE(refused([&] { random::permutation(x, 3); }, {"a key is u32[2], not f32[2,3]"}));
+  EXPECT_TRUE(refused([&] { random::permutation(x, 3); }, {"a key must be u32[2], not f32[2,3]"}));
   EXPECT_TRUE(refused([&] { random::shuffle(key, 3); }, {"[random.shuffle]", "rank 1 or more"}));
   EXPECT_TRUE(refused([&] { random::categorical(key, x, 1, Shape{3}); }, {"[3]", "f32[2,3]"}));
   EXPECT_TRUE(refused(
       [&] {
         random::categorical(key, x, 1, Shape{4, 2}, false);
       },
-      {"4 draws", "3"}));
-  EXPECT_TRUE(refused([&] { random::choice(key, 0, {2}); }, {"nothing to draw 2 of"}));
-  EXPECT_TRUE(refused([&] { random::choice(key, 3, {4}, {.replace = false}); }, {"4 draws", "3"}));
+      {"cannot draw 4", "3"}));
+  EXPECT_TRUE(refused([&] { random::choice(key, 0, {2}); },
+                      {"cannot draw 2 elements from an empty range"}));
+  EXPECT_TRUE(
+      refused([&] { random::choice(key, 3, {4}, {.replace = false}); }, {"cannot draw 4", "3"}));
   EXPECT_TRUE(
       refused([&] { random::choice(key, 4, {2}, {.probabilities = x}); }, {"4", "f32[2,3]"}));
 }

@@ -198,7 +198,7 @@ Tensor orthogonal(In key, std::int64_t rows, Shape shape, DType dtype,
   check_float("orthogonal", dtype, key.where);
   std::int64_t wide = columns.value_or(rows);
   if (rows < 1 || wide < 1)
-    throw_invalid(effective_source(key.where), "[random.orthogonal] makes no matrices of ", rows,
+    throw_invalid(effective_source(key.where), "[random.orthogonal] cannot make matrices of ", rows,
                   " rows and ", wide, " columns");
   Dimensions sizes = shape.sizes();
   sizes.push_back(std::max(rows, wide));
@@ -216,7 +216,7 @@ Tensor multivariate_normal(In key, In mean, In covariance, Shape shape, DType dt
   if (mu.rank() < 1 || spread.rank() < 2 || spread.dim(-1) != mu.dim(-1) ||
       spread.dim(-2) != mu.dim(-1))
     throw_invalid(effective_source(key.where), "[random.multivariate_normal] a mean ", mu.type(),
-                  " and a covariance ", spread.type(), " do not go together");
+                  " and a covariance ", spread.type(), " do not match");
   Dimensions sizes = shape.sizes();
   sizes.push_back(mu.dim(-1));
   sizes.push_back(1);
@@ -365,7 +365,7 @@ Tensor dirichlet(In key, In alpha, Shape shape, DType dtype) {
   check_float("dirichlet", dtype, key.where);
   Tensor concentrations = parameter(alpha, dtype);
   if (concentrations.rank() == 0)
-    throw_invalid(effective_source(key.where), "[random.dirichlet] alpha is a vector, not ",
+    throw_invalid(effective_source(key.where), "[random.dirichlet] alpha must be a vector, not ",
                   concentrations.type());
   Dimensions sizes = shape.sizes();
   sizes.push_back(concentrations.dim(-1));

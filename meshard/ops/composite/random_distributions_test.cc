@@ -96,7 +96,7 @@ TEST(RandomDistributions, RefuseOtherDtypes) {
   EXPECT_TRUE(throws_error([&] { random::truncated_normal(key, 0, 1, {2}, DType::f8e5m2); },
                            ErrorCode::kInvalidArgument, {"[random.truncated_normal]", "f8e5m2"}));
   EXPECT_TRUE(throws_error([&] { random::cauchy(3, {2}); }, ErrorCode::kInvalidArgument,
-                           {"a key is u32[2]"}));
+                           {"a key must be u32[2]"}));
 }
 
 }  // namespace

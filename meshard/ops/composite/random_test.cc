@@ -158,9 +158,9 @@ TEST(Random, ErrorsNameWhatWasGiven) {
         random::bits(from_host<float>({1, 2}, {2}), {2});
       },
       ErrorCode::kInvalidArgument,
-      {"random_test.cc", "[random.bits] a key is u32[2], not f32[2]"}));
+      {"random_test.cc", "[random.bits] a key must be u32[2], not f32[2]"}));
   EXPECT_TRUE(throws_error([] { random::normal(42, {2}); }, ErrorCode::kInvalidArgument,
-                           {"a key is u32[2], not a number: use random::key"}));
+                           {"a key must be u32[2], not a number: use random::key"}));
   EXPECT_TRUE(throws_error([&] { random::uniform(key, {2}, DType::i32); },
                            ErrorCode::kInvalidArgument, {"[random.uniform]", "not i32"}));
   EXPECT_TRUE(throws_error([&] { random::bits(key, {2}, DType::i32); }, ErrorCode::kInvalidArgument,

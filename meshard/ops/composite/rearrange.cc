@@ -18,7 +18,7 @@ Tensor squeeze(In x, DimensionList dimensions) {
       sizes.push_back(shape[d]);
     else if (shape[d] != 1)
       throw_invalid(where, "[squeeze] dimension ", d, " = ", shape[d], " of ", operand.type(),
-                    " has not size 1");
+                    " does not have size 1");
   }
   return reshape(In(operand, where), std::move(sizes));
 }
@@ -61,8 +61,8 @@ Tensor moveaxis(In x, Dimensions source, Dimensions destination) {
   Tensor operand = operand_tensor("moveaxis", x);
   int rank = operand.shape().rank();
   if (source.size() != destination.size())
-    throw_invalid(where, "[moveaxis] ", source.size(), " sources, ", destination.size(),
-                  " destinations");
+    throw_invalid(where, "[moveaxis] ", source.size(), " sources for ", destination.size(),
+                  " destinations: give one source for each destination");
   // -1 marks a dimension of the result to which nothing was moved.
   Dimensions order(static_cast<std::size_t>(rank), -1), moved;
   for (std::size_t i = 0; i < source.size(); ++i) {

@@ -38,7 +38,7 @@ TEST(Rearrange, Errors) {
       [] {
         moveaxis(input({2, 3}), {0}, {0, 1});
       },
-      ErrorCode::kInvalidArgument, {"1 sources, 2 destinations"}));
+      ErrorCode::kInvalidArgument, {"1 sources for 2 destinations"}));
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ Tensor with_copies(const Tensor& x, std::int64_t before, std::int64_t times) {
 }
 
 void check_repetitions(std::string_view name, std::int64_t times, SourceLocation where) {
-  if (times < 0) throw_invalid(where, "[", name, "] ", times, " repetitions");
+  if (times < 0)
+    throw_invalid(where, "[", name, "] ", times,
+                  " repetitions are invalid: the number cannot be negative");
 }
 
 // The operand and the dimension to repeat along.

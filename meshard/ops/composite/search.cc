@@ -38,7 +38,7 @@ Tensor searchsorted(In sorted, In x, SearchSide side, Tensor sorter) {
   wanted = astype(wanted, dtype);
   if (sorter.defined()) {
     if (sorter.shape() != row.shape())
-      throw_invalid(place, "[searchsorted] sorter ", sorter.type(), " is not of the shape of ",
+      throw_invalid(place, "[searchsorted] sorter ", sorter.type(), " does not have the shape of ",
                     row.type());
     row = take(row, sorter);
   }

@@ -25,7 +25,7 @@ Tensor segments_of(std::string_view name, const Tensor& x, const In& segments, s
   Tensor numbers = operand_tensor(name, segments);
   if (x.rank() == 0 || !is_integer(numbers.dtype()) || numbers.shape() != Shape{x.dim(0)})
     throw_invalid(where, "[", name, "] segments ", numbers.type(),
-                  " are not one integer for each row of ", x.type());
+                  " must be one integer for each row of ", x.type());
   if (count < 0) throw_invalid(where, "[", name, "] count = ", count, " is negative");
   return numbers;
 }

@@ -42,12 +42,12 @@ std::vector<Tensor> split_sizes(In x, Dimensions sizes, std::int64_t dimension) 
       static_cast<std::size_t>(normalize_dimension(dimension, shape.rank(), "split_sizes", where));
   std::int64_t total = 0;
   for (std::int64_t size : sizes) {
-    if (size < 0) throw_invalid(where, "[split_sizes] a size is ", size);
+    if (size < 0) throw_invalid(where, "[split_sizes] size ", size, " is negative");
     total += size;
   }
   if (total != shape.sizes()[along])
     throw_invalid(where, "[split_sizes] sizes [", join(sizes, ", "), "] add up to ", total,
-                  ", dimension ", along, " of ", operand.type(), " is ", shape.sizes()[along]);
+                  ", but dimension ", along, " of ", operand.type(), " is ", shape.sizes()[along]);
   std::vector<Tensor> parts;
   Dimensions start(static_cast<std::size_t>(shape.rank()), 0), stop = shape.sizes();
   for (std::int64_t size : sizes) {

@@ -10,7 +10,7 @@ namespace {
 void check_not_empty(std::string_view name, const Tensor& x, int along, SourceLocation where) {
   if (x.shape()[along] == 0)
     throw_invalid(where, "[", name, "] dimension ", along, " of ", x.type(),
-                  " is empty: no index fits");
+                  " is empty, so every index is out of range");
 }
 
 }  // namespace

@@ -24,11 +24,13 @@ void call_now(const std::function<void()>& call) noexcept {
   } catch (const std::exception& error) {
     what = error.what();
   } catch (...) {
-    what = "something that is no std::exception";
+    what = "an exception of a type that is not a std::exception";
   }
   try {
     meshard::internal::advise(
-        {"pjrt.callback", cat("[pjrt] a callback threw, and nobody can catch it: ", what), {}});
+        {"pjrt.callback",
+         cat("[pjrt] a callback threw an exception, which was discarded: ", what),
+         {}});
   } catch (...) {  // thrown by the handler
   }
 }

@@ -90,7 +90,7 @@ Result<void> ClientState::initialize() {
     if (const Device* device = find(ours.addressable_devices[i])) addressable.push_back(device);
   if (addressable.empty())
     return Error(ErrorCode::kFailedPrecondition,
-                 cat("[client] ", plugin.path(), " gave a client without devices"));
+                 cat("[client] ", plugin.path(), " created a client without addressable devices"));
   std::lock_guard lock(clients().mutex);
   clients().all.push_back(this);
   meshard::internal::set_stall_detail(launches_in_flight);
@@ -208,7 +208,7 @@ Result<void> ClientState::stuck_launch(const Device& device) {
   Result<void> outcome = outcome_of(api, stuck->events[failed], "PJRT_LoadedExecutable_Execute");
   Error error = outcome.error().with_note(
       cat("while running ", stuck->to_string(), "; it failed on device ",
-          stuck->site->devices[stuck->first + failed]->id(), " and is not through on device ",
+          stuck->site->devices[stuck->first + failed]->id(), " and has not finished on device ",
           device.id(), device.of_platform()));
   drop_launch(stuck);
   if (rules.error_wedges_client) wedged = true;
@@ -223,7 +223,7 @@ std::string ClientState::list_launches() {
     if (record->is_through()) continue;
     append(text, cat("\n  ", record->to_string(), ", ",
                      std::chrono::duration_cast<std::chrono::seconds>(now - record->begun).count(),
-                     " s ago; not through on"));
+                     " s ago; not finished on"));
     for (std::size_t k = 0; k < record->events.size(); ++k)
       if (!record->is_through(k))
         append(text, cat(" ", record->site->devices[record->first + k]->id()));

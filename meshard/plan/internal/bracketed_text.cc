@@ -30,7 +30,8 @@ std::size_t string_end(std::string_view text, std::size_t at) {
     else if (text[i] == '"')
       return i + 1;
   }
-  throw Error(ErrorCode::kDataLoss, cat("[module text] the string at byte ", at, " does not end"));
+  throw Error(ErrorCode::kDataLoss,
+              cat("[module text] the string at byte ", at, " is not terminated"));
 }
 
 std::size_t matching_end(std::string_view text, std::size_t at) {
@@ -46,8 +47,8 @@ std::size_t matching_end(std::string_view text, std::size_t at) {
       open.push_back(c);
     } else if (kind != std::string_view::npos && !is_arrow_head(text, i)) {
       if (open.back() != kOpening[kind])
-        throw Error(ErrorCode::kDataLoss,
-                    cat("[module text] `", c, "` at byte ", i, " closes `", open.back(), "`"));
+        throw Error(ErrorCode::kDataLoss, cat("[module text] `", c, "` at byte ", i,
+                                              " does not match `", open.back(), "`"));
       open.pop_back();
       if (open.empty()) return i + 1;
     }

@@ -25,7 +25,7 @@ function collectiveGroups() {
 function collectivesSection() {
   const single = report.collectives.map((one) => ({...one, instructions: [one.instruction], count: 1, each: collectiveBytes(one), all: inAll(one)}));
   if (!single.length && report.out_of_memory) return null;
-  if (!single.length) return section('collectives', 'Collectives', h('p', {}, 'The program has none.'));
+  if (!single.length) return section('collectives', 'Collectives', h('p', {}, 'The program has no collectives.'));
   const together = collectiveGroups();
   const byAxes = new Map();
   for (const one of together) {
@@ -39,14 +39,14 @@ function collectivesSection() {
   const table = sortedTable([
     {label: 'Kind', tight: true, value: (row) => row.kind, text: (row) => row.kind},
     {label: 'Axes', value: collectiveAxes, text: collectiveAxes},
-    {label: 'Bytes in all', number: true, hint: 'what one device gives or gets, the larger, each as often as it runs', value: (row) => row.all, text: (row) => byteText(row.all)},
+    {label: 'Total bytes', number: true, hint: 'the larger of the bytes that one device sends and receives, times the number of runs', value: (row) => row.all, text: (row) => byteText(row.all)},
     {label: 'Each time', number: true, value: (row) => row.each, text: (row) => byteText(row.each)},
     {label: 'Runs', number: true, hint: 'instructions × executions of each', value: (row) => row.count * row.executions, text: often},
     {label: 'From', value: (row) => originText(row.origin), cell: (row) => [originText(row.origin), row.tensor && h('div', {class: 'muted'}, row.tensor)]},
-    {label: 'How', value: (row) => `${row.cause} ${row.form}`, text: (row) => [row.cause === 'unknown' ? '' : row.cause, row.form === 'plain' ? '' : row.form, row.continues ? 'carried on from an earlier one' : '',
+    {label: 'How', value: (row) => `${row.cause} ${row.form}`, text: (row) => [row.cause === 'unknown' ? '' : row.cause, row.form === 'plain' ? '' : row.form, row.continues ? 'continued from an earlier one' : '',
       row.loop_depth ? `in ${row.loop_depth === 1 ? 'a loop' : `${row.loop_depth} loops`}` : '', row.conditional ? 'in a branch' : ''].filter((text) => text).join(', ')},
     {label: 'Instruction', value: (row) => row.instructions[0], text: (row) => row.instructions[0] + (row.count > 1 ? ` and ${countText(row.count - 1)} more` : '')},
-  ], rows, {sort: 2, descending: true, page: 50, caption: 'Collectives; a heading sorts'});
+  ], rows, {sort: 2, descending: true, page: 50, caption: 'Collectives; choose a heading to sort'});
   const rowText = (row) => `${row.kind} ${collectiveAxes(row)} ${originText(row.origin)} ${row.tensor} ${row.form} ${row.cause} ${row.instructions.join(' ')}`;
   const kind = h('select', {'aria-label': 'Kind', on: {change: () => filter.update()}}, h('option', {value: ''}, 'all kinds'), kinds.map((each) => h('option', {value: each}, each)));
   const filter = filterField('Filter the collectives', rowText, () => rows.filter((row) => !kind.value || row.kind === kind.value), table.setRows);
@@ -55,10 +55,10 @@ function collectivesSection() {
     apart.setAttribute('aria-pressed', String(pressed));
     rows = pressed ? single : together;
     filter.update();
-  }}}, 'Each on its own');
+  }}}, 'List each collective');
   filter.update();
   return section('collectives', 'Collectives',
-    h('p', {class: 'hint'}, 'Bytes that one device gives or gets, the larger of the two; not the traffic on the wires.'),
+    h('p', {class: 'hint'}, 'The larger of the bytes that one device sends and receives; not the traffic on the links.'),
     barLines(axes.slice(0, 8).map(([label, bytes]) => ({label, value: bytes, text: byteText(bytes), parts: [{value: bytes, color: 'orange'}]}))),
     h('div', {class: 'controls'}, filter.field, kind, apart, filter.count), table.element);
 }

@@ -228,7 +228,7 @@ function devicesSection() {
   const grid = report.topology && report.topology.devices[0].coords.length ? report.topology : null;
   const closed = grid && grid.wrap ? ['x', 'y', 'z'].filter((name, i) => grid.wrap[i]).join(', ') : null;
   const said = grid ? `x runs to the right, y down${grid.devices.some((device) => device.coords[2]) ? ', one board for each z' : ''}. ` +
-    (closed === null ? '' : closed ? `The torus closes in ${closed} (stubs at the edges). ` : 'No direction closes to a ring. ') : '';
+    (closed === null ? '' : closed ? `The torus closes in ${closed} (stubs at the edges). ` : 'No direction forms a ring. ') : '';
   const hosts = report.topology ? 'Lines divide hosts. ' : 'Devices in mesh order. ';
   return section('devices', 'Devices', h('p', {class: 'hint'}, `${said}${hosts}Point at a device, or move with the arrow keys; dashes mark the devices that hold the same part of the value chosen below.`),
     h('div', {class: 'controls'}, h('label', {}, 'color by', select)),

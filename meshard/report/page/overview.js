@@ -16,13 +16,13 @@ function tiles() {
   const all = [];
   const memory = report.memory;
   if (report.out_of_memory) {
-    all.push(tile('bad', '#memory', 'memory of a device', 'Does not fit', memory && memory.spare < 0 ? `${byteText(-memory.spare)} too much` : 'the compiler refuses it'));
+    all.push(tile('bad', '#memory', 'memory of a device', 'Does not fit', memory && memory.spare < 0 ? `${byteText(-memory.spare)} too much` : 'the compiler rejects the program'));
   } else if (memory && memory.capacity !== null) {
     const fits = memory.spare >= 0;
     all.push(tile(fits ? 'good' : 'bad', '#memory', 'memory of a device', fits ? 'Fits' : 'Does not fit',
       `${byteText(memory.total)} of ${byteText(memory.capacity)}, ${fits ? `${byteText(memory.spare)} to spare` : `${byteText(-memory.spare)} too much`}`));
   } else if (memory) {
-    all.push(tile('', '#memory', 'memory of a device', byteText(memory.total), 'what the device has is not known'));
+    all.push(tile('', '#memory', 'memory of a device', byteText(memory.total), 'the capacity of the device is unknown'));
   }
   const roofline = report.roofline;
   if (roofline) {
@@ -38,7 +38,7 @@ function tiles() {
       full ? `${countText(full)} ${full === 1 ? 'makes' : 'make'} the whole value on every device` : 'none makes the whole value on every device'));
   }
   const padding = report.arguments.concat(report.results).reduce((sum, value) => sum + value.padding_bytes, 0);
-  if (padding) all.push(tile('warn', '#values', 'padding', byteText(padding), 'wasted on all devices together'));
+  if (padding) all.push(tile('warn', '#values', 'padding', byteText(padding), 'wasted, summed over all devices'));
   return h('div', {class: 'tiles'}, all);
 }
 
@@ -55,7 +55,7 @@ function facts() {
 
 function memorySection() {
   const memory = report.memory;
-  const refused = report.out_of_memory ? [h('p', {}, h('b', {}, 'The compiler refuses the program:')), h('pre', {class: 'words', tabindex: '0'}, report.out_of_memory)] : null;
+  const refused = report.out_of_memory ? [h('p', {}, h('b', {}, 'The compiler rejects the program:')), h('pre', {class: 'words', tabindex: '0'}, report.out_of_memory)] : null;
   if (!memory) return refused ? section('memory', 'Memory of one device', refused) : null;
   const parts = [['arguments', memory.arguments, 'blue'], ['outputs', memory.outputs - memory.aliased, 'green'],
     ['temporaries', memory.temporaries, 'orange'], ['code', memory.code, 'purple']];
@@ -68,8 +68,8 @@ function memorySection() {
     h('span', {}, `${byteText(memory.capacity)} on the device`)));
   const legend = h('ul', {class: 'legend'}, parts.map(([name, bytes, colorName]) => h('li', {}, h('i', {class: colorName}),
     `${name} ${byteText(bytes)}`, name === 'outputs' && memory.aliased ? ` and ${byteText(memory.aliased)} in donated arguments` : '')),
-  h('li', {}, `in all ${byteText(memory.total)}`), memory.peak > 0 && h('li', {}, `peak ${byteText(memory.peak)}`),
-  memory.spare !== null && h('li', {}, memory.spare >= 0 ? `to spare ${byteText(memory.spare)}` : h('b', {}, `too much ${byteText(-memory.spare)}`)));
+  h('li', {}, `total ${byteText(memory.total)}`), memory.peak > 0 && h('li', {}, `peak ${byteText(memory.peak)}`),
+  memory.spare !== null && h('li', {}, memory.spare >= 0 ? `spare ${byteText(memory.spare)}` : h('b', {}, `over capacity by ${byteText(-memory.spare)}`)));
   const buffers = report.largest_buffers.length ? [h('h3', {}, 'Largest buffers'), sortedTable([
     {label: 'Bytes', number: true, value: (row) => row.bytes, text: (row) => byteText(row.bytes)},
     {label: 'Role', value: (row) => row.role, text: (row) => row.role},
@@ -115,7 +115,7 @@ function reshardSection() {
     {label: 'Kind', value: (row) => row.kind, cell: (row) => h('span', {class: row.kind === 'full rematerialization' ? 'badge bad' : 'badge'}, row.kind)},
     {label: 'Value', value: (row) => row.type, text: (row) => row.type},
     {label: 'From → to', value: (row) => row.from, cell: (row) => row.from || row.to ? `${row.from} → ${row.to}` : ''},
-    {label: 'Bytes in all', number: true, hint: 'What one device gets', value: (row) => row.bytes * row.executions,
+    {label: 'Total bytes', number: true, hint: 'Bytes that one device receives, times the number of runs', value: (row) => row.bytes * row.executions,
       text: (row) => byteText(row.bytes * row.executions) + (row.executions === 1 ? '' : ` (× ${countText(row.executions)})`)},
     {label: 'Why', value: (row) => row.cause, cell: (row) => [row.cause, h('span', {class: 'muted'},
       `${row.cause ? '; ' : ''}from ${originText(row.origin)}${row.who === 'unknown' ? '' : `, ${row.who}`}; ${row.instruction}`)]},

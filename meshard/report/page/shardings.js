@@ -146,7 +146,7 @@ function shardingPicture(sharding, sizes) {
 // What the current device holds of a value.
 function holdingText(value, tiles, position) {
   const sizes = sizesOf(value.type), index = tiles.tile(position);
-  if (!index) return [h('p', {}, h('b', {}, deviceText(position))), h('p', {id: 'slice'}, 'holds nothing of it')];
+  if (!index) return [h('p', {}, h('b', {}, deviceText(position))), h('p', {id: 'slice'}, 'holds no part of it')];
   const slices = sizes.map((size, d) => d < index.length ? sliceOf(size, tiles.counts[d], index[d]) : [0, size]);
   const holders = tiles.holders.get(index.join(','));
   const copy = holders.indexOf(position);
@@ -255,7 +255,7 @@ function valuesSection() {
   looking.listeners.push(show);
   choose(start);
   return section('values', 'Values and their shardings',
-    h('p', {class: 'hint'}, 'A rectangle is the whole value, a cell one part of it, a color one device; copies share a cell. Point at a cell or use the arrow keys.'),
+    h('p', {class: 'hint'}, 'A rectangle is the whole value, a cell is one part of it, and a color is one device; copies share a cell. Point at a cell or use the arrow keys.'),
     table.element, title, h('div', {class: 'two'}, pictureBox, h('div', {class: 'sticky'}, details, inside)),
     h('div', {class: 'controls'}, filter.field, filter.count), list.element);
 }

@@ -127,7 +127,7 @@ function timelineSection() {
     const times = entry.executions > 1 ? `${secondsText(entry.seconds)} × ${countText(entry.executions)} = ${secondsText(entry.seconds * entry.executions)}` : secondsText(entry.seconds);
     const work = [entry.flops ? `${shortText(entry.flops)}flop` : '', entry.memory_bytes ? `${byteText(entry.memory_bytes)} of memory` : '', entry.link_bytes ? `${byteText(entry.link_bytes)} over links` : ''].filter((t) => t).join(', ');
     details.replaceChildren(h('p', {}, h('b', {}, entry.instruction), ` ${entry.kind}${entry.opcode === entry.kind ? '' : `, ${entry.opcode}`}`, h('span', {class: 'muted'}, `, step ${countText(i + 1)} of ${countText(entries.length)}`)),
-      ...[places.timed && line('time', span(i) > 0 && entry.seconds === 0 ? `${secondsText(span(i))} in all` : times), line('each time', work), line('from', entry.place)].filter((child) => child));
+      ...[places.timed && line('time', span(i) > 0 && entry.seconds === 0 ? `${secondsText(span(i))} in total` : times), line('each time', work), line('from', entry.place)].filter((child) => child));
     if (reveal && (places.start[i] < from || places.end[i] > to)) {
       const size = Math.max(to - from, span(i) * 1.2), center = (places.start[i] + places.end[i]) / 2;
       view(center - size / 2, center + size / 2);
@@ -190,7 +190,7 @@ function timelineSection() {
     {label: 'Step', number: true, value: (row) => row.i, text: (row) => countText(row.i + 1)},
     {label: 'Instruction', value: (row) => row.entry.instruction, cell: (row) => h('button', {type: 'button', class: 'link', on: {click: () => { select(row.i, true); canvas.scrollIntoView({block: 'center'}); }}}, row.entry.instruction)},
     {label: 'Kind', value: (row) => row.entry.kind, text: (row) => row.entry.kind === row.entry.opcode ? row.entry.kind : `${row.entry.kind}, ${row.entry.opcode}`},
-    {label: 'In all', number: true, value: (row) => row.entry.seconds * row.entry.executions, text: (row) => secondsText(row.entry.seconds * row.entry.executions)},
+    {label: 'Total', number: true, value: (row) => row.entry.seconds * row.entry.executions, text: (row) => secondsText(row.entry.seconds * row.entry.executions)},
     {label: 'Runs', number: true, value: (row) => row.entry.executions, text: (row) => countText(row.entry.executions)},
     {label: 'Flop', number: true, value: (row) => row.entry.flops, text: (row) => row.entry.flops ? shortText(row.entry.flops) : ''},
     {label: 'Memory', number: true, value: (row) => row.entry.memory_bytes, text: (row) => row.entry.memory_bytes ? byteText(row.entry.memory_bytes) : ''},
@@ -201,8 +201,8 @@ function timelineSection() {
   filter.update();
   select(0);
   return section('timeline', 'Timeline',
-    h('p', {class: 'hint'}, places.timed ? 'The module in program order, each step as long as the roofline asks, nothing overlapping. The body of a loop stands below it, once, as long as all its runs take.'
-      : 'The module in program order. Without figures of the hardware every step is equally long.'),
+    h('p', {class: 'hint'}, places.timed ? 'The module in program order. Each step has the length of its roofline time, and nothing overlaps. The body of a loop appears once, below the loop, with the total time of its runs.'
+      : 'The module in program order. Without hardware figures, all steps have the same length.'),
     h('div', {class: 'controls'}, button('+', 'Zoom in', () => zoom(0.5, middle())), button('−', 'Zoom out', () => zoom(2, middle())), button('All', 'Show all', () => view(0, total)),
       h('span', {class: 'hint'}, 'drag, Ctrl + wheel, double click; keys: arrows, +, −, 0')),
     canvas, h('ul', {class: 'legend'}, kinds.map(([kind, sum]) => h('li', {}, h('i', {class: kindColors[kind]}), places.timed ? `${kind} ${secondsText(sum)}` : kind)),

@@ -15,7 +15,7 @@ constexpr std::size_t kStrings = 0, kDialects = 1, kEntries = 2, kEntryOffsets =
 }  // namespace
 
 void fail_bytecode(std::string_view what) {
-  throw Error(ErrorCode::kDataLoss, cat("[read_module] the MLIR bytecode is damaged: ", what));
+  throw Error(ErrorCode::kDataLoss, cat("[read_module] cannot read the MLIR bytecode: ", what));
 }
 
 std::uint8_t ByteCursor::byte() {
@@ -60,7 +60,7 @@ std::string_view ByteCursor::take(std::size_t size) {
 
 std::string_view ByteCursor::zero_terminated() {
   std::size_t end = bytes_.find('\0', position_);
-  if (end == std::string_view::npos) fail_bytecode("a text has no end");
+  if (end == std::string_view::npos) fail_bytecode("a string is not terminated");
   std::string_view text = bytes_.substr(position_, end - position_);
   position_ = end + 1;
   return text;
@@ -75,7 +75,7 @@ std::string_view read_nested_section(ByteCursor& cursor, std::uint8_t* id) {
     // Writers align to at most a page or two. Padding is relative to the start of the file, which
     // is where this cursor starts.
     if (!std::has_single_bit(alignment) || alignment > (1u << 20))
-      fail_bytecode(cat("an alignment of ", alignment));
+      fail_bytecode(cat("invalid alignment ", alignment));
     while (cursor.position() % alignment != 0) cursor.byte();
   }
   if (length > std::numeric_limits<std::size_t>::max() / 2) fail_bytecode("a section is too long");
@@ -88,12 +88,12 @@ Bytecode::Bytecode(std::string_view bytes) {
     fail_bytecode("it does not begin with ML\\xEFR");
   version_ = cursor.number();
   if (version_ < 2 || version_ > 6)
-    fail_bytecode(cat("its version is ", version_, ", and 2 to 6 are known"));
+    fail_bytecode(cat("its version is ", version_, ", but only versions 2 to 6 are supported"));
   cursor.zero_terminated();  // the producer
   while (!cursor.at_end()) {
     std::uint8_t id = 0;
     std::string_view part = read_nested_section(cursor, &id);
-    if (id >= sections_.size()) fail_bytecode(cat("section ", int{id}, " is not known"));
+    if (id >= sections_.size()) fail_bytecode(cat("section ", int{id}, " is unknown"));
     sections_[id] = part;
   }
   read_strings();
@@ -104,7 +104,7 @@ Bytecode::Bytecode(std::string_view bytes) {
 }
 
 void Bytecode::fail_index(const char* what, std::uint64_t index, std::size_t size) {
-  fail_bytecode(cat(what, " ", index, " of ", size));
+  fail_bytecode(cat(what, " index ", index, " is out of range for size ", size));
 }
 
 void Bytecode::read_strings() {
@@ -113,7 +113,7 @@ void Bytecode::read_strings() {
   for (std::size_t& size : sizes) size = static_cast<std::size_t>(cursor.number());
   for (std::size_t i = sizes.size(); i > 0; --i) {  // lengths are stored in reverse order
     std::string_view text = cursor.take(sizes[i - 1]);
-    if (text.empty() || text.back() != '\0') fail_bytecode("a string has no end");
+    if (text.empty() || text.back() != '\0') fail_bytecode("a string is not terminated");
     strings_.push_back(text.substr(0, text.size() - 1));
   }
 }
@@ -136,7 +136,7 @@ void Bytecode::read_dialects() {
       // Real names are far below these limits. Without them, a few bytes could repeat one long
       // string many times.
       if (text.size() + dialect.size() > 512 || ops_.size() > 65536)
-        fail_bytecode("an operation's name is too long, or there are too many");
+        fail_bytecode("an operation name is too long, or there are too many of them");
       ops_.push_back(cat(dialect, ".", text));
     }
   }
@@ -157,7 +157,7 @@ void Bytecode::read_entries() {
   }
   if (attributes_.size() != attributes || types_.size() != types)
     fail_bytecode(cat("it lists ", attributes_.size(), " attributes and ", types_.size(),
-                      " types and counts ", attributes, " and ", types));
+                      " types, but declares ", attributes, " and ", types));
 }
 
 void Bytecode::read_properties() {

@@ -34,7 +34,7 @@ class BytecodeModuleReader {
     for (std::uint64_t i = 0; i < ops; ++i) {
       Op op = read_op(cursor);
       if (op.name != "builtin.module")
-        fail_bytecode(cat("`", op.name, "` stands outside a module"));
+        fail_bytecode(cat("`", op.name, "` appears outside a module"));
       read_module(op, cursor);
     }
     if (!found_main_) fail_bytecode("there is no function `main`");
@@ -57,7 +57,7 @@ class BytecodeModuleReader {
         block_arguments_.push_back(std::move(name));
       }
       if (bytecode_.version() >= 3 && cursor.byte() != 0)
-        fail_bytecode("the order of uses of a function's arguments is not known");
+        fail_bytecode("use-list orders of function arguments are not supported");
     }
     return head >> 1;
   }
@@ -77,13 +77,13 @@ class BytecodeModuleReader {
     if (mask & kHasResults) skip_numbers(cursor);
     if (mask & kHasOperands) skip_numbers(cursor);
     if (mask & kHasSuccessors) skip_numbers(cursor);
-    if (mask & kHasUseLists) fail_bytecode("an operation of a module has an order of uses");
+    if (mask & kHasUseLists) fail_bytecode("use-list orders of operations are not supported");
     if (mask & kHasRegions) {
       std::uint64_t regions = cursor.number();
       op.isolated = (regions & 1) != 0;
       op.regions = static_cast<std::size_t>(regions >> 1);
       if (op.regions > 1 || !op.isolated)
-        fail_bytecode(cat("`", op.name, "` has another region than a module or a function"));
+        fail_bytecode(cat("`", op.name, "` has other regions than a module or a function"));
     }
     return op;
   }

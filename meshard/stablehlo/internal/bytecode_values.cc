@@ -44,7 +44,7 @@ constexpr std::int64_t kDynamic = std::numeric_limits<std::int64_t>::min();
 }  // namespace
 
 void BytecodeValues::work(std::uint64_t amount) {
-  if (amount > work_left_) fail_bytecode("its attributes name each other too often");
+  if (amount > work_left_) fail_bytecode("its attributes refer to each other too often");
   work_left_ -= amount;
 }
 
@@ -158,7 +158,7 @@ std::pair<std::vector<std::uint64_t>, std::vector<std::uint64_t>> BytecodeValues
     cursor = open(function, "vhlo", code);
     is_function = cursor && code == kVhloFunction;
   }
-  if (!is_function) fail_bytecode("a function's type is not one");
+  if (!is_function) fail_bytecode("the type of a function is not a function type");
   std::vector<std::uint64_t> inputs = list(*cursor);
   return {std::move(inputs), list(*cursor)};
 }
@@ -216,7 +216,7 @@ std::string BytecodeValues::vhlo_type(std::uint64_t code, ByteCursor& cursor, in
 }
 
 std::string BytecodeValues::type_text(std::uint64_t type, int depth) {
-  if (depth > 4) fail_bytecode("a type is nested too deep");
+  if (depth > 4) fail_bytecode("a type is nested too deeply");
   const BytecodeEntry& entry = bytecode_.type(type);
   if (entry.is_text) {
     work(entry.bytes.size());
@@ -231,7 +231,7 @@ std::string BytecodeValues::type_text(std::uint64_t type, int depth) {
 ByteCursor BytecodeValues::open_sdy(std::uint64_t attribute, std::uint64_t code) {
   std::uint64_t found = 0;
   auto cursor = open(bytecode_.attribute(attribute), "sdy", found);
-  if (!cursor || found != code) fail_bytecode("a part of a sharding is of another kind");
+  if (!cursor || found != code) fail_bytecode("a part of a sharding has an unexpected kind");
   return *cursor;
 }
 

@@ -95,7 +95,7 @@ std::size_t TextCursor::end_of_string(std::size_t begin) const {
       return i + 1;
     }
   }
-  fail("a string has no end");
+  fail("unterminated string");
 }
 
 std::string TextCursor::quoted() {
@@ -135,7 +135,7 @@ std::int64_t TextCursor::integer() {
 std::string_view TextCursor::token() {
   skip_blanks();
   std::size_t begin = at_;
-  if (begin == text_.size()) fail("expected more");
+  if (begin == text_.size()) fail("expected a token");
   if (text_[begin] == '"') {
     at_ = end_of_string(begin);
   } else if (text_.substr(begin, 2) == "->") {
@@ -150,14 +150,14 @@ std::string_view TextCursor::balanced() {
   std::size_t begin = position();
   std::vector<char> open;
   do {
-    if (at_end()) fail("brackets do not close");
+    if (at_end()) fail("unbalanced brackets");
     std::string_view found = token();
     if (found.size() != 1) continue;
     char c = found[0];
     if (c == '(' || c == '[' || c == '{' || c == '<') {
       open.push_back(closing(c));
     } else if (c == ')' || c == ']' || c == '}' || c == '>') {
-      if (open.empty() || open.back() != c) fail(cat("a `", found, "` closes nothing"));
+      if (open.empty() || open.back() != c) fail(cat("unmatched `", found, "`"));
       open.pop_back();
     }
   } while (!open.empty());

@@ -121,7 +121,7 @@ class TextModuleReader {
         read_generic_function();
       }
     }
-    if (inside) cursor_.fail("the module does not close");
+    if (inside) cursor_.fail("the module is not closed");
   }
 
   void read_module() {

@@ -19,7 +19,7 @@ def load_families(wanted=()):
     """Fills OPERATIONS. @error a family that does not exist."""
     unknown = set(wanted) - set(FAMILIES)
     if unknown:
-        raise SystemExit(f"no family {', '.join(sorted(unknown))}; there are {', '.join(FAMILIES)}")
+        raise SystemExit(f"unknown family {', '.join(sorted(unknown))}; the families are {', '.join(FAMILIES)}")
     for family in FAMILIES:
         if not wanted or family in wanted:
             importlib.import_module(f"calls.{family}")

@@ -36,7 +36,7 @@ constexpr Wording kWordings[] = {
     {"", "[layout] coordinate", "", "AssertionError", "structure_mismatch"},
     {"", "[coordinate]", "of stride 0", "ZeroDivisionError", "division_by_zero"},
     {"", "[coordinate]", "without the shape", "AssertionError", "source_shape_needed"},
-    {"", "[coordinate]", "no index of", "AssertionError", "coordinate_out_of_range"},
+    {"", "[coordinate]", "not an index of", "AssertionError", "coordinate_out_of_range"},
     {"", "[coordinate]", "", "AssertionError", "structure_mismatch"},
     {"", "[slice]", "", "AssertionError", "structure_mismatch"},
     {"", "[", "the profile", "AssertionError", "profile_longer_than_layout"},

@@ -142,7 +142,8 @@ Json answer_to(const Json& test, const GoldenFile& file) {
     Tensor out = call->second(operands, test.at("params"));
     return {{"out_shape", out.shape().sizes()}, {"out_spec", json_of_spec(*out.sharding())}};
   } catch (const Error& error) {
-    bool ambiguous = error.message().find("how the result is sharded") != std::string::npos;
+    bool ambiguous =
+        error.message().find("the sharding of the result is ambiguous") != std::string::npos;
     return {{"error", ambiguous ? "ShardingTypeError" : error.message()}};
   }
 }

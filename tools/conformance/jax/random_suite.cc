@@ -18,7 +18,7 @@ DType dtype_of_name(const std::string& name) {
   if (name.starts_with("float")) return parse_dtype("f" + name.substr(5)).value();
   if (name.starts_with("uint")) return parse_dtype("u" + name.substr(4)).value();
   if (name.starts_with("int")) return parse_dtype("i" + name.substr(3)).value();
-  throw std::runtime_error("no dtype is called " + name);
+  throw std::runtime_error("unknown dtype " + name);
 }
 
 std::string name_of_dtype(DType dtype) {

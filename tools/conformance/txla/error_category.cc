@@ -20,7 +20,7 @@ struct Wording {
 constexpr Wording kWordings[] = {
     {" axis names (", "axis_names_length_mismatch"},
     {"[mesh] axis name ", "axis_names_not_unique"},
-    {"are listed, there are", "device_count_exceeds_global"},
+    {"are listed, but there are only", "device_count_exceeds_global"},
     {"there is no device ", "device_id_not_addressable"},
     {"has size 0", "mesh_size_mismatch"},
     {" inner sizes (", "ici_dcn_rank_mismatch"},
@@ -33,11 +33,11 @@ constexpr Wording kWordings[] = {
     {"[torus] a mesh of", "physical_logical_size_mismatch"},
     {" cannot make a value ", "global_shape_rank_mismatch"},
     {" shards for the ", "wrong_shard_count"},
-    {" it holds ", "wrong_shard_shape"},
+    {", or with padding ", "wrong_shard_shape"},
     {" is replicated on ", "replicated_not_loadable"},
     {" has no sharding: mark it first", "not_sharded"},
     {" is already sharded differently", "already_sharded_differently"},
-    {"a minibatch is split along dimension 0", "minibatch_not_batch_only"},
+    {"a minibatch must be split along dimension 0", "minibatch_not_batch_only"},
     {"a minibatch of ", "minibatch_batch_not_divisible"},
     {" describes ", "spec_rank_mismatch"},
     {" does not exist: platform ", "device_id_not_addressable"},
@@ -46,7 +46,7 @@ constexpr Wording kWordings[] = {
     {"two different sets of devices", "graph_mixes_device_sets"},
     {"[mesh] no axis ", "spec_unknown_axis_name"},
     {" is used twice", "spec_axis_repeated"},
-    {" dimensions, the tensor has ", "spec_rank_mismatch"},
+    {" dimensions, but the tensor has ", "spec_rank_mismatch"},
 };
 
 }  // namespace

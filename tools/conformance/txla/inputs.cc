@@ -45,7 +45,7 @@ DType dtype_named(std::string_view name) {
       {"uint64", DType::u64}};
   for (const auto& [known, dtype] : kNames)
     if (known == name) return dtype;
-  throw Error(ErrorCode::kUnimplemented, cat("no dtype is called ", name));
+  throw Error(ErrorCode::kUnimplemented, cat("unknown dtype ", name));
 }
 
 Mesh mesh_of(const Json& fields) {

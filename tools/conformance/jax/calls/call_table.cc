@@ -10,7 +10,7 @@ const Json& Attributes::at(const char* name) const {
 }
 
 std::int64_t Attributes::integer(const char* name) const {
-  if (!at(name).is_number_integer()) throw Unreadable(cat(name, " is no integer"));
+  if (!at(name).is_number_integer()) throw Unreadable(cat(name, " is not an integer"));
   return at(name).get<std::int64_t>();
 }
 
@@ -18,17 +18,17 @@ double Attributes::number(const char* name) const {
   const Json& value = at(name);
   if (value == "inf") return HUGE_VAL;
   if (value == "-inf") return -HUGE_VAL;
-  if (!value.is_number()) throw Unreadable(cat(name, " is no number"));
+  if (!value.is_number()) throw Unreadable(cat(name, " is not a number"));
   return value.get<double>();
 }
 
 bool Attributes::flag(const char* name) const {
-  if (!at(name).is_boolean()) throw Unreadable(cat(name, " is no bool"));
+  if (!at(name).is_boolean()) throw Unreadable(cat(name, " is not a bool"));
   return at(name).get<bool>();
 }
 
 std::string Attributes::text(const char* name) const {
-  if (!at(name).is_string()) throw Unreadable(cat(name, " is no text"));
+  if (!at(name).is_string()) throw Unreadable(cat(name, " is not a string"));
   return at(name).get<std::string>();
 }
 
@@ -40,9 +40,9 @@ DType Attributes::dtype(const char* name) const {
 
 Dimensions Attributes::list(const char* name) const {
   Dimensions dimensions;
-  if (!at(name).is_array()) throw Unreadable(cat(name, " is no list"));
+  if (!at(name).is_array()) throw Unreadable(cat(name, " is not a list"));
   for (const Json& each : at(name)) {
-    if (!each.is_number_integer()) throw Unreadable(cat(name, " is no list of integers"));
+    if (!each.is_number_integer()) throw Unreadable(cat(name, " is not a list of integers"));
     dimensions.push_back(each.get<std::int64_t>());
   }
   return dimensions;

@@ -20,7 +20,7 @@ std::vector<IndexItem> items_of(const Json& list) {
     else if (item.is_array() && item.size() == 3)
       items.emplace_back(range(bound(item[0]), bound(item[1]), item[2].get<std::int64_t>()));
     else
-      throw Unreadable("an index item that is none");
+      throw Unreadable("invalid index item");
   }
   return items;
 }

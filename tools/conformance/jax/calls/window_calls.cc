@@ -11,7 +11,7 @@ WindowPadding padding_of(const Attributes& at) {
   if (said.is_string()) return kRules[at.one_of("padding", {"valid", "same", "same_lower"})];
   WindowPadding::Pairs pairs;
   for (const Json& pair : said) {
-    if (!pair.is_array() || pair.size() != 2) throw Unreadable("a padding that is no pair");
+    if (!pair.is_array() || pair.size() != 2) throw Unreadable("a padding that is not a pair");
     pairs.emplace_back(pair[0].get<std::int64_t>(), pair[1].get<std::int64_t>());
   }
   return pairs;

@@ -18,7 +18,7 @@ ShardsComparison compare_shards(const nlohmann::json& ours, const nlohmann::json
   }
   if (same_replicas) return {};
   if (mesh_order_replicas(ours, recorded)) return {{}, true};
-  return {"the replicas are numbered otherwise"};
+  return {"the replicas are numbered differently"};
 }
 
 }  // namespace meshard::conformance
