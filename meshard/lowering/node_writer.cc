@@ -190,18 +190,22 @@ bool NodeWriter::is_partitioned(const Node& node) const {
 NodeWriter::SsaValue NodeWriter::bearable(const Node& node, std::size_t operand, SsaValue value) {
   bool is_local = node.annotations() && node.annotations()->manual;
   if (is_local || !is_partitioned(node)) return value;
-  if (operand == 0 && keeps_only_padding(node)) {
-    SsaValue apart = writer_.temporary();
-    const TensorType& type = node.operands()[operand].type();
-    writer_.op("stablehlo.optimization_barrier", {{apart, type}}, {{value, type}}).done();
-    return apart;
-  }
+  const TensorType& type = node.operands()[operand].type();
+  if (operand == 0 && keeps_only_padding(node)) return barrier(value, type);
+  if (std::string fill = window_fill(node, operand); !fill.empty())
+    for (std::size_t n = fills_.group(windowed_type(node), fill); n > 0; --n)
+      value = barrier(value, type);
   std::optional<Sharding> needed = even_for_scatter(node, operand, *meshes_.numbering());
   if (!needed) needed = whole_operand(node, operand, *meshes_.numbering());
   if (!needed) return value;
   SsaValue result = writer_.temporary();
-  writer_.sharding_constraint(result, value, node.operands()[operand].type(),
-                              meshes_.sharding_text(*needed));
+  writer_.sharding_constraint(result, value, type, meshes_.sharding_text(*needed));
+  return result;
+}
+
+NodeWriter::SsaValue NodeWriter::barrier(SsaValue value, const TensorType& type) {
+  SsaValue result = writer_.temporary();
+  writer_.op("stablehlo.optimization_barrier", {{result, type}}, {{value, type}}).done();
   return result;
 }
 
@@ -235,6 +239,7 @@ NodeWriter::SsaValue NodeWriter::cut(SsaValue padded, const TensorType& from, co
 NodeWriter::SsaValue NodeWriter::pad(SsaValue value, const TensorType& from, const TensorType& to,
                                      std::uint32_t number) {
   if (from == to) return value;
+  for (std::size_t n = fills_.group(from, kZeroFill); n > 0; --n) value = barrier(value, from);
   SsaValue padded = writer_.temporary();
   SsaValue zero = writer_.scalar(from.dtype, 0);
   TensorType scalar{from.dtype, Shape{}};

@@ -13,6 +13,7 @@
 #include "meshard/graph/graph.h"
 #include "meshard/lowering/manual_regions.h"
 #include "meshard/lowering/program_mesh.h"
+#include "meshard/lowering/window_fill.h"
 #include "meshard/ops/emission.h"
 #include "meshard/stablehlo/module_writer.h"
 
@@ -60,6 +61,8 @@ class NodeWriter {
   bool is_partitioned(const Node& node) const;
   // The operand with the constraint or barrier that the partitioner needs; else `value`.
   SsaValue bearable(const Node& node, std::size_t operand, SsaValue value);
+  // `value` behind an optimization barrier.
+  SsaValue barrier(SsaValue value, const TensorType& type);
   // The constraint that the partitioner needs on the result to compute it correctly; empty: none.
   std::string whole_text(const Node& node) const;
   // The explicit sharding of a result; empty if it has none, or the op is a constraint itself.
@@ -82,6 +85,7 @@ class NodeWriter {
   std::size_t depth_ = 0;  // the number of manual regions around the current position
   Counters own_counters_;
   Counters& counters_;
+  WindowFills fills_;
   std::vector<SsaValue> leaves_;
   std::vector<SsaValue> first_result_;  // by node, without leaves
   std::unordered_map<const Node*, const Node*> superseded_;

@@ -231,6 +231,39 @@ TEST_F(Meshes, UnevenOverTwoAxes) {
   EXPECT_EQ(sum(y).item<float>(), 60 * 61 / 2);
 }
 
+// XLA's partitioner would fetch the edges of a split operand once, with one fill value for all.
+TEST_F(Meshes, WindowsOfOneValueKeepTheirFillValues) {
+  Mesh mesh({{"x", 2}});
+  auto windows = jit([](const Tensor& x) {
+    Tensor y = x * 2, z = x * 2;
+    WindowOptions options{.padding = {{1, 1}}};
+    return std::vector<Tensor>{pad(y, 1, {1}, {1}),
+                               pad(y, 2, {1}, {1}),
+                               pad(z, sum(x), {1}, {1}),
+                               reduce_window_max(y, {3}, options),
+                               reduce_window_sum(y, {3}, options),
+                               reduce_window_min(z, {3}, options),
+                               cumulative_sum(y, 0),
+                               cumulative_max(y, 0)};
+  });
+  for (std::int64_t size : {8, 5}) {
+    Tensor x = negative(arange(1.0f, static_cast<float>(size + 1)));
+    std::vector<Tensor> whole = windows(x), split = windows(mark_sharding(x, mesh, P("x")));
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      EXPECT_EQ(split[i].to_vector<float>(), whole[i].to_vector<float>()) << i;
+  }
+}
+
+// The padding of a result counts too.
+TEST_F(Meshes, APaddedValueThatIsAResultKeepsItsFillValue) {
+  Mesh mesh({{"x", 2}});
+  auto f = manual(mesh, P("x"), P("x"), [](const Tensor& t) { return t; }, {.out_shapes = {{3}}});
+  Tensor x = f(ones({3})), padded = pad(x, 5, {0}, {1});
+  sync({x, padded});
+  EXPECT_THAT(x.to_vector<float>(), ElementsAre(1, 1, 1));
+  EXPECT_THAT(padded.to_vector<float>(), ElementsAre(1, 1, 1, 5));
+}
+
 // "a" of 4x2 is a sub-axis of 2x4; the compiler drops sub-axes of open dimensions where values
 // enter a program, and the argument's padding did not fit the sharding that it chose.
 TEST_F(Meshes, OpenDimensionsOverASecondMeshKeepTheirPadding) {

@@ -144,6 +144,7 @@ class Draw {
   bool is_smooth(const Step& step);
   bool is_unambiguous(const Step& step) const;
   std::optional<Known> settled_value(const Step& step, const TensorType& type, Bounds bounds);
+  void drop_unused(Body& body, std::size_t met);
   std::optional<Ref> body_result(const std::optional<TensorType>& wanted);
   bool draw_steps(int steps, int jit_steps);
   bool leave_trace();

@@ -165,6 +165,7 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
   Region region = region_;
   if (options.manual) region_ = *options.manual;
   if (options.smooth) region_.collectives = false;
+  std::size_t met = meeting_.size();
   auto steps = static_cast<std::size_t>(between(1, depth() > 1 ? 2 : 3));
   for (int turns = 0; body.steps.size() < steps && turns < 30; ++turns) try_step();
   bool found = true;
@@ -173,6 +174,7 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
     found = found && ref;
     if (found) body.results.push_back(*ref);
   }
+  if (found) drop_unused(body, met);
   smooth_ = smooth;
   element_wise_ = element_wise;
   region_ = std::move(region);
@@ -180,6 +182,40 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
   frames_.pop_back();
   recorder_.leave();
   return found;
+}
+
+// What no result needs decides nothing, so it must not count as something that the body meets.
+void Draw::drop_unused(Body& body, std::size_t met) {
+  int level = depth();
+  std::vector<bool> used(body.steps.size(), false);
+  auto use = [&](Ref& ref) {
+    if (ref.level == level && !ref.is_input) used[static_cast<std::size_t>(ref.index)] = true;
+  };
+  for (Ref& ref : body.results) use(ref);
+  for (std::size_t i = used.size(); i-- > 0;)
+    if (used[i]) for_each_ref(body.steps[i], use);
+  std::vector<int> places;
+  std::vector<Step> left;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    places.push_back(static_cast<int>(left.size()));
+    if (used[i]) left.push_back(std::move(body.steps[i]));
+  }
+  body.steps = std::move(left);
+  auto renumber = [&](Ref& ref) {
+    if (ref.level == level && !ref.is_input)
+      ref.index = places[static_cast<std::size_t>(ref.index)];
+  };
+  for (Ref& ref : body.results) renumber(ref);
+  for (Step& step : body.steps) for_each_ref(step, renumber);
+  meeting_.resize(met);
+  for (Step& step : body.steps) {
+    for_each_ref(step, [&](Ref& ref) {
+      if (ref.level == 0 && !known(ref).home.is_free()) meeting_.push_back(known(ref).home);
+    });
+    for_each_step(step, [&](const Step& each) {
+      if (each.operation->names_mesh()) meeting_.push_back({target_, false, false, true});
+    });
+  }
 }
 
 // The last value that fits, else one that is made of something of this type and the last float.
