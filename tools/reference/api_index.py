@@ -50,6 +50,10 @@ def first_sentence(comment):
     return (match[1] if match else text).rstrip(":")
 
 
+def without_marks(name):
+    return name.replace("_", "").lower()
+
+
 def statements(text):
     """(namespaces around it, comment lines, text) of each declaration at the level of a namespace."""
     lines, scopes, comment, fresh, i = text.splitlines(), [], [], True, 0
@@ -137,10 +141,13 @@ def classify(text):
 def names_of(header, text):
     """The public names of one header, each once, in the order of the header."""
     found = {}
+    title = re.match(r"// (.+\.)$", text.split("\n", 1)[0])
     for scopes, comment, declaration in statements(text):
         if scopes is not None and HIDDEN & set("::".join(scopes).split("::")):
             continue
         named, sentence = classify(declaration), first_sentence(comment)
+        if named and not sentence and title and without_marks(named[0]) == without_marks(pathlib.PurePath(header).stem):
+            sentence = first_sentence([title[1]])  # the header is about this name
         if named is None or (named[1] == "macro" and not sentence):
             continue
         scope = "::".join(part for part in "::".join(scopes or []).split("::")[1:] if part)
