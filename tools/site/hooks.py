@@ -1,6 +1,7 @@
 """Called by mkdocs (tools/site/mkdocs.yml): adds the pages outside docs/, the long lists of the navigation, and copies of files."""
 
 import json
+import logging
 import pathlib
 import sys
 
@@ -11,6 +12,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 import pages  # noqa: E402
 
+LOG = logging.getLogger("mkdocs.hooks")  # --strict counts its warnings
 SECTIONS = {"Op reference": "reference", "API index": "api", "Decisions": "decisions"}
 STYLE = {"site.css": "assets/site.css", "worker_of_file.js": "assets/worker_of_file.js"}
 
@@ -40,7 +42,9 @@ def on_files(files, config):
         pages.convert((ROOT / source).read_text(encoding="utf-8"), source, page, copies)
     for path in sorted(copies):
         there = path.removeprefix("docs/") if path.startswith("docs/") else pages.copy_of(path)
-        if files.get_file_from_path(there) is None:
+        if not (ROOT / path).is_file():
+            LOG.warning("a page links to %s, which is no file", path)
+        elif files.get_file_from_path(there) is None:
             files.append(File.generated(config, there, abs_src_path=str(ROOT / path)))
     return files
 
