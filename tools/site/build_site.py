@@ -36,7 +36,8 @@ def main():
     os.chdir(HERE)
     mkdocs = [sys.executable, "-m", "mkdocs"]
     if arguments.serve:
-        return subprocess.call([*mkdocs, "serve", "--dev-addr", f"127.0.0.1:{arguments.serve}", "--watch", HERE, "--watch", HERE.parents[1] / "README.md"])
+        os.execv(sys.executable, [*mkdocs, "serve", "--dev-addr", f"127.0.0.1:{arguments.serve}", "--watch", str(HERE),
+                                  "--watch", str(HERE.parents[1] / "README.md")])
     return build([*mkdocs, "build", "--strict", "--clean", *(["--site-dir", out] if out else [])])
 
 
