@@ -4,7 +4,8 @@
 usage: check_links.py [ROOT]
 
 A relative link must name a file of the project, and `#anchor` must be a heading of the target file. Links to
-other sites are not checked. Each problem is one line, `file:line: text`.
+other sites are not checked. Links that begin at README.md must lead to every page. Each problem is one line,
+`file:line: text`.
 """
 
 import pathlib
@@ -41,10 +42,11 @@ def anchors(text):
 def check(root):
     root = pathlib.Path(root).resolve()
     pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
-    problems = []
+    problems, links = [], {}
     for page in pages:
         if not page.is_file():
             continue
+        links[page] = set()
         for number, line in prose(page.read_text(encoding="utf-8")):
             for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
                 place = f"{page.relative_to(root)}:{number}"
@@ -52,13 +54,27 @@ def check(root):
                     continue
                 name, _, anchor = target.partition("#")
                 file = (page.parent / name).resolve() if name else page
+                links[page].add(file)
                 if not file.exists():
                     problems.append(f"{place}: there is no {name}")
                 elif root not in file.parents and file != root:
                     problems.append(f"{place}: {name} is outside the project")
                 elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text(encoding="utf-8")):
                     problems.append(f"{place}: {file.relative_to(root)} has no heading #{anchor}")
+    for page in sorted(links.keys() - reached(pages[0], links)):
+        problems.append(f"{page.relative_to(root)}:1: no link leads here from README.md")
     return problems
+
+
+def reached(first, links):
+    """The pages that links lead to from the first one; all, if there is no first one."""
+    if first not in links:
+        return links.keys()
+    found, todo = {first}, [first]
+    while todo:
+        todo += (new := links.get(todo.pop(), set()) - found)
+        found |= new
+    return found
 
 
 def main():

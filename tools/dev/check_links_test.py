@@ -31,6 +31,10 @@ class CheckLinks(unittest.TestCase):
         found = self.problems({"README.md": "[a](docs/a.md#nine)\n", "docs/a.md": "# Ten\n"})
         self.assertEqual(found, ["README.md:1: docs/a.md has no heading #nine"])
 
+    def test_a_page_that_nothing_links_to(self):
+        found = self.problems({"README.md": "[a](docs/a.md)\n", "docs/a.md": "[b](b.md)\n", "docs/b.md": "x\n", "docs/c.md": "[a](a.md)\n"})
+        self.assertEqual(found, ["docs/c.md:1: no link leads here from README.md"])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=0)

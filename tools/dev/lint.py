@@ -18,9 +18,11 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_environment  # noqa: E402
 import check_files  # noqa: E402
 import check_layers  # noqa: E402
 import check_links  # noqa: E402
@@ -55,6 +57,19 @@ def check_spelling():
     done = subprocess.run(["codespell", *names], cwd=ROOT, capture_output=True, encoding="utf-8")
     problems = done.stdout.strip().splitlines()
     return problems or ([] if done.returncode in (0, 65) else [done.stderr.strip()])
+
+
+def check_site():
+    """Builds the site where its packages are installed: broken links and anchors, pages that the navigation lacks."""
+    sys.path.insert(0, str(ROOT / "tools/site"))
+    import environment
+    python = environment.existing_interpreter()
+    if python is None:
+        return [], "not built: `./dev site` installs what it needs"
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([python, ROOT / "tools/site/build_site.py", "--out", folder], capture_output=True, encoding="utf-8")
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    return said or (["the build failed"] if done.returncode else []), ""
 
 
 def changed_files():
@@ -130,6 +145,8 @@ def main():
     checks = [("folder directions", lambda: (check_layers.check(ROOT), "")),
               ("file rules and words", lambda: (check_files.check(ROOT), "")),
               ("links of the docs", lambda: (check_links.check(ROOT), "")),
+              ("environment variables", lambda: (list(check_environment.check(ROOT)), "")),
+              ("documentation site", check_site),
               ("spelling", lambda: (check_spelling(), "")),
               ("clang-format", lambda: (check_format(), "")),
               ("clang-tidy", lambda: check_tidy(arguments))]

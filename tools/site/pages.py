@@ -1,0 +1,111 @@
+"""Turns a page of the repository into one for the site's Markdown dialect (Python-Markdown); mkdocs is not needed here.
+
+The pages are written for the renderers of code hosts (CommonMark with tables). The differences that matter: a list
+needs an empty line before it and four spaces for each level, a code block is introduced by its language alone, and a
+link names another page of the site. Files of the project that are no pages are copied into the site as text.
+"""
+
+import pathlib
+import posixpath
+import re
+
+FENCE = re.compile(r"(\s*)(```+|~~~+)\s*(\S*)(.*)$")
+ITEM = re.compile(r"( *)(?:[-*+]|\d+[.)]) ")
+LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\)|\s+\"[^\"]*\"\))")
+LANGUAGES = {"mlir": "text", "sh": "bash", "c++": "cpp"}  # what Pygments calls them
+PAGES_OUTSIDE = {"README.md": "overview.md", "CONTRIBUTING.md": "contributing.md", "tools/compare/README.md": "dev/compare.md"}
+
+
+def slug(text, separator="-"):
+    """The anchor of a heading, spelled as code hosts spell it (and tools/dev/check_links.py)."""
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", separator)
+
+
+def title_of(text):
+    match = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return match[1].replace("`", "") if match else None
+
+
+def page_of(path):
+    """The site's page for a Markdown file of the repository; None for other files."""
+    if path in PAGES_OUTSIDE:
+        return PAGES_OUTSIDE[path]
+    return path.removeprefix("docs/") if path.startswith("docs/") and path.endswith(".md") else None
+
+
+def copy_of(path):
+    """Where the site keeps the text of a file that is no page. Browsers show .txt and .json, and save most others."""
+    return f"files/{path}" if path.endswith((".txt", ".json")) else f"files/{path}.txt"
+
+
+def move_link(target, source, page, copies):
+    """The link of `page` for what `target` names in the file `source`; copied files are added to `copies`.
+    Links to other sites, and to an anchor of the page itself, stay."""
+    name, sharp, anchor = target.partition("#")
+    if not name or re.match(r"[a-z]+:", target):
+        return target
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(source), name))
+    there = page_of(path)
+    if there is None:
+        there = path.removeprefix("docs/") if path.startswith("docs/") else copy_of(path)
+        copies.add(path)
+    return posixpath.relpath(there, posixpath.dirname(page) or ".") + sharp + anchor
+
+
+def move_links(line, source, page, copies):
+    """The line with all links moved, but for what looks like one in backticks."""
+    code = [match.span() for match in re.finditer(r"(`+)[^`]+\1", line)]
+
+    def moved(match):
+        if any(first <= match.start() and match.end() <= last for first, last in code):
+            return match[0]
+        return match[1] + move_link(match[2], source, page, copies) + match[3]
+
+    return LINK.sub(moved, line)
+
+
+def convert(text, source, page, copies):
+    """The text of `page`, made from that of `source` (a path in the repository)."""
+    # `levels`: for each list that a line is in, the columns of its marker and of its text.
+    out, fence, levels, last = [], None, [], ""
+    for line in text.splitlines():
+        mark = FENCE.match(line)
+        if fence:
+            out.append(deeper(line, levels))
+            if mark and line.strip() == fence:
+                fence = None
+                out.append("")
+            continue
+        if mark:
+            fence, language = mark[2], mark[3]
+            out += ["", deeper(mark[1] + fence + LANGUAGES.get(language, language), levels)]
+        elif item := ITEM.match(line):
+            indent = len(item[1])
+            if not levels and last.strip():
+                out.append("")
+            while levels and levels[-1][0] > indent:
+                levels.pop()
+            if not levels or levels[-1][0] < indent:
+                levels.append((indent, item.end()))
+            out.append("    " * (len(levels) - 1) + move_links(line.strip(), source, page, copies))
+        else:
+            if levels and line.strip() and not line.startswith(" ") and not last.strip():
+                levels = []
+            out.append(move_links(deeper(line, levels), source, page, copies))
+        last = line
+    return "\n".join(out) + "\n"
+
+
+def deeper(line, levels):
+    """A line that belongs to a list item, indented as Python-Markdown wants it."""
+    if not levels or not line.startswith(" "):
+        return line
+    return "    " * len(levels) + line[min(len(line) - len(line.lstrip()), levels[-1][1]):]
+
+
+def section(folder, root):
+    """The pages of a generated or dated folder, the overview first and the others by title."""
+    pages = sorted((pathlib.Path(root) / "docs" / folder).glob("*.md"))
+    named = [((title_of(path.read_text(encoding="utf-8")) or path.stem).removeprefix("API: "), f"{folder}/{path.name}")
+             for path in pages if path.name != "README.md"]
+    return [{"Overview": f"{folder}/README.md"}, *({title: path} for title, path in sorted(named, key=lambda each: each[0].lower()))]
