@@ -316,7 +316,7 @@ TEST(Lower, ALocalValueIsNoResult) {
           return Tensors{enable_manual_sharding(p[0], mesh, P("x"))};
         });
       },
-      ErrorCode::kInvalidArgument, {"cannot return a local value", "lower_test.cc:"}));
+      ErrorCode::kInvalidArgument, {"cannot return the local value", "lower_test.cc:"}));
 }
 
 }  // namespace

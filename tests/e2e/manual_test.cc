@@ -510,7 +510,7 @@ TEST_F(Manual, LocalValuesAreNotRead) {
   EXPECT_THAT(local.placement(), HasSubstr("manual"));
   auto leak = jit([](const Tensor& x) { return enable_manual_sharding(x, ring(), P("x")); });
   EXPECT_TRUE(throws_error([&] { leak(counting({8})); }, ErrorCode::kInvalidArgument,
-                           {"cannot return a local value", "manual_test.cc:"}));
+                           {"cannot return the local value", "manual_test.cc:"}));
 }
 
 }  // namespace

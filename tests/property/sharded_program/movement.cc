@@ -66,21 +66,6 @@ bool draw_slice(Draw& draw, Step& step) {
   return true;
 }
 
-bool draw_pad(Draw& draw, Step& step) {
-  if (!draw.take(step, [](const Known& value) {
-        return has_dimensions(value) && value.type().dtype != DType::bool_;
-      }))
-    return false;
-  Numbers low, high, interior;
-  for (std::int64_t size : draw.operand(step, 0).type().shape) {
-    low.push_back(draw.one_in(2) ? draw.between(size > 1 ? -1 : 0, 2) : 0);
-    high.push_back(draw.one_in(2) ? draw.between(size > 2 ? -1 : 0, 2) : 0);
-    interior.push_back(draw.one_in(4) ? 1 : 0);
-  }
-  step.lists = {low, high, interior};
-  return true;
-}
-
 bool draw_some_dimensions(Draw& draw, Step& step) {
   if (!draw_any(draw, step)) return false;
   step.lists.push_back(draw.some_dimensions(draw.operand(step, 0).type().rank()));
@@ -150,14 +135,6 @@ bool draw_sort(Draw& draw, Step& step) {
   step.lists.push_back({draw.between(0, draw.operand(step, 0).type().rank() - 1)});
   return true;
 }
-bool draw_cumulative(Draw& draw, Step& step) {
-  if (!draw.take(step, [](const Known& value) {
-        return has_dimensions(value) && value.type().dtype != DType::bool_;
-      }))
-    return false;
-  step.lists.push_back({draw.between(0, draw.operand(step, 0).type().rank() - 1)});
-  return true;
-}
 bool draw_window(Draw& draw, Step& step) {
   if (!draw_any(draw, step)) return false;
   Shape shape = draw.operand(step, 0).type().shape;
@@ -186,10 +163,6 @@ Bounds half_unit(const Arguments&, const TensorType& result) { return rounded(re
 Bounds standard_normal(const Arguments&, const TensorType& result) {
   return rounded(result, 6, 0, 64);
 }
-Bounds cumulative_bounds(const Arguments& args, const TensorType& result) {
-  auto count = static_cast<double>(args.type(0).shape[args.number(0)]);
-  return rounded(result, count * args.bounds[0].size, count * args.bounds[0].error, count + 4);
-}
 Bounds any_whole(const Arguments&, const TensorType& result) { return rounded(result, 1e300, 0); }
 Bounds small_whole(const Arguments&, const TensorType&) { return {16, 0}; }
 
@@ -203,12 +176,6 @@ const Operation kMovements[] = {
      host::broadcast_to},
     {"slice", MESHARD_CALL(slice(A(0), L(0), L(1), L(2))), draw_slice, moved, true, 4,
      host::slice_of},
-    {"pad", MESHARD_CALL(pad(A(0), 1, L(0), L(1), L(2))), draw_pad,
-     [](const Arguments& args, const TensorType& result) {
-       Bounds bounds = moved(args, result);
-       return Bounds{std::max(bounds.size, 1.0), bounds.error};
-     },
-     true, 3},
     {"flip", MESHARD_CALL(flip(A(0), L(0))), draw_some_dimensions, moved, true, 2, host::flip},
     {"concat", MESHARD_CALL(concat({A(0), A(1)}, N(0))), draw_concat, moved, true, 4, host::concat},
     {"stack", MESHARD_CALL(stack({A(0), A(1)}, N(0))), draw_stack, moved, true, 2, host::stack},
@@ -223,8 +190,6 @@ const Operation kMovements[] = {
      false, 1},
     {"tril", MESHARD_CALL(tril(A(0), N(0))), draw_triangle, moved, true, 1},
     {"sort", MESHARD_CALL(sort(A(0), N(0))), draw_sort, moved, true, 1, host::sort},
-    {"cumulative_sum", MESHARD_CALL(cumulative_sum(A(0), N(0))), draw_cumulative, cumulative_bounds,
-     true, 2, host::cumulative_sum},
     {"dynamic_slice", MESHARD_CALL([&] {
        std::vector<In> starts;
        for (int d = 0; d < A(0).type().rank(); ++d) starts.push_back(d == N(0) ? In(A(1)) : In(0));

@@ -13,7 +13,8 @@ const std::vector<const Operation*>& operations() {
     std::vector<const Operation*> list;
     for (std::span<const Operation> group :
          {element_wise_operations(), contraction_operations(), movement_operations(),
-          placement_operations(), control_flow_operations(), collective_operations()})
+          placement_operations(), control_flow_operations(), collective_operations(),
+          window_operations()})
       for (const Operation& operation : group) list.push_back(&operation);
     return list;
   }();

@@ -95,6 +95,7 @@ std::span<const Operation> movement_operations();
 std::span<const Operation> placement_operations();
 std::span<const Operation> control_flow_operations();
 std::span<const Operation> collective_operations();
+std::span<const Operation> window_operations();
 /// The functions that the code of collectives calls.
 extern const char* const kCollectiveTools;
 
