@@ -98,7 +98,7 @@ TEST(ReadReport, RefusesWithThePlace) {
   EXPECT_THAT(message("/arguments/0/sharding/spec", "P(\"nowhere\")"),
               HasSubstr("arguments[0].sharding: "));
   EXPECT_THAT(message("/meshes/0/text", "mesh<"), HasSubstr("meshes[0].text: "));
-  EXPECT_THAT(message("/memory/code", 1.5), HasSubstr("memory.code: expected an integer"));
+  EXPECT_THAT(message("/memory/code", 1.5), HasSubstr("memory.code: expected a 64-bit integer"));
   EXPECT_THAT(message("/memory/code", 18446744073709551615u), HasSubstr("memory.code: expected"));
   EXPECT_THAT(message("/topology/devices/3/id", 100000), HasSubstr("topology: "));
   EXPECT_THAT(message("/num_captured", 1000), HasSubstr("num_captured: expected"));
