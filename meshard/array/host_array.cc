@@ -16,7 +16,7 @@ void HostArray::check_count(std::int64_t count, DType dtype, const Shape& shape)
   if (count != shape.size())
     throw Error(ErrorCode::kInvalidArgument,
                 cat("[host_array] ", count, " values of ", meshard::to_string(dtype),
-                    " for the shape ", shape, ", whose number of elements is ", shape.size()));
+                    " for the shape ", shape, ", which has ", shape.size(), " elements"));
 }
 
 HostArray HostArray::uninitialized(TensorType type) {

@@ -95,7 +95,7 @@ const Sharding* leaf_sharding(const Value& value) {
 void internal::check_element_count(std::size_t count, const Shape& shape, SourceLocation where) {
   if (static_cast<std::int64_t>(count) != shape.size())
     throw_invalid(effective_source(where), "[from_host] ", count, " values for the shape ", shape,
-                  ", whose number of elements is ", shape.size());
+                  ", which has ", shape.size(), " elements");
 }
 
 Tensor from_host(HostArray&& array, SourceLocation where) {
