@@ -138,7 +138,7 @@ std::string_view TextCursor::token() {
   if (begin == text_.size()) fail("expected more");
   if (text_[begin] == '"') {
     at_ = end_of_string(begin);
-  } else if (text_.substr(begin, 2) == "->") {
+  } else if (text_.substr(begin, 2) == "->" || text_.substr(begin, 2) == "<=") {
     at_ += 2;
   } else if (word().empty()) {
     at_ = begin + 1;
@@ -150,7 +150,7 @@ std::string_view TextCursor::balanced() {
   std::size_t begin = position();
   std::vector<char> open;
   do {
-    if (at_end()) fail("brackets do not close");
+    if (at_end()) fail(cat("the `", text_[begin], "` of byte ", begin, " is not closed"));
     std::string_view found = token();
     if (found.size() != 1) continue;
     char c = found[0];
