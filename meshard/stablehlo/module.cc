@@ -68,7 +68,44 @@ std::string Module::location_name(std::string_view location) const {
   return {};
 }
 
+namespace {
+
+int hex_value(char c) {
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                : -1;
+}
+
+// The integers of `dense<"0x0100000000000000"> : tensor<1xi64>`: their bytes, the lowest first.
+std::vector<std::int64_t> integers_of_bytes(std::string_view attribute) {
+  std::size_t begin = attribute.find("0x") + 2,
+              end = std::min(attribute.find('"', begin), attribute.size());
+  std::string_view type = attribute.substr(end);
+  std::size_t width = type.find("i8>") != std::string_view::npos    ? 1
+                      : type.find("i16>") != std::string_view::npos ? 2
+                      : type.find("i32>") != std::string_view::npos ? 4
+                                                                    : 8;
+  std::vector<std::int64_t> out;
+  for (; begin + 2 * width <= end; begin += 2 * width) {
+    std::uint64_t number = 0;
+    for (std::size_t byte = width; byte-- > 0;) {
+      int high = hex_value(attribute[begin + 2 * byte]),
+          low = hex_value(attribute[begin + 2 * byte + 1]);
+      if (high < 0 || low < 0) return out;
+      number = number << 8 | static_cast<std::uint64_t>(high * 16 + low);
+    }
+    // Negative numbers keep their sign.
+    std::size_t unused = 64 - 8 * width;
+    out.push_back(static_cast<std::int64_t>(number << unused) >> unused);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::int64_t> integers_of(std::string_view attribute) {
+  if (attribute.starts_with("dense<\"0x")) return integers_of_bytes(attribute);
   std::vector<std::int64_t> out;
   // The types of elements are not numbers: `array<i64: 1, 0>`, `3 : i64`, `dense<...> :
   // tensor<2xi64>`.

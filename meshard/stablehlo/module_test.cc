@@ -216,6 +216,10 @@ TEST(Module, IntegersOfAttributes) {
   EXPECT_THAT(integers_of("[1, 0]"), ElementsAre(1, 0));
   EXPECT_THAT(integers_of("3 : i64"), ElementsAre(3));
   EXPECT_THAT(integers_of("dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(integers_of("dense<\"0xFFFFFFFFFFFFFFFF0300000000000000\"> : tensor<1x2xi64>"),
+              ElementsAre(-1, 3));
+  EXPECT_THAT(integers_of("dense<\"0x01000000FEFFFFFF\"> : tensor<2xi32>"), ElementsAre(1, -2));
+  EXPECT_THAT(integers_of("dense<\"0x01"), IsEmpty());
 }
 
 TEST(Module, WhatCannotBeRead) {
