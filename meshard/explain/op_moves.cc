@@ -56,8 +56,9 @@ class OpPlan {
     choose();
     drop_strided();
     for (std::size_t t = 0; t < operands_.size(); ++t) {
-      Sharding needed =
-          sharding_with_axes(mesh_, dimension_axes(mesh_, rule_, rule_.operands()[t], chosen_));
+      std::vector<AxisList> axes = dimension_axes(mesh_, rule_, rule_.operands()[t], chosen_);
+      if (axes == dimensions_of(operands_[t])) continue;  // it is there: usual, and quick to see
+      Sharding needed = sharding_with_axes(mesh_, axes);
       if (is_new(op_.operands[t], needed)) before(t, needed, moves);
     }
     borders(moves);
@@ -266,12 +267,13 @@ class OpPlan {
   }
 
   void after(std::size_t r, std::vector<PredictedMove>& moves) const {
-    Sharding made =
-        sharding_with_axes(mesh_, dimension_axes(mesh_, rule_, rule_.results()[r], chosen_));
+    std::vector<AxisList> axes = dimension_axes(mesh_, rule_, rule_.results()[r], chosen_);
     AxisList summed;
     for (std::size_t f = 0; f < chosen_.size(); ++f)
       if (factor(f).kind == FactorKind::kReduction)
         for (const AxisRef& axis : chosen_[f]) summed.push_back(axis);
+    if (summed.empty() && axes == dimensions_of(results_[r])) return;
+    Sharding made = sharding_with_axes(mesh_, axes);
     if (!summed.empty()) {
       // If the result is sharded over the summed axes, a reduce-scatter suffices.
       bool scatter = false;
@@ -308,12 +310,26 @@ class OpPlan {
   bool strided_ = false;
 };
 
-std::vector<Sharding> shardings_of(const Mesh& mesh, const std::vector<std::size_t>& numbers,
-                                   const std::vector<PartialSharding>& values) {
-  std::vector<Sharding> out;
-  for (std::size_t number : numbers) out.push_back(*values[number].sharding(mesh));
-  return out;
-}
+// The shardings of values, each made once.
+class Shardings {
+ public:
+  Shardings(const Mesh& mesh, const std::vector<PartialSharding>& values)
+      : mesh_(mesh), values_(values), made_(values.size()) {}
+
+  std::vector<Sharding> of(const std::vector<std::size_t>& numbers) {
+    std::vector<Sharding> out;
+    for (std::size_t number : numbers) {
+      if (!made_[number]) made_[number] = values_[number].sharding(mesh_);
+      out.push_back(*made_[number]);
+    }
+    return out;
+  }
+
+ private:
+  const Mesh& mesh_;
+  const std::vector<PartialSharding>& values_;
+  std::vector<std::optional<Sharding>> made_;
+};
 
 }  // namespace
 
@@ -322,6 +338,7 @@ std::size_t predict_moves(const Mesh& mesh, const RuledProgram& program,
                           const std::function<void(std::size_t op, PredictedMove move)>& visit) {
   // Values, with the shardings that they were already brought to.
   std::set<std::pair<std::size_t, std::string>> known;
+  Shardings shardings(mesh, values);
   std::vector<PredictedMove> moves;
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -334,8 +351,7 @@ std::size_t predict_moves(const Mesh& mesh, const RuledProgram& program,
       }
     if (!all_known) ++left_out;
     if (!all_known || !split || op.operands.empty()) continue;
-    OpPlan(mesh, program, i, shardings_of(mesh, op.operands, values),
-           shardings_of(mesh, op.results, values))
+    OpPlan(mesh, program, i, shardings.of(op.operands), shardings.of(op.results))
         .run(moves, [&](std::size_t value, const Sharding& needed) {
           return known.emplace(value, needed.spec().to_string()).second;
         });

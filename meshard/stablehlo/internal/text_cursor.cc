@@ -1,4 +1,3 @@
-// Tested in meshard/stablehlo/module_reader_test.cc.
 #include "meshard/stablehlo/internal/text_cursor.h"
 
 #include <algorithm>
