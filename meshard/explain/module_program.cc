@@ -20,7 +20,7 @@ using stablehlo::ModuleRegion;
 // A valid module has no recursion, and its functions are called a limited number of times; damaged
 // text may ask for more.
 constexpr int kDeepestCall = 16;
-constexpr std::size_t kMostOps = 1'000'000;
+constexpr std::size_t kMostOps = 300'000;
 
 class ModuleWalk {
  public:

@@ -229,6 +229,7 @@ TEST(Module, WhatCannotBeRead) {
   EXPECT_THAT(refusal("module {\n  %0 = stablehlo.add(%1\n}"), HasSubstr("closes nothing"));
   EXPECT_THAT(refusal("module {"), HasSubstr("a region does not close"));
   EXPECT_THAT(refusal("}"), HasSubstr("closes nothing"));
+  EXPECT_THAT(refusal("%0:99999999 = a.b\n"), HasSubstr("expected fewer results"));
   std::string deep;
   for (int i = 0; i < 100000; ++i) deep += "a.b {\n";
   EXPECT_THAT(refusal(deep), HasSubstr("nested too deeply"));

@@ -45,7 +45,8 @@ std::vector<std::string_view> result_types(std::string_view signature) {
 
 class ModuleParser {
  public:
-  explicit ModuleParser(Module::State& state) : state_(state), cursor_(state.text) {}
+  explicit ModuleParser(Module::State& state)
+      : state_(state), cursor_(state.text), results_left_(state.text.size()) {}
 
   void parse() {
     scopes_.emplace_back();
@@ -184,8 +185,9 @@ class ModuleParser {
       draft.result_names.push_back(cursor_.word());
       std::size_t count = 1;
       if (cursor_.accept(":")) count = static_cast<std::size_t>(cursor_.integer());
-      // More would not fit into the text that uses them.
-      if (count > state_.text.size()) cursor_.fail("expected fewer results");
+      // The types of more results would not fit into the text.
+      if (count > results_left_) cursor_.fail("expected fewer results");
+      results_left_ -= count;
       draft.result_counts.push_back(count);
     } while (cursor_.accept(","));
     cursor_.expect("=");
@@ -312,11 +314,8 @@ class ModuleParser {
     std::size_t begin = cursor_.position();
     if (cursor_.at_end() || cursor_.peek(",") || cursor_.peek(")") || cursor_.peek("{"))
       cursor_.fail("expected a type");
-    if (is_opening(next_char())) {
-      cursor_.balanced();
-    } else if (cursor_.token(); cursor_.peek("<")) {
-      cursor_.balanced();
-    }
+    if (!is_opening(next_char())) cursor_.token();
+    if (cursor_.raw_position() == begin || cursor_.peek("<")) cursor_.balanced();
     return from(begin, cursor_.raw_position());
   }
 
@@ -544,6 +543,7 @@ class ModuleParser {
 
   Module::State& state_;
   TextCursor cursor_;
+  std::size_t results_left_;
   std::vector<Scope> scopes_;
   std::vector<const char*> function_texts_;  // where the functions begin
 };
