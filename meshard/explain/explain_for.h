@@ -105,8 +105,7 @@ requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
 &... >
     ProgramReport explain(const Target& target, const F& function, const Arguments&... arguments) {
   ExplainForOptions options;
-  TracedProgram traced =
-      internal::trace_for(function, options, SourceLocation{}, arguments...);
+  TracedProgram traced = internal::trace_for(function, options, SourceLocation{}, arguments...);
   return internal::explain_traced(target, std::move(traced), options);
 }
 
@@ -115,8 +114,7 @@ template <class F, class... Arguments>
 requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
 &... > ProgramReport explain(const Target& target, ExplainForOptions options, const F& function,
                              const Arguments&... arguments) {
-  TracedProgram traced =
-      internal::trace_for(function, options, SourceLocation{}, arguments...);
+  TracedProgram traced = internal::trace_for(function, options, SourceLocation{}, arguments...);
   return internal::explain_traced(target, std::move(traced), options);
 }
 
