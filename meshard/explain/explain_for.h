@@ -41,13 +41,15 @@ struct ExplainModuleOptions {
 Result<ProgramReport> explain_module(std::string_view module, const Target& target,
                                      const ExplainModuleOptions& options = {});
 
-namespace internal {
-
-/// A traced function to compile for a target.
+/// Value type: a function that was traced for some arguments, and not compiled: see
+/// trace_program().
 struct TracedProgram {
   Program program;
   SourceLocation where;
 };
+
+namespace internal {
+
 ProgramReport explain_traced(const Target& target, TracedProgram traced,
                              const ExplainForOptions& options);
 
@@ -104,8 +106,7 @@ requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
 &... >
     ProgramReport explain(const Target& target, const F& function, const Arguments&... arguments) {
   ExplainForOptions options;
-  internal::TracedProgram traced =
-      internal::trace_for(function, options, SourceLocation{}, arguments...);
+  TracedProgram traced = internal::trace_for(function, options, SourceLocation{}, arguments...);
   return internal::explain_traced(target, std::move(traced), options);
 }
 
@@ -114,8 +115,26 @@ template <class F, class... Arguments>
 requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
 &... > ProgramReport explain(const Target& target, ExplainForOptions options, const F& function,
                              const Arguments&... arguments) {
-  internal::TracedProgram traced =
-      internal::trace_for(function, options, SourceLocation{}, arguments...);
+  TracedProgram traced = internal::trace_for(function, options, SourceLocation{}, arguments...);
+  return internal::explain_traced(target, std::move(traced), options);
+}
+
+/// Traces a function for these arguments, as explain() does. Nothing is compiled; only the types
+/// and shardings of the arguments matter. predict(traced.program.graph) says what is expected to
+/// move.
+/// @error errors thrown by the function
+template <class F, class... Arguments>
+requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
+&... > TracedProgram trace_program(const F& function, const Arguments&... arguments) {
+  ExplainForOptions options;
+  return internal::trace_for(function, options, SourceLocation{}, arguments...);
+}
+
+/// Reports what the compiler makes of a traced function on absent hardware.
+/// @param options of the compile; those of jit() are the traced function's own
+/// @error as explain() of a function
+inline ProgramReport explain(const Target& target, TracedProgram traced,
+                             const ExplainForOptions& options = {}) {
   return internal::explain_traced(target, std::move(traced), options);
 }
 

@@ -7,17 +7,11 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/name_pattern.h"
 #include "meshard/mesh/shardy_text.h"
-#include "meshard/plan/internal/bracketed_text.h"
-#include "meshard/plan/internal/flow_ops.h"
 #include "meshard/sharding/shardy_text.h"
+#include "meshard/stablehlo/types.h"
 
 namespace meshard {
 namespace {
-
-using internal::matching_end;
-using internal::split_list;
-using internal::tensor_type;
-using internal::unescaped;
 
 [[noreturn]] void fail_module(ErrorCode code, std::string message) {
   throw Error(code, cat("[plan] ", message));
@@ -51,142 +45,96 @@ std::string_view name_tail(std::string_view name) {
 
 }  // namespace
 
-// Finds the sites in the text. Throws; parse() converts errors to a Result.
+// Finds the sites in a module. Throws; parse() converts errors to a Result.
 class ModuleTemplateReader {
  public:
-  explicit ModuleTemplateReader(std::string text) { out_.text_ = std::move(text); }
+  explicit ModuleTemplateReader(stablehlo::Module module) : out_(std::move(module)) {}
 
   ModuleTemplate read() {
-    if (out_.text_.starts_with("ML\xefR"))
-      fail_module(ErrorCode::kUnimplemented,
-                  "the module is MLIR bytecode: its shardings can be replaced only in MLIR text");
-    read_mesh();
-    read_num_partitions();
-    read_main();
-    read_pins();
+    const stablehlo::ModuleFunction* main = out_.module_.function("main");
+    if (out_.module_.functions().empty())
+      fail_module(ErrorCode::kDataLoss, "the module has no function");
+    if (!main || main->generic)
+      fail_module(ErrorCode::kDataLoss, "the module has no function `func.func @main(`");
+    for_each_op(out_.module_.ops(), [&](const ModuleOp& op) {
+      if (op.mnemonic == "sdy.mesh") read_mesh(op);
+      if (op.mnemonic == "builtin.module") read_num_partitions(op);
+    });
+    if (!found_mesh_) insert_mesh();
+    for (const ModuleBoundary& argument : main->arguments)
+      read_value(argument, true, out_.arguments_, out_.argument_sites_);
+    for (const ModuleBoundary& result : main->results)
+      read_value(result, main->results_take_attributes, out_.results_, out_.result_sites_);
+    for_each_op(out_.module_.ops(), [&](const ModuleOp& op) { read_pins(op); });
     return std::move(out_);
   }
 
  private:
-  std::string_view text() const { return out_.text_; }
+  using ModuleOp = stablehlo::ModuleOp;
+  using ModuleBoundary = stablehlo::ModuleBoundary;
+  using Range = stablehlo::TextRange;
 
-  // The first occurrence of `word` outside strings, from `from` on.
-  std::size_t find(std::string_view word, std::size_t from) const {
-    return internal::find_outside_strings(text(), word, from);
-  }
+  Range range(std::string_view part) const { return out_.module_.range(part); }
 
-  void read_mesh() {
-    std::size_t at = find("sdy.mesh @", 0);
-    bool found = false;
-    for (; at != std::string_view::npos; at = find("sdy.mesh @", at + 1)) {
-      std::size_t name = at + 10, equals = text().find(" = ", name);
-      std::size_t bracket = equals == std::string_view::npos ? equals : equals + 3;
-      if (bracket >= text().size() || text()[bracket] != '<')
-        fail_module(ErrorCode::kDataLoss, cat("`sdy.mesh` at byte ", at, " has no axes"));
-      std::size_t end = matching_end(text(), bracket);
-      Mesh mesh = read_axes(text().substr(bracket, end - bracket));
-      if (mesh.rank() == 0) continue;
-      if (found) fail_module(ErrorCode::kUnimplemented, "the module has several meshes");
-      found = true;
-      out_.mesh_name_ = text().substr(name, equals - name);
-      // The rest of the line repeats the sizes in another form.
-      std::size_t line_end = std::min(text().find('\n', end), text().size());
-      std::size_t loc = text().find(" loc(", end);
-      out_.mesh_site_.range = {bracket, std::min(loc, line_end)};
-      out_.axes_.assign(mesh.axes().begin(), mesh.axes().end());
-    }
-    if (!found) insert_mesh();
-  }
-
-  Mesh read_axes(std::string_view shown) const {
+  void read_mesh(const ModuleOp& op) {
+    std::string_view shown = stablehlo::find_attribute(op.attributes, "");
+    if (!shown.starts_with('<'))
+      fail_module(ErrorCode::kDataLoss,
+                  cat("`sdy.mesh` at byte ", range(op.text).begin, " has no axes"));
     // A Shardy mesh without axes has a single device.
-    if (shown == "<[]>") return Mesh(std::vector<MeshAxis>{});
-    return parse_shardy_mesh(shown).value();
+    if (shown == "<[]>") return;
+    if (found_mesh_) fail_module(ErrorCode::kUnimplemented, "the module has several meshes");
+    found_mesh_ = true;
+    Mesh mesh = parse_shardy_mesh(shown).value();
+    out_.mesh_name_ = op.symbol;
+    // What follows the axes repeats the sizes in another form.
+    out_.mesh_site_.range = {range(shown).begin, range(op.text_before_location()).end};
+    out_.axes_.assign(mesh.axes().begin(), mesh.axes().end());
   }
 
   // Inserts the mesh before the first function, which every module has.
   void insert_mesh() {
-    std::size_t at = find("func.func", 0);
-    if (at == std::string_view::npos)
-      fail_module(ErrorCode::kDataLoss, "the module has no function");
+    std::size_t at = range(out_.module_.functions()[0].op->text).begin;
     out_.mesh_site_ = {{at, at}, "sdy.mesh @mesh = ", "\n  "};
   }
 
-  void read_num_partitions() {
-    std::size_t at = find("mhlo.num_partitions = ", 0);
-    if (at == std::string_view::npos) return;
-    std::size_t begin = at + 22, end = begin;
-    while (end < text().size() && std::isdigit(static_cast<unsigned char>(text()[end]))) ++end;
-    out_.num_partitions_ = {begin, end};
-  }
-
-  void read_main() {
-    std::size_t at = find("@main(", 0);
-    std::size_t function = at == std::string_view::npos ? at : text().rfind("func.func", at);
-    if (function == std::string_view::npos || at - function > 40)
-      fail_module(ErrorCode::kDataLoss, "the module has no function `func.func @main(`");
-    std::size_t bracket = at + 5, end = matching_end(text(), bracket);
-    for (const auto& [from, to] : split_list(text(), bracket + 1, end - 1)) read_argument(from, to);
-    std::size_t arrow = internal::skip_blanks(text(), end);
-    if (text().substr(arrow, 2) != "->") return;
-    std::size_t list = internal::skip_blanks(text(), arrow + 2);
-    if (list < text().size() && text()[list] == '(') {
-      for (const auto& [from, to] : split_list(text(), list + 1, matching_end(text(), list) - 1))
-        read_value(from, to, out_.results_, out_.result_sites_);
-      return;
-    }
-    // One result without parentheses: it has no attributes, and none can be inserted.
-    std::size_t type_end = text().find_first_of(" \n", list);
-    out_.results_.push_back({.name = {},
-                             .type = tensor_type(text().substr(list, type_end - list)),
-                             .spec = {},
-                             .aliased_result = {}});
-    out_.result_sites_.push_back({{list, list}, "", ""});
-  }
-
-  void read_argument(std::size_t from, std::size_t to) {
-    std::size_t colon = text().find(": ", from);
-    if (colon == std::string_view::npos || colon >= to)
-      fail_module(ErrorCode::kDataLoss, cat("expected an argument at byte ", from));
-    read_value(colon + 2, to, out_.arguments_, out_.argument_sites_);
+  void read_num_partitions(const ModuleOp& op) {
+    std::string_view count = stablehlo::find_attribute(op.attributes, "mhlo.num_partitions");
+    std::size_t digits = std::min(count.find_first_not_of("0123456789"), count.size());
+    if (digits > 0) out_.num_partitions_ = range(count.substr(0, digits));
   }
 
   // Reads `TYPE {attributes} loc(...)`.
-  void read_value(std::size_t from, std::size_t to, std::vector<TemplateValue>& values,
-                  std::vector<ModuleTemplate::Site>& sites) {
+  void read_value(const ModuleBoundary& boundary, bool takes_attributes,
+                  std::vector<TemplateValue>& values, std::vector<ModuleTemplate::Site>& sites) {
     TemplateValue value;
-    ModuleTemplate::Site site;
-    std::size_t type_end = internal::type_end(text(), from, to);
-    value.type = tensor_type(text().substr(from, type_end - from));
-    site = {{type_end, type_end}, " {sdy.sharding = ", "}"};
-    std::size_t next = internal::skip_blanks(text(), type_end);
-    if (next < to && text()[next] == '{') {
-      std::size_t end = matching_end(text(), next);
-      bool empty = internal::skip_blanks(text(), next + 1) == end - 1;
-      site = {{next + 1, next + 1}, "sdy.sharding = ", empty ? "" : ", "};
-      for (const auto& [begin, stop] : split_list(text(), next + 1, end - 1))
-        read_attribute(begin, stop, value, site);
-      next = internal::skip_blanks(text(), end);
+    value.type = stablehlo::parse_type(boundary.type);
+    std::size_t end = range(boundary.type).end;
+    ModuleTemplate::Site site{{end, end}, " {sdy.sharding = ", "}"};
+    if (!takes_attributes) site = {{end, end}, "", ""};
+    if (!boundary.dictionary.empty()) {
+      std::size_t inside = range(boundary.dictionary).begin + 1;
+      site = {{inside, inside}, "sdy.sharding = ", boundary.attributes.empty() ? "" : ", "};
     }
-    if (next < to && text().substr(next, 5) == "loc(\"") value.name = unescaped(text(), next + 4);
+    for (const stablehlo::ModuleAttribute& attribute : boundary.attributes)
+      read_attribute(attribute, value, site);
+    std::string name = out_.module_.location_name(boundary.location);
+    if (!name.empty()) value.name = std::move(name);
     values.push_back(std::move(value));
     sites.push_back(std::move(site));
   }
 
-  void read_attribute(std::size_t from, std::size_t to, TemplateValue& value,
+  void read_attribute(const stablehlo::ModuleAttribute& attribute, TemplateValue& value,
                       ModuleTemplate::Site& site) {
-    std::size_t equals = text().find(" = ", from);
-    if (equals == std::string_view::npos || equals >= to) return;
-    std::string_view key = text().substr(from, equals - from);
-    std::string_view what = text().substr(equals + 3, to - equals - 3);
-    if (key == "sdy.sharding") {
-      site = {{equals + 3, to}, "", ""};
-      value.spec = read_spec(what, value);
-    } else if (key == "tf.aliasing_output") {
-      std::string_view digits = what.substr(0, what.find_first_not_of("0123456789"));
+    std::string_view text = attribute.value;
+    if (attribute.name == "sdy.sharding") {
+      site = {range(text), "", ""};
+      value.spec = read_spec(out_.module_.resolve(text), value);
+    } else if (attribute.name == "tf.aliasing_output") {
+      std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
       if (is_digits(digits)) value.aliased_result = number_of(digits);
-    } else if (key == "jax.arg_info" || key == "jax.result_info") {
-      if (what.starts_with("\"")) value.name = unescaped(text(), equals + 3);
+    } else if (attribute.name == "jax.arg_info" || attribute.name == "jax.result_info") {
+      if (text.starts_with("\"")) value.name = stablehlo::plain_text(text);
     }
   }
 
@@ -199,27 +147,29 @@ class ModuleTemplateReader {
     return whole_spec(*sharding, value.type);
   }
 
-  void read_pins() {
-    for (std::string_view word :
-         {"replica_groups", "source_target_pairs", "stablehlo.partition_id"})
-      if (find(word, 0) != std::string_view::npos)
-        for (const MeshAxis& axis : out_.axes_) out_.pinned_[axis.name] = axis.size;
-    for (std::size_t at = find("manual_axes={", 0); at != std::string_view::npos;
-         at = find("manual_axes={", at + 1)) {
-      std::size_t bracket = at + 12, end = matching_end(text(), bracket);
-      std::string_view list = text().substr(bracket, end - bracket);
-      for (const MeshAxis& axis : out_.axes_)
-        if (list.find(cat("\"", axis.name, "\"")) != std::string_view::npos)
-          out_.pinned_[axis.name] = axis.size;
-    }
+  void read_pins(const ModuleOp& op) {
+    bool lists_devices = op.mnemonic == "stablehlo.partition_id";
+    for (const stablehlo::ModuleAttribute& attribute : op.attributes)
+      lists_devices = lists_devices || attribute.name == "replica_groups" ||
+                      attribute.name == "source_target_pairs";
+    std::string_view manual = stablehlo::find_attribute(op.attributes, "manual_axes");
+    for (const MeshAxis& axis : out_.axes_)
+      if (lists_devices || manual.find(cat("\"", axis.name, "\"")) != std::string_view::npos)
+        out_.pinned_[axis.name] = axis.size;
   }
 
   ModuleTemplate out_;
+  bool found_mesh_ = false;
 };
 
 Result<ModuleTemplate> ModuleTemplate::parse(std::string text) {
+  if (text.starts_with("ML\xefR"))
+    return Error(
+        ErrorCode::kUnimplemented,
+        "[plan] the module is MLIR bytecode: its shardings can be replaced only in MLIR text");
+  MESHARD_ASSIGN_OR_RETURN(stablehlo::Module module, stablehlo::Module::parse(std::move(text)));
   try {
-    return ModuleTemplateReader(std::move(text)).read();
+    return ModuleTemplateReader(std::move(module)).read();
   } catch (const Error& error) {
     return error;
   }
@@ -316,11 +266,12 @@ std::string ModuleTemplate::with(const PlanCandidate& candidate, const FreeArgum
   std::size_t done = 0;
   for (const auto& [site, text] : edits) {
     if (site->range.begin < done) continue;  // two arguments with the same result
-    append(out, cat(std::string_view(text_).substr(done, site->range.begin - done), site->before,
-                    text, site->after));
+    append(out, cat(module_.text().substr(done, site->range.begin - done), site->before, text,
+                    site->after));
     done = site->range.end;
   }
-  return out + text_.substr(done);
+  append(out, module_.text().substr(done));
+  return out;
 }
 
 }  // namespace meshard

@@ -9,6 +9,7 @@
 
 #include "meshard/base/result.h"
 #include "meshard/plan/candidate.h"
+#include "meshard/stablehlo/module.h"
 
 namespace meshard {
 
@@ -36,10 +37,11 @@ struct FreeArguments {
 class ModuleTemplate {
  public:
   /// Parses StableHLO text in its pretty (not generic) form.
-  /// @error data loss: no main function, mismatched brackets, an invalid sharding; unimplemented:
-  /// bytecode, several meshes
+  /// @error data loss: no main function, errors of stablehlo::Module, an invalid sharding;
+  /// unimplemented: bytecode, several meshes
   static Result<ModuleTemplate> parse(std::string text);
 
+  const stablehlo::Module& module() const { return module_; }
   const std::vector<TemplateValue>& arguments() const { return arguments_; }
   const std::vector<TemplateValue>& results() const { return results_; }
   /// The axes of the module's mesh; empty if it has no mesh.
@@ -65,24 +67,23 @@ class ModuleTemplate {
   std::string with(const PlanCandidate& candidate, const FreeArguments& free) const;
 
  private:
-  // A range of the text; empty ranges are insertion points.
-  struct Range {
-    std::size_t begin = 0, end = 0;
-  };
-  // Where a value's sharding is or will be inserted, and the text around it.
+  // Where a value's sharding is or will be inserted, and the text around it. Empty ranges are
+  // insertion points.
   struct Site {
-    Range range;
+    stablehlo::TextRange range;
     std::string before, after;
   };
   friend class ModuleTemplateReader;
+  explicit ModuleTemplate(stablehlo::Module module) : module_(std::move(module)) {}
 
-  std::string text_, mesh_name_ = "mesh";
+  stablehlo::Module module_;
+  std::string mesh_name_ = "mesh";
   std::vector<TemplateValue> arguments_, results_;
   std::vector<Site> argument_sites_, result_sites_;
   std::vector<MeshAxis> axes_;
   std::map<std::string, std::int64_t> pinned_;
   Site mesh_site_;
-  std::optional<Range> num_partitions_;
+  std::optional<stablehlo::TextRange> num_partitions_;
 };
 
 }  // namespace meshard

@@ -6,7 +6,10 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/fingerprint.h"
-#include "meshard/plan/module_flow.h"
+#include "meshard/explain/module_program.h"
+#include "meshard/explain/predict.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/target/hardware.h"
 
 namespace meshard {
@@ -16,7 +19,7 @@ namespace {
 struct PlannedModule {
   ModuleTemplate module;
   FreeArguments free;
-  std::optional<ModuleFlow> flow;
+  ModuleProgram program;
   Target target;
   ExplainModuleOptions explain;
 };
@@ -52,8 +55,8 @@ PlanEstimate estimate_module(const PlannedModule& plan, const PlanCandidate& can
                                  ? shard_bytes(*all.arguments[i], *type, candidate.axes)
                                  : static_cast<double>(type->bytes()) / devices;
   }
-  if (plan.flow)
-    estimate.communication = plan.flow->communication(candidate.axes, all.arguments, all.results);
+  estimate.communication =
+      plan.program.communication(Mesh(candidate.axes), all.arguments, all.results);
   return estimate;
 }
 
@@ -94,12 +97,11 @@ Result<ModulePlan> plan_of_module(std::string text, const Target& target,
   std::string identity = cat(fingerprint(text), "\n", target.name(), "\n",
                              options.explain.use_shardy.value_or(true) ? "shardy" : "gspmd");
   for (const auto& [name, value] : options.explain.overrides) append(identity, cat("\n", name));
-  MESHARD_ASSIGN_OR_RETURN(ModuleTemplate module, ModuleTemplate::parse(text));
+  MESHARD_ASSIGN_OR_RETURN(ModuleTemplate module, ModuleTemplate::parse(std::move(text)));
   MESHARD_ASSIGN_OR_RETURN(FreeArguments free, module.free(options.free));
-  Result<ModuleFlow> flow = ModuleFlow::parse(text);
+  MESHARD_ASSIGN_OR_RETURN(ModuleProgram program, ModuleProgram::of(module.module()));
   auto shared = std::make_shared<const PlannedModule>(
-      PlannedModule{module, free, flow.ok() ? std::optional(*std::move(flow)) : std::nullopt,
-                    target, options.explain});
+      PlannedModule{module, free, std::move(program), target, options.explain});
   ModulePlan made{{}, std::move(module), std::move(free)};
   PlanProblem& problem = made.problem;
   try {
@@ -123,6 +125,22 @@ Result<ModulePlan> plan_of_module(std::string text, const Target& target,
                           shared->explain);
   };
   return made;
+}
+
+PlanEstimate internal::estimate_of_program(const TracedProgram& traced, std::int64_t devices) {
+  PlanEstimate estimate;
+  const Graph& graph = traced.program.graph;
+  estimate.communication = static_cast<double>(predict(graph).bytes());
+  for (std::span<const Value> leaves : {graph.parameters(), graph.captured()})
+    for (const Value& leaf : leaves) {
+      const Sharding* placed = leaf_sharding(leaf);
+      std::optional<Sharding> sharding = placed ? std::optional(*placed) : marked_sharding(leaf);
+      // Without a sharding the compiler chooses, and may shard over all devices.
+      std::int64_t parts = sharding ? sharding->num_tiles() : devices;
+      estimate.least_memory +=
+          static_cast<double>(leaf.type().bytes()) / static_cast<double>(parts);
+    }
+  return estimate;
 }
 
 }  // namespace meshard

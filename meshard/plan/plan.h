@@ -1,5 +1,6 @@
 // plan: searches for the mesh and shardings that suit a program best on a target.
 #pragma once
+#include <concepts>
 #include <string>
 #include <vector>
 
@@ -35,15 +36,20 @@ struct ModulePlan {
 };
 
 /// Parses a module and makes a search problem from it. Candidates are ordered by the bytes that
-/// ModuleFlow estimates; those whose arguments alone exceed the device's published memory are ruled
-/// out.
+/// ModuleProgram predicts; those whose arguments alone exceed the device's published memory are
+/// ruled out.
 /// @error errors of ModuleTemplate; invalid argument: the module uses an axis that is not named, or
 /// axes that the module depends on have different sizes
 Result<ModulePlan> plan_of_module(std::string text, const Target& target,
                                   const PlanModuleOptions& options = {});
 
-/// Searches meshes and shardings of `values` for the program that `builder` explains. Meshes cover
-/// all devices of the target, along its torus.
+namespace internal {
+/// The bytes that predict() expects to move, and the arguments' shards.
+PlanEstimate estimate_of_program(const TracedProgram& traced, std::int64_t devices);
+}  // namespace internal
+
+/// Searches meshes and shardings of `values` for the program that `builder` traces or explains.
+/// Meshes cover all devices of the target, along its torus.
 ///
 /// ```
 /// Target target = Target::parse("v5e:4x4").value();
@@ -52,12 +58,14 @@ Result<ModulePlan> plan_of_module(std::string text, const Target& target,
 ///                         [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
 ///   Tensor x = abstract_tensor({4096, 8192}, DType::bf16, mesh, P("data", none));
 ///   Tensor w = abstract_tensor({8192, 8192}, DType::bf16, mesh, specs[0]);
-///   return explain(target, layer, x, w);
+///   return trace_program(layer, x, w);
 /// });
 /// std::cout << found.to_string();
 /// ```
 ///
-/// @param builder called with a mesh and a spec for each value; returns a ProgramReport
+/// @param builder called with a mesh and a spec for each value; returns a TracedProgram, or a
+/// ProgramReport. It is called twice for a traced program. These are compiled in the order of the
+/// bytes that predict() expects to move; reports, in the order of the values' bytes on a device.
 /// @param options if it names a journal, `identity` must identify the program
 /// @error errors of search(), thrown
 template <class Builder>
@@ -70,10 +78,26 @@ PlanResult plan(const Target& target, std::vector<std::string> axes, std::vector
   problem.axes = std::move(axes);
   problem.values = std::move(values);
   problem.capacity = device_memory(target);
-  problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
-    Mesh mesh = mesh_on_target(candidate.axes, target, DeviceOrder::kTorus).value();
-    return builder(mesh, candidate.specs);
+  auto build = [&](const PlanCandidate& candidate) {
+    return builder(mesh_on_target(candidate.axes, target, DeviceOrder::kTorus).value(),
+                   candidate.specs);
   };
+  if constexpr (std::same_as<decltype(build(PlanCandidate())), TracedProgram>) {
+    problem.estimate = [&](const PlanCandidate& candidate) {
+      try {
+        return internal::estimate_of_program(build(candidate), target.size());
+      } catch (const Error&) {
+        return PlanEstimate();  // the same error is the verdict, when the candidate's turn comes
+      }
+    };
+    problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
+      return explain(target, build(candidate));
+    };
+  } else {
+    problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
+      return build(candidate);
+    };
+  }
   return search(problem, options).value();
 }
 

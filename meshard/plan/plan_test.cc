@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "meshard/base/cat.h"
+#include "meshard/explain/predict.h"
+#include "meshard/ops/composite/matmul.h"
+#include "meshard/ops/tanh.h"
+#include "meshard/pjrt/plugin_search.h"
 
 namespace meshard {
 namespace {
@@ -89,6 +93,58 @@ TEST(Plan, ABuilderIsGivenMeshesAndSpecs) {
   // (1, 8) and (8, 1): split or not; (2, 4) and (4, 2): split by none, by either axis, or by both.
   EXPECT_EQ(found.compiled, 2u + 4 + 4 + 2);
   EXPECT_EQ(found.ranking.front().verdict.memory, 8 * 4);
+}
+
+// A traced program is estimated by predict(), with the shardings that its values have.
+TEST(Plan, ATracedProgramIsEstimated) {
+  Target target = Target::parse("cpu:8").value();
+  const TensorType v{DType::f32, {32, 256}}, w{DType::f32, {256, 32}};
+  std::vector<FreeValue> values = {{"v", v, P(none, open)}, {"w", w, P(open, none)}};
+  auto mlp = [](Tensor x, Tensor one, Tensor two) { return matmul(tanh(matmul(x, one)), two); };
+  auto arguments = [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
+    return std::vector{abstract_tensor({64, 32}, DType::f32, mesh, P("data", none)),
+                       abstract_tensor(v.shape, v.dtype, mesh, specs.at(0)),
+                       abstract_tensor(w.shape, w.dtype, mesh, specs.at(1))};
+  };
+  auto traced = [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
+    std::vector<Tensor> x = arguments(mesh, specs);
+    return trace_program(mlp, x[0], x[1], x[2]);
+  };
+  Mesh mesh({{"data", 2}, {"model", 4}});
+  for (const std::vector<PartitionSpec>& specs :
+       {std::vector{P(none, none), P(none, none)}, std::vector{P(none, "model"), P("model", none)},
+        std::vector{P(none, "model"), P(none, none)},
+        std::vector{P(none, "data"), P("model", none)}}) {
+    std::vector<Tensor> x = arguments(mesh, specs);
+    PlanEstimate estimate = internal::estimate_of_program(traced(mesh, specs), 8);
+    EXPECT_EQ(estimate.communication, static_cast<double>(predict(mlp, x[0], x[1], x[2]).bytes()));
+  }
+  // By hand: columns, then rows, take one all-reduce of the result's 32 rows.
+  PlanEstimate halves =
+      internal::estimate_of_program(traced(mesh, {P(none, "model"), P("model", none)}), 8);
+  EXPECT_EQ(halves.communication, 32 * 32 * 4);
+  EXPECT_EQ(halves.least_memory, 32 * 32 * 4 + 2 * 32 * 64 * 4);
+}
+
+TEST(Plan, TracedProgramsAreCompiledInTheOrderOfTheirEstimates) {
+  if (!pjrt::find_plugins().first("cpu").ok()) GTEST_SKIP() << "no CPU plugin";
+  Target target = Target::parse("cpu:8").value();
+  const TensorType w{DType::f32, {64, 64}};
+  PlanOptions options{.most_compiled = 2};
+  auto layer = jit([](Tensor x, Tensor weight) { return tanh(matmul(x, weight)); });
+  PlanResult found = plan(
+      target, {"data"}, {{"w", w, P(open, open)}},
+      [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
+        return trace_program(layer, abstract_tensor({16, 64}, DType::f32, mesh, P("data", none)),
+                             abstract_tensor(w.shape, w.dtype, mesh, specs.at(0)));
+      },
+      options);
+  ASSERT_EQ(found.compiled, 2u);
+  // A whole weight moves nothing; the other two gather it.
+  EXPECT_EQ(found.ranking[0].candidate.specs[0], P(none, none));
+  EXPECT_EQ(found.ranking[0].estimate.communication, 0);
+  EXPECT_EQ(found.ranking[1].estimate.communication, 64 * 64 * 4);
+  EXPECT_EQ(found.ranking[1].verdict.collective_bytes, 64 * 64 * 4);
 }
 
 }  // namespace

@@ -27,6 +27,24 @@ std::string type_text(const TensorType& type) {
   return out;
 }
 
+std::optional<TensorType> parse_type(std::string_view text) {
+  if (!text.starts_with("tensor<") || !text.ends_with(">")) return std::nullopt;
+  text = text.substr(7, text.size() - 8);
+  Dimensions sizes;
+  double product = 1;
+  while (true) {
+    std::int64_t size = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc() || end == text.data() + text.size() || *end != 'x' || size < 0) break;
+    sizes.push_back(size);
+    product *= static_cast<double>(size);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+  }
+  Result<DType> dtype = parse_stablehlo_dtype(text);
+  if (!dtype.ok() || product > 1e17) return std::nullopt;
+  return TensorType{*dtype, Shape(std::move(sizes))};
+}
+
 void append_quoted(std::string& out, std::string_view text) {
   out.push_back('"');
   for (char c : text) {

@@ -1,7 +1,9 @@
 // The text form of StableHLO types and values.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "meshard/array/shape.h"
 
@@ -16,6 +18,10 @@ void append_number(std::string& out, std::int64_t number);
 /// Appends `tensor<8x4xf32>`; a scalar is `tensor<f32>`.
 void append_type(std::string& out, const TensorType& type);
 std::string type_text(const TensorType& type);
+
+/// Parses the output of type_text(). None for anything else: dynamic sizes, other types, and
+/// tensors of more than 1e17 elements.
+std::optional<TensorType> parse_type(std::string_view text);
 
 /// Appends text in double quotes, with MLIR's escapes (`\"`, `\\`, `\0A`).
 void append_quoted(std::string& out, std::string_view text);

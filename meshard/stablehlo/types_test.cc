@@ -26,6 +26,14 @@ TEST(Types, AreSpelledAsInTheSpecification) {
   EXPECT_EQ(type_text({DType::f8e4m3fn, {1024}}), "tensor<1024xf8E4M3FN>");
 }
 
+TEST(Types, AreRead) {
+  EXPECT_EQ(parse_type("tensor<16x32xbf16>")->to_string(), "bf16[16,32]");
+  EXPECT_EQ(parse_type("tensor<f32>")->to_string(), "f32[]");
+  for (const char* other : {"tensor<?x2xf32>", "i32", "tensor<2xcomplex<i32>>", "tensor<2x",
+                            "tensor<99999999999x99999999999xf32>"})
+    EXPECT_EQ(parse_type(other), std::nullopt) << other;
+}
+
 TEST(Types, Numbers) {
   for (std::int64_t value :
        {std::int64_t{0}, std::int64_t{9}, std::int64_t{10}, std::int64_t{-7}, INT64_MAX, INT64_MIN})

@@ -1,3 +1,4 @@
+#include "meshard/stablehlo/module.h"
 #include "meshard/stablehlo/module_reader.h"
 #include "tests/fuzz/byte_source.h"
 
@@ -14,5 +15,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz_check(facts->arguments.size() <= size && facts->meshes.size() <= size, "sizes", bytes);
   for (const stablehlo::ModuleMesh& mesh : facts->meshes)
     fuzz_check(mesh.size() >= 0, "devices of a mesh", bytes);
+  // Each op of a text is a part of it, behind the one before.
+  if (facts->form != stablehlo::ModuleForm::kText) return 0;
+  stablehlo::Module module = stablehlo::Module::parse(bytes).value();
+  std::size_t begin = 0;
+  for_each_op(module.ops(), [&](const stablehlo::ModuleOp& op) {
+    stablehlo::TextRange range = module.range(op.text);
+    fuzz_check(begin <= range.begin && range.end <= size, "bytes of an op", bytes);
+    begin = range.begin;
+  });
   return 0;
 }

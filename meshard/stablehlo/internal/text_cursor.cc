@@ -1,4 +1,3 @@
-// Tested in meshard/stablehlo/module_reader_test.cc.
 #include "meshard/stablehlo/internal/text_cursor.h"
 
 #include <algorithm>
@@ -138,7 +137,7 @@ std::string_view TextCursor::token() {
   if (begin == text_.size()) fail("expected a token");
   if (text_[begin] == '"') {
     at_ = end_of_string(begin);
-  } else if (text_.substr(begin, 2) == "->") {
+  } else if (text_.substr(begin, 2) == "->" || text_.substr(begin, 2) == "<=") {
     at_ += 2;
   } else if (word().empty()) {
     at_ = begin + 1;
@@ -150,7 +149,8 @@ std::string_view TextCursor::balanced() {
   std::size_t begin = position();
   std::vector<char> open;
   do {
-    if (at_end()) fail("unbalanced brackets");
+    if (at_end())
+      fail(cat("unbalanced brackets: the `", text_[begin], "` at byte ", begin, " is not closed"));
     std::string_view found = token();
     if (found.size() != 1) continue;
     char c = found[0];

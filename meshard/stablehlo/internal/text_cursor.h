@@ -23,6 +23,8 @@ class TextCursor {
     skip_blanks();
     return at_;
   }
+  /// The position right behind the last token.
+  std::size_t raw_position() const { return at_; }
   std::string_view text() const { return text_; }
   void jump(std::size_t position) { at_ = position; }
   bool peek(std::string_view token);
