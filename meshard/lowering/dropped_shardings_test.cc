@@ -113,5 +113,24 @@ TEST(DroppedShardings, AxesThatAreSubAxesOfTheFirstMeshCountAsSuch) {
   EXPECT_EQ(results[1], Sharding(other, P("a", none)));
 }
 
+TEST(DroppedShardings, AllResultsArePinnedBehindCommonAxes) {
+  Mesh six({{"z", 6}}), grid({{"a", 3}, {"b", 2}});
+  TraceScope scope;
+  Tensor x = make_parameter({DType::f32, {6}}, Sharding(six, P("z")), {});
+  Tensor y = make_parameter({DType::f32, {6}}, Sharding(grid, P(AxisRef("a", 1, 3))), {});
+  auto pinned = [&](const Tensor& local) {
+    std::vector<Value> leaves{x.value(), y.value()};
+    std::vector<Value> results{exp(x).value(), iota(DType::i32, {4}, 0).value(), local.value()};
+    Graph graph = Graph::build(leaves, results, scope.trace());
+    return dropped_shardings(graph, ProgramMeshes(graph));
+  };
+  EXPECT_FALSE(pinned(x)[0]) << "the compiler chooses";
+  Tensor by_hand = manual(six, P("z"), P("z"), [](const Tensor& t) { return t; })(x);
+  Tensor other = sharding_constraint(y, Sharding(grid, P("a")));
+  auto results = pinned(by_hand + other);
+  EXPECT_EQ(results[0], Sharding(six, P("z")));
+  EXPECT_EQ(results[1], Sharding::replicated(six, 1));
+}
+
 }  // namespace
 }  // namespace meshard

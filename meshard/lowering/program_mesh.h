@@ -46,6 +46,8 @@ class ProgramMeshes {
   /// @pre d < sharding.rank(); the graph has the sharding's mesh
   bool is_split_by_sub_axis(const Sharding& sharding, std::size_t d) const;
   bool has_sub_axis(const Sharding& sharding) const;
+  /// True if the module begins with a mesh `@common_axes` (see definitions()).
+  bool has_common_axes() const { return numbering_ && common_axes().has_value(); }
   /// The symbol and `sdy.mesh` body of each mesh; empty if the program has only one device.
   ///
   /// The compiler rewrites every sharding in terms of the first mesh. It terminates the process if
