@@ -122,7 +122,7 @@ TEST(ModuleTemplate, WhatCannotBeRead) {
   EXPECT_THAT(refusal("ML\xefR\x06"), HasSubstr("bytecode"));
   EXPECT_THAT(refusal("func.func @f()"), HasSubstr("@main("));
   EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>"), HasSubstr("is not closed"));
-  EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>} )"), HasSubstr("does not match"));
+  EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>} )"), HasSubstr("unmatched `}`"));
   std::string text = kStep;
   text.replace(text.find("{?}"), 3, "{\"zz\"}");
   EXPECT_THAT(refusal(text), HasSubstr("zz"));

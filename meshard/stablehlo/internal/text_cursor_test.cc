@@ -21,9 +21,9 @@ TEST(TextCursor, BracketsUpToTheMatchingOne) {
   auto refused = [&](std::string_view text, std::string part) {
     return throws_error([&] { balanced(text, 0); }, ErrorCode::kDataLoss, {part});
   };
-  EXPECT_TRUE(refused("(a", "`(` of byte 0 is not closed"));
-  EXPECT_TRUE(refused("(a]", "closes nothing"));
-  EXPECT_TRUE(refused("(\"a)", "a string has no end"));
+  EXPECT_TRUE(refused("(a", "`(` at byte 0 is not closed"));
+  EXPECT_TRUE(refused("(a]", "unmatched `]`"));
+  EXPECT_TRUE(refused("(\"a)", "unterminated string"));
 }
 
 std::vector<std::string> items(std::string_view text) {
