@@ -87,16 +87,13 @@ std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph,
                                                        const ProgramMeshes& meshes) {
   std::vector<std::optional<Sharding>> results(graph.results().size());
   Following following(graph, meshes);
-  bool pin_all = meshes.has_common_axes();
-  if (!pin_all && !following.any_dropped()) return results;
+  if (!following.any_dropped()) return results;
   following.run();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Value& result = graph.results()[i];
     std::optional<Sharding> sharding = following.of(result);
-    if (pin_all && !sharding)
-      sharding =
-          Sharding::replicated(*meshes.numbering(), static_cast<std::size_t>(result.type().rank()));
-    if (pin_all || following.is_dropped(sharding, result.type())) results[i] = std::move(sharding);
+    if (following.is_dropped(sharding, result.type()) && meshes.can_express(*sharding))
+      results[i] = std::move(sharding);
   }
   return results;
 }

@@ -18,10 +18,7 @@ namespace meshard {
 /// remove-sub-axes-in-input-output-shardings), and replicates the value. Lowering pins a result
 /// with a sharding from this function like a marked one, so that it keeps its layout: an updated
 /// parameter is laid out as before.
-///
-/// In modules that begin with `@common_axes`, all results get a sharding (replicated if none
-/// follows): where the size of a result does not divide, the compiler keeps a part of the axis that
-/// divides it, and rejects its own module if the axes of the first mesh do not divide that part.
+/// A sub-axis that the compiler cannot rewrite (ProgramMeshes::can_express) is left to it.
 std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph,
                                                        const ProgramMeshes& meshes);
 

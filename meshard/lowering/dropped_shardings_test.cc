@@ -113,23 +113,19 @@ TEST(DroppedShardings, AxesThatAreSubAxesOfTheFirstMeshCountAsSuch) {
   EXPECT_EQ(results[1], Sharding(other, P("a", none)));
 }
 
-TEST(DroppedShardings, AllResultsArePinnedBehindCommonAxes) {
+// 10 elements made of 6 follow "z" of 6 by "z":(1)2, which is not a part of "a" or "b" of 3x2.
+TEST(DroppedShardings, SubAxesThatTheFirstMeshCannotExpressAreLeftOut) {
   Mesh six({{"z", 6}}), grid({{"a", 3}, {"b", 2}});
-  TraceScope scope;
-  Tensor x = make_parameter({DType::f32, {6}}, Sharding(six, P("z")), {});
-  Tensor y = make_parameter({DType::f32, {6}}, Sharding(grid, P(AxisRef("a", 1, 3))), {});
-  auto pinned = [&](const Tensor& local) {
-    std::vector<Value> leaves{x.value(), y.value()};
-    std::vector<Value> results{exp(x).value(), iota(DType::i32, {4}, 0).value(), local.value()};
-    Graph graph = Graph::build(leaves, results, scope.trace());
-    return dropped_shardings(graph, ProgramMeshes(graph));
+  Sharding split(six, P("z")), whole = Sharding::replicated(grid, 1);
+  auto padded = [](const Parameters& p) {
+    return Parameters{pad(p[1], 1, {0}, {-1}, {1}), exp(p[2])};
   };
-  EXPECT_FALSE(pinned(x)[0]) << "the compiler chooses";
-  Tensor by_hand = manual(six, P("z"), P("z"), [](const Tensor& t) { return t; })(x);
-  Tensor other = sharding_constraint(y, Sharding(grid, P("a")));
-  auto results = pinned(by_hand + other);
-  EXPECT_EQ(results[0], Sharding(six, P("z")));
-  EXPECT_EQ(results[1], Sharding::replicated(six, 1));
+  auto alone = following({{{6}, split}, {{6}, split}, {{5}, split}}, padded);
+  EXPECT_EQ(alone[0], Sharding(six, P(AxisRef("z", 1, 2))));
+  EXPECT_EQ(alone[1], split);
+  auto beside = following({{{6}, whole}, {{6}, split}, {{5}, split}}, padded);
+  EXPECT_FALSE(beside[0]);
+  EXPECT_EQ(beside[1], split);
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ Cuts cuts_of(const Mesh& mesh) {
   return cuts;
 }
 
+Cuts merged(Cuts cuts, const Cuts& others) {
+  cuts.insert(others.begin(), others.end());
+  return cuts;
+}
+
 // The run of devices between neighbors along an axis.
 std::int64_t run_below(const Mesh& mesh, std::string_view axis) {
   std::int64_t run = 1;
@@ -176,6 +181,21 @@ bool ProgramMeshes::is_split_by_sub_axis(const Sharding& sharding, std::size_t d
     std::int64_t run = run_below(mesh, axis.name);
     return !first.contains(run) || !first.contains(run * mesh.axis_size(axis));
   });
+}
+
+bool ProgramMeshes::can_express(const Sharding& sharding) const {
+  const Mesh& mesh = sharding.mesh();
+  if (mesh.rows() > 1) return true;  // printed as its base
+  std::optional<Mesh> common = common_axes();
+  Cuts first = cuts_of(common ? *common : printed_mesh(meshes_.front().mesh));
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    for (const AxisRef& axis : sharding.axes(d)) {
+      if (axis.is_whole()) continue;
+      std::int64_t run =
+          run_below(mesh, axis.name) * mesh.axis_size(axis.name) / (axis.pre_size * axis.size);
+      if (!divide_one_another(merged(first, {run, run * axis.size}))) return false;
+    }
+  return true;
 }
 
 bool ProgramMeshes::has_sub_axis(const Sharding& sharding) const {

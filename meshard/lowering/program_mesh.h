@@ -46,8 +46,11 @@ class ProgramMeshes {
   /// @pre d < sharding.rank(); the graph has the sharding's mesh
   bool is_split_by_sub_axis(const Sharding& sharding, std::size_t d) const;
   bool has_sub_axis(const Sharding& sharding) const;
-  /// True if the module begins with a mesh `@common_axes` (see definitions()).
-  bool has_common_axes() const { return numbering_ && common_axes().has_value(); }
+  /// False if a sub-axis of the sharding does not divide the axes of the module's first mesh, so
+  /// that the compiler cannot rewrite it in terms of that mesh: "z":(1)2 of 6 beside a
+  /// first mesh of 3x2.
+  /// @pre the graph has the sharding's mesh
+  bool can_express(const Sharding& sharding) const;
   /// The symbol and `sdy.mesh` body of each mesh; empty if the program has only one device.
   ///
   /// The compiler rewrites every sharding in terms of the first mesh. It terminates the process if
