@@ -26,7 +26,7 @@ std::string describe_operand(const Node& node, std::size_t i) {
                               "enclosing one: pass the latter to the inner manual() as an argument"
                   : unlike  ? "values inside different manual axes cannot be combined"
                             : "a value inside manual axes cannot be combined with a full value: "
-                             "pass the full value to manual() as an argument"),
+                              "pass the full value to manual() as an argument"),
               node.where())
       .with_note(describe_operand(node, local))
       .with_note(describe_operand(node, other));
