@@ -188,13 +188,14 @@ bool NodeWriter::is_partitioned(const Node& node) const {
 }
 
 NodeWriter::SsaValue NodeWriter::bearable(const Node& node, std::size_t operand, SsaValue value) {
-  bool is_local = node.annotations() && node.annotations()->manual;
-  if (is_local || !is_partitioned(node)) return value;
+  if (!is_partitioned(node)) return value;
   const TensorType& type = node.operands()[operand].type();
   if (operand == 0 && keeps_only_padding(node)) return barrier(value, type);
   if (std::string fill = window_fill(node, operand); !fill.empty())
     for (std::size_t n = fills_.group(windowed_type(node), fill); n > 0; --n)
       value = barrier(value, type);
+  bool is_local = node.annotations() && node.annotations()->manual;
+  if (is_local) return value;
   std::optional<Sharding> needed = even_for_scatter(node, operand, *meshes_.numbering());
   if (!needed) needed = whole_operand(node, operand, *meshes_.numbering());
   if (!needed) return value;

@@ -254,6 +254,19 @@ TEST_F(Meshes, WindowsOfOneValueKeepTheirFillValues) {
   }
 }
 
+// Also along the axes that are not manual.
+TEST_F(Meshes, WindowsInsideManualFunctionsKeepTheirFillValues) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  auto pads = [](const Tensor& t) {
+    Tensor twice = t * 2;
+    return std::pair(pad(twice, 1, {0, 1}, {0, 1}), pad(twice, 3, {0, 1}, {0, 1}));
+  };
+  auto f = jit(manual(mesh, P("x"), P("x"), pads, {.axes = {"x"}}));
+  auto [ones_around, threes_around] = f(mark_sharding(ones({2, 4}), mesh, P("x", "y")));
+  EXPECT_THAT(ones_around.to_vector<float>(), ElementsAre(1, 2, 2, 2, 2, 1, 1, 2, 2, 2, 2, 1));
+  EXPECT_THAT(threes_around.to_vector<float>(), ElementsAre(3, 2, 2, 2, 2, 3, 3, 2, 2, 2, 2, 3));
+}
+
 // The padding of a result counts too.
 TEST_F(Meshes, APaddedValueThatIsAResultKeepsItsFillValue) {
   Mesh mesh({{"x", 2}});
