@@ -41,8 +41,10 @@ Range padded_range(const Node& node, std::size_t d) {
 
 bool keeps_only_padding(const Node& node) {
   if (node.op().name != "slice" && node.op().name != "pad") return false;
-  const Node& padded = *node.operands()[0].node();
-  if (padded.op().name != "pad") return false;
+  const Value& operand = node.operands()[0];
+  const Node& padded = *operand.node();
+  // A computed value is an argument of the program, and its node no longer has operands.
+  if (padded.op().name != "pad" || operand.storage()) return false;
   for (int d = 0; d < node.type().rank(); ++d) {
     Range kept = kept_range(node, static_cast<std::size_t>(d));
     Range elements = padded_range(padded, static_cast<std::size_t>(d));

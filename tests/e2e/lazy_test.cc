@@ -92,6 +92,15 @@ TEST_F(Lazy, StepsThatReadOnlyTheLossStaySmall) {
   EXPECT_EQ(done().compiles, warm);
 }
 
+// The node of a computed value has released its operands.
+TEST_F(Lazy, APadThatIsComputedIsSliced) {
+  Mesh mesh({{"x", 2}});
+  Tensor padded = pad(mark_sharding(counting({4}, 1), mesh, P("x")) * 2, 3, {1}, {1});
+  sync({padded});
+  EXPECT_THAT(slice(padded, {0}, {1}, {1}).to_vector<float>(), ElementsAre(3));
+  EXPECT_THAT(roll(padded, 1).to_vector<float>(), ElementsAre(3, 3, 2, 4, 6, 8));
+}
+
 TEST_F(Lazy, ALongChainIsReleasedAndComputed) {
   Tensor x = counting({2});
   for (int i = 0; i < 3000; ++i) x = x + 1;
