@@ -54,7 +54,7 @@ NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
     : graph_(graph),
       meshes_(meshes),
       writer_(writer),
-      own_counters_{0, std::int64_t{graph.num_leaves()} + std::ssize(graph.nodes()) + 1},
+      own_counters_{0, std::int64_t{graph.num_leaves()} + std::ssize(graph.nodes()) + 1, {}},
       counters_(own_counters_),
       leaves_(graph.num_leaves()),
       first_result_(graph.nodes().size()),
@@ -192,7 +192,7 @@ NodeWriter::SsaValue NodeWriter::bearable(const Node& node, std::size_t operand,
   const TensorType& type = node.operands()[operand].type();
   if (operand == 0 && keeps_only_padding(node)) return barrier(value, type);
   if (std::string fill = window_fill(node, operand); !fill.empty())
-    for (std::size_t n = fills_.group(windowed_type(node), fill); n > 0; --n)
+    for (std::size_t n = counters_.fills.group(windowed_type(node), fill); n > 0; --n)
       value = barrier(value, type);
   bool is_local = node.annotations() && node.annotations()->manual;
   if (is_local) return value;
@@ -240,7 +240,8 @@ NodeWriter::SsaValue NodeWriter::cut(SsaValue padded, const TensorType& from, co
 NodeWriter::SsaValue NodeWriter::pad(SsaValue value, const TensorType& from, const TensorType& to,
                                      std::uint32_t number) {
   if (from == to) return value;
-  for (std::size_t n = fills_.group(from, kZeroFill); n > 0; --n) value = barrier(value, from);
+  for (std::size_t n = counters_.fills.group(from, kZeroFill); n > 0; --n)
+    value = barrier(value, from);
   SsaValue padded = writer_.temporary();
   SsaValue zero = writer_.scalar(from.dtype, 0);
   TensorType scalar{from.dtype, Shape{}};

@@ -41,10 +41,11 @@ class NodeWriter {
   SsaValue pad(SsaValue value, const TensorType& from, const TensorType& to, std::uint32_t number);
 
  private:
-  // Counters shared by the writers of one module.
+  // State shared by the writers of one module.
   struct Counters {
     std::int32_t next_result = 0;
     std::int64_t next_channel = 0;  // for collectives in bodies
+    WindowFills fills;              // bodies may be written inline
   };
   class Bodies;
   // For a body: continues the counters, and names nodes like `n7.0.3`.
@@ -85,7 +86,6 @@ class NodeWriter {
   std::size_t depth_ = 0;  // the number of manual regions around the current position
   Counters own_counters_;
   Counters& counters_;
-  WindowFills fills_;
   std::vector<SsaValue> leaves_;
   std::vector<SsaValue> first_result_;  // by node, without leaves
   std::unordered_map<const Node*, const Node*> superseded_;

@@ -254,6 +254,19 @@ TEST_F(Meshes, WindowsOfOneValueKeepTheirFillValues) {
   }
 }
 
+// The body of a checkpoint is written in the middle of the program.
+TEST_F(Meshes, WindowsInsideBodiesKeepTheirFillValues) {
+  Mesh mesh({{"x", 2}});
+  auto f = jit([](const Tensor& x) {
+    Tensor y = x * 2;
+    auto fives = checkpoint([](const Tensor& t) { return pad(t, 5, {1}, {1}); });
+    return std::pair(pad(y, 1, {1}, {1}), fives(y));
+  });
+  auto [outside, inside] = f(mark_sharding(ones({4}), mesh, P("x")));
+  EXPECT_THAT(outside.to_vector<float>(), ElementsAre(1, 2, 2, 2, 2, 1));
+  EXPECT_THAT(inside.to_vector<float>(), ElementsAre(5, 2, 2, 2, 2, 5));
+}
+
 // Also along the axes that are not manual.
 TEST_F(Meshes, WindowsInsideManualFunctionsKeepTheirFillValues) {
   Mesh mesh({{"x", 2}, {"y", 2}});
