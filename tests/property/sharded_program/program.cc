@@ -160,13 +160,16 @@ Tolerance tolerance_of(const Program& program) {
     return tolerance;
   }
   // A gradient goes back through all steps: relative to the largest, some roundings for each sum.
-  // It may be 0 because cotangents cancel: a few of their roundings.
+  // It may be almost 0, because cotangents cancel or functions saturate (the slope of tanh is the
+  // difference of 1 and a rounded square): some roundings of the cotangent for each step.
   double widest = 0;
   for (const Input& input : program.inputs) widest = std::max(widest, epsilon(input.type.dtype));
   for (std::size_t i = 0; i < program.steps.size(); ++i)
     widest = std::max(widest, epsilon(recorder.value({false, static_cast<int>(i)}).tensor.dtype()));
   double cotangent = 2 * recorder.value(program.results.at(0)).bounds.size;
-  return {std::vector<double>(input_refs(program).size(), widest * 64 * cotangent),
+  int steps = 0;
+  for (const Step& step : program.steps) for_each_step(step, [&](const Step&) { ++steps; });
+  return {std::vector<double>(input_refs(program).size(), widest * 64 * cotangent * steps),
           widest * (1 << 12)};
 }
 
