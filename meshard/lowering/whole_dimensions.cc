@@ -44,9 +44,10 @@ Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
   return closed;
 }
 
-// True if the program specified a sharding that splits one of these dimensions, of the value or of
-// a value that it is computed from element by element.
-bool is_said_to_split(Value value, std::span<const std::int64_t> dimensions) {
+// Whether the program specified a sharding that splits one of these dimensions, of the value or of
+// a value that it is computed from element by element. Empty if it specified none: the compiler may
+// choose one.
+std::optional<bool> said_to_split(Value value, std::span<const std::int64_t> dimensions) {
   for (int steps = 0; steps < 32; ++steps) {
     std::optional<Sharding> said = marked_sharding(value);
     if (const Sharding* stored = leaf_sharding(value)) said = *stored;
@@ -55,10 +56,10 @@ bool is_said_to_split(Value value, std::span<const std::int64_t> dimensions) {
         return said->num_tiles(static_cast<std::size_t>(d)) > 1;
       });
     if (value->operands().empty() || value->operands()[0].type().shape != value.type().shape)
-      return false;
+      return std::nullopt;
     value = value->operands()[0];
   }
-  return false;
+  return std::nullopt;
 }
 
 // The second operand of gather and scatter contains indices.
@@ -78,12 +79,12 @@ Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
   const Value& operand = node.operands()[0];
   Dimensions all(static_cast<std::size_t>(operand.type().rank())), closed;
   std::iota(all.begin(), all.end(), std::int64_t{0});
-  bool operand_is_split = is_said_to_split(operand, std::span(all.begin(), all.end()));
+  bool may_be_split = said_to_split(operand, std::span(all.begin(), all.end())).value_or(true);
   for (std::int64_t d = 0; d < rank; ++d) {
     bool is_uneven = std::any_of(mesh.axes().begin(), mesh.axes().end(), [&](const MeshAxis& axis) {
       return shape[static_cast<int>(d)] % axis.size != 0;
     });
-    if (d == components || (is_uneven && operand_is_split)) closed.push_back(d);
+    if (d == components || (is_uneven && may_be_split)) closed.push_back(d);
   }
   return closed;
 }
@@ -118,8 +119,9 @@ class SplitConvolution {
         devices_(mesh.size()),
         several_axes_(std::count_if(mesh.axes().begin(), mesh.axes().end(),
                                     [](const MeshAxis& axis) { return axis.size > 1; }) > 1),
-        space_is_said_(is_said_to_split(
-            node.operands()[0], std::span(a.input.begin(), a.input.end()).subspan(kSpatial))) {}
+        space_is_said_(said_to_split(node.operands()[0],
+                                     std::span(a.input.begin(), a.input.end()).subspan(kSpatial))
+                           .value_or(false)) {}
 
   Dimensions closed(Part part) const {
     const Dimensions& layout = part == Part::kInput    ? a_.input

@@ -112,9 +112,12 @@ TEST(WholeDimensions, OfIndicesAreTheirComponents) {
   EXPECT_EQ(whole_operand(*added.value().node(), 1, kEight), components);
   Tensor rows = rows_of(x, 8);
   EXPECT_FALSE(whole_operand(*rows.value().node(), 1, kEight));
-  EXPECT_FALSE(whole_operand(*rows.value().node(), 1, Mesh({{"a", 3}})));
-  // An uneven number of indices into a split operand.
+  // An uneven number of indices into an operand that the compiler may split, that nobody may split,
+  // and that is split.
   Mesh three({{"a", 3}});
+  EXPECT_EQ(whole_operand(*rows.value().node(), 1, three), Sharding(three, P(none)));
+  Tensor whole = sharding_constraint(whole_data({5, 6}), Sharding(three, P(none, none)));
+  EXPECT_FALSE(whole_operand(*rows_of(whole, 8).value().node(), 1, three));
   Tensor split = sharding_constraint(whole_data({5, 6}), Sharding(three, P(none, "a")));
   Tensor taken = rows_of(split, 8);
   EXPECT_EQ(whole_operand(*taken.value().node(), 1, three), Sharding(three, P(none)));

@@ -231,6 +231,17 @@ TEST_F(Meshes, UnevenOverTwoAxes) {
   EXPECT_EQ(sum(y).item<float>(), 60 * 61 / 2);
 }
 
+// The mark of the result splits the operand too, along the axis that splits the indices.
+TEST_F(Meshes, UnevenIndicesOfAnOperandThatTheCompilerSplits) {
+  Mesh mesh({{"s", 2}, {"x", 2}});
+  Tensor x = counting({6, 1});
+  Tensor indices = mark_sharding(zeros({2, 1}, DType::i32), mesh, P("s", "x"));
+  Tensor taken = mark_sharding(take(x, indices, 1), mesh, P("s", "x"));
+  std::vector<float> twice;
+  for (float each : x.to_vector<float>()) twice.insert(twice.end(), {each, each});
+  EXPECT_EQ(taken.to_vector<float>(), twice);
+}
+
 // XLA's partitioner would fetch the edges of a split operand once, with one fill value for all.
 TEST_F(Meshes, WindowsOfOneValueKeepTheirFillValues) {
   Mesh mesh({{"x", 2}});
