@@ -190,10 +190,9 @@ bool NodeWriter::is_partitioned(const Node& node) const {
 NodeWriter::SsaValue NodeWriter::bearable(const Node& node, std::size_t operand, SsaValue value) {
   if (!is_partitioned(node)) return value;
   const TensorType& type = node.operands()[operand].type();
-  if (operand == 0 && keeps_only_padding(node)) return barrier(value, type);
+  if (operand == 0 && keeps_only_padding(node)) return behind_barriers(value, type, 1);
   if (std::string fill = window_fill(node, operand); !fill.empty())
-    for (std::size_t n = counters_.fills.group(windowed_type(node), fill); n > 0; --n)
-      value = barrier(value, type);
+    value = behind_barriers(value, type, counters_.fills.group(windowed_type(node), fill));
   bool is_local = node.annotations() && node.annotations()->manual;
   if (is_local) return value;
   std::optional<Sharding> needed = even_for_scatter(node, operand, *meshes_.numbering());
@@ -204,10 +203,14 @@ NodeWriter::SsaValue NodeWriter::bearable(const Node& node, std::size_t operand,
   return result;
 }
 
-NodeWriter::SsaValue NodeWriter::barrier(SsaValue value, const TensorType& type) {
-  SsaValue result = writer_.temporary();
-  writer_.op("stablehlo.optimization_barrier", {{result, type}}, {{value, type}}).done();
-  return result;
+NodeWriter::SsaValue NodeWriter::behind_barriers(SsaValue value, const TensorType& type,
+                                                 std::size_t count) {
+  for (; count > 0; --count) {
+    SsaValue result = writer_.temporary();
+    writer_.op("stablehlo.optimization_barrier", {{result, type}}, {{value, type}}).done();
+    value = result;
+  }
+  return value;
 }
 
 std::string NodeWriter::whole_text(const Node& node) const {
@@ -240,8 +243,7 @@ NodeWriter::SsaValue NodeWriter::cut(SsaValue padded, const TensorType& from, co
 NodeWriter::SsaValue NodeWriter::pad(SsaValue value, const TensorType& from, const TensorType& to,
                                      std::uint32_t number) {
   if (from == to) return value;
-  for (std::size_t n = counters_.fills.group(from, kZeroFill); n > 0; --n)
-    value = barrier(value, from);
+  value = behind_barriers(value, from, counters_.fills.group(from, kZeroFill));
   SsaValue padded = writer_.temporary();
   SsaValue zero = writer_.scalar(from.dtype, 0);
   TensorType scalar{from.dtype, Shape{}};

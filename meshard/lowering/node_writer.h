@@ -62,8 +62,8 @@ class NodeWriter {
   bool is_partitioned(const Node& node) const;
   // The operand with the constraint or barrier that the partitioner needs; else `value`.
   SsaValue bearable(const Node& node, std::size_t operand, SsaValue value);
-  // `value` behind an optimization barrier.
-  SsaValue barrier(SsaValue value, const TensorType& type);
+  // `value` behind so many optimization barriers.
+  SsaValue behind_barriers(SsaValue value, const TensorType& type, std::size_t count);
   // The constraint that the partitioner needs on the result to compute it correctly; empty: none.
   std::string whole_text(const Node& node) const;
   // The explicit sharding of a result; empty if it has none, or the op is a constraint itself.

@@ -4,6 +4,7 @@
 
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/pad.h"
+#include "meshard/ops/pad_emission.h"
 #include "meshard/ops/slice.h"
 
 namespace meshard {
@@ -21,12 +22,10 @@ Range kept_range(const Node& node, std::size_t d) {
     return {kept.start[d], kept.stop[d]};
   }
   const auto& cut = node.attributes_as<PadAttributes>();
-  std::int64_t step = 1 + (cut.interior.empty() ? 0 : cut.interior[d]);
   std::int64_t size = node.operands()[0].type().shape[static_cast<int>(d)];
-  auto elements = [&](std::int64_t edge) {
-    return (std::max<std::int64_t>(-edge, 0) + step - 1) / step;
-  };
-  return {elements(cut.low[d]), size - elements(cut.high[d])};
+  KeptElements kept =
+      kept_elements(size, cut.low[d], cut.high[d], cut.interior.empty() ? 0 : cut.interior[d]);
+  return {kept.start, kept.stop};
 }
 
 // The range of dimension `d` of the result that holds the operand's elements.

@@ -35,11 +35,13 @@ Cuts merged(Cuts cuts, const Cuts& others) {
   return cuts;
 }
 
-// The run of devices between neighbors along an axis.
-std::int64_t run_below(const Mesh& mesh, std::string_view axis) {
-  std::int64_t run = 1;
-  for (std::size_t i = mesh.axis_index(axis) + 1; i < mesh.rank(); ++i) run *= mesh.axes()[i].size;
-  return run;
+// Where an axis or a sub-axis begins and ends.
+Cuts cuts_of(const Mesh& mesh, const AxisRef& axis) {
+  std::int64_t size = mesh.axis_size(axis), run = 1;
+  for (std::size_t i = mesh.axis_index(axis.name) + 1; i < mesh.rank(); ++i)
+    run *= mesh.axes()[i].size;
+  if (!axis.is_whole()) run *= mesh.axis_size(axis.name) / (axis.pre_size * size);
+  return {run, run * size};
 }
 
 bool divide_one_another(const Cuts& cuts) {
@@ -61,7 +63,10 @@ Mesh printed_mesh(const Mesh& mesh) { return mesh.rows() > 1 ? mesh.base() : mes
 
 }  // namespace
 
-ProgramMeshes::ProgramMeshes(const Graph& graph) { collect(graph); }
+ProgramMeshes::ProgramMeshes(const Graph& graph) {
+  collect(graph);
+  find_first_cuts();
+}
 
 void ProgramMeshes::collect(const Graph& graph) {
   for (const Value& leaf : graph.parameters())
@@ -92,10 +97,8 @@ void ProgramMeshes::add(const Sharding& sharding, SourceLocation where) {
   for (std::size_t d = 0; d < sharding.rank(); ++d)
     for (const AxisRef& axis : sharding.axes(d)) {
       if (axis.is_whole()) continue;
-      std::int64_t run =
-          run_below(mesh, axis.name) * mesh.axis_size(axis.name) / (axis.pre_size * axis.size);
       for (Named& known : meshes_)
-        if (known.mesh == mesh) known.parts.insert({run, run * axis.size});
+        if (known.mesh == mesh) known.parts.merge(cuts_of(mesh, axis));
     }
 }
 
@@ -172,29 +175,20 @@ bool ProgramMeshes::is_split_by_sub_axis(const Sharding& sharding, std::size_t d
   const Named& known = named(sharding.mesh());
   // The compiler keeps a mesh in another order of devices as it is.
   bool is_rewritten = known.name == known.inside && sharding.mesh().rows() == 1;
-  std::optional<Mesh> common = is_rewritten ? common_axes() : std::nullopt;
-  Cuts first = cuts_of(common ? *common : printed_mesh(meshes_.front().mesh));
   const Mesh& mesh = sharding.mesh();
   return std::any_of(sharding.axes(d).begin(), sharding.axes(d).end(), [&](const AxisRef& axis) {
     if (!axis.is_whole()) return true;
-    if (!is_rewritten) return false;
-    std::int64_t run = run_below(mesh, axis.name);
-    return !first.contains(run) || !first.contains(run * mesh.axis_size(axis));
+    return is_rewritten && merged(first_cuts_, cuts_of(mesh, axis)) != first_cuts_;
   });
 }
 
 bool ProgramMeshes::can_express(const Sharding& sharding) const {
   const Mesh& mesh = sharding.mesh();
   if (mesh.rows() > 1) return true;  // printed as its base
-  std::optional<Mesh> common = common_axes();
-  Cuts first = cuts_of(common ? *common : printed_mesh(meshes_.front().mesh));
   for (std::size_t d = 0; d < sharding.rank(); ++d)
-    for (const AxisRef& axis : sharding.axes(d)) {
-      if (axis.is_whole()) continue;
-      std::int64_t run =
-          run_below(mesh, axis.name) * mesh.axis_size(axis.name) / (axis.pre_size * axis.size);
-      if (!divide_one_another(merged(first, {run, run * axis.size}))) return false;
-    }
+    for (const AxisRef& axis : sharding.axes(d))
+      if (!axis.is_whole() && !divide_one_another(merged(first_cuts_, cuts_of(mesh, axis))))
+        return false;
   return true;
 }
 
@@ -204,34 +198,32 @@ bool ProgramMeshes::has_sub_axis(const Sharding& sharding) const {
   return false;
 }
 
-std::optional<Mesh> ProgramMeshes::common_axes() const {
+void ProgramMeshes::find_first_cuts() {
+  if (meshes_.empty()) return;
   Cuts first = cuts_of(printed_mesh(meshes_.front().mesh));
   // True for meshes whose cuts must be axis boundaries of the first mesh: those with manual axes,
   // or with sub-axes that its axes do not divide into.
   auto leads = [&](const Named& known) {
-    Cuts parts = first;
-    parts.insert(known.parts.begin(), known.parts.end());
-    return known.manual || !divide_one_another(parts);
+    return known.manual || !divide_one_another(merged(first, known.parts));
   };
-  if (std::none_of(meshes_.begin(), meshes_.end(), leads)) return std::nullopt;
+  first_cuts_ = first;
+  if (std::none_of(meshes_.begin(), meshes_.end(), leads)) return;
   // The compiler leaves a mesh unchanged if its cuts fit no other mesh (2x3 beside 3x2).
   Cuts common{1};
   for (bool leading : {true, false})
     for (const Named& known : meshes_) {
       if (leads(known) != leading) continue;
-      Cuts both = cuts_of(printed_mesh(known.mesh));
-      both.insert(known.parts.begin(), known.parts.end());
-      both.insert(common.begin(), common.end());
+      Cuts both = merged(merged(cuts_of(printed_mesh(known.mesh)), known.parts), common);
       if (divide_one_another(both)) common = std::move(both);
     }
-  return common == first ? std::nullopt : std::optional(mesh_with_cuts(common));
+  first_cuts_ = std::move(common);
 }
 
 std::vector<std::pair<std::string, std::string>> ProgramMeshes::definitions() const {
   std::vector<std::pair<std::string, std::string>> texts;
   if (!numbering_ || numbering_->size() == 1) return texts;
-  if (std::optional<Mesh> common = common_axes())
-    texts.emplace_back("common_axes", shardy_text(*common));
+  if (first_cuts_ != cuts_of(printed_mesh(meshes_.front().mesh)))
+    texts.emplace_back("common_axes", shardy_text(mesh_with_cuts(first_cuts_)));
   for (const Named& known : meshes_) {
     texts.emplace_back(known.name, shardy_text(known.mesh, *numbering_));
     if (known.inside == cat(known.name, "_inside"))

@@ -67,7 +67,7 @@ class ProgramMeshes {
   const Named& named(const Mesh& mesh) const;
   void collect(const Graph& graph);
   void collect_nodes(const Graph& graph);
-  std::optional<Mesh> common_axes() const;
+  void find_first_cuts();
   struct Named {
     Mesh mesh;
     std::string name;
@@ -79,6 +79,7 @@ class ProgramMeshes {
   std::optional<Mesh> numbering_;
   SourceLocation first_;
   std::vector<Named> meshes_;
+  std::set<std::int64_t> first_cuts_;  // where the axes of the module's first mesh begin and end
 };
 
 /// The error of an `op` that needs values on two meshes with different devices. Each mesh is used

@@ -7,6 +7,7 @@
 #include "meshard/ops/convolution.h"
 #include "meshard/ops/cumulative_sum.h"
 #include "meshard/ops/pad.h"
+#include "meshard/ops/pad_emission.h"
 #include "meshard/ops/reduce_window.h"
 #include "meshard/ops/select_and_scatter_add.h"
 
@@ -41,12 +42,9 @@ TensorType windowed_type(const Node& node) {
   const auto& pad = node.attributes_as<PadAttributes>();
   for (int d = 0; d < type.rank(); ++d) {
     auto at = static_cast<std::size_t>(d);
-    std::int64_t step = 1 + (pad.interior.empty() ? 0 : pad.interior[at]);
-    auto cut = [&](std::int64_t edge) {
-      return (std::max<std::int64_t>(-edge, 0) + step - 1) / step;
-    };
-    type.shape = type.shape.with(
-        d, std::max<std::int64_t>(type.shape[d] - cut(pad.low[at]) - cut(pad.high[at]), 0));
+    KeptElements kept = kept_elements(type.shape[d], pad.low[at], pad.high[at],
+                                      pad.interior.empty() ? 0 : pad.interior[at]);
+    type.shape = type.shape.with(d, std::max<std::int64_t>(kept.stop - kept.start, 0));
   }
   return type;
 }

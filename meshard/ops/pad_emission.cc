@@ -4,20 +4,12 @@
 #include <algorithm>
 
 namespace meshard {
-namespace {
-
-// The elements of a dimension that remain, and the padding around them.
-struct Kept {
-  std::int64_t start, stop, low, high;
-};
-
-Kept kept(std::int64_t size, std::int64_t low, std::int64_t high, std::int64_t interior) {
+KeptElements kept_elements(std::int64_t size, std::int64_t low, std::int64_t high,
+                           std::int64_t interior) {
   std::int64_t step = interior + 1;
   auto cut = [&](std::int64_t edge) { return edge < 0 ? (-edge + step - 1) / step : 0; };
   return {cut(low), size - cut(high), low + cut(low) * step, high + cut(high) * step};
 }
-
-}  // namespace
 
 void emit_pad(OpEmission& out, OpEmission::Typed result, OpEmission::Typed x,
               OpEmission::Typed value, const Dimensions& low, const Dimensions& high,
@@ -26,7 +18,7 @@ void emit_pad(OpEmission& out, OpEmission::Typed result, OpEmission::Typed x,
   bool any_kept = true, any_cut = false, any_padding = false;
   for (std::size_t d = 0; d < low.size(); ++d) {
     std::int64_t size = x.type->shape[static_cast<int>(d)];
-    Kept part = kept(size, low[d], high[d], interior[d]);
+    KeptElements part = kept_elements(size, low[d], high[d], interior[d]);
     any_kept = any_kept && part.start < part.stop;
     any_cut = any_cut || part.stop - part.start < size;
     any_padding = any_padding || part.low > 0 || part.high > 0 || interior[d] > 0;

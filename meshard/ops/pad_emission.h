@@ -5,6 +5,14 @@
 
 namespace meshard {
 
+/// The elements of a dimension that remain after negative edges removed some, and the padding
+/// around them.
+struct KeptElements {
+  std::int64_t start, stop, low, high;
+};
+KeptElements kept_elements(std::int64_t size, std::int64_t low, std::int64_t high,
+                           std::int64_t interior);
+
 /// Writes `result`: `x` with `low` and `high` elements of `value` at the edges of each dimension,
 /// and `interior` between its elements. Negative edges remove elements.
 ///
