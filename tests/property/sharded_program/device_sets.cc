@@ -76,6 +76,31 @@ bool keeps_places(const Step& step) {
          std::string_view(step.operation->name) == "results of scan";
 }
 
+// Whether a body at any depth of the step does not use one of its parameters. The operand
+// then decides about devices or not, depending on whether the operation keeps its body or replaces
+// it by what it records.
+// @param level of the step's own bodies
+bool ignores_parameters(const Step& step, int level = 1) {
+  for (const Body& body : step.bodies) {
+    std::vector<bool> used(body.parameters.size(), false);
+    auto use = [&](Ref& ref) {
+      if (ref.is_input && ref.level == level) used[static_cast<std::size_t>(ref.index)] = true;
+    };
+    for (Step inner : body.steps) {
+      for_each_ref(inner, use);
+      if (ignores_parameters(inner, level + 1)) return true;
+    }
+    for (Ref ref : body.results) use(ref);
+    if (std::find(used.begin(), used.end(), false) != used.end()) return true;
+  }
+  return false;
+}
+
+bool are_on_one_set(const std::vector<Home>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](const Home& each) { return each.set == values[0].set; });
+}
+
 }  // namespace
 
 std::size_t kept_operand(const Step& step) { return carry_of(step).value_or(0); }
@@ -97,6 +122,7 @@ std::optional<Home> home_of_result(const DeviceSets& sets, const Step& step,
     return marked;
   }
   if (name == "clear_sharding") return Home{-1, false, scalar_result, false};
+  if (ignores_parameters(step) && !are_on_one_set(met)) return std::nullopt;
   std::optional<Home> home = sets.meet(met, scalar_result);
   if (home && carry_of(step) && first.marked) home->marked = true;
   if (!home || !is_update(step) || first.is_free()) return home;
