@@ -225,6 +225,20 @@ bool goes_whole(const Value& leaf, const Mesh& mesh) {
   return leaf.type().rank() == 0 || is_whole_on(*leaf_sharding(leaf), mesh);
 }
 
+// A captured node brings all of its results as leaves. Those that nothing uses stay where they are,
+// and decide nothing.
+std::vector<Value> used_captures(const Graph& graph) {
+  std::set<std::pair<const Node*, std::uint32_t>> used;
+  auto use = [&](const Value& value) { used.insert({value.node(), value.index()}); };
+  for (const Node* node : graph.nodes())
+    for (const Value& operand : node->operands()) use(operand);
+  for (const Value& result : graph.results()) use(result);
+  std::vector<Value> captured;
+  for (const Value& leaf : graph.captured())
+    if (used.contains({leaf.node(), leaf.index()})) captured.push_back(leaf);
+  return captured;
+}
+
 const Node& first_user(const Graph& graph, const Value& leaf) {
   for (const Node* node : graph.nodes())
     for (const Value& operand : node->operands())
@@ -242,7 +256,8 @@ std::optional<Mesh> devices_of_program(const Graph& graph, SourceLocation where)
   for (const Node* node : graph.nodes())
     if (const Mesh* mesh = named_mesh(*node))
       meeting.name({sets.number_of(*mesh), true, mesh, node->where()});
-  for (std::span<const Value> leaves : {graph.parameters(), graph.captured()})
+  std::vector<Value> captured = used_captures(graph);
+  for (std::span<const Value> leaves : {graph.parameters(), std::span<const Value>(captured)})
     for (const Value& leaf : leaves) meeting.add_operand(home_of_leaf(leaf, sets), leaf);
   Home home = meeting.result();
   return home.set == kAnywhere ? std::nullopt : std::optional(sets.mesh(home.set));
@@ -283,7 +298,7 @@ Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where) 
     replay.set(leaf, parameter);
     parameters.push_back(parameter.value());
   }
-  for (const Value& leaf : graph.captured()) {
+  for (const Value& leaf : used_captures(graph)) {
     if (!elsewhere(leaf)) continue;
     check(leaf);
     replay.set(leaf, goes_whole(leaf, mesh) ? copy_with(leaf, whole(leaf), where)

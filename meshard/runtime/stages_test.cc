@@ -165,6 +165,25 @@ TEST_F(OverDevices, PlacedNumbersAreCarriedElsewhere) {
   }
 }
 
+// The other results of the loop do not come along: as vectors of one set, they could not.
+TEST_F(OverDevices, OnlyTheUsedResultOfALoopCrosses) {
+  auto running_sum = [&] {
+    return scan([](Tensor c, Tensor x) { return std::pair(c + x, c + x); }, full({}, 0.f),
+                on_left({1, 2}));
+  };
+  for (bool computed : {false, true}) {
+    Tensor total = running_sum().first;
+    if (computed) sync(total);
+    EXPECT_THAT((on_right({10, 20}) + total).to_vector<float>(), ElementsAre(13, 23)) << computed;
+    auto f = jit([&](Tensor x) { return x * total; });
+    EXPECT_THAT(f(on_right({1, 2})).to_vector<float>(), ElementsAre(3, 6)) << computed;
+    auto [again, steps] = running_sum();
+    if (computed) sync(again);
+    EXPECT_TRUE(throws_error([&] { sync(on_right({1, 2}) + steps * again); },
+                             ErrorCode::kInvalidArgument, {"two different sets of devices"}));
+  }
+}
+
 TEST_F(OverDevices, AMarkInATracePinsANumber) {
   Mesh one({}, {0});
   auto f = jit(
