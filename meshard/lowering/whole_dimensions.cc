@@ -44,22 +44,26 @@ Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
   return closed;
 }
 
-// Whether the program specified a sharding that splits one of these dimensions, of the value or of
-// a value that it is computed from element by element. Empty if it specified none: the compiler may
-// choose one.
-std::optional<bool> said_to_split(Value value, std::span<const std::int64_t> dimensions) {
+// The sharding that the program specified for the value, or for a value that it is computed from
+// element by element. Empty if it specified none: the compiler may choose one.
+std::optional<Sharding> specified_sharding(Value value) {
   for (int steps = 0; steps < 32; ++steps) {
-    std::optional<Sharding> said = marked_sharding(value);
-    if (const Sharding* stored = leaf_sharding(value)) said = *stored;
-    if (said)
-      return std::any_of(dimensions.begin(), dimensions.end(), [&](std::int64_t d) {
-        return said->num_tiles(static_cast<std::size_t>(d)) > 1;
-      });
+    if (std::optional<Sharding> marked = marked_sharding(value)) return marked;
+    if (const Sharding* stored = leaf_sharding(value)) return *stored;
     if (value->operands().empty() || value->operands()[0].type().shape != value.type().shape)
       return std::nullopt;
     value = value->operands()[0];
   }
   return std::nullopt;
+}
+
+// Whether a specified sharding splits one of these dimensions.
+std::optional<bool> said_to_split(const Value& value, std::span<const std::int64_t> dimensions) {
+  std::optional<Sharding> said = specified_sharding(value);
+  if (!said) return std::nullopt;
+  return std::any_of(dimensions.begin(), dimensions.end(), [&](std::int64_t d) {
+    return said->num_tiles(static_cast<std::size_t>(d)) > 1;
+  });
 }
 
 // The second operand of gather and scatter contains indices.
@@ -87,6 +91,34 @@ Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
     if (d == components || (is_uneven && may_be_split)) closed.push_back(d);
   }
   return closed;
+}
+
+// The result of a gather is split as its indices are, where the program specified that. If it were
+// split otherwise, the partitioner could use one axis both for the indices and inside the slices,
+// and produce an invalid module. What uses the result reshards it.
+std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gather,
+                                   const Mesh& mesh) {
+  const Value& indices = node.operands()[kIndexOperand];
+  std::optional<Sharding> said = specified_sharding(indices);
+  if (!said || !said->mesh().same_devices(mesh)) return std::nullopt;
+  Dimensions closed = closed_for_indices(node, mesh);
+  auto is_in = [](const Dimensions& list, std::int64_t d) {
+    return std::find(list.begin(), list.end(), d) != list.end();
+  };
+  std::vector<DimensionSpec> dimensions;
+  bool is_split = false;
+  std::int64_t from = 0;
+  for (std::int64_t d = 0; d < node.type().rank(); ++d) {
+    dimensions.push_back(open);
+    if (is_in(gather.offset_dims, d)) continue;
+    if (from == gather.index_vector_dim) ++from;
+    auto i = static_cast<std::size_t>(from++);
+    if (is_in(closed, static_cast<std::int64_t>(i)) || said->num_tiles(i) == 1) continue;
+    dimensions.back() = said->spec().dimensions()[i];
+    is_split = true;
+  }
+  if (!is_split) return std::nullopt;
+  return Sharding(said->mesh(), PartitionSpec(std::move(dimensions)));
 }
 
 // In an uneven dimension, the partitioner fills gaps with elements of the next device.
@@ -189,6 +221,8 @@ std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh) {
     return closed_at(closed_for_pad(*pad), rank, mesh);
   if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node))
     return closed_at(closed_for_select(*select), rank, mesh);
+  if (const auto* gather = attributes_of<GatherAttributes>(node))
+    return as_indices(node, *gather, mesh);
   const auto* conv = attributes_of<ConvolutionAttributes>(node);
   if (!conv) return std::nullopt;
   return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), rank, mesh);

@@ -242,6 +242,16 @@ TEST_F(Meshes, UnevenIndicesOfAnOperandThatTheCompilerSplits) {
   EXPECT_EQ(taken.to_vector<float>(), twice);
 }
 
+// The partitioner would split the indices and the slices along one axis, and fail.
+TEST_F(Meshes, IndicesAreSplitOtherwiseThanTheResult) {
+  Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
+  Tensor x = counting({6, 2});
+  Tensor at = mark_sharding(from_host(std::vector<std::int32_t>{1, 2, 0, 3, 1, 5}, {1, 6}), mesh,
+                            P(none, "y"));
+  Tensor taken = mark_sharding(take(x, at, 0), mesh, P("z", "x", "y"));
+  EXPECT_THAT(taken.to_vector<float>(), ElementsAre(2, 3, 4, 5, 0, 1, 6, 7, 2, 3, 10, 11));
+}
+
 // XLA's partitioner would fetch the edges of a split operand once, with one fill value for all.
 TEST_F(Meshes, WindowsOfOneValueKeepTheirFillValues) {
   Mesh mesh({{"x", 2}});
