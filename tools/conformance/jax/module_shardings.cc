@@ -35,7 +35,7 @@ struct ModuleText {
   std::string_view meshes, arguments, results, body;
 };
 
-ModuleText parts_of(std::string_view text) {
+ModuleText split_module(std::string_view text) {
   std::size_t main = text.find("@main("), arrow = text.find(" -> ", main);
   std::size_t body = text.find('\n', arrow);
   return {text.substr(0, main), text.substr(main, arrow - main), text.substr(arrow, body - arrow),
@@ -69,7 +69,7 @@ Json identity_shardings(const Sharding& sharding, const Shape& shape) {
             {"constraints", Json::array()},
             {"num_partitions", sharding.mesh().size()}};
   LoweredModule module = lowered(shape, sharding, std::nullopt);
-  ModuleText parts = parts_of(module.text);
+  ModuleText parts = split_module(module.text);
   return {{"mesh_ops", texts_after(parts.meshes, "sdy.mesh ")},
           {"args", with_prefix(kAttribute, texts_after(parts.arguments, kAttribute))},
           {"results", with_prefix(kAttribute, texts_after(parts.results, kAttribute))},
@@ -82,7 +82,7 @@ Json constraint_shardings(const Sharding& sharding, const Shape& shape) {
     return {{"mesh_ops", printed_mesh(sharding.mesh())},
             {"constraints", {shardy_text(sharding).substr(kAttribute.size())}}};
   LoweredModule module = lowered(shape, std::nullopt, sharding);
-  ModuleText parts = parts_of(module.text);
+  ModuleText parts = split_module(module.text);
   return {{"mesh_ops", texts_after(parts.meshes, "sdy.mesh ")},
           {"constraints", texts_after(parts.body, "sdy.sharding_constraint %arg0 ")}};
 }

@@ -24,7 +24,7 @@ std::vector<std::string> axis_names(const Mesh& mesh) {
   return names;
 }
 
-void check_groups(const MeshEntry& entry) {
+void check_groups_of_slice(const MeshEntry& entry) {
   if (!entry.has_groups) throw GoldenError("AttributeError", "groups_not_initialized");
 }
 
@@ -37,7 +37,7 @@ MeshEntry slice(const Json& op, const ProgramState& state) {
   if (op.value("as_list", false) && names == axis_names(entry.mesh))
     return with_mesh(entry, concatenate({entry.mesh}));
   MeshEntry result = with_mesh(entry, entry.mesh.slice(names));
-  if (!result.mesh.is_same_object(entry.mesh)) check_groups(entry);  // the slice inherits them
+  if (!result.mesh.is_same_object(entry.mesh)) check_groups_of_slice(entry);  // the slice inherits them
   result.named = !names.empty();
   return result;
 }
@@ -96,7 +96,7 @@ MeshEntry concat(const Json& op, const ProgramState& state) {
   const MeshEntry* first = nullptr;
   for (const Json& handle : op.at("of")) {
     const MeshEntry& entry = entry_of(handle, state);
-    check_groups(entry);
+    check_groups_of_slice(entry);
     if (!first) first = &entry;
     meshes.push_back(entry.mesh);
   }

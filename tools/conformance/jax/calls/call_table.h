@@ -60,6 +60,13 @@ CallFunction one_result(F f) {
   return [f](Operands x, const Attributes& at) { return Tensors{f(x, at)}; };
 }
 
+inline CallFunction of_one(Tensor (*op)(In)) {
+  return one_result([op](Operands x, const Attributes&) { return op(x[0]); });
+}
+inline CallFunction of_two(Tensor (*op)(In, In)) {
+  return one_result([op](Operands x, const Attributes&) { return op(x[0], x[1]); });
+}
+
 /// The function with this name; null if there is none.
 const CallFunction* find_call(std::string_view op);
 

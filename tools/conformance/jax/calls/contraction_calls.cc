@@ -4,12 +4,6 @@
 namespace meshard::conformance {
 namespace {
 
-CallFunction of_one(Tensor (*op)(In)) {
-  return one_result([op](Operands x, const Attributes&) { return op(x[0]); });
-}
-CallFunction of_two(Tensor (*op)(In, In)) {
-  return one_result([op](Operands x, const Attributes&) { return op(x[0], x[1]); });
-}
 CallFunction transform(Tensor (*op)(In, std::optional<std::int64_t>, std::int64_t)) {
   return one_result([op](Operands x, const Attributes& at) {
     return op(x[0], at.maybe_integer("n"), at.integer("dimension"));

@@ -4,13 +4,6 @@
 namespace meshard::conformance {
 namespace {
 
-CallFunction of_one(Tensor (*op)(In)) {
-  return [op](Operands x, const Attributes&) { return Tensors{op(x[0])}; };
-}
-CallFunction of_two(Tensor (*op)(In, In)) {
-  return [op](Operands x, const Attributes&) { return Tensors{op(x[0], x[1])}; };
-}
-
 // The exponent is an operand, or a number if the case has one.
 Tensor power(Operands x, const Attributes& at) {
   return x.size() > 1 ? pow(x[0], x[1]) : pow(x[0], at.integer("power"));
