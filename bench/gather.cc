@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/large_matrix.h"
 #include "bench/on_devices.h"
 #include "bench/raw_api.h"
 #include "bench/report.h"
@@ -11,11 +12,6 @@
 
 namespace meshard::bench {
 namespace {
-
-constexpr std::int64_t kSide = 8192;
-constexpr std::size_t kBytes = kSide * kSide * 4;
-
-double gigabytes_per_second(double microseconds) { return double(kBytes) / microseconds / 1e3; }
 
 // Reads all shards at once through the C API into `to`, as if the array were split by rows.
 double raw_read(const PJRT_Api* api, const DeviceArray& array, char* to) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/large_matrix.h"
 #include "bench/on_devices.h"
 #include "bench/raw_api.h"
 #include "bench/report.h"
@@ -17,11 +18,7 @@
 namespace meshard::bench {
 namespace {
 
-constexpr std::int64_t kSide = 8192;
-constexpr std::size_t kBytes = kSide * kSide * 4;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-double gigabytes_per_second(double microseconds) { return double(kBytes) / microseconds / 1e3; }
 
 // Copies into untouched pages, which are huge pages if the kernel supports them, as our own copies
 // do.

@@ -61,8 +61,8 @@ double build_arena() {
   std::uint32_t y = 0;
   for (std::uint32_t i = 0; i < kOps; ++i) y = arena.add(7, y, 0);
   double time = (now() - begin) / kOps;
-  volatile std::uint32_t kept = y;
-  (void)kept;
+  volatile std::uint32_t last = y;
+  (void)last;
   return time;
 }
 

@@ -154,15 +154,6 @@ void compare(const Members& members, const OfMember& f, double ulps, std::string
   }
 }
 
-bool all_f64(const OpSample& sample) {
-  bool any = false;
-  for (const HostArray& input : sample.inputs) {
-    if (is_floating(input.dtype()) && input.dtype() != DType::f64) return false;
-    any |= input.dtype() == DType::f64;
-  }
-  return any;
-}
-
 // The gradient of a sample: maps the inputs and the cotangent to the cotangents of the f64 inputs.
 OfMember gradient_of(const OpSample& sample) {
   return [&sample](std::span<const Tensor> given) {

@@ -64,6 +64,15 @@ std::string op_name(const testing::TestParamInfo<const OpDef*>& info) {
   return std::string(info.param->name);
 }
 
+bool all_f64(const OpSample& sample) {
+  bool any = false;
+  for (const HostArray& input : sample.inputs) {
+    if (is_inexact(input.dtype()) && input.dtype() != DType::f64) return false;
+    any |= input.dtype() == DType::f64;
+  }
+  return any;
+}
+
 Body body_of(const OpSample& sample) {
   return [&sample](std::span<const Tensor> inputs) {
     return std::vector<Tensor>{sample.call(inputs)};

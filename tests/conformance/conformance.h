@@ -40,6 +40,8 @@ std::string op_name(const testing::TestParamInfo<const OpDef*>& info);
 /// A function of tensors to record.
 using Body = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 Body body_of(const OpSample& sample);
+/// Whether the sample has floating-point or complex operands, and all of them are f64.
+bool all_f64(const OpSample& sample);
 
 /// The program that `body` records for parameters with the types of `inputs`. `shardings`: one for
 /// each parameter, or none.

@@ -33,15 +33,6 @@ const std::map<std::string_view, std::string_view>& by_definition() {
   return reasons;
 }
 
-bool all_f64(const OpSample& sample) {
-  bool any = false;
-  for (const HostArray& input : sample.inputs) {
-    if (is_inexact(input.dtype()) && input.dtype() != DType::f64) return false;
-    any |= input.dtype() == DType::f64;
-  }
-  return any;
-}
-
 double dot(const HostArray& a, const HostArray& b) {
   double sum = 0;
   std::span<const double> x = a.data<double>(), y = b.data<double>();

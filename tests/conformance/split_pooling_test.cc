@@ -9,14 +9,14 @@ namespace {
 
 using SplitPooling = OnPlugin;
 
-struct Pool {
+struct WindowCase {
   std::int64_t size, window, stride, low, high;
   bool greatest, weighted;
 };
 
 // The extremes of the windows, and their derivative by x with ones or 1, 2, 3, ... as cotangents.
-std::pair<std::vector<float>, std::vector<float>> run(const Pool& p, const Tensor& x,
-                                                      const std::function<Tensor(Tensor)>& place) {
+std::pair<std::vector<float>, std::vector<float>> extremes_and_derivative(
+    const WindowCase& p, const Tensor& x, const std::function<Tensor(Tensor)>& place) {
   auto extremes = [&](const Tensor& t) {
     WindowOptions options{.strides = {1, p.stride}, .padding = {{0, 0}, {p.low, p.high}}};
     return p.greatest ? reduce_window_max(t, {1, p.window}, options)
@@ -37,13 +37,13 @@ std::pair<std::vector<float>, std::vector<float>> run(const Pool& p, const Tenso
 TEST_F(SplitPooling, ExtremesAndTheirDerivativesAreThoseOfOneDevice) {
   TestRandom random;
   for (int k = 0; k < 60; ++k) {
-    Pool p{.size = random.between(2, 9),
-           .window = random.between(1, 3),
-           .stride = random.between(1, 3),
-           .low = random.between(0, 1),
-           .high = random.between(0, 1),
-           .greatest = random.between(0, 1) == 1,
-           .weighted = random.between(0, 1) == 1};
+    WindowCase p{.size = random.between(2, 9),
+                 .window = random.between(1, 3),
+                 .stride = random.between(1, 3),
+                 .low = random.between(0, 1),
+                 .high = random.between(0, 1),
+                 .greatest = random.between(0, 1) == 1,
+                 .weighted = random.between(0, 1) == 1};
     if (p.size + p.low + p.high < p.window || p.low >= p.window || p.high >= p.window) continue;
     std::vector<float> values;
     // All values have the same sign, with ties: the value that a device uses for an element outside
@@ -54,12 +54,13 @@ TEST_F(SplitPooling, ExtremesAndTheirDerivativesAreThoseOfOneDevice) {
     std::int64_t devices = random.between(2, 4);
     Mesh mesh({{"y", random.between(1, 2)}, {"x", devices}});
     auto split = [&](const Tensor& t) { return mark_sharding(t, mesh, P(none, "x")); };
-    auto expected = run(p, x, [](Tensor t) { return t; });
+    auto expected = extremes_and_derivative(p, x, [](Tensor t) { return t; });
     std::string text =
         cat(p.size, " elements on ", devices, " devices, windows of ", p.window, " by ", p.stride,
             " from -", p.low, ", ", p.high, " beyond the end, ", p.greatest ? "greatest" : "least");
-    EXPECT_EQ(run(p, split(x), split), expected) << text;
-    EXPECT_EQ(run(p, split(x), [](Tensor t) { return t; }), expected) << text << ", open";
+    EXPECT_EQ(extremes_and_derivative(p, split(x), split), expected) << text;
+    EXPECT_EQ(extremes_and_derivative(p, split(x), [](Tensor t) { return t; }), expected)
+        << text << ", open";
   }
 }
 

@@ -14,12 +14,12 @@ using JitOnDevices = OnDevices;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct Layer {
+struct DenseLayer {
   Tensor w, b;
   MESHARD_FIELDS(w, b)
 };
 struct Model {
-  std::vector<Layer> layers;
+  std::vector<DenseLayer> layers;
   std::map<std::string, Tensor> named;
   std::optional<Tensor> scale;
   MESHARD_FIELDS(layers, named, scale)
@@ -50,7 +50,7 @@ TEST_F(JitOnDevices, StructuresGoInAndOut) {
               counting({}, 9)};
   auto f = jit([](const Model& m) {
     Model out = m;
-    for (Layer& layer : out.layers) layer.w = layer.w + layer.b;
+    for (DenseLayer& layer : out.layers) layer.w = layer.w + layer.b;
     out.named.at("a") = out.named.at("a") * 2;
     out.scale = *m.scale + 1;
     return std::tuple(out, std::pair(m.layers[0].w, 3),

@@ -6,10 +6,7 @@
 namespace meshard {
 namespace {
 
-using Kind = CollectiveKind;
 using testing::ElementsAre;
-
-constexpr std::int64_t kF32 = 4;
 
 Tensor placed(Shape shape, const Mesh& mesh, const PartitionSpec& spec) {
   return mark_sharding(from_host(HostArray::zeros({DType::f32, std::move(shape)})), mesh, spec);
@@ -26,9 +23,9 @@ TEST_F(KnownCollectives, ColumnThenRowParallelLayersSumOnce) {
   ProgramReport report = explain(step);
   ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
   const Collective& sum = report.collectives()[0];
-  EXPECT_EQ(sum.kind, Kind::kAllReduce);
+  EXPECT_EQ(sum.kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(sum.axes, AxisList({"model"}));
-  EXPECT_EQ(sum.bytes(), 16 / 2 * 24 * kF32);
+  EXPECT_EQ(sum.bytes(), 16 / 2 * 24 * known::kBytesOfF32);
   EXPECT_EQ(sum.executions, 1);
   EXPECT_EQ(sum.cause, CollectiveCause::kInserted);
   EXPECT_EQ(sum.origin.to_string(), known::place() + " (exact)");
@@ -40,8 +37,9 @@ TEST_F(KnownCollectives, FullyShardedTrainingGathersWeightsAndScattersGradients)
   step(placed({32, 64}, all, P("data", none)), placed({64, 16}, all, P("data", none)),
        placed({256, 32}, all, P("data", none)));
   ProgramReport report = explain(step);
-  std::int64_t v = 32 * 64 * kF32, w = 64 * 16 * kF32;
-  EXPECT_THAT(known::bytes_of(report, {Kind::kAllGather}), ElementsAre(w, v)) << report.to_string();
+  std::int64_t v = 32 * 64 * known::kBytesOfF32, w = 64 * 16 * known::kBytesOfF32;
+  EXPECT_THAT(known::bytes_of(report, {CollectiveKind::kAllGather}), ElementsAre(w, v))
+      << report.to_string();
   // The compiler may combine the sums; the total number of bytes does not change.
   EXPECT_EQ(known::sum(known::bytes_of(report, known::kSums)), v + w) << report.to_string();
   for (const Collective& one : report.collectives()) EXPECT_EQ(one.axes, AxisList({"data"}));
@@ -54,8 +52,8 @@ TEST_F(KnownCollectives, SequenceParallelLayersGatherBeforeAndSumAfter) {
   step(placed({64, 32}, mesh, P("model", none)), placed({32, 48}, mesh, P(none, "model")),
        placed({48, 32}, mesh, P("model", none)));
   ProgramReport report = explain(step);
-  std::int64_t activations = 64 * 32 * kF32;
-  EXPECT_THAT(known::bytes_of(report, {Kind::kAllGather}), ElementsAre(activations))
+  std::int64_t activations = 64 * 32 * known::kBytesOfF32;
+  EXPECT_THAT(known::bytes_of(report, {CollectiveKind::kAllGather}), ElementsAre(activations))
       << report.to_string();
   EXPECT_THAT(known::bytes_of(report, known::kSums), ElementsAre(activations))
       << report.to_string();
@@ -71,10 +69,10 @@ TEST_F(KnownCollectives, ARingExchangePermutes) {
   ProgramReport report = explain(step);
   ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
   const Collective& one = report.collectives()[0];
-  EXPECT_EQ(one.kind, Kind::kCollectivePermute);
+  EXPECT_EQ(one.kind, CollectiveKind::kCollectivePermute);
   EXPECT_EQ(one.axes, AxisList({"model"}));
   EXPECT_THAT(one.shifts, ElementsAre(AxisShift{{"model"}, 1, true}));
-  EXPECT_EQ(one.bytes(), 16 / 2 * 32 / 4 * kF32);
+  EXPECT_EQ(one.bytes(), 16 / 2 * 32 / 4 * known::kBytesOfF32);
   EXPECT_EQ(one.cause, CollectiveCause::kAsked);
 }
 
@@ -99,7 +97,7 @@ TEST_F(KnownCollectives, AReductionIsToldAtItsLine) {
   ProgramReport report = explain(step);
   ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
   EXPECT_EQ(report.collectives()[0].axes, AxisList({"data"}));
-  EXPECT_EQ(report.collectives()[0].bytes(), 8 / 4 * kF32);
+  EXPECT_EQ(report.collectives()[0].bytes(), 8 / 4 * known::kBytesOfF32);
   EXPECT_EQ(report.collectives()[0].origin.to_string(), known::place() + " (exact)");
 }
 

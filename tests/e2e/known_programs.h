@@ -12,6 +12,8 @@
 
 namespace meshard::known {
 
+constexpr std::int64_t kBytesOfF32 = 4;
+
 /// The line of the program below whose collective is checked, as reports print it.
 inline std::uint32_t line = 0;
 inline std::string place() { return cat("known_programs.h:", line); }

@@ -11,10 +11,6 @@
 namespace meshard {
 namespace {
 
-using Kind = CollectiveKind;
-
-constexpr std::int64_t kF32 = 4;
-
 class KnownTargets : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -35,10 +31,10 @@ TEST_P(KnownTargets, ColumnThenRowParallelLayersSumOnce) {
   ProgramReport report =
       explain(target, known::mlp, tensor({256, 512}, P("data", none)),
               tensor({512, 1024}, P(none, "model")), tensor({1024, 384}, P("model", none)));
-  std::vector<Collective> sums = report.collectives(Kind::kAllReduce, {"model"});
+  std::vector<Collective> sums = report.collectives(CollectiveKind::kAllReduce, {"model"});
   ASSERT_EQ(sums.size(), 1u) << report.to_string();
   EXPECT_EQ(report.collectives().size(), 1u) << report.to_string();
-  EXPECT_EQ(sums[0].bytes(), 256 / 2 * 384 * kF32);
+  EXPECT_EQ(sums[0].bytes(), 256 / 2 * 384 * known::kBytesOfF32);
   EXPECT_EQ(sums[0].executions, 1);
   EXPECT_EQ(sums[0].origin.to_string(), known::place() + " (exact)");
   EXPECT_EQ(report.parts().target.name, GetParam());
@@ -48,7 +44,7 @@ TEST_P(KnownTargets, AReductionIsToldAtItsLine) {
   ProgramReport report = explain(target, known::total, tensor({256, 512}, P("data", "model")));
   ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
   EXPECT_EQ(report.collectives()[0].axes, AxisList({"data"}));
-  EXPECT_EQ(report.collectives()[0].bytes(), 512 / 4 * kF32);
+  EXPECT_EQ(report.collectives()[0].bytes(), 512 / 4 * known::kBytesOfF32);
   EXPECT_EQ(report.collectives()[0].origin.to_string(), known::place() + " (exact)");
 }
 
@@ -59,10 +55,11 @@ TEST_P(KnownTargets, ALoopRunsItsSumTwelveTimes) {
   for (const Collective& one : report->collectives()) {
     EXPECT_EQ(one.axes, AxisList({"model"})) << one.to_string();
     // A compiler may reduce-scatter inside the loop, and gather once after the loop.
-    if (one.kind != Kind::kAllReduce && one.kind != Kind::kReduceScatter) continue;
+    if (one.kind != CollectiveKind::kAllReduce && one.kind != CollectiveKind::kReduceScatter)
+      continue;
     EXPECT_TRUE(one.executions_known);
     EXPECT_EQ(one.loop_depth, 1);
-    EXPECT_EQ(one.bytes(), 16 / 2 * 32 * kF32);
+    EXPECT_EQ(one.bytes(), 16 / 2 * 32 * known::kBytesOfF32);
     executions += one.executions;
   }
   EXPECT_EQ(executions, 12) << report->to_string();
@@ -73,20 +70,21 @@ TEST_P(KnownTargets, FullyShardedTrainingMovesEachWeightAndGradient) {
   ProgramReport report =
       explain(target, known::gradients, tensor({512, 1024}, P("data", none)),
               tensor({1024, 256}, P("data", none)), tensor({4096, 512}, P("data", none)));
-  std::int64_t v = 512 * 1024 * kF32, w = 1024 * 256 * kF32;
+  std::int64_t v = 512 * 1024 * known::kBytesOfF32, w = 1024 * 256 * known::kBytesOfF32;
   for (const Collective& one : report.collectives()) {
-    if (one.kind == Kind::kSend || one.kind == Kind::kReceive) continue;
+    if (one.kind == CollectiveKind::kSend || one.kind == CollectiveKind::kReceive) continue;
     EXPECT_EQ(one.axes, AxisList({"data"})) << report.to_string();
   }
   if (!on_tpu()) {
     // This compiler may combine collectives; the total number of bytes does not change.
-    EXPECT_EQ(known::sum(known::bytes_of(report, {Kind::kAllGather})), v + w) << report.to_string();
+    EXPECT_EQ(known::sum(known::bytes_of(report, {CollectiveKind::kAllGather})), v + w)
+        << report.to_string();
     EXPECT_EQ(known::sum(known::bytes_of(report, known::kSums)), v + w) << report.to_string();
     return;
   }
   // This compiler may overlap a gather or a scatter with the product, in steps around the ring. The
   // report labels each such permutation as a step.
-  for (const Collective& one : report.collectives(Kind::kCollectivePermute))
+  for (const Collective& one : report.collectives(CollectiveKind::kCollectivePermute))
     EXPECT_EQ(one.form, CollectiveForm::kWindowedEinsum) << report.to_string();
   EXPECT_FALSE(report.collectives().empty());
 }
@@ -98,18 +96,18 @@ TEST_P(KnownTargets, SequenceParallelLayersGatherBeforeAndSumAfter) {
       [&](Tensor x, Tensor v, Tensor w) { return known::sequence_mlp(x, v, w, outside, whole); },
       tensor({1024, 512}, P("model", none)), tensor({512, 1024}, P(none, "model")),
       tensor({1024, 512}, P("model", none)));
-  std::int64_t activations = 1024 * 512 * kF32;
+  std::int64_t activations = 1024 * 512 * known::kBytesOfF32;
   for (const Collective& one : report.collectives()) {
-    if (one.kind == Kind::kSend || one.kind == Kind::kReceive) continue;
+    if (one.kind == CollectiveKind::kSend || one.kind == CollectiveKind::kReceive) continue;
     EXPECT_EQ(one.axes, AxisList({"model"})) << report.to_string();
   }
-  if (on_tpu() && report.collectives(Kind::kCollectivePermute).size() > 0) {
-    for (const Collective& one : report.collectives(Kind::kCollectivePermute))
+  if (on_tpu() && report.collectives(CollectiveKind::kCollectivePermute).size() > 0) {
+    for (const Collective& one : report.collectives(CollectiveKind::kCollectivePermute))
       EXPECT_EQ(one.form, CollectiveForm::kWindowedEinsum) << report.to_string();
     return;
   }
   // A TPU multiplies f32 as bf16 by default, and this compiler gathers bf16.
-  EXPECT_EQ(known::bytes_of(report, {Kind::kAllGather}),
+  EXPECT_EQ(known::bytes_of(report, {CollectiveKind::kAllGather}),
             std::vector{on_tpu() ? activations / 2 : activations})
       << report.to_string();
   EXPECT_EQ(known::bytes_of(report, known::kSums), std::vector{activations}) << report.to_string();
@@ -125,9 +123,9 @@ TEST_P(KnownTargets, ARingExchangePermutes) {
       tensor({16, 512}, P("data", "model")));
   ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
   const Collective& one = report.collectives()[0];
-  EXPECT_EQ(one.kind, Kind::kCollectivePermute);
+  EXPECT_EQ(one.kind, CollectiveKind::kCollectivePermute);
   EXPECT_EQ(one.axes, AxisList({"model"}));
-  EXPECT_EQ(one.bytes(), 16 / 2 * 512 / 4 * kF32);
+  EXPECT_EQ(one.bytes(), 16 / 2 * 512 / 4 * known::kBytesOfF32);
   EXPECT_EQ(one.cause, CollectiveCause::kAsked);
   EXPECT_EQ(one.form, CollectiveForm::kPlain);
 }
@@ -139,7 +137,7 @@ TEST_P(KnownTargets, AProgramOnASubmeshStaysInIt) {
   ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
   EXPECT_EQ(report.collectives()[0].axes, AxisList({"x"}));
   EXPECT_EQ(report.collectives()[0].group_size, 4);
-  EXPECT_EQ(report.collectives()[0].bytes(), 256 * kF32);
+  EXPECT_EQ(report.collectives()[0].bytes(), 256 * known::kBytesOfF32);
   EXPECT_EQ(report.mesh()->size(), 4);
   EXPECT_EQ(report.mesh()->device_id(0), 4);
 }

@@ -21,10 +21,6 @@ const Mesh& ring() {
   static const Mesh mesh({{"x", 4}});
   return mesh;
 }
-const Mesh& grid() {
-  static const Mesh mesh({{"x", 2}, {"y", 4}});
-  return mesh;
-}
 
 TEST_F(Manual, EachDeviceSeesItsPart) {
   auto f = manual(ring(), P("x"), P("x"), [](const Tensor& part) {
@@ -125,15 +121,15 @@ TEST_F(Manual, MembersFollowTheOrderOfTheAxes) {
 
 // ---- Derivatives: equal to those of the function written without a mesh.
 
-Tensor loss_of(const Tensor& w, const Tensor& x) { return mean(square(tanh(matmul(x, w)))); }
+Tensor squared_loss(const Tensor& w, const Tensor& x) { return mean(square(tanh(matmul(x, w)))); }
 
 TEST_F(Manual, ADataParallelStepByHandIsJits) {
   Tensor w = counting({4, 3}, -6) / 12, x = counting({8, 4}, -16) / 16;
-  auto expected = jit(value_and_grad(loss_of))(w, x);
+  auto expected = jit(value_and_grad(squared_loss))(w, x);
   // By hand: each device differentiates its part, and the gradients are averaged. The weight is
   // unvarying, so that its gradient is already summed.
   auto step = manual(ring(), {P(), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
-    auto [loss, gradient] = value_and_grad(loss_of)(weight, part);
+    auto [loss, gradient] = value_and_grad(squared_loss)(weight, part);
     return std::pair(all_reduce(loss, "x") / 4, gradient / 4);
   });
   for (const auto& [loss, gradient] : {step(w, x), jit(step)(w, x)}) {
@@ -146,7 +142,7 @@ TEST_F(Manual, ADataParallelStepByHandIsJits) {
 TEST_F(Manual, GradientsPassThrough) {
   Tensor w = counting({4, 4}, -8) / 12, x = counting({8, 4}, -16) / 16;
   auto check = [&](auto f) {
-    auto expected = value_and_grad<0, 1>(loss_of)(w, x);
+    auto expected = value_and_grad<0, 1>(squared_loss)(w, x);
     auto got = jit(value_and_grad<0, 1>(f))(w, x);
     EXPECT_NEAR(got.first.template item<float>(), expected.first.template item<float>(), 1e-6);
     EXPECT_THAT(
@@ -159,19 +155,19 @@ TEST_F(Manual, GradientsPassThrough) {
   {
     SCOPED_TRACE("batch split, weight whole");
     check(manual(ring(), {P(), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
-      return all_reduce(loss_of(weight, part), "x") / 4;
+      return all_reduce(squared_loss(weight, part), "x") / 4;
     }));
   }
   {
     SCOPED_TRACE("weight gathered where it is used");
     check(manual(ring(), {P("x"), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
-      return all_reduce(loss_of(all_gather(weight, "x", 0), part), "x") / 4;
+      return all_reduce(squared_loss(all_gather(weight, "x", 0), part), "x") / 4;
     }));
   }
   {
     SCOPED_TRACE("weight gathered, equal everywhere");
     check(manual(ring(), {P("x"), P("x")}, P(), [](const Tensor& weight, const Tensor& part) {
-      return all_reduce(loss_of(all_gather_invariant(weight, "x", 0), part), "x") / 4;
+      return all_reduce(squared_loss(all_gather_invariant(weight, "x", 0), part), "x") / 4;
     }));
   }
   {
@@ -190,7 +186,7 @@ TEST_F(Manual, GradientsPassThrough) {
   {
     SCOPED_TRACE("columns exchanged for rows");
     check(manual(ring(), {P(), P(none, "x")}, P(), [](const Tensor& weight, const Tensor& part) {
-      return all_reduce(loss_of(weight, all_to_all(part, "x", 0, 1)), "x") / 4;
+      return all_reduce(squared_loss(weight, all_to_all(part, "x", 0, 1)), "x") / 4;
     }));
   }
   {

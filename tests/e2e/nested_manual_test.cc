@@ -17,10 +17,6 @@ using testing::HasSubstr;
 using testing::Pointwise;
 using Function = std::function<Tensor(const Tensor&)>;
 
-const Mesh& grid() {
-  static const Mesh mesh({{"x", 2}, {"y", 4}});
-  return mesh;
-}
 const Mesh& cube() {
   static const Mesh mesh({{"x", 2}, {"y", 2}, {"z", 2}});
   return mesh;

@@ -28,6 +28,12 @@ inline std::vector<float> numbers(std::size_t count, float first = 0, float step
   return values;
 }
 
+/// All devices, as 2 rows of 4.
+inline const Mesh& grid() {
+  static const Mesh mesh({{"x", 2}, {"y", 4}});
+  return mesh;
+}
+
 /// Computes a tensor, and returns its array on devices.
 inline const DeviceArray& device_array(const Tensor& tensor) {
   compute({tensor});
