@@ -28,8 +28,8 @@ Tensor apply(const Linear& layer, const Tensor& x) { return matmul(x, layer.w) +
 
 }  // namespace
 
-Perceptron make_perceptron(const Mesh& mesh, std::uint64_t seed) {
-  Perceptron model;
+Classifier make_classifier(const Mesh& mesh, std::uint64_t seed) {
+  Classifier model;
   model.columns.w = random_weight(kPixels, 256, seed, mesh, P(none, "model"));
   model.columns.b = zero_bias(256, mesh, P("model"));
   model.rows.w = random_weight(256, 128, seed, mesh, P("model", none));
@@ -39,13 +39,13 @@ Perceptron make_perceptron(const Mesh& mesh, std::uint64_t seed) {
   return model;
 }
 
-Tensor logits_of(const Perceptron& model, const Tensor& images) {
+Tensor logits_of(const Classifier& model, const Tensor& images) {
   Tensor hidden = relu(apply(model.columns, images));
   hidden = relu(apply(model.rows, hidden));
   return apply(model.head, hidden);
 }
 
-Tensor loss_of(const Perceptron& model, const Tensor& images, const Tensor& labels) {
+Tensor loss_of(const Classifier& model, const Tensor& images, const Tensor& labels) {
   return cross_entropy(logits_of(model, images), labels);
 }
 

@@ -18,19 +18,19 @@ struct Linear {
 /// by rows, both over "model": each device computes its part of the 256 hidden values and
 /// multiplies it by its own rows, so that a single sum over "model" (an all-reduce) combines the
 /// parts. The last layer is small and replicated.
-struct Perceptron {
+struct Classifier {
   Linear columns, rows, head;
   MESHARD_FIELDS(columns, rows, head)
 };
 
 /// Initializes the weights on the devices of `mesh`. They depend only on the seed, not on the mesh.
-Perceptron make_perceptron(const meshard::Mesh& mesh, std::uint64_t seed);
+Classifier make_classifier(const meshard::Mesh& mesh, std::uint64_t seed);
 
 /// The logits of each image, f32[images, 10]; the largest is the predicted class.
-meshard::Tensor logits_of(const Perceptron& model, const meshard::Tensor& images);
+meshard::Tensor logits_of(const Classifier& model, const meshard::Tensor& images);
 
 /// The mean cross-entropy of the predictions.
-meshard::Tensor loss_of(const Perceptron& model, const meshard::Tensor& images,
+meshard::Tensor loss_of(const Classifier& model, const meshard::Tensor& images,
                         const meshard::Tensor& labels);
 
 /// Bytes of all tensors of `value` on one device.

@@ -14,7 +14,7 @@ const optim::Adam kAdam{.rate = 2e-3, .epsilon = 1e-6, .form = optim::AdamForm::
 }  // namespace
 
 Training make_training(const Mesh& mesh, std::uint64_t seed) {
-  Perceptron model = make_perceptron(mesh, seed);
+  Classifier model = make_classifier(mesh, seed);
   return {model, optim::init(kAdam, model)};
 }
 
@@ -52,7 +52,7 @@ std::vector<double> Trainer::run(const Digits& digits, std::int64_t steps,
 }
 
 double Trainer::accuracy(const Digits& digits) const {
-  auto right = jit([](Perceptron model, Tensor images, Tensor labels) {
+  auto right = jit([](Classifier model, Tensor images, Tensor labels) {
     Tensor answers = argmax(logits_of(model, images), -1);
     return mean(astype(equal(astype(answers, DType::i32), labels), DType::f32));
   });

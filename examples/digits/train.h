@@ -14,8 +14,8 @@ namespace digits {
 /// The state of training: the model and Adam's state. Adam's state has running means of the
 /// gradients and of their squares, sharded like the weights, and the number of steps.
 struct Training {
-  Perceptron model;
-  meshard::optim::AdamState<Perceptron> adam;
+  Classifier model;
+  meshard::optim::AdamState<Classifier> adam;
   MESHARD_FIELDS(model, adam)
 };
 

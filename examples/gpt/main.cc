@@ -24,7 +24,7 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void print_sharding(const char* name, const Tensor& weight) {
-  std::printf("  %s %s lies %s\n", name, weight.type().to_string().c_str(),
+  std::printf("  %s %s is sharded %s\n", name, weight.type().to_string().c_str(),
               weight.sharding()->spec().to_string().c_str());
 }
 

@@ -23,7 +23,7 @@ std::int32_t drawn(std::span<const float> logits, double temperature, std::uint6
 }
 
 std::string sample(const Gpt& model, const nn::AxisRules& rules, const std::string& prompt,
-                   const Sampling& sampling, const std::function<void(char)>& told) {
+                   const Sampling& sampling, const std::function<void(char)>& on_byte) {
   if (prompt.empty()) throw Error(ErrorCode::kInvalidArgument, "[gpt] the prompt is empty");
   Caches caches = make_caches(model, rules, 1, sampling.context);
   auto step = jit(&next_byte, {.name = "next_byte", .donate = {2}});
@@ -46,7 +46,7 @@ std::string sample(const Gpt& model, const nn::AxisRules& rules, const std::stri
     caches = std::move(next);
     window.read += count;
     all += static_cast<char>(drawn(logits.to_vector<float>(), sampling.temperature, random));
-    if (told) told(all.back());
+    if (on_byte) on_byte(all.back());
   }
   return all.substr(prompt.size());
 }

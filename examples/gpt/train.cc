@@ -33,7 +33,7 @@ Trainer::Trainer(const Options& options, Text text)
                   auto [loss, raw] = value_and_grad(loss_at)(state.model);
                   auto [gradients, norm] = optim::clip_by_global_norm(raw, kLimit);
                   auto [model, next] = optim::update(adam, state.model, gradients, state.adam);
-                  return std::pair(Training{model, next}, Told{loss, norm});
+                  return std::pair(Training{model, next}, Metrics{loss, norm});
                 }),
                 {.name = "train_step", .donate = {0}})),
       loss_(jit(std::function<Tensor(const Gpt&, const Tensor&)>(
@@ -57,9 +57,9 @@ std::vector<double> Trainer::run(const Progress& progress) {
   while (steps_ < options_.steps) {
     Tensor batch = windows(
         windows_of_step(text_.train, options_.batch, options_.context, options_.seed, steps_));
-    auto [next, told] = step_(state_, batch);
+    auto [next, metrics] = step_(state_, batch);
     state_ = std::move(next);
-    losses.push_back(told.loss.item<float>());
+    losses.push_back(metrics.loss.item<float>());
     ++steps_;
     if (progress) progress(steps_, losses.back());
     bool due = steps_ % options_.save_every == 0 || steps_ == options_.steps;

@@ -28,7 +28,7 @@ struct Checkpoint {
 };
 
 /// The outputs of a step: the loss before the step and the gradient's norm, both f32.
-struct Told {
+struct Metrics {
   meshard::Tensor loss, norm;
   MESHARD_FIELDS(loss, norm)
 };
@@ -60,7 +60,7 @@ class Trainer {
   const auto& step() const { return step_; }
 
  private:
-  using Step = std::function<std::pair<Training, Told>(const Training&, const meshard::Tensor&)>;
+  using Step = std::function<std::pair<Training, Metrics>(const Training&, const meshard::Tensor&)>;
   meshard::Tensor windows(std::vector<std::int32_t> bytes) const;
 
   Options options_;

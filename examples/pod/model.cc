@@ -68,7 +68,7 @@ Tensor attention(const Tensor& x, const Layer& w, const Sizes& s) {
   return einsum("bthk,hkd->btd", {read, half(w.output)});
 }
 
-Tensor perceptron(const Tensor& x, const Layer& w) {
+Tensor mlp(const Tensor& x, const Layer& w) {
   auto half = [](const Tensor& t) { return astype(t, DType::bf16); };
   return matmul(silu(matmul(x, half(w.gate))) * matmul(x, half(w.up)), half(w.down));
 }
@@ -88,7 +88,7 @@ Tensor loss_of(const Model& model, const Tensor& tokens, const Tensor& targets, 
   Tensor x = split(take(astype(model.embedding, DType::bf16), tokens));
   for (const Layer& layer : model.layers) {
     x = split(x + attention(rms_norm(x, layer.attention_norm), layer, sizes));
-    x = split(x + perceptron(rms_norm(x, layer.norm), layer));
+    x = split(x + mlp(rms_norm(x, layer.norm), layer));
   }
   Tensor logits = matmul(rms_norm(x, model.norm), astype(model.head, DType::bf16));
   return cross_entropy(astype(logits, DType::f32), targets);

@@ -116,7 +116,7 @@ void answer(const serve::Options& options) {
   serve::LineQueue lines(options.prompts == "-" ? std::cin : prompts);
   InOrder shown;
   start = Clock::now();
-  auto told = start;
+  auto reported = start;
   serve::Client client;
   client.next = [&](bool wait) {
     std::optional<std::string> line = lines.next(wait);
@@ -129,8 +129,8 @@ void answer(const serve::Options& options) {
     shown.done(number, "[refused: " + why + "]");
   };
   client.progress = [&](const serve::Progress& progress) {
-    if (seconds_since(told) < 2) return;
-    told = Clock::now();
+    if (seconds_since(reported) < 2) return;
+    reported = Clock::now();
     report(progress, seconds_since(start));
   };
   serve::Progress all = server.run(client);

@@ -81,7 +81,8 @@ bool is_host_transfer_between_slices(const HloInstruction& one) {
 
 // True for a permutation that the partitioner generated for a matrix product: a step of a gather or
 // scatter that overlaps with the product (xla/service/spmd/dot_handler.cc).
-bool is_windowed_einsum(const HloInstruction& one, CollectiveKind kind, const Collective& told) {
+bool is_windowed_einsum(const HloInstruction& one, CollectiveKind kind,
+                        const Collective& collective) {
   if (kind != CollectiveKind::kCollectivePermute) return false;
   if (one.name.find("windowed") != std::string::npos) return true;
   if (one.frontend_attribute("is_spmd_generated") != "true") return false;
@@ -89,9 +90,9 @@ bool is_windowed_einsum(const HloInstruction& one, CollectiveKind kind, const Co
     return op.ends_with("dot_general") || op.ends_with("convolution");
   };
   bool of_product = names_a_product(one.metadata.op_name);
-  for (const OriginPlace& place : told.origin.places)
+  for (const OriginPlace& place : collective.origin.places)
     of_product = of_product || names_a_product(place.op);
-  return of_product && told.shifts.size() <= 1;
+  return of_product && collective.shifts.size() <= 1;
 }
 
 class Search {

@@ -45,14 +45,14 @@ class Namer {
 
   BufferUse use(BufferRole role, const HloInstruction* one, const std::vector<std::int64_t>& index,
                 std::int64_t bytes) const {
-    BufferUse told;
-    told.role = role;
-    told.bytes = bytes;
-    if (one == nullptr) return told;
-    told.name = role == BufferRole::kArgument ? argument_name(*one) : one->name;
-    told.type = part_of(one->shape, index).to_string();
-    if (auto place = place_of(*one)) told.place = place->to_string();
-    return told;
+    BufferUse use;
+    use.role = role;
+    use.bytes = bytes;
+    if (one == nullptr) return use;
+    use.name = role == BufferRole::kArgument ? argument_name(*one) : one->name;
+    use.type = part_of(one->shape, index).to_string();
+    if (auto place = place_of(*one)) use.place = place->to_string();
+    return use;
   }
 
  private:
@@ -304,19 +304,19 @@ Result<LargestBuffers> largest_buffers(std::string_view hlo_proto, const Graph* 
   MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule module, pjrt::HloModule::from_bytes(hlo_proto));
   ModuleIndex index(module);
   Namer namer(index, graph, argument_names);
-  LargestBuffers told{.buffers = AssignedBuffers(*assignment, namer).run()};
-  keep_largest(told.buffers, most);
-  return told;
+  LargestBuffers largest{.buffers = AssignedBuffers(*assignment, namer).run()};
+  keep_largest(largest.buffers, most);
+  return largest;
 }
 
 LargestBuffers estimated_buffers(const Executions& executions, const Graph* graph,
                                  const std::vector<std::string>& argument_names, std::size_t most) {
   const InstructionIndex& entry = executions.module().entry();
   Namer namer(executions.module(), graph, argument_names);
-  LargestBuffers told{.buffers = {}, .estimated = true};
+  LargestBuffers largest{.buffers = {}, .estimated = true};
   auto add = [&](BufferRole role, const HloInstruction& one) {
     for (const std::vector<std::int64_t>& part : arrays_made(one))
-      told.buffers.push_back(
+      largest.buffers.push_back(
           namer.use(role, &one, part, part_of(one.shape, part).padded_byte_size()));
   };
   for (const HloInstruction& each : entry.computation().instructions)
@@ -333,8 +333,8 @@ LargestBuffers estimated_buffers(const Executions& executions, const Graph* grap
     for (const HloInstruction* one : AliveTogether(*each.index).at_peak())
       add(outputs.contains(one) ? BufferRole::kOutput : BufferRole::kTemporary, *one);
   }
-  keep_largest(told.buffers, most);
-  return told;
+  keep_largest(largest.buffers, most);
+  return largest;
 }
 
 }  // namespace meshard

@@ -104,10 +104,10 @@ std::string written_proto(bool with_trace) {
 }
 
 TEST(LargestBuffers, ArgumentsOutputsAndWhatIsAliveAtThePeak) {
-  LargestBuffers told = largest_buffers(written_proto(true), nullptr).value();
-  EXPECT_FALSE(told.estimated);
+  LargestBuffers largest = largest_buffers(written_proto(true), nullptr).value();
+  EXPECT_FALSE(largest.estimated);
   std::vector<std::string> lines;
-  for (const BufferUse& each : told.buffers) lines.push_back(each.to_string());
+  for (const BufferUse& each : largest.buffers) lines.push_back(each.to_string());
   EXPECT_THAT(lines, testing::ElementsAre("3.9 KiB argument params.w f32[1000]",
                                           "2 KiB output negate.2 f32[500]",
                                           "1.2 KiB temporary exponential.4 f32[300]",
@@ -115,10 +115,10 @@ TEST(LargestBuffers, ArgumentsOutputsAndWhatIsAliveAtThePeak) {
 }
 
 TEST(LargestBuffers, WithoutATraceTheLargestOfEachPlace) {
-  LargestBuffers told = largest_buffers(written_proto(false), nullptr, {"w"}, 3).value();
-  ASSERT_EQ(told.buffers.size(), 3u);
-  EXPECT_EQ(told.buffers[0].name, "w");
-  EXPECT_EQ(told.buffers[2].name, "exponential.4");
+  LargestBuffers largest = largest_buffers(written_proto(false), nullptr, {"w"}, 3).value();
+  ASSERT_EQ(largest.buffers.size(), 3u);
+  EXPECT_EQ(largest.buffers[0].name, "w");
+  EXPECT_EQ(largest.buffers[2].name, "exponential.4");
 }
 
 TEST(LargestBuffers, NoneAssignedAndDamagedBytesAreErrors) {
@@ -140,13 +140,13 @@ TEST(LargestBuffers, EstimatedFromTheOrderOfTheInstructions) {
   }});
   ModuleIndex index(module);
   Executions executions = Executions::of(index).value();
-  LargestBuffers told = estimated_buffers(executions, nullptr);
-  EXPECT_TRUE(told.estimated);
+  LargestBuffers largest = estimated_buffers(executions, nullptr);
+  EXPECT_TRUE(largest.estimated);
   std::vector<std::string> names;
-  for (const BufferUse& each : told.buffers) names.push_back(each.name);
+  for (const BufferUse& each : largest.buffers) names.push_back(each.name);
   EXPECT_THAT(names, testing::ElementsAre("negate.2", "tanh.3", "parameter.1"));
-  EXPECT_EQ(told.buffers[0].bytes, 4000);
-  EXPECT_EQ(told.buffers[2].role, BufferRole::kArgument);
+  EXPECT_EQ(largest.buffers[0].bytes, 4000);
+  EXPECT_EQ(largest.buffers[2].role, BufferRole::kArgument);
 }
 
 }  // namespace

@@ -110,8 +110,8 @@ LinkModel::Way LinkModel::way(const Collective& one) const {
   Way longest{.hops = 1, .leaves_granule = false};
   if (!mesh_ || !one.axes || places_.empty()) return longest;
   if (one.shifts.size() != 1) {
-    Span lies = span(one);
-    longest.leaves_granule = lies.per_granule < lies.devices;
+    Span span_of_one = span(one);
+    longest.leaves_granule = span_of_one.per_granule < span_of_one.devices;
     return longest;
   }
   DeviceGroups groups = mesh_->groups(one.shifts[0].axes);
@@ -157,21 +157,21 @@ std::vector<LinkUse> LinkModel::uses(const Collective& one) const {
     if (one.shifts.size() == 1) use.way = one.shifts[0].by > 0 ? 1 : -1;
     return {use};
   }
-  Span lies = span(one);
-  if (lies.devices <= 1) return {};
-  double m = std::max(lies.per_granule, 1.0), g = lies.devices / m;
+  Span span_of_one = span(one);
+  if (span_of_one.devices <= 1) return {};
+  double m = std::max(span_of_one.per_granule, 1.0), g = span_of_one.devices / m;
   std::vector<LinkUse> used;
   bool exchange =
       one.kind == CollectiveKind::kAllToAll || one.kind == CollectiveKind::kRaggedAllToAll;
   if (m > 1) {
-    bool torus = lies.directions > 0;
-    double share = torus ? std::min(1.0, 2.0 * lies.directions / links) : 1;
+    bool torus = span_of_one.directions > 0;
+    double share = torus ? std::min(1.0, 2.0 * span_of_one.directions / links) : 1;
     double factor = ring_factor(one.kind, m);
-    if (exchange && torus) factor = std::max(factor, m / 4 / lies.directions);
+    if (exchange && torus) factor = std::max(factor, m / 4 / span_of_one.directions);
     used.push_back(within(bytes * factor, share));
   }
   if (g > 1)
-    used.push_back(network(exchange ? bytes * (lies.devices - m) / lies.devices
+    used.push_back(network(exchange ? bytes * (span_of_one.devices - m) / span_of_one.devices
                                     : bytes / m * ring_factor(one.kind, g)));
   return used;
 }

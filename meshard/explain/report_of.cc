@@ -231,8 +231,8 @@ class ReportMaker {
     std::vector<std::string> names;
     for (const ValuePlacement& each : parts_.arguments) names.push_back(each.name);
     if (!compiled_.buffer_assignment.empty())
-      if (auto told = largest_buffers(compiled_.buffer_assignment, graph, names); told.ok()) {
-        parts_.largest_buffers = std::move(told->buffers);
+      if (auto largest = largest_buffers(compiled_.buffer_assignment, graph, names); largest.ok()) {
+        parts_.largest_buffers = std::move(largest->buffers);
         return;
       }
     parts_.largest_buffers = estimated_buffers(executions, graph, names).buffers;

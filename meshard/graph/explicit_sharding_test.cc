@@ -103,7 +103,7 @@ TEST_F(ExplicitSharding, AutoAxesStayWithTheCompiler) {
   Tensor a = parameter(mesh, P("z", none)), b = parameter(mesh, P("x", "z"));
   EXPECT_EQ(call(joined_op, a, b).sharding(),
             Sharding(mesh, P(DimensionSpec(AxisList{"x"}, true), open)))
-      << "z splits different dimensions, which is no conflict";
+      << "z splits different dimensions, which is not a conflict";
 }
 
 TEST_F(ExplicitSharding, SurvivesTheProgram) {

@@ -12,7 +12,7 @@ namespace meshard {
 /// `1:0` if a mode has stride 0.
 /// @post R(layout(i)) = i for all i with layout(i) below R.size() and below the strides of the
 /// modes that interlock, if no mode has stride 0.
-/// @error a mode that lies wholly within the reach of the next smaller stride; a negative stride;
+/// @error a mode that is wholly within the reach of the next smaller stride; a negative stride;
 /// sizes that do not fit 64 bits.
 Result<Layout> left_inverse(const Layout& layout);
 

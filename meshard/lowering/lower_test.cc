@@ -74,7 +74,7 @@ TEST(Lower, StepsOfATurnAreWrittenOneAfterTheOther) {
   EXPECT_EQ(copies(6, 1), Copies(1, 1));
   EXPECT_EQ(copies(6, 3), Copies(1, 3));
   EXPECT_EQ(copies(7, 3), Copies(1, 4));
-  EXPECT_EQ(copies(5, 4), Copies(0, 5)) << "one turn is no loop";
+  EXPECT_EQ(copies(5, 4), Copies(0, 5)) << "one turn is not a loop";
   EXPECT_EQ(copies(5, 5), Copies(0, 5));
   EXPECT_EQ(copies(5, 9), Copies(0, 5));
 }

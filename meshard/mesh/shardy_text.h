@@ -7,7 +7,7 @@
 namespace meshard {
 
 /// The body of an `sdy.mesh`: `<["data"=2, "model"=4]>`. Logical devices are numbered by position.
-/// Shardy has no form for a slice, so its base is printed; the axes of the slice are axes and
+/// Shardy cannot represent a slice, so its base is printed; the axes of the slice are axes and
 /// sub-axes of the base (Mesh::axes_in_base).
 std::string shardy_text(const Mesh& mesh);
 

@@ -9,9 +9,9 @@
 namespace meshard::nn {
 namespace {
 
-using Perceptrons = OnPlugin;
+using Mlps = OnPlugin;
 
-TEST_F(Perceptrons, AreTheirFormulas) {
+TEST_F(Mlps, AreTheirFormulas) {
   Mlp params{{varied({3, 5}), varied({5}, 1, 1)}, {varied({5, 3}, 1, 2), varied({3}, 1, 3)}};
   GatedMlp gated{
       {varied({3, 5}, 1, 4), {}}, {varied({3, 5}, 1, 5), {}}, {varied({5, 3}, 1, 6), {}}};
@@ -39,7 +39,7 @@ TEST_F(Perceptrons, AreTheirFormulas) {
   expect_near(gated_mlp(gated, x), with_gate);
 }
 
-TEST_F(Perceptrons, AreSplitByColumnsAndThenByRows) {
+TEST_F(Mlps, AreSplitByColumnsAndThenByRows) {
   AxisRules rules(Mesh({{"model", 4}}), {{"hidden", "model"}});
   GatedMlp params = create(rules, 1, [](Maker& make) { return make_gated_mlp(make, 8, 16); });
   EXPECT_EQ(params.gate.weight.sharding()->spec(), P(none, "model"));

@@ -14,10 +14,10 @@ struct FullToShardAttributes {
   MESHARD_FIELDS(sharding, manual)
 };
 
-/// What each device holds of a full value that lies as `sharding` says: the way into the manual
-/// axes `manual` of its mesh. The local shape is the shard's, rounded up: a dimension that does not
-/// divide is padded with zeros first. The result varies over the axes that split a dimension. Along
-/// the mesh's other axes the compiler lays out the local value as it likes.
+/// What each device holds of a full value that is sharded as `sharding` says: the way into the
+/// manual axes `manual` of its mesh. The local shape is the shard's, rounded up: a dimension that
+/// does not divide is padded with zeros first. The result varies over the axes that split a
+/// dimension. Along the mesh's other axes the compiler lays out the local value as it likes.
 ///
 /// Of a value that is local already, along other axes of the same mesh: the way into a region
 /// inside that one.

@@ -29,20 +29,22 @@ Result<DeviceAttributes> attributes_of_device(const pjrt::DeviceDescription& des
 }
 
 // Which directions are closed, as the plugin reports; none if it does not.
-std::optional<Topology::Wrap> told_wrap(const pjrt::Topology& topology, std::size_t directions) {
+std::optional<Topology::Wrap> described_wrap(const pjrt::Topology& topology,
+                                             std::size_t directions) {
   Result<NamedValues> attributes = topology.attributes();
   if (!attributes) return std::nullopt;
-  const auto* told = pjrt::find_value<std::vector<std::int64_t>>(*attributes, "wrap");
-  if (!told || told->size() != directions) return std::nullopt;
+  const auto* closed = pjrt::find_value<std::vector<std::int64_t>>(*attributes, "wrap");
+  if (!closed || closed->size() != directions) return std::nullopt;
   Topology::Wrap wrap;
-  for (std::int64_t closes : *told) wrap.push_back(closes != 0);
+  for (std::int64_t closes : *closed) wrap.push_back(closes != 0);
   return wrap;
 }
 
-Result<Topology> made(std::vector<DeviceAttributes> devices, const pjrt::Topology* told) {
+Result<Topology> made(std::vector<DeviceAttributes> devices, const pjrt::Topology* described) {
   try {
     std::optional<Topology::Wrap> wrap;
-    if (told && !devices.empty()) wrap = told_wrap(*told, devices.front().coords.size());
+    if (described && !devices.empty())
+      wrap = described_wrap(*described, devices.front().coords.size());
     return wrap ? Topology(std::move(devices), *wrap) : Topology(std::move(devices));
   } catch (const Error& error) {
     return error;
@@ -58,8 +60,8 @@ Result<Topology> topology_of(const pjrt::Client& client) {
                              attributes_of_device(client.device(i).description()));
     devices.push_back(std::move(device));
   }
-  Result<pjrt::Topology> told = pjrt::Topology::of(client);
-  return made(std::move(devices), told ? &*told : nullptr);
+  Result<pjrt::Topology> described = pjrt::Topology::of(client);
+  return made(std::move(devices), described ? &*described : nullptr);
 }
 
 Result<Topology> topology_of(const pjrt::Topology& topology) {

@@ -29,7 +29,8 @@ TEST_F(Evaluating, MarkingSendsEachShardOnce) {
   EXPECT_EQ(done().buffers_sent, 4u);
   EXPECT_EQ(done().bytes_sent, 32u);
   EXPECT_EQ(done().buffers_read, 0u);
-  EXPECT_EQ(mark_sharding(marked, mesh, P("x")).value(), marked.value()) << "it lies so already";
+  EXPECT_EQ(mark_sharding(marked, mesh, P("x")).value(), marked.value())
+      << "it is sharded so already";
   EXPECT_EQ(x.placement(), "host") << "the unmarked one stays as it is";
 }
 

@@ -28,7 +28,7 @@ const std::map<std::string_view, std::string_view>& not_tried() {
       {"reduce_scatter", "it takes local values"},
       {"shard_to_full", "it takes local values"},
       {"scan", "its body says what it needs"},
-      {"sharding_constraint", "it says itself how its result lies"},
+      {"sharding_constraint", "it specifies the sharding of its result"},
       {"switch_case", "its body says what it needs"},
       {"vary", "it takes local values"},
       {"while_loop", "its body says what it needs"},

@@ -82,7 +82,7 @@ TEST_F(DigitsTraining, StateIsSplitAsItsWeights) {
   Trainer trainer(Mesh({{"data", 2}, {"model", 4}}), 1);
   trainer.run(generated(256), 2);
   const Training& state = trainer.state();
-  for (const Perceptron* each : {&state.model, &state.adam.mean, &state.adam.square}) {
+  for (const Classifier* each : {&state.model, &state.adam.mean, &state.adam.square}) {
     EXPECT_EQ(each->columns.w.sharding()->shard_shape(std::array<std::int64_t, 2>{64, 256}),
               (meshard::IntVector{64, 64}));
     EXPECT_EQ(each->rows.w.sharding()->shard_shape(std::array<std::int64_t, 2>{256, 128}),

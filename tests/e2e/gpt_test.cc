@@ -72,11 +72,11 @@ TEST_F(GptTraining, LearnsWhatRepeats) {
   EXPECT_NEAR(before, std::log(256), 0.1);
   EXPECT_LT(after, 1.0);
   Sampling likeliest{.count = 12, .temperature = 0};
-  std::string told;
+  std::string text;
   EXPECT_EQ(sample(trainer.state().model, trainer.rules(), "line 7 o", likeliest,
-                   [&](char c) { told += c; }),
+                   [&](char c) { text += c; }),
             "f the book\nl");
-  EXPECT_EQ(told, "f the book\nl");
+  EXPECT_EQ(text, "f the book\nl");
 }
 
 TEST_F(GptTraining, TheCacheGivesWhatTheWholeGives) {

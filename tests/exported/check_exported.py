@@ -53,12 +53,12 @@ def explain(program, case, data):
 
 def check(program, case, data):
     """The errors of a case, as a list."""
-    code, told, report = explain(program, case, data)
+    code, output, report = explain(program, case, data)
     if "does_not_fit" in case:
         wrong = [] if code == 1 else [f"exit code {code}, not 1"]
-        return wrong + [f"{number} is not told: {told}" for number in case["does_not_fit"].values() if number not in told]
+        return wrong + [f"{number} is not reported: {output}" for number in case["does_not_fit"].values() if number not in output]
     if code != 0 or report is None:
-        return [f"exit code {code}: {told[-2000:]}"]
+        return [f"exit code {code}: {output[-2000:]}"]
     return differences(case, report)
 
 

@@ -102,7 +102,7 @@ ENTRY(PJRT_Client_Create) {
   for (size_t i = 0; i < args->num_options; ++i) {
     const PJRT_NamedValue& option = args->create_options[i];
     if (std::string_view(option.name, option.name_size) != "cpu_device_count") continue;
-    if (option.type != PJRT_NamedValue_kInt64) return invalid("cpu_device_count is no int64");
+    if (option.type != PJRT_NamedValue_kInt64) return invalid("cpu_device_count is not an int64");
     count = option.int64_value;
   }
   auto* client = new PJRT_Client;

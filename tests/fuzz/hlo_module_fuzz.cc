@@ -19,14 +19,14 @@ void explain_bytes(std::string_view bytes) {
   Result<Executions> executions = Executions::of(index);
   if (!executions.ok()) return;
   ModuleCost cost(*executions);
-  ProgramCost told = program_cost(cost);
-  if (told.total_flops() < 0 || told.memory_bytes < 0) std::abort();
+  ProgramCost total = program_cost(cost);
+  if (total.total_flops() < 0 || total.memory_bytes < 0) std::abort();
   (void)estimated_buffers(*executions, nullptr);
   Result<std::vector<Collective>> collectives = find_collectives(*executions, kMesh, nullptr);
   if (!collectives.ok()) return;
   HardwareFigures figures = hardware_figures("v5e").value_or(HardwareFigures());
   LinkModel links(figures, kMesh, std::nullopt);
-  Roofline roofline = roofline_of(told, *collectives, links);
+  Roofline roofline = roofline_of(total, *collectives, links);
   if (!(roofline.seconds() >= 0)) std::abort();
   (void)timeline_of(*executions, cost, *collectives, &links, nullptr);
   (void)group_collectives(*collectives);

@@ -74,7 +74,7 @@ TEST_F(Failures, AfterARestartProgramsAndValuesGoOn) {
   const pjrt::Client* before = &runtime_client();
   restart_runtime();
   EXPECT_NE(&runtime_client(), before);
-  EXPECT_EQ(kept.to_host().shape(), Shape({2, 4})) << "read from where it lies";
+  EXPECT_EQ(kept.to_host().shape(), Shape({2, 4})) << "read where it is stored";
   Tensor again = f(kept);
   EXPECT_EQ(again.to_host().shape(), Shape({2, 4}));
   EXPECT_EQ(again.placement(), "devices 2,3");

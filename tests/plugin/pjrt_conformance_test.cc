@@ -191,7 +191,7 @@ TEST_P(PluginTest, RefusesCompileOptionsThatThePluginWouldAcceptOrDieOf) {
   options.num_partitions = 9;
   EXPECT_TRUE(throws_error(compiles(options), invalid, {"9 devices", "has 8"}));
   EXPECT_TRUE(throws_error([&] { client().compile("", on_first(2)).value(); }, invalid, {"empty"}));
-  EXPECT_FALSE(client().compile("this is no module", on_first(2)).ok());
+  EXPECT_FALSE(client().compile("this is not a module", on_first(2)).ok());
 }
 
 TEST_P(PluginTest, RunsOnItsDevicesInTheOrderOfTheAssignment) {

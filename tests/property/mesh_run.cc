@@ -54,7 +54,7 @@ LibraryAnswer answer_of_library(const std::vector<LibraryMesh>& meshes, const St
     if (error.code() == ErrorCode::kInternal) throw Failure{"an internal error", error.what(), 0};
     return {std::nullopt, error.what()};
   } catch (const std::exception& error) {
-    throw Failure{"an exception that is no Error", error.what(), 0};
+    throw Failure{"an exception that is not an Error", error.what(), 0};
   }
 }
 

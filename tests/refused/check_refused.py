@@ -31,7 +31,7 @@ def main():
         sys.exit(f"{args.program} has no line '// refused: TEXT'")
     code, messages = compile_program(args)
     if code != 0:
-        sys.exit(f"{args.program} does not compile as it stands:\n{messages}")
+        sys.exit(f"{args.program} does not compile unchanged:\n{messages}")
     code, messages = compile_program(args, "-DMESHARD_REFUSED")
     if code == 0:
         sys.exit(f"{args.program} compiles with MESHARD_REFUSED")

@@ -38,7 +38,7 @@ def problems(value, schema, root, place=""):
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
     if types and not any(has_type(value, each) for each in types):
-        yield f"{place}: {value!r} is no {' or '.join(types)}"
+        yield f"{place}: {value!r} is not of type {' or '.join(types)}"
         return
     if "const" in schema and value != schema["const"]:
         yield f"{place}: {value!r} is not {schema['const']!r}"

@@ -149,7 +149,7 @@ def refusal(category):
     return {"ok": False, "error": {"category": category}, "delta": {}, "state": {}}
 
 
-def lies(spec, kind, count=2):
+def sharded(spec, kind, count=2):
     return {"a": {"where": "device", "spec": spec, "type": kind, "data_sharding": spec, "num_shards": count,
                   "shape": [4]}}
 
@@ -162,7 +162,7 @@ def scenario(name, *steps, devices=2):
 
 
 SENT = {"CreateDataHandles": 2, "OutboundData.bytes": 16}
-MARKED = (mark_step(["x"]), did(SENT, state=lies(SPLIT, "TILED")))
+MARKED = (mark_step(["x"]), did(SENT, state=sharded(SPLIT, "TILED")))
 READ = ({"op": "read", "t": "a"}, did({"InboundData.bytes": 16}, values=[1, 2, 3, 4]))
 ADD = ({"op": "inplace", "t": "a", "fn": "add_", "arg": 2},
        did({"CreateDataHandles": 2, "OutboundData.bytes": 8}))
@@ -184,7 +184,7 @@ else:
     raw = observed["virtual_device.json"][1]["answer"]["expect"]["steps"][3]
     expect("raw answers of scenarios", raw["ok"] and raw["state"]["a"]["spec"] == WHOLE, raw)
     wrong = {"values": (READ[0], did({"InboundData.bytes": 16}, values=[1, 2, 3, 5])),
-             "state": (mark_step(["x"]), did(SENT, state=lies(SPLIT, "PARTIAL"))),
+             "state": (mark_step(["x"]), did(SENT, state=sharded(SPLIT, "PARTIAL"))),
              "bytes": (mark_step(["x"]), did({"CreateDataHandles": 2, "OutboundData.bytes": 15})),
              "more bytes than needed": (mark_step(["x"]), did({"CreateDataHandles": 2, "OutboundData.bytes": 32})),
              "an error": (mark_step(["x"]), refusal("other")),

@@ -26,6 +26,7 @@ import check_environment  # noqa: E402
 import check_files  # noqa: E402
 import check_layers  # noqa: E402
 import check_links  # noqa: E402
+import check_words  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = 8
@@ -145,6 +146,7 @@ def main():
     checks = [("folder directions", lambda: (check_layers.check(ROOT), "")),
               ("file rules and words", lambda: (check_files.check(ROOT), "")),
               ("links of the docs", lambda: (check_links.check(ROOT), "")),
+              ("words of the field", lambda: (check_words.problems(), "")),
               ("environment variables", lambda: (list(check_environment.check(ROOT)), "")),
               ("documentation site", check_site),
               ("spelling", lambda: (check_spelling(), "")),

@@ -88,7 +88,7 @@ def run_step(step, folder, environment):
     if step.file is not None:
         path = folder / step.file
         if folder.resolve() not in path.resolve().parents:
-            return f"{step.file} would lie outside the page's folder"
+            return f"{step.file} would be outside the page's folder"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(step.text)
         return None
@@ -98,13 +98,13 @@ def run_step(step, folder, environment):
                               errors="replace")
     except subprocess.TimeoutExpired:
         return f"it did not end within {LIMIT} s"
-    told = f"it printed\n{done.stdout}{done.stderr}"
+    printed = f"it printed\n{done.stdout}{done.stderr}"
     if done.returncode != step.status:
-        return f"it ended with {done.returncode}, not {step.status}; {told}"
+        return f"it ended with {done.returncode}, not {step.status}; {printed}"
     # Errors are printed to the error stream; a page that shows a failure shows that stream.
     printed = done.stdout if step.status == 0 else done.stdout + done.stderr
     if step.output is not None and not matches(step.output, printed):
-        return f"the page expects\n{step.output}\n{told}"
+        return f"the page expects\n{step.output}\n{printed}"
     return None
 
 

@@ -43,7 +43,7 @@ def on_files(files, config):
     for path in sorted(copies):
         there = path.removeprefix("docs/") if path.startswith("docs/") else pages.copy_of(path)
         if not (ROOT / path).is_file():
-            LOG.warning("a page links to %s, which is no file", path)
+            LOG.warning("a page links to %s, which is not a file", path)
         elif files.get_file_from_path(there) is None:
             files.append(File.generated(config, there, abs_src_path=str(ROOT / path)))
     return files

@@ -34,7 +34,7 @@ def page_of(path):
 
 
 def copy_of(path):
-    """Where the site keeps the text of a file that is no page. Browsers show .txt and .json, and save most others."""
+    """Where the site keeps the text of a file that is not a page. Browsers show .txt and .json, and save most others."""
     return f"files/{path}" if path.endswith((".txt", ".json")) else f"files/{path}.txt"
 
 

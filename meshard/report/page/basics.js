@@ -77,7 +77,7 @@ function originText(origin) {
 }
 
 // Converts OKLCH (Björn Ottosson, "A perceptual color space for image processing", 2020) to rgb(). Equal steps look
-// equally different, so that no device stands out. Hue in turns.
+// equally different, so that no device is emphasized. Hue in turns.
 function color(lightness, chroma, hue) {
   const a = chroma * Math.cos(hue * 2 * Math.PI), b = chroma * Math.sin(hue * 2 * Math.PI);
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;

@@ -61,7 +61,7 @@ class Draw {
   /// The same, and counts as a value that the step meets there.
   std::optional<Placement> mark(int rank);
 
-  /// Whether a mark on the devices of the step is no transfer.
+  /// Whether a mark on the devices of the step is not a transfer.
   bool may_mark(const Known& value) const {
     return value.home.is_free() || value.home.set == target_;
   }

@@ -166,7 +166,7 @@ Bounds standard_normal(const Arguments&, const TensorType& result) {
 Bounds any_whole(const Arguments&, const TensorType& result) { return rounded(result, 1e300, 0); }
 Bounds small_whole(const Arguments&, const TensorType&) { return {16, 0}; }
 
-// Gradients through take are left out: they are scattered, and XLA's partitioner adds what stands
+// Gradients through take are left out: they are scattered, and XLA's partitioner adds what is
 // in the padding of uneven updates to the first element.
 const Operation kMovements[] = {
     {"permute_dims", MESHARD_CALL(permute_dims(A(0), L(0))), draw_permutation, moved, true, 4,

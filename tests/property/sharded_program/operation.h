@@ -61,7 +61,7 @@ using OnHost = HostValue (*)(const HostArguments&);
 
 struct Operation {
   const char* name;
-  /// The call as C++. In it stand A(i) for an operand, L(i) for a list of dimensions, S(i) for a
+  /// The call as C++. A(i) stands for an operand, L(i) for a list of dimensions, S(i) for a
   /// shape, N(i), B(i), D(i), E(i) for a number, a bool, a dtype, an einsum of list i, V(i) for
   /// host data, M for mesh and spec, W for the mesh alone, F(i) and G(i) for a body of one and of
   /// two results.
@@ -70,7 +70,7 @@ struct Operation {
   /// Fills the step in; false: there are no operands for it.
   bool (*draw)(Draw&, Step&);
   Bounds (*bounds)(const Arguments&, const TensorType& result);
-  /// True if it may stand in a program of which the gradient is taken.
+  /// True if it may appear in a program of which the gradient is taken.
   bool smooth = false;
   /// How often it is drawn.
   int weight = 2;

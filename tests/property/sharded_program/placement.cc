@@ -1,4 +1,4 @@
-// Operations that say where a value lies. Without a mesh they say nothing.
+// Operations that place a value. Without a mesh they do nothing.
 #include "tests/property/sharded_program/draw.h"
 #include "tests/property/sharded_program/host_value.h"
 

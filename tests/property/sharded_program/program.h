@@ -183,7 +183,7 @@ bool on_two_platforms();
 /// @error if the program is impossible without a mesh
 std::optional<Failure> run(const Program& program, Wrong wrong = Wrong::kNothing);
 
-/// Whether and how a program fails; throws if it is no program.
+/// Whether and how a program fails; throws if it is not a program.
 using Judge = std::function<std::optional<Failure>(const Program&)>;
 /// The smallest program found that fails in the same check.
 Program shrink(Program program, const Failure& failure, const Judge& judge);

@@ -153,7 +153,7 @@ void compare_values(const HostArray& whole, const HostArray& sharded, double all
                       whole.to_string(), "\nsharded ", sharded.to_string())};
 }
 
-// Each shard is its part of the whole, and lies where the sharding says.
+// Each shard is its part of the whole, and is where the sharding says.
 void compare_shards(const HostArray& whole, const Tensor& tensor, const std::string& what) {
   std::optional<Sharding> sharding = tensor.stored_sharding();
   std::vector<Shard> shards = local_shards(tensor);
@@ -175,9 +175,9 @@ void compare_shards(const HostArray& whole, const Tensor& tensor, const std::str
                "a shard's box", "position ", shard.position(), ", dimension ", d, " of ",
                *sharding);
       IntVector padded = sharding->shard_shape(whole.shape());
-      Shape lies = shard.padded_data().shape();
-      expect(std::equal(padded.begin(), padded.end(), lies.begin(), lies.end()),
-             "a shard's shape on its device", lies, " of ", whole.type(), " with ", *sharding);
+      Shape stored = shard.padded_data().shape();
+      expect(std::equal(padded.begin(), padded.end(), stored.begin(), stored.end()),
+             "a shard's shape on its device", stored, " of ", whole.type(), " with ", *sharding);
       expected = whole.slice(shard.box());
     }
     expect(part.same_bits(expected), "a shard is its part of the whole", "position ",

@@ -148,7 +148,7 @@ TEST_P(ShardedPrograms, EqualThoseWithoutAMesh) {
 }
 INSTANTIATE_TEST_SUITE_P(Part, ShardedPrograms, testing::Range(0, kParts));
 
-// How many manual functions stand in one another.
+// How deep manual functions are nested.
 int manual_depth_of(const Step& step) {
   int inside = 0;
   for (const Body& body : step.bodies)

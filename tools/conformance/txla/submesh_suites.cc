@@ -137,7 +137,7 @@ Verdict judge_pattern(const Json& test, const Json& answer) {
 
 Verdict judge_error(const Json& test, const Json& answer) {
   const Json& recorded = test.at("expect_error");
-  if (!answer.contains("expect_error")) return Verdict::failed("ours is no error");
+  if (!answer.contains("expect_error")) return Verdict::failed("ours is not an error");
   const Json& ours = answer.at("expect_error");
   for (const char* field : {"at_step", "category"})
     if (ours.at(field) != recorded.at(field))

@@ -28,7 +28,7 @@ Tensor loss_of_classes(Operands x, const Attributes& at) {
 }
 
 // The operands are up, its bias, down, its bias.
-Tensor perceptron(Operands x, const Attributes& at) {
+Tensor mlp(Operands x, const Attributes& at) {
   nn::Mlp params{{x[1], x[2]}, {x[3], x[4]}};
   constexpr Tensor (*kActivations[])(const Tensor&) = {nn::activation::gelu, nn::activation::silu,
                                                        nn::activation::relu};
@@ -67,7 +67,7 @@ const CallTable& network_calls() {
          return binary_cross_entropy(x[0], x[1], reduction_of(at));
        })},
       {"linear", one_result(linear_layer)},
-      {"mlp", one_result(perceptron)},
+      {"mlp", one_result(mlp)},
       {"embedding", one_result([](Operands x, const Attributes&) {
          return nn::embedding(nn::Embedding{x[0]}, x[1]);
        })},
