@@ -194,14 +194,14 @@ class Timeline {
 
 ProgramCost program_cost(const ModuleCost& cost) {
   const HloCost& total = cost.total();
-  ProgramCost cost{.flops = {},
+  ProgramCost program{.flops = {},
                    .memory_bytes = total.memory_bytes,
                    .transcendentals = total.transcendentals(),
                    .loops_known = cost.loops_known()};
   for (const auto& [type, count] : total.operations)
     if (count.matrix > 0 || count.other > 0)
-      cost.flops.push_back({std::string(pjrt::to_string(type)), count.matrix, count.other});
-  return cost;
+      program.flops.push_back({std::string(pjrt::to_string(type)), count.matrix, count.other});
+  return program;
 }
 
 Roofline roofline_of(const ProgramCost& cost, const std::vector<Collective>& collectives,

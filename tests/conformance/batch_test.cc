@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 
-#include "meshard/autodiff/backward.h"
 #include "meshard/batching/vmap.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/composite/stack.h"
@@ -105,12 +104,10 @@ std::vector<Tensor> member(std::span<const Tensor> all, const std::vector<bool>&
   return out;
 }
 
-using OfMember = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
-
 // The results of vmap(f) on the stacked inputs, and the stacked results of f on each member.
 std::pair<std::vector<Tensor>, std::vector<Tensor>> both_ways(std::span<const Tensor> all,
                                                               const std::vector<bool>& batched,
-                                                              const OfMember& f) {
+                                                              const Body& f) {
   std::vector<Tensor> given;
   std::vector<Tensor> shared = member(all, std::vector<bool>(all.size(), false), 0);
   for (std::size_t i = 0; i < all.size(); ++i) given.push_back(batched[i] ? all[i] : shared[i]);
@@ -127,43 +124,39 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> both_ways(std::span<const Te
   return {std::move(together), std::move(one_by_one)};
 }
 
-// Compares batches of f over all subsets of its inputs, in one program, with the members.
-void compare(const Members& members, const OfMember& f, double ulps, std::string_view what) {
+// Batches of f over all subsets of its inputs, and the members of each.
+struct Comparison {
+  Part part;
+  std::vector<std::vector<bool>> subsets;
+  std::string_view what;
+};
+
+Comparison batches(std::string name, const Members& members, Body f, std::string_view what) {
   std::vector<HostArray> inputs = members.all_stacked();
   std::vector<std::vector<bool>> chosen = subsets(inputs.size());
-  std::size_t per_subset = 0;
-  Graph graph = trace(inputs, [&](std::span<const Tensor> all) {
+  auto body = [chosen, f = std::move(f)](std::span<const Tensor> all) {
     std::vector<Tensor> out;
     for (const std::vector<bool>& batched : chosen) {
       auto [together, one_by_one] = both_ways(all, batched, f);
-      per_subset = together.size();
       out.insert(out.end(), together.begin(), together.end());
       out.insert(out.end(), one_by_one.begin(), one_by_one.end());
     }
     return out;
-  });
-  std::vector<HostArray> results = run(*compile(graph), inputs);
-  for (std::size_t s = 0; s < chosen.size(); ++s) {
-    std::string which;
-    for (bool each : chosen[s]) which += each ? 'b' : '-';
-    for (std::size_t r = 0; r < per_subset; ++r)
-      EXPECT_TRUE(close(results[2 * per_subset * s + r],
-                        results[2 * per_subset * s + per_subset + r], ulps))
-          << "result " << r << ", batched operands " << which;
-    tally(what);
-  }
+  };
+  return {{std::move(name), std::move(inputs), std::move(body)}, std::move(chosen), what};
 }
 
-// The gradient of a sample: maps the inputs and the cotangent to the cotangents of the f64 inputs.
-OfMember gradient_of(const OpSample& sample) {
-  return [&sample](std::span<const Tensor> given) {
-    std::span<const Tensor> inputs = given.first(given.size() - 1);
-    Tensor result = sample.call(inputs);
-    std::vector<Tensor> floats;
-    for (const Tensor& input : inputs)
-      if (input.dtype() == DType::f64) floats.push_back(input);
-    return backward({&result, 1}, {&given.back(), 1}, floats, SourceLocation::current());
-  };
+void compare(const Comparison& one, std::span<const HostArray> results) {
+  std::size_t per_subset = results.size() / 2 / one.subsets.size();
+  for (std::size_t s = 0; s < one.subsets.size(); ++s) {
+    std::string which;
+    for (bool each : one.subsets[s]) which += each ? 'b' : '-';
+    for (std::size_t r = 0; r < per_subset; ++r)
+      EXPECT_TRUE(close(results[2 * per_subset * s + r],
+                        results[2 * per_subset * s + per_subset + r], kUlps))
+          << one.part.name << ", result " << r << ", batched operands " << which;
+    tally(one.what);
+  }
 }
 
 // Element-wise ops share one batch rule, so that three samples of each are enough.
@@ -180,23 +173,27 @@ TEST_P(Batch, IsItsMembersOneByOne) {
   if (!op().batch || !has_operands) return tally("ops without a batch rule: listed");
   std::vector<OpSample> all = samples();
   std::vector<Members> members = members_of(op());
-  int gradients = 0;
+  std::vector<Comparison> comparisons;
+  bool has_gradient = false;
   for (std::size_t s = 0; s < all.size(); ++s) {
     if (all[s].inputs.empty() || !is_chosen(op(), s, all.size())) continue;
-    SCOPED_TRACE("sample " + all[s].name);
-    compare(
-        members[s], [&](std::span<const Tensor> x) { return std::vector<Tensor>{all[s].call(x)}; },
-        kUlps, "batches compared with their members");
-    if (!op().vjp || !all[s].check_vjp || !all_f64(all[s]) || gradients == 1) continue;
+    comparisons.push_back(batches("sample " + all[s].name, members[s], body_of(all[s]),
+                                  "batches compared with their members"));
+    if (!op().vjp || !all[s].check_vjp || !all_f64(all[s]) || has_gradient) continue;
     Graph graph = trace(all[s].inputs, body_of(all[s]));
     SampleSource source(test_seed() + 1);
     std::vector<HostArray> cotangents;
     for (std::size_t m = 0; m < kMembers; ++m)
       cotangents.push_back(source.uniform(DType::f64, graph.results()[0].type().shape));
     members[s].inputs.push_back(std::move(cotangents));
-    compare(members[s], gradient_of(all[s]), kUlps, "batched derivatives compared");
-    ++gradients;
+    comparisons.push_back(batches("the gradient of sample " + all[s].name, members[s],
+                                  gradient_of(all[s]), "batched derivatives compared"));
+    has_gradient = true;
   }
+  std::vector<Part> parts;
+  for (const Comparison& each : comparisons) parts.push_back(each.part);
+  std::vector<Together::Results> results = Together(std::move(parts)).run();
+  for (std::size_t i = 0; i < comparisons.size(); ++i) compare(comparisons[i], results[i]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, Batch, testing::ValuesIn(every_op()), op_name);

@@ -1,14 +1,17 @@
 #include "tests/conformance/conformance.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
 
+#include "meshard/autodiff/backward.h"
 #include "meshard/explain/collectives.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/meshard.h"
+#include "meshard/runtime/stages.h"
 #include "tests/support/random.h"
 
 namespace meshard::conformance {
@@ -79,6 +82,31 @@ Body body_of(const OpSample& sample) {
   };
 }
 
+Body gradient_of(const OpSample& sample) {
+  return [&sample](std::span<const Tensor> parameters) {
+    std::span<const Tensor> inputs = parameters.first(parameters.size() - 1);
+    Tensor result = sample.call(inputs);
+    std::vector<Tensor> floats;
+    for (const Tensor& input : inputs)
+      if (input.dtype() == DType::f64) floats.push_back(input);
+    return backward({&result, 1}, {&parameters.back(), 1}, floats, SourceLocation::current());
+  };
+}
+
+std::vector<HostArray> moved(std::span<const HostArray> inputs,
+                             const std::vector<HostArray>& directions, double step) {
+  std::vector<HostArray> out(inputs.begin(), inputs.end());
+  std::size_t next = 0;
+  for (HostArray& input : out) {
+    if (input.dtype() != DType::f64) continue;
+    std::vector<double> values = input.to_vector<double>();
+    std::span<const double> direction = directions[next++].data<double>();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += step * direction[i];
+    input = HostArray::from_vector(std::move(values), input.shape());
+  }
+  return out;
+}
+
 Graph trace(std::span<const HostArray> inputs, const Body& body,
             std::span<const Sharding> shardings) {
   TraceScope scope;
@@ -108,6 +136,85 @@ std::vector<HostArray> run(CompiledProgram& program, std::span<const HostArray> 
   std::vector<HostArray> out;
   for (const Tensor& result : results) out.push_back(result.to_host());
   return out;
+}
+
+namespace {
+
+// Whether both run on the same devices, or both on any.
+bool same_place(const std::optional<Mesh>& a, const std::optional<Mesh>& b) {
+  return a && b ? a->same_devices(*b) : a.has_value() == b.has_value();
+}
+
+std::shared_ptr<CompiledProgram> compile_joined(std::span<const Part> parts,
+                                                std::span<const std::size_t> chosen) {
+  std::vector<HostArray> inputs;
+  std::vector<Sharding> shardings;
+  for (std::size_t p : chosen) {
+    inputs.insert(inputs.end(), parts[p].inputs.begin(), parts[p].inputs.end());
+    shardings.insert(shardings.end(), parts[p].shardings.begin(), parts[p].shardings.end());
+  }
+  return compile(trace(
+      inputs,
+      [&](std::span<const Tensor> all) {
+        std::vector<Tensor> results;
+        for (std::size_t p : chosen) {
+          std::vector<Tensor> own = parts[p].body(all.first(parts[p].inputs.size()));
+          results.insert(results.end(), own.begin(), own.end());
+          all = all.subspan(parts[p].inputs.size());
+        }
+        return results;
+      },
+      shardings));
+}
+
+}  // namespace
+
+Together::Together(std::vector<Part> parts) : parts_(std::move(parts)) {
+  std::vector<std::optional<Mesh>> places;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    graphs_.push_back(trace(parts_[p].inputs, parts_[p].body, parts_[p].shardings));
+    std::optional<Mesh> place = devices_of_program(graphs_.back());
+    auto found = std::find_if(places.begin(), places.end(),
+                              [&](const auto& each) { return same_place(each, place); });
+    if (found == places.end()) {
+      found = places.insert(places.end(), place);
+      groups_.emplace_back();
+    }
+    groups_[static_cast<std::size_t>(found - places.begin())].parts.push_back(p);
+  }
+  for (Group& group : groups_) try {
+      group.program = compile_joined(parts_, group.parts);
+    } catch (const Error& error) {
+      for (std::size_t p : group.parts) try {
+          compile(graphs_[p]);
+        } catch (const Error& own) {
+          throw Error(own).with_note(cat("in ", parts_[p].name));
+        }
+      throw;
+    }
+}
+
+std::vector<Together::Results> Together::run() const {
+  std::vector<Inputs> inputs;
+  for (const Part& part : parts_) inputs.push_back(part.inputs);
+  return run(inputs);
+}
+
+std::vector<Together::Results> Together::run(std::span<const Inputs> inputs) const {
+  std::vector<Results> results(parts_.size());
+  for (const Group& group : groups_) {
+    std::vector<HostArray> joined;
+    for (std::size_t p : group.parts)
+      joined.insert(joined.end(), inputs[p].begin(), inputs[p].end());
+    std::vector<HostArray> all = conformance::run(*group.program, joined);
+    auto next = all.begin();
+    for (std::size_t p : group.parts) {
+      auto count = static_cast<std::ptrdiff_t>(graphs_[p].results().size());
+      results[p].assign(next, next + count);
+      next += count;
+    }
+  }
+  return results;
 }
 
 std::vector<CollectiveKind> collectives(const CompiledProgram& program) {

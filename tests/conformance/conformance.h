@@ -15,6 +15,7 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/op_table.h"
 #include "meshard/runtime/lazy_evaluator.h"
+#include "meshard/sharding/sharding.h"
 
 namespace meshard::conformance {
 
@@ -40,8 +41,16 @@ std::string op_name(const testing::TestParamInfo<const OpDef*>& info);
 /// A function of tensors to record.
 using Body = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 Body body_of(const OpSample& sample);
+/// The cotangents of the f64 inputs. The cotangent of the result is one more input, the last.
+Body gradient_of(const OpSample& sample);
 /// Whether the sample has floating-point or complex operands, and all of them are f64.
 bool all_f64(const OpSample& sample);
+
+/// The inputs, of which those of f64 are moved by `step` along `directions`, one for each of them.
+std::vector<HostArray> moved(std::span<const HostArray> inputs,
+                             const std::vector<HostArray>& directions, double step);
+/// The step of central differences in f64: rounding and curvature contribute about equally.
+constexpr double kDifferenceStep = 1e-6;
 
 /// The program that `body` records for parameters with the types of `inputs`. `shardings`: one for
 /// each parameter, or none.
@@ -50,6 +59,41 @@ Graph trace(std::span<const HostArray> inputs, const Body& body,
 std::shared_ptr<CompiledProgram> compile(const Graph& graph);
 /// Runs the program. Returns the results in host memory.
 std::vector<HostArray> run(CompiledProgram& program, std::span<const HostArray> inputs);
+
+/// A function and what it is called with.
+struct Part {
+  std::string name;  // for messages
+  std::vector<HostArray> inputs;
+  Body body;
+  std::vector<Sharding> shardings = {};  // of the inputs, or none
+};
+
+/// Functions that are compiled as one program for each set of devices, because most of the time
+/// that the compiler needs for a small program does not depend on its size.
+class Together {
+ public:
+  /// @error the compiler's, with the name of the part, if it does not compile alone either
+  explicit Together(std::vector<Part> parts);
+
+  using Inputs = std::vector<HostArray>;
+  using Results = std::vector<HostArray>;
+  /// The results of each part, for its own inputs or others of the same types.
+  std::vector<Results> run() const;
+  std::vector<Results> run(std::span<const Inputs> inputs) const;
+
+  /// A program and the parts that it consists of, in the order of its parameters and results.
+  struct Group {
+    std::vector<std::size_t> parts;
+    std::shared_ptr<CompiledProgram> program;
+  };
+  std::span<const Group> groups() const { return groups_; }
+  const Graph& graph(std::size_t part) const { return graphs_[part]; }
+
+ private:
+  std::vector<Part> parts_;
+  std::vector<Graph> graphs_;
+  std::vector<Group> groups_;
+};
 
 /// The collectives of the optimized module.
 std::vector<CollectiveKind> collectives(const CompiledProgram& program);

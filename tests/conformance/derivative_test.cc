@@ -47,82 +47,79 @@ double dot_of_sizes(const HostArray& a, const HostArray& b) {
   return sum;
 }
 
-// The f64 inputs, moved by `step` along `directions`.
-std::vector<HostArray> moved(std::span<const HostArray> inputs,
-                             const std::vector<HostArray>& directions, double step) {
-  std::vector<HostArray> out(inputs.begin(), inputs.end());
-  std::size_t next = 0;
-  for (HostArray& input : out) {
-    if (input.dtype() != DType::f64) continue;
-    std::vector<double> values = input.to_vector<double>();
-    std::span<const double> direction = directions[next++].data<double>();
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += step * direction[i];
-    input = HostArray::from_vector(std::move(values), input.shape());
-  }
-  return out;
-}
-
-// Checks one sample: <cotangent, df(v)> by differences against <vjp(cotangent), v>, for a few
-// directions v.
-void check(const OpSample& sample, SampleSource& source) {
-  Graph graph = trace(sample.inputs, body_of(sample));
-  const TensorType& type = graph.results()[0].type();
-  ASSERT_EQ(type.dtype, DType::f64)
-      << "an f64 sample whose result is not f64 sets check_vjp = false";
-  std::shared_ptr<CompiledProgram> program = compile(graph);
-
-  std::vector<HostArray> with_cotangent = sample.inputs;
-  with_cotangent.push_back(source.uniform(DType::f64, type.shape));
-  const HostArray cotangent = with_cotangent.back();
-  Graph reverse = trace(with_cotangent, [&](std::span<const Tensor> parameters) {
-    std::span<const Tensor> inputs = parameters.first(parameters.size() - 1);
-    Tensor result = sample.call(inputs);
-    std::vector<Tensor> floats;
-    for (const Tensor& input : inputs)
-      if (input.dtype() == DType::f64) floats.push_back(input);
-    return backward({&result, 1}, {&parameters.back(), 1}, floats, SourceLocation::current());
-  });
-  std::vector<HostArray> gradients = run(*compile(reverse), with_cotangent);
+void expect_types_of_inputs(const std::vector<HostArray>& gradients, const OpSample& sample) {
   std::size_t next = 0;
   for (const HostArray& input : sample.inputs)
     if (input.dtype() == DType::f64) {
       EXPECT_EQ(gradients[next++].type(), input.type());
     }
+}
 
-  constexpr double kStep = 1e-6;
+// <cotangent, df(v)> by differences against <vjp(cotangent), v>, for a direction v.
+void compare_along(const std::vector<HostArray>& gradients, const std::vector<HostArray>& direction,
+                   const HostArray& cotangent, const HostArray& up, const HostArray& down) {
+  double difference = (dot(cotangent, up) - dot(cotangent, down)) / (2 * kDifferenceStep);
+  double from_vjp = 0, size = 1;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    from_vjp += dot(gradients[i], direction[i]);
+    size += dot_of_sizes(gradients[i], direction[i]);
+  }
+  // The rounding error of f divided by the step, plus the contribution of the curvature.
+  double allowed = 1e-7 * size + 1e-9 * dot_of_sizes(cotangent, up);
+  EXPECT_NEAR(from_vjp, difference, allowed);
+  tally("directional derivatives compared");
+}
+
+void check(const std::vector<const OpSample*>& samples, SampleSource& source) {
+  std::vector<Part> parts, reverse_parts;
+  for (const OpSample* sample : samples) {
+    parts.push_back({"sample " + sample->name, sample->inputs, body_of(*sample)});
+    TensorType type = trace(sample->inputs, body_of(*sample)).results()[0].type();
+    ASSERT_EQ(type.dtype, DType::f64) << "sample " << sample->name << ": an f64 sample whose "
+                                      << "result is not f64 sets check_vjp = false";
+    std::vector<HostArray> inputs = sample->inputs;
+    inputs.push_back(source.uniform(DType::f64, type.shape));
+    reverse_parts.push_back(
+        {"the gradient of sample " + sample->name, std::move(inputs), gradient_of(*sample)});
+  }
+  std::vector<HostArray> cotangents;
+  for (const Part& part : reverse_parts) cotangents.push_back(part.inputs.back());
+  Together forward(std::move(parts));
+  std::vector<Together::Results> gradients = Together(std::move(reverse_parts)).run();
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    SCOPED_TRACE("sample " + samples[s]->name);
+    expect_types_of_inputs(gradients[s], *samples[s]);
+  }
   for (int probe = 0; probe < 3; ++probe) {
-    std::vector<HostArray> directions;
-    for (const HostArray& gradient : gradients)
-      directions.push_back(source.uniform(DType::f64, gradient.shape(), -1, 1));
-    HostArray up = run(*program, moved(sample.inputs, directions, kStep))[0];
-    HostArray down = run(*program, moved(sample.inputs, directions, -kStep))[0];
-    double difference = (dot(cotangent, up) - dot(cotangent, down)) / (2 * kStep);
-    double from_vjp = 0, size = 1;
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      from_vjp += dot(gradients[i], directions[i]);
-      size += dot_of_sizes(gradients[i], directions[i]);
+    std::vector<std::vector<HostArray>> directions(samples.size()), above, below;
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      for (const HostArray& gradient : gradients[s])
+        directions[s].push_back(source.uniform(DType::f64, gradient.shape(), -1, 1));
+      above.push_back(moved(samples[s]->inputs, directions[s], kDifferenceStep));
+      below.push_back(moved(samples[s]->inputs, directions[s], -kDifferenceStep));
     }
-    // The rounding error of f divided by the step, plus the contribution of the curvature.
-    double allowed = 1e-7 * size + 1e-9 * dot_of_sizes(cotangent, up);
-    EXPECT_NEAR(from_vjp, difference, allowed) << "direction " << probe;
-    tally("directional derivatives compared");
+    std::vector<Together::Results> up = forward.run(above), down = forward.run(below);
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      SCOPED_TRACE(cat("sample ", samples[s]->name, ", direction ", probe));
+      compare_along(gradients[s], directions[s], cotangents[s], up[s][0], down[s][0]);
+    }
   }
 }
 
 TEST_P(Derivative, IsTheLimitOfDifferences) {
   std::vector<OpSample> all = samples();
   bool floating_result = false, floating_input = false;
-  int checked = 0;
-  SampleSource source(test_seed() + 1);
+  std::vector<const OpSample*> checked;
   for (const OpSample& sample : all) {
     SCOPED_TRACE("sample " + sample.name);
     Graph graph = trace(sample.inputs, body_of(sample));
     floating_result |= is_floating(graph.results()[0].type().dtype);
     for (const HostArray& input : sample.inputs) floating_input |= is_floating(input.dtype());
     if (!op().vjp || !sample.check_vjp || !all_f64(sample)) continue;
-    check(sample, source);
-    ++checked;
+    checked.push_back(&sample);
   }
+  SampleSource source(test_seed() + 1);
+  check(checked, source);
   if (!op().vjp) {
     EXPECT_TRUE(!floating_result || without_vjp().contains(op().name))
         << op().name << " has floating results, no vjp, and no reason listed in this file";
@@ -131,11 +128,11 @@ TEST_P(Derivative, IsTheLimitOfDifferences) {
   }
   EXPECT_FALSE(without_vjp().contains(op().name)) << "listed as without vjp, but has one";
   if (by_definition().contains(op().name) || !floating_input) {
-    EXPECT_EQ(checked, 0) << "listed as not checked, but has a sample to check";
+    EXPECT_TRUE(checked.empty()) << "listed as not checked, but has a sample to check";
     tally("ops without a float operand, or listed: differences not compared");
     return;
   }
-  EXPECT_GT(checked, 0) << op().name << " has a vjp and no f64 sample to check it";
+  EXPECT_FALSE(checked.empty()) << op().name << " has a vjp and no f64 sample to check it";
   tally("ops whose vjp was compared with differences");
 }
 

@@ -30,43 +30,23 @@ bool differentiable(const OpSample& sample) {
   return any && sample.check_vjp;
 }
 
-// f(x + step * direction), for the floating-point inputs.
-HostArray stepped(CompiledProgram& program, std::vector<HostArray> inputs,
-                  const std::vector<HostArray>& directions, double step) {
-  std::size_t next = 0;
-  for (HostArray& input : inputs) {
-    if (input.dtype() != DType::f64) continue;
-    std::vector<double> values = input.to_vector<double>();
-    std::span<const double> along = directions[next++].data<double>();
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += step * along[i];
-    input = HostArray::from_vector(std::move(values), input.shape());
-  }
-  return run(program, inputs)[0];
-}
-
-void check_tangent(const OpSample& sample, SampleSource& source) {
-  std::vector<HostArray> directions, all = sample.inputs;
-  for (const HostArray& input : sample.inputs)
-    if (input.dtype() == DType::f64)
-      directions.push_back(source.uniform(DType::f64, input.shape(), -1, 1));
-  all.insert(all.end(), directions.begin(), directions.end());
-  Graph forward = trace(all, [&](std::span<const Tensor> parameters) {
+// The tangent of the result. The tangents of the f64 inputs come after the inputs.
+Body tangent_of(const OpSample& sample) {
+  return [&sample](std::span<const Tensor> parameters) {
     std::span<const Tensor> inputs = parameters.first(sample.inputs.size());
     Tensor result = sample.call(inputs);
     std::vector<Tensor> floats;
     for (const Tensor& input : inputs)
       if (input.dtype() == DType::f64) floats.push_back(input);
     return PushForward({&result, 1}, floats, {})(parameters.subspan(inputs.size()), {});
-  });
-  HostArray tangent = run(*compile(forward), all)[0];
-  auto program = compile(trace(sample.inputs, body_of(sample)));
-  constexpr double kStep = 1e-6;
-  HostArray up = stepped(*program, sample.inputs, directions, kStep);
-  HostArray down = stepped(*program, sample.inputs, directions, -kStep);
+  };
+}
+
+void compare_tangent(const HostArray& tangent, const HostArray& up, const HostArray& down) {
   ASSERT_EQ(tangent.type(), up.type());
   std::span<const double> got = tangent.data<double>();
   for (std::size_t i = 0; i < got.size(); ++i) {
-    double expected = (up.data<double>()[i] - down.data<double>()[i]) / (2 * kStep);
+    double expected = (up.data<double>()[i] - down.data<double>()[i]) / (2 * kDifferenceStep);
     EXPECT_NEAR(got[i], expected,
                 1e-6 * (1 + std::abs(expected)) + 1e-9 * std::abs(up.data<double>()[i]))
         << "element " << i;
@@ -77,10 +57,28 @@ void check_tangent(const OpSample& sample, SampleSource& source) {
 TEST_P(ForwardMode, IsTheLimitOfDifferences) {
   if (!op().vjp || not_differences().contains(op().name)) return;
   SampleSource source(test_seed() + 2);
-  for (const OpSample& sample : samples()) {
-    if (!differentiable(sample)) continue;
-    SCOPED_TRACE("sample " + sample.name);
-    check_tangent(sample, source);
+  std::vector<OpSample> all = samples();
+  std::erase_if(all, [](const OpSample& sample) { return !differentiable(sample); });
+  std::vector<Part> parts, forward_parts;
+  std::vector<Together::Inputs> above, below;
+  for (const OpSample& sample : all) {
+    std::vector<HostArray> directions, with_tangents = sample.inputs;
+    for (const HostArray& input : sample.inputs)
+      if (input.dtype() == DType::f64)
+        directions.push_back(source.uniform(DType::f64, input.shape(), -1, 1));
+    with_tangents.insert(with_tangents.end(), directions.begin(), directions.end());
+    above.push_back(moved(sample.inputs, directions, kDifferenceStep));
+    below.push_back(moved(sample.inputs, directions, -kDifferenceStep));
+    parts.push_back({"sample " + sample.name, sample.inputs, body_of(sample)});
+    forward_parts.push_back(
+        {"the tangent of sample " + sample.name, std::move(with_tangents), tangent_of(sample)});
+  }
+  std::vector<Together::Results> tangents = Together(std::move(forward_parts)).run();
+  Together functions(std::move(parts));
+  std::vector<Together::Results> up = functions.run(above), down = functions.run(below);
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    SCOPED_TRACE("sample " + all[s].name);
+    compare_tangent(tangents[s][0], up[s][0], down[s][0]);
   }
 }
 

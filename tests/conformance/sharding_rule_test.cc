@@ -107,8 +107,7 @@ std::vector<HostArray> operand_values(const Graph& graph, const Node& node,
   return run(*compile(Graph::build(graph.parameters(), node.operands(), node.trace())), inputs);
 }
 
-// Extracts the last node of `op` that the sample records, and computes its value on one device.
-// Empty if the sample records none.
+// Extracts the last node of `op` that the sample records. Empty if the sample records none.
 std::optional<Call> cut_out(const OpDef& op, const OpSample& sample) {
   Call call;
   call.op = &op;
@@ -130,11 +129,26 @@ std::optional<Call> cut_out(const OpDef& op, const OpSample& sample) {
   }
   call.rule = op.sharding_rule(inferred);
   call.operands = operand_values(graph, *node, sample.inputs);
-  Graph alone = trace(call.operands, [&](std::span<const Tensor> tensors) {
-    return std::vector<Tensor>{call.record_with(tensors)};
-  });
-  call.result = run(*compile(alone), call.operands)[0];
   return call;
+}
+
+// The calls of the samples, with their results on one device. Empty: the sample records none.
+std::vector<std::optional<Call>> calls_of(const OpDef& op, const std::vector<OpSample>& samples) {
+  std::vector<std::optional<Call>> calls;
+  for (const OpSample& sample : samples) calls.push_back(cut_out(op, sample));
+  std::vector<Part> parts;
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    if (!calls[s]) continue;
+    parts.push_back({"sample " + samples[s].name, calls[s]->operands,
+                     [&call = *calls[s]](std::span<const Tensor> tensors) {
+                       return std::vector<Tensor>{call.record_with(tensors)};
+                     }});
+  }
+  std::vector<Together::Results> results = Together(std::move(parts)).run();
+  std::size_t next = 0;
+  for (std::optional<Call>& call : calls)
+    if (call) call->result = results[next++][0];
+  return calls;
 }
 
 std::optional<std::size_t> dimension_of(const TensorFactors& tensor, int factor) {
@@ -160,7 +174,7 @@ std::optional<Sharding> split(const ShardingRule& rule, const TensorFactors& ten
 }
 
 // Whether `factor` is the only factor of each dimension that contains it.
-bool stands_alone(const ShardingRule& rule, int factor) {
+bool is_alone_in_dimensions(const ShardingRule& rule, int factor) {
   auto alone = [&](const TensorFactors& tensor) {
     std::optional<std::size_t> d = dimension_of(tensor, factor);
     return !d || tensor[*d].size() == 1;
@@ -177,50 +191,81 @@ bool kept_whole(const Call& call, int factor, const Mesh& mesh) {
          split.size % mesh.size() != 0;
 }
 
-// Runs the call with `factor` split over `mesh` and compares the results.
-void check_placement(const Call& call, int factor, const Mesh& mesh) {
+// A call with a factor split over a mesh.
+struct Placed {
+  const Call* call = nullptr;
+  int factor = 0;
+  Mesh mesh;
+  std::vector<Sharding> operands;
+  Sharding result;
+  bool strided = false;  // only the value is checked, not the cost
+  std::string name;
+
+  FactorKind kind() const { return call->rule.factors()[static_cast<std::size_t>(factor)].kind; }
+  // Whether the program needs no collective at all.
+  bool is_local() const {
+    return kind() == FactorKind::kPassThrough && !strided && !gathers_more(*call);
+  }
+  Part part() const {
+    auto body = [this](std::span<const Tensor> tensors) {
+      return std::vector<Tensor>{sharding_constraint(call->record_with(tensors), result)};
+    };
+    return {name, call->operands, body, operands};
+  }
+  testing::AssertionResult has_value(const HostArray& got) const {
+    return close(got, call->result, allowed_ulps(call->op->name));
+  }
+};
+
+void check_prediction(const Call& call, const std::vector<Sharding>& operands,
+                      const std::optional<Sharding>& result, FactorKind kind) {
+  Propagation predicted = propagate(call.rule, operands);
+  EXPECT_EQ(predicted.ok(), result.has_value());
+  if (!predicted.ok() || !result) return;
+  EXPECT_TRUE(predicted.results[0].is_equivalent_to(*result, result->rank()))
+      << predicted.results[0].to_string() << " instead of " << result->to_string();
+  EXPECT_EQ(!predicted.reduced.empty(), kind == FactorKind::kReduction);
+  EXPECT_EQ(!predicted.gathered.empty(), kind == FactorKind::kNeedReplication);
+}
+
+// Empty if the factor is inside a dimension of an operand.
+std::optional<Placed> place(const Call& call, int factor, const Mesh& mesh, std::string name) {
   const ShardingRule& rule = call.rule;
   FactorKind kind = rule.factors()[static_cast<std::size_t>(factor)].kind;
   std::vector<Sharding> operands;
   bool in_operand = false;
   for (const TensorFactors& tensor : rule.operands()) {
     std::optional<Sharding> sharding = split(rule, tensor, factor, mesh);
-    if (!sharding) return tally("placements left out: the factor is inside a dimension");
+    if (!sharding) {
+      tally("placements left out: the factor is inside a dimension");
+      return std::nullopt;
+    }
     operands.push_back(*sharding);
     in_operand |= dimension_of(tensor, factor).has_value();
   }
   std::optional<Sharding> result = split(rule, rule.results()[0], factor, mesh);
   Sharding replicated = Sharding::replicated(mesh, rule.results()[0].size());
   if (kind == FactorKind::kNeedReplication) result = replicated;
-  if (in_operand) {
-    Propagation predicted = propagate(rule, operands);
-    EXPECT_EQ(predicted.ok(), result.has_value());
-    if (predicted.ok() && result) {
-      EXPECT_TRUE(predicted.results[0].is_equivalent_to(*result, result->rank()))
-          << predicted.results[0].to_string() << " instead of " << result->to_string();
-      EXPECT_EQ(!predicted.reduced.empty(), kind == FactorKind::kReduction);
-      EXPECT_EQ(!predicted.gathered.empty(), kind == FactorKind::kNeedReplication);
-    }
-  }
-  bool strided = !result;
-  if (strided) result = replicated;  // only the value is checked, not the cost
+  if (in_operand) check_prediction(call, operands, result, kind);
+  return Placed{&call,   factor,         mesh, std::move(operands), result.value_or(replicated),
+                !result, std::move(name)};
+}
 
-  Graph graph = trace(
-      call.operands,
-      [&](std::span<const Tensor> tensors) {
-        return std::vector<Tensor>{sharding_constraint(call.record_with(tensors), *result)};
-      },
-      operands);
-  std::shared_ptr<CompiledProgram> program = compile(graph);
+void check_alone(const Placed& placed) {
+  SCOPED_TRACE(placed.name);
+  const Call& call = *placed.call;
+  Part part = placed.part();
+  std::shared_ptr<CompiledProgram> program = compile(trace(part.inputs, part.body, part.shardings));
   HostArray got = run(*program, call.operands)[0];
-  EXPECT_TRUE(close(got, call.result, allowed_ulps(call.op->name)));
-  if (kind == FactorKind::kPassThrough && gathers_more(call)) {
-    tally("placements of pass_through factors that this partitioner moves");
-  } else if (kind == FactorKind::kPassThrough && !strided) {
+  EXPECT_TRUE(placed.has_value(got));
+  FactorKind kind = placed.kind();
+  if (placed.is_local()) {
     EXPECT_THAT(collectives(*program), IsEmpty())
         << "a pass_through factor needs no data of other shards";
     tally("placements of pass_through factors, run without collectives");
-  } else if (kept_whole(call, factor, mesh)) {
+  } else if (kind == FactorKind::kPassThrough && !placed.strided) {
+    tally("placements of pass_through factors that this partitioner moves");
+  } else if (kept_whole(call, placed.factor, placed.mesh)) {
     EXPECT_THAT(collectives(*program), testing::Not(Contains(CollectiveKind::kAllReduce)));
     tally("placements of uneven updates, kept whole");
   } else if (kind == FactorKind::kReduction && got.size() > 0) {
@@ -229,39 +274,82 @@ void check_placement(const Call& call, int factor, const Mesh& mesh) {
     tally("placements of reduction factors, run with an all-reduce");
   } else {
     tally(kind == FactorKind::kPermutation ? "placements of permutation factors, run"
-          : strided                        ? "placements with a strided result, run"
+          : placed.strided                 ? "placements with a strided result, run"
                                            : "placements of need_replication factors, run");
   }
 }
 
-TEST_P(Shards, GiveTheSameAsOneDevice) {
-  if (not_tried().contains(op().name)) return tally("ops not tried on shards: listed");
-  int tried = 0, number = 0;
-  for (const OpSample& sample : samples()) {
-    SCOPED_TRACE("sample " + sample.name);
-    std::optional<Call> call = cut_out(op(), sample);
+// Local placements in one program; it has no collective if none of them needs one.
+bool pass_together(const std::vector<const Placed*>& local) {
+  std::vector<Part> parts;
+  for (const Placed* each : local) parts.push_back(each->part());
+  Together together(std::move(parts));
+  std::vector<Together::Results> results = together.run();
+  bool pass = true;
+  for (std::size_t i = 0; i < local.size(); ++i) pass = pass && local[i]->has_value(results[i][0]);
+  for (const Together::Group& group : together.groups())
+    pass = pass && collectives(*group.program).empty();
+  return pass;
+}
+
+void check_local(const std::vector<const Placed*>& local) {
+  if (pass_together(local))
+    return tally("placements of pass_through factors, run without collectives",
+                 static_cast<int>(local.size()));
+  for (const Placed* each : local) check_alone(*each);
+  EXPECT_TRUE(testing::Test::HasFailure())
+      << "the placements fail in one program, but not in one program each";
+}
+
+std::vector<Placed> placements_of(const OpDef& op, const std::vector<OpSample>& samples,
+                                  const std::vector<std::optional<Call>>& calls) {
+  std::vector<Placed> placements;
+  int number = 0;
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const std::optional<Call>& call = calls[s];
     if (!call) continue;
-    std::vector<IntVector> operand_dims;
-    for (const HostArray& operand : call->operands)
-      operand_dims.emplace_back(operand.shape().begin(), operand.shape().end());
-    Result<void> valid = call->rule.validate(operand_dims, call->result_dims);
-    ASSERT_TRUE(valid.ok()) << valid.error().what();
     ++number;
     for (std::size_t f = 0; f < call->rule.factors().size(); ++f) {
       std::int64_t size = call->rule.factors()[f].size;
       for (std::int64_t devices : {2, 4}) {
         if (size < 2 || (devices == 4 && number > 2)) continue;
         bool even = size % devices == 0;
-        if (!even && !stands_alone(call->rule, static_cast<int>(f))) continue;
+        auto factor = static_cast<int>(f);
+        if (!even && !is_alone_in_dimensions(call->rule, factor)) continue;
         if (!even) tally("of these, placements of sizes that the devices do not divide");
-        SCOPED_TRACE(cat("factor ", factor_name(static_cast<int>(f)), " of ", call->rule, " over ",
-                         devices, " devices"));
-        check_placement(*call, static_cast<int>(f), Mesh({{"x", devices}}));
-        ++tried;
+        std::string name = cat(op.name, ", sample ", samples[s].name, ", factor ",
+                               factor_name(factor), " of ", call->rule, " over ", devices);
+        SCOPED_TRACE(name);
+        std::optional<Placed> placed = place(*call, factor, Mesh({{"x", devices}}), name);
+        if (placed) placements.push_back(std::move(*placed));
       }
     }
   }
-  EXPECT_GT(tried, 0) << op().name << " has no sample with a factor that 2 devices could split";
+  return placements;
+}
+
+TEST_P(Shards, GiveTheSameAsOneDevice) {
+  if (not_tried().contains(op().name)) return tally("ops not tried on shards: listed");
+  std::vector<OpSample> all = samples();
+  std::vector<std::optional<Call>> calls = calls_of(op(), all);
+  for (const std::optional<Call>& call : calls) {
+    if (!call) continue;
+    std::vector<IntVector> operand_dims;
+    for (const HostArray& operand : call->operands)
+      operand_dims.emplace_back(operand.shape().begin(), operand.shape().end());
+    Result<void> valid = call->rule.validate(operand_dims, call->result_dims);
+    ASSERT_TRUE(valid.ok()) << valid.error().what();
+  }
+  std::vector<Placed> placements = placements_of(op(), all, calls);
+  EXPECT_FALSE(placements.empty())
+      << op().name << " has no sample with a factor that 2 devices could split";
+  std::vector<const Placed*> local;
+  for (const Placed& each : placements)
+    if (each.is_local())
+      local.push_back(&each);
+    else
+      check_alone(each);
+  check_local(local);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, Shards, testing::ValuesIn(every_op()), op_name);

@@ -18,22 +18,34 @@ TEST_P(Types, AreWhatTheCompilerGives) {
   std::vector<OpSample> all = samples();
   ASSERT_FALSE(all.empty());
   bool recorded = false;
-  for (const OpSample& sample : all) {
-    SCOPED_TRACE("sample " + sample.name);
-    Graph graph = trace(sample.inputs, body_of(sample));
-    Result<void> verified = verify(graph);
+  std::vector<Part> parts;
+  for (const OpSample& sample : all)
+    parts.push_back({"sample " + sample.name, sample.inputs, body_of(sample)});
+  Together together(std::move(parts));
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    SCOPED_TRACE("sample " + all[s].name);
+    Result<void> verified = verify(together.graph(s));
     EXPECT_TRUE(verified.ok()) << verified.error().what();
-    for (const Node* node : graph.nodes()) recorded |= &node->op() == &op();
-    std::shared_ptr<CompiledProgram> program = compile(graph);
-    const pjrt::ExecutableSignature& signature = view_of(*program).program.executable().signature();
-    // A sample over a mesh of several devices is compiled with the shapes of shards.
-    bool whole = view_of(*program).program.lowered().num_partitions() == 1;
-    ASSERT_EQ(signature.results.size(), graph.results().size());
-    for (std::size_t i = 0; whole && i < graph.results().size(); ++i)
-      EXPECT_EQ(type_of(signature.results[i]), graph.results()[i].type()) << "result " << i;
-    std::vector<HostArray> results = run(*program, sample.inputs);
-    for (std::size_t i = 0; i < results.size(); ++i)
-      EXPECT_EQ(results[i].type(), graph.results()[i].type());
+    for (const Node* node : together.graph(s).nodes()) recorded |= &node->op() == &op();
+  }
+  for (const Together::Group& group : together.groups()) {
+    // A program over a mesh of several devices is compiled with the shapes of shards.
+    if (view_of(*group.program).program.lowered().num_partitions() != 1) continue;
+    const auto& compiled = view_of(*group.program).program.executable().signature().results;
+    std::size_t next = 0;
+    for (std::size_t s : group.parts)
+      for (const Value& result : together.graph(s).results()) {
+        ASSERT_LT(next, compiled.size());
+        EXPECT_EQ(type_of(compiled[next++]), result.type()) << "sample " << all[s].name;
+      }
+    EXPECT_EQ(next, compiled.size());
+  }
+  std::vector<Together::Results> results = together.run();
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    ASSERT_EQ(results[s].size(), together.graph(s).results().size());
+    for (std::size_t i = 0; i < results[s].size(); ++i)
+      EXPECT_EQ(results[s][i].type(), together.graph(s).results()[i].type())
+          << "sample " << all[s].name << ", result " << i;
     tally("samples compiled, their types compared");
   }
   EXPECT_TRUE(recorded) << "no sample of " << op().name << " records it";
