@@ -9,13 +9,13 @@
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/concat.h"
 #include "meshard/ops/convolution.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/dot_general.h"
 #include "meshard/ops/dynamic_slice.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/flip.h"
 #include "meshard/ops/gather.h"
-#include "meshard/ops/op_table.h"
 #include "meshard/ops/pad.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reduce_window.h"
@@ -184,18 +184,18 @@ AttributesPointer read_rng(const OpText& text) {
 AttributesPointer read_gather(const OpText& text) {
   std::string_view numbers = text.attribute({"dimension_numbers"});
   return make_attributes(GatherAttributes{
-      list_in(numbers, "offset_dims"), list_in(numbers, "collapsed_slice_dims"),
-      list_in(numbers, "operand_batching_dims"), list_in(numbers, "start_indices_batching_dims"),
-      list_in(numbers, "start_index_map"), number_in(numbers, "index_vector_dim"),
+      {list_in(numbers, "offset_dims"), list_in(numbers, "collapsed_slice_dims"),
+       list_in(numbers, "operand_batching_dims"), list_in(numbers, "start_indices_batching_dims"),
+       list_in(numbers, "start_index_map"), number_in(numbers, "index_vector_dim")},
       text.list({"slice_sizes"})});
 }
 
 AttributesPointer read_scatter(const OpText& text) {
   std::string_view numbers = text.attribute({"scatter_dimension_numbers"});
   return make_attributes(ScatterAttributes{
-      list_in(numbers, "update_window_dims"), list_in(numbers, "inserted_window_dims"),
-      list_in(numbers, "input_batching_dims"), list_in(numbers, "scatter_indices_batching_dims"),
-      list_in(numbers, "scatter_dims_to_operand_dims"), number_in(numbers, "index_vector_dim")});
+      {list_in(numbers, "update_window_dims"), list_in(numbers, "inserted_window_dims"),
+       list_in(numbers, "input_batching_dims"), list_in(numbers, "scatter_indices_batching_dims"),
+       list_in(numbers, "scatter_dims_to_operand_dims"), number_in(numbers, "index_vector_dim")}});
 }
 
 // Distributes `[[low, high], ...]`.

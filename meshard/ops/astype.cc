@@ -1,8 +1,8 @@
 #include "meshard/ops/astype.h"
 
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
@@ -10,7 +10,6 @@ namespace meshard {
 extern constinit const OpDef astype_op = {
     .name = "astype",
     .operands = "x",
-    .doc = "The elements in another dtype.",
     .example = "astype(x, DType::i32)",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
@@ -51,6 +50,7 @@ extern constinit const OpDef astype_op = {
           };
         },
     .parse_attributes = parse_attributes<AstypeAttributes>,
+    .traits = {.is_cheap = true},
 };
 
 Tensor astype(In x, DType dtype) {

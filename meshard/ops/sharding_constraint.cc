@@ -2,10 +2,10 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {
@@ -116,6 +116,7 @@ extern constinit const OpDef sharding_constraint_op = {
     .samples = sharding_constraint_samples,
     .annotate = annotate_constraint,
     .parse_attributes = parse_attributes<ShardingMark>,
+    .traits = {.is_cheap = true, .marks_sharding = true},
 };
 
 Tensor sharding_constraint(In x, const Sharding& sharding) {

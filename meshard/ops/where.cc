@@ -3,8 +3,8 @@
 #include <array>
 
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 
 namespace meshard {
 namespace {

@@ -13,7 +13,7 @@
 #include "meshard/explain/collective.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/ops/op_table.h"
+#include "meshard/ops/definition/op_table.h"
 #include "meshard/runtime/lazy_evaluator.h"
 
 namespace meshard::conformance {
