@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "meshard/explain/collectives.h"
+#include "meshard/explain/collectives/collectives.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/meshard.h"
