@@ -181,7 +181,7 @@ struct OpDef {
   void (*infer)(const OpCall& call, ResultTypes& results) = nullptr;
   /// How the dimensions of operands and results correspond.
   ShardingRule (*sharding_rule)(const OpCall& call) = nullptr;
-  /// The op of StableHLO or CHLO as which element_wise::emit writes the call.
+  /// Of an element-wise op: the op that it is written as; a text's op has its sharding rule by it.
   std::string_view mnemonic = {};
   /// Writes the op as StableHLO.
   void (*emit)(const OpCall& call, OpEmission& out) = nullptr;

@@ -22,6 +22,7 @@ extern constinit const OpDef abs_op = element_wise::define({
           const TensorType& x = call.operand(0);
           results.push_back({real_dtype(x.dtype), x.shape});
         },
+    .mnemonic = "stablehlo.abs",
     .emit =
         [](const OpCall& call, OpEmission& out) {
           if (is_complex(call.operand(0).dtype))

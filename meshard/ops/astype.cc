@@ -20,6 +20,7 @@ extern constinit const OpDef astype_op = {
           results.push_back({dtype, call.operand(0).shape});
         },
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.convert",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.convert").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {

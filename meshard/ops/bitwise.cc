@@ -88,7 +88,8 @@ extern constinit const OpDef bitwise_right_shift_op = bitwise<DTypeDomain::kInte
                                                               bitwise_right_shift>(
     "bitwise_right_shift",
     "The bits of the first element, shifted right by the second; a signed element keeps its sign.",
-    "bitwise_right_shift(astype(x, DType::i32), 3)", {}, [](const OpCall& call, OpEmission& out) {
+    "bitwise_right_shift(astype(x, DType::i32), 3)", "stablehlo.shift_right_arithmetic",
+    [](const OpCall& call, OpEmission& out) {
       out.element_wise(is_signed(call.result().dtype) ? "stablehlo.shift_right_arithmetic"
                                                       : "stablehlo.shift_right_logical");
     });

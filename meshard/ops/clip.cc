@@ -56,6 +56,7 @@ extern constinit const OpDef clip_op = element_wise::define({
     .operands = "x, min, max",
     .example = "clip(x, -1, 1)",
     .domain = DTypeDomain::kNumber,
+    .mnemonic = "stablehlo.clamp",
     .emit =
         [](const OpCall&, OpEmission& out) {
           out.writer

@@ -47,6 +47,7 @@ constexpr OpDef comparison(std::string_view name, std::string_view doc, std::str
       .example = example,
       .domain = kOrdered ? DTypeDomain::kOrdered : DTypeDomain::kAny,
       .gives_bools = true,
+      .mnemonic = "stablehlo.compare",
       .emit = emit<direction>,
       .vjp = kNotDifferentiable,
       .samples = comparison_samples<op>,

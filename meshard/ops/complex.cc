@@ -27,6 +27,7 @@ extern constinit const OpDef complex_op = {
           results.push_back({complex_dtype(part.dtype), part.shape});
         },
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.complex",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.complex").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {

@@ -12,6 +12,7 @@ extern constinit const OpDef expm1_op = element_wise::define({
     .operands = "x",
     .example = "expm1(x)",
     .domain = DTypeDomain::kFloatOrComplex,
+    .mnemonic = "stablehlo.exponential_minus_one",
     .emit = [](const OpCall&,
                OpEmission& out) { out.element_wise("stablehlo.exponential_minus_one"); },
     .vjp =

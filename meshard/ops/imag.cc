@@ -22,6 +22,7 @@ extern constinit const OpDef imag_op = {
           results.push_back({real_dtype(operand.dtype), operand.shape});
         },
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.imag",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.imag").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {

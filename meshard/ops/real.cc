@@ -22,6 +22,7 @@ extern constinit const OpDef real_op = {
           results.push_back({real_dtype(operand.dtype), operand.shape});
         },
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.real",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.real").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {

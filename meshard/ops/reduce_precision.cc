@@ -35,6 +35,7 @@ extern constinit const OpDef reduce_precision_op = element_wise::define({
     .example = "reduce_precision(x, 5, 10)",
     .domain = DTypeDomain::kFloat,
     .infer = infer_reduce_precision,
+    .mnemonic = "stablehlo.reduce_precision",
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& [exponent, mantissa] = call.as<ReducePrecisionAttributes>();

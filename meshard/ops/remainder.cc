@@ -81,6 +81,7 @@ extern constinit const OpDef remainder_op = element_wise::define({
     .operands = "a, b",
     .example = "remainder(x, y)",
     .domain = DTypeDomain::kNumber,
+    .mnemonic = "stablehlo.remainder",
     .emit = emit_remainder,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {

@@ -99,6 +99,7 @@ extern constinit const OpDef sharding_constraint_op = {
     .example = "sharding_constraint(x, Sharding(Mesh({{\"x\", 1}}), P(\"x\")))",
     .infer = infer_sharding_constraint,
     .sharding_rule = element_wise::rule,
+    .mnemonic = "sdy.sharding_constraint",
     .emit =
         [](const OpCall&, OpEmission& out) {
           out.writer.sharding_constraint(out.results[0].value, out.operands[0].value,

@@ -54,6 +54,7 @@ extern constinit const OpDef where_op = {
     .example = "where(less(x, y), x, 0)",
     .infer = infer_where,
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.select",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.select").done(); },
     .vjp = where_vjp,
     .batch = element_wise::batch,
