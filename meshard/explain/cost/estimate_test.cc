@@ -11,7 +11,7 @@ namespace {
 
 using pjrt::HloInstruction;
 using pjrt::HloModule;
-using Kind = TimelineEntry::Kind;
+using EntryKind = TimelineEntry::Kind;
 
 HardwareFigures estimate_figures() {
   HardwareFigures figures;
@@ -107,15 +107,15 @@ TEST(Estimate, TimelineInProgramOrderWithLoopsNested) {
   std::vector<TimelineEntry> timeline =
       timeline_of(made.executions, made.cost, made.collectives, &links, nullptr);
   ASSERT_EQ(timeline.size(), 4u);
-  EXPECT_EQ(timeline[0].kind, Kind::kLoop);
+  EXPECT_EQ(timeline[0].kind, EntryKind::kLoop);
   EXPECT_EQ(timeline[0].depth, 0);
   EXPECT_EQ(timeline[1].instruction, "dot.12");
-  EXPECT_EQ(timeline[1].kind, Kind::kCompute);
+  EXPECT_EQ(timeline[1].kind, EntryKind::kCompute);
   EXPECT_EQ(timeline[1].depth, 1);
   EXPECT_EQ(timeline[1].executions, 5);
   EXPECT_EQ(timeline[1].place, "net.py:42");
   EXPECT_DOUBLE_EQ(timeline[1].seconds, 768 / 100.0);  // memory takes the longest
-  EXPECT_EQ(timeline[2].kind, Kind::kCollective);
+  EXPECT_EQ(timeline[2].kind, EntryKind::kCollective);
   EXPECT_DOUBLE_EQ(timeline[2].link_bytes, 256);
   EXPECT_DOUBLE_EQ(timeline[2].seconds, 38.4);
   EXPECT_EQ(timeline[3].opcode, "negate");
