@@ -2,9 +2,9 @@
 #include "bench/report.h"
 #include "bench/timing.h"
 #include "meshard/base/cat.h"
-#include "meshard/explain/collectives.h"
-#include "meshard/explain/estimate.h"
-#include "meshard/explain/largest_buffers.h"
+#include "meshard/explain/collectives/collectives.h"
+#include "meshard/explain/cost/estimate.h"
+#include "meshard/explain/cost/largest_buffers.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard::bench {

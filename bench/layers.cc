@@ -8,7 +8,7 @@
 #include "bench/report.h"
 #include "bench/timing.h"
 #include "meshard/meshard.h"
-#include "meshard/ops/bodies.h"
+#include "meshard/ops/definition/bodies.h"
 
 namespace meshard::bench {
 namespace {

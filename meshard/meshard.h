@@ -11,7 +11,7 @@
 #include "meshard/explain/check_sharded.h"
 #include "meshard/explain/explain.h"
 #include "meshard/explain/explain_for.h"
-#include "meshard/explain/predict.h"
+#include "meshard/explain/predict/predict.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"

@@ -1,7 +1,6 @@
 #include "meshard/array/slice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "meshard/base/cat.h"
@@ -125,20 +124,6 @@ void split_into(const StridedCopy& plan, std::int64_t piece_bytes,
 }
 
 }  // namespace
-
-std::string DimensionSlice::to_string() const { return cat(start, ":", stop); }
-
-Result<DimensionSlice> DimensionSlice::parse(std::string_view text) {
-  DimensionSlice slice;
-  const char* end = text.data() + text.size();
-  auto [colon, error] = std::from_chars(text.data(), end, slice.start);
-  if (error == std::errc{} && colon != end && *colon == ':') {
-    auto [last, stop_error] = std::from_chars(colon + 1, end, slice.stop);
-    if (stop_error == std::errc{} && last == end && slice.start <= slice.stop) return slice;
-  }
-  return Error(ErrorCode::kInvalidArgument,
-               cat("[slice] cannot read \"", text, "\": expected a form like 2:4"));
-}
 
 Box whole_box(const Shape& shape) {
   Box box;

@@ -1,29 +1,15 @@
-// Boxes of arrays, such as the part that a shard covers, and strided copies between them.
+// Boxes of arrays of a shape, and strided copies between them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "meshard/array/shape.h"
+#include "meshard/base/box.h"
 
 namespace meshard {
-
-/// A value: the indices from `start` to `stop - 1` of one dimension. Prints as `2:4`.
-struct DimensionSlice {
-  std::int64_t start = 0;
-  std::int64_t stop = 0;
-
-  std::int64_t size() const { return stop - start; }
-  std::string to_string() const;
-  static Result<DimensionSlice> parse(std::string_view text);
-  friend bool operator==(const DimensionSlice&, const DimensionSlice&) = default;
-};
-
-/// One slice for each dimension of an array.
-using Box = InlineVector<DimensionSlice, 4>;
 
 /// The box that covers a whole array of this shape.
 Box whole_box(const Shape& shape);

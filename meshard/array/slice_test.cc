@@ -136,13 +136,6 @@ TEST(PlanGather, JoinsContiguousDimensions) {
   EXPECT_EQ(plan({{1, 1}, {1, 3}, {1, 3}}).bytes(), 0);
 }
 
-TEST(DimensionSlice, PrintsAndParses) {
-  EXPECT_EQ((DimensionSlice{2, 4}).to_string(), "2:4");
-  EXPECT_EQ(DimensionSlice::parse("2:4").value(), (DimensionSlice{2, 4}));
-  for (const char* bad : {"", "2", "2:", ":4", "4:2", "2:4:1"})
-    EXPECT_FALSE(DimensionSlice::parse(bad).ok()) << bad;
-}
-
 TEST(CheckBox, NamesTheDimension) {
   check_box({{0, 2}, {1, 1}}, Shape{2, 3});
   EXPECT_TRUE(throws_error(

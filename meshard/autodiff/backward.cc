@@ -268,7 +268,7 @@ class Backward {
       auto found = states_.find(value.node());
       bool reaches = carries(value) && found != states_.end() && found->second.reaches_input;
       if (!reaches || !seen.insert(value.node()).second) continue;
-      if (value->op().name == "stop_gradient") continue;
+      if (value->op().traits.stops_gradient) continue;
       if (inputs_.contains(value.node()))
         throw Error(
             ErrorCode::kUnimplemented,

@@ -2,10 +2,10 @@
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/batched_program.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/batched_program.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/optimization_barrier.h"
 
 namespace meshard {
@@ -106,6 +106,7 @@ constinit const OpDef custom_vjp_op = {
         },
     .vjp = custom_vjp_of,
     .batch = batch_custom_vjp,
+    .traits = {.is_cheap = true},
 };
 
 }  // namespace

@@ -17,19 +17,6 @@ namespace {
 
 using Keep = ResidualPolicy::Keep;
 
-// Ops whose result is as cheap to recompute as to move.
-bool is_cheap(const Node& node) {
-  constexpr std::string_view kNames[] = {"astype",        "broadcast_in_dim",    "constant",
-                                         "iota",          "permute_dims",        "reshape",
-                                         "stop_gradient", "sharding_constraint", "custom_vjp",
-                                         "vary",          "checkpoint_name",     "full_to_shard"};
-  return std::find(std::begin(kNames), std::end(kNames), node.op().name) != std::end(kNames);
-}
-
-bool is_product(const Node& node) {
-  return node.op().name == "dot_general" || node.op().name == "convolution";
-}
-
 // Orders values of the joint program as they were recorded.
 struct ValueOrder {
   bool operator()(const Value& a, const Value& b) const {
@@ -213,7 +200,7 @@ class Joint {
     switch (policy_.keep) {
       case Keep::kEverything: return true;
       case Keep::kNothing: return false;
-      case Keep::kDots: return is_product(*value.node());
+      case Keep::kDots: return value->op().traits.is_product;
       case Keep::kNamed: {
         const std::string* name = checkpoint_name_of(*value.node());
         return name &&
@@ -221,7 +208,7 @@ class Joint {
       }
       case Keep::kNeeded: break;
     }
-    if (!is_cheap(*value.node())) return true;
+    if (!value->op().traits.is_cheap) return true;
     // Keep the value if it is smaller than the operands that would have to be kept instead.
     std::int64_t instead = 0;
     for (const Value& operand : value->operands()) {

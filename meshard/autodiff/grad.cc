@@ -6,12 +6,9 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/composite/create.h"
+#include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/sharding_constraint.h"
-
-namespace meshard {
-extern const OpDef reshape_op;
-}
 
 namespace meshard::internal {
 namespace {

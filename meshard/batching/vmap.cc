@@ -1,7 +1,7 @@
 #include "meshard/batching/vmap.h"
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/batched_program.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/batched_program.h"
 #include "meshard/ops/permute_dims.h"
 
 namespace meshard::internal {

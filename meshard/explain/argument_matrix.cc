@@ -14,9 +14,9 @@ std::string part_of(const ValuePlacement& value, std::int64_t device) {
   std::optional<std::int64_t> position = value.sharding->mesh().position(device);
   if (!position) return "none";
   std::vector<std::string> ranges;
-  for (const Slice& slice : value.sharding->slice(value.type.shape, *position)) {
+  for (const DimensionSlice& slice : value.sharding->slice(value.type.shape, *position)) {
     if (slice.size() == 0) return "empty";
-    ranges.push_back(cat(slice.start, ':', slice.stop));
+    ranges.push_back(slice.to_string());
   }
   return join(ranges, ",");
 }

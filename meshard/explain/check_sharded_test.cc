@@ -6,8 +6,8 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/runtime/plugin_testutil.h"
 
 namespace meshard {

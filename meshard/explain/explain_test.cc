@@ -42,7 +42,7 @@ Tensor product(In a, In b) {
   return dot_general(*a.tensor, *b.tensor, {.lhs_contracting = {1}, .rhs_contracting = {0}});
 }
 
-std::string here(std::uint32_t line) { return "explain_test.cc:" + std::to_string(line); }
+std::string line_of_source(std::uint32_t line) { return "explain_test.cc:" + std::to_string(line); }
 
 TEST_F(Explain, ColumnThenRowParallel) {
   std::uint32_t line = 0;
@@ -60,9 +60,9 @@ TEST_F(Explain, ColumnThenRowParallel) {
   ASSERT_EQ(reductions.size(), 1u) << report.to_string();
   EXPECT_EQ(reductions[0].bytes(), 16 / 2 * 32 * 4);
   EXPECT_EQ(reductions[0].cause, CollectiveCause::kInserted);
-  EXPECT_EQ(reductions[0].origin.to_string(), here(line) + " (exact)");
-  EXPECT_THAT(report.to_string(),
-              HasSubstr("1 all-reduce on axis \"model\", 1 KiB, from " + here(line) + " (exact)"));
+  EXPECT_EQ(reductions[0].origin.to_string(), line_of_source(line) + " (exact)");
+  EXPECT_THAT(report.to_string(), HasSubstr("1 all-reduce on axis \"model\", 1 KiB, from " +
+                                            line_of_source(line) + " (exact)"));
 
   EXPECT_EQ(report.name(), "main");
   EXPECT_EQ(report.mesh(), mesh_);
@@ -90,7 +90,7 @@ TEST_F(Explain, ASumOverTheBatch) {
   EXPECT_EQ(all[0].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(all[0].axes, AxisList({"data"}));
   EXPECT_EQ(all[0].bytes(), 4);
-  EXPECT_EQ(all[0].origin.places[0].place, here(line));
+  EXPECT_EQ(all[0].origin.places[0].place, line_of_source(line));
 }
 
 TEST_F(Explain, AMarkThatReshards) {
@@ -107,7 +107,7 @@ TEST_F(Explain, AMarkThatReshards) {
   EXPECT_EQ(one.axes, AxisList({"model"}));
   EXPECT_EQ(one.bytes(), 16 * 32 / 4 * 4);
   EXPECT_EQ(one.cause, CollectiveCause::kAsked);
-  EXPECT_EQ(one.origin.to_string(), here(line) + " (exact)");
+  EXPECT_EQ(one.origin.to_string(), line_of_source(line) + " (exact)");
 }
 
 TEST_F(Explain, NothingToSayAboutElementWiseWork) {

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/origin.h"
+#include "meshard/explain/collectives/origin.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/read_back.h"
@@ -57,7 +57,7 @@ class IntermediateFinder {
     for (std::int64_t size : sharding->padded_shape(type->shape)) padded.push_back(size);
     placed.padded.shape = Shape(std::move(padded));
     placed.sharding = *std::move(sharding);
-    found.marked = name.ends_with("sharding_constraint");
+    found.marked = names_op_with(&OpTraits::marks_sharding, name);
     if (std::string_view path = node_path_in_op_name(name); !path.empty() && facts_.graph) {
       if (!describe_node(path, placed, found.marked)) return;
     }
@@ -81,7 +81,7 @@ class IntermediateFinder {
     if (!node) return false;
     placed.name = node->op().name;
     placed.place = node->where().to_string();
-    marked = placed.name == "sharding_constraint";
+    marked = node->op().traits.marks_sharding;
     return true;
   }
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "meshard/explain/collective.h"
-#include "meshard/explain/memory_use.h"
-#include "meshard/explain/reshard.h"
-#include "meshard/explain/roofline.h"
+#include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/collectives/reshard.h"
+#include "meshard/explain/cost/memory_use.h"
+#include "meshard/explain/cost/roofline.h"
 #include "meshard/explain/value_placement.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/topology/topology.h"

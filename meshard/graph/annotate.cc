@@ -88,7 +88,7 @@ bool may_enter(const Value& value, const ManualAxes& place) {
   const ManualAxes* manual = manual_axes(value);
   if (!manual) return is_free(value);
   if (manual->same_place(place)) return true;
-  bool is_splat = value->op().name == "broadcast_in_dim" && value->operands().size() == 1 &&
+  bool is_splat = value->op().traits.repeats_elements && value->operands().size() == 1 &&
                   value->operands()[0].type().rank() == 0;
   return (is_splat || value.type().rank() == 0) && place.is_inside(*manual);
 }

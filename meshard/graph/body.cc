@@ -25,8 +25,8 @@ bool is_constant(const Node& node) {
 
 // A splat: a broadcast constant.
 bool is_splat(const Node& node) {
-  return node.op().name == "broadcast_in_dim" && !node.annotations() &&
-         node.operands().size() == 1 && is_constant(*node.operands()[0].node());
+  return node.op().traits.repeats_elements && !node.annotations() && node.operands().size() == 1 &&
+         is_constant(*node.operands()[0].node());
 }
 
 Tensor recorded_again(const Node& node, std::span<const Tensor> operands) {

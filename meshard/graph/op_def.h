@@ -18,7 +18,7 @@ namespace meshard {
 
 struct Annotations;
 class BodyDifferentiator;  // body_vjp.h
-struct OpEmission;         // ops/emission.h: graph/ does not depend on StableHLO
+struct OpEmission;         // ops/definition/emission.h: graph/ does not depend on StableHLO
 
 /// The call that an op's functions receive: attributes, operand types, and the result types once
 /// inferred.
@@ -118,7 +118,50 @@ class SampleSource {
   std::uint64_t state_;
 };
 
+/// The dtypes that an element-wise op accepts.
+enum class DTypeDomain : std::uint8_t {
+  kNone,  ///< the op is not element-wise
+  kAny,
+  kOrdered,  ///< all but complex numbers
+  kNumber,   ///< integers and floats
+  kSigned,   ///< signed integers and floats
+  kFloat,    ///< floats; the public functions convert integers and bools to f32 first
+  kNumberOrComplex,
+  kSignedOrComplex,
+  kFloatOrComplex,  ///< integers and bools are converted as for kFloat
+  kIntegerOrBool,   ///< bitwise ops
+  kInteger,
+  kBool,
+};
+
+/// Facts about an op for code that treats several ops alike; such code never compares names.
+/// Code that reads one op's attributes compares with its constant (ops/definition/op_table.h).
+struct OpTraits {
+  /// Every element of the result is an element of the one operand; of a scalar, the result is a
+  /// splat. Splats and scalars enter manual axes and bodies, and follow their users to devices.
+  bool repeats_elements = false;
+  /// Computing the result costs no more than storing it. The derivative of a body computes such
+  /// results again and keeps none of them.
+  bool is_cheap = false;
+  /// Sums of products, the work of a matrix unit. `checkpoint` policies keep them, and reports
+  /// attribute the permutations of an overlapped product to them.
+  bool is_product = false;
+  /// The result is a part of operand 0, or all of it in another shape; its place is an attribute.
+  /// The search for equal layers regards parts of arguments as arguments (rolling_advice.h).
+  bool takes_part = false;
+  /// The result holds operand 0 as a part, as the cotangent of an op that takes one does.
+  bool puts_part_back = false;
+  /// Its results are constants to derivatives, whatever its operands depend on.
+  bool stops_gradient = false;
+  /// The program itself exchanges values between devices. Reports do not call this inserted.
+  bool is_collective = false;
+  /// The program itself specifies a sharding. Reports attribute reshards to it, not to the op that
+  /// uses the value.
+  bool marks_sharding = false;
+};
+
 /// The definition of one primitive. A value with static storage; nodes refer to it by address.
+/// Element-wise ops are made by element_wise::define, which sets what they have in common.
 struct OpDef {
   /// The public name, in C++ and in all language bindings: that of the array API standard if it has
   /// one.
@@ -126,14 +169,20 @@ struct OpDef {
   /// Operand names for messages and the reference page: `lhs, rhs`. A trailing `...` accepts any
   /// number.
   std::string_view operands = {};
-  /// The paragraph on the reference page.
+  /// A paragraph for the reference page. Empty if the comment of the function says everything.
   std::string_view doc = {};
   /// One line of C++ that runs with `x` and `y` (f32[2,3]) in scope.
   std::string_view example = {};
+  /// Of an element-wise op: the dtypes that it accepts.
+  DTypeDomain domain = DTypeDomain::kNone;
+  /// Of an element-wise op: the results are bools; otherwise they have the operands' dtype.
+  bool gives_bools = false;
   /// Computes result types from operand types and attributes; throws through OpCall::fail.
   void (*infer)(const OpCall& call, ResultTypes& results) = nullptr;
   /// How the dimensions of operands and results correspond.
   ShardingRule (*sharding_rule)(const OpCall& call) = nullptr;
+  /// Of an element-wise op: the op that it is written as; a text's op has its sharding rule by it.
+  std::string_view mnemonic = {};
   /// Writes the op as StableHLO.
   void (*emit)(const OpCall& call, OpEmission& out) = nullptr;
   /// Records nodes that compute the operands' cotangents into `out` (one per operand; undefined
@@ -156,6 +205,7 @@ struct OpDef {
                                    std::span<const Sharding* const> operands) = nullptr;
   /// Parses the printed attributes; nullptr for ops without attributes.
   Result<std::unique_ptr<const Attributes>> (*parse_attributes)(std::string_view text) = nullptr;
+  OpTraits traits = {};
 };
 
 /// A value for OpDef::vjp: the op intentionally has no derivative.

@@ -9,7 +9,8 @@ namespace meshard {
 
 struct OpDef;
 
-/// Finds a primitive by name; nullptr if there is none. ops/op_table.h has one for all ops.
+/// Finds a primitive by name; nullptr if there is none. ops/definition/op_table.h has one for all
+/// ops.
 using FindOp = const OpDef* (*)(std::string_view name);
 
 /// Parses the program that to_string() printed. Captured values become additional parameters,

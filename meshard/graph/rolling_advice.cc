@@ -109,18 +109,18 @@ class Rows {
   // them, and grad records a reshape of each argument.
   void find_parts() {
     for (const Node* node : graph_.nodes()) {
-      if (node->op().name != "slice" && node->op().name != "reshape") continue;
+      if (!node->op().traits.takes_part) continue;
       const Value& from = node->operands()[0];
       if (graph_.number(from.node()) >= graph_.num_leaves() && !parts_.contains(from.node()))
         continue;
-      if (node->op().name == "slice") stacked_.push_back(from.type());
+      if (node->type(0).bytes() < from.type().bytes()) stacked_.push_back(from.type());
       parts_.insert(node);
     }
   }
   // True for the cotangent of a slice of stacked parameters. It is padded at the slice's position,
   // so its attributes differ between layers that are otherwise equal.
   bool puts_part_back(const Node& node) const {
-    return node.op().name == "pad" &&
+    return node.op().traits.puts_part_back &&
            std::find(stacked_.begin(), stacked_.end(), node.type(0)) != stacked_.end();
   }
 

@@ -54,9 +54,10 @@ struct CutAttributes {
 };
 // Row `from` of a stack of pairs.
 constinit const OpDef cut_op = {
-    .name = "slice", .operands = "x", .infer = [](const OpCall&, ResultTypes& results) {
-      results.push_back(kPair);
-    }};
+    .name = "cut",
+    .operands = "x",
+    .infer = [](const OpCall&, ResultTypes& results) { results.push_back(kPair); },
+    .traits = {.takes_part = true}};
 Tensor cut(const Tensor& x, std::int64_t from) {
   return record(cut_op, make_attributes(CutAttributes{from}), {&x}, x.where());
 }

@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <set>
 
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/bitcast_convert.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/concat.h"
 #include "meshard/ops/convolution.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/dot_general.h"
 #include "meshard/ops/dynamic_slice.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/flip.h"
 #include "meshard/ops/gather.h"
-#include "meshard/ops/op_table.h"
 #include "meshard/ops/pad.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reduce_window.h"
@@ -184,18 +185,18 @@ AttributesPointer read_rng(const OpText& text) {
 AttributesPointer read_gather(const OpText& text) {
   std::string_view numbers = text.attribute({"dimension_numbers"});
   return make_attributes(GatherAttributes{
-      list_in(numbers, "offset_dims"), list_in(numbers, "collapsed_slice_dims"),
-      list_in(numbers, "operand_batching_dims"), list_in(numbers, "start_indices_batching_dims"),
-      list_in(numbers, "start_index_map"), number_in(numbers, "index_vector_dim"),
+      {list_in(numbers, "offset_dims"), list_in(numbers, "collapsed_slice_dims"),
+       list_in(numbers, "operand_batching_dims"), list_in(numbers, "start_indices_batching_dims"),
+       list_in(numbers, "start_index_map"), number_in(numbers, "index_vector_dim")},
       text.list({"slice_sizes"})});
 }
 
 AttributesPointer read_scatter(const OpText& text) {
   std::string_view numbers = text.attribute({"scatter_dimension_numbers"});
   return make_attributes(ScatterAttributes{
-      list_in(numbers, "update_window_dims"), list_in(numbers, "inserted_window_dims"),
-      list_in(numbers, "input_batching_dims"), list_in(numbers, "scatter_indices_batching_dims"),
-      list_in(numbers, "scatter_dims_to_operand_dims"), number_in(numbers, "index_vector_dim")});
+      {list_in(numbers, "update_window_dims"), list_in(numbers, "inserted_window_dims"),
+       list_in(numbers, "input_batching_dims"), list_in(numbers, "scatter_indices_batching_dims"),
+       list_in(numbers, "scatter_dims_to_operand_dims"), number_in(numbers, "index_vector_dim")}});
 }
 
 // Distributes `[[low, high], ...]`.
@@ -290,7 +291,7 @@ enum class RuleDtypes : std::uint8_t {
 // A mnemonic whose rule is that of a primitive.
 struct MnemonicRule {
   std::string_view mnemonic;
-  std::string_view primitive;
+  const OpDef* primitive;
   AttributesPointer (*attributes)(const OpText&);
   RuleDtypes typed = RuleDtypes::kAsFloats;
   /// The primitive takes only the first operands and the first result; the text repeats them, and
@@ -299,90 +300,52 @@ struct MnemonicRule {
 };
 
 constexpr MnemonicRule kRules[] = {
-    {"stablehlo.bitcast_convert", "bitcast_convert", read_bitcast, RuleDtypes::kAsWritten},
-    {"stablehlo.broadcast_in_dim", "broadcast_in_dim", read_broadcast},
-    {"stablehlo.cholesky", "cholesky", no_attributes},
-    {"stablehlo.concatenate", "concat", read_concat},
-    {"stablehlo.convolution", "convolution", read_convolution},
-    {"stablehlo.dot_general", "dot_general", read_dot},
-    {"stablehlo.dynamic_slice", "dynamic_slice", read_dynamic_slice, RuleDtypes::kAsWritten},
-    {"stablehlo.dynamic_update_slice", "dynamic_update_slice", no_attributes,
+    {"stablehlo.bitcast_convert", &bitcast_convert_op, read_bitcast, RuleDtypes::kAsWritten},
+    {"stablehlo.broadcast_in_dim", &broadcast_in_dim_op, read_broadcast},
+    {"stablehlo.cholesky", &cholesky_op, no_attributes},
+    {"stablehlo.concatenate", &concat_op, read_concat},
+    {"stablehlo.convolution", &convolution_op, read_convolution},
+    {"stablehlo.dot_general", &dot_general_op, read_dot},
+    {"stablehlo.dynamic_slice", &dynamic_slice_op, read_dynamic_slice, RuleDtypes::kAsWritten},
+    {"stablehlo.dynamic_update_slice", &dynamic_update_slice_op, no_attributes,
      RuleDtypes::kAsWritten},
-    {"stablehlo.fft", "fft", read_fft, RuleDtypes::kAsWritten},
-    {"stablehlo.gather", "gather", read_gather, RuleDtypes::kAsWritten},
-    {"stablehlo.optimization_barrier", "optimization_barrier", no_attributes},
-    {"stablehlo.pad", "pad", read_pad},
-    {"stablehlo.reduce", "sum", read_reduce, RuleDtypes::kAsFloats, 1},
-    {"stablehlo.reduce_window", "reduce_window_sum", read_windows, RuleDtypes::kAsFloats, 1},
-    {"stablehlo.reshape", "reshape", read_reshape},
-    {"stablehlo.reverse", "flip", read_reverse},
-    {"stablehlo.rng_bit_generator", "rng_bit_generator", read_rng, RuleDtypes::kAsWritten},
-    {"stablehlo.scatter", "scatter_set", read_scatter, RuleDtypes::kAsWritten},
-    {"stablehlo.select_and_scatter", "select_and_scatter_add", read_select_and_scatter,
+    {"stablehlo.fft", &fft_op, read_fft, RuleDtypes::kAsWritten},
+    {"stablehlo.gather", &gather_op, read_gather, RuleDtypes::kAsWritten},
+    {"stablehlo.optimization_barrier", &optimization_barrier_op, no_attributes},
+    {"stablehlo.pad", &pad_op, read_pad},
+    {"stablehlo.reduce", &sum_op, read_reduce, RuleDtypes::kAsFloats, 1},
+    {"stablehlo.reduce_window", &reduce_window_sum_op, read_windows, RuleDtypes::kAsFloats, 1},
+    {"stablehlo.reshape", &reshape_op, read_reshape},
+    {"stablehlo.reverse", &flip_op, read_reverse},
+    {"stablehlo.rng_bit_generator", &rng_bit_generator_op, read_rng, RuleDtypes::kAsWritten},
+    {"stablehlo.scatter", &scatter_set_op, read_scatter, RuleDtypes::kAsWritten},
+    {"stablehlo.select_and_scatter", &select_and_scatter_add_op, read_select_and_scatter,
      RuleDtypes::kAsFloats, 2},
-    {"stablehlo.slice", "slice", read_slice},
-    {"stablehlo.sort", "sort", read_sort},
-    {"stablehlo.transpose", "permute_dims", read_transpose},
-    {"stablehlo.triangular_solve", "triangular_solve", read_triangular_solve},
+    {"stablehlo.slice", &slice_op, read_slice},
+    {"stablehlo.sort", &sort_op, read_sort},
+    {"stablehlo.transpose", &permute_dims_op, read_transpose},
+    {"stablehlo.triangular_solve", &triangular_solve_op, read_triangular_solve},
 };
 
-// The rest of the table: ops with the rule of element-wise primitives.
-constexpr std::string_view kElementWise[] = {
-    "sdy.sharding_constraint",
-    "stablehlo.abs",
-    "stablehlo.add",
-    "stablehlo.and",
-    "stablehlo.atan2",
-    "stablehlo.cbrt",
-    "stablehlo.ceil",
-    "stablehlo.clamp",
-    "stablehlo.compare",
-    "stablehlo.complex",
-    "stablehlo.convert",
-    "stablehlo.cosine",
-    "stablehlo.count_leading_zeros",
-    "stablehlo.divide",
-    "stablehlo.exponential",
-    "stablehlo.exponential_minus_one",
-    "stablehlo.floor",
-    "stablehlo.imag",
-    "stablehlo.is_finite",
-    "stablehlo.log",
-    "stablehlo.log_plus_one",
-    "stablehlo.logistic",
-    "stablehlo.maximum",
-    "stablehlo.minimum",
-    "stablehlo.multiply",
-    "stablehlo.negate",
-    "stablehlo.not",
-    "stablehlo.or",
-    "stablehlo.popcnt",
-    "stablehlo.power",
-    "stablehlo.real",
-    "stablehlo.reduce_precision",
-    "stablehlo.remainder",
-    "stablehlo.round_nearest_afz",
-    "stablehlo.round_nearest_even",
-    "stablehlo.rsqrt",
-    "stablehlo.select",
-    "stablehlo.shift_left",
-    "stablehlo.shift_right_arithmetic",
-    "stablehlo.shift_right_logical",
-    "stablehlo.sign",
-    "stablehlo.sine",
-    "stablehlo.sqrt",
-    "stablehlo.subtract",
-    "stablehlo.tan",
-    "stablehlo.tanh",
-    "stablehlo.xor",
-};
+// The rest of the table: what element-wise primitives are written as.
+const std::vector<std::string_view>& element_wise_mnemonics() {
+  static const std::vector<std::string_view> all = [] {
+    std::set<std::string_view> names;
+    for (const OpDef* op : all_ops())
+      if (op->sharding_rule == element_wise::rule && !op->mnemonic.empty() &&
+          !op->mnemonic.starts_with("chlo."))
+        names.insert(op->mnemonic);
+    return std::vector<std::string_view>(names.begin(), names.end());
+  }();
+  return all;
+}
 
-std::string_view primitive_of(const MnemonicRule& entry, const stablehlo::ModuleOp& op) {
+const OpDef& primitive_of(const MnemonicRule& entry, const stablehlo::ModuleOp& op) {
   // Only the shards of a scatter that adds can be combined, by summing.
-  if (entry.primitive == "scatter_set" && op.regions.size() == 1)
+  if (entry.primitive == &scatter_set_op && op.regions.size() == 1)
     for (const stablehlo::ModuleOp& inside : op.regions[0].ops)
-      if (inside.mnemonic == "stablehlo.add") return "scatter_add";
-  return entry.primitive;
+      if (inside.mnemonic == "stablehlo.add") return scatter_add_op;
+  return *entry.primitive;
 }
 
 // Whether a primitive takes this many operands: `a, b`, or `a, b...` for one or more.
@@ -406,27 +369,27 @@ std::optional<ShardingRule> widened(const ShardingRule& rule, std::size_t own, c
 }
 
 std::optional<ShardingRule> rule_by_primitive(const MnemonicRule& entry, const OpText& text) {
-  const OpDef* primitive = find_op(primitive_of(entry, text.op));
+  const OpDef& primitive = primitive_of(entry, text.op);
   AttributesPointer attributes = entry.attributes(text);
   if (!attributes && entry.attributes != no_attributes) return std::nullopt;
   std::size_t own = entry.own_operands ? entry.own_operands : text.operands.size();
-  if (!takes(*primitive, own)) return std::nullopt;
+  if (!takes(primitive, own)) return std::nullopt;
   std::vector<TensorType> types;
   for (std::size_t i = 0; i < own; ++i) types.push_back(text.operands[i]);
   for (std::size_t i = 0; i < (entry.own_operands ? 1 : text.results.size()); ++i)
     types.push_back(text.results[i]);
   if (entry.typed == RuleDtypes::kAsFloats)
     for (TensorType& type : types) type.dtype = DType::f32;
-  OpCall call{.op = *primitive, .attributes = attributes.get(), .operands = {}, .results = {}};
+  OpCall call{.op = primitive, .attributes = attributes.get(), .operands = {}, .results = {}};
   for (std::size_t i = 0; i < own; ++i) call.operands.push_back(&types[i]);
   ResultTypes inferred;
-  primitive->infer(call, inferred);
+  primitive.infer(call, inferred);
   if (inferred.size() != types.size() - own) return std::nullopt;
   for (std::size_t i = own; i < types.size(); ++i) {
     if (inferred[i - own].shape != types[i].shape) return std::nullopt;
     call.results.push_back(&types[i]);
   }
-  ShardingRule rule = primitive->sharding_rule(call);
+  ShardingRule rule = primitive.sharding_rule(call);
   return entry.own_operands ? widened(rule, own, text) : rule;
 }
 
@@ -455,7 +418,7 @@ std::optional<ShardingRule> custom_call_rule(const OpText& text) {
 
 std::span<const std::string_view> ruled_mnemonics() {
   static const std::vector<std::string_view> all = [] {
-    std::vector<std::string_view> names(std::begin(kElementWise), std::end(kElementWise));
+    std::vector<std::string_view> names = element_wise_mnemonics();
     for (const MnemonicRule& rule : kRules) names.push_back(rule.mnemonic);
     std::sort(names.begin(), names.end());
     return names;
@@ -466,7 +429,7 @@ std::span<const std::string_view> ruled_mnemonics() {
 std::optional<ShardingRule> element_wise_rule(std::span<const TensorType> operands,
                                               std::span<const TensorType> results) {
   if (results.empty()) return std::nullopt;
-  OpCall call{.op = *find_op("add"), .operands = {}, .results = {}};
+  OpCall call{.op = add_op, .operands = {}, .results = {}};
   for (const TensorType& result : results) {
     if (result.shape != results[0].shape) return std::nullopt;
     call.results.push_back(&result);
@@ -489,9 +452,9 @@ std::optional<ShardingRule> rule_of_module_op(const stablehlo::Module& module,
   OpText text{module, op, operands, results};
   if (results.empty() || operands.empty()) return std::nullopt;
   // CHLO's functions are element-wise; the shapes of its few other ops differ.
+  const std::vector<std::string_view>& names = element_wise_mnemonics();
   if (op.mnemonic.starts_with("chlo.") ||
-      std::find(std::begin(kElementWise), std::end(kElementWise), op.mnemonic) !=
-          std::end(kElementWise))
+      std::binary_search(names.begin(), names.end(), op.mnemonic))
     return element_wise_rule(operands, results);
   try {
     if (op.mnemonic == "stablehlo.custom_call") return custom_call_rule(text);

@@ -9,7 +9,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/ops/op_table.h"
+#include "meshard/ops/definition/op_table.h"
 #include "meshard/stablehlo/types.h"
 
 namespace meshard {

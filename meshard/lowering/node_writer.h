@@ -14,7 +14,7 @@
 #include "meshard/lowering/manual_regions.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/lowering/window_fill.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/stablehlo/module_writer.h"
 
 namespace meshard {

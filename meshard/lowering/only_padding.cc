@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "meshard/graph/op_def.h"
+#include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/definition/pad_emission.h"
 #include "meshard/ops/pad.h"
-#include "meshard/ops/pad_emission.h"
 #include "meshard/ops/slice.h"
 
 namespace meshard {
@@ -17,7 +17,7 @@ struct Range {
 
 // The range of dimension `d` of its operand that a slice, or a pad with negative edges, keeps.
 Range kept_range(const Node& node, std::size_t d) {
-  if (node.op().name == "slice") {
+  if (&node.op() == &slice_op) {
     const auto& kept = node.attributes_as<SliceAttributes>();
     return {kept.start[d], kept.stop[d]};
   }
@@ -39,11 +39,11 @@ Range padded_range(const Node& node, std::size_t d) {
 }  // namespace
 
 bool keeps_only_padding(const Node& node) {
-  if (node.op().name != "slice" && node.op().name != "pad") return false;
+  if (&node.op() != &slice_op && &node.op() != &pad_op) return false;
   const Value& operand = node.operands()[0];
   const Node& padded = *operand.node();
   // A computed value is an argument of the program, and its node no longer has operands.
-  if (padded.op().name != "pad" || operand.storage()) return false;
+  if (&padded.op() != &pad_op || operand.storage()) return false;
   for (int d = 0; d < node.type().rank(); ++d) {
     Range kept = kept_range(node, static_cast<std::size_t>(d));
     Range elements = padded_range(padded, static_cast<std::size_t>(d));

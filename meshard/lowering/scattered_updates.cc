@@ -13,9 +13,9 @@ constexpr std::size_t kIndices = 1, kUpdates = 2;
 
 std::optional<Sharding> even_for_scatter(const Node& node, std::size_t operand, const Mesh& mesh) {
   if (operand != kIndices && operand != kUpdates) return std::nullopt;
-  if (!node.attributes() || node.attributes()->type() != typeid(ScatterAddAttributes))
+  if (!node.attributes() || node.attributes()->type() != typeid(ScatterAttributes))
     return std::nullopt;
-  const auto& scatter = node.attributes_as<ScatterAddAttributes>();
+  const auto& scatter = node.attributes_as<ScatterAttributes>();
   auto is_of_indices = [&](std::int64_t d) {
     if (operand == kIndices) return d != scatter.index_vector_dim;
     const Dimensions& window = scatter.update_window_dims;

@@ -2,26 +2,27 @@
 
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/complex.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
 
-extern constinit const OpDef abs_op = {
+extern constinit const OpDef abs_op = element_wise::define({
     .name = "abs",
     .operands = "x",
-    .doc = "The magnitude of each element.",
     .example = "abs(x)",
+    .domain = DTypeDomain::kSigned,
     .infer =
         [](const OpCall& call, ResultTypes& results) {
-          element_wise::infer_same<element_wise::Domain::kSignedOrComplex>(call, results);
-          results[0].dtype = real_dtype(results[0].dtype);
+          element_wise::check_operands(call, DTypeDomain::kSignedOrComplex);
+          const TensorType& x = call.operand(0);
+          results.push_back({real_dtype(x.dtype), x.shape});
         },
-    .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.abs",
     .emit =
         [](const OpCall& call, OpEmission& out) {
           if (is_complex(call.operand(0).dtype))
@@ -43,7 +44,6 @@ extern constinit const OpDef abs_op = {
           Tensor divisor = where(equal(size, 0), 1, size);
           out[0] = multiply(conj(x), divide(call.cotangents[0], divisor));
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto samples = element_wise::unary_samples(source, abs);
@@ -56,13 +56,13 @@ extern constinit const OpDef abs_op = {
                              [](std::span<const Tensor> x) { return abs(x[0]); }});
           return samples;
         },
-};
+});
 
 Tensor abs(In x) {
   if (is_unsigned_integer(element_wise::dtype_of_operand(abs_op, x))) return *x.tensor;
   if (x.tensor && is_complex(x.tensor->dtype()))
     return record(abs_op, nullptr, {x.tensor}, x.where);
-  return element_wise::unary(abs_op, element_wise::Domain::kSigned, x);
+  return element_wise::unary(abs_op, x);
 }
 
 }  // namespace meshard

@@ -2,19 +2,20 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/collective.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/axis_index.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/collective.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reduce_scatter.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_all_gather(const OpCall& call, ResultTypes& results) {
@@ -87,6 +88,7 @@ extern constinit const OpDef all_gather_op = {
         },
     .annotate = annotate_all_gather,
     .parse_attributes = parse_attributes<AllGatherAttributes>,
+    .traits = {.is_collective = true},
 };
 
 namespace {

@@ -4,22 +4,23 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/all_gather.h"
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/collective.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/axis_index.h"
 #include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/internal/collective.h"
+#include "meshard/ops/internal/ordered_bits.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/ordered_bits.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/vary.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 std::string_view reducer(ReduceKind kind) {
@@ -126,6 +127,7 @@ extern constinit const OpDef all_reduce_op = {
         },
     .annotate = annotate_all_reduce,
     .parse_attributes = parse_attributes<AllReduceAttributes>,
+    .traits = {.is_collective = true},
 };
 
 Tensor all_reduce(In x, const CollectiveAxes& axes, ReduceKind kind) {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/collective.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/manual.h"
+#include "meshard/ops/internal/collective.h"
 #include "meshard/ops/manual_testutil.h"
 #include "meshard/ops/vary.h"
 #include "tests/support/check_vjp.h"
@@ -13,6 +13,7 @@
 #include "tests/support/matchers.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 TEST(AllReduce, NoLongerVaries) {

@@ -1,12 +1,13 @@
 #include "meshard/ops/all_to_all.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/collective.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/collective.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_all_to_all(const OpCall& call, ResultTypes& results) {
@@ -70,6 +71,7 @@ extern constinit const OpDef all_to_all_op = {
         },
     .annotate = collective::annotate_same<AllToAllAttributes>,
     .parse_attributes = parse_attributes<AllToAllAttributes>,
+    .traits = {.is_collective = true},
 };
 
 Tensor all_to_all(In x, const CollectiveAxes& axes, std::int64_t split, std::int64_t concat) {

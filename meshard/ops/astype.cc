@@ -1,8 +1,8 @@
 #include "meshard/ops/astype.h"
 
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
@@ -10,7 +10,6 @@ namespace meshard {
 extern constinit const OpDef astype_op = {
     .name = "astype",
     .operands = "x",
-    .doc = "The elements in another dtype.",
     .example = "astype(x, DType::i32)",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
@@ -21,6 +20,7 @@ extern constinit const OpDef astype_op = {
           results.push_back({dtype, call.operand(0).shape});
         },
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.convert",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.convert").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
@@ -51,6 +51,7 @@ extern constinit const OpDef astype_op = {
           };
         },
     .parse_attributes = parse_attributes<AstypeAttributes>,
+    .traits = {.is_cheap = true},
 };
 
 Tensor astype(In x, DType dtype) {

@@ -1,35 +1,31 @@
 #include "meshard/ops/atanh.h"
 
 #include "meshard/ops/add.h"
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/subtract.h"
 
 namespace meshard {
 
-extern constinit const OpDef atanh_op = {
+extern constinit const OpDef atanh_op = element_wise::define({
     .name = "atanh",
     .operands = "x",
-    .doc = "The inverse hyperbolic tangent of each element.",
     .example = "atanh(tanh(x))",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.op("chlo.atanh").done(); },
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.atanh",
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           // Not 1 - x^2, which loses precision near 1.
           const Tensor& x = call.operands[0];
           out[0] = divide(call.cotangents[0], multiply(subtract(1, x), add(1, x)));
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           return element_wise::unary_samples(source, atanh, -0.75, 0.75);
         },
-};
+});
 
-Tensor atanh(In x) { return element_wise::unary(atanh_op, element_wise::Domain::kFloat, x); }
+Tensor atanh(In x) { return element_wise::unary(atanh_op, x); }
 
 }  // namespace meshard

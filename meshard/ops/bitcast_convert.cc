@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {

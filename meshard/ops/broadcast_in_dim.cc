@@ -1,8 +1,8 @@
 #include "meshard/ops/broadcast_in_dim.h"
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 
@@ -98,6 +98,7 @@ extern constinit const OpDef broadcast_in_dim_op = {
     .batch = batch_broadcast_in_dim,
     .samples = broadcast_in_dim_samples,
     .parse_attributes = parse_attributes<BroadcastInDimAttributes>,
+    .traits = {.repeats_elements = true, .is_cheap = true},
 };
 
 Tensor broadcast_in_dim(In x, Shape shape, Dimensions dimensions) {

@@ -1,20 +1,17 @@
 #include "meshard/ops/cbrt.h"
 
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
 #include "meshard/ops/multiply.h"
 
 namespace meshard {
 
-extern constinit const OpDef cbrt_op = {
+extern constinit const OpDef cbrt_op = element_wise::define({
     .name = "cbrt",
     .operands = "x",
-    .doc = "The cube root of each element.",
     .example = "cbrt(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.cbrt"); },
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "stablehlo.cbrt",
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           // y = x^(1/3), so dy/dx = 1 / 3y^2.
@@ -22,11 +19,10 @@ extern constinit const OpDef cbrt_op = {
           Tensor squared = multiply(call.results[0], call.results[0]);
           out[0] = multiply(call.cotangents[0], divide(third, squared));
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, cbrt, 0.25, 3); },
-};
+});
 
-Tensor cbrt(In x) { return element_wise::unary(cbrt_op, element_wise::Domain::kFloat, x); }
+Tensor cbrt(In x) { return element_wise::unary(cbrt_op, x); }
 
 }  // namespace meshard

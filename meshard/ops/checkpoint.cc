@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "meshard/graph/superseded.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/bodies.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/optimization_barrier.h"
 #include "meshard/ops/sin.h"

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/body.h"
 #include "meshard/graph/body_vjp.h"
 #include "meshard/graph/structure.h"
-#include "meshard/ops/bodies.h"
 
 namespace meshard {
 

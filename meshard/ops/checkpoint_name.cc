@@ -1,9 +1,9 @@
 #include "meshard/ops/checkpoint_name.h"
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 
@@ -30,6 +30,7 @@ extern constinit const OpDef checkpoint_name_op = {
                                              [](In x) { return checkpoint_name(x, "kept"); });
         },
     .parse_attributes = parse_attributes<CheckpointNameAttributes>,
+    .traits = {.is_cheap = true},
 };
 
 Tensor checkpoint_name(In x, std::string_view name) {

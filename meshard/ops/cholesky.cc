@@ -2,23 +2,24 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/matmul.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/imag.h"
+#include "meshard/ops/internal/matrix_operand.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/matrix_operand.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/real.h"
 #include "meshard/ops/triangular_solve.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The lower triangle, with the diagonal halved.

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/where.h"
@@ -51,13 +51,12 @@ std::vector<OpSample> clip_samples(SampleSource& source) {
 
 }  // namespace
 
-extern constinit const OpDef clip_op = {
+extern constinit const OpDef clip_op = element_wise::define({
     .name = "clip",
     .operands = "x, min, max",
-    .doc = "Each element limited to the range between two bounds.",
     .example = "clip(x, -1, 1)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
-    .sharding_rule = element_wise::rule,
+    .domain = DTypeDomain::kNumber,
+    .mnemonic = "stablehlo.clamp",
     .emit =
         [](const OpCall&, OpEmission& out) {
           out.writer
@@ -66,9 +65,8 @@ extern constinit const OpDef clip_op = {
               .done();
         },
     .vjp = clip_vjp,
-    .batch = element_wise::batch,
     .samples = clip_samples,
-};
+});
 
 Tensor clip(In x, In min, In max) {
   using element_wise::to_tensor;

@@ -1,11 +1,12 @@
 #include "meshard/ops/collective_permute.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/collective.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/internal/collective.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -81,6 +82,7 @@ extern constinit const OpDef collective_permute_op = {
         },
     .annotate = collective::annotate_same<CollectivePermuteAttributes>,
     .parse_attributes = parse_attributes<CollectivePermuteAttributes>,
+    .traits = {.is_collective = true},
 };
 
 Tensor collective_permute(In x, const CollectiveAxes& axes, const Pairs& pairs) {

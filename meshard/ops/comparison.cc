@@ -1,7 +1,7 @@
 #include "meshard/ops/comparison.h"
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 
 namespace meshard {
 namespace {
@@ -9,12 +9,6 @@ namespace {
 // StableHLO's comparison directions.
 enum class Direction { kEq, kNe, kLt, kLe, kGt, kGe };
 constexpr std::string_view kDirections[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
-
-// Complex numbers are not ordered: they only compare as equal or not equal.
-template <Direction direction>
-constexpr element_wise::Domain kCompared =
-    direction == Direction::kEq || direction == Direction::kNe ? element_wise::Domain::kAny
-                                                               : element_wise::Domain::kOrdered;
 
 template <Direction direction>
 void emit(const OpCall&, OpEmission& out) {
@@ -44,23 +38,20 @@ std::vector<OpSample> comparison_samples(SampleSource& source) {
 
 template <Direction direction, Tensor (*op)(In, In)>
 constexpr OpDef comparison(std::string_view name, std::string_view doc, std::string_view example) {
-  return {
+  // Complex numbers are not ordered: they only compare as equal or not equal.
+  constexpr bool kOrdered = direction != Direction::kEq && direction != Direction::kNe;
+  return element_wise::define({
       .name = name,
       .operands = "a, b",
       .doc = doc,
       .example = example,
-      .infer = element_wise::infer_bool<kCompared<direction>>,
-      .sharding_rule = element_wise::rule,
+      .domain = kOrdered ? DTypeDomain::kOrdered : DTypeDomain::kAny,
+      .gives_bools = true,
+      .mnemonic = "stablehlo.compare",
       .emit = emit<direction>,
       .vjp = kNotDifferentiable,
-      .batch = element_wise::batch,
       .samples = comparison_samples<op>,
-  };
-}
-
-template <Direction direction>
-Tensor compare(const OpDef& op, const In& a, const In& b) {
-  return element_wise::binary(op, kCompared<direction>, a, b, element_wise::Gives::kBool);
+  });
 }
 
 }  // namespace
@@ -80,11 +71,11 @@ extern constinit const OpDef greater_equal_op = comparison<Direction::kGe, great
     "greater_equal", "True where the first element is greater than or equal to the second.",
     "greater_equal(x, y)");
 
-Tensor equal(In a, In b) { return compare<Direction::kEq>(equal_op, a, b); }
-Tensor not_equal(In a, In b) { return compare<Direction::kNe>(not_equal_op, a, b); }
-Tensor less(In a, In b) { return compare<Direction::kLt>(less_op, a, b); }
-Tensor less_equal(In a, In b) { return compare<Direction::kLe>(less_equal_op, a, b); }
-Tensor greater(In a, In b) { return compare<Direction::kGt>(greater_op, a, b); }
-Tensor greater_equal(In a, In b) { return compare<Direction::kGe>(greater_equal_op, a, b); }
+Tensor equal(In a, In b) { return element_wise::binary(equal_op, a, b); }
+Tensor not_equal(In a, In b) { return element_wise::binary(not_equal_op, a, b); }
+Tensor less(In a, In b) { return element_wise::binary(less_op, a, b); }
+Tensor less_equal(In a, In b) { return element_wise::binary(less_equal_op, a, b); }
+Tensor greater(In a, In b) { return element_wise::binary(greater_op, a, b); }
+Tensor greater_equal(In a, In b) { return element_wise::binary(greater_equal_op, a, b); }
 
 }  // namespace meshard

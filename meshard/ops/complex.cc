@@ -2,12 +2,12 @@
 
 #include <array>
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/imag.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/real.h"
 #include "meshard/ops/subtract.h"
 
@@ -16,7 +16,6 @@ namespace meshard {
 extern constinit const OpDef complex_op = {
     .name = "complex",
     .operands = "real, imag",
-    .doc = "Complex numbers made from their real and imaginary parts.",
     .example = "complex(x, y)",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
@@ -28,6 +27,7 @@ extern constinit const OpDef complex_op = {
           results.push_back({complex_dtype(part.dtype), part.shape});
         },
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.complex",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.complex").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {

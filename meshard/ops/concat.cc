@@ -2,13 +2,14 @@
 
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
-#include "meshard/ops/resized_dimension.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/resized_dimension.h"
 #include "meshard/ops/slice.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_concat(const OpCall& call, ResultTypes& results) {
@@ -91,7 +92,6 @@ std::vector<OpSample> concat_samples(SampleSource& source) {
 extern constinit const OpDef concat_op = {
     .name = "concat",
     .operands = "tensors...",
-    .doc = "The operands concatenated along a dimension.",
     .example = "concat({x, y}, 0)",
     .infer = infer_concat,
     .sharding_rule = concat_rule,

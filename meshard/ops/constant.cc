@@ -1,8 +1,8 @@
 #include "meshard/ops/constant.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 
 namespace meshard {
 
@@ -42,6 +42,7 @@ extern constinit const OpDef constant_op = {
           };
         },
     .parse_attributes = parse_attributes<ConstantAttributes>,
+    .traits = {.is_cheap = true},
 };
 
 Tensor constant(HostArray value, SourceLocation where) {

@@ -4,16 +4,17 @@
 #include <array>
 #include <string>
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/flip.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/internal/window.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/window.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // Indices into the dimension lists of ConvolutionAttributes.
@@ -393,6 +394,7 @@ extern constinit const OpDef convolution_op = {
     .batch = batch_convolution,
     .samples = convolution_samples,
     .parse_attributes = parse_attributes<ConvolutionAttributes>,
+    .traits = {.is_product = true},
 };
 
 namespace {

@@ -3,19 +3,20 @@
 #include <limits>
 
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/float_computation.h"
-#include "meshard/ops/element_wise.h"
+#include "meshard/ops/composite/internal/float_computation.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/exp.h"
+#include "meshard/ops/internal/running_combination.h"
+#include "meshard/ops/internal/sum_dtype.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
-#include "meshard/ops/running_combination.h"
 #include "meshard/ops/subtract.h"
-#include "meshard/ops/sum_dtype.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 using SsaOf = stablehlo::Value;

@@ -1,17 +1,17 @@
 #include "meshard/ops/cumulative_sum.h"
 
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/operand.h"
-#include "meshard/ops/running_combination.h"
-#include "meshard/ops/sum_dtype.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/running_combination.h"
+#include "meshard/ops/internal/sum_dtype.h"
 
 namespace meshard {
+using namespace internal;
 
 extern constinit const OpDef cumulative_sum_op = {
     .name = "cumulative_sum",
     .operands = "x",
-    .doc = "The cumulative sums of the elements along a dimension.",
     .example = "cumulative_sum(x, 1)",
     .infer = infer_cumulative,
     .sharding_rule = cumulative_rule,

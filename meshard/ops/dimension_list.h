@@ -1,6 +1,5 @@
 // The dimensions an op works on, as an argument.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -34,10 +33,5 @@ class DimensionList {
  private:
   std::optional<Dimensions> listed_;
 };
-
-/// True if a dimension is in the list.
-inline bool holds(const Dimensions& list, std::int64_t dimension) {
-  return std::find(list.begin(), list.end(), dimension) != list.end();
-}
 
 }  // namespace meshard

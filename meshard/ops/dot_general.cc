@@ -5,15 +5,16 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/dimension_list.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/holds.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/sharding_constraint.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The dimensions of a tensor of `rank` that are neither batch nor contracting dimensions.
@@ -264,20 +265,13 @@ std::vector<OpSample> dot_general_samples(SampleSource& source) {
 extern constinit const OpDef dot_general_op = {
     .name = "dot_general",
     .operands = "lhs, rhs",
-    .doc = "Sums of products over contracting dimensions, for each index of the batch dimensions.",
     .example = "dot_general(x, y, {.lhs_contracting = {1}, .rhs_contracting = {1}})",
     .infer = infer_dot_general,
     .sharding_rule = dot_general_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
-          const auto& dims = call.as<DotGeneralAttributes>();
-          stablehlo::DotDimensionNumbers numbers;
-          numbers.lhs_batching = dims.lhs_batch;
-          numbers.rhs_batching = dims.rhs_batch;
-          numbers.lhs_contracting = dims.lhs_contracting;
-          numbers.rhs_contracting = dims.rhs_contracting;
           out.op("stablehlo.dot_general")
-              .dimension_numbers("dot_dimension_numbers", numbers)
+              .dimension_numbers("dot_dimension_numbers", call.as<DotGeneralAttributes>())
               .done();
         },
     .vjp = dot_general_vjp,
@@ -285,6 +279,7 @@ extern constinit const OpDef dot_general_op = {
     .samples = dot_general_samples,
     .annotate = annotate_dot_general,
     .parse_attributes = parse_attributes<DotGeneralAttributes>,
+    .traits = {.is_product = true},
 };
 
 Tensor dot_general(In lhs, In rhs, DotDimensions dimensions, std::optional<DType> result_dtype,
@@ -307,9 +302,7 @@ Tensor dot_general(In lhs, In rhs, DotDimensions dimensions, std::optional<DType
   Tensor product =
       record(dot_general_op,
              make_attributes(DotGeneralAttributes{
-                 std::move(dimensions.lhs_contracting), std::move(dimensions.rhs_contracting),
-                 std::move(dimensions.lhs_batch), std::move(dimensions.rhs_batch),
-                 result_dtype.value_or(dtype), std::move(result_sharding)}),
+                 std::move(dimensions), result_dtype.value_or(dtype), std::move(result_sharding)}),
              {&left, &right}, where);
   return wish ? sharding_constraint(product, *wish) : product;
 }

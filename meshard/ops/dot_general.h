@@ -3,19 +3,11 @@
 
 #include "meshard/graph/tensor.h"
 #include "meshard/sharding/sharding.h"
+#include "meshard/stablehlo/dimension_numbers.h"
 
 namespace meshard {
 
-/// The contracting and batch dimensions of dot_general: entry i of one list pairs with entry i of
-/// the other. Negative numbers count from the last.
-struct DotDimensions {
-  Dimensions lhs_contracting = {}, rhs_contracting = {};
-  Dimensions lhs_batch = {}, rhs_batch = {};
-};
-
-struct DotGeneralAttributes {
-  Dimensions lhs_contracting, rhs_contracting;
-  Dimensions lhs_batch, rhs_batch;
+struct DotGeneralAttributes : DotDimensions {
   DType result_dtype = DType::f32;
   std::optional<Sharding> result_sharding;  ///< over a mesh with explicit axes
   MESHARD_FIELDS(lhs_contracting, rhs_contracting, lhs_batch, rhs_batch, result_dtype,

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 
-#include "meshard/ops/batch_rule.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dynamic_update_slice.h"
-#include "meshard/ops/emission.h"
 #include "meshard/ops/gather.h"
-#include "meshard/ops/operand.h"
-#include "meshard/ops/resized_dimension.h"
-#include "meshard/ops/start_indices.h"
+#include "meshard/ops/internal/resized_dimension.h"
+#include "meshard/ops/internal/start_indices.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_dynamic_slice(const OpCall& call, ResultTypes& results) {

@@ -2,19 +2,20 @@
 
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dynamic_slice.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/index_dimensions.h"
-#include "meshard/ops/operand.h"
-#include "meshard/ops/resized_dimension.h"
+#include "meshard/ops/internal/index_dimensions.h"
+#include "meshard/ops/internal/resized_dimension.h"
+#include "meshard/ops/internal/start_indices.h"
 #include "meshard/ops/scatter_add.h"
-#include "meshard/ops/start_indices.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_dynamic_update_slice(const OpCall& call, ResultTypes& results) {
@@ -54,12 +55,8 @@ Tensor update_each_member(const BatchCall& call) {
     dims.update_window_dims.push_back(d);
     dims.scatter_dims_to_operand_dims.push_back(d);
   }
-  Dimensions window = with_entry(1, call.member(1).shape.sizes()), dropped;
-  Tensor indices =
-      clamp_indices(batched_starts(call, 2),
-                    {dims.update_window_dims, dropped, dims.input_batching_dims,
-                     dims.scatter_indices_batching_dims, dims.scatter_dims_to_operand_dims, 1},
-                    x.shape(), window);
+  Dimensions window = with_entry(1, call.member(1).shape.sizes());
+  Tensor indices = clamp_indices(batched_starts(call, 2), dims, x.shape(), window);
   auto scattered = [&](const Tensor& values, double empty) {
     return scatter_add(filled({values.dtype(), x.shape()}, empty), indices, values, dims);
   };

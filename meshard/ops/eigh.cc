@@ -2,20 +2,21 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/matrix_operand.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/matrix_operand.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_eigh(const OpCall& call, ResultTypes& results) {

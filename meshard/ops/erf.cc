@@ -2,22 +2,19 @@
 
 #include <numbers>
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 
 namespace meshard {
 
-extern constinit const OpDef erf_op = {
+extern constinit const OpDef erf_op = element_wise::define({
     .name = "erf",
     .operands = "x",
-    .doc = "The error function of each element.",
     .example = "erf(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.op("chlo.erf").done(); },
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.erf",
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           // 2 / sqrt(pi) * exp(-x^2)
@@ -26,10 +23,9 @@ extern constinit const OpDef erf_op = {
           Tensor scale = element_wise::literal(2 * std::numbers::inv_sqrtpi, x);
           out[0] = multiply(call.cotangents[0], multiply(scale, bell));
         },
-    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, erf); },
-};
+});
 
-Tensor erf(In x) { return element_wise::unary(erf_op, element_wise::Domain::kFloat, x); }
+Tensor erf(In x) { return element_wise::unary(erf_op, x); }
 
 }  // namespace meshard

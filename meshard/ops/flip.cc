@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {
@@ -53,7 +53,6 @@ std::vector<OpSample> flip_samples(SampleSource& source) {
 extern constinit const OpDef flip_op = {
     .name = "flip",
     .operands = "x",
-    .doc = "The elements in reverse order along dimensions.",
     .example = "flip(x, 1)",
     .infer = infer_flip,
     .sharding_rule = flip_rule,

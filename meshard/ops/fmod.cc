@@ -1,14 +1,15 @@
 #include "meshard/ops/fmod.h"
 
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/internal/nonzero_divisor.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/nonzero_divisor.h"
 #include "meshard/ops/rounding.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 std::vector<OpSample> fmod_samples(SampleSource& source) {
@@ -29,13 +30,11 @@ std::vector<OpSample> fmod_samples(SampleSource& source) {
 
 }  // namespace
 
-extern constinit const OpDef fmod_op = {
+extern constinit const OpDef fmod_op = element_wise::define({
     .name = "fmod",
     .operands = "a, b",
-    .doc = "The remainder of the division, with the sign of the dividend.",
     .example = "fmod(x, y)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
-    .sharding_rule = element_wise::rule,
+    .domain = DTypeDomain::kNumber,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           OpEmission::Typed divisor = nonzero_divisor(call, out);
@@ -51,12 +50,9 @@ extern constinit const OpDef fmod_op = {
             out[1] = negative(multiply(call.cotangents[0], quotient));
           }
         },
-    .batch = element_wise::batch,
     .samples = fmod_samples,
-};
+});
 
-Tensor fmod(In a, In b) {
-  return element_wise::binary(fmod_op, element_wise::Domain::kNumber, a, b);
-}
+Tensor fmod(In a, In b) { return element_wise::binary(fmod_op, a, b); }
 
 }  // namespace meshard

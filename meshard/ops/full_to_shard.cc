@@ -2,15 +2,16 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/collective.h"
 #include "meshard/ops/composite/manual.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/manual_boundary.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/collective.h"
+#include "meshard/ops/internal/manual_boundary.h"
 #include "meshard/ops/shard_to_full.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_full_to_shard(const OpCall& call, ResultTypes& results) {
@@ -74,6 +75,7 @@ extern constinit const OpDef full_to_shard_op = {
         },
     .annotate = annotate_full_to_shard,
     .parse_attributes = parse_attributes<FullToShardAttributes>,
+    .traits = {.is_cheap = true},
 };
 
 Tensor full_to_shard(In x, const Sharding& sharding, AxisSet manual) {

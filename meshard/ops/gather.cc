@@ -2,28 +2,23 @@
 
 #include <algorithm>
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/dimension_list.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/index_dimensions.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/holds.h"
+#include "meshard/ops/internal/index_dimensions.h"
 #include "meshard/ops/scatter_add.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
-
-IndexDimensions view(const GatherAttributes& dims) {
-  return {dims.offset_dims,           dims.collapsed_slice_dims,
-          dims.operand_batching_dims, dims.start_indices_batching_dims,
-          dims.start_index_map,       dims.index_vector_dim};
-}
 
 void infer_gather(const OpCall& call, ResultTypes& results) {
   const auto& dims = call.as<GatherAttributes>();
   const TensorType &operand = call.operand(0), &indices = call.operand(1);
   int index_rank = indices.rank() - (dims.index_vector_dim < indices.rank() ? 1 : 0);
   int rank = index_rank + static_cast<int>(dims.offset_dims.size());
-  check_index_dimensions(call, view(dims), operand, indices, rank);
+  check_index_dimensions(call, dims, operand, indices, rank);
   check_one_each(call, "slice_sizes", dims.slice_sizes.size(), operand);
   for (int d = 0; d < operand.rank(); ++d) {
     std::int64_t size = dims.slice_sizes[static_cast<std::size_t>(d)];
@@ -36,8 +31,8 @@ void infer_gather(const OpCall& call, ResultTypes& results) {
       if (dims.slice_sizes[static_cast<std::size_t>(d)] > 1)
         call.fail("slice size ", dims.slice_sizes[static_cast<std::size_t>(d)],
                   " of the collapsed or batching dimension ", d, " is above 1");
-  Dimensions window = window_operand_dimensions(view(dims), operand.rank());
-  Dimensions batch = batch_index_dimensions(view(dims), indices.rank());
+  Dimensions window = window_operand_dimensions(dims, operand.rank());
+  Dimensions batch = batch_index_dimensions(dims, indices.rank());
   Dimensions sizes;
   std::size_t next_window = 0, next_batch = 0;
   for (int d = 0; d < rank; ++d) {
@@ -49,8 +44,8 @@ void infer_gather(const OpCall& call, ResultTypes& results) {
 }
 
 ShardingRule gather_rule(const OpCall& call) {
-  return indexing_rule(view(call.as<GatherAttributes>()), call.operand(0).shape,
-                       call.operand(1).shape, call.result().shape, /*scatter=*/false);
+  return indexing_rule(call.as<GatherAttributes>(), call.operand(0).shape, call.operand(1).shape,
+                       call.result().shape, /*scatter=*/false);
 }
 
 // Explicit axes: if the indices are split, it is ambiguous which devices look up which slices,
@@ -66,18 +61,11 @@ std::string gather_conflict(const OpCall& call, std::span<const Sharding* const>
 
 void emit(const OpCall& call, OpEmission& out) {
   const auto& dims = call.as<GatherAttributes>();
-  stablehlo::GatherDimensionNumbers numbers;
-  numbers.offset_dims = dims.offset_dims;
-  numbers.collapsed_slice_dims = dims.collapsed_slice_dims;
-  numbers.operand_batching_dims = dims.operand_batching_dims;
-  numbers.start_indices_batching_dims = dims.start_indices_batching_dims;
-  numbers.start_index_map = dims.start_index_map;
-  numbers.index_vector_dim = dims.index_vector_dim;
   TensorType index_type = written_index_type(call.operand(1));
   stablehlo::Value indices = written_indices(out, index_type);
   out.writer
       .op("stablehlo.gather", out.results, {out.operands[0], {indices, index_type}}, out.location)
-      .dimension_numbers("dimension_numbers", numbers)
+      .dimension_numbers("dimension_numbers", dims)
       .i64_array("slice_sizes", dims.slice_sizes)
       .boolean("indices_are_sorted", dims.indices_are_sorted)
       .done();
@@ -88,7 +76,7 @@ void gather_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (!call.needs(0)) return;
   const auto& dims = call.as<GatherAttributes>();
   const TensorType& operand = call.operands[0].type();
-  Tensor indices = clamp_indices(call.operands[1], view(dims), operand.shape, dims.slice_sizes);
+  Tensor indices = clamp_indices(call.operands[1], dims, operand.shape, dims.slice_sizes);
   out[0] = scatter_add(filled(operand, 0), indices, call.cotangents[0],
                        {.update_window_dims = dims.offset_dims,
                         .inserted_window_dims = dims.collapsed_slice_dims,
@@ -175,7 +163,6 @@ std::vector<OpSample> gather_samples(SampleSource& source) {
 extern constinit const OpDef gather_op = {
     .name = "gather",
     .operands = "operand, start_indices",
-    .doc = "Slices of the operand that begin at given indices; an index out of bounds is clamped.",
     .example =
         "gather(x, iota(DType::i32, {2}, 0), {.offset_dims = {1}, .collapsed_slice_dims = {0}, "
         ".start_index_map = {0}, .index_vector_dim = 1}, {1, 3})",
@@ -193,14 +180,10 @@ Tensor gather(In operand, In start_indices, GatherDimensions dimensions, Dimensi
               bool indices_are_sorted) {
   Tensor from = operand_tensor(gather_op, operand);
   Tensor indices = operand_tensor(gather_op, start_indices);
-  return record(
-      gather_op,
-      make_attributes(GatherAttributes{
-          std::move(dimensions.offset_dims), std::move(dimensions.collapsed_slice_dims),
-          std::move(dimensions.operand_batching_dims),
-          std::move(dimensions.start_indices_batching_dims), std::move(dimensions.start_index_map),
-          dimensions.index_vector_dim, std::move(slice_sizes), indices_are_sorted}),
-      {&from, &indices}, operand.where);
+  return record(gather_op,
+                make_attributes(GatherAttributes{std::move(dimensions), std::move(slice_sizes),
+                                                 indices_are_sorted}),
+                {&from, &indices}, operand.where);
 }
 
 }  // namespace meshard

@@ -1,12 +1,12 @@
 #include "meshard/ops/imag.h"
 
 #include "meshard/ops/complex.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/imag.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
@@ -14,7 +14,6 @@ namespace meshard {
 extern constinit const OpDef imag_op = {
     .name = "imag",
     .operands = "x",
-    .doc = "The imaginary part of each element.",
     .example = "imag(complex(x, y))",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
@@ -23,6 +22,7 @@ extern constinit const OpDef imag_op = {
           results.push_back({real_dtype(operand.dtype), operand.shape});
         },
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.imag",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.imag").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {

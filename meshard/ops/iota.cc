@@ -1,7 +1,7 @@
 #include "meshard/ops/iota.h"
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 
 namespace meshard {
 namespace {
@@ -31,7 +31,6 @@ std::vector<OpSample> iota_samples(SampleSource&) {
 extern constinit const OpDef iota_op = {
     .name = "iota",
     .operands = "",
-    .doc = "The index of each element along one dimension.",
     .example = "iota(DType::i32, {4, 8}, 0)",
     .infer = infer_iota,
     .sharding_rule = element_wise::rule,
@@ -44,6 +43,7 @@ extern constinit const OpDef iota_op = {
     .vjp = element_wise::zero_vjp,
     .samples = iota_samples,
     .parse_attributes = parse_attributes<IotaAttributes>,
+    .traits = {.is_cheap = true},
 };
 
 Tensor iota(DType dtype, Shape shape, std::int64_t dimension, SourceLocation where) {

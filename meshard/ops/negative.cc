@@ -1,26 +1,20 @@
 #include "meshard/ops/negative.h"
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
 
 namespace meshard {
 
-extern constinit const OpDef negative_op = {
+extern constinit const OpDef negative_op = element_wise::define({
     .name = "negative",
     .operands = "x",
-    .doc = "The elements with their sign changed.",
     .example = "negative(x)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumberOrComplex>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.negate"); },
+    .domain = DTypeDomain::kNumberOrComplex,
+    .mnemonic = "stablehlo.negate",
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = negative(call.cotangents[0]); },
-    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, negative); },
-};
+});
 
-Tensor negative(In x) {
-  return element_wise::unary(negative_op, element_wise::Domain::kNumberOrComplex, x);
-}
+Tensor negative(In x) { return element_wise::unary(negative_op, x); }
 
 }  // namespace meshard

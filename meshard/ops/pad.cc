@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <array>
 
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/broadcast_in_dim.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/definition/pad_emission.h"
+#include "meshard/ops/internal/resized_dimension.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
-#include "meshard/ops/pad_emission.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/resized_dimension.h"
 #include "meshard/ops/slice.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_pad(const OpCall& call, ResultTypes& results) {
@@ -126,7 +127,6 @@ std::vector<OpSample> pad_samples(SampleSource& source) {
 extern constinit const OpDef pad_op = {
     .name = "pad",
     .operands = "x, value",
-    .doc = "The operand with copies of a scalar around and between its elements.",
     .example = "pad(x, 0, {0, 1}, {0, 1})",
     .infer = infer_pad,
     .sharding_rule = pad_rule,
@@ -139,6 +139,7 @@ extern constinit const OpDef pad_op = {
     .batch = batch_pad,
     .samples = pad_samples,
     .parse_attributes = parse_attributes<PadAttributes>,
+    .traits = {.puts_part_back = true},
 };
 
 Tensor pad(In x, In value, Dimensions low, Dimensions high, Dimensions interior) {

@@ -1,8 +1,8 @@
 #include "meshard/ops/permute_dims.h"
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {
@@ -64,7 +64,6 @@ std::vector<OpSample> permute_dims_samples(SampleSource& source) {
 extern constinit const OpDef permute_dims_op = {
     .name = "permute_dims",
     .operands = "x",
-    .doc = "The dimensions in another order.",
     .example = "permute_dims(x, {1, 0})",
     .infer = infer_permute_dims,
     .sharding_rule = permute_dims_rule,
@@ -78,6 +77,7 @@ extern constinit const OpDef permute_dims_op = {
     .batch = batch_permute_dims,
     .samples = permute_dims_samples,
     .parse_attributes = parse_attributes<PermuteDimsAttributes>,
+    .traits = {.is_cheap = true},
 };
 
 Tensor permute_dims(In x, Dimensions permutation) {

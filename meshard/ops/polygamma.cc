@@ -2,8 +2,7 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/constant.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/rounding.h"
 
@@ -31,26 +30,21 @@ std::vector<OpSample> polygamma_samples(SampleSource& source) {
 
 }  // namespace
 
-extern constinit const OpDef polygamma_op = {
+extern constinit const OpDef polygamma_op = element_wise::define({
     .name = "polygamma",
     .operands = "order, x",
-    .doc = "The derivative of digamma of a given order.",
     .example = "polygamma(1, exp(x))",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.op("chlo.polygamma").done(); },
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.polygamma",
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor &order = call.operands[0], &x = call.operands[1];
           if (call.needs(0)) fail_at(call.node, "has no derivative with respect to the order");
           if (call.needs(1)) out[1] = multiply(call.cotangents[0], polygamma(add(order, 1), x));
         },
-    .batch = element_wise::batch,
     .samples = polygamma_samples,
-};
+});
 
-Tensor polygamma(In order, In x) {
-  return element_wise::binary(polygamma_op, element_wise::Domain::kFloat, order, x);
-}
+Tensor polygamma(In order, In x) { return element_wise::binary(polygamma_op, order, x); }
 
 }  // namespace meshard

@@ -1,8 +1,7 @@
 #include "meshard/ops/pow.h"
 
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/log.h"
 #include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
@@ -11,14 +10,12 @@
 
 namespace meshard {
 
-extern constinit const OpDef pow_op = {
+extern constinit const OpDef pow_op = element_wise::define({
     .name = "pow",
     .operands = "a, b",
-    .doc = "The first element to the power of the second.",
     .example = "pow(x, y)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumberOrComplex>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.power"); },
+    .domain = DTypeDomain::kNumberOrComplex,
+    .mnemonic = "stablehlo.power",
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor &a = call.operands[0], &b = call.operands[1];
@@ -35,13 +32,10 @@ extern constinit const OpDef pow_op = {
             out[1] = multiply(call.cotangents[0], multiply(call.results[0], logarithm));
           }
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) { return element_wise::binary_samples(source, pow, 0.5, 2); },
-};
+});
 
-Tensor pow(In a, In b) {
-  return element_wise::binary(pow_op, element_wise::Domain::kNumberOrComplex, a, b);
-}
+Tensor pow(In a, In b) { return element_wise::binary(pow_op, a, b); }
 
 }  // namespace meshard

@@ -1,12 +1,12 @@
 #include "meshard/ops/real.h"
 
 #include "meshard/ops/complex.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/imag.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
@@ -14,7 +14,6 @@ namespace meshard {
 extern constinit const OpDef real_op = {
     .name = "real",
     .operands = "x",
-    .doc = "The real part of each element.",
     .example = "real(complex(x, y))",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
@@ -23,6 +22,7 @@ extern constinit const OpDef real_op = {
           results.push_back({real_dtype(operand.dtype), operand.shape});
         },
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.real",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.real").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {

@@ -1,7 +1,7 @@
 #include "meshard/ops/reduce_precision.h"
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 
 namespace meshard {
 namespace {
@@ -11,7 +11,7 @@ void infer_reduce_precision(const OpCall& call, ResultTypes& results) {
   if (exponent < 1 || mantissa < 0 || exponent > 64 || mantissa > 64)
     call.fail("invalid float format: ", exponent, " exponent bits and ", mantissa,
               " mantissa bits");
-  element_wise::infer_same<element_wise::Domain::kFloat>(call, results);
+  element_wise::infer(call, results);
 }
 
 std::vector<OpSample> reduce_precision_samples(SampleSource& source) {
@@ -29,14 +29,13 @@ std::vector<OpSample> reduce_precision_samples(SampleSource& source) {
 
 }  // namespace
 
-extern constinit const OpDef reduce_precision_op = {
+extern constinit const OpDef reduce_precision_op = element_wise::define({
     .name = "reduce_precision",
     .operands = "x",
-    .doc =
-        "The elements rounded to the precision and range of a smaller float, in their own dtype.",
     .example = "reduce_precision(x, 5, 10)",
+    .domain = DTypeDomain::kFloat,
     .infer = infer_reduce_precision,
-    .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.reduce_precision",
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& [exponent, mantissa] = call.as<ReducePrecisionAttributes>();
@@ -50,15 +49,13 @@ extern constinit const OpDef reduce_precision_op = {
           const auto& [exponent, mantissa] = call.as<ReducePrecisionAttributes>();
           out[0] = reduce_precision(call.cotangents[0], exponent, mantissa);
         },
-    .batch = element_wise::batch,
     .samples = reduce_precision_samples,
     .parse_attributes = parse_attributes<ReducePrecisionAttributes>,
-};
+});
 
 Tensor reduce_precision(In x, std::int64_t exponent_bits, std::int64_t mantissa_bits) {
-  DType dtype =
-      element_wise::enter_domain(reduce_precision_op, element_wise::Domain::kFloat,
-                                 element_wise::dtype_of_operand(reduce_precision_op, x), x.where);
+  DType dtype = element_wise::enter_domain(
+      reduce_precision_op, element_wise::dtype_of_operand(reduce_precision_op, x), x.where);
   Tensor operand = element_wise::to_tensor(x, dtype);
   return record(reduce_precision_op,
                 make_attributes(ReducePrecisionAttributes{exponent_bits, mantissa_bits}),

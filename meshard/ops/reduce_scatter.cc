@@ -2,12 +2,13 @@
 
 #include "meshard/graph/record.h"
 #include "meshard/ops/all_gather.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/collective.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/collective.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_reduce_scatter(const OpCall& call, ResultTypes& results) {
@@ -60,6 +61,7 @@ extern constinit const OpDef reduce_scatter_op = {
         },
     .annotate = collective::annotate_same<ReduceScatterAttributes>,
     .parse_attributes = parse_attributes<ReduceScatterAttributes>,
+    .traits = {.is_collective = true},
 };
 
 Tensor reduce_scatter(In x, const CollectiveAxes& axes, std::int64_t dimension) {

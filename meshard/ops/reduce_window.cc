@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <limits>
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/window.h"
+#include "meshard/ops/internal/window_elements.h"
 #include "meshard/ops/pad.h"
 #include "meshard/ops/select_and_scatter_add.h"
 #include "meshard/ops/slice.h"
-#include "meshard/ops/window.h"
-#include "meshard/ops/window_elements.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 enum class WindowFold { kSum, kMax, kMin };

@@ -6,20 +6,21 @@
 #include <type_traits>
 
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/internal/ordered_bits.h"
+#include "meshard/ops/internal/sum_dtype.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
-#include "meshard/ops/ordered_bits.h"
 #include "meshard/ops/pad.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/sum_dtype.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 const Dimensions& reduced(const VjpCall& call) { return call.as<ReductionAttributes>().dimensions; }

@@ -1,18 +1,19 @@
 #include "meshard/ops/remainder.h"
 
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/internal/nonzero_divisor.h"
 #include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/nonzero_divisor.h"
 #include "meshard/ops/rounding.h"
 #include "meshard/ops/subtract.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // StableHLO's remainder has the sign of the dividend. The divisor is added where the remainder is
@@ -75,13 +76,12 @@ std::vector<OpSample> remainder_samples(SampleSource& source) {
 
 }  // namespace
 
-extern constinit const OpDef remainder_op = {
+extern constinit const OpDef remainder_op = element_wise::define({
     .name = "remainder",
     .operands = "a, b",
-    .doc = "The remainder of the division, with the sign of the divisor.",
     .example = "remainder(x, y)",
-    .infer = element_wise::infer_same<element_wise::Domain::kNumber>,
-    .sharding_rule = element_wise::rule,
+    .domain = DTypeDomain::kNumber,
+    .mnemonic = "stablehlo.remainder",
     .emit = emit_remainder,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
@@ -96,12 +96,9 @@ extern constinit const OpDef remainder_op = {
             out[1] = negative(multiply(call.cotangents[0], quotient));
           }
         },
-    .batch = element_wise::batch,
     .samples = [](SampleSource& source) { return remainder_samples(source); },
-};
+});
 
-Tensor remainder(In a, In b) {
-  return element_wise::binary(remainder_op, element_wise::Domain::kNumber, a, b);
-}
+Tensor remainder(In a, In b) { return element_wise::binary(remainder_op, a, b); }
 
 }  // namespace meshard

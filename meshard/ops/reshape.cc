@@ -2,9 +2,9 @@
 
 #include <numeric>
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {
@@ -164,7 +164,6 @@ void batch_reshape(const BatchCall& call, std::span<Tensor> results) {
 extern constinit const OpDef reshape_op = {
     .name = "reshape",
     .operands = "x",
-    .doc = "The same elements in row-major order, in another shape.",
     .example = "reshape(x, {3, 2})",
     .infer =
         [](const OpCall& call, ResultTypes& results) {
@@ -203,6 +202,7 @@ extern constinit const OpDef reshape_op = {
         },
     .sharding_conflict = reshape_conflict,
     .parse_attributes = parse_attributes<ReshapeAttributes>,
+    .traits = {.is_cheap = true, .takes_part = true},
 };
 
 Tensor reshape(In x, NewShape shape) {

@@ -1,8 +1,8 @@
 #include "meshard/ops/rng_bit_generator.h"
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {

@@ -1,16 +1,14 @@
 #include "meshard/ops/rounding.h"
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 
 namespace meshard {
 namespace {
 
-using element_wise::Domain;
-
 Tensor rounded(const OpDef& op, const In& x) {
   if (x.tensor && is_integer(element_wise::dtype_of_operand(op, x))) return *x.tensor;
-  return element_wise::unary(op, Domain::kFloat, x);
+  return element_wise::unary(op, x);
 }
 
 std::vector<OpSample> samples_of(SampleSource& source, Tensor (*op)(In)) {
@@ -47,38 +45,37 @@ void emit_trunc(const OpCall& call, OpEmission& out) {
 
 template <Tensor (*op)(In)>
 constexpr OpDef rounding(std::string_view name, std::string_view doc, std::string_view example,
-                         void (*emit)(const OpCall&, OpEmission&)) {
-  return {
+                         std::string_view mnemonic,
+                         void (*emit)(const OpCall&, OpEmission&) = nullptr) {
+  return element_wise::define({
       .name = name,
       .operands = "x",
       .doc = doc,
       .example = example,
-      .infer = element_wise::infer_same<Domain::kFloat>,
-      .sharding_rule = element_wise::rule,
+      .domain = DTypeDomain::kFloat,
+      .mnemonic = mnemonic,
       .emit = emit,
       .vjp = element_wise::zero_vjp,
-      .batch = element_wise::batch,
       .samples = [](SampleSource& source) { return samples_of(source, op); },
-  };
+  });
 }
 
 }  // namespace
 
-extern constinit const OpDef floor_op = rounding<floor>(
-    "floor", "The largest integer that is less than or equal to each element.", "floor(x)",
-    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.floor"); });
-extern constinit const OpDef ceil_op = rounding<ceil>(
-    "ceil", "The smallest integer that is greater than or equal to each element.", "ceil(x)",
-    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.ceil"); });
-extern constinit const OpDef round_op = rounding<round>(
-    "round", "The integer nearest to each element; ties go to the even one.", "round(x)",
-    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.round_nearest_even"); });
+extern constinit const OpDef floor_op =
+    rounding<floor>("floor", "The largest integer that is less than or equal to each element.",
+                    "floor(x)", "stablehlo.floor");
+extern constinit const OpDef ceil_op =
+    rounding<ceil>("ceil", "The smallest integer that is greater than or equal to each element.",
+                   "ceil(x)", "stablehlo.ceil");
+extern constinit const OpDef round_op =
+    rounding<round>("round", "The integer nearest to each element; ties go to the even one.",
+                    "round(x)", "stablehlo.round_nearest_even");
 extern constinit const OpDef round_nearest_afz_op = rounding<round_nearest_afz>(
     "round_nearest_afz", "The integer nearest to each element; ties go away from zero.",
-    "round_nearest_afz(x)",
-    [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.round_nearest_afz"); });
-extern constinit const OpDef trunc_op =
-    rounding<trunc>("trunc", "Each element without its fractional part.", "trunc(x)", emit_trunc);
+    "round_nearest_afz(x)", "stablehlo.round_nearest_afz");
+extern constinit const OpDef trunc_op = rounding<trunc>(
+    "trunc", "Each element without its fractional part.", "trunc(x)", {}, emit_trunc);
 
 Tensor floor(In x) { return rounded(floor_op, x); }
 Tensor ceil(In x) { return rounded(ceil_op, x); }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "meshard/graph/body.h"
-#include "meshard/ops/bodies.h"
 
 namespace meshard {
 

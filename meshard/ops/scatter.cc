@@ -4,17 +4,18 @@
 
 #include "meshard/ops/astype.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/internal/ordered_bits.h"
+#include "meshard/ops/internal/scattered_windows.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
-#include "meshard/ops/ordered_bits.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/scattered_windows.h"
 #include "meshard/ops/subtract.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 using Scatter = Tensor (*)(In, In, In, ScatterDimensions, bool, bool);

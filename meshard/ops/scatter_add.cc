@@ -1,8 +1,9 @@
 #include "meshard/ops/scatter_add.h"
 
-#include "meshard/ops/scattered_windows.h"
+#include "meshard/ops/internal/scattered_windows.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_scatter_add(const OpCall& call, ResultTypes& results) {
@@ -62,9 +63,6 @@ std::vector<OpSample> scatter_add_samples(SampleSource& source) {
 extern constinit const OpDef scatter_add_op = {
     .name = "scatter_add",
     .operands = "operand, indices, updates",
-    .doc =
-        "The operand with windows of updates added at given indices; a window that does not fit is "
-        "dropped.",
     .example =
         "scatter_add(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
         ".inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, "

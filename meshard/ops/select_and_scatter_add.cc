@@ -2,15 +2,16 @@
 
 #include <limits>
 
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/window.h"
+#include "meshard/ops/internal/window_elements.h"
 #include "meshard/ops/where.h"
-#include "meshard/ops/window.h"
-#include "meshard/ops/window_elements.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 Windows scatter_windows(const SelectAndScatterAddAttributes& a) {

@@ -3,16 +3,17 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/collective.h"
 #include "meshard/ops/composite/manual.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/full_to_shard.h"
-#include "meshard/ops/manual_boundary.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/internal/collective.h"
+#include "meshard/ops/internal/manual_boundary.h"
 #include "meshard/ops/vary.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_shard_to_full(const OpCall& call, ResultTypes& results) {

@@ -2,10 +2,10 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {
@@ -99,6 +99,7 @@ extern constinit const OpDef sharding_constraint_op = {
     .example = "sharding_constraint(x, Sharding(Mesh({{\"x\", 1}}), P(\"x\")))",
     .infer = infer_sharding_constraint,
     .sharding_rule = element_wise::rule,
+    .mnemonic = "sdy.sharding_constraint",
     .emit =
         [](const OpCall&, OpEmission& out) {
           out.writer.sharding_constraint(out.results[0].value, out.operands[0].value,
@@ -116,6 +117,7 @@ extern constinit const OpDef sharding_constraint_op = {
     .samples = sharding_constraint_samples,
     .annotate = annotate_constraint,
     .parse_attributes = parse_attributes<ShardingMark>,
+    .traits = {.is_cheap = true, .marks_sharding = true},
 };
 
 Tensor sharding_constraint(In x, const Sharding& sharding) {

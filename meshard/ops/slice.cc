@@ -1,12 +1,13 @@
 #include "meshard/ops/slice.h"
 
-#include "meshard/ops/batch_rule.h"
-#include "meshard/ops/emission.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/resized_dimension.h"
 #include "meshard/ops/pad.h"
-#include "meshard/ops/resized_dimension.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_slice(const OpCall& call, ResultTypes& results) {
@@ -93,6 +94,7 @@ extern constinit const OpDef slice_op = {
     .batch = batch_slice,
     .samples = slice_samples,
     .parse_attributes = parse_attributes<SliceAttributes>,
+    .traits = {.takes_part = true},
 };
 
 Tensor slice(In x, Dimensions start, Dimensions stop, Dimensions stride) {

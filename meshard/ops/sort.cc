@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/composite/take.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/operand.h"
 
 namespace meshard {
 namespace {
@@ -168,9 +168,6 @@ std::vector<OpSample> sort_samples(SampleSource& source) {
 extern constinit const OpDef sort_op = {
     .name = "sort",
     .operands = "tensors...",
-    .doc =
-        "The elements in order along a dimension; further operands are rearranged with the "
-        "first.",
     .example = "sort(x, 1)",
     .infer = infer_sort,
     .sharding_rule = sort_rule,

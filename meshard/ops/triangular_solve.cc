@@ -2,20 +2,21 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/matmul.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/imag.h"
-#include "meshard/ops/matrix_operand.h"
+#include "meshard/ops/internal/matrix_operand.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 void infer_triangular_solve(const OpCall& call, ResultTypes& results) {
@@ -128,7 +129,6 @@ std::vector<OpSample> triangular_solve_samples(SampleSource& source) {
 extern constinit const OpDef triangular_solve_op = {
     .name = "triangular_solve",
     .operands = "a, b",
-    .doc = "The solutions of linear equations with triangular matrices.",
     .example = "triangular_solve(eye(2), x)",
     .infer = infer_triangular_solve,
     .sharding_rule = triangular_solve_rule,

@@ -1,7 +1,6 @@
 #include "meshard/ops/truncated_divide.h"
 
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
 
 namespace meshard {
 namespace {
@@ -25,21 +24,16 @@ std::vector<OpSample> truncated_divide_samples(SampleSource& source) {
 
 }  // namespace
 
-extern constinit const OpDef truncated_divide_op = {
+extern constinit const OpDef truncated_divide_op = element_wise::define({
     .name = "truncated_divide",
     .operands = "a, b",
-    .doc = "The quotient of integers, rounded toward zero.",
     .example = "truncated_divide(astype(x, DType::i32), 3)",
-    .infer = element_wise::infer_same<element_wise::Domain::kInteger>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.element_wise("stablehlo.divide"); },
+    .domain = DTypeDomain::kInteger,
+    .mnemonic = "stablehlo.divide",
     .vjp = kNotDifferentiable,
-    .batch = element_wise::batch,
     .samples = truncated_divide_samples,
-};
+});
 
-Tensor truncated_divide(In a, In b) {
-  return element_wise::binary(truncated_divide_op, element_wise::Domain::kInteger, a, b);
-}
+Tensor truncated_divide(In a, In b) { return element_wise::binary(truncated_divide_op, a, b); }
 
 }  // namespace meshard

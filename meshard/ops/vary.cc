@@ -2,13 +2,14 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/collective.h"
 #include "meshard/ops/composite/manual.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/full_to_shard.h"
+#include "meshard/ops/internal/collective.h"
 
 namespace meshard {
+using namespace internal;
 extern const OpDef vary_op;
 namespace {
 
@@ -32,21 +33,18 @@ Tensor varied(const Tensor& x, AxisSet more, SourceLocation where) {
 
 }  // namespace
 
-extern constinit const OpDef vary_op = {
+extern constinit const OpDef vary_op = element_wise::define({
     .name = "vary",
     .operands = "x",
     .doc = "The same local value, treated as varying over these manual axes.",
-    .example =
-        "manual(Mesh({{\"x\", 1}}), P(), P(\"x\"), [](Tensor t) { return vary(t, \"x\"); "
-        "})(x)",
-    .infer = element_wise::infer_same,
-    .sharding_rule = element_wise::rule,
+    .example = "manual(Mesh({{\"x\", 1}}), P(), P(\"x\"), [](Tensor t) { return vary(t, \"x\"); "
+               "})(x)",
+    .domain = DTypeDomain::kAny,
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = call.cotangents[0];  // one per device; the caller of the vjp sums them
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto over = [](std::int64_t devices) {
@@ -63,7 +61,8 @@ extern constinit const OpDef vary_op = {
         },
     .annotate = annotate_vary,
     .parse_attributes = parse_attributes<VaryAttributes>,
-};
+    .traits = {.is_cheap = true},
+});
 
 Tensor vary(In x, const CollectiveAxes& axes) {
   Tensor operand = collective::local_operand(vary_op, x);

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
 
 namespace meshard {
 namespace {
@@ -54,6 +54,7 @@ extern constinit const OpDef where_op = {
     .example = "where(less(x, y), x, 0)",
     .infer = infer_where,
     .sharding_rule = element_wise::rule,
+    .mnemonic = "stablehlo.select",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.select").done(); },
     .vjp = where_vjp,
     .batch = element_wise::batch,

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "meshard/ops/add.h"
-#include "meshard/ops/batch_rule.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/control_flow.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/bodies.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/where.h"

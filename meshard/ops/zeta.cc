@@ -2,8 +2,7 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/constant.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 
@@ -31,14 +30,12 @@ std::vector<OpSample> zeta_samples(SampleSource& source) {
 
 }  // namespace
 
-extern constinit const OpDef zeta_op = {
+extern constinit const OpDef zeta_op = element_wise::define({
     .name = "zeta",
     .operands = "s, q",
-    .doc = "Hurwitz' zeta function: the sum of (q + k)^-s over all k from 0 up.",
     .example = "zeta(2, exp(x))",
-    .infer = element_wise::infer_same<element_wise::Domain::kFloat>,
-    .sharding_rule = element_wise::rule,
-    .emit = [](const OpCall&, OpEmission& out) { out.op("chlo.zeta").done(); },
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.zeta",
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           // -s * zeta(s + 1, q)
@@ -47,12 +44,9 @@ extern constinit const OpDef zeta_op = {
           if (call.needs(1))
             out[1] = negative(multiply(call.cotangents[0], multiply(s, zeta(add(s, 1), q))));
         },
-    .batch = element_wise::batch,
     .samples = zeta_samples,
-};
+});
 
-Tensor zeta(In s, In q) {
-  return element_wise::binary(zeta_op, element_wise::Domain::kFloat, s, q);
-}
+Tensor zeta(In s, In q) { return element_wise::binary(zeta_op, s, q); }
 
 }  // namespace meshard

@@ -2,7 +2,7 @@
 
 #include "meshard/base/error.h"
 #include "meshard/ops/all.h"
-#include "meshard/ops/bodies.h"
+#include "meshard/ops/definition/bodies.h"
 #include "meshard/ops/scan.h"
 
 namespace meshard::optim::internal {

@@ -19,10 +19,13 @@ enum class AdamForm : std::uint8_t {
   kEfficient,  ///< rate * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon): end of section 2
 };
 
+/// The defaults of Adam and AdamW: those of the paper.
+inline constexpr double kAdamBeta1 = 0.9, kAdamBeta2 = 0.999, kAdamEpsilon = 1e-8;
+
 /// Adam (Kingma and Ba: Adam, a Method for Stochastic Optimization, 2015).
 struct Adam {
   Schedule rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double beta1 = kAdamBeta1, beta2 = kAdamBeta2, epsilon = kAdamEpsilon;
   AdamForm form = AdamForm::kCorrected;
 };
 
@@ -30,7 +33,7 @@ struct Adam {
 /// (Loshchilov and Hutter: Decoupled Weight Decay Regularization, 2019).
 struct AdamW {
   Schedule rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double beta1 = kAdamBeta1, beta2 = kAdamBeta2, epsilon = kAdamEpsilon;
   double weight_decay = 1e-2;
   /// Exempts parameters with fewer dimensions from the decay: 2 exempts biases and the scales of
   /// norms. Default: 0, none.

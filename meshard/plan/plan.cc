@@ -6,8 +6,8 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/fingerprint.h"
-#include "meshard/explain/module_program.h"
-#include "meshard/explain/predict.h"
+#include "meshard/explain/predict/module_program.h"
+#include "meshard/explain/predict/predict.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/target/hardware.h"

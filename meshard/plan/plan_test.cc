@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/predict.h"
+#include "meshard/explain/predict/predict.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/tanh.h"
 #include "meshard/pjrt/plugin_search.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "meshard/base/result.h"
-#include "meshard/explain/collective.h"
+#include "meshard/explain/collectives/collective.h"
 
 namespace meshard {
 

@@ -5,7 +5,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {

@@ -159,10 +159,7 @@ class Placement {
 }  // namespace
 
 Box box_of(const Sharding& sharding, const Shape& shape, std::int64_t position) {
-  Box box;
-  for (const Slice& slice : sharding.slice(shape, position))
-    box.push_back({slice.start, slice.stop});
-  return box;
+  return sharding.slice(shape, position);
 }
 
 TensorType shard_type_of(const TensorType& type, const Sharding& sharding) {

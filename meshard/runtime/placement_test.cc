@@ -35,7 +35,7 @@ void check_shards(const HostArray& array, const StoragePtr& storage, const Shard
   std::int64_t width = array.shape()[1];
   for (std::size_t p = 0; p < shards.num_shards(); ++p) {
     EXPECT_EQ(shards.device_id(p), sharding.mesh().device_id(static_cast<std::int64_t>(p)));
-    Slices slices = sharding.slice(array.shape(), static_cast<std::int64_t>(p));
+    Box slices = sharding.slice(array.shape(), static_cast<std::int64_t>(p));
     std::vector<float> expected;
     for (std::int64_t i = slices[0].start; i < slices[0].stop; ++i)
       for (std::int64_t j = slices[1].start; j < slices[1].stop; ++j)

@@ -108,7 +108,7 @@ TEST(ReadBack, TilesThatNoAxesDescribeGetAMeshOfTheirOwn) {
   std::vector<std::int64_t> rows = {7, 4, 5, 6};  // by tile: logical devices 0, 3, 1, 2
   for (std::int64_t tile = 0; tile < 4; ++tile) {
     std::int64_t position = *chosen.mesh().position(rows[static_cast<std::size_t>(tile)]);
-    EXPECT_EQ(chosen.slice(IntVector{8, 4}, position)[0], (Slice{2 * tile, 2 * tile + 2}));
+    EXPECT_EQ(chosen.slice(IntVector{8, 4}, position)[0], (DimensionSlice{2 * tile, 2 * tile + 2}));
   }
 }
 

@@ -151,7 +151,7 @@ class Split {
     Home home = meeting.result();
     if (node.is_unplaced()) home.placed = false;
     // A scalar moves to where it is used, and is broadcast there.
-    bool is_number_spread = node.op().name == "broadcast_in_dim" && home.placed &&
+    bool is_number_spread = node.op().traits.repeats_elements && home.placed &&
                             node.operands()[0].type().rank() == 0 && !named_mesh(node);
     if (!is_number_spread) return home;
     Home spread;

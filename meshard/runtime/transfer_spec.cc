@@ -1,7 +1,7 @@
 #include "meshard/runtime/transfer_spec.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/runtime/transfer.h"
 
 namespace meshard {

@@ -48,7 +48,7 @@ void name_positions(const Mesh& mesh, PartitionSpec& spec, SourceLocation where)
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a == 0 ? 0 : (a - 1) / b + 1; }
 
-Slice tile_slice(std::int64_t dim, std::int64_t shard, std::int64_t index) {
+DimensionSlice tile_slice(std::int64_t dim, std::int64_t shard, std::int64_t index) {
   std::int64_t start = std::min(index * shard, dim);
   return {start, std::min(start + shard, dim)};
 }
@@ -235,10 +235,10 @@ bool Sharding::is_even(IntView dims) const {
   return true;
 }
 
-Slices Sharding::slice(IntView dims, std::int64_t position) const {
+Box Sharding::slice(IntView dims, std::int64_t position) const {
   check_dims(dims);
   mesh().check_position(position);
-  Slices slices;
+  Box slices;
   slices.reserve(dims.size());
   for (std::size_t d = 0; d < dims.size(); ++d)
     slices.push_back(tile_slice(dims[d], ceil_div(dims[d], num_tiles(d)), tile_index(d, position)));

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/box.h"
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
@@ -17,31 +18,20 @@
 
 namespace meshard {
 
-/// A value: the half-open range [start, stop) of one dimension.
-struct Slice {
-  std::int64_t start = 0;
-  std::int64_t stop = 0;
-  std::int64_t size() const { return stop - start; }
-  friend bool operator==(const Slice&, const Slice&) = default;
-};
-
-/// A Slice for each dimension.
-using Slices = InlineVector<Slice, 4>;
-
-/// A value: the Slices of many positions or tiles, in one block of memory.
+/// A value: the boxes of many positions or tiles, in one block of memory.
 class SliceTable {
  public:
   SliceTable(std::size_t rank, std::size_t count)
       : rank_(rank), count_(count), all_(rank * count) {}
   std::size_t size() const { return count_; }
-  std::span<const Slice> operator[](std::size_t i) const {
+  std::span<const DimensionSlice> operator[](std::size_t i) const {
     return {all_.data() + i * rank_, rank_};
   }
-  std::span<Slice> operator[](std::size_t i) { return {all_.data() + i * rank_, rank_}; }
+  std::span<DimensionSlice> operator[](std::size_t i) { return {all_.data() + i * rank_, rank_}; }
 
  private:
   std::size_t rank_, count_;
-  std::vector<Slice> all_;
+  std::vector<DimensionSlice> all_;
 };
 
 /// A value: how one tensor is distributed over a mesh. Holds the mesh, the axes that split each
@@ -123,7 +113,7 @@ class Sharding {
   bool is_even(IntView dims) const;
   /// The part of the tensor that a position holds, clamped to the tensor. One of the last shards
   /// can be empty: [n, n). Takes a few divisions.
-  Slices slice(IntView dims, std::int64_t position) const;
+  Box slice(IntView dims, std::int64_t position) const;
   /// slice() of every position, in mesh order. Takes one pass.
   SliceTable slices(IntView dims) const;
   /// The distinct slices in ascending (row-major) order. Empty tiles of one dimension count as one.

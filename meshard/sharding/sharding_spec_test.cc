@@ -31,7 +31,7 @@ TEST(ShardingSpec, AMinibatchKeepsTheOrderOfItsRows) {
   EXPECT_TRUE(spec.is_minibatch());
   Sharding sharding = spec.sharding(IntVector{8, 5});
   for (std::int64_t p = 0; p < 4; ++p)
-    EXPECT_EQ(sharding.slice(IntVector{8, 5}, p)[0], (Slice{2 * p, 2 * p + 2}));
+    EXPECT_EQ(sharding.slice(IntVector{8, 5}, p)[0], (DimensionSlice{2 * p, 2 * p + 2}));
 }
 
 TEST(ShardingSpec, AMinibatchIsSplitOverTheWholeMesh) {

@@ -13,7 +13,7 @@ Mesh sharding_mesh24() { return Mesh({{"data", 2}, {"model", 4}}); }
 TEST(Sharding, ShardsOfEvenSizes) {
   Sharding s(sharding_mesh24(), P("data", none), 2);
   EXPECT_EQ(s.shard_shape({16, 8}), (IntVector{8, 8}));
-  EXPECT_EQ(s.slice({16, 8}, 5), (Slices{{8, 16}, {0, 8}}));
+  EXPECT_EQ(s.slice({16, 8}, 5), (Box{{8, 16}, {0, 8}}));
   EXPECT_EQ(s.num_tiles(0), 2);
   EXPECT_EQ(s.num_tiles(1), 1);
   EXPECT_EQ(s.num_tiles(), 2);
@@ -30,20 +30,20 @@ TEST(Sharding, ShardsOfUnevenSizes) {
   EXPECT_EQ(s.shard_shape({5}), (IntVector{2}));
   EXPECT_EQ(s.padded_shape({5}), (IntVector{8}));
   EXPECT_FALSE(s.is_even({5}));
-  EXPECT_EQ(s.slice({5}, 2), (Slices{{4, 5}}));
-  EXPECT_EQ(s.slice({5}, 3), (Slices{{5, 5}}));
-  EXPECT_EQ(s.slice({0}, 3), (Slices{{0, 0}}));
+  EXPECT_EQ(s.slice({5}, 2), (Box{{4, 5}}));
+  EXPECT_EQ(s.slice({5}, 3), (Box{{5, 5}}));
+  EXPECT_EQ(s.slice({0}, 3), (Box{{0, 0}}));
   SliceTable distinct = s.distinct_slices({5});
   ASSERT_EQ(distinct.size(), 4u);
-  EXPECT_EQ(distinct[3][0], (Slice{5, 5}));
+  EXPECT_EQ(distinct[3][0], (DimensionSlice{5, 5}));
   EXPECT_EQ(s.distinct_slices({2}).size(), 3u);  // [0,1) [1,2) and one empty
   EXPECT_EQ(s.distinct_slices({0}).size(), 1u);
 }
 
 TEST(Sharding, TheOrderOfAxesCounts) {
   Sharding xy(sharding_mesh24(), P({"data", "model"})), yx(sharding_mesh24(), P({"model", "data"}));
-  EXPECT_EQ(xy.slice({8}, 1)[0], (Slice{1, 2}));
-  EXPECT_EQ(yx.slice({8}, 1)[0], (Slice{2, 3}));
+  EXPECT_EQ(xy.slice({8}, 1)[0], (DimensionSlice{1, 2}));
+  EXPECT_EQ(yx.slice({8}, 1)[0], (DimensionSlice{2, 3}));
   EXPECT_FALSE(xy.is_equivalent_to(yx, 1));
 }
 
@@ -70,7 +70,7 @@ TEST(Sharding, SlicesAgreeWithOneAnother) {
     std::map<std::vector<std::int64_t>, std::int64_t> seen_tiles;
     std::map<std::vector<std::pair<std::int64_t, std::int64_t>>, std::int64_t> seen_slices;
     for (std::int64_t p = 0; p < mesh.size(); ++p) {
-      Slices slice = s.slice(dims, p);
+      Box slice = s.slice(dims, p);
       std::vector<std::int64_t> tile;
       std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
       for (std::size_t d = 0; d < rank; ++d) {
@@ -90,7 +90,7 @@ TEST(Sharding, SlicesAgreeWithOneAnother) {
     std::size_t i = 0;
     for (auto& [ranges, count] : seen_slices) {  // ascending
       for (std::size_t d = 0; d < rank; ++d)
-        EXPECT_EQ(distinct[i][d], (Slice{ranges[d].first, ranges[d].second}));
+        EXPECT_EQ(distinct[i][d], (DimensionSlice{ranges[d].first, ranges[d].second}));
       ++i;
     }
   }

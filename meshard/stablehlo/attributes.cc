@@ -55,16 +55,16 @@ void append_layout(std::string& out, char first_letter, std::int64_t first, char
 
 }  // namespace
 
-void append_attribute(std::string& out, const DotDimensionNumbers& numbers) {
+void append_attribute(std::string& out, const DotDimensions& numbers) {
   out.append("#stablehlo.dot<");
-  append_lists(out, {{"lhs_batching_dimensions", &numbers.lhs_batching},
-                     {"rhs_batching_dimensions", &numbers.rhs_batching},
+  append_lists(out, {{"lhs_batching_dimensions", &numbers.lhs_batch},
+                     {"rhs_batching_dimensions", &numbers.rhs_batch},
                      {"lhs_contracting_dimensions", &numbers.lhs_contracting},
                      {"rhs_contracting_dimensions", &numbers.rhs_contracting}});
   out.push_back('>');
 }
 
-void append_attribute(std::string& out, const GatherDimensionNumbers& numbers) {
+void append_attribute(std::string& out, const GatherDimensions& numbers) {
   out.append("#stablehlo.gather<");
   bool any =
       append_lists(out, {{"offset_dims", &numbers.offset_dims},
@@ -75,7 +75,7 @@ void append_attribute(std::string& out, const GatherDimensionNumbers& numbers) {
   append_last(out, any, "index_vector_dim", numbers.index_vector_dim);
 }
 
-void append_attribute(std::string& out, const ScatterDimensionNumbers& numbers) {
+void append_attribute(std::string& out, const ScatterDimensions& numbers) {
   out.append("#stablehlo.scatter<");
   bool any =
       append_lists(out, {{"update_window_dims", &numbers.update_window_dims},

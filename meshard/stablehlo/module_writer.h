@@ -93,9 +93,9 @@ class OpWriter {
   /// `name = [#stablehlo<kind VALUE>, ...]`, for example for precision_config.
   OpWriter& enumerations(std::string_view name, std::string_view kind,
                          ListOf<std::string_view> values);
-  OpWriter& dimension_numbers(std::string_view name, const DotDimensionNumbers& numbers);
-  OpWriter& dimension_numbers(std::string_view name, const GatherDimensionNumbers& numbers);
-  OpWriter& dimension_numbers(std::string_view name, const ScatterDimensionNumbers& numbers);
+  OpWriter& dimension_numbers(std::string_view name, const DotDimensions& numbers);
+  OpWriter& dimension_numbers(std::string_view name, const GatherDimensions& numbers);
+  OpWriter& dimension_numbers(std::string_view name, const ScatterDimensions& numbers);
   OpWriter& dimension_numbers(std::string_view name, const ConvolutionDimensionNumbers& numbers);
   /// `name = "text"`
   OpWriter& string(std::string_view name, std::string_view text);

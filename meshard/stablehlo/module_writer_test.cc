@@ -110,7 +110,7 @@ TEST(OpWriter, EveryKindOfAttribute) {
                   .unit("m")
                   .raw("n", "[]")
                   .dense("o", HostArray::scalar(std::int64_t{4}))
-                  .dimension_numbers("p", DotDimensionNumbers{})
+                  .dimension_numbers("p", DotDimensions{})
                   .done();
             }),
             "    %1 = \"d.op\"(%0) <{a = -1 : i64, b = 2 : i32, c = 0x3F800000 : f32, d = false, "

@@ -107,23 +107,21 @@ OpWriter& OpWriter::enumerations(std::string_view name, std::string_view kind,
   return *this;
 }
 
-OpWriter& OpWriter::dimension_numbers(std::string_view name, const DotDimensionNumbers& numbers) {
+OpWriter& OpWriter::dimension_numbers(std::string_view name, const DotDimensions& numbers) {
   std::string& out = begin_attribute(name);
   out.append(" = ");
   append_attribute(out, numbers);
   return *this;
 }
 
-OpWriter& OpWriter::dimension_numbers(std::string_view name,
-                                      const GatherDimensionNumbers& numbers) {
+OpWriter& OpWriter::dimension_numbers(std::string_view name, const GatherDimensions& numbers) {
   std::string& out = begin_attribute(name);
   out.append(" = ");
   append_attribute(out, numbers);
   return *this;
 }
 
-OpWriter& OpWriter::dimension_numbers(std::string_view name,
-                                      const ScatterDimensionNumbers& numbers) {
+OpWriter& OpWriter::dimension_numbers(std::string_view name, const ScatterDimensions& numbers) {
   std::string& out = begin_attribute(name);
   out.append(" = ");
   append_attribute(out, numbers);

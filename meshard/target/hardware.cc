@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "meshard/base/cat.h"
+#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
@@ -21,88 +22,28 @@ struct KnownHardware {
   HardwareFigures chip;
 };
 
-constexpr const char* kMemoryOfTpus = "memory: device_memory_bytes_limit of libtpu 0.0.51";
-
-// Figures per chip. f32 products take one bf16 pass at XLA's default precision. ICI: published
-// rates count both directions where the page says "bidirectional", else one; these figures count
-// one.
 std::vector<KnownHardware> tpu_hardware() {
-  return {
-      {{"TPU v4", "v4"},
-       2,
-       33014413312,
-       {{{"bf16", 275 * kTera}, {"f32", 275 * kTera}, {"s8", 275 * kTera}},
-        32745971712,
-        1200 * kGiga,
-        300 * kGiga,
-        6,
-        "ICI",
-        0,
-        "DCN",
-        {"Google Cloud TPU documentation, \"TPU v4\": 275 TFLOPS bf16 or int8, 1200 GBps HBM",
-         "N. Jouppi et al., TPU v4 (ISCA 2023): 6 ICI links of 50 GB/s in each direction",
-         kMemoryOfTpus}}},
-      {{"TPU v5 lite", "TPU v5e", "v5e"},
-       1,
-       0,
-       {{{"bf16", 197 * kTera}, {"f32", 197 * kTera}, {"s8", 393 * kTera}},
-        16909334528,
-        819 * kGiga,
-        200 * kGiga,
-        4,
-        "ICI",
-        25 * kGiga / 8,
-        "DCN",
-        {"Google Cloud TPU documentation, \"TPU v6e\" (comparison with v5e): 197 TFLOPS bf16, 393 "
-         "TOPS "
-         "int8, 819 GBps HBM, 1600 Gbps ICI over 4 ports, 6.4 Tbps DCN per pod of 256",
-         kMemoryOfTpus}}},
-      {{"TPU v5", "TPU v5p", "v5p"},
-       1,
-       0,
-       {{{"bf16", 459 * kTera}, {"f32", 459 * kTera}, {"s8", 918 * kTera}},
-        102786660352,
-        2765 * kGiga,
-        600 * kGiga,
-        6,
-        "ICI",
-        50 * kGiga / 8,
-        "DCN",
-        {"Google Cloud TPU documentation, \"TPU v5p\" and \"TPU7x\": 459 TFLOPS bf16, 918 TOPS "
-         "int8, "
-         "2765 GBps HBM, 1200 GBps bidirectional ICI, 50 Gbps DCN per chip",
-         kMemoryOfTpus}}},
-      {{"TPU v6 lite", "TPU v6e", "v6e"},
-       1,
-       0,
-       {{{"bf16", 918 * kTera}, {"f32", 918 * kTera}, {"s8", 1836 * kTera}},
-        33546041344,
-        1638 * kGiga,
-        400 * kGiga,
-        4,
-        "ICI",
-        100 * kGiga / 8,
-        "DCN",
-        {"Google Cloud TPU documentation, \"TPU v6e\" and \"TPU7x\": 918 TFLOPS bf16, 1836 TOPS "
-         "int8, "
-         "1638 GBps HBM, 800 GBps bidirectional ICI over 4 ports, 100 Gbps DCN per chip",
-         kMemoryOfTpus}}},
-      {{"TPU7x", "TPU v7x", "tpu7x"},
-       2,
-       2 * 101724450816,
-       {{{"bf16", 2307 * kTera}, {"f32", 2307 * kTera}, {"f8", 4614 * kTera}},
-        101724450816,
-        7380 * kGiga,
-        600 * kGiga,
-        6,
-        "ICI",
-        100 * kGiga / 8,
-        "DCN",
-        {"Google Cloud TPU documentation, \"TPU7x\": per chip of two devices 2307 TFLOPS bf16, "
-         "4614 "
-         "TFLOPS fp8, 7380 GBps HBM, 1200 GBps bidirectional ICI, 100 Gbps DCN",
-         kMemoryOfTpus}}},
-  };
+  std::vector<KnownHardware> list;
+  for (const TpuGeneration& tpu : tpu_generations()) {
+    if (!tpu.figures) continue;
+    KnownHardware known;
+    known.names = tpu.kinds;
+    known.names.push_back(tpu.name);
+    known.devices_per_chip = static_cast<int>(tpu.devices_per_chip);
+    known.chip_memory_bytes = tpu.figures->megacore_memory_bytes;
+    for (const auto& [type, flops] : tpu.figures->matrix_rates)
+      known.chip.matrix_rates.push_back({std::string(type), flops});
+    known.chip.memory_bytes = tpu.figures->memory_bytes;
+    known.chip.memory_bandwidth = tpu.figures->memory_bandwidth;
+    known.chip.link_bandwidth = tpu.figures->link_bandwidth;
+    known.chip.links = tpu.figures->links;
+    known.chip.link_name = "ICI";
+    known.chip.network_bandwidth = tpu.figures->network_bandwidth;
+    known.chip.network_name = "DCN";
+    known.chip.sources.assign(tpu.figures->sources.begin(), tpu.figures->sources.end());
+    list.push_back(std::move(known));
+  }
+  return list;
 }
 
 // Dense rates: the data sheets list rates with sparsity, which are twice as high. f32 products use

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "meshard/topology/physical_grid.h"
+#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
@@ -68,14 +69,20 @@ std::optional<std::vector<std::int64_t>> flat_chip_order(Devices devices, IntVie
 
 std::optional<std::vector<std::int64_t>> board_order(std::span<const DeviceAttributes> devices,
                                                      IntView shape) {
-  const std::string& kind = devices.front().kind;
+  const TpuGeneration* tpu = tpu_generation_of(devices.front().kind);
+  if (!tpu) return std::nullopt;
   Devices list(devices.begin(), devices.end());
-  if (kind == "TPU v2" || kind == "TPU v3") return two_core_order(list, shape);
-  if (kind == "TPU7x" && (list.size() == 8 || list.size() == 16))
-    return board_by_board(list, ring_of_2x2_with_two_cores());
-  bool has_coords = !devices.front().coords.empty();
-  if (has_coords && (kind == "TPU v5 lite" || kind == "TPU v6 lite"))
-    return flat_chip_order(std::move(list), shape);
+  switch (tpu->board_order) {
+    case TpuBoardOrder::kAsListed: break;
+    case TpuBoardOrder::kRingOfEight: return two_core_order(list, shape);
+    case TpuBoardOrder::kRingsOfTwoBoards:
+      if (list.size() == 8 || list.size() == 16)
+        return board_by_board(list, ring_of_2x2_with_two_cores());
+      break;
+    case TpuBoardOrder::kFlat:
+      if (!devices.front().coords.empty()) return flat_chip_order(std::move(list), shape);
+      break;
+  }
   return std::nullopt;
 }
 

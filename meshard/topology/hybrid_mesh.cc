@@ -4,6 +4,7 @@
 #include "meshard/topology/contiguous_grid.h"
 #include "meshard/topology/join_granules.h"
 #include "meshard/topology/physical_grid.h"
+#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
@@ -12,10 +13,10 @@ using Devices = std::vector<DeviceAttributes>;
 
 std::int64_t places_in(IntView shape) { return IntTuple::flat(shape).product(); }
 
-// True for grids with several devices per chip that JAX and torch_xla do not support. They support
-// TPU 7x.
+// True for grids with several devices per chip that JAX and torch_xla do not support.
 bool cores_are_an_extra(const PhysicalGrid& grid, const Devices& devices) {
-  return grid.has_cores && devices.front().kind != "TPU7x";
+  const TpuGeneration* tpu = tpu_generation_of(devices.front().kind);
+  return grid.has_cores && !(tpu && tpu->has_hybrid_cores);
 }
 
 std::vector<std::int64_t> ids_of(const Devices& devices) {

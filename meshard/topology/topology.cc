@@ -5,6 +5,7 @@
 
 #include "meshard/base/error.h"
 #include "meshard/topology/physical_grid.h"
+#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
@@ -40,25 +41,15 @@ void check_devices(const std::vector<DeviceAttributes>& devices, SourceLocation 
     throw_invalid(where, "[topology] device ", *twice, " is listed twice");
 }
 
-// A direction is closed if its size is a multiple of this number; none if the kind is unknown. TPU
-// system architecture, https://docs.cloud.google.com/tpu/docs/system-architecture-tpu-vm.
-std::optional<std::int64_t> closing_multiple(std::string_view kind) {
-  for (std::string_view torus : {"TPU v4", "TPU v5", "TPU v5p", "TPU7x"})
-    if (kind == torus) return 4;
-  for (std::string_view grid : {"TPU v5 lite", "TPU v5e", "TPU v6 lite", "TPU v6e"})
-    if (kind == grid) return 16;
-  return std::nullopt;
-}
-
 }  // namespace
 
 Topology::Topology(std::vector<DeviceAttributes> devices, SourceLocation where)
     : devices_(std::move(devices)) {
   check_devices(devices_, where);
-  std::optional<std::int64_t> multiple = closing_multiple(kind());
-  if (!multiple) return;
+  const TpuGeneration* tpu = tpu_generation_of(kind());
+  if (!tpu || tpu->closing_multiple == 0) return;
   wrap_.emplace();
-  for (std::int64_t size : extent()) wrap_->push_back(size % *multiple == 0);
+  for (std::int64_t size : extent()) wrap_->push_back(size % tpu->closing_multiple == 0);
 }
 
 Topology::Topology(std::vector<DeviceAttributes> devices, Wrap wrap, SourceLocation where)

@@ -1,28 +1,17 @@
 #include "meshard/topology/tpu_topology.h"
 
 #include "meshard/layout/text_scanner.h"
+#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
-
-struct TpuFamily {
-  std::string_view name, kind;
-  std::size_t directions;
-  std::int64_t cores;  // devices of a chip
-};
-
-constexpr TpuFamily kTpuFamilies[] = {
-    {"v2", "TPU v2", 2, 2},       {"v3", "TPU v3", 2, 2},  {"v4", "TPU v4", 3, 2},
-    {"v5e", "TPU v5 lite", 2, 1}, {"v5p", "TPU v5", 3, 1}, {"v6e", "TPU v6 lite", 2, 1},
-    {"tpu7x", "TPU7x", 3, 2},
-};
 
 constexpr std::int64_t kFirstIdStep = 100000;  // between slices
 constexpr std::int64_t kMostDevices = std::int64_t{1} << 24;
 constexpr std::int64_t kBoardSide = 2;  // chips of a process in x and y
 
 struct TpuSlices {
-  const TpuFamily* family = nullptr;
+  const TpuGeneration* generation = nullptr;
   std::int64_t size[3] = {1, 1, 1};
   std::int64_t cores = 1;
   std::int64_t slices = 1;
@@ -30,13 +19,12 @@ struct TpuSlices {
   std::int64_t devices() const { return size[0] * size[1] * size[2] * cores; }
 };
 
-const TpuFamily& read_family(TextScanner& scanner) {
+const TpuGeneration& read_generation(TextScanner& scanner) {
   std::string name = scanner.identifier();
+  if (const TpuGeneration* found = tpu_generation_named(name)) return *found;
   std::string known;
-  for (const TpuFamily& family : kTpuFamilies) {
-    if (family.name == name) return family;
-    append(known, cat(known.empty() ? "" : ", ", family.name));
-  }
+  for (const TpuGeneration& each : tpu_generations())
+    append(known, cat(known.empty() ? "" : ", ", each.name));
   scanner.fail(cat("unknown TPU type `", name, "`; expected one of ", known));
 }
 
@@ -46,13 +34,20 @@ std::int64_t read_size(TextScanner& scanner, std::int64_t most) {
   return size;
 }
 
+std::string megacore_names() {
+  std::string names;
+  for (const TpuGeneration& each : tpu_generations())
+    if (each.megacore) append(names, cat(names.empty() ? "" : ", ", each.name));
+  return names;
+}
+
 TpuSlices read_slices(TextScanner& scanner) {
   TpuSlices tpu;
-  tpu.family = &read_family(scanner);
-  tpu.cores = tpu.family->cores;
+  tpu.generation = &read_generation(scanner);
+  tpu.cores = tpu.generation->devices_per_chip;
   scanner.expect(":");
   std::int64_t room = kMostDevices / tpu.cores;
-  for (std::size_t k = 0; k < tpu.family->directions; ++k) {
+  for (std::size_t k = 0; k < tpu.generation->directions; ++k) {
     if (k > 0) scanner.expect("x");
     tpu.size[k] = read_size(scanner, room);
     room /= tpu.size[k];
@@ -61,7 +56,8 @@ TpuSlices read_slices(TextScanner& scanner) {
   }
   if (scanner.accept("*")) tpu.slices = read_size(scanner, room);
   if (scanner.accept("/megacore")) {
-    if (tpu.family->name != "v4") scanner.fail("only v4 supports /megacore");
+    if (!tpu.generation->megacore)
+      scanner.fail(cat("only ", megacore_names(), " supports /megacore"));
     tpu.cores = 1;
   }
   if (tpu.slices > 1 && tpu.devices() > kFirstIdStep)
@@ -84,7 +80,7 @@ void list_board(const TpuSlices& tpu, std::int64_t slice, const std::int64_t (&c
                            .slice_index = {},
                            .coords = {x, y, corner[2]},
                            .core_on_chip = core,
-                           .kind = std::string(tpu.family->kind)});
+                           .kind = std::string(tpu.generation->kinds.front())});
         if (tpu.slices > 1) devices.back().slice_index = slice;
       }
 }

@@ -5,7 +5,7 @@
 #include "meshard/batching/vmap.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/composite/stack.h"
-#include "meshard/ops/element_wise.h"
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/slice.h"
 #include "tests/conformance/conformance.h"

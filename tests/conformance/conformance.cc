@@ -7,7 +7,7 @@
 #include <map>
 
 #include "meshard/autodiff/backward.h"
-#include "meshard/explain/collectives.h"
+#include "meshard/explain/collectives/collectives.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/meshard.h"

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "meshard/explain/collective.h"
+#include "meshard/explain/collectives/collective.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/ops/op_table.h"
+#include "meshard/ops/definition/op_table.h"
 #include "meshard/runtime/lazy_evaluator.h"
 #include "meshard/sharding/sharding.h"
 

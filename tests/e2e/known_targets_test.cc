@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/explain/explain_for.h"
-#include "meshard/explain/predict.h"
+#include "meshard/explain/predict/predict.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/target/compile_program.h"
 #include "tests/e2e/known_programs.h"

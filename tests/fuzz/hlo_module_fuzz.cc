@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "meshard/explain/collectives.h"
-#include "meshard/explain/estimate.h"
-#include "meshard/explain/largest_buffers.h"
+#include "meshard/explain/collectives/collectives.h"
+#include "meshard/explain/cost/estimate.h"
+#include "meshard/explain/cost/largest_buffers.h"
 
 namespace meshard {
 namespace {

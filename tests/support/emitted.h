@@ -5,7 +5,7 @@
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/tensor.h"
-#include "meshard/ops/emission.h"
+#include "meshard/ops/definition/emission.h"
 
 namespace meshard {
 

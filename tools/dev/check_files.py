@@ -10,6 +10,8 @@ usage: check_files.py [ROOT]
 4. No file contains paths of one machine, registry hosts, or markers of unfinished work.
 5. Names of files and folders use plain characters and begin with a letter, a digit, `.` or `_`: a program that takes
    `-` for a file name may create such a file.
+6. No source in meshard/ compares the name of an op with a string: it compares with the op's constant, or reads a trait.
+
 Checks files that git tracks or would add, except third_party/. Each problem is one line, `file:line: text`.
 """
 
@@ -35,6 +37,9 @@ WORDS = [
     (re.compile(r"\b(py" r"pi\.org|python" r"hosted\.org|deb\.deb" r"ian\.org|pkg\.go\.d" r"ev|"
                 r"crates" r"\.io|npm" r"js\.(com|org))\b"), "a registry host; packages go by name"),
 ]
+
+
+COMPARED_NAME = re.compile(r'\bop(\(\)\.|->)name\s*[!=]=\s*"')
 
 
 def listed_files(root):
@@ -75,6 +80,16 @@ def check_file(root, name):
                 yield f"{name}:{number}: '{match[0]}': {reason}"
 
 
+def check_op_names(root, names):
+    """Rule 6."""
+    for name in names:
+        if not re.fullmatch(r"meshard/.*\.(cc|h)", name) or re.search(r"_(test|testutil)\.", name):
+            continue
+        for number, line in enumerate((root / name).read_text(errors="replace").splitlines(), 1):
+            if COMPARED_NAME.search(line):
+                yield f"{name}:{number}: compare with the op's constant, or read a trait (OpTraits)"
+
+
 def tested_elsewhere(root, name, present):
     """Whether the file names an existing file that tests it."""
     head = (root / name).read_text(errors="replace").splitlines()[:5]
@@ -100,7 +115,7 @@ def check(root, names=None):
     names = listed_files(root) if names is None else names
     names = [name for name in names if not name.startswith("third_party/")]
     problems = [problem for name in names for problem in check_file(root, name)]
-    return problems + list(check_test_pairs(root, names))
+    return problems + list(check_test_pairs(root, names)) + list(check_op_names(root, names))
 
 
 def main():

@@ -46,6 +46,14 @@ class CheckFiles(unittest.TestCase):
             self.assertEqual(self.problems({name: "x\n"}), [f"{name}:1: invalid file name"])
         self.assertEqual(self.problems({".ci/run": "", "tests/a-b_c.1.md": ""}), [])
 
+    def test_names_of_ops(self):
+        text = '// Tested in meshard/a/b_test.cc.\nbool f(const Node& n) { return n.op().name == "slice"; }\n'
+        files = {"meshard/a/b.cc": text, "meshard/a/b_test.cc": 'EXPECT_TRUE(n.op().name == "slice");\n'}
+        self.assertEqual(len(self.problems(files)), 1)
+        self.assertIn("meshard/a/b.cc:2: compare with the op's constant", self.problems(files)[0])
+        files["meshard/a/b.cc"] = text.replace('.op().name == "slice"', '.op() == &slice_op')
+        self.assertEqual(self.problems(files), [])
+
     def test_words(self):
         for text in ("// TO" "DO: later", "# FIX" "ME", "see /ro" "ot/.cache/x", "cd /wo" "rk/main",
                      "https://py" "pi.org/simple"):

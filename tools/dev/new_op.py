@@ -32,12 +32,12 @@ TEST({pascal}, SpecialCases) {{ FAIL() << "write what is special about {name}"; 
 '''
 
 NEXT = """Now, in meshard/ops/{name}.cc:
-  doc, example     what it computes, and a line that runs with x, y (f32[2,3]) in scope
-  infer            result types; fail with both values in the message
-  sharding_rule    which dimensions of operands and result correspond
-  emit             the StableHLO it writes (now {like}'s)
+  example          a line that runs with x, y (f32[2,3]) in scope
+  domain           the dtypes that an element-wise op accepts
+  mnemonic         the op of StableHLO (now {like}'s), or emit
   vjp              its derivative (now {like}'s), or kNotDifferentiable
   samples          calls for the conformance suites, including odd shapes
+An op that is not element-wise has no domain, but infer, sharding_rule and batch.
 The build includes the header in meshard/ops/all.h by itself. Fill in {name}_test.cc, then run:
 ./dev test ops && ./dev test conformance"""
 

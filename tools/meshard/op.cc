@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "meshard/ops/op_table.h"
+#include "meshard/ops/definition/op_table.h"
 #include "tools/meshard/subcommands.h"
 #include "tools/reference/op_page.h"
 

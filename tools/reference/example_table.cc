@@ -1,7 +1,7 @@
 // Prints the examples of all ops as C++, so that the build can compile them.
 #include <cstdio>
 
-#include "meshard/ops/op_table.h"
+#include "meshard/ops/definition/op_table.h"
 
 int main() {
   for (const meshard::OpDef* op : meshard::all_ops()) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "meshard/base/error.h"
-#include "meshard/ops/op_table.h"
+#include "meshard/ops/definition/op_table.h"
 #include "tools/reference/op_page.h"
 
 namespace {

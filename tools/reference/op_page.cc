@@ -7,8 +7,8 @@
 #include "meshard/base/cat.h"
 #include "meshard/graph/print.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/op_table.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/op_table.h"
 #include "tools/reference/declaration.h"
 #include "tools/reference/op_example.h"
 
@@ -16,6 +16,7 @@ namespace meshard::tool {
 namespace {
 
 constexpr std::string_view kComposites = "meshard/ops/composite/";
+constexpr std::string_view kDimensionNumbers = "meshard/stablehlo/dimension_numbers.h";
 
 std::string block(std::string_view language, std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
@@ -46,13 +47,39 @@ std::vector<const Declaration*> functions_named(std::string_view name) {
   return found;
 }
 
-// The types of the same header that the declarations mention.
+std::string first_sentence(std::string_view text) {
+  for (std::size_t i = 0; i + 1 < text.size(); ++i)
+    if (text[i] == '.' && text[i + 1] == ' ') return std::string(text.substr(0, i + 1));
+  return std::string(text);
+}
+
+// The text of a comment, without its marks.
+std::string plain(std::string_view comment) {
+  std::string out;
+  while (!comment.empty()) {
+    std::string_view line = comment.substr(0, comment.find('\n'));
+    comment.remove_prefix(std::min(line.size() + 1, comment.size()));
+    line.remove_prefix(std::min(line.find_first_not_of("/ "), line.size()));
+    out += cat(out.empty() ? "" : " ", line);
+  }
+  return out;
+}
+
+// What the op computes, in one sentence: from its definition, else from its function's comment.
+std::string summary(const OpDef& op) {
+  if (!op.doc.empty()) return first_sentence(op.doc);
+  for (const Declaration* function : functions_named(op.name))
+    if (!function->comment.empty()) return first_sentence(plain(function->comment));
+  throw InternalError(cat("no header describes ", op.name));
+}
+
+// The types of the same header, and the dimension numbers, that the declarations mention.
 std::vector<const Declaration*> types_of(const std::vector<const Declaration*>& functions) {
   std::vector<const Declaration*> found;
   for (const Declaration& type : all_declarations()) {
     if (type.kind != DeclarationKind::kType) continue;
     auto mentions = [&](const Declaration* function) {
-      return function->header == type.header &&
+      return (function->header == type.header || type.header == kDimensionNumbers) &&
              function->text.find(type.name) != std::string_view::npos;
     };
     if (std::any_of(functions.begin(), functions.end(), mentions)) found.push_back(&type);
@@ -99,12 +126,6 @@ std::string stablehlo_lines(const Graph& graph) {
   return out;
 }
 
-std::string first_sentence(std::string_view text) {
-  for (std::size_t i = 0; i + 1 < text.size(); ++i)
-    if (text[i] == '.' && text[i + 1] == ' ') return std::string(text.substr(0, i + 1));
-  return std::string(text);
-}
-
 bool is_composite(const Declaration& declaration) {
   return declaration.header.starts_with(kComposites) &&
          declaration.kind == DeclarationKind::kFunction;
@@ -117,7 +138,8 @@ std::string op_page(const OpDef& op) {
   const Node& node = example_node(op, graph);
   std::vector<const Declaration*> functions = functions_named(op.name), types = types_of(functions);
   if (functions.empty()) throw InternalError(cat("no public header declares ", op.name));
-  std::string out = cat("# ", op.name, "\n\n", op.doc, "\n\n");
+  std::string out = cat("# ", op.name, "\n\n");
+  if (!op.doc.empty()) out += cat(op.doc, "\n\n");
   out += block("cpp", declarations_text(functions));
   if (!types.empty()) out += "\n" + block("cpp", declarations_text(types));
   out += cat("\n`#include \"", functions[0]->header, "\"`, or `<meshard/meshard.h>`\n\n");
@@ -174,7 +196,7 @@ std::string index_page() {
       "page; functions made of\nprimitives are on [one page](composites.md). `meshard op NAME` "
       "prints the same.\n\n| primitive | |\n|---|---|\n";
   for (const OpDef* op : all_ops())
-    out += cat("| [", op->name, "](", op->name, ".md) | ", first_sentence(op->doc), " |\n");
+    out += cat("| [", op->name, "](", op->name, ".md) | ", summary(*op), " |\n");
   return out;
 }
 

@@ -7,11 +7,12 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/logaddexp.h"
 #include "meshard/ops/composite/stack.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/erfc.h"
 #include "meshard/ops/expm1.h"
 #include "meshard/ops/logistic.h"
@@ -19,11 +20,11 @@
 #include "meshard/ops/minimum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/tanh.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // x times a constant of the formula.

@@ -9,18 +9,18 @@
 #include "meshard/ops/astype.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/softmax.h"
 #include "meshard/ops/composite/stack.h"
 #include "meshard/ops/concat.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/cos.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/sin.h"
@@ -28,6 +28,7 @@
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The sizes of one call.

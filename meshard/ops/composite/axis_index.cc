@@ -3,14 +3,15 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/record.h"
 #include "meshard/mesh/axes_index.h"
-#include "meshard/ops/collective.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/full_to_shard.h"
+#include "meshard/ops/internal/collective.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // Splits `table` into local values: axis k of `axes` splits dimension k, or all of them split the

@@ -4,12 +4,12 @@
 #include "meshard/graph/named_mesh.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/sharding_constraint.h"
 
 namespace meshard {
-extern const OpDef reshape_op;
 namespace {
 
 // A sharding whose dimensions are all open.

@@ -9,7 +9,7 @@
 #include "meshard/ops/composite/index.h"
 #include "meshard/ops/composite/stack.h"
 #include "meshard/ops/constant.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/sharding_constraint.h"
 
 namespace meshard::internal {

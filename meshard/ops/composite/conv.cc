@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "meshard/ops/operand.h"
-#include "meshard/ops/window.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/window.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 Tensor conv_of_rank(std::string_view name, int spatial, const In& x, const In& kernel,

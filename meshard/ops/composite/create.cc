@@ -8,10 +8,10 @@
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/constant.h"
-#include "meshard/ops/element_wise.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/subtract.h"
 #include "meshard/ops/where.h"
 
@@ -126,13 +126,14 @@ Tensor arange(In start, In stop, In step, std::optional<DType> dtype) {
   bool any_float = is_float(start) || is_float(stop) || is_float(step);
   DType result = dtype.value_or(any_float ? kDefaultFloat : kDefaultInteger);
   auto is_whole = [&](const In& x) { return !is_float(x) && !x.scalar.is_above_i64; };
-  bool whole = is_whole(start) && is_whole(stop) && is_whole(step);
-  auto count = whole ? whole_count(start.scalar.integer, stop.scalar.integer, step.scalar.integer)
-                     : static_cast<std::int64_t>(std::max(0.0, std::ceil((end - first) / by)));
+  bool whole_numbers = is_whole(start) && is_whole(stop) && is_whole(step);
+  auto count = whole_numbers
+                   ? whole_count(start.scalar.integer, stop.scalar.integer, step.scalar.integer)
+                   : static_cast<std::int64_t>(std::max(0.0, std::ceil((end - first) / by)));
   // If the first and the last number fit the dtype, so do all between.
   if (count > 0 && is_integer(result)) {
     (void)scalar_array(start.scalar, result, place);
-    if (whole)
+    if (whole_numbers)
       (void)scalar_array(Scalar(last_number(start.scalar.integer, step.scalar.integer, count)),
                          result, place);
     else
@@ -145,7 +146,7 @@ Tensor arange(In start, In stop, In step, std::optional<DType> dtype) {
     return constant(scalar_array(number, computed, place));
   };
   // A descending range of an unsigned dtype: it cannot represent the negative step.
-  bool down = whole && by < 0 && is_unsigned_integer(computed);
+  bool down = whole_numbers && by < 0 && is_unsigned_integer(computed);
   if (count > 1 && by != 1)
     index = multiply(
         index,

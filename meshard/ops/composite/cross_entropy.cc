@@ -5,13 +5,14 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/activation.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/softmax.h"
 #include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/composite/statistics.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/log.h"
@@ -19,13 +20,13 @@
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/stop_gradient.h"
 #include "meshard/ops/subtract.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The class number of each sample, checked, in an integer dtype that can represent all classes.

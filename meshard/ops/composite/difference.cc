@@ -5,7 +5,7 @@
 
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/concat.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/slice.h"
 #include "meshard/ops/subtract.h"
 

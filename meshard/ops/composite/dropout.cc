@@ -1,14 +1,15 @@
 #include "meshard/ops/composite/dropout.h"
 
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/random.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 
 Tensor dropout(In argument, double rate, In key) {
   SourceScope line(argument.where);

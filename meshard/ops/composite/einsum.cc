@@ -8,13 +8,14 @@
 #include "meshard/ops/astype.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/contraction.h"
+#include "meshard/ops/composite/internal/contraction.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // Labels below 256 are letters; the dimensions of an ellipsis, counted from the right, start here.

@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "meshard/ops/composite/contraction.h"
+#include "meshard/ops/composite/internal/contraction.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 Shape shape(std::string_view spec, std::vector<Shape> shapes) {

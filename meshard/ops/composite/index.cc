@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/flip.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/slice.h"
 

@@ -1,15 +1,16 @@
 #include "meshard/ops/composite/layer_norm.h"
 
 #include "meshard/ops/add.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/square.h"
 #include "meshard/ops/composite/statistics.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/rsqrt.h"
 #include "meshard/ops/subtract.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 Tensor normalized(const Tensor& x, double epsilon) {

@@ -10,20 +10,20 @@
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/float_computation.h"
 #include "meshard/ops/composite/index.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/stack.h"
 #include "meshard/ops/concat.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/eigh.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/imag.h"
+#include "meshard/ops/internal/matrix_operand.h"
 #include "meshard/ops/log.h"
-#include "meshard/ops/matrix_operand.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/pow.h"
 #include "meshard/ops/qr.h"
 #include "meshard/ops/real.h"
@@ -37,6 +37,7 @@
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The operand, checked to be square matrices.

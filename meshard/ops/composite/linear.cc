@@ -1,8 +1,8 @@
 #include "meshard/ops/composite/linear.h"
 
 #include "meshard/ops/add.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/operand.h"
 
 namespace meshard {
 

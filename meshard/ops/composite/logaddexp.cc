@@ -4,9 +4,9 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/special_values.h"
-#include "meshard/ops/element_wise.h"
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/log1p.h"
 #include "meshard/ops/logical.h"
@@ -15,6 +15,7 @@
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The op's name for the messages of common_dtype.

@@ -5,16 +5,17 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/complex.h"
-#include "meshard/ops/composite/float_computation.h"
-#include "meshard/ops/element_wise.h"
+#include "meshard/ops/composite/internal/float_computation.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/imag.h"
 #include "meshard/ops/log.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 Tensor scaled_log(std::string_view name, const In& x, double factor) {

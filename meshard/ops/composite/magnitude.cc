@@ -6,15 +6,15 @@
 #include "meshard/ops/astype.h"
 #include "meshard/ops/bitcast_convert.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/special_values.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/fmod.h"
 #include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/rounding.h"
 #include "meshard/ops/sign.h"
 #include "meshard/ops/sqrt.h"
@@ -23,6 +23,7 @@
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The op's name for the messages of common_dtype.
@@ -92,12 +93,12 @@ Tensor floor_divide(In a, In b) {
   };
   Tensor x = number(a), y = number(b);
   if (is_unsigned_integer(dtype)) return truncated_divide(x, y);
-  bool whole = is_integer(dtype);
-  Tensor truncated = whole ? truncated_divide(x, y) : Tensor();
+  bool integers = is_integer(dtype);
+  Tensor truncated = integers ? truncated_divide(x, y) : Tensor();
   // With an integer divisor 0 the remainder is all of x, so that the result equals JAX's.
-  Tensor rest = whole ? subtract(x, multiply(truncated, y)) : fmod(x, y);
+  Tensor rest = integers ? subtract(x, multiply(truncated, y)) : fmod(x, y);
   Tensor above = logical_and(not_equal(rest, 0), not_equal(sign(y), sign(rest)));
-  if (whole) return where(above, subtract(truncated, 1), truncated);
+  if (integers) return where(above, subtract(truncated, 1), truncated);
   // For a division by zero the remainder must not be subtracted.
   Tensor quotient = divide(where(equal(y, 0), x, subtract(x, rest)), y);
   return round_nearest_afz(where(above, subtract(quotient, 1), quotient));

@@ -3,8 +3,8 @@
 #include "meshard/graph/record.h"
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/full_to_shard.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/shard_to_full.h"
 #include "meshard/ops/sharding_constraint.h"
 

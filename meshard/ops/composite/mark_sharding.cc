@@ -5,7 +5,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/mesh/global_mesh.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/sharding/check_even.h"
 

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
-#include "meshard/ops/composite/contraction.h"
+#include "meshard/ops/composite/internal/contraction.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/operand.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // Labels: batch dimensions are 0, 1, ... from the right; the matrix dimensions are these negative

@@ -1,16 +1,17 @@
 #include "meshard/ops/composite/norm.h"
 
 #include "meshard/ops/add.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/square.h"
 #include "meshard/ops/composite/statistics.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/rsqrt.h"
 #include "meshard/ops/subtract.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 Tensor inverse_deviation(const Tensor& variance, double epsilon) {

@@ -3,8 +3,8 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
 
 namespace meshard {

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/slice.h"
 #include "meshard/ops/sort.h"
 

@@ -2,13 +2,14 @@
 
 #include "meshard/ops/astype.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/internal/window.h"
 #include "meshard/ops/reduce_window.h"
-#include "meshard/ops/window.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // A window over all dimensions, including batch and features.

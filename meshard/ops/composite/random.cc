@@ -14,17 +14,18 @@
 #include "meshard/ops/bitwise.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/random_uniform.h"
+#include "meshard/ops/composite/internal/random_uniform.h"
 #include "meshard/ops/concat.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/erf_inv.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/slice.h"
 
 namespace meshard::random {
+using namespace internal;
 namespace {
 
 Tensor word(std::uint32_t value) { return constant(HostArray::scalar(value)); }
@@ -94,6 +95,8 @@ Tensor positions(const Shape& shape, DType dtype) {
 
 }  // namespace
 
+namespace internal {
+
 // The counter is the position in 64 bits, high word first.
 Words words_at(std::string_view place, const In& key, const Shape& shape) {
   auto [k0, k1] = words(place, key);
@@ -154,6 +157,8 @@ void check_key(std::string_view place, const In& key) {
                   : !key.tensor->defined() ? "a tensor without a value"
                                            : key.tensor->type().to_string());
 }
+
+}  // namespace internal
 
 Tensor key(std::int64_t seed, SourceLocation where) {
   bool narrow = seed >= std::numeric_limits<std::int32_t>::min() &&

@@ -11,22 +11,22 @@
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/argmax.h"
 #include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/internal/random_uniform.h"
 #include "meshard/ops/composite/order.h"
 #include "meshard/ops/composite/random.h"
 #include "meshard/ops/composite/random_distributions.h"
-#include "meshard/ops/composite/random_uniform.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/take.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/cumulative_sum.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/log.h"
 #include "meshard/ops/log1p.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/remainder.h"
@@ -38,6 +38,7 @@
 #include "meshard/ops/where.h"
 
 namespace meshard::random {
+using namespace internal;
 namespace {
 
 // A range of whole numbers as it is drawn: `span` numbers from `low` on; a span of 0 is the whole

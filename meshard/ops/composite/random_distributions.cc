@@ -19,18 +19,18 @@
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/internal/random_uniform.h"
 #include "meshard/ops/composite/linalg.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/composite/random.h"
 #include "meshard/ops/composite/random_choice.h"
-#include "meshard/ops/composite/random_uniform.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/softmax.h"
 #include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/element_wise.h"
 #include "meshard/ops/erf.h"
 #include "meshard/ops/erf_inv.h"
 #include "meshard/ops/exp.h"
@@ -55,6 +55,7 @@
 #include "meshard/ops/where.h"
 
 namespace meshard::random {
+using namespace internal;
 namespace {
 
 // The next number of `dtype` above or below `value`.

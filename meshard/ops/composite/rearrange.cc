@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/reshape.h"
 

@@ -8,7 +8,7 @@
 #include "meshard/ops/composite/take.h"
 #include "meshard/ops/concat.h"
 #include "meshard/ops/constant.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/slice.h"
 

@@ -8,15 +8,16 @@
 #include "meshard/ops/astype.h"
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/maximum.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/scatter.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The segment of each row of x, checked.

@@ -2,12 +2,12 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/exp.h"
 #include "meshard/ops/isfinite.h"
 #include "meshard/ops/log.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/real.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
@@ -16,6 +16,7 @@
 #include "meshard/ops/where.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // The largest element; for complex numbers the largest real part, which determines the magnitude of

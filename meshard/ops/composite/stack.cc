@@ -2,7 +2,7 @@
 
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/concat.h"
-#include "meshard/ops/operand.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/slice.h"
 
 namespace meshard {

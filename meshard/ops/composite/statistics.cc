@@ -3,17 +3,18 @@
 #include <algorithm>
 
 #include "meshard/ops/add.h"
-#include "meshard/ops/composite/float_computation.h"
+#include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/square.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/imag.h"
-#include "meshard/ops/operand.h"
 #include "meshard/ops/real.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/sqrt.h"
 #include "meshard/ops/subtract.h"
 
 namespace meshard {
+using namespace internal;
 namespace {
 
 // x divided by a constant of the program.

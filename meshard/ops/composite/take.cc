@@ -1,8 +1,8 @@
 #include "meshard/ops/composite/take.h"
 
 #include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/gather.h"
-#include "meshard/ops/operand.h"
 
 namespace meshard {
 namespace {

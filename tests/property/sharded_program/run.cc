@@ -169,7 +169,7 @@ void compare_shards(const HostArray& whole, const Tensor& tensor, const std::str
       const Mesh& mesh = sharding->mesh();
       expect(shard.device_id() == mesh.device_id(shard.position()), "a shard's device", "position ",
              shard.position(), " is on device ", shard.device_id());
-      Slices slices = sharding->slice(whole.shape(), shard.position());
+      Box slices = sharding->slice(whole.shape(), shard.position());
       for (std::size_t d = 0; d < slices.size(); ++d)
         expect(shard.box()[d].start == slices[d].start && shard.box()[d].stop == slices[d].stop,
                "a shard's box", "position ", shard.position(), ", dimension ", d, " of ",

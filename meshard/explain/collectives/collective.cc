@@ -1,0 +1,152 @@
+#include "meshard/explain/collectives/collective.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/byte_text.h"
+
+namespace meshard {
+namespace {
+
+std::string axes_text(const Collective& one) {
+  if (!one.axes) {
+    if (one.group_size > 0)
+      return cat(" in groups of ", one.group_size, " that do not match mesh axes");
+    return "";
+  }
+  const AxisList& axes = *one.axes;
+  if (axes.empty()) return " within each device";
+  return cat(axes.size() == 1 ? " on axis " : " on axes ", join(axes, ", "));
+}
+
+std::string repetition_text(const Collective& one) {
+  std::string text;
+  if (one.executions != 1) append(text, cat(" x ", one.executions));
+  if (!one.executions_known) text += " per iteration of a loop of unknown length";
+  if (one.conditional) text += " if its branch is taken";
+  return text;
+}
+
+std::string form_text(const Collective& one) {
+  std::string text;
+  if (one.form != CollectiveForm::kPlain) text = cat(", ", meshard::to_string(one.form));
+  if (one.continues) text += ", continued from an earlier one";
+  return text;
+}
+
+// The text after the name.
+std::string details(const Collective& one, std::int64_t bytes) {
+  std::string text = axes_text(one);
+  if (!one.shifts.empty()) append(text, cat(", moving ", join(one.shifts, " and ")));
+  append(text,
+         cat(", ", byte_text(bytes), repetition_text(one), form_text(one), ", from ", one.origin));
+  if (std::string_view cause = to_string(one.cause); !cause.empty()) append(text, cat(", ", cause));
+  return text;
+}
+
+std::string_view plural_ending(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive ? "" : "s";
+}
+
+bool alike(const Collective& a, const Collective& b) {
+  return a.kind == b.kind && a.axes == b.axes && a.group_size == b.group_size &&
+         a.shifts == b.shifts && a.executions == b.executions &&
+         a.executions_known == b.executions_known && a.loop_depth == b.loop_depth &&
+         a.conditional == b.conditional && a.form == b.form && a.continues == b.continues &&
+         a.cause == b.cause && a.origin.certainty == b.origin.certainty &&
+         std::equal(a.origin.places.begin(), a.origin.places.end(), b.origin.places.begin(),
+                    b.origin.places.end(), [](const OriginPlace& x, const OriginPlace& y) {
+                      return x.to_string() == y.to_string();  // same line, any op
+                    });
+}
+
+}  // namespace
+
+std::string_view to_string(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce: return "all-reduce";
+    case CollectiveKind::kAllGather: return "all-gather";
+    case CollectiveKind::kReduceScatter: return "reduce-scatter";
+    case CollectiveKind::kAllToAll: return "all-to-all";
+    case CollectiveKind::kRaggedAllToAll: return "ragged-all-to-all";
+    case CollectiveKind::kCollectivePermute: return "collective-permute";
+    case CollectiveKind::kCollectiveBroadcast: return "collective-broadcast";
+    case CollectiveKind::kSend: return "send";
+    case CollectiveKind::kReceive: return "recv";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(OriginCertainty certainty) {
+  switch (certainty) {
+    case OriginCertainty::kUnknown: return "unknown";
+    case OriginCertainty::kExact: return "exact";
+    case OriginCertainty::kMerged: return "merged";
+    case OriginCertainty::kInferred: return "inferred";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(CollectiveCause cause) {
+  switch (cause) {
+    case CollectiveCause::kUnknown: return "";
+    case CollectiveCause::kAsked: return "asked for";
+    case CollectiveCause::kInserted: return "inserted";
+  }
+  return "";
+}
+
+std::string AxisShift::to_string() const {
+  std::string names = axes.size() == 1 ? axes[0].to_string() : meshard::to_string(axes);
+  return cat(names, " by ", by > 0 ? "+" : "", by, wraps ? "" : " without wrapping");
+}
+
+std::string CollectiveOrigin::to_string() const {
+  if (certainty == OriginCertainty::kUnknown || places.empty()) return "an unknown place";
+  std::vector<std::string> texts;
+  for (const OriginPlace& place : places)
+    if (std::string text = place.to_string();
+        std::find(texts.begin(), texts.end(), text) == texts.end())
+      texts.push_back(std::move(text));
+  return cat(join(texts, ", "), " (", meshard::to_string(certainty), ")");
+}
+
+std::string_view to_string(CollectiveForm form) {
+  switch (form) {
+    case CollectiveForm::kPlain: return "plain";
+    case CollectiveForm::kFused: return "fused";
+    case CollectiveForm::kWindowedEinsum: return "windowed einsum";
+    case CollectiveForm::kAcrossSlices: return "across slices";
+  }
+  return "";
+}
+
+std::string Collective::to_string() const {
+  return cat(meshard::to_string(kind), details(*this, bytes()));
+}
+
+std::string CollectiveGroup::to_string() const {
+  return cat(count, " ", meshard::to_string(example.kind),
+             count == 1 ? "" : plural_ending(example.kind), details(example, bytes));
+}
+
+std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& collectives) {
+  std::vector<CollectiveGroup> groups;
+  for (const Collective& one : collectives) {
+    auto found = std::find_if(groups.begin(), groups.end(), [&](const CollectiveGroup& group) {
+      return alike(group.example, one);
+    });
+    if (found == groups.end()) {
+      groups.push_back({.example = one});
+      found = groups.end() - 1;
+    }
+    ++found->count;
+    found->bytes_in = saturating_add(found->bytes_in, one.bytes_in);
+    found->bytes_out = saturating_add(found->bytes_out, one.bytes_out);
+    found->bytes = saturating_add(found->bytes, one.bytes());
+    found->total_bytes = saturating_add(found->total_bytes, one.total_bytes());
+  }
+  return groups;
+}
+
+}  // namespace meshard

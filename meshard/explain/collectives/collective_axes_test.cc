@@ -1,0 +1,160 @@
+#include "meshard/explain/collectives/collective_axes.h"
+
+#include <gtest/gtest.h>
+
+#include "meshard/explain/hlo_testutil.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::HloInstruction;
+using pjrt::ReplicaGroups;
+using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+const Mesh kMesh({{"data", 2}, {"model", 4}});
+
+HloInstruction all_reduce(ReplicaGroups groups) {
+  HloInstruction one;
+  one.opcode = "all-reduce";
+  one.channel_id = 1;
+  one.use_global_device_ids = true;
+  one.groups = std::move(groups);
+  return one;
+}
+
+GroupAxes axes_of(const HloInstruction& instruction) {
+  return axes_of_instruction(instruction, kMesh).value();
+}
+
+TEST(CollectiveAxes, ListedGroups) {
+  GroupAxes data = axes_of(all_reduce(listed_groups({{0, 4}, {1, 5}, {2, 6}, {3, 7}})));
+  EXPECT_EQ(data.axes, AxisList({"data"}));
+  EXPECT_EQ(data.group_size, 2);
+  GroupAxes model = axes_of(all_reduce(listed_groups({{0, 1, 2, 3}, {4, 5, 6, 7}})));
+  EXPECT_EQ(model.axes, AxisList({"model"}));
+  EXPECT_EQ(model.group_size, 4);
+  GroupAxes both = axes_of(all_reduce(listed_groups({{0, 1, 2, 3, 4, 5, 6, 7}})));
+  EXPECT_EQ(both.axes, AxisList({"data", "model"}));
+  EXPECT_EQ(both.group_size, 8);
+}
+
+TEST(CollectiveAxes, PartOfAnAxis) {
+  GroupAxes inner = axes_of(all_reduce(listed_groups({{0, 1}, {2, 3}, {4, 5}, {6, 7}})));
+  EXPECT_EQ(inner.axes, AxisList({AxisRef("model", 2, 2)}));
+  EXPECT_EQ(inner.group_size, 2);
+}
+
+TEST(CollectiveAxes, GroupsOfNoAxes) {
+  GroupAxes odd = axes_of(all_reduce(listed_groups({{0, 5}, {1, 4}, {2, 7}, {3, 6}})));
+  EXPECT_EQ(odd.axes, std::nullopt);
+  EXPECT_EQ(odd.group_size, 2);
+}
+
+TEST(CollectiveAxes, IotaGroups) {
+  // [4,2]<=[2,4]T(1,0): {0,4},{1,5},{2,6},{3,7}
+  ReplicaGroups groups;
+  groups.form = ReplicaGroups::Form::kIota;
+  groups.group_count = 4;
+  groups.group_size = 2;
+  groups.iota = {.dimensions = {2, 4}, .permutation = {1, 0}};
+  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"data"}));
+  EXPECT_EQ(axes_of(all_reduce(groups)).group_size, 2);
+  // [2,4]<=[8], without a permutation: {0,1,2,3},{4,5,6,7}
+  groups.group_count = 2;
+  groups.group_size = 4;
+  groups.iota = {.dimensions = {8}, .permutation = {}};
+  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"model"}));
+}
+
+TEST(CollectiveAxes, MeshAxesByName) {
+  ReplicaGroups groups;
+  groups.form = ReplicaGroups::Form::kMeshAxes;
+  groups.mesh.axes = {{"data", 2}, {"model", 4}};
+  groups.axes = {{.axis = 1, .part = std::nullopt}};
+  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"model"}));
+  groups.axes = {{.axis = 1, .part = pjrt::HloAxisRef::Part{1, 2}}};
+  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({AxisRef("model", 1, 2)}));
+  EXPECT_EQ(axes_of(all_reduce(groups)).group_size, 2);
+}
+
+TEST(CollectiveAxes, MeshAxesOfAnotherMeshGoThroughPositions) {
+  ReplicaGroups groups;
+  groups.form = ReplicaGroups::Form::kMeshAxes;
+  groups.mesh.axes = {{"a", 8}};
+  groups.axes = {{.axis = 0, .part = pjrt::HloAxisRef::Part{2, 4}}};  // {0,1,2,3},{4,5,6,7}
+  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"model"}));
+}
+
+TEST(CollectiveAxes, WithoutGroupsAChannelJoinsAllDevices) {
+  EXPECT_EQ(axes_of(all_reduce({})).axes, AxisList({"data", "model"}));
+  EXPECT_EQ(axes_of(all_reduce({})).group_size, 8);
+  HloInstruction replicas = all_reduce(listed_groups({{0}}));
+  replicas.use_global_device_ids = false;  // one replica with all its partitions
+  EXPECT_EQ(axes_of(replicas).axes, AxisList({"data", "model"}));
+  replicas.channel_id = 0;  // one replica per group
+  EXPECT_EQ(axes_of(replicas).axes, AxisList());
+  EXPECT_EQ(axes_of(replicas).group_size, 1);
+}
+
+TEST(CollectiveAxes, AllToAllNeedsNoFlag) {
+  HloInstruction one = all_reduce(listed_groups({{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  one.opcode = "all-to-all";
+  one.use_global_device_ids = false;
+  EXPECT_EQ(axes_of(one).axes, AxisList({"model"}));
+}
+
+TEST(CollectiveAxes, PositionsNotDeviceIds) {
+  Mesh sparse({{"data", 2}, {"model", 2}}, {70, 10, 30, 20});
+  Result<GroupAxes> axes = axes_of_instruction(all_reduce(listed_groups({{0, 2}, {1, 3}})), sparse);
+  EXPECT_EQ(axes.value().axes, AxisList({"data"}));
+}
+
+TEST(Permutation, ShiftsAlongOneAxis) {
+  PermutationAxes next = axes_of_permutation(
+      kMesh, Pairs{{0, 1}, {1, 2}, {2, 3}, {3, 0}, {4, 5}, {5, 6}, {6, 7}, {7, 4}});
+  EXPECT_EQ(next.axes, AxisList({"model"}));
+  EXPECT_EQ(next.shifts, (std::vector<AxisShift>{{{"model"}, +1, true}}));
+  PermutationAxes before = axes_of_permutation(
+      kMesh, Pairs{{0, 3}, {1, 0}, {2, 1}, {3, 2}, {4, 7}, {5, 4}, {6, 5}, {7, 6}});
+  EXPECT_EQ(before.shifts, (std::vector<AxisShift>{{{"model"}, -1, true}}));
+}
+
+TEST(Permutation, WithoutWrapping) {
+  PermutationAxes next =
+      axes_of_permutation(kMesh, Pairs{{0, 1}, {1, 2}, {2, 3}, {4, 5}, {5, 6}, {6, 7}});
+  EXPECT_EQ(next.shifts, (std::vector<AxisShift>{{{"model"}, +1, false}}));
+  EXPECT_EQ(next.shifts[0].to_string(), "\"model\" by +1 without wrapping");
+}
+
+TEST(Permutation, AlongTwoAxesAtOnce) {
+  Pairs pairs;
+  for (std::int64_t d = 0; d < 2; ++d)
+    for (std::int64_t m = 0; m < 4; ++m) pairs.push_back({d * 4 + m, (1 - d) * 4 + (m + 3) % 4});
+  PermutationAxes moved = axes_of_permutation(kMesh, pairs);
+  EXPECT_EQ(moved.axes, AxisList({"data", "model"}));
+  EXPECT_EQ(moved.shifts, (std::vector<AxisShift>{{{"data"}, +1, true}, {{"model"}, -1, true}}));
+}
+
+TEST(Permutation, RingOverBothAxesTakenAsOne) {
+  Pairs pairs;
+  for (std::int64_t i = 0; i < 8; ++i) pairs.push_back({i, (i + 1) % 8});
+  PermutationAxes ring = axes_of_permutation(kMesh, pairs);
+  EXPECT_EQ(ring.axes, AxisList({"data", "model"}));
+  EXPECT_EQ(ring.shifts, (std::vector<AxisShift>{{{"data", "model"}, +1, true}}));
+}
+
+TEST(Permutation, NoCommonShift) {
+  // Sends position (d, m) of 2x4 to position (m, d) of 4x2.
+  PermutationAxes transposed = axes_of_permutation(
+      kMesh, Pairs{{0, 0}, {1, 4}, {2, 1}, {3, 5}, {4, 2}, {5, 6}, {6, 3}, {7, 7}});
+  EXPECT_EQ(transposed.axes, AxisList({"data", "model"}));
+  EXPECT_TRUE(transposed.shifts.empty());
+}
+
+TEST(Permutation, NumbersOutsideTheMesh) {
+  EXPECT_EQ(axes_of_permutation(kMesh, Pairs{{0, 8}}).axes, std::nullopt);
+  EXPECT_EQ(axes_of_permutation(kMesh, Pairs{{-1, 0}}).axes, std::nullopt);
+}
+
+}  // namespace
+}  // namespace meshard

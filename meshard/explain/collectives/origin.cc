@@ -1,0 +1,270 @@
+#include "meshard/explain/collectives/origin.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_set>
+
+#include "meshard/base/cat.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/sharding_mark.h"
+#include "meshard/ops/definition/op_table.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::HloInstruction;
+
+// Limit of the search for a name: names are usually near, and programs are large.
+constexpr std::size_t kMostVisited = 4096;
+
+// Ops whose communication the program itself requests: marks and collectives.
+bool is_request(const OriginPlace& place) {
+  const OpDef* op = find_op(place.op);
+  return op && (op->traits.marks_sharding || op->traits.is_collective);
+}
+
+// Collectives that XLA combines.
+bool may_be_combined(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kCollectivePermute;
+}
+
+// Reductions of partial results belong to the op that produced them; other kinds may be reshards.
+bool is_reduction(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
+}
+
+void add_once(CollectiveOrigin& origin, OriginPlace place) {
+  if (std::find(origin.places.begin(), origin.places.end(), place) == origin.places.end())
+    origin.places.push_back(std::move(place));
+}
+
+}  // namespace
+
+std::string_view last_part(std::string_view op_name) {
+  std::size_t slash = op_name.rfind('/');
+  return slash == std::string_view::npos ? op_name : op_name.substr(slash + 1);
+}
+
+std::string_view node_path_in_op_name(std::string_view op_name) {
+  std::string_view last = last_part(op_name);
+  if (last.size() < 2 || last[0] != 'n' || last[1] == '.' || last.back() == '.') return {};
+  last.remove_prefix(1);
+  bool is_path = last.find_first_not_of("0123456789.") == std::string_view::npos;
+  return is_path ? last : std::string_view();
+}
+
+std::optional<std::uint32_t> node_in_op_name(std::string_view op_name) {
+  std::string_view path = node_path_in_op_name(op_name);
+  std::string_view first = path.substr(0, path.find('.'));
+  std::uint32_t number = 0;
+  auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), number);
+  if (error != std::errc() || end != first.data() + first.size()) return std::nullopt;
+  return number;
+}
+
+bool names_op_with(bool OpTraits::*trait, std::string_view op_name) {
+  std::string_view last = last_part(op_name);
+  for (const OpDef* op : all_ops())
+    if (op->traits.*trait && (last.starts_with(op->name) || last.ends_with(op->name))) return true;
+  return false;
+}
+
+std::vector<std::string> names_in_op_name(std::string_view op_name) {
+  if (op_name.empty()) return {};
+  // Scans back from the closing parenthesis to the matching opening one.
+  std::size_t bracket = op_name.back() == ')' ? op_name.size() - 1 : 0;
+  for (int depth = 1; depth > 0 && bracket > 0;) {
+    --bracket;
+    depth += op_name[bracket] == ')' ? 1 : op_name[bracket] == '(' ? -1 : 0;
+  }
+  bool joined = op_name[bracket] == '(' && (bracket == 0 || op_name[bracket - 1] == '/');
+  if (!joined) return {std::string(op_name)};
+  std::vector<std::string> names;
+  std::string_view before = op_name.substr(0, bracket);
+  std::string_view parts = op_name.substr(bracket + 1, op_name.size() - bracket - 2);
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= parts.size(); ++i) {
+    if (i < parts.size()) depth += parts[i] == '(' ? 1 : parts[i] == ')' ? -1 : 0;
+    if (i < parts.size() && (parts[i] != ':' || depth > 0)) continue;
+    if (i > begin) names.push_back(cat(before, parts.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return names;
+}
+
+OriginFinder::OriginFinder(const Graph* graph) {
+  if (graph == nullptr) return;
+  graph_ = *graph;
+  marked_.resize(graph_->num_leaves() + graph_->nodes().size(), false);
+  for (const Node* node : graph_->nodes())
+    if (node->op().traits.marks_sharding)
+      for (const Value& operand : node->operands()) marked_[graph_->number(operand.node())] = true;
+}
+
+std::optional<OriginPlace> OriginFinder::named(const HloInstruction& instruction) const {
+  if (!graph_ && instruction.opcode == "parameter" && instruction.metadata.source_file.empty())
+    return std::nullopt;
+  std::vector<std::string> names = names_in_op_name(instruction.metadata.op_name);
+  if (names.size() > 1) return std::nullopt;
+  return named(instruction.metadata, names.empty() ? "" : names[0]);
+}
+
+std::optional<OriginPlace> OriginFinder::named(const pjrt::HloMetadata& metadata,
+                                               std::string_view op_name) const {
+  if (!graph_) {
+    if (op_name.empty() && metadata.source_file.empty()) return std::nullopt;
+    OriginPlace place{.node = std::nullopt, .op = std::string(op_name), .place = {}};
+    if (!metadata.source_file.empty())
+      place.place = cat(metadata.source_file.substr(metadata.source_file.rfind('/') + 1), ":",
+                        metadata.source_line);
+    return place;
+  }
+  std::optional<std::uint32_t> number = node_in_op_name(op_name);
+  if (!number || *number >= marked_.size()) return std::nullopt;
+  std::string path(node_path_in_op_name(op_name));
+  const Node* node = graph_->find(path);
+  if (!node)
+    return OriginPlace{number, cat("argument ", *number), graph_->source(*number).to_string(),
+                       std::move(path)};
+  return OriginPlace{number, std::string(node->op().name), node->where().to_string(),
+                     std::move(path)};
+}
+
+bool OriginFinder::is_argument(const OriginPlace& place) const {
+  return graph_ && place.node && *place.node < graph_->num_leaves();
+}
+
+// Breadth-first search; returns all instructions of the first step that contains an op name.
+OriginFinder::Instructions OriginFinder::nearest(const InstructionIndex& index,
+                                                 const HloInstruction& from, bool to_users) const {
+  std::unordered_set<std::int64_t> seen = {from.id};
+  Instructions step = {&from};
+  while (!step.empty() && seen.size() < kMostVisited) {
+    Instructions next, hits;
+    for (const HloInstruction* one : step)
+      for (const HloInstruction* other : to_users ? index.users(*one) : index.operands(*one)) {
+        if (!seen.insert(other->id).second) continue;
+        next.push_back(other);
+        if (auto place = named(*other); place && !is_argument(*place)) hits.push_back(other);
+      }
+    if (!hits.empty()) return hits;
+    step = std::move(next);
+  }
+  return {};
+}
+
+// The op named by the nearest producer, else by the nearest user.
+std::optional<OriginPlace> OriginFinder::neighbor(const InstructionIndex& index,
+                                                  const HloInstruction& of) const {
+  for (bool to_users : {false, true})
+    if (Instructions found = nearest(index, of, to_users); !found.empty()) return named(*found[0]);
+  return std::nullopt;
+}
+
+void OriginFinder::add_merged(const InstructionIndex& index, const HloInstruction& instruction,
+                              CollectiveOrigin& origin) const {
+  // The get-tuple-elements that replaced the combined collectives carry their names. For an
+  // asynchronous collective, they use its done instruction.
+  std::size_t parts = 0;
+  auto add_parts = [&](const HloInstruction& of) {
+    for (const HloInstruction* user : index.users(of))
+      if (user->opcode == "get-tuple-element")
+        if (auto place = named(*user); place && !is_argument(*place)) {
+          ++parts;
+          add_once(origin, std::move(*place));
+        }
+  };
+  add_parts(instruction);
+  for (const HloInstruction* user : index.users(instruction))
+    if (user->opcode.ends_with("-done")) add_parts(*user);
+  if (parts >= instruction.operands.size()) return;
+  for (const HloInstruction* operand : index.operands(instruction)) {
+    if (auto place = named(*operand); place && !is_argument(*place))
+      add_once(origin, std::move(*place));
+    else if (Instructions found = nearest(index, *operand, false); !found.empty())
+      add_once(origin, *named(*found[0]));
+  }
+}
+
+CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
+                                    const HloInstruction& instruction, CollectiveKind kind,
+                                    const EnclosingInstruction& enclosing) const {
+  CollectiveOrigin origin;
+  if (std::vector<std::string> names = names_in_op_name(instruction.metadata.op_name);
+      names.size() > 1) {
+    for (const std::string& name : names)
+      if (auto place = named(instruction.metadata, name); place && !is_argument(*place))
+        add_once(origin, std::move(*place));
+    if (!origin.places.empty()) {
+      origin.certainty =
+          origin.places.size() > 1 ? OriginCertainty::kMerged : OriginCertainty::kExact;
+      return origin;
+    }
+  }
+  std::optional<OriginPlace> own = named(instruction);
+  if (own && !is_argument(*own)) add_once(origin, *own);
+  if (may_be_combined(kind) && instruction.operands.size() > 1) {
+    add_merged(index, instruction, origin);
+    if (origin.places.size() > 1) {
+      origin.certainty = OriginCertainty::kMerged;
+      return origin;
+    }
+  }
+  if (own && !is_argument(*own)) {
+    origin.certainty = OriginCertainty::kExact;
+    return origin;
+  }
+  origin.certainty = OriginCertainty::kInferred;
+  if (!origin.places.empty()) return origin;
+  std::optional<OriginPlace> near = neighbor(index, instruction);
+  if (!near && enclosing.instruction) near = named(*enclosing.instruction);
+  if (!near && enclosing.instruction) near = neighbor(*enclosing.index, *enclosing.instruction);
+  if (near) {
+    add_once(origin, std::move(*near));
+    return origin;
+  }
+  if (own) {
+    origin.certainty = OriginCertainty::kExact;
+    add_once(origin, std::move(*own));
+    return origin;
+  }
+  origin.certainty = OriginCertainty::kUnknown;
+  return origin;
+}
+
+// True if the node is a mark that shards its value over one of these axes.
+bool OriginFinder::splits_by(std::uint32_t number, const AxisList& axes) const {
+  if (number < graph_->num_leaves() || number - graph_->num_leaves() >= graph_->nodes().size())
+    return false;
+  const Node* node = graph_->nodes()[number - graph_->num_leaves()];
+  std::optional<Sharding> mark = marked_sharding(Value(const_cast<Node*>(node)));
+  if (!mark) return false;
+  for (std::size_t d = 0; d < mark->rank(); ++d)
+    for (const AxisRef& own : mark->axes(d))
+      for (const AxisRef& axis : axes)
+        if (own.overlaps(axis)) return true;
+  return false;
+}
+
+CollectiveCause OriginFinder::cause(const CollectiveOrigin& origin, CollectiveKind kind,
+                                    const std::optional<AxisList>& axes) const {
+  if (!graph_ || origin.places.empty()) return CollectiveCause::kUnknown;
+  std::size_t asked = 0, inserted = 0;
+  for (const OriginPlace& place : origin.places) {
+    if (!place.node) continue;
+    bool gathered = kind == CollectiveKind::kAllGather && axes && splits_by(*place.node, *axes);
+    if (!gathered && is_request(place))
+      ++asked;
+    else if (gathered || is_reduction(kind) || !marked_[*place.node])
+      ++inserted;
+  }
+  // If the instruction names no op, a nearby mark is not evidence.
+  bool certain = origin.certainty != OriginCertainty::kInferred;
+  if (certain && asked == origin.places.size()) return CollectiveCause::kAsked;
+  if (certain && inserted == origin.places.size()) return CollectiveCause::kInserted;
+  return CollectiveCause::kUnknown;
+}
+
+}  // namespace meshard

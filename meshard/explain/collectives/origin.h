@@ -1,0 +1,82 @@
+// Maps instructions of a compiled module back to source lines.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "meshard/explain/collectives/collective.h"
+#include "meshard/graph/graph.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/hlo/module_index.h"
+#include "meshard/pjrt/hlo_module.h"
+
+namespace meshard {
+
+/// The node that an op_name refers to, as Graph::find takes it; empty if none. Lowering locates op
+/// number 17 of the graph as `n17`, op number 3 of its first body as `n17.0.3`; compilers prepend
+/// the names of enclosing calls: `call.1/n17`, `jit_main/n17`.
+std::string_view node_path_in_op_name(std::string_view op_name);
+/// The node's number in the graph; for an op in a body, that of the enclosing op.
+std::optional<std::uint32_t> node_in_op_name(std::string_view op_name);
+
+/// The last component of an op_name: `dot_general` for `jit(step)/while/body/dot_general`.
+std::string_view last_part(std::string_view op_name);
+
+/// True if the last part of an op_name begins or ends with the name of a primitive that has the
+/// trait. JAX's primitives with these traits have the same names.
+bool names_op_with(bool OpTraits::*trait, std::string_view op_name);
+
+/// The names in an op_name, each with its prefix of enclosing calls. Compilers from PJRT API 0.106
+/// on join the names of instructions that they combine: `main/(n3:n4)` is main/n3 and main/n4.
+std::vector<std::string> names_in_op_name(std::string_view op_name);
+
+/// The instruction (a loop, an async-start) whose body is being examined, and its computation.
+struct EnclosingInstruction {
+  const InstructionIndex* index = nullptr;
+  const pjrt::HloInstruction* instruction = nullptr;  // null: none
+};
+
+/// Finds the ops that instructions originate from.
+class OriginFinder {
+ public:
+  /// With a graph, op numbers are looked up in it; without, the module's own names and lines are
+  /// used. Keeps a handle on the graph.
+  explicit OriginFinder(const Graph* graph);
+
+  /// Finds the ops of a collective, in this order:
+  /// 1. The ops that the instruction names. A combined collective with several operands may name
+  ///    only its first op: the others are named by the get-tuple-elements of its result, else by
+  ///    the operands' producers.
+  /// 2. If it names none, or only an argument: the nearest producer that names an op, else the
+  ///    nearest user, else the op that `enclosing` names, else its neighbors, else the argument.
+  CollectiveOrigin find(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
+                        CollectiveKind kind, const EnclosingInstruction& enclosing = {}) const;
+
+  /// The op that the instruction itself names; none if it names no op, or several.
+  std::optional<OriginPlace> named(const pjrt::HloInstruction& instruction) const;
+
+  /// Who requested a collective of this origin; unknown without a graph. Also unknown if a reshard
+  /// names an op whose result is marked, because it may belong to the op or to the mark. A mark
+  /// that shards its own value over the gathered axes did not request the gather; its consumer did.
+  CollectiveCause cause(const CollectiveOrigin& origin, CollectiveKind kind,
+                        const std::optional<AxisList>& axes = std::nullopt) const;
+
+ private:
+  using Instructions = std::vector<const pjrt::HloInstruction*>;
+  bool is_argument(const OriginPlace& place) const;
+  std::optional<OriginPlace> named(const pjrt::HloMetadata& metadata,
+                                   std::string_view op_name) const;
+  bool splits_by(std::uint32_t number, const AxisList& axes) const;
+  std::optional<OriginPlace> neighbor(const InstructionIndex& index,
+                                      const pjrt::HloInstruction& of) const;
+  Instructions nearest(const InstructionIndex& index, const pjrt::HloInstruction& from,
+                       bool to_users) const;
+  void add_merged(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
+                  CollectiveOrigin& origin) const;
+
+  std::optional<Graph> graph_;
+  std::vector<bool> marked_;  // by node number: true if a sharding mark uses the node
+};
+
+}  // namespace meshard

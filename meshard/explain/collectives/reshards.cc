@@ -1,0 +1,294 @@
+#include "meshard/explain/collectives/reshards.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/collectives/origin.h"
+#include "meshard/explain/intermediates.h"
+#include "meshard/runtime/read_back.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::HloComputation;
+using pjrt::HloInstruction;
+
+bool is_reshard(const Collective& one) {
+  if (one.form == CollectiveForm::kWindowedEinsum || one.form == CollectiveForm::kAcrossSlices)
+    return false;
+  for (const OriginPlace& place : one.origin.places)  // a collective of the program itself
+    if (place.node && one.cause == CollectiveCause::kAsked &&
+        !names_op_with(&OpTraits::marks_sharding, place.op))
+      return false;
+  switch (one.kind) {
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kRaggedAllToAll:
+    case CollectiveKind::kCollectivePermute: return true;
+    default: return false;
+  }
+}
+
+// Sizes without ones, sorted: invariant if the compiler reshapes or transposes.
+std::vector<std::int64_t> essence(std::vector<std::int64_t> sizes) {
+  std::erase(sizes, 1);
+  std::sort(sizes.begin(), sizes.end());
+  return sizes;
+}
+
+template <class Range>
+std::vector<std::int64_t> listed(const Range& range) {
+  return std::vector<std::int64_t>(range.begin(), range.end());
+}
+
+std::string axes_in_words(const AxisList& axes) {
+  std::string text;
+  for (const AxisRef& axis : axes) append(text, cat(text.empty() ? "" : ", ", axis));
+  return text;
+}
+
+struct KnownValue {
+  TensorType type;
+  Sharding sharding;
+};
+
+// The shardings on both sides of a reshard, as far as known.
+struct Sides {
+  std::optional<KnownValue> from;
+  std::optional<Sharding> to;
+  std::optional<std::size_t> dimension;  // the dimension that becomes whole
+};
+
+class ReshardFinder {
+ public:
+  ReshardFinder(const pjrt::HloModule& compiled, const pjrt::HloModule* propagated,
+                const ProgramFacts& facts)
+      : facts_(facts) {
+    for (const HloComputation& computation : compiled.computations)
+      for (const HloInstruction& instruction : computation.instructions)
+        compiled_.emplace(instruction.name, Place{&computation, &instruction});
+    if (!propagated || !facts.program.mesh) return;
+    for (const HloComputation& computation : propagated->computations) {
+      indices_.emplace_back(computation);
+      for (const HloInstruction& instruction : computation.instructions)
+        if (!instruction.metadata.op_name.empty())
+          by_op_name_[instruction.metadata.op_name].push_back(
+              {&computation, &instruction, indices_.size() - 1});
+    }
+  }
+
+  Reshard describe(const Collective& one) const {
+    Reshard reshard;
+    reshard.kind =
+        one.kind == CollectiveKind::kAllGather ? ReshardKind::kGather : ReshardKind::kExchange;
+    reshard.instruction = one.instruction;
+    reshard.bytes = one.bytes();
+    reshard.executions = one.executions;
+    reshard.origin = one.origin;
+    reshard.who = one.cause;
+    auto found = compiled_.find(one.instruction);
+    Sides sides;
+    if (found != compiled_.end()) sides = sides_of(one, found->second);
+    if (sides.from) {
+      reshard.type = sides.from->type.to_string();
+      reshard.from = sides.from->sharding.spec().to_string();
+    }
+    if (sides.to) reshard.to = sides.to->spec().to_string();
+    if (sides.to && found != compiled_.end() && is_whole(*sides.to) && is_cut(found->second))
+      reshard.kind = ReshardKind::kFullRematerialize;
+    reshard.cause = cause(one, reshard, sides);
+    return reshard;
+  }
+
+ private:
+  struct Place {
+    const HloComputation* computation = nullptr;
+    const HloInstruction* instruction = nullptr;
+    std::size_t index = 0;
+  };
+
+  static bool is_whole(const Sharding& sharding) {
+    for (std::size_t i = 0; i < sharding.rank(); ++i)
+      if (sharding.num_tiles(static_cast<std::int64_t>(i)) > 1) return false;
+    return true;
+  }
+
+  // True if the instruction is followed by a dynamic-slice at the device's own offset.
+  static bool is_cut(const Place& place) {
+    for (const HloInstruction& user : place.computation->instructions) {
+      if (std::find(user.operands.begin(), user.operands.end(), place.instruction->id) ==
+          user.operands.end())
+        continue;
+      if (user.opcode == "dynamic-slice" || user.name.starts_with("dynamic-slice")) return true;
+    }
+    return false;
+  }
+
+  static std::vector<const pjrt::HloShape*> operand_shapes(const Place& place) {
+    std::vector<const pjrt::HloShape*> shapes;
+    for (std::int64_t id : place.instruction->operands)
+      if (const HloInstruction* operand = place.computation->find(id))
+        if (!operand->shape.is_tuple) shapes.push_back(&operand->shape);
+    return shapes;
+  }
+
+  std::optional<KnownValue> known(const HloInstruction& instruction) const {
+    if (!instruction.sharding) return std::nullopt;
+    std::optional<TensorType> type = tensor_type_of(instruction.shape);
+    if (!type) return std::nullopt;
+    Result<Sharding> sharding =
+        sharding_of(*instruction.sharding, facts_.program, static_cast<std::size_t>(type->rank()));
+    if (!sharding.ok()) return std::nullopt;
+    return KnownValue{*type, *std::move(sharding)};
+  }
+
+  // Whether the value's shards have the shape of an operand, exactly or up to ones and order.
+  static bool has_shards(const KnownValue& value, const std::vector<const pjrt::HloShape*>& shapes,
+                         bool exactly) {
+    std::vector<std::int64_t> shard = listed(value.sharding.shard_shape(value.type.shape));
+    for (const pjrt::HloShape* shape : shapes) {
+      if (shard == shape->dimensions) return true;
+      if (!exactly && essence(shard) == essence(shape->dimensions)) return true;
+    }
+    return false;
+  }
+
+  Sides sides_of(const Collective& one, const Place& place) const {
+    auto consumers = by_op_name_.find(place.instruction->metadata.op_name);
+    if (consumers == by_op_name_.end()) return {};
+    std::vector<const pjrt::HloShape*> shapes = operand_shapes(place);
+    for (bool exactly : {true, false})
+      for (const Place& consumer : consumers->second)
+        if (std::optional<Sides> sides = sides_at(one, consumer, shapes, exactly)) return *sides;
+    return {};
+  }
+
+  std::optional<Sides> sides_at(const Collective& one, const Place& consumer,
+                                const std::vector<const pjrt::HloShape*>& shapes,
+                                bool exactly) const {
+    const InstructionIndex& index = indices_[consumer.index];
+    std::optional<KnownValue> result = known(*consumer.instruction);
+    std::vector<const HloInstruction*> candidates = index.operands(*consumer.instruction);
+    candidates.push_back(consumer.instruction);
+    for (const HloInstruction* candidate : candidates) {
+      std::optional<KnownValue> value = known(*candidate);
+      if (!value || !has_shards(*value, shapes, exactly)) continue;
+      if (std::optional<Sides> sides = gathered(one, *value)) return sides;
+      if (one.kind == CollectiveKind::kAllGather || candidate == consumer.instruction) continue;
+      if (result && result->type.shape == value->type.shape && result->sharding != value->sharding)
+        return Sides{value, result->sharding, std::nullopt};
+    }
+    return std::nullopt;
+  }
+
+  // The value without the gathered axes, if these shard one of its dimensions.
+  static std::optional<Sides> gathered(const Collective& one, const KnownValue& value) {
+    if (one.kind != CollectiveKind::kAllGather || !one.axes || one.axes->empty())
+      return std::nullopt;
+    std::vector<DimensionSpec> dimensions;
+    std::optional<std::size_t> whole;
+    for (std::size_t i = 0; i < value.sharding.rank(); ++i) {
+      AxisList left;
+      for (const AxisRef& axis : value.sharding.spec()[i].axes()) {
+        if (std::find(one.axes->begin(), one.axes->end(), axis) == one.axes->end())
+          left.push_back(axis);
+        else
+          whole = i;
+      }
+      dimensions.emplace_back(std::move(left));
+    }
+    if (!whole) return std::nullopt;
+    Sharding to(value.sharding.mesh(), PartitionSpec(std::move(dimensions)), value.sharding.rank());
+    return Sides{value, std::move(to), whole};
+  }
+
+  static std::string cause(const Collective& one, const Reshard& reshard, const Sides& sides) {
+    if (one.origin.places.empty()) return {};
+    const OriginPlace& place = one.origin.places.front();
+    std::string op =
+        cat("`", last_part(place.op), "`", place.place.empty() ? "" : cat(" at ", place.place));
+    std::string axes = one.axes ? axes_in_words(*one.axes) : std::string("its axes");
+    if (reshard.kind == ReshardKind::kFullRematerialize)
+      return cat(op,
+                 " needs a sharding that no exchange produces: the whole value is gathered on "
+                 "every device and sliced again");
+    if (names_op_with(&OpTraits::marks_sharding, place.op))
+      return cat("the mark", place.place.empty() ? "" : cat(" at ", place.place),
+                 " requests another sharding than the value has");
+    if (one.kind == CollectiveKind::kAllGather) {
+      if (sides.dimension)
+        return cat(op, " needs all of dimension ", *sides.dimension, ", which is split by ", axes);
+      return cat(op, " needs all of a dimension that is split by ", axes);
+    }
+    if (sides.to)
+      return cat(op, " uses ", reshard.to, ", but the value is sharded as ", reshard.from);
+    return cat(op, " needs its operands split differently over ", axes);
+  }
+
+  const ProgramFacts& facts_;
+  std::unordered_map<std::string, Place> compiled_;
+  std::vector<InstructionIndex> indices_;
+  std::unordered_map<std::string, std::vector<Place>> by_op_name_;
+};
+
+// The text between two markers; advances `text` past the second. Empty: not found.
+std::string_view between(std::string_view& text, std::string_view begin, std::string_view end) {
+  std::size_t first = text.find(begin);
+  if (first == std::string_view::npos) return {};
+  first += begin.size();
+  std::size_t last = text.find(end, first);
+  if (last == std::string_view::npos) return {};
+  std::string_view found = text.substr(first, last - first);
+  text.remove_prefix(last);
+  return found;
+}
+
+}  // namespace
+
+std::vector<Reshard> find_reshards(const pjrt::HloModule& compiled,
+                                   const std::vector<Collective>& collectives,
+                                   const pjrt::HloModule* propagated, const ProgramFacts& facts) {
+  std::vector<Reshard> reshards;
+  if (std::none_of(collectives.begin(), collectives.end(), is_reshard)) return reshards;
+  ReshardFinder finder(compiled, propagated, facts);
+  for (const Collective& one : collectives)
+    if (is_reshard(one)) reshards.push_back(finder.describe(one));
+  return reshards;
+}
+
+std::vector<Reshard> rematerializations_in_log(std::string_view log) {
+  constexpr std::string_view kWarning = "Involuntary full rematerialization";
+  std::vector<Reshard> found;
+  for (std::size_t at = log.find(kWarning); at != std::string_view::npos;
+       at = log.find(kWarning, at + 1)) {
+    std::size_t end = log.find(kWarning, at + kWarning.size());
+    std::string_view text =
+        log.substr(at, end == std::string_view::npos ? std::string_view::npos : end - at);
+    Reshard reshard;
+    reshard.kind = ReshardKind::kFullRematerialize;
+    reshard.who = CollectiveCause::kInserted;
+    reshard.from = between(text, "from sharding ", " to ");
+    reshard.to = between(text, " to ", " without doing");
+    std::string_view operation = between(text, "HLO operation: ", "You probably");
+    std::string_view rest = operation;
+    std::string_view name = rest.substr(0, rest.find(" = "));
+    while (!name.empty() && name.front() == '%') name.remove_prefix(1);
+    reshard.instruction = name;
+    reshard.type = between(rest, " = ", "{");
+    rest = operation;
+    std::string_view op = between(rest, "op_name=\"", "\"");
+    if (!op.empty()) {
+      reshard.origin.certainty = OriginCertainty::kExact;
+      reshard.origin.places.push_back(
+          {.node = node_in_op_name(op), .op = std::string(op), .place = {}});
+    }
+    reshard.cause =
+        "no exchange converts one sharding into the other: the compiler gathers the whole value on "
+        "every device and slices it again";
+    found.push_back(std::move(reshard));
+  }
+  return found;
+}
+
+}  // namespace meshard

@@ -1,0 +1,114 @@
+#include "meshard/explain/cost/link_use.h"
+
+#include <gtest/gtest.h>
+
+namespace meshard {
+namespace {
+
+// 4 links of 25 bytes per second, and a network of 10 to other slices.
+HardwareFigures round_figures() {
+  HardwareFigures figures;
+  figures.link_bandwidth = 100;
+  figures.links = 4;
+  figures.link_name = "ICI";
+  figures.network_bandwidth = 10;
+  figures.network_name = "DCN";
+  return figures;
+}
+
+// `slices` grids of 4x4 chips each.
+Topology grid(std::int64_t slices = 1) {
+  std::vector<DeviceAttributes> devices;
+  for (std::int64_t s = 0; s < slices; ++s)
+    for (std::int64_t y = 0; y < 4; ++y)
+      for (std::int64_t x = 0; x < 4; ++x)
+        devices.push_back(
+            {.id = std::ssize(devices), .process_index = s, .slice_index = s, .coords = {x, y, 0}});
+  return Topology(std::move(devices), Topology::Wrap{true, true, false});
+}
+
+Collective over(CollectiveKind kind, AxisList axes, std::int64_t bytes) {
+  Collective one;
+  one.kind = kind;
+  one.axes = std::move(axes);
+  one.bytes_in = one.bytes_out = bytes;
+  return one;
+}
+
+LinkModel on_grid(std::int64_t slices = 1) {
+  Mesh mesh = slices == 1 ? Mesh({{"y", 4}, {"x", 4}}) : Mesh({{"s", slices}, {"y", 4}, {"x", 4}});
+  return LinkModel(round_figures(), mesh, grid(slices));
+}
+
+TEST(LinkUse, RingsAlongOneDirectionHaveTwoLinks) {
+  LinkModel links = on_grid();
+  // Each device sends 3/4 of 400 bytes over two links of 25 bytes per second.
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"x"}, 400)), 300 / 50.0);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kReduceScatter, {"x"}, 400)), 300 / 50.0);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllReduce, {"x"}, 400)), 600 / 50.0);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllToAll, {"x"}, 400)), 400 / 50.0);
+}
+
+TEST(LinkUse, AGroupInTwoDirectionsHasAllLinks) {
+  LinkModel links = on_grid();
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"y", "x"}, 1600)), 1500 / 100.0);
+}
+
+TEST(LinkUse, OverSlicesTheNetworkTakesItsShare) {
+  LinkModel links = on_grid(2);
+  Collective one = over(CollectiveKind::kAllReduce, {"s", "x"}, 800);
+  std::vector<LinkUse> used = links.uses(one);
+  ASSERT_EQ(used.size(), 2u);
+  EXPECT_EQ(used[0].link, "ICI");
+  EXPECT_DOUBLE_EQ(used[0].seconds, 2 * 800 * 3 / 4.0 / 50);
+  EXPECT_EQ(used[1].link, "DCN");
+  EXPECT_DOUBLE_EQ(used[1].bytes, 800 / 4.0);  // 2 * (1/2) of a quarter
+  EXPECT_DOUBLE_EQ(used[1].seconds, 200 / 10.0);
+  std::vector<LinkUse> network = links.uses(over(CollectiveKind::kAllGather, {"s"}, 800));
+  ASSERT_EQ(network.size(), 1u);
+  EXPECT_EQ(network[0].link, "DCN");
+  EXPECT_DOUBLE_EQ(network[0].bytes, 400);
+}
+
+TEST(LinkUse, PermutationsTakeOneLinkForEachStep) {
+  LinkModel links = on_grid();
+  Collective one = over(CollectiveKind::kCollectivePermute, {"x"}, 100);
+  one.shifts = {{.axes = {"x"}, .by = 1, .wraps = true}};
+  std::vector<LinkUse> used = links.uses(one);
+  ASSERT_EQ(used.size(), 1u);
+  EXPECT_EQ(used[0].way, 1);
+  EXPECT_DOUBLE_EQ(used[0].seconds, 100 / 25.0);
+  one.shifts[0].by = 2;  // over two links
+  EXPECT_DOUBLE_EQ(links.seconds(one), 200 / 25.0);
+  one.shifts[0].by = -1;
+  EXPECT_EQ(links.uses(one)[0].way, -1);
+  LinkModel two = on_grid(2);
+  one.axes = AxisList({"s"});
+  one.shifts = {{.axes = {"s"}, .by = 1, .wraps = true}};
+  EXPECT_EQ(two.uses(one)[0].link, "DCN");
+}
+
+TEST(LinkUse, NodesOfGpusAreJoinedByTheNetwork) {
+  std::vector<DeviceAttributes> devices;
+  for (std::int64_t i = 0; i < 8; ++i) devices.push_back({.id = i, .process_index = i / 4});
+  HardwareFigures figures = round_figures();
+  LinkModel links(figures, Mesh({{"node", 2}, {"gpu", 4}}), Topology(devices));
+  // With a switch, all links serve every group.
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"gpu"}, 400)), 300 / 100.0);
+  EXPECT_EQ(links.uses(over(CollectiveKind::kAllGather, {"node"}, 400))[0].link, "DCN");
+}
+
+TEST(LinkUse, NothingForNothing) {
+  LinkModel links = on_grid();
+  EXPECT_TRUE(links.uses(over(CollectiveKind::kAllReduce, {}, 400)).empty());
+  EXPECT_TRUE(links.uses(over(CollectiveKind::kAllReduce, {"x"}, 0)).empty());
+  Collective send = over(CollectiveKind::kSend, {}, 100);
+  send.axes = std::nullopt;
+  send.form = CollectiveForm::kAcrossSlices;
+  EXPECT_EQ(links.uses(send)[0].link, "DCN");
+  send.kind = CollectiveKind::kReceive;
+  EXPECT_TRUE(links.uses(send).empty());  // counted at the sender
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,33 @@
+// Tested in meshard/explain/cost/largest_buffers_test.cc.
+#include "meshard/explain/cost/memory_use.h"
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/byte_text.h"
+
+namespace meshard {
+
+std::string MemoryUse::to_string() const {
+  std::string text = "memory per device: ";
+  if (peak > 0) append(text, cat("peak ", byte_text(peak), "; "));
+  append(text,
+         cat("arguments ", byte_text(arguments), ", outputs ", byte_text(outputs), ", temporaries ",
+             byte_text(temporaries), ", aliased ", byte_text(aliased), ", code ", byte_text(code)));
+  return text;
+}
+
+std::string_view to_string(BufferRole role) {
+  switch (role) {
+    case BufferRole::kArgument: return "argument";
+    case BufferRole::kOutput: return "output";
+    case BufferRole::kTemporary: return "temporary";
+    case BufferRole::kConstant: return "constant";
+  }
+  return "";
+}
+
+std::string BufferUse::to_string() const {
+  return cat(byte_text(bytes), " ", meshard::to_string(role), " ", name, " ", type,
+             place.empty() ? "" : ", ", place);
+}
+
+}  // namespace meshard

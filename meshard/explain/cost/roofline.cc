@@ -1,0 +1,45 @@
+// Tested in meshard/explain/cost/estimate_test.cc.
+#include "meshard/explain/cost/roofline.h"
+
+#include <algorithm>
+
+namespace meshard {
+
+double ProgramCost::total_flops() const {
+  double sum = 0;
+  for (const Flops& each : flops) sum += each.matrix + each.other;
+  return sum;
+}
+
+double Roofline::link_seconds() const {
+  double sum = 0;
+  for (const LinkTime& link : links) sum += link.seconds;
+  return sum;
+}
+
+double Roofline::seconds() const {
+  return std::max({compute_seconds, memory_seconds, link_seconds()});
+}
+
+double Roofline::seconds_in_sequence() const {
+  return compute_seconds + memory_seconds + link_seconds();
+}
+
+std::string_view Roofline::bound_by() const {
+  double most = seconds();
+  if (most == compute_seconds) return "compute";
+  return most == memory_seconds ? "memory" : "communication";
+}
+
+std::string_view to_string(TimelineEntry::Kind kind) {
+  switch (kind) {
+    case TimelineEntry::Kind::kCompute: return "compute";
+    case TimelineEntry::Kind::kCollective: return "collective";
+    case TimelineEntry::Kind::kCopy: return "copy";
+    case TimelineEntry::Kind::kLoop: return "loop";
+    case TimelineEntry::Kind::kOther: return "other";
+  }
+  return "";
+}
+
+}  // namespace meshard

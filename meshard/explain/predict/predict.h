@@ -1,0 +1,100 @@
+// Predicts a program's communication before it is compiled.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/predict/reshard_plan.h"
+#include "meshard/graph/structure.h"
+#include "meshard/graph/tensor.h"
+#include "meshard/sharding/sharding.h"
+#include "meshard/trace/argument_list.h"
+
+namespace meshard {
+
+/// Value type: one predicted collective, or full rematerialization of a value on every device.
+struct PredictedMove {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  /// The axes that are summed over, gathered or exchanged. Empty for a permutation.
+  AxisList axes = {};
+  /// As Collective::bytes(): the larger of what one device sends and receives.
+  std::int64_t bytes = 0;
+  /// True for part of a reshard in which the partitioner rematerializes the value on every device.
+  bool full_rematerialization = false;
+  /// The type of the moved value; for an all-reduce, of the op's result.
+  TensorType type;
+  /// The shardings before and after; for an all-reduce, both are the result's.
+  std::optional<Sharding> from = std::nullopt, to = std::nullopt;
+  /// The op that needs the move.
+  OriginPlace origin = {};
+  /// Whether a sharding mark requested it, or the partitioner inserts it for another op.
+  CollectiveCause who = CollectiveCause::kInserted;
+  /// The reason in one sentence, and a suggestion to avoid the move; empty if there is none.
+  std::string cause = {};
+  std::string suggestion = {};
+
+  /// `all-gather on axis "model", 64 KiB, of f32[32,64] P(none, "model") to P(none, none), from
+  /// demo.cc:42 (dot_general): ...`
+  std::string to_string() const;
+};
+
+/// Value type: the result of predict(), in program order.
+struct Prediction {
+  std::vector<PredictedMove> moves;
+  /// The predicted shardings of the program's results; none without a mesh.
+  std::vector<std::optional<Sharding>> results;
+  /// What the prediction does not cover.
+  std::vector<std::string> notes;
+
+  /// The moves of one kind.
+  std::vector<PredictedMove> of(CollectiveKind kind) const;
+  /// Sum over all moves.
+  std::int64_t bytes() const;
+  /// One line for each move, with causes and suggestions.
+  std::string to_string() const;
+};
+
+/// Predicts the collectives that the partitioner will insert into a program, without compiling.
+/// Uses the ops' sharding rules and the shardings of leaves and marks: predict_shardings() gives
+/// the shardings of values, plan_reshard() the moves where an op needs an operand sharded
+/// differently.
+///
+/// The compiler may do better (it merges, hoists and drops collectives) and, where operands
+/// disagree, may choose differently. Ops that exchange the borders of shards along a sharded
+/// dimension (slice, pad, concat, flip) are reported as one permutation, whose bytes are a guess.
+Prediction predict(const Graph& graph);
+
+namespace internal {
+/// The function's graph for parameters with these arguments' types; nothing is computed.
+Graph graph_for_prediction(
+    std::span<const Tensor> arguments,
+    const std::function<std::vector<Tensor>(std::span<const Tensor> parameters)>& f);
+}  // namespace internal
+
+/// The same for a function, with arguments of these types and shardings. Nothing is compiled, run
+/// or computed; f is traced once, as by jit.
+///
+/// @code
+/// Mesh mesh({{"model", 4}});
+/// Tensor x = mark_sharding(ones({16, 32}), mesh, P(none, "model"));
+/// Tensor w = mark_sharding(ones({32, 8}), mesh, P("model", none));
+/// Prediction p = predict([](Tensor x, Tensor w) { return matmul(x, w); }, x, w);
+/// std::cout << to_string(p.moves[0].kind) << " of " << p.moves[0].bytes << " bytes\n";
+/// @endcode
+/// prints `all-reduce of 512 bytes`.
+///
+/// @error errors of tracing f
+template <class F, class... Arguments>
+requires(!std::same_as<F, Graph>) Prediction predict(const F& f, const Arguments&... arguments) {
+  return predict(internal::graph_for_prediction(
+      internal::tensors_of(arguments...), [&](std::span<const Tensor> parameters) {
+        return internal::call_with(parameters, f, arguments...);
+      }));
+}
+
+}  // namespace meshard

@@ -1,0 +1,107 @@
+// Defines element-wise ops: promotion, NumPy broadcasting, inference, the sharding rule, samples.
+#pragma once
+#include <span>
+
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/record.h"
+#include "meshard/graph/tensor.h"
+
+namespace meshard::element_wise {
+
+// How an element-wise op is called, inferred, written and batched.
+
+/// Records `op(x)`; integers and bools become f32 if the op computes on floats.
+/// @error invalid argument if the dtype is outside the op's domain.
+Tensor unary(const OpDef& op, const In& x);
+
+/// Records `op(a, b)` after promoting dtypes and broadcasting shapes as NumPy does (right-aligned;
+/// size 1 is repeated). C++ numbers are weakly typed.
+/// @error invalid argument naming both types and the source lines that created the operands.
+Tensor binary(const OpDef& op, const In& a, const In& b);
+
+/// OpDef::infer: checks that operand types are equal and in the op's domain; adds one result, of
+/// the operands' type or of bools.
+void infer(const OpCall& call, ResultTypes& results);
+/// The checks of infer, for another domain than the op's.
+void check_operands(const OpCall& call, DTypeDomain domain);
+
+/// OpDef::sharding_rule: every dimension is a factor that passes through all operands and the
+/// result.
+ShardingRule rule(const OpCall& call);
+
+/// OpDef::emit: writes the op's mnemonic.
+void emit(const OpCall& call, OpEmission& out);
+
+/// OpDef::batch: the same op on larger operands.
+void batch(const BatchCall& call, std::span<Tensor> results);
+
+/// The definition of an element-wise op: `op`, where each of infer, sharding_rule, emit and batch
+/// that it leaves out is that of all element-wise ops.
+/// @pre op.domain is set; op.mnemonic or op.emit. Otherwise the constant does not compile.
+constexpr OpDef define(OpDef op) {
+  if (op.domain == DTypeDomain::kNone) throw "an element-wise op needs a domain";
+  if (op.mnemonic.empty() && !op.emit) throw "an op needs a mnemonic or emit";
+  if (!op.infer) op.infer = infer;
+  if (!op.sharding_rule) op.sharding_rule = rule;
+  if (!op.emit) op.emit = emit;
+  if (!op.batch) op.batch = batch;
+  return op;
+}
+
+// Parts of the above, for ops that are element-wise in some of their operands.
+
+/// The operand as a tensor; a C++ number becomes a tensor of rank 0 and `dtype`. Inside a trace the
+/// number is a constant of the program; so are whole numbers, bools, 0.0 and 1.0 outside of one.
+/// Another floating-point number that is recorded lazily is an argument, so that a new number does
+/// not make a new program. Equal numbers share one value, which is transferred to its devices once.
+/// @error invalid argument naming both, for a number that `dtype` cannot represent; see
+/// scalar_array().
+Tensor to_tensor(const In& x, DType dtype);
+
+/// A constant of rank 0 in the dtype of `like`. For numbers in a formula, which are constants
+/// outside a trace too.
+/// @error as to_tensor()
+Tensor literal(double value, const Tensor& like);
+
+/// The dtype of a single operand; a number has the default dtype of its kind.
+/// @error invalid argument for a tensor without a value.
+DType dtype_of_operand(const OpDef& op, const In& x);
+
+/// The dtype to which the operands of one op are promoted. A number contributes only its kind.
+DType common_dtype(const OpDef& op, const In& a, const In& b);
+
+/// The dtype in which an op computes on operands of `dtype`: f32 for integers where floats are
+/// required.
+/// @error invalid argument if `dtype` is outside the op's domain.
+DType enter_domain(const OpDef& op, DType dtype, SourceLocation where);
+
+/// The shape that two shapes broadcast to. @error invalid argument naming both.
+Shape broadcast_shapes(const OpDef& op, const Shape& a, const Shape& b, SourceLocation where);
+
+/// Broadcasts all operands to one shape. @error as broadcast_shapes, with the source lines that
+/// created the operands.
+void broadcast_together(const OpDef& op, std::span<Tensor> operands, SourceLocation where);
+
+/// True if the domain contains `dtype`.
+bool accepts(DTypeDomain domain, DType dtype);
+
+// Derivatives and samples.
+
+/// The vjp of ops whose derivative is zero wherever it exists.
+inline void zero_vjp(const VjpCall&, std::span<Tensor>) {}
+
+/// The vjp of ops that select one of two operands: the selected one receives the cotangent; equal
+/// ones receive half each.
+void chosen_vjp(const VjpCall& call, std::span<Tensor> out);
+
+/// Samples of an op of one or two operands: float dtypes, several ranks, broadcasting, weakly typed
+/// numbers. Elements are uniform in [low, high).
+std::vector<OpSample> unary_samples(SampleSource& source, Tensor (*op)(In), double low = -2.0,
+                                    double high = 2.0);
+std::vector<OpSample> binary_samples(SampleSource& source, Tensor (*op)(In, In), double low = -2.0,
+                                     double high = 2.0);
+/// Samples of an op on two operands of `dtype`, for ops that do not accept floats.
+std::vector<OpSample> binary_samples_of(SampleSource& source, DType dtype, Tensor (*op)(In, In),
+                                        double low, double high);
+
+}  // namespace meshard::element_wise

@@ -1,0 +1,63 @@
+// Helpers for gather and the scatters: how the dimensions of indices, windows and operand
+// correspond.
+#pragma once
+#include "meshard/graph/op_def.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/stablehlo/dimension_numbers.h"
+
+namespace meshard::internal {
+
+/// A view of the dimension numbers of a gather or a scatter, under one set of names.
+struct IndexDimensions {
+  IndexDimensions(const GatherDimensions& of)  // NOLINT: converts
+      : window_dims(of.offset_dims),
+        dropped_dims(of.collapsed_slice_dims),
+        operand_batch(of.operand_batching_dims),
+        indices_batch(of.start_indices_batching_dims),
+        index_map(of.start_index_map),
+        index_vector_dim(of.index_vector_dim) {}
+  IndexDimensions(const ScatterDimensions& of)  // NOLINT: converts
+      : window_dims(of.update_window_dims),
+        dropped_dims(of.inserted_window_dims),
+        operand_batch(of.input_batching_dims),
+        indices_batch(of.scatter_indices_batching_dims),
+        index_map(of.scatter_dims_to_operand_dims),
+        index_vector_dim(of.index_vector_dim) {}
+
+  const Dimensions& window_dims;   ///< offset_dims; update_window_dims
+  const Dimensions& dropped_dims;  ///< collapsed_slice_dims; inserted_window_dims
+  const Dimensions& operand_batch;
+  const Dimensions& indices_batch;
+  const Dimensions& index_map;  ///< start_index_map; scatter_dims_to_operand_dims
+  std::int64_t index_vector_dim;
+};
+
+/// Checks all of StableHLO's rules that gather and scatter have in common. `windows_rank` is the
+/// rank of the gather's result or of the scatter's updates.
+/// @error through call.fail.
+void check_index_dimensions(const OpCall& call, const IndexDimensions& dims,
+                            const TensorType& operand, const TensorType& indices, int windows_rank);
+
+/// The operand's dimensions inside a window, in order: neither dropped nor batching.
+Dimensions window_operand_dimensions(const IndexDimensions& dims, int operand_rank);
+/// The dimensions of the indices except the index vector, in order.
+Dimensions batch_index_dimensions(const IndexDimensions& dims, int indices_rank);
+
+/// The sharding rule of gather and scatter. `windows` is the shape of the gather's result or of the
+/// scatter's updates.
+ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, const Shape& indices,
+                           const Shape& windows, bool scatter,
+                           FactorKind of_updates = FactorKind::kReduction);
+
+/// The indices clamped as gather does it, so that windows of these sizes fit inside.
+Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const Shape& operand,
+                     const Dimensions& window_sizes);
+
+/// The type with which indices are lowered: integers narrower than 32 bits become i32. XLA's
+/// partitioner aborts the process on narrower ones (CPU plugin, API 0.81: "Unsupported indices
+/// type: U8").
+TensorType written_index_type(const TensorType& indices);
+/// Writes operand 1 of a gather or scatter converted to `type`, its written_index_type.
+stablehlo::Value written_indices(OpEmission& out, const TensorType& type);
+
+}  // namespace meshard::internal

@@ -1,0 +1,40 @@
+// Tested in meshard/ops/triangular_solve_test.cc.
+#include "meshard/ops/internal/matrix_operand.h"
+
+#include "meshard/ops/complex.h"
+#include "meshard/ops/permute_dims.h"
+
+namespace meshard::internal {
+
+void check_matrix(const OpCall& call, const TensorType& operand, bool square) {
+  bool wide = operand.dtype == DType::f32 || operand.dtype == DType::f64;
+  if (!wide && !is_complex(operand.dtype))
+    call.fail("takes f32, f64 and complex numbers, not ", operand);
+  if (operand.rank() < 2) call.fail("takes matrices in the last two dimensions, not ", operand);
+  if (square && operand.shape[-1] != operand.shape[-2])
+    call.fail("takes square matrices, not ", operand.shape[-2], " by ", operand.shape[-1], " of ",
+              operand);
+}
+
+InlineVector<int, 6> factors_with_whole_last(ShardingRuleBuilder& builder, const Shape& shape,
+                                             int last) {
+  InlineVector<int, 6> factors;
+  for (int d = 0; d < shape.rank(); ++d)
+    factors.push_back(builder.factor(shape[d], d >= shape.rank() - last
+                                                   ? FactorKind::kNeedReplication
+                                                   : FactorKind::kPassThrough));
+  return factors;
+}
+
+Tensor transposed(const Tensor& x) {
+  Dimensions order;
+  for (int d = 0; d < x.shape().rank(); ++d) order.push_back(d);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return permute_dims(x, std::move(order));
+}
+
+Tensor conjugated(const Tensor& x) { return is_complex(x.dtype()) ? conj(x) : x; }
+
+Tensor adjoint(const Tensor& x) { return conjugated(transposed(x)); }
+
+}  // namespace meshard::internal
