@@ -108,7 +108,7 @@ TEST(Lower, ShardingsStandAtTheBoundaryAndOnConstraints) {
   LoweredModule module =
       lowered({{kMatrix, Sharding(mesh, P("x", none))}, {kMatrix}}, [&](const Tensors& p) {
         Tensor sum = p[0] + p[1];
-        return Tensors{sharding_constraint(sum, Sharding(mesh, P(axes("y", "x"), open))), sum};
+        return Tensors{sharding_constraint(sum, Sharding(mesh, P(axes("y", "x"), unconstrained))), sum};
       });
   EXPECT_EQ(
       module.text,

@@ -53,8 +53,8 @@ PlanEstimate estimate_of_program(const TracedProgram& traced, std::int64_t devic
 ///
 /// ```
 /// Target target = Target::parse("v5e:4x4").value();
-/// PlanResult found = plan(target, {"data", "model"}, {{"w", {DType::bf16, {8192, 8192}}, P(open,
-/// open)}},
+/// FreeValue w{"w", {DType::bf16, {8192, 8192}}, P(unconstrained, unconstrained)};
+/// PlanResult found = plan(target, {"data", "model"}, {w},
 ///                         [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
 ///   Tensor x = abstract_tensor({4096, 8192}, DType::bf16, mesh, P("data", none));
 ///   Tensor w = abstract_tensor({8192, 8192}, DType::bf16, mesh, specs[0]);

@@ -81,7 +81,7 @@ TEST(PlanOfModule, WhatIsRefused) {
 // The C++ interface, with a handwritten report instead of a compiler's.
 TEST(Plan, ABuilderIsGivenMeshesAndSpecs) {
   Target target = Target::parse("v5e:2x4").value();
-  std::vector<FreeValue> values = {{"w", {DType::f32, Shape{8, 8}}, P(open, none)}};
+  std::vector<FreeValue> values = {{"w", {DType::f32, Shape{8, 8}}, P(unconstrained, none)}};
   PlanResult found = plan(target, {"x", "y"}, values,
                           [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
                             EXPECT_EQ(mesh.size(), 8);
@@ -99,7 +99,7 @@ TEST(Plan, ABuilderIsGivenMeshesAndSpecs) {
 TEST(Plan, ATracedProgramIsEstimated) {
   Target target = Target::parse("cpu:8").value();
   const TensorType v{DType::f32, {32, 256}}, w{DType::f32, {256, 32}};
-  std::vector<FreeValue> values = {{"v", v, P(none, open)}, {"w", w, P(open, none)}};
+  std::vector<FreeValue> values = {{"v", v, P(none, unconstrained)}, {"w", w, P(unconstrained, none)}};
   auto mlp = [](Tensor x, Tensor one, Tensor two) { return matmul(tanh(matmul(x, one)), two); };
   auto arguments = [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
     return std::vector{abstract_tensor({64, 32}, DType::f32, mesh, P("data", none)),
@@ -133,7 +133,7 @@ TEST(Plan, TracedProgramsAreCompiledInTheOrderOfTheirEstimates) {
   PlanOptions options{.most_compiled = 2};
   auto layer = jit([](Tensor x, Tensor weight) { return tanh(matmul(x, weight)); });
   PlanResult found = plan(
-      target, {"data"}, {{"w", w, P(open, open)}},
+      target, {"data"}, {{"w", w, P(unconstrained, unconstrained)}},
       [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
         return trace_program(layer, abstract_tensor({16, 64}, DType::f32, mesh, P("data", none)),
                              abstract_tensor(w.shape, w.dtype, mesh, specs.at(0)));

@@ -48,8 +48,8 @@ PlanProblem paper_problem() {
   problem.identity = "paper";
   problem.devices = 8;
   problem.axes = {"x", "y"};
-  problem.values = {{"w", {DType::f32, Shape{8, 12}}, P(open, open)},
-                    {"b", {DType::f32, Shape{12}}, P(open)}};
+  problem.values = {{"w", {DType::f32, Shape{8, 12}}, P(unconstrained, unconstrained)},
+                    {"b", {DType::f32, Shape{12}}, P(unconstrained)}};
   problem.compile = [problem](const PlanCandidate& candidate) -> Result<ProgramReport> {
     double bytes = 0;
     for (std::size_t i = 0; i < candidate.specs.size(); ++i)
@@ -171,8 +171,8 @@ class ToySearch : public testing::Test {
     problem_.identity = "toy";
     problem_.devices = 8;
     problem_.axes = {"data", "model"};
-    problem_.values = {{"v", {DType::f32, Shape{32, 256}}, P(none, open)},
-                       {"w", {DType::f32, Shape{256, 32}}, P(open, none)}};
+    problem_.values = {{"v", {DType::f32, Shape{32, 256}}, P(none, unconstrained)},
+                       {"w", {DType::f32, Shape{256, 32}}, P(unconstrained, none)}};
     problem_.capacity = kCapacity;
     problem_.compile = [this](const PlanCandidate& candidate) { return compiled(candidate); };
   }
@@ -230,7 +230,7 @@ TEST_F(ToySearch, FindsTheKnownBestAlsoAfterItWasEnded) {
 TEST_F(ToySearch, AJournalIsOfOneProblem) {
   stop_after_ = 1;
   (void)search(problem_, {.journal = journal_}).ok();
-  problem_.values[0].spec = P(open, open);
+  problem_.values[0].spec = P(unconstrained, unconstrained);
   EXPECT_EQ(search(problem_, {.journal = journal_}).error().code(), ErrorCode::kFailedPrecondition);
 }
 

@@ -15,7 +15,7 @@ namespace {
 // A sharding whose dimensions are all open.
 Sharding wholly_open(const Mesh& mesh, std::int64_t rank) {
   return Sharding(mesh, PartitionSpec(std::vector<DimensionSpec>(static_cast<std::size_t>(rank),
-                                                                 DimensionSpec(open))));
+                                                                 DimensionSpec(unconstrained))));
 }
 
 }  // namespace
