@@ -216,4 +216,6 @@ StridedCopy plan_scatter(const void* source, void* destination, const Shape& who
   return plan_copy(source, dense, whole_box(dense), destination, whole, box, element_bytes);
 }
 
+std::string to_string(const Box& box) { return cat('[', join(box, ", "), ']'); }
+
 }  // namespace meshard

@@ -24,6 +24,8 @@ struct DimensionSlice {
 
 /// One slice for each dimension of an array.
 using Box = InlineVector<DimensionSlice, 4>;
+/// `[0:8, 2:4]`.
+std::string to_string(const Box& box);
 
 /// The box that covers a whole array of this shape.
 Box whole_box(const Shape& shape);

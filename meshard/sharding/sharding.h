@@ -1,7 +1,6 @@
 // How a tensor is distributed over a mesh: the axes that split each dimension.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,16 +16,19 @@
 
 namespace meshard {
 
-/// A value: the half-open range [start, stop) of one dimension.
+/// A value: the half-open range [start, stop) of one dimension. Prints as `2:4`.
 struct Slice {
   std::int64_t start = 0;
   std::int64_t stop = 0;
   std::int64_t size() const { return stop - start; }
+  std::string to_string() const { return cat(start, ':', stop); }
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
 /// A Slice for each dimension.
 using Slices = InlineVector<Slice, 4>;
+/// `[0:8, 2:4]`.
+std::string to_string(const Slices& slices);
 
 /// A value: the Slices of many positions or tiles, in one block of memory.
 class SliceTable {
@@ -38,6 +40,8 @@ class SliceTable {
     return {all_.data() + i * rank_, rank_};
   }
   std::span<Slice> operator[](std::size_t i) { return {all_.data() + i * rank_, rank_}; }
+  /// `{[0:8, 0:2], [0:8, 2:4]}`.
+  std::string to_string() const;
 
  private:
   std::size_t rank_, count_;
