@@ -186,7 +186,7 @@ TEST_F(Lazy, UnevenSizesKeepTheirSharding) {
   Tensor updated = update(update(w, gradient), gradient);
   EXPECT_EQ(updated.stored_sharding(), uneven);
   EXPECT_EQ(update.stats().traces, 1u);
-  for (const Shard& shard : local_shards(updated))
+  for (const LocalShard& shard : local_shards(updated))
     EXPECT_EQ(shard.padded_data().shape(), (Shape{2, 2}));
   // 5 updates of 0.25 * 2w each: w * (1 - 2.5).
   for (int i = 0; i < 15; ++i)
