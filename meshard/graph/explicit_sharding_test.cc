@@ -48,7 +48,7 @@ class ExplicitSharding : public testing::Test {
     return make_parameter({DType::f32, {8, 16}}, Sharding(mesh, spec), where);
   }
   Tensor plain() { return make_parameter({DType::f32, {8, 16}}, std::nullopt, {}); }
-  TraceScope scope_;
+  internal::TraceScope scope_;
 };
 
 TEST_F(ExplicitSharding, IsKnownAtTheCall) {
