@@ -1,6 +1,5 @@
 // The dimensions an op works on, as an argument.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -37,7 +36,9 @@ class DimensionList {
 
 /// True if a dimension is in the list.
 inline bool holds(const Dimensions& list, std::int64_t dimension) {
-  return std::find(list.begin(), list.end(), dimension) != list.end();
+  for (std::int64_t listed : list)
+    if (listed == dimension) return true;
+  return false;
 }
 
 }  // namespace meshard

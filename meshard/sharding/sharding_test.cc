@@ -1,5 +1,6 @@
 #include "meshard/sharding/sharding.h"
 
+#include <algorithm>
 #include <map>
 
 #include "meshard/sharding/sharding_testutil.h"
@@ -240,7 +241,8 @@ TEST(Sharding, PositionsAreAxesOfTheMeshThatTheSpecMeets) {
   EXPECT_EQ(Sharding(mesh, P(0, none)), Sharding(mesh, P("data", none)));
   EXPECT_EQ(Sharding(mesh, P(none, 1)).spec(), P(none, "model"));
   EXPECT_EQ(Sharding(mesh, P({1, 0})), Sharding(mesh, P({"model", "data"})));
-  EXPECT_EQ(Sharding(mesh, P({"data", 1}, unconstrained)), Sharding(mesh, P({"data", "model"}, unconstrained)));
+  EXPECT_EQ(Sharding(mesh, P({"data", 1}, unconstrained)),
+            Sharding(mesh, P({"data", "model"}, unconstrained)));
   EXPECT_EQ(Sharding(mesh, P(0), 3), Sharding(mesh, P("data"), 3));
   EXPECT_EQ(Sharding(mesh, P(0)).with_replicated({AxisRef(1)}),
             Sharding(mesh, P("data")).with_replicated({AxisRef("model")}));
