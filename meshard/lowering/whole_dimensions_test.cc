@@ -134,7 +134,8 @@ TEST(WholeDimensions, OfPadsAreThoseWithGaps) {
 
 TEST(WholeDimensions, OfTransformsAreTheTransformedOnes) {
   Tensor y = fft(whole_data({4, 2, 8}, DType::c64), FftKind::kFft, {2, 8});
-  EXPECT_EQ(whole_operand(*y.value().node(), 0, kEight), Sharding(kEight, P(unconstrained, none, none)));
+  EXPECT_EQ(whole_operand(*y.value().node(), 0, kEight),
+            Sharding(kEight, P(unconstrained, none, none)));
   EXPECT_FALSE(whole_result(*y.value().node(), kEight));
   Tensor sum = add(whole_data({3}), 1);
   EXPECT_FALSE(whole_operand(*sum.value().node(), 0, kEight)) << "another op";

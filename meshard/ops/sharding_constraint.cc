@@ -85,7 +85,9 @@ std::vector<OpSample> sharding_constraint_samples(SampleSource& source) {
       {"one device", {source.uniform(DType::f32, {8, 4})}, as(Sharding(Mesh(), P(), 2))},
       {"rows", {source.uniform(DType::f64, {8, 4})}, as(Sharding(pair, P("x")))},
       {"grid", {source.uniform(DType::f32, {8, 4})}, as(Sharding(square, P("y", "x")))},
-      {"open", {source.uniform(DType::f32, {4, 4, 2})}, as(Sharding(square, P(unconstrained, none, unconstrained)))},
+      {"open",
+       {source.uniform(DType::f32, {4, 4, 2})},
+       as(Sharding(square, P(unconstrained, none, unconstrained)))},
       {"scalar", {source.uniform(DType::f32, {})}, as(Sharding(pair, P()))},
   };
 }

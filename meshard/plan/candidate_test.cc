@@ -68,7 +68,8 @@ TEST(SpecCandidates, RandomOnesAreValid) {
     std::vector<DimensionSpec> open_or_not;
     for (std::int64_t i = random.between(1, 3); i > 0; --i) {
       sizes.push_back(random.between(1, 24));
-      open_or_not.push_back(random.between(0, 3) == 0 ? DimensionSpec() : DimensionSpec(unconstrained));
+      open_or_not.push_back(random.between(0, 3) == 0 ? DimensionSpec()
+                                                      : DimensionSpec(unconstrained));
     }
     FreeValue value{"v", {DType::f32, Shape(sizes)}, PartitionSpec(open_or_not)};
     std::vector<PartitionSpec> found = spec_candidates(value, axes);

@@ -101,8 +101,9 @@ class PartitionSpec {
   std::vector<DimensionSpec> dimensions_;
 };
 
-/// Shorthand for a PartitionSpec: `P("data", none, {"x", "y"}, unconstrained)`. These are functions,
-/// not templates, so that braced lists work. For more than eight dimensions use the constructor.
+/// Shorthand for a PartitionSpec: `P("data", none, {"x", "y"}, unconstrained)`. These are
+/// functions, not templates, so that braced lists work. For more than eight dimensions use the
+/// constructor.
 
 inline PartitionSpec P() { return PartitionSpec(); }
 inline PartitionSpec P(DimensionSpec a) { return PartitionSpec({a}); }

@@ -37,7 +37,8 @@ TEST(PartitionSpec, ParsesWhatItPrints) {
   for (const char* text : {"P()", "P(none)", "P(\"data\", none, {\"x\", \"y\"}, unconstrained)",
                            "P({\"x\":(1)2, \"y\"}, {\"z\", unconstrained})"})
     EXPECT_EQ(PartitionSpec::parse(text).value().to_string(), text);
-  for (const char* text : {"", "P(", "P(x)", "P({unconstrained, \"x\"})", "P(none,)", "P(none) none"})
+  for (const char* text :
+       {"", "P(", "P(x)", "P({unconstrained, \"x\"})", "P(none,)", "P(none) none"})
     EXPECT_FALSE(PartitionSpec::parse(text).ok()) << text;
 }
 
