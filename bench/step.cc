@@ -35,7 +35,7 @@ double trace_and_lower(Phases& phases) {
   double begin = now();
   Program program;
   {
-    TraceScope scope;
+    internal::TraceScope scope;
     std::vector<Value> parameters;
     auto parameter = [&](const TensorType& type, const PartitionSpec& spec) {
       Tensor tensor =

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "meshard/meshard.h"
+#include "meshard/core.h"
 
 namespace digits {
 

@@ -1,6 +1,6 @@
 #include "examples/digits/plot.h"
 
-#include <meshard/meshard.h>
+#include <meshard/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "meshard/meshard.h"
+#include "meshard/core.h"
 
 namespace gpt {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "meshard/meshard.h"
+#include "meshard/core.h"
 
 namespace heat {
 

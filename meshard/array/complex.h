@@ -1,5 +1,8 @@
 // Complex numbers as array elements.
 #pragma once
+#include <string>
+
+#include "meshard/base/cat.h"
 
 namespace meshard {
 
@@ -30,6 +33,8 @@ struct Complex {
   }
   constexpr operator Z() const { return Z(real, imag); }  // NOLINT
 
+  /// `1+2j`, as NumPy prints it.
+  std::string to_string() const { return cat(real, __builtin_signbit(imag) ? "" : "+", imag, 'j'); }
   friend constexpr bool operator==(const Complex& a, const Complex& b) {
     return a.real == b.real && a.imag == b.imag;
   }

@@ -2,7 +2,6 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>

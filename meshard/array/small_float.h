@@ -4,8 +4,9 @@
 #pragma once
 #include <bit>
 #include <cstdint>
-#include <functional>
 #include <type_traits>
+
+#include "meshard/base/cat.h"
 
 namespace meshard {
 
@@ -56,6 +57,8 @@ class SmallFloat {
     if constexpr (kSpecial == SpecialCodes::kFinite) return magnitude == kMagnitudeMask;
     return bits_ == kSignBit;
   }
+  /// The shortest decimal that rounds to the same float: `0.5`, `inf`, `nan`.
+  std::string to_string() const { return is_nan() ? "nan" : cat(static_cast<float>(*this)); }
   static constexpr SmallFloat highest() { return from_bits(kMaxFinite); }
   static constexpr SmallFloat smallest_normal() {
     return from_bits(static_cast<Bits>(1u << kMantissaBits));
@@ -174,6 +177,8 @@ class Float8E8M0FNU {
     return static_cast<float>(static_cast<double>(*this));
   }
   constexpr bool is_nan() const { return bits_ == 0xFF; }
+  /// The shortest decimal that rounds to the same float: `0.5`, `nan`.
+  std::string to_string() const { return is_nan() ? "nan" : cat(static_cast<float>(*this)); }
   friend constexpr bool operator==(Float8E8M0FNU a, Float8E8M0FNU b) {
     return a.bits_ == b.bits_ && !a.is_nan();
   }

@@ -42,7 +42,7 @@ Tensor as_primal(const Value& primal, const Tensor& cotangent) {
 // What a node is computed from: its operands, or the outer value if the node represents one in the
 // body that is being recorded.
 std::span<const Value> sources_of(const Node& node) {
-  if (const BodyScope* body = recorder().body)
+  if (const BodyScope* body = internal::recorder().body)
     if (const Value* outer = body->outside(node)) return {outer, 1};
   return node.operands();
 }
@@ -193,8 +193,9 @@ class Backward {
   void step(Node* node, const Node& takes) {
     State& own = state(node);
     if (own.cotangents.empty()) return;
-    if (const Value* outer = recorder().body ? recorder().body->outside(*node) : nullptr) {
-      InheritSource line(node->where());
+    if (const Value* outer =
+            internal::recorder().body ? internal::recorder().body->outside(*node) : nullptr) {
+      internal::InheritSource line(node->where());
       Value inner(node);
       return add(*outer,
                  cotangent_of_captured(inner, *outer, cotangent_like(inner, own.cotangents[0])));
@@ -206,12 +207,12 @@ class Backward {
                   cat("[grad] ", op.name,
                       " has no derivative, and the result depends on an input through it"),
                   node->where());
-    InheritSource line(node->where());
+    internal::InheritSource line(node->where());
     // A vjp runs inside the manual axes of its node, wherever the gradient was requested.
     std::optional<ManualAxes> place;
     if (node->annotations() && node->annotations()->manual)
       place = node->annotations()->manual->with_varying({});
-    std::optional<ManualScope> inside;
+    std::optional<internal::ManualScope> inside;
     if (place) inside.emplace(*place);
     std::vector<Tensor> operands, results, gradients(node->operands().size());
     InlineVector<bool, 4> needed;
@@ -311,7 +312,7 @@ std::vector<Tensor> backward(std::span<const Tensor> outputs, std::span<const Te
   pass.run(outputs, cotangents);
   std::vector<Tensor> gradients;
   for (const Tensor& input : inputs) {
-    InheritSource line(where);
+    internal::InheritSource line(where);
     Tensor cotangent = pass.cotangent(input.value());
     if (!cotangent.defined()) cotangent = zeros(input.shape(), input.dtype());
     gradients.push_back(with_sharding_of(input, cotangent_like(input.value(), cotangent)));

@@ -56,7 +56,7 @@ std::vector<Tensor> run(const Tensor& output, const std::vector<Tensor>& inputs)
 }
 
 TEST(Backward, AddsUpAllPaths) {
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   Tensor x = column_of({2, 3});
   Tensor y = x * x, z = y * x + y;  // x^3 + x^2
   EXPECT_THAT(interpret(run(z, {x})[0]).to_vector<double>(), ElementsAre(16, 33));
@@ -97,7 +97,7 @@ TEST(Backward, ALongChainNeedsNoStack) {
 }
 
 TEST(Backward, RecordsNothingForConstants) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {}}, std::nullopt, {});
   Tensor c = make_parameter({DType::f32, {}}, std::nullopt, {});
   Tensor y = x * exp(c);

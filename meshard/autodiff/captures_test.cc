@@ -233,7 +233,7 @@ TEST(CapturesOfATrace, InSettingsInsideSettings) {
       SCOPED_TRACE(cat(inner.name, " in ", outer.name));
       Tensor result, w;
       {
-        TraceScope jit;
+        internal::TraceScope jit;
         w = make_parameter({DType::f64, {2}}, std::nullopt, {});
         result = nested(outer, inner, derivatives()[0], w, row_of(kX));
       }
@@ -250,7 +250,7 @@ TEST(CapturesOfATrace, WithAClearedSharding) {
     SCOPED_TRACE(setting.name);
     Tensor result, w;
     {
-      TraceScope jit;
+      internal::TraceScope jit;
       w = make_parameter({DType::f64, {2}}, sharding, {});
       auto loss = [&](Tensor v) {
         Function f = [&](const Tensor& y) { return clear_sharding(v) * y; };
@@ -293,7 +293,7 @@ TEST(CapturesOfATrace, EqualInputsHaveDerivativesOfTheirOwn) {
   auto both = [&](Tensor a, Tensor b) { return sum(grad(total)(a)) + sum(grad(total)(b)) * 5; };
   Tensor w, first, second;
   {
-    TraceScope jit;
+    internal::TraceScope jit;
     w = make_parameter({DType::f64, {2}}, std::nullopt, {});
     std::tie(first, second) = grad<0, 1>(both)(w, w);
   }

@@ -86,8 +86,8 @@ auto custom_vjp(Forward forward, Backward backward) {
     auto [result, residuals] = std::apply(forward, own);
     std::vector<Tensor> results = structure::tensors(result);
     std::vector<Tensor> saved = structure::tensors(residuals);
-    SourceLocation where = recorder().outer
-                               ? *recorder().outer
+    SourceLocation where = internal::recorder().outer
+                               ? *internal::recorder().outer
                                : (results.empty() ? SourceLocation{} : results.front().where());
     return structure::with_tensors(
         result, internal::with_pullback(

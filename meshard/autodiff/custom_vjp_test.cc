@@ -80,7 +80,7 @@ TEST(CustomVjp, Errors) {
 }
 
 TEST(CustomVjp, IsNothingInTheProgram) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
   Tensor y = odd_cube()(x);
   EXPECT_EQ(emitted(y), "%0 = \"stablehlo.reshape\"(%arg0) : (tensor<4xf32>) -> tensor<4xf32>");
@@ -98,7 +98,7 @@ TEST(BackwardOptimizationBarrier, OneBarrierAroundAllCotangents) {
   auto loss = [](Tensor w, const std::array<Tensor, 2>& rest) {
     return sum(w * rest[0]) + sum(rest[1] * rest[1]);
   };
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Tensor> p;
   for (Shape shape : {Shape{4}, Shape{4}, Shape{2, 3}})
     p.push_back(make_parameter({DType::f64, shape}, std::nullopt, {}));

@@ -83,7 +83,7 @@ Tensor fourth_power(const Tensor& x) {
 }
 
 TEST(DifferentiateBody, TheWayForwardOfABatchRunsOnce) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {5, 4}}, std::nullopt, {});
   auto [value, gradient] = vmap(value_and_grad(fourth_power))(x);
   EXPECT_EQ(loops_that_run(x, scope.trace(), {value, gradient}), 2u);
@@ -95,7 +95,7 @@ TEST(DifferentiateBody, TheWayForwardOfABatchRunsOnce) {
 }
 
 TEST(DifferentiateBody, TheWayForwardOfHigherDerivativesRunsOnce) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
   auto penalized = [](const Tensor& t) {
     auto [value, gradient] = value_and_grad(fourth_power)(t);
@@ -111,7 +111,7 @@ TEST(DifferentiateBody, TheWayForwardOfHigherDerivativesRunsOnce) {
 
 // The recorded loop and the extended one, which keeps more, run as one.
 TEST(DifferentiateBody, TheWayForwardRunsOnce) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
   auto loss = [](const Tensor& t) {
     return sum(fori_loop(

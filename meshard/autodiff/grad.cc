@@ -17,8 +17,8 @@ namespace {
 // is unvarying outside counts as one value per device inside. Its derivative is the sum over the
 // devices, which no value inside the body can represent.
 void check_varies_alike(const Tensor& argument, const std::string& path, SourceLocation where) {
-  if (!recorder().body) return;
-  const ManualAxes* inside = manual_axes(recorder().body->inside(argument.value()));
+  if (!internal::recorder().body) return;
+  const ManualAxes* inside = manual_axes(internal::recorder().body->inside(argument.value()));
   if (!inside) return;
   const ManualAxes* outside = manual_axes(argument.value());
   AxisSet copies = inside->varying - (outside ? outside->varying : AxisSet());
@@ -46,7 +46,7 @@ Tensor differentiation_input(const Tensor& argument, const std::string& path,
   // body, a leaf would be another captured value; inside another differentiated function, it would
   // cut the path to that function's input.
   Storage* storage = argument.value().storage();
-  if (storage && !tracing() && recorder().keep_operands <= 1) {
+  if (storage && !tracing() && internal::recorder().keep_operands <= 1) {
     Tensor leaf = make_array(type, StoragePtr(storage), argument.where());
     // A sharding that the compiler chose is not part of the value.
     if (!explicit_sharding(argument.value())) leaf.value().node()->annotate(nullptr);
@@ -57,7 +57,7 @@ Tensor differentiation_input(const Tensor& argument, const std::string& path,
 }
 
 Tensor identity_of(const Tensor& argument) {
-  InheritSource line(argument.where());
+  internal::InheritSource line(argument.where());
   Tensor same = record(reshape_op, make_attributes(ReshapeAttributes{argument.shape()}),
                        {&argument}, argument.where());
   std::optional<Sharding> sharding = argument.sharding();
@@ -69,7 +69,7 @@ Tensor loss_seed(const Tensor& loss, SourceLocation where) {
   if (!is_floating(type.dtype) || type.shape.rank() != 0)
     throw_invalid(loss.where(), "[grad] the function's result must be a float of rank 0, not ",
                   type, "; reduce it with mean or sum");
-  InheritSource line(loss.where());
+  internal::InheritSource line(loss.where());
   return ones(type.shape, type.dtype);
 }
 

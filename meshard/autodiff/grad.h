@@ -65,8 +65,9 @@ auto value_and_grad(F f) {
     return [f = std::move(f)]<class... Arguments>(const Arguments&... arguments) {
       static_assert(((Wanted < sizeof...(Arguments)) && ...),
                     "the index of an argument to differentiate is out of range");
-      SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
-      KeepOperandsScope keep;
+      SourceLocation where =
+          internal::recorder().outer ? *internal::recorder().outer : SourceLocation{};
+      internal::KeepOperandsScope keep;
       std::vector<Tensor> inputs;
       auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
         auto one = [&]<std::size_t Position, class T>(std::integral_constant<std::size_t, Position>,
@@ -129,8 +130,9 @@ auto grad(F f) {
 /// be floating-point or complex.
 template <class F, class... Arguments>
 auto vjp(F f, const Arguments&... arguments) {
-  SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
-  KeepOperandsScope keep;
+  SourceLocation where =
+      internal::recorder().outer ? *internal::recorder().outer : SourceLocation{};
+  internal::KeepOperandsScope keep;
   std::vector<Tensor> inputs;
   auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
     // Braces, so that inputs are made from left to right.
@@ -144,7 +146,7 @@ auto vjp(F f, const Arguments&... arguments) {
     if (outputs.size() != seeds.size())
       throw_invalid(where, "[vjp] the result has ", outputs.size(),
                     " tensors, but the cotangent has ", seeds.size());
-    KeepOperandsScope keep_operands;
+    internal::KeepOperandsScope keep_operands;
     return structure::with_tensors(replaced, backward(outputs, seeds, inputs, where));
   };
   return std::pair(result, pullback);

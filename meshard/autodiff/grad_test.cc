@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "meshard/graph/graph.h"
@@ -194,14 +195,14 @@ TEST(Vjp, RefusesCotangentsOfAnotherForm) {
 
 TEST(Grad, GradientsTakeTheShardingsOfTheirPrimals) {
   Sharding rows(Mesh({{"x", 4}}), P("x", none));
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor w = make_parameter({DType::f32, {8, 2}}, rows, {});
   Tensor g = grad([](Tensor x) { return sum(x * x); })(w);
   EXPECT_EQ(g.sharding(), rows);
 }
 
 TEST(Grad, NodesOfTheDerivativeCarryTheLineOfTheirPrimal) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f64, {}}, std::nullopt, {});
   std::uint32_t line = 0;
   auto f = [&](Tensor t) {

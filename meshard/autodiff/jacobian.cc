@@ -56,7 +56,7 @@ std::vector<Tensor> all_rows(const LinearMap& map, std::size_t j, const TensorTy
 
 std::vector<std::vector<Tensor>> matrix_of(const LinearMap& map, std::span<const Tensor> arguments,
                                            SourceLocation where) {
-  InheritSource line(where);
+  internal::InheritSource line(where);
   std::vector<std::vector<Tensor>> blocks;
   for (std::size_t j = 0; j < arguments.size(); ++j) {
     const TensorType type = arguments[j].type();

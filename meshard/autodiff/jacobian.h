@@ -56,8 +56,9 @@ auto jacobian(F f, BlocksOf blocks_of) {
   return [f = std::move(f), blocks_of]<class... Arguments>(const Arguments&... arguments) {
     static_assert(Wanted < sizeof...(Arguments),
                   "the index of the argument to differentiate is out of range");
-    SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
-    KeepOperandsScope keep;
+    SourceLocation where =
+        internal::recorder().outer ? *internal::recorder().outer : SourceLocation{};
+    internal::KeepOperandsScope keep;
     std::vector<Tensor> inputs;
     std::tuple<Arguments...> replaced(arguments...);
     std::get<Wanted>(replaced) = make_inputs(std::get<Wanted>(replaced), Wanted, inputs, where);

@@ -79,7 +79,7 @@ TEST(Jacobian, OfStructures) {
 }
 
 TEST(Jacobian, AllRowsAreOnePass) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f64, {5}}, std::nullopt, {});
   for (bool forward : {false, true}) {
     auto f = [](Tensor t) { return sin(t); };

@@ -56,8 +56,9 @@ auto gradients_of_all(F f) {
 /// invalid argument unless the tangents have the types of their primals.
 template <class F, class... Arguments>
 auto linearize(F f, const Arguments&... arguments) {
-  SourceLocation where = recorder().outer ? *recorder().outer : SourceLocation{};
-  KeepOperandsScope keep;
+  SourceLocation where =
+      internal::recorder().outer ? *internal::recorder().outer : SourceLocation{};
+  internal::KeepOperandsScope keep;
   std::vector<Tensor> inputs;
   auto replaced = [&]<std::size_t... I>(std::index_sequence<I...>) {
     // Braces, so that inputs are made from left to right.
@@ -69,7 +70,7 @@ auto linearize(F f, const Arguments&... arguments) {
   if (!where.known() && !outputs.empty()) where = outputs.front().where();
   PushForward derivative(outputs, inputs, where);
   auto push = [derivative = std::move(derivative), result, where](const Arguments&... tangents) {
-    KeepOperandsScope keep_operands;
+    internal::KeepOperandsScope keep_operands;
     return structure::with_tensors(result,
                                    derivative(structure::tensors(std::tie(tangents...)), where));
   };

@@ -138,7 +138,7 @@ TEST(Linearize, OneRecordingServesManyDirections) {
 }
 
 TEST(Linearize, TheUnusedPassIsNoPartOfTheProgram) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f64, {4}}, std::nullopt, {});
   Tensor dx = make_parameter({DType::f64, {4}}, std::nullopt, {});
   auto f = [](Tensor t) { return sin(t); };
@@ -155,7 +155,7 @@ TEST(Linearize, TheUnusedPassIsNoPartOfTheProgram) {
 
 TEST(Jvp, TangentsLieAsTheirResults) {
   Sharding rows(Mesh({{"x", 4}}), P("x", none));
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {8, 2}}, std::nullopt, {});
   auto f = [&](Tensor t) { return mark_sharding(t * t, rows.mesh(), rows.spec()); };
   EXPECT_EQ(jvp(f, x, x).second.sharding(), rows);

@@ -15,7 +15,7 @@ Tensor narrowed(const Value& used, const ManualAxes* result, const Tensor& gradi
   if (depth > result_depth || result_depth == 0) return cotangent_like(used, gradient);
   if (depth < result_depth && manual_depth(gradient.value()) == depth)
     return cotangent_like(used, gradient);
-  ManualScope scope(*result);
+  internal::ManualScope scope(*result);
   const ManualAxes* place = manual_axes(used);
   AxisSet present = place ? place->varying : AxisSet(), copies = result->varying - present;
   Tensor all = widened(gradient, result->with_varying(result->varying | present));

@@ -23,7 +23,7 @@ Tensor seed_of(const Tensor& output, SourceLocation where) {
 PushForward::PushForward(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          SourceLocation where)
     : outputs_(outputs.begin(), outputs.end()) {
-  InheritSource line(where);
+  internal::InheritSource line(where);
   std::vector<Tensor> floating;
   for (const Tensor& input : inputs) types_.push_back(input.type(where));
   for (const Tensor& output : outputs)
@@ -48,7 +48,7 @@ std::vector<Tensor> PushForward::operator()(std::span<const Tensor> tangents,
     used.push_back(pulled_[i]);
     along.push_back(tangents[i]);
   }
-  InheritSource line(where);
+  internal::InheritSource line(where);
   std::vector<Tensor> pushed = backward(used, along, seeds_, where), all;
   auto next = pushed.begin();
   for (const Tensor& output : outputs_)

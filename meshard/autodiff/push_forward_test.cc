@@ -16,7 +16,7 @@ Tensor leaf_of(std::vector<double> values) {
 }
 
 TEST(PushForward, OfRecordedValues) {
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   Tensor x = leaf_of({1, 2}) + 0, y = leaf_of({3, 5}) + 0;
   std::vector<Tensor> inputs{x, y};
   std::vector<Tensor> outputs{x * y, x + x, astype(y, DType::i32)};
@@ -33,7 +33,7 @@ TEST(PushForward, OfRecordedValues) {
 }
 
 TEST(PushForward, RefusesTangentsOfAnotherForm) {
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   Tensor x = leaf_of({1, 2}) + 0, y = x * x;
   PushForward push({&y, 1}, {&x, 1}, {});
   EXPECT_TRUE(throws_error(

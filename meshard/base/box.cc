@@ -21,4 +21,6 @@ Result<DimensionSlice> DimensionSlice::parse(std::string_view text) {
                cat("[slice] cannot read \"", text, "\": expected a form like 2:4"));
 }
 
+std::string to_string(const Box& box) { return cat('[', join(box, ", "), ']'); }
+
 }  // namespace meshard

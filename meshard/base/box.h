@@ -22,5 +22,7 @@ struct DimensionSlice {
 
 /// One slice for each dimension of an array.
 using Box = InlineVector<DimensionSlice, 4>;
+/// `[0:8, 2:4]`.
+std::string to_string(const Box& box);
 
 }  // namespace meshard

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "meshard/base/print.h"
+
 namespace meshard {
 
 /// Appends the text of a value to a string. Accepts text, a character, a bool (`true`/`false`), a

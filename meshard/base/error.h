@@ -1,9 +1,10 @@
 // The only error type of meshard.
 //
-// Functions used inside expressions (ops, operators) throw Error. Functions that can fail for
-// reasons outside the program (load, compile, I/O) and checked layout operations return Result<T>
-// (result.h); Result::value() is the only bridge between the two. No function has both a throwing
-// and a non-throwing (`safe_foo`) version.
+// A function returns Result<T> (result.h) if it parses text, accesses files, plugins, compilers or
+// processes, or is a conversion or layout operation that has no result for some valid inputs. Every
+// other function throws Error: everything that records, runs, explains or plans a program.
+// Result::value() is the only bridge between the two. No function has both a throwing and a
+// non-throwing (`safe_foo`) version.
 #pragma once
 #include <exception>
 #include <memory>

@@ -1,7 +1,6 @@
 // A vector that stores its first N elements inline. Shapes, strides and operand lists rarely have
 // more than a few elements, and recording a node must take well under 100 ns.
 #pragma once
-#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -112,12 +111,12 @@ class InlineVector {
   T* insert(const T* position, T value) {
     std::size_t at = static_cast<std::size_t>(position - data());
     push_back(std::move(value));
-    std::rotate(begin() + at, end() - 1, end());
+    for (std::size_t i = size_ - 1; i > at; --i) std::swap(data()[i], data()[i - 1]);
     return begin() + at;
   }
   T* erase(const T* position) {
     T* at = begin() + (position - data());
-    std::move(at + 1, end(), at);
+    for (T* to = at; to + 1 != end(); ++to) *to = std::move(to[1]);
     pop_back();
     return at;
   }
@@ -126,12 +125,18 @@ class InlineVector {
     if constexpr (std::is_integral_v<T>) {
       return a.size_ == b.size_ && std::memcmp(a.data(), b.data(), a.size_ * sizeof(T)) == 0;
     } else {
-      return std::equal(a.begin(), a.end(), b.begin(), b.end());
+      if (a.size_ != b.size_) return false;
+      for (std::size_t i = 0; i < a.size_; ++i)
+        if (!(a[i] == b[i])) return false;
+      return true;
     }
   }
   friend auto operator<=>(const InlineVector& a,
                           const InlineVector& b) requires std::three_way_comparable<T> {
-    return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
+    std::size_t shared = a.size_ < b.size_ ? a.size_ : b.size_;
+    for (std::size_t i = 0; i < shared; ++i)
+      if (auto order = a[i] <=> b[i]; order != 0) return order;
+    return static_cast<std::compare_three_way_result_t<T>>(a.size_ <=> b.size_);
   }
 
  private:

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "meshard/base/print.h"
+
 namespace meshard {
 
 /// A value: file, line and function of a call. Cheap to copy; the strings have static storage.

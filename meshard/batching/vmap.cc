@@ -60,7 +60,7 @@ Tensor VmapCall::enter(const Tensor& tensor, std::size_t argument, const std::st
                   tensor.where(), ")");
   if (!size_) sized_by_ = cat(path, " dimension ", at);
   size_ = size;
-  InheritSource line(where_);
+  internal::InheritSource line(where_);
   batched_.push_back(with_dimension_moved(tensor, at, 0));
   members_.push_back(batch_member(batched_.back(), tensor.where()));
   return members_.back();
@@ -99,7 +99,7 @@ Tensor VmapCall::leave(const Tensor& result, const Tensor& batched, std::size_t 
   if (to < 0 || to >= rank)
     throw_invalid(where_, "[vmap] out_axes asks for dimension ", axis.dimension(), " of tensor ", i,
                   " of the result, which is ", result.type(), " for each member");
-  InheritSource line(result.where());
+  internal::InheritSource line(result.where());
   Tensor whole = differs ? batched : repeated_for_batch(batched, *size_);
   return with_dimension_moved(whole, 0, to);
 }

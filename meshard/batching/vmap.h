@@ -101,7 +101,8 @@ auto vmap(F f, VmapOptions options = {}, SourceLocation where = SourceLocation::
     // Braces evaluate the elements from left to right.
     std::tuple<Arguments...> members{enter(arguments)...};
     auto result = [&] {
-      KeepOperandsScope keep;  // nothing is computed or placed while members have no value
+      internal::KeepOperandsScope
+          keep;  // nothing is computed or placed while members have no value
       return std::apply(f, std::move(members));
     }();
     std::vector<Tensor> results = call.leave(structure::tensors(result));

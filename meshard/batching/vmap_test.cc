@@ -127,7 +127,7 @@ TEST(Vmap, CarriesThatDoNotDifferStayAsTheyAre) {
         Carries(zeros({3}), zeros({3}), zeros({}), ones({2})), std::tuple<>(), {.length = 3});
     return last;
   };
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   auto [a, b, i, power] = vmap(f, {.out_axes = {0, 0, 0, none}})(rows());
   EXPECT_EQ(power.shape(), Shape({2})) << "shared: not even repeated";
   std::vector<const Node*> scans = scans_of(a);
@@ -161,9 +161,10 @@ TEST(Vmap, ConstraintsLeaveTheBatchOpenOrSplitIt) {
   Mesh mesh({{"data", 2}, {"model", 4}});
   auto f = [&](const Tensor& x) { return sharding_constraint(x, Sharding(mesh, P("model"))); };
   Tensor x = zeros({8, 4});
-  EXPECT_EQ(vmap(f)(x).sharding(), Sharding(mesh, P(open, "model")));
+  EXPECT_EQ(vmap(f)(x).sharding(), Sharding(mesh, P(unconstrained, "model")));
   EXPECT_EQ(vmap(f, {.mesh_axis = "data"})(x).sharding(), Sharding(mesh, P("data", "model")));
-  EXPECT_EQ(vmap(f, {.mesh_axis = "other"})(x).sharding(), Sharding(mesh, P(open, "model")));
+  EXPECT_EQ(vmap(f, {.mesh_axis = "other"})(x).sharding(),
+            Sharding(mesh, P(unconstrained, "model")));
   EXPECT_TRUE(throws_error([&] { vmap(f, {.mesh_axis = "model"})(x); }, ErrorCode::kInvalidArgument,
                            {"axis \"model\" cannot split the batch", "dimension 0"}));
 }

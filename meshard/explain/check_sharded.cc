@@ -137,7 +137,7 @@ ShardedCheck internal::check_sharded(std::span<const Tensor> arguments, const Te
   std::vector<Value> parameters, results;
   std::uint64_t trace = 0;
   {
-    TraceScope scope;
+    internal::TraceScope scope;
     trace = scope.trace();
     std::vector<Tensor> given;
     for (const Tensor& argument : arguments) {

@@ -43,13 +43,20 @@ void check_devices(const Mesh& mesh, const Target& target, SourceLocation where)
 
 }  // namespace
 
-Result<ProgramReport> explain_module(std::string_view module, const Target& target,
-                                     const ExplainModuleOptions& options) {
+Result<ProgramReport> internal::report_of_module(std::string_view module, const Target& target,
+                                                 const ExplainModuleOptions& options) {
   MESHARD_ASSIGN_OR_RETURN(stablehlo::ModuleFacts read, stablehlo::read_module(module));
   MESHARD_ASSIGN_OR_RETURN(ProgramFacts facts, facts_of_module(read, target, options.layout));
   bool use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings);
   return explain_compiled(std::string(module), target, facts, use_shardy, options.overrides,
                           options.compile);
+}
+
+ProgramReport explain_module(std::string_view module, const Target& target,
+                             const ExplainModuleOptions& options, SourceLocation where) {
+  Result<ProgramReport> report = internal::report_of_module(module, target, options);
+  if (!report.ok()) throw report.error().at(where);
+  return *std::move(report);
 }
 
 ProgramReport internal::explain_traced(const Target& target, TracedProgram traced,

@@ -38,8 +38,9 @@ struct ExplainModuleOptions {
 /// the program for lack of memory, there is still a report, whose fits() is false.
 /// @error data loss: the module cannot be parsed; invalid argument: it is for another number of
 /// devices than the target has; the errors of compile_for().
-Result<ProgramReport> explain_module(std::string_view module, const Target& target,
-                                     const ExplainModuleOptions& options = {});
+ProgramReport explain_module(std::string_view module, const Target& target,
+                             const ExplainModuleOptions& options = {},
+                             SourceLocation where = SourceLocation::current());
 
 /// Value type: a function that was traced for some arguments, and not compiled: see
 /// trace_program().
@@ -49,6 +50,10 @@ struct TracedProgram {
 };
 
 namespace internal {
+
+/// explain_module(), for callers for whom a module that does not compile is a result.
+Result<ProgramReport> report_of_module(std::string_view module, const Target& target,
+                                       const ExplainModuleOptions& options);
 
 ProgramReport explain_traced(const Target& target, TracedProgram traced,
                              const ExplainForOptions& options);

@@ -27,7 +27,7 @@ class ExplainFor : public testing::Test {
   }
 
   ProgramReport report_of_file(std::string_view text) {
-    return explain_module(text, target_, module_options_).value();
+    return explain_module(text, target_, module_options_);
   }
 
   Target target_ = Target::parse("cpu:8").value();
@@ -133,8 +133,10 @@ TEST_F(ExplainFor, AMeshOfOtherDevices) {
 
 TEST(ExplainModule, RefusesBeforeCompiling) {
   Target target = Target::parse("cpu:4").value();
-  EXPECT_EQ(explain_module("garbage", target).error().code(), ErrorCode::kDataLoss);
-  EXPECT_EQ(explain_module(kGathers, target).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(throws_error([&] { explain_module("garbage", target); }, ErrorCode::kDataLoss,
+                           {"explain_for_test.cc:"}));
+  EXPECT_TRUE(throws_error([&] { explain_module(kGathers, target); }, ErrorCode::kInvalidArgument,
+                           {"explain_for_test.cc:"}));
 }
 
 TEST(ReportOfRefused, SaysWhatTheCompilerCounted) {

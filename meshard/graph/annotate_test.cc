@@ -55,7 +55,7 @@ TEST(Annotate, FreeValuesMeetAll) {
 }
 
 TEST(Annotate, VerifyFindsAnnotationsThatAreNotTheOperands) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor parameter = make_parameter({DType::f32, {2}}, std::nullopt, {});
   Tensor x = local(parameter, {"x"}, {"x"});
   Tensor y = scale(x, 2);

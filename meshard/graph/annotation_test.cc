@@ -34,7 +34,7 @@ TEST(Annotation, OfALocalValueIsWhatTheTensorSays) {
 }
 
 TEST(Annotation, IsPrintedAndRead) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {2}}, std::nullopt, {});
   Tensor varying = test::local(x, {"x", "y"}, {"y"}), equal = test::local(x, {"x", "y"}, {});
   Tensor inside = test::plus(varying, equal);

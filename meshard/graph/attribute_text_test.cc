@@ -49,8 +49,8 @@ Every example() {
           .dimensions = {},
           .mode = Mode::kExact,
           .array = HostArray::from_vector<float>({1.5f, std::numeric_limits<float>::quiet_NaN()}),
-          .sharding =
-              Sharding(Mesh({{"x", 2}, {"y", 4}}, {7, 6, 5, 4, 3, 2, 1, 0}), P("x", {"y"}, open)),
+          .sharding = Sharding(Mesh({{"x", 2}, {"y", 4}}, {7, 6, 5, 4, 3, 2, 1, 0}),
+                               P("x", {"y"}, unconstrained)),
           .axes = {"y", AxisRef("x", 1, 2)}};
 }
 

@@ -32,7 +32,7 @@ bool is_splat(const Node& node) {
 Tensor recorded_again(const Node& node, std::span<const Tensor> operands) {
   std::vector<const Tensor*> pointers;
   for (const Tensor& operand : operands) pointers.push_back(&operand);
-  InheritSource line(node.where());
+  internal::InheritSource line(node.where());
   return record(node.op(), node.attributes() ? node.attributes()->clone() : nullptr,
                 std::span<const Tensor* const>(pointers), node.where());
 }
@@ -113,16 +113,16 @@ BodyInput body_input(const Tensor& argument) {
 }
 
 BodyScope::BodyScope(const std::optional<ManualAxes>& place)
-    : before_(recorder()), trace_(next_trace()), place_(place) {
-  recorder() = Recorder{.trace = trace_,
-                        .keep_operands = before_.keep_operands,
-                        .outer = before_.outer,
-                        .manual = place_ ? &*place_ : nullptr,
-                        .body = this};
+    : before_(internal::recorder()), trace_(internal::next_trace()), place_(place) {
+  internal::recorder() = internal::Recorder{.trace = trace_,
+                                            .keep_operands = before_.keep_operands,
+                                            .outer = before_.outer,
+                                            .manual = place_ ? &*place_ : nullptr,
+                                            .body = this};
 }
 
 bool BodyScope::is_recording(std::uint64_t trace) const {
-  for (const Recorder* around = &before_;; around = &around->body->before_) {
+  for (const internal::Recorder* around = &before_;; around = &around->body->before_) {
     if (around->trace == trace) return true;
     if (!around->body) return false;
   }
@@ -145,8 +145,8 @@ Tensor BodyScope::annotated_parameter(const BodyInput& input, const Value* outer
 Tensor BodyScope::parameter(const BodyInput& input) { return annotated_parameter(input, nullptr); }
 
 bool is_being_recorded(std::uint64_t trace) {
-  if (trace == 0 || trace == recorder().trace) return true;
-  return recorder().body && recorder().body->is_recording(trace);
+  if (trace == 0 || trace == internal::recorder().trace) return true;
+  return internal::recorder().body && internal::recorder().body->is_recording(trace);
 }
 
 Value BodyScope::inside(const Value& value) {
@@ -170,7 +170,7 @@ Value BodyScope::made_inside(const Value& value) {
     throw Error(ErrorCode::kInvalidArgument,
                 "[graph] a traced value is used outside its trace. Return it from the function "
                 "instead of keeping it",
-                recorder().outer ? *recorder().outer : SourceLocation{})
+                internal::recorder().outer ? *internal::recorder().outer : SourceLocation{})
         .with_note(cat("it was recorded at ", node.where()));
   if (place_ && !may_enter(value, *place_)) {
     const ManualAxes* other = manual_axes(value);
@@ -179,7 +179,7 @@ Value BodyScope::made_inside(const Value& value) {
                         "other manual axes: pass the latter to manual() as an argument"
                       : "[graph] a value inside manual axes cannot be combined with a full value: "
                         "pass the full value to manual() as an argument",
-                recorder().outer ? *recorder().outer : SourceLocation{})
+                internal::recorder().outer ? *internal::recorder().outer : SourceLocation{})
         .with_note(cat(other ? "the value, " : "the full value, ", value.type(), ", was made at ",
                        node.where(), other ? cat(", ", *other) : std::string()));
   }
@@ -197,12 +197,12 @@ const Value* BodyScope::outside(const Node& inner) const {
   return nullptr;
 }
 
-OutsideBodiesScope::OutsideBodiesScope(std::size_t depth) : before_(recorder()) {
-  Recorder outside = before_;
+OutsideBodiesScope::OutsideBodiesScope(std::size_t depth) : before_(internal::recorder()) {
+  internal::Recorder outside = before_;
   while (outside.body && outside.body->place_ && outside.body->place_->depth() >= depth)
     outside = outside.body->before_;
   outside.outer = before_.outer;  // the user's line
-  recorder() = outside;
+  internal::recorder() = outside;
 }
 
 TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& function,

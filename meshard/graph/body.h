@@ -91,7 +91,7 @@ bool is_being_recorded(std::uint64_t trace);
 class BodyScope {
  public:
   explicit BodyScope(const std::optional<ManualAxes>& place);
-  ~BodyScope() { recorder() = before_; }
+  ~BodyScope() { internal::recorder() = before_; }
   BodyScope(const BodyScope&) = delete;
   BodyScope& operator=(const BodyScope&) = delete;
 
@@ -115,7 +115,7 @@ class BodyScope {
   Value made_inside(const Value& value);
   Tensor annotated_parameter(const BodyInput& input, const Value* outer);
 
-  Recorder before_;
+  internal::Recorder before_;
   std::uint64_t trace_;
   std::optional<ManualAxes> place_;
   std::vector<Tensor> captured_, captured_parameters_;
@@ -152,12 +152,12 @@ std::vector<Tensor> inlined(const Body& body, std::span<const Tensor> arguments)
 class OutsideBodiesScope {
  public:
   explicit OutsideBodiesScope(std::size_t depth);
-  ~OutsideBodiesScope() { recorder() = before_; }
+  ~OutsideBodiesScope() { internal::recorder() = before_; }
   OutsideBodiesScope(const OutsideBodiesScope&) = delete;
   OutsideBodiesScope& operator=(const OutsideBodiesScope&) = delete;
 
  private:
-  Recorder before_;
+  internal::Recorder before_;
 };
 
 }  // namespace meshard

@@ -21,7 +21,7 @@ TracedBody traced(const BodyFunction& function, std::vector<BodyInput> inputs = 
 }
 
 TEST(Body, CapturesWhatIsRecordedOutside) {
-  TraceScope outer;
+  internal::TraceScope outer;
   Tensor a = make_parameter(kPair, std::nullopt, {}), b = scale(a, 3);
   TracedBody body = traced([&](std::span<const Tensor> x) {
     Tensor first = plus(x[0], b), second = plus(b, a);
@@ -41,7 +41,7 @@ TEST(Body, CapturesWhatIsRecordedOutside) {
 }
 
 TEST(Body, DoesNotCaptureWhatItsResultsDoNotNeed) {
-  TraceScope outer;
+  internal::TraceScope outer;
   Tensor a = make_parameter(kPair, std::nullopt, {}), b = make_parameter(kPair, std::nullopt, {}),
          c = make_parameter(kPair, std::nullopt, {});
   TracedBody body = traced([&](std::span<const Tensor> x) {
@@ -56,7 +56,7 @@ TEST(Body, DoesNotCaptureWhatItsResultsDoNotNeed) {
 }
 
 TEST(Body, ValuesOfAllEnclosingBodiesGoInOneAfterTheOther) {
-  TraceScope outer;
+  internal::TraceScope outer;
   Tensor a = make_parameter(kPair, std::nullopt, {});
   TracedBody body = traced([&](std::span<const Tensor> x) {
     TracedBody inner =
@@ -145,7 +145,7 @@ TEST(Body, InlinedIsRecordedAgain) {
         return std::vector<Tensor>{plus(scale(x[0], 2), x[1]), x[1]};
       },
       {{kPair}, {kPair}});
-  TraceScope outer;
+  internal::TraceScope outer;
   Tensor a = make_parameter(kPair, std::nullopt, {}), b = scale(a, 7);
   std::vector<Tensor> results = inlined(body.body, std::vector<Tensor>{a, b});
   EXPECT_EQ(results[1].value(), b.value());

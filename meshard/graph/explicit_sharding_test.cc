@@ -48,7 +48,7 @@ class ExplicitSharding : public testing::Test {
     return make_parameter({DType::f32, {8, 16}}, Sharding(mesh, spec), where);
   }
   Tensor plain() { return make_parameter({DType::f32, {8, 16}}, std::nullopt, {}); }
-  TraceScope scope_;
+  internal::TraceScope scope_;
 };
 
 TEST_F(ExplicitSharding, IsKnownAtTheCall) {
@@ -95,14 +95,14 @@ TEST_F(ExplicitSharding, SomeOpsWantOperandsAlike) {
 TEST_F(ExplicitSharding, AutoAxesStayWithTheCompiler) {
   Mesh mesh = half_typed_mesh();
   EXPECT_EQ(explicit_part(Sharding(mesh, P({"z", "x"}, none))),
-            Sharding(mesh, P(DimensionSpec(AxisList{"x"}, true), open)));
+            Sharding(mesh, P(DimensionSpec(AxisList{"x"}, true), unconstrained)));
   EXPECT_EQ(explicit_part(Sharding(mesh, P("z", none))),
-            Sharding(mesh, P(open, open)).with_replicated({"x"}))
+            Sharding(mesh, P(unconstrained, unconstrained)).with_replicated({"x"}))
       << "open to z alone";
   EXPECT_FALSE(explicit_part(Sharding(Mesh({{"z", 4}}), P("z"))));
   Tensor a = parameter(mesh, P("z", none)), b = parameter(mesh, P("x", "z"));
   EXPECT_EQ(call(joined_op, a, b).sharding(),
-            Sharding(mesh, P(DimensionSpec(AxisList{"x"}, true), open)))
+            Sharding(mesh, P(DimensionSpec(AxisList{"x"}, true), unconstrained)))
       << "z splits different dimensions, which is not a conflict";
 }
 

@@ -24,7 +24,7 @@ std::vector<Value> values(std::initializer_list<Tensor> tensors) {
 TEST(Graph, OrdersNodesBehindTheirOperandsAndCapturesOutsiders) {
   Tensor outside = from_host(std::vector<float>{1, 2}, {2});
   Tensor lazy = plus(outside, outside);
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor a = make_parameter(kType, std::nullopt, {}), b = make_parameter(kType, std::nullopt, {});
   Tensor sum = plus(a, outside), all = plus(plus(sum, lazy), sum), unused = plus(b, b);
   Graph graph = Graph::build(values({a, b}), values({all, a}), scope.trace());
@@ -54,17 +54,17 @@ TEST(Graph, ComputedNodesAreCaptured) {
 TEST(Graph, RefusesALeakedTracedValue) {
   Tensor leaked;
   {
-    TraceScope scope;
+    internal::TraceScope scope;
     leaked = make_parameter(kType, std::nullopt, SourceLocation::current());
   }
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor y = plus(leaked, leaked);
   EXPECT_TRUE(throws_error([&] { Graph::build({}, values({y}), scope.trace()); },
                            ErrorCode::kInvalidArgument, {"outside its trace", "graph_test.cc"}));
 }
 
 Graph program(double factor, std::int64_t extent, int extra_lines) {
-  TraceScope scope;
+  internal::TraceScope scope;
   SourceLocation where{"f.cc", "f", static_cast<std::uint32_t>(10 + extra_lines)};
   Tensor a = make_parameter({DType::f32, Shape{extent}}, std::nullopt, where);
   Tensor y = scale(plus(a, In(a, where)), factor, {1, 2});
@@ -80,7 +80,7 @@ TEST(Graph, FingerprintsAreOfWhatIsComputed) {
 
 TEST(Graph, FingerprintsSeeWhichOperandIsWhich) {
   auto make = [](bool swapped) {
-    TraceScope scope;
+    internal::TraceScope scope;
     Tensor a = make_parameter(kType, std::nullopt, {}), b = make_parameter(kType, std::nullopt, {});
     Tensor y = swapped ? plus(scale(b, 2), a) : plus(scale(a, 2), b);
     return Graph::build(values({a, b}), values({y}), scope.trace()).fingerprint();
@@ -90,7 +90,7 @@ TEST(Graph, FingerprintsSeeWhichOperandIsWhich) {
 
 TEST(Graph, FingerprintsSeeShardings) {
   auto make = [](const PartitionSpec& spec) {
-    TraceScope scope;
+    internal::TraceScope scope;
     Tensor a = make_parameter({DType::f32, Shape{8}}, Sharding(Mesh({{"x", 2}}), spec, 1), {});
     return Graph::build(values({a}), values({scale(a, 2)}), scope.trace()).fingerprint();
   };
@@ -99,7 +99,7 @@ TEST(Graph, FingerprintsSeeShardings) {
 }
 
 TEST(Graph, WithOtherResults) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor a = make_parameter({DType::f32, {2}}, std::nullopt, {});
   Tensor b = scale(a, 2), c = plus(b, b), elsewhere = scale(a, 2);
   Graph graph =

@@ -32,7 +32,7 @@ TEST(FromHost, KeepsLineTypeAndCopies) {
 }
 
 TEST(Parameter, KnowsItsSharding) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Sharding sharding(Mesh({{"x", 2}}), P("x"));
   Tensor with = make_parameter({DType::f32, Shape{8}}, sharding, {});
   Tensor without = make_parameter({DType::f32, Shape{8}}, std::nullopt, {});

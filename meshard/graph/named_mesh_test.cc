@@ -41,7 +41,7 @@ TEST(DependsOnPlaced, FollowsOperands) {
 
 TEST(Unplaced, HostDataAndParametersThatSayNothing) {
   EXPECT_TRUE(is_unplaced(pair_on_host().value()));
-  TraceScope trace;
+  internal::TraceScope trace;
   Sharding sharding(Mesh({{"x", 2}}), P("x"));
   EXPECT_TRUE(is_unplaced(make_parameter({DType::f32, {2}}, std::nullopt, {}).value()));
   Tensor placed = make_parameter({DType::f32, {2}}, sharding, {});

@@ -55,7 +55,7 @@ Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes, 
   node->id_ = next_id.fetch_add(1, std::memory_order_relaxed);
   node->trace_ = trace;
   node->where_ = where;
-  node->keeps_operands_ = recorder().keep_operands != 0;
+  node->keeps_operands_ = internal::recorder().keep_operands != 0;
   return node;
 }
 

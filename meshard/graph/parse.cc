@@ -219,7 +219,7 @@ class Parser {
   }
 
   FindOp find_op_;
-  TraceScope scope_;
+  internal::TraceScope scope_;
   int line_ = 0;
   std::map<std::string, Value> values_;
   std::vector<Value> parameters_, results_;

@@ -61,7 +61,7 @@ TEST_F(Pending, NorIsAChainOfWhichTheEndAloneIsUnread) {
 }
 
 TEST_F(Pending, NorWhatIsTraced) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor sum = make_parameter({DType::f32, {2}}, std::nullopt, {});
   for (std::uint32_t i = 0; i < 2 * kLongChain; ++i) sum = test::plus(sum, sum);
   EXPECT_TRUE(heard.empty());

@@ -10,7 +10,7 @@ namespace {
 
 TEST(Print, ShowsCapturedValuesAndLines) {
   Tensor data = from_host(std::vector<float>{1, 2}, {2});
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor a = make_parameter({DType::f32, Shape{2}}, std::nullopt, {});
   SourceLocation where{"/home/user/train.cc", "main", 42};
   Tensor y = test::plus(In(a, where), In(data, where));

@@ -42,10 +42,12 @@ class InnerOperands {
 
 }  // namespace
 
-std::uint64_t next_trace() { return next_trace_number.fetch_add(1, std::memory_order_relaxed); }
+std::uint64_t internal::next_trace() {
+  return next_trace_number.fetch_add(1, std::memory_order_relaxed);
+}
 
-TraceScope::TraceScope() : before_(recorder()), trace_(next_trace()) {
-  recorder() = Recorder{.trace = trace_};
+internal::TraceScope::TraceScope() : before_(internal::recorder()), trace_(internal::next_trace()) {
+  internal::recorder() = internal::Recorder{.trace = trace_};
 }
 
 Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
@@ -60,13 +62,14 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
   ResultTypes results;
   op.infer(call, results);
   std::optional<InnerOperands> inner;
-  if (recorder().body) operands = inner.emplace(*recorder().body, operands).pointers();
-  Node* node = Node::make(op, std::move(attributes), recorder().trace, where);
+  if (internal::recorder().body)
+    operands = inner.emplace(*internal::recorder().body, operands).pointers();
+  Node* node = Node::make(op, std::move(attributes), internal::recorder().trace, where);
   Value value(node);
   bool annotated = add_operands(node, operands);
   for (TensorType& type : results) node->add_output(std::move(type));
   if (annotated || op.annotate) node->annotate(annotate_results(*node));
-  if (recorder().trace == 0) watch_chain(value);
+  if (internal::recorder().trace == 0) watch_chain(value);
   return Tensor(std::move(value));
 }
 
@@ -74,15 +77,16 @@ Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attribute
                     std::initializer_list<const Tensor*> operands, const TensorType& type,
                     SourceLocation where) {
   std::optional<InnerOperands> inner;
-  if (recorder().body) [[unlikely]]
-    inner.emplace(*recorder().body, operands);
-  Node* node = Node::make(op, std::move(attributes), recorder().trace, effective_source(where));
+  if (internal::recorder().body) [[unlikely]]
+    inner.emplace(*internal::recorder().body, operands);
+  Node* node =
+      Node::make(op, std::move(attributes), internal::recorder().trace, effective_source(where));
   Value value(node);
   bool annotated = inner ? add_operands(node, inner->pointers()) : add_operands(node, operands);
   node->add_output(type);
   if (annotated) [[unlikely]]
     node->annotate(annotate_results(*node));
-  if (recorder().trace == 0) watch_chain(value);
+  if (internal::recorder().trace == 0) watch_chain(value);
   return Tensor(std::move(value));
 }
 

@@ -15,6 +15,8 @@ struct ManualAxes;
 struct OpDef;
 class BodyScope;
 
+namespace internal {
+
 /// The recording state of a thread.
 struct Recorder {
   /// The trace that new nodes belong to; 0 for lazy values.
@@ -29,26 +31,8 @@ struct Recorder {
   BodyScope* body = nullptr;
 };
 
-namespace internal {
 inline constinit thread_local Recorder current_recorder;
-}
-inline Recorder& recorder() { return internal::current_recorder; }
-
-/// While alive, every new node of this thread has the source line `where`. Composites use it to
-/// pass the user's line on. The outermost scope wins.
-class SourceScope {
- public:
-  explicit SourceScope(const SourceLocation& where) : where_(where), before_(recorder().outer) {
-    if (!before_ && where.known()) recorder().outer = &where_;
-  }
-  ~SourceScope() { recorder().outer = before_; }
-  SourceScope(const SourceScope&) = delete;
-  SourceScope& operator=(const SourceScope&) = delete;
-
- private:
-  SourceLocation where_;
-  const SourceLocation* before_;
-};
+inline Recorder& recorder() { return current_recorder; }
 
 /// Like SourceScope, but overrides enclosing scopes: vjp nodes inherit the line of the node that
 /// they differentiate.
@@ -108,16 +92,35 @@ class TraceScope {
   std::uint64_t trace_;
 };
 
+}  // namespace internal
+
+/// While alive, every new node of this thread has the source line `where`. Composites use it to
+/// pass the user's line on. The outermost scope wins.
+class SourceScope {
+ public:
+  explicit SourceScope(const SourceLocation& where)
+      : where_(where), before_(internal::recorder().outer) {
+    if (!before_ && where.known()) internal::recorder().outer = &where_;
+  }
+  ~SourceScope() { internal::recorder().outer = before_; }
+  SourceScope(const SourceScope&) = delete;
+  SourceScope& operator=(const SourceScope&) = delete;
+
+ private:
+  SourceLocation where_;
+  const SourceLocation* before_;
+};
+
 /// True while this thread records into a trace (inside jit).
-inline bool tracing() { return recorder().trace != 0; }
+inline bool tracing() { return internal::recorder().trace != 0; }
 
 /// True if calls must only be recorded: inside a trace or a function that is being differentiated.
 /// There, a value that is placed or moved would become a new leaf.
-inline bool only_recording() { return tracing() || recorder().keep_operands != 0; }
+inline bool only_recording() { return tracing() || internal::recorder().keep_operands != 0; }
 
 /// The user's line for a node recorded now.
 inline const SourceLocation& effective_source(const SourceLocation& where) {
-  return recorder().outer ? *recorder().outer : where;
+  return internal::recorder().outer ? *internal::recorder().outer : where;
 }
 
 /// Records one call of `op`; OpDef::infer computes the result types.

@@ -38,7 +38,7 @@ TEST(Record, TracesAreNumberedAndEnd) {
   Tensor x = from_host(std::vector<float>{1}, {1});
   EXPECT_EQ(plus(x, x).value()->trace(), 0u);
   {
-    TraceScope scope;
+    internal::TraceScope scope;
     EXPECT_TRUE(tracing());
     EXPECT_EQ(plus(x, x).value()->trace(), scope.trace());
   }
@@ -48,7 +48,7 @@ TEST(Record, TracesAreNumberedAndEnd) {
 TEST(Record, KeepOperandsIsARecordedProperty) {
   Tensor x = from_host(std::vector<float>{1}, {1});
   EXPECT_FALSE(plus(x, x).value()->keeps_operands());
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   EXPECT_TRUE(plus(x, x).value()->keeps_operands());
 }
 

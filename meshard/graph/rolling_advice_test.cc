@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/ops_testutil.h"
 
@@ -21,7 +23,7 @@ Tensor layer(const Tensor& x, const Tensor& w, double factor = 2) {
 
 std::optional<RollingAdvice> advice(
     const std::function<Tensor(const Tensor&, std::span<const Tensor>)>& f) {
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> values;
   for (int i = 0; i < 8; ++i) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "meshard/graph/leaf.h"
 
 namespace meshard {

@@ -33,7 +33,7 @@ Tensor call_of_body(const Tensor& x, std::size_t results, std::string extends = 
 }
 
 TEST(Superseded, TheNodeThatGivesMoreStandsForTheOther) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {2}}, std::nullopt, {});
   Tensor plain = call_of_body(x, 1);
   std::string key = extension_key(*plain.value()->attributes(), 1);
@@ -48,7 +48,7 @@ TEST(Superseded, TheNodeThatGivesMoreStandsForTheOther) {
 
 // Batch rules prepare the operands of each call separately.
 TEST(Superseded, OperandsMayBeRecordedTwice) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {2}}, std::nullopt, {});
   Tensor plain = call_of_body(test::scale(test::scale(x, 3), 2), 1);
   std::string key = extension_key(*plain.value()->attributes(), 1);

@@ -72,8 +72,4 @@ std::string Tensor::to_string() const {
   return to_host().to_string();
 }
 
-std::ostream& operator<<(std::ostream& stream, const Tensor& tensor) {
-  return stream << tensor.to_string();
-}
-
 }  // namespace meshard

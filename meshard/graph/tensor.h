@@ -1,7 +1,6 @@
 // Tensor: the handle through which users access values.
 #pragma once
 #include <cstdint>
-#include <iosfwd>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -13,6 +12,8 @@
 #include "meshard/graph/node.h"
 
 namespace meshard {
+
+class IndexItems;
 
 /// A handle on a recorded or computed value. Cheap to copy; a copy never changes, since in-place
 /// operators rebind only their own handle. An op call on tensors only records; reading a value
@@ -40,9 +41,8 @@ class Tensor {
   const Shape& shape(SourceLocation where = SourceLocation::current()) const {
     return type(where).shape;
   }
-  std::int64_t rank(SourceLocation where = SourceLocation::current()) const {
-    return static_cast<std::int64_t>(shape(where).rank());
-  }
+  /// Number of dimensions.
+  int rank(SourceLocation where = SourceLocation::current()) const { return shape(where).rank(); }
   /// Number of elements.
   std::int64_t size(SourceLocation where = SourceLocation::current()) const {
     return shape(where).size();
@@ -50,6 +50,11 @@ class Tensor {
   /// The size of a dimension; a negative index counts from the end.
   /// @error invalid argument if out of range.
   std::int64_t dim(std::int64_t dimension, SourceLocation where = SourceLocation::current()) const;
+
+  /// A part of the value, as in NumPy: `x[0]`, `x[-1]`, `x[range(1, 4)]`, `x[{whole, -1}]`; see
+  /// ops/composite/index.h, which defines it.
+  /// @error as index(), with the caller's line.
+  Tensor operator[](const IndexItems& items) const;
 
   /// Copies the whole value to host memory and computes it first if needed. No program is compiled
   /// to gather shards.
@@ -90,9 +95,6 @@ class Tensor {
   [[noreturn]] static void fail_undefined(SourceLocation where);
   Value value_;
 };
-
-/// Prints to_string().
-std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 
 /// An argument of an op: a tensor or a C++ number, and the caller's line. Created implicitly; valid
 /// only during the call.

@@ -35,7 +35,7 @@ TEST(Tensor, KnowsTypeAndDimensions) {
 }
 
 TEST(Tensor, ATracedValueCannotBeRead) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, Shape{2}}, std::nullopt, {});
   Tensor y = test::plus(x, x);
   EXPECT_TRUE(throws_error([&] { y.to_host(); }, ErrorCode::kFailedPrecondition,

@@ -9,7 +9,7 @@ namespace meshard {
 namespace {
 
 TEST(Verify, AcceptsWhatWasRecordedAndRefusesAWrongType) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor a = make_parameter({DType::f32, Shape{2}}, std::nullopt, {});
   Tensor good = test::plus(a, a);
   Tensor bad = record_typed(test::plus_op, nullptr, {&a, &a}, {DType::f32, Shape{3}}, {});

@@ -73,9 +73,9 @@ void write_part(const HostArray& part, const Box& box, const TensorType& type, s
 
 void write_tensor(const Tensor& tensor, std::byte* data, SourceLocation where) {
   const TensorType& type = tensor.type();
-  std::vector<Shard> shards = local_shards(tensor, where);
+  std::vector<LocalShard> shards = local_shards(tensor, where);
   if (shards.empty()) return write_part(tensor.to_host(where), whole_box(type.shape), type, data);
-  for (const Shard& shard : shards)
+  for (const LocalShard& shard : shards)
     if (shard.replica_id() == 0) write_part(shard.data(where), shard.box(), type, data);
 }
 

@@ -1,5 +1,6 @@
 // Named tensors in safetensors files: read on use and written shard by shard.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>

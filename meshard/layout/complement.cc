@@ -1,5 +1,7 @@
 #include "meshard/layout/complement.h"
 
+#include <algorithm>
+
 #include "meshard/layout/sorted_modes.h"
 
 namespace meshard {

@@ -1,5 +1,7 @@
 #include "meshard/layout/injective.h"
 
+#include <algorithm>
+
 #include "meshard/layout/bounded_sum.h"
 #include "meshard/layout/coalesce.h"
 

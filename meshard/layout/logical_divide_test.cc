@@ -1,5 +1,7 @@
 #include "meshard/layout/logical_divide.h"
 
+#include <algorithm>
+
 #include "meshard/layout/coalesce.h"
 #include "meshard/layout/complement.h"
 #include "meshard/layout/layout_testutil.h"

@@ -1,5 +1,7 @@
 #include "meshard/layout/permute.h"
 
+#include <algorithm>
+
 #include "meshard/layout/layout_testutil.h"
 #include "tests/support/matchers.h"
 

@@ -1,5 +1,7 @@
 #include "meshard/layout/right_inverse.h"
 
+#include <algorithm>
+
 #include "meshard/layout/coalesce.h"
 #include "meshard/layout/sorted_modes.h"
 

@@ -15,7 +15,7 @@ const Mesh kGrid({{"x", 4}, {"y", 2}});
 template <class F>
 std::vector<std::optional<Sharding>> following(
     const std::vector<std::pair<Shape, std::optional<Sharding>>>& arguments, F f) {
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> leaves, results;
   for (const auto& [shape, sharding] : arguments) {
@@ -78,7 +78,7 @@ TEST(DroppedShardings, OfSubAxesFollowTheRules) {
 
 // The meshes of a program whose parameters have these shardings.
 ProgramMeshes meshes_of(const std::vector<Sharding>& shardings) {
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Value> leaves;
   for (const Sharding& sharding : shardings)
     leaves.push_back(make_parameter({DType::f32, {8, 8, 8}}, sharding, {}).value());
@@ -88,21 +88,21 @@ ProgramMeshes meshes_of(const std::vector<Sharding>& shardings) {
 TEST(DroppedShardings, OpenDimensionsAreClosedAtSubAxes) {
   DimensionSpec of_part(AxisList{AxisRef("x", 2, 2)}, true), of_whole(AxisList{"y"}, true);
   Sharding sharding =
-      Sharding(kGrid, P(of_part, of_whole, open)).with_replicated({AxisRef("x", 1, 2)});
-  EXPECT_EQ(
-      closed_at_sub_axes(sharding, meshes_of({sharding})),
-      Sharding(kGrid, P(AxisRef("x", 2, 2), of_whole, open)).with_replicated({AxisRef("x", 1, 2)}));
+      Sharding(kGrid, P(of_part, of_whole, unconstrained)).with_replicated({AxisRef("x", 1, 2)});
+  EXPECT_EQ(closed_at_sub_axes(sharding, meshes_of({sharding})),
+            Sharding(kGrid, P(AxisRef("x", 2, 2), of_whole, unconstrained))
+                .with_replicated({AxisRef("x", 1, 2)}));
 }
 
 // The compiler rewrites "a" of 2x4 as a part of "x" of 4x2.
 TEST(DroppedShardings, AxesThatAreSubAxesOfTheFirstMeshCountAsSuch) {
   Mesh other({{"a", 2}, {"b", 4}}), turned({{"a", 2}, {"b", 4}}, {1, 0, 2, 3, 4, 5, 6, 7});
   DimensionSpec a(AxisList{"a"}, true), x(AxisList{"x"}, true), all(AxisList{"a", "b"}, true);
-  Sharding first(kGrid, P(x, none, none)), second(other, P(a, open, none)),
-      third(turned, P(a, open, none)), fourth(other, P(all, open, none));
+  Sharding first(kGrid, P(x, none, none)), second(other, P(a, unconstrained, none)),
+      third(turned, P(a, unconstrained, none)), fourth(other, P(all, unconstrained, none));
   ProgramMeshes meshes = meshes_of({first, second, third});
   EXPECT_EQ(closed_at_sub_axes(first, meshes), first);
-  EXPECT_EQ(closed_at_sub_axes(second, meshes), Sharding(other, P("a", open, none)));
+  EXPECT_EQ(closed_at_sub_axes(second, meshes), Sharding(other, P("a", unconstrained, none)));
   EXPECT_EQ(closed_at_sub_axes(third, meshes), third) << "in an order of its own";
   EXPECT_EQ(closed_at_sub_axes(second, meshes_of({second, first})), second) << "it is first";
   auto results = following({{{8, 8}, Sharding(kGrid, P("x"))}, {{8, 8}, Sharding(other, P("a"))}},

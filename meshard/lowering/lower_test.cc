@@ -22,7 +22,7 @@ struct Argument {
 template <class F>
 LoweredModule lowered(const std::vector<Argument>& arguments, F f,
                       std::vector<std::uint32_t> donated = {}) {
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> leaves, results;
   for (const Argument& argument : arguments) {
@@ -108,7 +108,8 @@ TEST(Lower, ShardingsStandAtTheBoundaryAndOnConstraints) {
   LoweredModule module =
       lowered({{kMatrix, Sharding(mesh, P("x", none))}, {kMatrix}}, [&](const Tensors& p) {
         Tensor sum = p[0] + p[1];
-        return Tensors{sharding_constraint(sum, Sharding(mesh, P(axes("y", "x"), open))), sum};
+        return Tensors{sharding_constraint(sum, Sharding(mesh, P(axes("y", "x"), unconstrained))),
+                       sum};
       });
   EXPECT_EQ(
       module.text,
@@ -297,7 +298,7 @@ TEST(Lower, AManualFunctionInsideAnotherIsAManualComputationInsideAnother) {
 
 TEST(Lower, ManualFunctionsHaveNoUnshardedForm) {
   Mesh mesh({{"x", 2}});
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter(kMatrix, std::nullopt, {});
   Tensor y = manual(mesh, P("x"), P("x"), [](const Tensor& part) { return tanh(part); })(x);
   Program program{

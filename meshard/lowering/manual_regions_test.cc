@@ -31,7 +31,7 @@ void append_steps(std::string& out, const ProgramOrder& order,
 // The program order of `f` for a 4x4 matrix: the ops, with regions in brackets.
 template <class F>
 std::string order_of(F f) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4, 4}}, std::nullopt, {});
   Tensor y = f(x);
   Graph graph = Graph::build(std::vector{x.value()}, std::vector{y.value()}, scope.trace());

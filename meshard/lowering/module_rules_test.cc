@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -61,7 +62,7 @@ class ReadBack {
 
  private:
   void check_sample(const OpDef& op, const OpSample& sample) {
-    TraceScope scope;
+    internal::TraceScope scope;
     std::vector<Tensor> parameters;
     std::vector<Value> leaves;
     for (const HostArray& input : sample.inputs) {

@@ -12,7 +12,7 @@ namespace {
 bool keeps_nothing(const Tensor& x) { return keeps_only_padding(*x.value().node()); }
 
 TEST(OnlyPadding, IsASliceBesideThePaddedElements) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4, 3}}, std::nullopt, {});
   Tensor padded = pad(x, 1, {0, 2}, {3, 1}, {1, 0});  // rows 0, 2, 4, 6 of 10; columns 2 to 4 of 6
   EXPECT_TRUE(keeps_nothing(slice(padded, {7, 0}, {10, 6}, {1, 1})));

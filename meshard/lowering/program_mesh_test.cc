@@ -13,7 +13,7 @@ namespace {
 // The graph of a + b, where a and b are parameters with these shardings.
 struct Sum {
   Sum(const Sharding& first, const Sharding& second) {
-    TraceScope scope;
+    internal::TraceScope scope;
     Tensor a = make_parameter({DType::f32, {8}}, first, {"a.cc", "f", 1});
     Tensor b = make_parameter({DType::f32, {8}}, second, {"b.cc", "f", 2});
     graph = Graph::build(std::vector{a.value(), b.value()}, std::vector{add(a, b).value()},
@@ -75,7 +75,7 @@ TEST(ProgramMeshes, OtherDevicesAreAnErrorWithBothSides) {
 
 TEST(ProgramMeshes, MarksCount) {
   Mesh mesh({{"x", 2}});
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor a = make_parameter({DType::f32, {8}}, std::nullopt, {});
   Tensor marked = sharding_constraint(a, Sharding(mesh, P("x")));
   Graph graph = Graph::build(std::vector{a.value()}, std::vector{marked.value()}, scope.trace());
@@ -85,7 +85,7 @@ TEST(ProgramMeshes, MarksCount) {
 // The compiler ends the process if a manual axis is only part of an axis of the first mesh.
 TEST(ProgramMeshes, ManualAxesAreWholeAxesOfTheFirstMesh) {
   auto definitions = [](const Mesh& argument, const Mesh& region) {
-    TraceScope scope;
+    internal::TraceScope scope;
     Tensor a = make_parameter({DType::f32, {24}}, Sharding(argument, P(none)), {});
     Tensor result = manual(region, P("a"), P("a"), [](const Tensor& part) { return -part; },
                            {.axes = {"a"}})(a);
@@ -119,7 +119,7 @@ TEST(ProgramMeshes, PartsOfAxesAreWholeAxesOfTheFirstMeshWhereItsAxesDoNotFit) {
 }
 
 TEST(ProgramMeshes, WithoutMeshes) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor a = make_parameter({DType::f32, {8}}, std::nullopt, {});
   ProgramMeshes meshes(Graph::build(std::vector{a.value()}, std::vector{a.value()}, scope.trace()));
   EXPECT_FALSE(meshes.numbering());

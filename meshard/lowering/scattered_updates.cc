@@ -26,7 +26,7 @@ std::optional<Sharding> even_for_scatter(const Node& node, std::size_t operand, 
   bool closes = false;
   for (int d = 0; d < shape.rank(); ++d) {
     bool closed = is_of_indices(d) && shape[d] % mesh.size() != 0;
-    dimensions.push_back(closed ? DimensionSpec(none) : DimensionSpec(open));
+    dimensions.push_back(closed ? DimensionSpec(none) : DimensionSpec(unconstrained));
     closes = closes || closed;
   }
   if (!closes) return std::nullopt;

@@ -30,7 +30,7 @@ std::optional<Sharding> closed_at(const Dimensions& closed, int rank, const Mesh
   std::vector<DimensionSpec> dimensions;
   for (int d = 0; d < rank; ++d) {
     bool is_closed = std::find(closed.begin(), closed.end(), d) != closed.end();
-    dimensions.push_back(is_closed ? DimensionSpec(none) : DimensionSpec(open));
+    dimensions.push_back(is_closed ? DimensionSpec(none) : DimensionSpec(unconstrained));
   }
   return Sharding(mesh, PartitionSpec(std::move(dimensions)));
 }

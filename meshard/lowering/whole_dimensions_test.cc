@@ -32,7 +32,7 @@ WholeParts whole_parts(const Tensor& y, const Mesh& mesh = kEight) {
 TEST(WholeDimensions, OfPlainConvolutionsAreThoseOfTheKernel) {
   WholeParts parts = whole_parts(convolution(whole_data({4, 9, 2}), whole_data({3, 2, 4})));
   EXPECT_FALSE(parts.input);
-  EXPECT_EQ(parts.kernel, Sharding(kEight, P(none, open, open)));
+  EXPECT_EQ(parts.kernel, Sharding(kEight, P(none, unconstrained, unconstrained)));
   EXPECT_FALSE(parts.result);
   // A kernel as large as a cotangent, which is the kernel of a derivative, may be split.
   EXPECT_FALSE(whole_parts(convolution(whole_data({2, 9, 4}), whole_data({8, 4, 2}))).kernel);
@@ -40,11 +40,11 @@ TEST(WholeDimensions, OfPlainConvolutionsAreThoseOfTheKernel) {
 
 // Spatial dimensions over one axis and the kernel's features over another are not split together.
 TEST(WholeDimensions, OverSeveralAxesAreSpaceOrTheKernel) {
-  Sharding middle(kSquare, P(open, none, open));
+  Sharding middle(kSquare, P(unconstrained, none, unconstrained));
   Tensor x = whole_data({4, 8, 2}), kernel = whole_data({3, 2, 4});
   WholeParts unsaid = whole_parts(convolution(x, kernel), kSquare);
   EXPECT_EQ(unsaid.input, middle);
-  EXPECT_EQ(unsaid.kernel, Sharding(kSquare, P(none, open, open)));
+  EXPECT_EQ(unsaid.kernel, Sharding(kSquare, P(none, unconstrained, unconstrained)));
   EXPECT_EQ(unsaid.result, middle);
   Tensor marked = sharding_constraint(x, Sharding(kSquare, P("a", "b")));
   WholeParts said = whole_parts(convolution(add(marked, marked), kernel), kSquare);
@@ -54,16 +54,16 @@ TEST(WholeDimensions, OverSeveralAxesAreSpaceOrTheKernel) {
 }
 
 TEST(WholeDimensions, OfDilatedInputsAreAllSpatialOnes) {
-  Sharding middle(kEight, P(open, none, open));
+  Sharding middle(kEight, P(unconstrained, none, unconstrained));
   WholeParts parts = whole_parts(
       convolution(whole_data({4, 8, 2}), whole_data({8, 2, 4}), {.input_dilation = {2}}));
   EXPECT_EQ(parts.input, middle);
-  EXPECT_EQ(parts.kernel, Sharding(kEight, P(none, open, open)));
+  EXPECT_EQ(parts.kernel, Sharding(kEight, P(none, unconstrained, unconstrained)));
   EXPECT_EQ(parts.result, middle);
 }
 
 TEST(WholeDimensions, OfStepsAreThoseThatAreUneven) {
-  Sharding middle(kEight, P(open, none, open));
+  Sharding middle(kEight, P(unconstrained, none, unconstrained));
   auto strided = [](std::int64_t size) {
     return whole_parts(
         convolution(whole_data({4, size, 2}), whole_data({2, 2, 4}), {.strides = {2}}));
@@ -101,7 +101,7 @@ TEST(WholeDimensions, OfIndicesAreTheirComponents) {
   Tensor slices =
       gather(x, indices, {.offset_dims = {1, 2}, .start_index_map = {0, 1}, .index_vector_dim = 1},
              {3, 1});
-  Sharding components(kEight, P(open, none));
+  Sharding components(kEight, P(unconstrained, none));
   EXPECT_FALSE(whole_operand(*slices.value().node(), 0, kEight));
   EXPECT_EQ(whole_operand(*slices.value().node(), 1, kEight), components);
   Tensor added = scatter_add(x, indices, whole_data({8}),
@@ -124,7 +124,7 @@ TEST(WholeDimensions, OfIndicesAreTheirComponents) {
 }
 
 TEST(WholeDimensions, OfPadsAreThoseWithGaps) {
-  Sharding gaps(kEight, P(open, none));
+  Sharding gaps(kEight, P(unconstrained, none));
   Tensor padded = pad(whole_data({8, 4}), 0, {1, 0}, {0, 2}, {0, 1});
   const Node& node = *padded.value().node();
   EXPECT_EQ(whole_operand(node, 0, kEight), gaps);
@@ -134,7 +134,8 @@ TEST(WholeDimensions, OfPadsAreThoseWithGaps) {
 
 TEST(WholeDimensions, OfTransformsAreTheTransformedOnes) {
   Tensor y = fft(whole_data({4, 2, 8}, DType::c64), FftKind::kFft, {2, 8});
-  EXPECT_EQ(whole_operand(*y.value().node(), 0, kEight), Sharding(kEight, P(open, none, none)));
+  EXPECT_EQ(whole_operand(*y.value().node(), 0, kEight),
+            Sharding(kEight, P(unconstrained, none, none)));
   EXPECT_FALSE(whole_result(*y.value().node(), kEight));
   Tensor sum = add(whole_data({3}), 1);
   EXPECT_FALSE(whole_operand(*sum.value().node(), 0, kEight)) << "another op";

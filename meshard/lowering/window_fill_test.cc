@@ -15,7 +15,7 @@ std::string fill(const Tensor& x, std::size_t operand = 0) {
 }
 
 TEST(WindowFill, IsEqualForEqualConstants) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
   Tensor s = make_parameter({DType::f32, {}}, std::nullopt, {});
   EXPECT_EQ(fill(pad(x, 1, {1}, {0})), fill(pad(x, 1, {0}, {3})));
@@ -28,7 +28,7 @@ TEST(WindowFill, IsEqualForEqualConstants) {
 }
 
 TEST(WindowFill, OfReductionsIsThatOfTheOp) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4}}, std::nullopt, {});
   EXPECT_EQ(fill(reduce_window_max(x, {2})), fill(reduce_window_max(x, {3})));
   EXPECT_NE(fill(reduce_window_max(x, {2})), fill(reduce_window_min(x, {2})));
@@ -36,7 +36,7 @@ TEST(WindowFill, OfReductionsIsThatOfTheOp) {
 }
 
 TEST(WindowFill, TheWindowedTypeIsWithoutWhatNegativeEdgesRemove) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, {4, 7}}, std::nullopt, {});
   auto shape = [](const Tensor& t) { return windowed_type(*t.value().node()).shape; };
   EXPECT_EQ(shape(pad(x, 1, {1, 2}, {0, 0})), Shape({4, 7}));

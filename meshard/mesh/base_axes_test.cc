@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/mesh_testutil.h"
 #include "meshard/mesh/shardy_text.h"

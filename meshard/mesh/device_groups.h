@@ -30,6 +30,8 @@ class DeviceGroup {
   /// The device ids of the group, as a view.
   RankMap ranks() const { return family_->rank_map.view(offset_, family_->digits); }
   std::vector<std::int64_t> to_vector() const;
+  /// `[2,6]`, as RankMap prints.
+  std::string to_string() const { return ranks().to_string(); }
   /// The index of a device in the group, in mesh order; none if it is not in the group.
   std::optional<std::int64_t> local_rank(std::int64_t device_id) const;
   /// The index of a device among the members sorted by device id; none if it is not in the group.

@@ -1,7 +1,23 @@
 // A mesh from a layout and a rank map.
+#include <algorithm>
+
+#include "meshard/base/saturating.h"
 #include "meshard/mesh/mesh.h"
 
 namespace meshard {
+namespace {
+
+// The smallest number of ranks that the layout fits. Sizes and strides that it rejects are left to
+// the constructor.
+std::int64_t ranks_of(const Layout& layout) {
+  std::int64_t ranks = 1;
+  std::span<const std::int64_t> sizes = layout.shape().leaves(), strides = layout.stride().leaves();
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] > 1) ranks = std::max(ranks, saturating_multiply(sizes[i], strides[i]));
+  return ranks;
+}
+
+}  // namespace
 
 Mesh::Mesh(const Layout& layout, RankMap rank_map, const std::vector<std::string>& names,
            SourceLocation where) {
@@ -37,5 +53,8 @@ Mesh::Mesh(const Layout& layout, RankMap rank_map, const std::vector<std::string
   Mesh root({{"ranks", ranks}}, std::move(rank_map), where);
   *this = root.derive(own, where);
 }
+
+Mesh::Mesh(const Layout& layout, const std::vector<std::string>& names, SourceLocation where)
+    : Mesh(layout, RankMap::identity(ranks_of(layout)), names, where) {}
 
 }  // namespace meshard

@@ -16,6 +16,24 @@ TEST(LayoutMesh, AxesStepThroughTheRankMap) {
   EXPECT_EQ(*mesh.coordinate(13), (IntVector{1, 1}));
 }
 
+// PyTorch: the same without _rank_map, which is then arange(layout.cosize()).
+TEST(LayoutMesh, OverTheFirstDevices) {
+  EXPECT_EQ(Mesh(Layout(IntTuple{2, 4}, IntTuple{4, 1}), {"dp", "tp"}),
+            Mesh({{"dp", 2}, {"tp", 4}}));
+  Mesh turned(Layout(IntTuple{4, 2}, IntTuple{1, 4}), {"tp", "dp"});
+  EXPECT_EQ(turned.rank_map(), RankMap::listed({0, 4, 1, 5, 2, 6, 3, 7}));
+  EXPECT_EQ(turned.root().rank_map(), RankMap::identity(8));
+  Mesh spread(Layout(2, 4), {"dp"});  // devices 0 and 4, then 1 and 5, ...
+  EXPECT_EQ(spread.rows(), 4);
+  EXPECT_EQ(spread.ranks(3), RankMap::listed({3, 7}));
+  EXPECT_EQ(Mesh(Layout(1, 0), {"x"}), Mesh({{"x", 1}}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        Mesh(Layout(2, 4), {"x", "y"});
+      },
+      ErrorCode::kInvalidArgument, {"layout_mesh_test.cc", "2 axis names", "1 modes", "2:4"}));
+}
+
 TEST(LayoutMesh, WhatTheLayoutLeavesOverAreRows) {
   Mesh mesh(Layout(2, 4), RankMap::listed({7, 6, 5, 4, 3, 2, 1, 0}), {"dp"});
   EXPECT_EQ(mesh.rows(), 4);

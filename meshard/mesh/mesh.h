@@ -1,7 +1,6 @@
 // A mesh: named axes over a set of devices.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -27,6 +26,8 @@ struct MeshAxis {
   std::string name;
   std::int64_t size = 1;
   AxisKind kind = AxisKind::kAuto;
+  /// `data=2`, `model=4 explicit`.
+  std::string to_string() const;
   friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
 };
 
@@ -39,9 +40,13 @@ void check_mesh_axes(const std::vector<MeshAxis>& axes, SourceLocation where);
 
 /// The order of the members of a group: mesh order, or by device id.
 enum class RankOrder { kMesh, kSorted };
+/// `mesh`, `sorted`.
+std::string_view to_string(RankOrder order);
 
 /// Whether axes may split a dimension whose size their product does not divide.
 enum class Uneven { kAllow, kError };
+/// `allow`, `error`.
+std::string_view to_string(Uneven uneven);
 
 /// What the text of a mesh includes.
 enum class MeshText {
@@ -106,6 +111,10 @@ class Mesh {
   /// @error the number of names is not the number of modes; a stride below 1; modes that overlap,
   /// or exceed the rank map; an axis name as above.
   Mesh(const Layout& layout, RankMap rank_map, const std::vector<std::string>& names,
+       SourceLocation where = SourceLocation::current());
+  /// The same over devices 0..n-1, where n is the smallest number that the layout fits: the largest
+  /// size times stride of a mode. PyTorch's `DeviceMesh(device_type, _layout=...)`.
+  Mesh(const Layout& layout, const std::vector<std::string>& names,
        SourceLocation where = SourceLocation::current());
 
   /// The one-axis mesh of a group's devices.

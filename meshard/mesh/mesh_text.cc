@@ -196,4 +196,12 @@ Result<Mesh> Mesh::parse(std::string_view text) {
   return parse_whole("mesh", text, [](TextScanner& scanner) { return read(scanner); });
 }
 
+std::string MeshAxis::to_string() const {
+  return cat(name, '=', size, kind == AxisKind::kExplicit ? " explicit" : "");
+}
+std::string_view to_string(RankOrder order) {
+  return order == RankOrder::kMesh ? "mesh" : "sorted";
+}
+std::string_view to_string(Uneven uneven) { return uneven == Uneven::kAllow ? "allow" : "error"; }
+
 }  // namespace meshard

@@ -21,7 +21,7 @@ TEST(AxisRules, NamesBecomeAxes) {
   EXPECT_EQ(rules.spec(P("batch", none, "hidden")), P("data", none, "model"));
   EXPECT_EQ(rules.spec(P("data", "embed")), P("data", none)) << "an axis of the mesh is itself";
   EXPECT_EQ(rules.spec(P("flat")), P(axes("data", "model")));
-  EXPECT_EQ(rules.spec(P(open, "model")), P(open, "model"));
+  EXPECT_EQ(rules.spec(P(unconstrained, "model")), P(unconstrained, "model"));
 }
 
 TEST(AxisRules, PositionsAreAxesOfTheMesh) {

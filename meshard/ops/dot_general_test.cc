@@ -68,7 +68,7 @@ TEST(DotGeneral, EmitsAndRule) {
 // Values from JAX 0.10, with both axes explicit.
 TEST(DotGeneral, ExplicitBatchDimensionsLieAsTheLeftOperands) {
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kExplicit}});
-  TraceScope trace;
+  internal::TraceScope trace;
   auto result = [&](PartitionSpec left, PartitionSpec right) {
     Tensor a = make_parameter({DType::f32, {4, 8, 16}}, Sharding(mesh, left, 3), {});
     Tensor b = make_parameter({DType::f32, {4, 16, 32}}, Sharding(mesh, right, 3), {});

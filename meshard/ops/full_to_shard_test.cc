@@ -37,7 +37,8 @@ TEST(FullToShard, SpecsAreOfManualAxes) {
   EXPECT_TRUE(throws_error(enter(P("x")), ErrorCode::kInvalidArgument,
                            {"[full_to_shard]", R"(split by {"x"}, but the manual axes are {"y"})",
                             "full_to_shard_test.cc:"}));
-  EXPECT_TRUE(throws_error(enter(P(open)), ErrorCode::kInvalidArgument, {"dimension 0 is open"}));
+  EXPECT_TRUE(
+      throws_error(enter(P(unconstrained)), ErrorCode::kInvalidArgument, {"dimension 0 is open"}));
   EXPECT_TRUE(throws_error(enter(P(AxisRef("y", 1, 2))), ErrorCode::kInvalidArgument,
                            {"is a part of an axis"}));
   EXPECT_TRUE(

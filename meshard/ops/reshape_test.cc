@@ -65,7 +65,7 @@ TEST(Reshape, RulePassesTheMajorPartThrough) {
 // Values from JAX 0.10, with both axes explicit.
 TEST(Reshape, ExplicitShardingsFollowOneSplitOrOneMerge) {
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 4, AxisKind::kExplicit}});
-  TraceScope trace;
+  internal::TraceScope trace;
   auto result = [&](Shape from, PartitionSpec spec, Shape to) {
     Sharding sharding(mesh, spec, static_cast<std::size_t>(from.rank()));
     return reshape(make_parameter({DType::f32, from}, sharding, {}), to).sharding()->spec();

@@ -1,5 +1,7 @@
 #include "meshard/ops/shard_to_full.h"
 
+#include <algorithm>
+
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/record.h"

@@ -65,9 +65,9 @@ DimensionSpec spec_of_batch(const BatchCall& call, const Sharding& member) {
                   " of each member in ", member);
     return whole;
   }
-  if (place || !mesh.has_explicit_axes()) return open;
+  if (place || !mesh.has_explicit_axes()) return unconstrained;
   DimensionSpec present = explicit_batch(call.operands[0], member);
-  return DimensionSpec(present.axes(), explicit_part(Sharding(mesh, P(open)))->is_open(0));
+  return DimensionSpec(present.axes(), explicit_part(Sharding(mesh, P(unconstrained)))->is_open(0));
 }
 
 void batch_sharding_constraint(const BatchCall& call, std::span<Tensor> results) {
@@ -85,7 +85,9 @@ std::vector<OpSample> sharding_constraint_samples(SampleSource& source) {
       {"one device", {source.uniform(DType::f32, {8, 4})}, as(Sharding(Mesh(), P(), 2))},
       {"rows", {source.uniform(DType::f64, {8, 4})}, as(Sharding(pair, P("x")))},
       {"grid", {source.uniform(DType::f32, {8, 4})}, as(Sharding(square, P("y", "x")))},
-      {"open", {source.uniform(DType::f32, {4, 4, 2})}, as(Sharding(square, P(open, none, open)))},
+      {"open",
+       {source.uniform(DType::f32, {4, 4, 2})},
+       as(Sharding(square, P(unconstrained, none, unconstrained)))},
       {"scalar", {source.uniform(DType::f32, {})}, as(Sharding(pair, P()))},
   };
 }

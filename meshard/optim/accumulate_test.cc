@@ -60,7 +60,7 @@ TEST_F(Accumulation, NarrowFloatsAreSummedInF32) {
 
 TEST_F(Accumulation, TheProgramDoesNotGrowWithTheParts) {
   auto nodes = [](std::int64_t parts) {
-    TraceScope scope;
+    meshard::internal::TraceScope scope;
     Tensor w = make_parameter({DType::f32, {3, 2}}, std::nullopt, {});
     Tensor x = make_parameter({DType::f32, {8, 3}}, std::nullopt, {});
     Tensor y = make_parameter({DType::f32, {8, 2}}, std::nullopt, {});

@@ -34,7 +34,7 @@ TEST(MeshShapes, AllOfThemOnce) {
 }
 
 TEST(SpecCandidates, AxesGoToOpenDimensionsThatTheyDivide) {
-  FreeValue value{"w", {DType::f32, Shape{4, 6}}, P(open, open)};
+  FreeValue value{"w", {DType::f32, Shape{4, 6}}, P(unconstrained, unconstrained)};
   std::vector<PartitionSpec> found =
       spec_candidates(value, {{.name = "x", .size = 2}, {.name = "y", .size = 4}});
   // x splits no dimension, 0 or 1; y splits none or 0 (6 is not divisible by 4). They cannot both
@@ -68,7 +68,8 @@ TEST(SpecCandidates, RandomOnesAreValid) {
     std::vector<DimensionSpec> open_or_not;
     for (std::int64_t i = random.between(1, 3); i > 0; --i) {
       sizes.push_back(random.between(1, 24));
-      open_or_not.push_back(random.between(0, 3) == 0 ? DimensionSpec() : DimensionSpec(open));
+      open_or_not.push_back(random.between(0, 3) == 0 ? DimensionSpec()
+                                                      : DimensionSpec(unconstrained));
     }
     FreeValue value{"v", {DType::f32, Shape(sizes)}, PartitionSpec(open_or_not)};
     std::vector<PartitionSpec> found = spec_candidates(value, axes);

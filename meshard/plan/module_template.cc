@@ -196,7 +196,7 @@ Result<FreeArguments> ModuleTemplate::free(const std::vector<std::string>& patte
             ErrorCode::kInvalidArgument,
             cat("[plan] argument ", i, " cannot be free: it is not a tensor of static shape"));
       specs[i] = PartitionSpec(std::vector<DimensionSpec>(
-          static_cast<std::size_t>(arguments_[i].type->rank()), DimensionSpec(open)));
+          static_cast<std::size_t>(arguments_[i].type->rank()), DimensionSpec(unconstrained)));
     }
     if (!found)
       return Error(ErrorCode::kInvalidArgument,

@@ -49,8 +49,8 @@ TEST(ModuleTemplate, OpenDimensionsAreFreeAndGoTogether) {
   EXPECT_THAT(open_ones.arguments[0], ElementsAre(1u, 2u));
   FreeArguments named = read.free({"x", "1"}).value();
   ASSERT_EQ(named.values.size(), 3u);  // argument 2 is not entirely free
-  EXPECT_EQ(named.values[0].spec, P(open, open));
-  EXPECT_EQ(read.free({"*'w']"}).value().values[0].spec, P(open, open));
+  EXPECT_EQ(named.values[0].spec, P(unconstrained, unconstrained));
+  EXPECT_EQ(read.free({"*'w']"}).value().values[0].spec, P(unconstrained, unconstrained));
   EXPECT_THAT(read.free({"y"}).error().message(), HasSubstr("no argument matches `y`"));
   EXPECT_THAT(read.free({"9"}).error().message(), HasSubstr("number of arguments is 4"));
 }

@@ -92,24 +92,20 @@ std::optional<std::int64_t> device_memory(const Target& target) {
   return figures->memory_bytes;
 }
 
-Result<ModulePlan> plan_of_module(std::string text, const Target& target,
-                                  const PlanModuleOptions& options) {
+ModulePlan plan_of_module(std::string text, const Target& target, const PlanModuleOptions& options,
+                          SourceLocation where) try {
   std::string identity = cat(fingerprint(text), "\n", target.name(), "\n",
                              options.explain.use_shardy.value_or(true) ? "shardy" : "gspmd");
   for (const auto& [name, value] : options.explain.overrides) append(identity, cat("\n", name));
-  MESHARD_ASSIGN_OR_RETURN(ModuleTemplate module, ModuleTemplate::parse(std::move(text)));
-  MESHARD_ASSIGN_OR_RETURN(FreeArguments free, module.free(options.free));
-  MESHARD_ASSIGN_OR_RETURN(ModuleProgram program, ModuleProgram::of(module.module()));
+  ModuleTemplate module = ModuleTemplate::parse(std::move(text)).value();
+  FreeArguments free = module.free(options.free).value();
+  ModuleProgram program = ModuleProgram::of(module.module()).value();
   auto shared = std::make_shared<const PlannedModule>(
       PlannedModule{module, free, std::move(program), target, options.explain});
   ModulePlan made{{}, std::move(module), std::move(free)};
   PlanProblem& problem = made.problem;
-  try {
-    problem.axes = axes_of(made.module, options.axes);
-    pin_axes(options, made.module, problem);
-  } catch (const Error& error) {
-    return error;
-  }
+  problem.axes = axes_of(made.module, options.axes);
+  pin_axes(options, made.module, problem);
   problem.identity = std::move(identity);
   problem.devices = target.size();
   problem.values = made.free.values;
@@ -121,10 +117,12 @@ Result<ModulePlan> plan_of_module(std::string text, const Target& target,
     return estimate_module(*shared, candidate);
   };
   problem.compile = [shared](const PlanCandidate& candidate) {
-    return explain_module(shared->module.with(candidate, shared->free), shared->target,
-                          shared->explain);
+    return internal::report_of_module(shared->module.with(candidate, shared->free), shared->target,
+                                      shared->explain);
   };
   return made;
+} catch (const Error& error) {
+  throw error.at(where);
 }
 
 PlanEstimate internal::estimate_of_program(const TracedProgram& traced, std::int64_t devices) {

@@ -40,8 +40,9 @@ struct ModulePlan {
 /// ruled out.
 /// @error errors of ModuleTemplate; invalid argument: the module uses an axis that is not named, or
 /// axes that the module depends on have different sizes
-Result<ModulePlan> plan_of_module(std::string text, const Target& target,
-                                  const PlanModuleOptions& options = {});
+ModulePlan plan_of_module(std::string text, const Target& target,
+                          const PlanModuleOptions& options = {},
+                          SourceLocation where = SourceLocation::current());
 
 namespace internal {
 /// The bytes that predict() expects to move, and the arguments' shards.
@@ -53,8 +54,8 @@ PlanEstimate estimate_of_program(const TracedProgram& traced, std::int64_t devic
 ///
 /// ```
 /// Target target = Target::parse("v5e:4x4").value();
-/// PlanResult found = plan(target, {"data", "model"}, {{"w", {DType::bf16, {8192, 8192}}, P(open,
-/// open)}},
+/// FreeValue w{"w", {DType::bf16, {8192, 8192}}, P(unconstrained, unconstrained)};
+/// PlanResult found = plan(target, {"data", "model"}, {w},
 ///                         [&](const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
 ///   Tensor x = abstract_tensor({4096, 8192}, DType::bf16, mesh, P("data", none));
 ///   Tensor w = abstract_tensor({8192, 8192}, DType::bf16, mesh, specs[0]);
@@ -67,7 +68,7 @@ PlanEstimate estimate_of_program(const TracedProgram& traced, std::int64_t devic
 /// ProgramReport. It is called twice for a traced program. These are compiled in the order of the
 /// bytes that predict() expects to move; reports, in the order of the values' bytes on a device.
 /// @param options if it names a journal, `identity` must identify the program
-/// @error errors of search(), thrown
+/// @error as search()
 template <class Builder>
 PlanResult plan(const Target& target, std::vector<std::string> axes, std::vector<FreeValue> values,
                 const Builder& builder, const PlanOptions& options = {},
@@ -98,7 +99,7 @@ PlanResult plan(const Target& target, std::vector<std::string> axes, std::vector
       return build(candidate);
     };
   }
-  return search(problem, options).value();
+  return search(problem, options);
 }
 
 }  // namespace meshard

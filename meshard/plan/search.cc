@@ -354,14 +354,14 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
   return out;
 }
 
-Result<PlanResult> search(const PlanProblem& problem, const PlanOptions& options) {
+PlanResult search(const PlanProblem& problem, const PlanOptions& options, SourceLocation where) {
   if (!(options.margin >= 0 && options.margin < 1))
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[plan] the margin must be in [0, 1), got ", options.margin));
+    throw_invalid(where, "[plan] the margin must be in [0, 1), got ", options.margin);
   if (!problem.compile)
-    return Error(ErrorCode::kInvalidArgument,
-                 "[plan] no function to compile candidates is specified");
-  return Search(problem, options).run();
+    throw_invalid(where, "[plan] no function to compile candidates is specified");
+  Result<PlanResult> found = Search(problem, options).run();
+  if (!found.ok()) throw found.error().at(where);
+  return *std::move(found);
 }
 
 }  // namespace meshard

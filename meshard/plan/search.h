@@ -141,6 +141,7 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
 /// journal of the same problem are not compiled again.
 /// @error as above; errors of reading or writing the journal; a journal of another problem.
 /// Candidates that do not compile are part of the result.
-Result<PlanResult> search(const PlanProblem& problem, const PlanOptions& options = {});
+PlanResult search(const PlanProblem& problem, const PlanOptions& options = {},
+                  SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

@@ -48,8 +48,8 @@ PlanProblem paper_problem() {
   problem.identity = "paper";
   problem.devices = 8;
   problem.axes = {"x", "y"};
-  problem.values = {{"w", {DType::f32, Shape{8, 12}}, P(open, open)},
-                    {"b", {DType::f32, Shape{12}}, P(open)}};
+  problem.values = {{"w", {DType::f32, Shape{8, 12}}, P(unconstrained, unconstrained)},
+                    {"b", {DType::f32, Shape{12}}, P(unconstrained)}};
   problem.compile = [problem](const PlanCandidate& candidate) -> Result<ProgramReport> {
     double bytes = 0;
     for (std::size_t i = 0; i < candidate.specs.size(); ++i)
@@ -111,7 +111,7 @@ TEST(PlanCandidates, PinnedAndUnsuitableMeshes) {
 TEST(Search, RulesOutWhatCannotFitAndCompilesTheRest) {
   PlanProblem problem = paper_problem();
   problem.capacity = 100;
-  PlanResult found = search(problem).value();
+  PlanResult found = search(problem);
   EXPECT_GT(found.ruled_out, 0u);
   EXPECT_EQ(found.compiled + found.ruled_out, found.candidates);
   EXPECT_TRUE(found.exhaustive);
@@ -119,7 +119,7 @@ TEST(Search, RulesOutWhatCannotFitAndCompilesTheRest) {
   for (std::size_t i = 1; i < found.ranking.size(); ++i)
     EXPECT_FALSE(better(found.ranking[i].verdict, found.ranking[i - 1].verdict));
   problem.capacity = 10;
-  PlanResult nothing = search(problem).value();
+  PlanResult nothing = search(problem);
   EXPECT_EQ(nothing.compiled, 0u);
   EXPECT_FALSE(nothing.anything_fits());
   EXPECT_THAT(nothing.to_string(), HasSubstr("nothing fits"));
@@ -134,13 +134,13 @@ TEST(Search, LimitsAndProgress) {
     EXPECT_EQ(progress.best != nullptr, progress.done > 0);
     done.push_back(progress.done);
   };
-  PlanResult found = search(problem, options).value();
+  PlanResult found = search(problem, options);
   EXPECT_THAT(done, testing::ElementsAre(0u, 1u, 2u, 3u));
   EXPECT_EQ(found.compiled, 3u);
   EXPECT_FALSE(found.exhaustive);
   EXPECT_THAT(found.to_string(), HasSubstr("stopped by the limit of 3 compiles"));
   options.time_limit = std::chrono::seconds(0);
-  EXPECT_EQ(search(problem, options).value().ended_by, "the time limit");
+  EXPECT_EQ(search(problem, options).ended_by, "the time limit");
 }
 
 TEST(Search, CandidatesThatDoNotCompileAreResults) {
@@ -150,7 +150,7 @@ TEST(Search, CandidatesThatDoNotCompileAreResults) {
     if (candidate.specs[0] == P(none, none)) throw Error(ErrorCode::kInternal, "no such layout");
     return Error(ErrorCode::kResourceExhausted, "needs 3 GiB");
   };
-  PlanResult found = search(problem).value();
+  PlanResult found = search(problem);
   ASSERT_EQ(found.ranking.size(), 2u);
   EXPECT_EQ(found.ranking[0].verdict.outcome, PlanOutcome::kTooBig);
   EXPECT_EQ(found.ranking[1].verdict.problem, "no such layout");
@@ -171,8 +171,8 @@ class ToySearch : public testing::Test {
     problem_.identity = "toy";
     problem_.devices = 8;
     problem_.axes = {"data", "model"};
-    problem_.values = {{"v", {DType::f32, Shape{32, 256}}, P(none, open)},
-                       {"w", {DType::f32, Shape{256, 32}}, P(open, none)}};
+    problem_.values = {{"v", {DType::f32, Shape{32, 256}}, P(none, unconstrained)},
+                       {"w", {DType::f32, Shape{256, 32}}, P(unconstrained, none)}};
     problem_.capacity = kCapacity;
     problem_.compile = [this](const PlanCandidate& candidate) { return compiled(candidate); };
   }
@@ -215,23 +215,25 @@ class ToySearch : public testing::Test {
 
 TEST_F(ToySearch, FindsTheKnownBestAlsoAfterItWasEnded) {
   stop_after_ = 7;
-  EXPECT_EQ(search(problem_, {.journal = journal_}).error().code(), ErrorCode::kCancelled);
+  EXPECT_TRUE(throws_error([&] { search(problem_, {.journal = journal_}); }, ErrorCode::kCancelled,
+                           {"search_test.cc:"}));
   stop_after_ = 1000;
-  PlanResult found = search(problem_, {.journal = journal_}).value();
+  PlanResult found = search(problem_, {.journal = journal_});
   EXPECT_EQ(found.resumed, 7u);
   EXPECT_EQ(found.compiled + 7, compiles_);
   EXPECT_EQ(found.compiled + found.resumed + found.ruled_out, found.candidates);
   expect_the_best(found);
   std::size_t all = compiles_;
-  expect_the_best(search(problem_, {.journal = journal_}).value());
+  expect_the_best(search(problem_, {.journal = journal_}));
   EXPECT_EQ(compiles_, all);
 }
 
 TEST_F(ToySearch, AJournalIsOfOneProblem) {
   stop_after_ = 1;
-  (void)search(problem_, {.journal = journal_}).ok();
-  problem_.values[0].spec = P(open, open);
-  EXPECT_EQ(search(problem_, {.journal = journal_}).error().code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THROW(search(problem_, {.journal = journal_}), Error);
+  problem_.values[0].spec = P(unconstrained, unconstrained);
+  EXPECT_TRUE(throws_error([&] { search(problem_, {.journal = journal_}); },
+                           ErrorCode::kFailedPrecondition, {"search_test.cc:"}));
 }
 
 }  // namespace

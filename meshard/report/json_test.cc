@@ -29,14 +29,15 @@ TEST(ReportJson, ShardingsNameTheirMesh) {
   AxisRef half("y", 2, 2);
   ProgramReport::Parts parts{.name = "f", .mesh = mesh};
   parts.arguments = {
-      {.type = type, .padded = type, .sharding = Sharding(mesh, P({"x", half}, open))},
+      {.type = type, .padded = type, .sharding = Sharding(mesh, P({"x", half}, unconstrained))},
       {.type = type, .padded = type, .sharding = Sharding(other, P(none, "z"))}};
   std::string text = to_json(ProgramReport(parts));
   EXPECT_THAT(text, HasSubstr(R"("device_ids":[7,6,5,4,3,2,1,0])"));
   EXPECT_THAT(text, HasSubstr(R"("mesh":0,"topology")"));
-  EXPECT_THAT(text, HasSubstr(R"j({"mesh":0,"spec":"P({\"x\", \"y\":(2)2}, open)","dimensions":[)j"
-                              R"j({"axes":["x",{"axis":"y","pre_size":2,"size":2}],"open":false},)j"
-                              R"j({"axes":[],"open":true}],"replicated":[],"unreduced":[]})j"));
+  EXPECT_THAT(
+      text, HasSubstr(R"j({"mesh":0,"spec":"P({\"x\", \"y\":(2)2}, unconstrained)","dimensions":[)j"
+                      R"j({"axes":["x",{"axis":"y","pre_size":2,"size":2}],"open":false},)j"
+                      R"j({"axes":[],"open":true}],"replicated":[],"unreduced":[]})j"));
   // 6 rows in 4 shards: 2 rows each.
   EXPECT_THAT(text, HasSubstr(R"("shard":"f32[2,4]","shard_bytes":32)"));
   EXPECT_THAT(text, HasSubstr(R"j({"mesh":1,"spec":"P(none, \"z\")")j"));

@@ -58,7 +58,7 @@ void add_arguments(ProgramReport::Parts& parts, const Mesh& mesh) {
   AxisRef half("model", 2, 2);
   parts.intermediates = {
       placed("dot_general.7", "bf16[256,2048,4096]", mesh, P({"dcn", "data"}, none, half)),
-      placed("partial sums", "f32[64,64]", mesh, P("data", open))};
+      placed("partial sums", "f32[64,64]", mesh, P("data", unconstrained))};
   parts.intermediates[0].chosen_by_compiler = true;
   parts.intermediates[1].sharding =
       parts.intermediates[1].sharding->with_unreduced({"model"}).with_replicated({"dcn"});

@@ -1,55 +1,76 @@
 #include "meshard/runtime/background_queue.h"
 
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace meshard {
 
-BackgroundQueue::BackgroundQueue(std::function<Item()> make, std::size_t depth)
-    : make_(std::move(make)), depth_(depth), thread_([this] { run(); }) {}
-
-BackgroundQueue::~BackgroundQueue() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void BackgroundQueue::run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return stop_ || made_.size() < depth_; });
-    if (stop_) return;
-    lock.unlock();
-    Item item;
-    std::exception_ptr failed;
-    try {
-      item = make_();
-    } catch (...) {
-      failed = std::current_exception();
+struct BackgroundQueue::State {
+  State(std::function<Item()> maker, std::size_t most)
+      : make(std::move(maker)), depth(most), thread([this] { run(); }) {}
+  ~State() {
+    {
+      std::lock_guard lock(mutex);
+      stop = true;
     }
-    lock.lock();
-    ended_ = !item;
-    failed_ = std::move(failed);
-    if (item) made_.push_back(std::move(item));
-    changed_.notify_all();
-    if (ended_) return;
+    changed.notify_all();
+    thread.join();
   }
-}
 
-BackgroundQueue::Item BackgroundQueue::take() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return ended_ || !made_.empty(); });
-  if (!made_.empty()) {
-    Item item = std::move(made_.front());
-    made_.pop_front();
-    lock.unlock();
-    changed_.notify_all();
-    return item;
+  void run() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [this] { return stop || made.size() < depth; });
+      if (stop) return;
+      lock.unlock();
+      Item item;
+      std::exception_ptr failure;
+      try {
+        item = make();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      lock.lock();
+      ended = !item;
+      failed = std::move(failure);
+      if (item) made.push_back(std::move(item));
+      changed.notify_all();
+      if (ended) return;
+    }
   }
-  if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
-  return nullptr;
-}
+
+  Item take() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return ended || !made.empty(); });
+    if (!made.empty()) {
+      Item item = std::move(made.front());
+      made.pop_front();
+      lock.unlock();
+      changed.notify_all();
+      return item;
+    }
+    if (failed) std::rethrow_exception(std::exchange(failed, nullptr));
+    return nullptr;
+  }
+
+  std::function<Item()> make;
+  const std::size_t depth;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Item> made;  // guarded by mutex, like all below
+  std::exception_ptr failed;
+  bool ended = false;  // `make` will not be called again
+  bool stop = false;
+  std::thread thread;  // the last member: it uses the others
+};
+
+BackgroundQueue::BackgroundQueue(std::function<Item()> make, std::size_t depth)
+    : state_(std::make_unique<State>(std::move(make), depth)) {}
+BackgroundQueue::~BackgroundQueue() = default;
+BackgroundQueue::Item BackgroundQueue::take() { return state_->take(); }
 
 }  // namespace meshard

@@ -1,13 +1,8 @@
 // A queue that another thread fills in advance.
 #pragma once
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 namespace meshard {
 
@@ -29,17 +24,8 @@ class BackgroundQueue {
   Item take();
 
  private:
-  void run();
-
-  std::function<Item()> make_;
-  const std::size_t depth_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Item> made_;  // guarded by mutex_, like all below
-  std::exception_ptr failed_;
-  bool ended_ = false;  // `make` will not be called again
-  bool stop_ = false;
-  std::thread thread_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace meshard

@@ -57,7 +57,7 @@ TEST_F(Evaluating, EachResultOfAComputedNodeIsALeafOfItsOwn) {
 }
 
 TEST_F(Evaluating, OperandsStayForADerivative) {
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   Tensor y = vector_of({1, 2}) * 3;
   (void)y.to_host();
   EXPECT_FALSE(y.value()->operands().empty());
@@ -73,7 +73,7 @@ TEST_F(Evaluating, TheSameValueTwiceInOneSync) {
 TEST_F(Evaluating, ALeakedTracedValueCannotBeComputed) {
   Tensor leaked, parameter;
   {
-    TraceScope scope;
+    internal::TraceScope scope;
     parameter = make_parameter({DType::f32, {2}}, std::nullopt, {"user.cc", "f", 5});
     leaked = exp(In(parameter, {"user.cc", "f", 6}));
   }

@@ -19,7 +19,7 @@ struct Programs : OnPlugin {
   template <class F>
   std::shared_ptr<const LoadedProgram> load(const std::vector<std::optional<Sharding>>& shardings,
                                             F f, std::vector<std::uint32_t> donated = {}) {
-    TraceScope scope;
+    internal::TraceScope scope;
     std::vector<Tensor> parameters;
     std::vector<Value> leaves, results;
     for (const auto& sharding : shardings) {

@@ -35,7 +35,7 @@ Tensor reshard(const Value& value, const Sharding& target, SourceLocation where)
   Program program;
   program.name = "reshard";
   {
-    TraceScope scope;
+    internal::TraceScope scope;
     Tensor given = make_parameter(value.type(), closed(*value.storage()->sharding()), where);
     Tensor result = sharding_constraint(In(given, where), closed(target));
     program.graph =

@@ -37,7 +37,7 @@ TEST_F(Moving, AValueOnOneDeviceIsCutThere) {
   EXPECT_EQ(done().buffers_read, 0u);
   EXPECT_EQ(done().buffers_moved, 7u) << "one tile is where it belongs";
   ASSERT_EQ(moved.stored_sharding(), target);
-  for (const Shard& shard : local_shards(moved))
+  for (const LocalShard& shard : local_shards(moved))
     EXPECT_EQ(shard.data(), whole.slice(shard.box())) << "on device " << shard.device_id();
   EXPECT_EQ(sum(moved).item<float>(), 630);
 }

@@ -16,7 +16,7 @@ using Cache = OnPlugin;
 
 // x * factor over this mesh, recorded at `line` of the user's file.
 Program product(const Mesh& mesh, int factor, std::uint32_t line = 1, std::string name = "main") {
-  TraceScope scope;
+  internal::TraceScope scope;
   SourceLocation where{"user.cc", "f", line};
   Tensor x = make_parameter({DType::f32, {8}}, Sharding(mesh, P("x")), where);
   Tensor y = multiply(In(x, where), In(factor, where));

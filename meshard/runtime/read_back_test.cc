@@ -80,7 +80,7 @@ TEST(ReadBack, WhatWasAskedIsCheckedAgainstTheShapes) {
 
 TEST(ReadBack, OpenDimensionsAreTheCompilers) {
   Case test;
-  test.lowered.arguments[0].sharding = Sharding(test.mesh, P("x", open));
+  test.lowered.arguments[0].sharding = Sharding(test.mesh, P("x", unconstrained));
   test.compiled.parameters = {shape_of({4, 2})};
   test.compiled.parameter_shardings = {tiles({2, 2}, {0, 1, 2, 3})};
   EXPECT_EQ(*read_shardings(test.lowered, test.compiled).value().arguments[0],

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 

@@ -118,7 +118,7 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
   return stored(type, place_shards(client, type, sharding, shards, where), where);
 }
 
-std::vector<Shard> ShardedTensor::local_shards(SourceLocation where) const {
+std::vector<LocalShard> ShardedTensor::local_shards(SourceLocation where) const {
   return meshard::local_shards(tensor_, where);
 }
 
@@ -138,5 +138,7 @@ std::optional<ShardedTensor> wrap_if_sharded(const Tensor& tensor) {
   if (!tensor.sharding()) return std::nullopt;
   return ShardedTensor(tensor);
 }
+
+std::string ShardedTensor::to_string() const { return cat(type(), " over ", sharding_); }
 
 }  // namespace meshard

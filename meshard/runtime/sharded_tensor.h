@@ -56,9 +56,12 @@ class ShardedTensor {
   operator const Tensor&() const { return tensor_; }  // NOLINT: it is that tensor
   const TensorType& type() const { return tensor_.type(); }
   const Sharding& sharding() const { return sharding_; }
+  /// The type and sharding; the value is not read: `f32[8,4] over Sharding(mesh<x=2>, P("x",
+  /// none))`.
+  std::string to_string() const;
 
   /// The shards on the devices of this process. Computes the tensor if it is only recorded.
-  std::vector<Shard> local_shards(SourceLocation where = SourceLocation::current()) const;
+  std::vector<LocalShard> local_shards(SourceLocation where = SourceLocation::current()) const;
   /// Replaces the contents of this handle, shard by shard. Copies of the handle keep the old value.
   /// @error invalid argument for a wrong number of shards, or one with another dtype or shape;
   /// failed precondition for a replicated tensor, whose devices hold copies of one value, not

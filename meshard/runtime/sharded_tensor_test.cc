@@ -20,7 +20,7 @@ HostArray part(std::vector<float> values, Shape shape) {
 }
 std::vector<HostArray> parts_of(const ShardedTensor& tensor) {
   std::vector<HostArray> parts;
-  for (const Shard& shard : tensor.local_shards()) parts.push_back(shard.data());
+  for (const LocalShard& shard : tensor.local_shards()) parts.push_back(shard.data());
   return parts;
 }
 Tensor counted(Shape shape) { return reshape(astype(arange(shape.size()), DType::f32), shape); }

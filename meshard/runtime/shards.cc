@@ -12,22 +12,22 @@ const DeviceArray& array_of(const Tensor& tensor) {
 
 }  // namespace
 
-HostArray Shard::data(SourceLocation where) const {
+HostArray LocalShard::data(SourceLocation where) const {
   return array_of(tensor_).shard(static_cast<std::size_t>(position_), where);
 }
 
-HostArray Shard::padded_data(SourceLocation where) const {
+HostArray LocalShard::padded_data(SourceLocation where) const {
   return array_of(tensor_).padded_shard(static_cast<std::size_t>(position_), where);
 }
 
-std::vector<Shard> local_shards(const Tensor& tensor, SourceLocation where) {
+std::vector<LocalShard> local_shards(const Tensor& tensor, SourceLocation where) {
   compute(std::span(&tensor, 1), where);
-  std::vector<Shard> shards;
+  std::vector<LocalShard> shards;
   if (tensor.value().storage()->kind() != Storage::Kind::kDevice) return shards;
   const DeviceArray& array = array_of(tensor);
   const Sharding* sharding = array.sharding();
   for (std::size_t i = 0; i < array.num_shards(); ++i) {
-    Shard shard;
+    LocalShard shard;
     shard.tensor_ = tensor;
     shard.position_ = static_cast<std::int64_t>(i);
     shard.device_id_ = array.device_id(i);
@@ -36,6 +36,11 @@ std::vector<Shard> local_shards(const Tensor& tensor, SourceLocation where) {
     shards.push_back(std::move(shard));
   }
   return shards;
+}
+
+std::string LocalShard::to_string() const {
+  return cat("shard ", position_, replica_id_ > 0 ? cat(" (replica ", replica_id_, ')') : "",
+             " on device ", device_id_, ": ", meshard::to_string(box_), " of ", tensor_.type());
 }
 
 }  // namespace meshard

@@ -15,11 +15,11 @@ namespace meshard {
 /// @code
 /// Mesh mesh({{"data", 2}});
 /// Tensor x = mark_sharding(from_host(std::vector<float>{1, 2, 3}, {3}), mesh, P("data"));
-/// for (const Shard& shard : local_shards(x))
+/// for (const LocalShard& shard : local_shards(x))
 ///   std::cout << shard.device_id() << ": " << shard.data().to_string() << "\n";
 /// @endcode
 /// prints `0: [1, 2] f32[2]` and `1: [3] f32[1]`.
-class Shard {
+class LocalShard {
  public:
   /// Its position in mesh order.
   std::int64_t position() const { return position_; }
@@ -28,6 +28,9 @@ class Shard {
   std::int64_t replica_id() const { return replica_id_; }
   /// The elements of the tensor that it holds. For an uneven size, the last shards can be empty.
   const Box& box() const { return box_; }
+  /// `shard 1 on device 5: [0:4, 2:4] of f32[4,4]`; of a further replica `shard 1 (replica 1) on
+  /// ...`.
+  std::string to_string() const;
 
   /// Its elements, copied to the host. @error failed precondition if the tensor was donated or
   /// deleted.
@@ -37,7 +40,7 @@ class Shard {
   HostArray padded_data(SourceLocation where = SourceLocation::current()) const;
 
  private:
-  friend std::vector<Shard> local_shards(const Tensor& tensor, SourceLocation where);
+  friend std::vector<LocalShard> local_shards(const Tensor& tensor, SourceLocation where);
   Tensor tensor_;
   std::int64_t position_ = 0;
   int device_id_ = 0;
@@ -48,7 +51,7 @@ class Shard {
 /// The shards on the devices of this process, in mesh order. Computes the tensor if it is only
 /// recorded. A tensor on one device has one shard; a tensor on the host has none.
 /// @error the errors of computing it.
-std::vector<Shard> local_shards(const Tensor& tensor,
-                                SourceLocation where = SourceLocation::current());
+std::vector<LocalShard> local_shards(const Tensor& tensor,
+                                     SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

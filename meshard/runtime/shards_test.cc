@@ -14,7 +14,7 @@ TEST_F(LocalShards, OfAnUnevenSizeAreShortAndPaddedAlike) {
   Tensor x = from_host(std::vector<float>{1, 2, 3, 4, 5}, {5});
   EXPECT_TRUE(local_shards(x).empty()) << "still on the host";
   Tensor marked = mark_sharding(x, Mesh({{"x", 4}}, {3, 2, 1, 0}), P("x"));
-  std::vector<Shard> shards = local_shards(marked);
+  std::vector<LocalShard> shards = local_shards(marked);
   ASSERT_EQ(shards.size(), 4u);
   std::vector<std::vector<float>> expected = {{1, 2}, {3, 4}, {5}, {}};
   for (std::size_t i = 0; i < 4; ++i) {
@@ -27,7 +27,7 @@ TEST_F(LocalShards, OfAnUnevenSizeAreShortAndPaddedAlike) {
 }
 
 TEST_F(LocalShards, CountReplicasAndOutliveTheHandle) {
-  std::vector<Shard> shards;
+  std::vector<LocalShard> shards;
   {
     Tensor x = from_host(std::vector<float>{1, 2}, {2});
     Mesh mesh({{"data", 2}, {"model", 2}});

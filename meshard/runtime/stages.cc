@@ -278,7 +278,7 @@ Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where) 
                           user.where(), user.where())
         .with_note(cat("a value computed at ", where, " needs it"));
   };
-  TraceScope scope;
+  internal::TraceScope scope;
   // A function may ignore all of its arguments, or have none.
   const Node& first = !graph.nodes().empty()        ? *graph.nodes().front()
                       : !graph.parameters().empty() ? *graph.parameters().front().node()

@@ -25,9 +25,9 @@ Tensor numbers(Shape shape) {
 // Expects each device to hold the part of `whole` that the sharding gives it.
 void expect_placed(const Tensor& tensor, const Sharding& sharding, const HostArray& whole) {
   ASSERT_EQ(tensor.stored_sharding(), sharding);
-  std::vector<Shard> shards = local_shards(tensor);
+  std::vector<LocalShard> shards = local_shards(tensor);
   ASSERT_EQ(static_cast<std::int64_t>(shards.size()), sharding.mesh().size());
-  for (const Shard& shard : shards) {
+  for (const LocalShard& shard : shards) {
     EXPECT_EQ(shard.device_id(), sharding.mesh().device_id(shard.position()));
     EXPECT_EQ(shard.data(), whole.slice(shard.box())) << "on device " << shard.device_id();
   }
@@ -91,7 +91,7 @@ TEST_F(Transferring, AViewOutlivesTheDonationOfItsSource) {
   Sharding there(Mesh({{"x", 2}}, {0, 2}), P("x", none));
   Tensor b = transfer(a, there);
   auto program = [&] {
-    TraceScope scope;
+    internal::TraceScope scope;
     Tensor parameter = make_parameter(a.type(), a.sharding(), {});
     Tensor result = sharding_constraint(parameter * -5, *a.sharding());
     return Program{.graph = Graph::build(std::vector{parameter.value()},
@@ -120,7 +120,7 @@ TEST_F(Transferring, Errors) {
   Tensor x = numbers({4});
   EXPECT_TRUE(throws_error([&] { transfer(x, mesh, P("x", none)); }, ErrorCode::kInvalidArgument,
                            {"transfer_test.cc:", "[transfer]", "2 dimensions", "f32[4] has 1"}));
-  TraceScope scope;
+  internal::TraceScope scope;
   EXPECT_TRUE(throws_error([&] { transfer(x, mesh, P("x")); }, ErrorCode::kFailedPrecondition,
                            {"traced function", "one set of devices"}));
 }

@@ -4,7 +4,7 @@
 #include "meshard/base/error.h"
 #include "meshard/layout/text_scanner.h"
 
-namespace meshard::dtensor {
+namespace meshard {
 namespace {
 
 // The dimension of a Shard as an index from 0. Throws if it is out of range.
@@ -24,7 +24,7 @@ Placement read_placement(TextScanner& scanner) {
   Placement placement;
   if (kind == "Shard") {
     if (scanner.accept("dim")) scanner.expect("=");
-    placement = Shard{scanner.integer()};
+    placement = Shard(scanner.integer());
   } else if (kind == "Replicate") {
     placement = Replicate{};
   } else if (kind == "Partial") {
@@ -43,11 +43,12 @@ Placement read_placement(TextScanner& scanner) {
 
 }  // namespace
 
+std::string Shard::to_string() const { return cat("Shard(dim=", dim, ")"); }
+std::string Replicate::to_string() const { return "Replicate()"; }
+std::string Partial::to_string() const { return cat("Partial(", reduce_op, ")"); }
+
 std::string to_string(const Placement& placement) {
-  if (auto* shard = std::get_if<Shard>(&placement)) return cat("Shard(dim=", shard->dim, ")");
-  if (auto* partial = std::get_if<Partial>(&placement))
-    return cat("Partial(", partial->reduce_op, ")");
-  return "Replicate()";
+  return std::visit([](const auto& each) { return each.to_string(); }, placement);
 }
 
 Result<Placements> Placements::of(const Sharding& sharding) {
@@ -68,7 +69,7 @@ Result<Placements> Placements::of(const Sharding& sharding) {
       if (!first && index < last)
         return fail("axis ", axis, " splits dimension ", d,
                     " after an axis that follows it in the mesh; permute the mesh");
-      all[index] = Shard{static_cast<std::int64_t>(d)};
+      all[index] = Shard(static_cast<std::int64_t>(d));
       last = index;
       first = false;
     }
@@ -95,7 +96,7 @@ Sharding Placements::sharding(const Mesh& mesh, std::size_t rank, SourceLocation
     auto* partial = std::get_if<Partial>(&all_[i]);
     if (partial && partial->reduce_op != "sum")
       throw_invalid(
-          where, "[dtensor] axis \"", name, "\" is ", dtensor::to_string(all_[i]),
+          where, "[dtensor] axis \"", name, "\" is ", meshard::to_string(all_[i]),
           ": a sharding supports only pending sums; reduce the value before you place it");
     if (partial) unreduced.push_back(AxisRef(name));
   }
@@ -108,7 +109,7 @@ Sharding Placements::sharding(const Mesh& mesh, std::size_t rank, SourceLocation
 std::string Placements::to_string() const {
   std::string out = "(";
   for (std::size_t i = 0; i < size(); ++i)
-    append(out, cat(i == 0 ? "" : ", ", dtensor::to_string(all_[i])));
+    append(out, cat(i == 0 ? "" : ", ", meshard::to_string(all_[i])));
   return out + (size() == 1 ? ",)" : ")");
 }
 
@@ -126,4 +127,4 @@ Result<Placements> Placements::parse(std::string_view text) {
   });
 }
 
-}  // namespace meshard::dtensor
+}  // namespace meshard

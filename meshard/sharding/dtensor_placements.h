@@ -9,26 +9,36 @@
 
 #include "meshard/sharding/sharding.h"
 
-namespace meshard::dtensor {
+namespace meshard {
 
-/// A value: the axis splits dimension `dim`; a negative `dim` counts from the last.
+/// A value: the mesh axis splits dimension `dim`; a negative `dim` counts from the last. Not the
+/// data of one device: that is a LocalShard.
 struct Shard {
-  std::int64_t dim = 0;
+  constexpr explicit Shard(std::int64_t dimension) : dim(dimension) {}
+  std::int64_t dim;
+  /// `Shard(dim=0)`.
+  std::string to_string() const;
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 /// A value: all devices along the axis hold the same data.
 struct Replicate {
+  /// `Replicate()`.
+  std::string to_string() const;
   friend bool operator==(const Replicate&, const Replicate&) = default;
 };
 /// A value: each device along the axis holds a partial result, not reduced yet. "sum" corresponds
 /// to an unreduced axis of a Sharding.
 struct Partial {
+  Partial() = default;
+  explicit Partial(std::string reduction) : reduce_op(std::move(reduction)) {}
   std::string reduce_op = "sum";
+  /// `Partial(sum)`.
+  std::string to_string() const;
   friend bool operator==(const Partial&, const Partial&) = default;
 };
 
 /// A value: how one mesh axis distributes a tensor.
-using Placement = std::variant<Shard, Replicate, Partial>;
+using Placement = std::variant<Replicate, Shard, Partial>;
 /// `Shard(dim=0)`, `Replicate()`, `Partial(sum)`.
 std::string to_string(const Placement& placement);
 
@@ -40,10 +50,9 @@ std::string to_string(const Placement& placement);
 /// dimension.)
 ///
 /// @code
-/// using dtensor::Placements, dtensor::Replicate;
 /// Mesh mesh({{"data", 2}, {"model", 4}});
-/// Sharding s = Placements({dtensor::Shard{0}, Replicate{}}).sharding(mesh, 2);
-/// s.spec();                                 // P("data", none)
+/// Sharding s = Placements({Shard(0), Replicate()}).sharding(mesh, 2);
+/// s.spec().to_string();                     // P("data", none)
 /// Placements::of(s).value().to_string();    // (Shard(dim=0), Replicate())
 /// @endcode
 class Placements {
@@ -77,4 +86,4 @@ class Placements {
   std::vector<Placement> all_;
 };
 
-}  // namespace meshard::dtensor
+}  // namespace meshard

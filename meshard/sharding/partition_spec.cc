@@ -7,20 +7,20 @@
 namespace meshard {
 
 std::string DimensionSpec::to_string() const {
-  if (axes_.empty()) return is_open_ ? "open" : "none";
+  if (axes_.empty()) return is_open_ ? "unconstrained" : "none";
   if (axes_.size() == 1 && !is_open_) return axes_[0].to_string();
-  return cat('{', join(axes_, ", "), is_open_ ? ", open}" : "}");
+  return cat('{', join(axes_, ", "), is_open_ ? ", unconstrained}" : "}");
 }
 
 DimensionSpec DimensionSpec::read(TextScanner& scanner) {
   if (scanner.accept("none")) return none;
-  if (scanner.accept("open")) return open;
+  if (scanner.accept("unconstrained")) return unconstrained;
   if (!scanner.accept("{")) return AxisRef::read(scanner);
   AxisList axes;
   bool is_open = false;
   scanner.list("}", [&] {
-    if (is_open) scanner.fail("`open` must be the last entry");
-    if (scanner.accept("open"))
+    if (is_open) scanner.fail("`unconstrained` must be the last entry");
+    if (scanner.accept("unconstrained"))
       is_open = true;
     else
       axes.push_back(AxisRef::read(scanner));

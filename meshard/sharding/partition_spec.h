@@ -15,12 +15,13 @@ namespace meshard {
 
 /// The type of `none`.
 struct NoneType {};
-/// The type of `open`.
-struct OpenType {};
+/// The type of `unconstrained`.
+struct UnconstrainedType {};
 /// In a partition spec: this dimension is not split.
 inline constexpr NoneType none{};
-/// In a partition spec: the compiler may split this dimension as it likes.
-inline constexpr OpenType open{};
+/// In a partition spec: an open dimension, which the compiler may split as it likes. JAX's
+/// `P.UNCONSTRAINED`.
+inline constexpr UnconstrainedType unconstrained{};
 
 /// A value: how one dimension is split. Lists the axes, the most significant first. If the
 /// dimension is open, the compiler may add axes after them.
@@ -29,7 +30,7 @@ class DimensionSpec {
   /// Not split.
   DimensionSpec() = default;
   DimensionSpec(NoneType) {}                                 // NOLINT: written P(none)
-  DimensionSpec(OpenType) : is_open_(true) {}                // NOLINT: written P(open)
+  DimensionSpec(UnconstrainedType) : is_open_(true) {}       // NOLINT: written P(unconstrained)
   DimensionSpec(const char* axis) : axes_{AxisRef(axis)} {}  // NOLINT: written P("x")
   DimensionSpec(std::nullptr_t) = delete;
   /// Split by the axis at this position of the mesh. @error invalid argument if negative.
@@ -47,7 +48,7 @@ class DimensionSpec {
   const AxisList& axes() const { return axes_; }
   bool is_open() const { return is_open_; }
 
-  /// `"x"`, `{"x", "y"}`, `none`, `open`, `{"x", open}`, `0`, `{0, "y"}`.
+  /// `"x"`, `{"x", "y"}`, `none`, `unconstrained`, `{"x", unconstrained}`, `0`, `{0, "y"}`.
   std::string to_string() const;
   static DimensionSpec read(TextScanner& scanner);
   std::size_t hash() const;
@@ -87,7 +88,7 @@ class PartitionSpec {
   const DimensionSpec& operator[](std::size_t dimension) const { return dimensions_[dimension]; }
   const std::vector<DimensionSpec>& dimensions() const { return dimensions_; }
 
-  /// `P("data", none, {"x", "y"}, open)`.
+  /// `P("data", none, {"x", "y"}, unconstrained)`.
   std::string to_string() const;
   static Result<PartitionSpec> parse(std::string_view text);
   static PartitionSpec read(TextScanner& scanner);
@@ -100,8 +101,9 @@ class PartitionSpec {
   std::vector<DimensionSpec> dimensions_;
 };
 
-/// Shorthand for a PartitionSpec: `P("data", none, {"x", "y"}, open)`. These are functions, not
-/// templates, so that braced lists work. For more than eight dimensions use the constructor.
+/// Shorthand for a PartitionSpec: `P("data", none, {"x", "y"}, unconstrained)`. These are
+/// functions, not templates, so that braced lists work. For more than eight dimensions use the
+/// constructor.
 
 inline PartitionSpec P() { return PartitionSpec(); }
 inline PartitionSpec P(DimensionSpec a) { return PartitionSpec({a}); }

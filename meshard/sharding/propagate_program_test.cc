@@ -64,8 +64,8 @@ TEST(PropagateProgram, ValuesThatTakeNoPart) {
 }
 
 TEST(PropagateProgram, AxesThatAreForbidden) {
-  PartialSharding pinned =
-      PartialSharding::of(Sharding(grid(), P(open, open)).with_replicated({"x"}), 2);
+  PartialSharding pinned = PartialSharding::of(
+      Sharding(grid(), P(unconstrained, unconstrained)).with_replicated({"x"}), 2);
   EXPECT_EQ(after({given(P("x", none)), given(P(none, "y")), kOpen, pinned})[3], "P(none, \"y\")");
 }
 

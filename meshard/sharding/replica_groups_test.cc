@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "meshard/mesh/axis_groups.h"
 #include "meshard/mesh/mesh_testutil.h"
 

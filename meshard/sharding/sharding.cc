@@ -390,4 +390,11 @@ Result<Sharding> Sharding::parse(std::string_view text) {
   });
 }
 
+std::string SliceTable::to_string() const {
+  std::string out;
+  for (std::size_t i = 0; i < size(); ++i)
+    append(out, cat(i == 0 ? "[" : ", [", join((*this)[i], ", "), ']'));
+  return cat('{', out, '}');
+}
+
 }  // namespace meshard

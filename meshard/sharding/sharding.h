@@ -1,7 +1,6 @@
 // How a tensor is distributed over a mesh: the axes that split each dimension.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,6 +27,8 @@ class SliceTable {
     return {all_.data() + i * rank_, rank_};
   }
   std::span<DimensionSlice> operator[](std::size_t i) { return {all_.data() + i * rank_, rank_}; }
+  /// `{[0:8, 0:2], [0:8, 2:4]}`.
+  std::string to_string() const;
 
  private:
   std::size_t rank_, count_;

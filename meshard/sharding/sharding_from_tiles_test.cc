@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "meshard/sharding/sharding_testutil.h"
 #include "meshard/sharding/tile_assignment.h"
 #include "tests/support/matchers.h"

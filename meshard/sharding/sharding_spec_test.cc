@@ -79,7 +79,7 @@ TEST(ShardingSpec, CanApplyLooksAtRankAndSizes) {
 TEST(ShardingSpec, ParsesWhatItPrints) {
   Mesh mesh({{"x", 4}, {"y", 2}}, {7, 6, 5, 4, 3, 2, 1, 0});
   for (const ShardingSpec& spec : {ShardingSpec(mesh, P("x", none)), ShardingSpec(mesh, P()),
-                                   ShardingSpec::minibatch(mesh, P({"x", "y"}, open)),
+                                   ShardingSpec::minibatch(mesh, P({"x", "y"}, unconstrained)),
                                    ShardingSpec(mesh.with_uneven(Uneven::kError), P(none, "y"))})
     EXPECT_EQ(ShardingSpec::parse(spec.to_string()).value(), spec) << spec.to_string();
   for (const char* text : {"ShardingSpec(mesh<x=2>, P(\"y\"))", "ShardingSpec(mesh<x=2>)",

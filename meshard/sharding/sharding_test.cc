@@ -1,5 +1,6 @@
 #include "meshard/sharding/sharding.h"
 
+#include <algorithm>
 #include <map>
 
 #include "meshard/sharding/sharding_testutil.h"
@@ -136,7 +137,7 @@ TEST(Sharding, EqualityAndHash) {
   EXPECT_EQ(a, b);
   EXPECT_EQ(a.hash(), b.hash());
   EXPECT_NE(a, Sharding(sharding_mesh24(), P("data", none)));
-  EXPECT_NE(Sharding(sharding_mesh24(), P(none)), Sharding(sharding_mesh24(), P(open)));
+  EXPECT_NE(Sharding(sharding_mesh24(), P(none)), Sharding(sharding_mesh24(), P(unconstrained)));
   EXPECT_NE(Sharding(sharding_mesh24(), P(none)),
             Sharding(sharding_mesh24(), P(none)).with_replicated({"data"}));
   EXPECT_NE(Sharding(sharding_mesh24(), P(none)).with_unreduced({"data"}),
@@ -207,7 +208,7 @@ TEST(Sharding, DerivedMeshesMeetOnTheirBase) {
   Mesh split = mesh.unflatten("y", {{"a", 2}, {"b", 2}});
   EXPECT_EQ(Sharding(split, P("b", {"x", "a"})),
             Sharding(mesh, P(AxisRef("y", 2, 2), {"x", {"y", 1, 2}})));
-  EXPECT_TRUE(Sharding(split, P(open)).mesh().is_same_object(mesh));
+  EXPECT_TRUE(Sharding(split, P(unconstrained)).mesh().is_same_object(mesh));
   Mesh wide = mesh.reshape({{"p", 4}, {"q", 2}});
   EXPECT_EQ(Sharding(wide, P("p", "q")), Sharding(mesh, P({"x", {"y", 1, 2}}, AxisRef("y", 2, 2))));
 }
@@ -240,7 +241,8 @@ TEST(Sharding, PositionsAreAxesOfTheMeshThatTheSpecMeets) {
   EXPECT_EQ(Sharding(mesh, P(0, none)), Sharding(mesh, P("data", none)));
   EXPECT_EQ(Sharding(mesh, P(none, 1)).spec(), P(none, "model"));
   EXPECT_EQ(Sharding(mesh, P({1, 0})), Sharding(mesh, P({"model", "data"})));
-  EXPECT_EQ(Sharding(mesh, P({"data", 1}, open)), Sharding(mesh, P({"data", "model"}, open)));
+  EXPECT_EQ(Sharding(mesh, P({"data", 1}, unconstrained)),
+            Sharding(mesh, P({"data", "model"}, unconstrained)));
   EXPECT_EQ(Sharding(mesh, P(0), 3), Sharding(mesh, P("data"), 3));
   EXPECT_EQ(Sharding(mesh, P(0)).with_replicated({AxisRef(1)}),
             Sharding(mesh, P("data")).with_replicated({AxisRef("model")}));

@@ -9,7 +9,7 @@ namespace {
 
 TEST(ShardyShardingText, Examples) {
   Mesh mesh({{"data", 2}, {"x", 2}, {"y", 2}, {"z", 2}});
-  Sharding s(mesh, P("data", none, {"x", "y"}, open));
+  Sharding s(mesh, P("data", none, {"x", "y"}, unconstrained));
   EXPECT_EQ(shardy_text(s), "#sdy.sharding<@mesh, [{\"data\"}, {}, {\"x\", \"y\"}, {?}]>");
   EXPECT_EQ(shardy_text(s.with_replicated({"z"}), "m1"),
             "#sdy.sharding<@m1, [{\"data\"}, {}, {\"x\", \"y\"}, {?}], replicated={\"z\"}>");

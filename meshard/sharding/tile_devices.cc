@@ -43,4 +43,15 @@ TileGroups tile_groups(const Sharding& sharding) {
   return result;
 }
 
+std::string TileArray::to_string() const {
+  return cat('[', join(shape, ","), "] of devices ", join(device_ids, ","));
+}
+
+std::string TileGroups::to_string() const {
+  std::string out;
+  for (const std::vector<std::int64_t>& group : groups)
+    append(out, cat(out.empty() ? "{" : ", {", join(group, ","), '}'));
+  return cat('[', join(shape, ","), "] tiles on ", out);
+}
+
 }  // namespace meshard

@@ -1,6 +1,7 @@
 // Which devices hold which tile, as arrays of device ids.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "meshard/sharding/sharding.h"
@@ -11,6 +12,8 @@ namespace meshard {
 struct TileArray {
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> device_ids;
+  /// `[2,4] of devices 0,1,2,3,4,5,6,7`.
+  std::string to_string() const;
   friend bool operator==(const TileArray&, const TileArray&) = default;
 };
 
@@ -25,6 +28,8 @@ TileArray tile_array(const Sharding& sharding);
 struct TileGroups {
   std::vector<std::int64_t> shape;                ///< tiles of each tensor dimension
   std::vector<std::vector<std::int64_t>> groups;  ///< by tile, row-major; device ids in mesh order
+  /// `[2] tiles on {0,1}, {2,3}`.
+  std::string to_string() const;
   friend bool operator==(const TileGroups&, const TileGroups&) = default;
 };
 

@@ -1,6 +1,7 @@
 #include "meshard/sharding/tile_devices.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "meshard/sharding/sharding_testutil.h"

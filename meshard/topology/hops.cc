@@ -93,14 +93,17 @@ double MeshHops::mean() const {
 
 std::string MeshHops::to_string(const Mesh& mesh) const {
   std::string out;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    append(out, cat(i == 0 ? "" : ", ", mesh.axes()[i].name, ' ', short_number(axes[i].mean),
-                    " (worst ", axes[i].worst));
-    if (axes[i].between_slices > 0)
-      append(out, cat(", ", axes[i].between_slices, " between slices"));
-    out += ')';
-  }
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    append(out, cat(i == 0 ? "" : ", ", mesh.axes()[i].name, ' ', axes[i]));
   return out;
+}
+
+std::string MeshHops::to_string() const { return join(axes, ", "); }
+
+std::string AxisHops::to_string() const {
+  std::string out = cat(short_number(mean), " (worst ", worst);
+  if (between_slices > 0) append(out, cat(", ", between_slices, " between slices"));
+  return out + ')';
 }
 
 }  // namespace meshard

@@ -17,6 +17,8 @@ struct AxisHops {
   std::int64_t worst = 0;
   /// The number of steps within slices, and between slices.
   std::int64_t steps = 0, between_slices = 0;
+  /// `1.5 (worst 3)`; with several slices `1 (worst 1, 2 between slices)`.
+  std::string to_string() const;
 };
 
 /// A value: hops along each axis of a mesh.
@@ -29,7 +31,9 @@ struct MeshHops {
   double worst_mean() const;
   /// The mean over all steps within slices.
   double mean() const;
-  /// `data 1 (worst 1), model 1.5 (worst 3)`.
+  /// `1 (worst 1), 1.5 (worst 3)`.
+  std::string to_string() const;
+  /// The same with the names of the axes: `data 1 (worst 1), model 1.5 (worst 3)`.
   std::string to_string(const Mesh& mesh) const;
 };
 

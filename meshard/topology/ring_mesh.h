@@ -12,6 +12,10 @@ struct RingMesh {
   Mesh mesh;
   /// None if the devices have no coordinates.
   std::optional<MeshHops> hops;
+  /// `mesh<x=4, y=2>, hops x 1 (worst 1), y 1 (worst 1)`.
+  std::string to_string() const {
+    return cat(mesh, ", hops ", hops ? hops->to_string(mesh) : "unknown");
+  }
 };
 
 /// A mesh of a given shape whose axes are rings of few hops. Uses best_placement on the grid of

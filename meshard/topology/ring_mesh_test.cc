@@ -1,5 +1,7 @@
 #include "meshard/topology/ring_mesh.h"
 
+#include <algorithm>
+
 #include "meshard/topology/tpu_topology.h"
 #include "tests/support/matchers.h"
 #include "tests/support/random.h"

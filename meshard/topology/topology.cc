@@ -79,4 +79,18 @@ std::vector<std::vector<DeviceAttributes>> granules_of(const Topology& topology,
   return granules;
 }
 
+std::string Topology::to_string() const {
+  std::string out = cat(size(), size() == 1 ? " device" : " devices");
+  if (!kind().empty()) append(out, cat(" of ", kind()));
+  if (!has_coords()) return out;
+  IntVector sizes = extent();
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    append(out, cat(k == 0 ? ", " : "x", sizes[k], wrap_ && (*wrap_)[k] ? "*" : ""));
+  return out + " chips";
+}
+
+std::string_view to_string(Granule granule) {
+  return granule == Granule::kSlice ? "slice" : "process";
+}
+
 }  // namespace meshard

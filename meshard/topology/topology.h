@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "meshard/base/source_location.h"
@@ -36,6 +37,9 @@ class Topology {
   /// The number of chips in each direction, in the box around the coordinates of all devices.
   IntVector extent() const;
 
+  /// `16 devices of TPU v5 lite, 4x4x1 chips`; closed directions are marked: `4*x4*x8`.
+  std::string to_string() const;
+
  private:
   std::vector<DeviceAttributes> devices_;
   std::optional<Wrap> wrap_;
@@ -43,6 +47,8 @@ class Topology {
 
 /// What divides devices into granules, which have fast links inside and slow links between them.
 enum class Granule { kSlice, kProcess };
+/// `slice`, `process`.
+std::string_view to_string(Granule granule);
 
 /// The devices of each granule, in the order of the granule indices. Devices without a slice index
 /// form a slice before all others.

@@ -33,6 +33,12 @@ TEST(Topology, ClosedDirections) {
   EXPECT_EQ(*Topology({{.id = 0, .coords = {4}}}, {true}).wrap(), Topology::Wrap{true});
 }
 
+TEST(Topology, Text) {
+  EXPECT_EQ(tpu_topology("v5e:4x4").value().to_string(), "16 devices of TPU v5 lite, 4x4x1 chips");
+  EXPECT_EQ(tpu_topology("v5p:4x4x2").value().to_string(), "32 devices of TPU v5, 4*x4*x2 chips");
+  EXPECT_EQ(Topology(std::vector<DeviceAttributes>{{.id = 3}}).to_string(), "1 device");
+}
+
 TEST(Topology, Granules) {
   Topology topology({{.id = 0, .process_index = 1, .slice_index = 1},
                      {.id = 1, .process_index = 1, .slice_index = 0},

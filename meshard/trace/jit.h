@@ -2,7 +2,6 @@
 // on.
 #pragma once
 #include <array>
-#include <cmath>
 #include <memory>
 #include <string_view>
 #include <tuple>
@@ -83,7 +82,8 @@ inline constexpr StaticKind kStaticKind{
       const auto& one = *static_cast<const Kept<T>*>(kept);
       const auto& other = *static_cast<const T*>(given);
       if constexpr (std::is_floating_point_v<T>)
-        return one == other ? std::signbit(one) == std::signbit(other)
+        // Not std::signbit: <cmath> is 10,000 lines.
+        return one == other ? __builtin_signbit(one) == __builtin_signbit(other)
                             : one != one && other != other;
       else
         return one == other;
@@ -156,7 +156,9 @@ class Jit {
 
  private:
   // A compiled program would be a constant to the derivative, and does not accept local values.
-  static bool recorded_in_place() { return only_recording() || recorder().manual != nullptr; }
+  static bool recorded_in_place() {
+    return only_recording() || internal::recorder().manual != nullptr;
+  }
 
   template <class Result, std::size_t... I, class... Arguments>
   Result run(std::index_sequence<I...>, const Arguments&... arguments) const {

@@ -108,7 +108,7 @@ Graph trace_function(
     std::span<const Tensor* const> arguments,
     const std::function<std::vector<Tensor>(std::span<const Tensor> parameters)>& tracer,
     SourceLocation where) {
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> parameter_values, result_values;
   for (const Tensor* argument : arguments) {

@@ -1,5 +1,6 @@
 // Compares every op's batch rule with a loop over the batch members, for values and derivatives.
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "meshard/batching/vmap.h"

@@ -109,7 +109,7 @@ std::vector<HostArray> moved(std::span<const HostArray> inputs,
 
 Graph trace(std::span<const HostArray> inputs, const Body& body,
             std::span<const Sharding> shardings) {
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> arguments, results;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

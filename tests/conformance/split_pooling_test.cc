@@ -1,5 +1,7 @@
 // Windows along dimensions that are split over devices, and derivatives of their extremes: the
 // results must equal those on one device.
+#include <functional>
+
 #include "meshard/meshard.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/random.h"

@@ -1,6 +1,7 @@
 // Loops, branches and checkpoints on real devices: values against formulas, derivatives against
 // formulas and differences, and shardings inside bodies.
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "meshard/meshard.h"

@@ -158,7 +158,7 @@ TEST_F(Lazy, TensorsWithStaticStorageAtExit) {
 
 TEST_F(Lazy, AnOpenMarkOfStoredDataMayBeLaidOutOtherwiseByEachProgram) {
   Mesh mesh({{"x", 4}});
-  Tensor x = mark_sharding(from_host(std::vector<float>{1, 2, 3, 4}, {4}), mesh, P(open));
+  Tensor x = mark_sharding(from_host(std::vector<float>{1, 2, 3, 4}, {4}), mesh, P(unconstrained));
   Tensor split = mark_sharding(from_host(std::vector<float>{1, 2, 3, 4}, {4}), mesh, P("x"));
   EXPECT_THAT((x * split).to_vector<float>(), ElementsAre(1, 4, 9, 16));
   EXPECT_THAT((x + 1).to_vector<float>(), ElementsAre(2, 3, 4, 5));
@@ -186,7 +186,7 @@ TEST_F(Lazy, UnevenSizesKeepTheirSharding) {
   Tensor updated = update(update(w, gradient), gradient);
   EXPECT_EQ(updated.stored_sharding(), uneven);
   EXPECT_EQ(update.stats().traces, 1u);
-  for (const Shard& shard : local_shards(updated))
+  for (const LocalShard& shard : local_shards(updated))
     EXPECT_EQ(shard.padded_data().shape(), (Shape{2, 2}));
   // 5 updates of 0.25 * 2w each: w * (1 - 2.5).
   for (int i = 0; i < 15; ++i)

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "meshard/explain/explain.h"
 #include "tests/support/devices.h"
 #include "tests/support/matchers.h"

@@ -1,6 +1,8 @@
 // Manual functions inside manual functions, on real devices.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "meshard/explain/explain.h"
 #include "meshard/ops/composite/manual.h"
 #include "tests/support/devices.h"

@@ -1,6 +1,7 @@
 // Typical programs on all devices, and on some devices in any order: which values are marked, and
 // when they are marked, computed and read; with data from the host and from the devices.
 #include <algorithm>
+#include <functional>
 
 #include "tests/support/devices.h"
 #include "tests/support/matchers.h"
@@ -77,9 +78,9 @@ class SubmeshPatterns : public OnDevices, public testing::WithParamInterface<Pat
 
   /// Expects the shards on the mesh's devices, in its order, and as parts of `whole`.
   void expect_shards(const Tensor& x, const Matrix& whole) const {
-    std::vector<Shard> shards = local_shards(x);
+    std::vector<LocalShard> shards = local_shards(x);
     Ids devices;
-    for (const Shard& shard : shards) {
+    for (const LocalShard& shard : shards) {
       devices.push_back(shard.device_id());
       EXPECT_EQ(shard.data().to_vector<float>(), part(whole, shard.box()))
           << "device " << shard.device_id();
@@ -92,7 +93,7 @@ class SubmeshPatterns : public OnDevices, public testing::WithParamInterface<Pat
     EXPECT_TRUE(x.sharding()->is_equivalent_to(Sharding(mesh(), P("x", "y")), 2));
     expect_shards(x, whole);
     std::int64_t width = kSize / static_cast<std::int64_t>(ids().size());
-    for (const Shard& shard : local_shards(x))
+    for (const LocalShard& shard : local_shards(x))
       EXPECT_EQ(shard.box(),
                 (Box{{0, kSize}, {shard.position() * width, (shard.position() + 1) * width}}));
   }
@@ -229,7 +230,7 @@ TEST_P(SubmeshPatterns, MarkedReplicated) {
   Tensor a = mark_sharding(make(0), mesh(), P("x", none));
   Tensor b = a + 1;
   sync({a, b});
-  for (const Shard& shard : local_shards(b))
+  for (const LocalShard& shard : local_shards(b))
     EXPECT_EQ(shard.data().size(), kSize * kSize) << "device " << shard.device_id();
   expect_shards(b, mapped(values(0), [](float value) { return value + 1; }));
 }

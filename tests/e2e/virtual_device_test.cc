@@ -63,7 +63,7 @@ TEST_F(VirtualDevice, MarkedAgainTheDevicesExchangeWhatTheyNeed) {
   for (const PartitionSpec& spec : specs) {
     x = mark_sharding(x, mesh, spec);
     ASSERT_EQ(x.stored_sharding(), Sharding(mesh, spec, 2));
-    for (const Shard& shard : local_shards(x))
+    for (const LocalShard& shard : local_shards(x))
       ASSERT_EQ(shard.data(), counting({8, 6}).to_host().slice(shard.box())) << spec.to_string();
   }
   EXPECT_EQ(done().buffers_sent, 0u);

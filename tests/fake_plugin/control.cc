@@ -1,5 +1,6 @@
 #include "tests/fake_plugin/control.h"
 
+#include <functional>
 #include <string_view>
 
 #include "tests/fake_plugin/state.h"

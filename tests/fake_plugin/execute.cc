@@ -1,5 +1,6 @@
 // Launches of the fake plugin: output i is argument i if their types are equal, otherwise zeros.
 #include <chrono>
+#include <functional>
 
 #include "tests/fake_plugin/control.h"
 #include "tests/fake_plugin/state.h"

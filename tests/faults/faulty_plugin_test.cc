@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <latch>
 
 #include "meshard/base/stall.h"

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <functional>
 
 #include "examples/digits/data.h"
 #include "examples/digits/train.h"

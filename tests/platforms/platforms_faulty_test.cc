@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 
 #include "tests/faulty_plugin/control.h"
 #include "tests/platforms/two_platforms.h"

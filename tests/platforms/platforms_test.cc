@@ -1,4 +1,5 @@
 // Processes with two platforms: clients, programs, errors, threads and traces.
+#include <functional>
 #include <set>
 #include <thread>
 

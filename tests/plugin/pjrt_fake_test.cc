@@ -1,4 +1,5 @@
 // Behavior that needs a plugin that fails, lags or is old on demand.
+#include <algorithm>
 #include <thread>
 
 #include "pjrt/pjrt_c_api.h"

@@ -1,6 +1,7 @@
 // Unrolls loops and branches of a program for the interpreter, which does not support them: records
 // the program again, with each body as often as it runs.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <span>
 #include <utility>

@@ -45,7 +45,7 @@ class CheckLayers(unittest.TestCase):
             "meshard/runtime/run.cc": '#include "meshard/pjrt/client.h"\n#include "xxhash.h"\n',
             "meshard/meshard.h": '#include "meshard/runtime/run.h"\n',
             "meshard/graph/node_test.cc": '#include "tests/support/random.h"\n',
-            "examples/a.cc": "#include <meshard/meshard.h>\n",
+            "examples/a.cc": "#include <meshard/core.h>\n#include <meshard/meshard.h>\n",
             "tests/e2e/a_test.cc": '#include "meshard/pjrt/client.h"\n',
             "tools/a.cc": '#include "meshard/graph/node.h"\n'}), [])
 
@@ -91,7 +91,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_example_includes_a_folder(self):
         self.one({"examples/a.cc": '\n#include "meshard/graph/node.h"\n'},
-                 "examples/a.cc:2:", "<meshard/meshard.h> only")
+                 "examples/a.cc:2:", "<meshard/meshard.h> or <meshard/core.h> only")
 
 
 if __name__ == "__main__":

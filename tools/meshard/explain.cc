@@ -119,17 +119,17 @@ int explain_file(const ExplainArguments& arguments) {
   for (const std::string& text : arguments.expect)
     expected.push_back(
         Expectations::parse(text.starts_with('@') ? read_file(text.substr(1)) : text).value());
-  Progress progress(arguments.quiet);
-  Result<ProgramReport> report = explain_module(module, target, options_of(arguments, progress));
-  progress.clear();
-  if (!report.ok()) throw report.error();
-  if (!arguments.json.empty()) write_file(arguments.json, to_json(*report, 1) + "\n");
-  if (!arguments.html.empty()) write_file(arguments.html, to_html(*report));
+  ProgramReport report = [&] {
+    Progress progress(arguments.quiet);  // cleared at the end
+    return explain_module(module, target, options_of(arguments, progress), /*where=*/{});
+  }();
+  if (!arguments.json.empty()) write_file(arguments.json, to_json(report, 1) + "\n");
+  if (!arguments.html.empty()) write_file(arguments.html, to_html(report));
   if (!arguments.quiet && (arguments.text || (arguments.json.empty() && arguments.html.empty())))
-    std::fputs(report->to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines})
+    std::fputs(report.to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines})
                    .c_str(),
                stdout);
-  return check(*report, expected, arguments) ? 0 : kNotMet;
+  return check(report, expected, arguments) ? 0 : kNotMet;
 }
 
 }  // namespace

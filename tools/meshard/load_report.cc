@@ -65,7 +65,8 @@ ProgramReport load_report(const std::string& path, const ReportSource& source) {
     options.layout.axes.assign(mesh.axes().begin(), mesh.axes().end());
   }
   options.compile = source.compile_options();
-  return explain_module(bytes, Target::parse(source.topology).value(), options).value();
+  return explain_module(bytes, Target::parse(source.topology).value(), options,
+                        /*where=*/{});
 }
 
 CompileForOptions ReportSource::compile_options() const {

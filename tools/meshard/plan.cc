@@ -137,7 +137,7 @@ int list_candidates(const ModulePlan& plan, const PlanOptions& options) {
 int run_plan(const PlanArguments& arguments) {
   Target target = Target::parse(arguments.source.topology).value();
   PlanModuleOptions options = options_of(arguments);
-  ModulePlan plan = plan_of_module(read_file(arguments.file), target, options).value();
+  ModulePlan plan = plan_of_module(read_file(arguments.file), target, options, /*where=*/{});
   if (arguments.list) return list_candidates(plan, options.search);
   options.search.journal = journal_path(arguments, plan.problem);
   if (arguments.fresh && !options.search.journal.empty())
@@ -150,7 +150,7 @@ int run_plan(const PlanArguments& arguments) {
                 plan.free.arguments[v].size() > 1
                     ? cat(" and ", plan.free.arguments[v].size() - 1, " like it").c_str()
                     : "");
-  PlanResult found = search(plan.problem, options.search).value();
+  PlanResult found = search(plan.problem, options.search, /*where=*/{});
   std::fputs(found.to_string(arguments.show).c_str(), stdout);
   write_reports(arguments, plan, found);
   if (!arguments.best.empty() && found.anything_fits())

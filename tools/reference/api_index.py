@@ -196,7 +196,7 @@ def pages(root):
     lines = ["# API index", "",
              "Every public name of the public headers, with its header and the first sentence of its comment. Written by `./dev docs` from the",
              "headers; edit those. The comments in the headers have the whole contract: shapes, preconditions, errors. All names are in the namespace",
-             "`meshard`. `<meshard/meshard.h>` includes what programs need. For the ops, the [op reference](../reference/README.md) has more.", "",
+             "`meshard`. `<meshard/meshard.h>` includes what programs need, `<meshard/core.h>` what they need to compute. For the ops, the [op reference](../reference/README.md) has more.", "",
              f"{total:,} names in {len(folders)} folders:", "", "| folder | names | headers |", "|---|---|---|"]
     for folder, names in sorted(folders.items()):
         lines.append(f"| [{folder}]({folder}.md) | {len(names)} | {len({each.header for each in names})} |")

@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-TYPE = re.compile(r"^(?:struct|class|enum class|using)\s+(\w+)")
+TYPE = re.compile(r"^(?:struct|class|enum class|using|concept)\s+(\w+)")
 FUNCTION = re.compile(r"\b(operator\s*\S+?|\w+)\(")
 VALUE = re.compile(r"^inline constexpr\s+\S+\s+(\w+)")
 

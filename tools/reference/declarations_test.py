@@ -45,6 +45,10 @@ class Declarations(unittest.TestCase):
         self.assertEqual(found[0][3], "struct Sizes {\n  int a = 0;  ///< one\n};")
         self.assertEqual(found[1][3], "class List;")
 
+    def test_concept(self):
+        self.assertEqual(self.read("/// An integer.\ntemplate <class T>\nconcept Number = std::integral<T>;\n"),
+                         [("Number", "kType", "/// An integer.", "template <class T>\nconcept Number = std::integral<T>;")])
+
     def test_nested_namespace(self):
         text = header("/// A key.\nTensor key(int seed);\n").replace("namespace meshard", "namespace meshard::random")
         self.assertEqual([d.name for d in declarations.read("a.h", text)], ["random::key"])

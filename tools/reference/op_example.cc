@@ -25,7 +25,7 @@ Graph record_example(const OpDef& op) {
   auto* example = std::find_if(std::begin(kExamples), std::end(kExamples),
                                [&](const Example& candidate) { return candidate.op == op.name; });
   if (example == std::end(kExamples)) throw InternalError(cat("no example of ", op.name));
-  TraceScope trace;
+  internal::TraceScope trace;
   TensorType type{DType::f32, Shape({2, 3})};
   Tensor x = make_parameter(type, std::nullopt, {}), y = make_parameter(type, std::nullopt, {});
   Tensor result = example->call(x, y);

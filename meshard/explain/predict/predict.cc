@@ -52,7 +52,7 @@ std::string Prediction::to_string() const {
 Graph internal::graph_for_prediction(
     std::span<const Tensor> arguments,
     const std::function<std::vector<Tensor>(std::span<const Tensor> parameters)>& f) {
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> values, results;
   for (const Tensor& argument : arguments) {

@@ -34,7 +34,7 @@ struct PredictShardings : testing::Test {
     const auto& found = all[graph.number(of.value().node())][of.value().index()];
     return found ? found->spec().to_string() : "none";
   }
-  TraceScope scope;
+  internal::TraceScope scope;
   std::vector<Value> parameters;
 };
 

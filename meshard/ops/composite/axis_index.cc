@@ -68,7 +68,7 @@ Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation
 Tensor axis_index(const CollectiveAxes& axes, SourceLocation where) {
   SourceScope line(where);
   where = effective_source(where);
-  const ManualAxes* place = recorder().manual;
+  const ManualAxes* place = internal::recorder().manual;
   if (!place)
     throw_invalid(where, "[axis_index] ", to_string(axes.list()),
                   ": the index of a device is available only in a function given to manual()");

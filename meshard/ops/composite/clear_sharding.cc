@@ -15,7 +15,7 @@ namespace {
 // A sharding whose dimensions are all open.
 Sharding wholly_open(const Mesh& mesh, std::int64_t rank) {
   return Sharding(mesh, PartitionSpec(std::vector<DimensionSpec>(static_cast<std::size_t>(rank),
-                                                                 DimensionSpec(open))));
+                                                                 DimensionSpec(unconstrained))));
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ Tensor clear_sharding(In x) {
                                         : make_unplaced(cleared.value(), effective_source(x.where));
   // The input of a differentiated function may also be a marked value, but the values before it are
   // not part of the derivative.
-  if (recorder().keep_operands == 0)
+  if (internal::recorder().keep_operands == 0)
     // A mark that was already computed no longer has an operand.
     while (marked_sharding(cleared.value()) && !cleared.value()->operands().empty())
       cleared = Tensor(cleared.value()->operands()[0]);

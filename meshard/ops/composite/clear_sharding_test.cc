@@ -28,7 +28,7 @@ TEST(ClearSharding, OfAnUnmarkedValueIsThatValue) {
 }
 
 TEST(ClearSharding, InATraceLeavesTheCompilerFree) {
-  TraceScope trace;
+  internal::TraceScope trace;
   Tensor argument = make_parameter({DType::f32, {4, 8}}, Sharding(kPair, P("x", none)), {});
   Tensor cleared = clear_sharding(argument);
   EXPECT_NE(cleared.value(), argument.value());
@@ -38,7 +38,7 @@ TEST(ClearSharding, InATraceLeavesTheCompilerFree) {
 }
 
 TEST(ClearSharding, InADifferentiatedFunctionKeepsThePathToItsInput) {
-  KeepOperandsScope differentiating;
+  internal::KeepOperandsScope differentiating;
   Tensor marked = mark_sharding(add(input({4, 8}), 1), kPair, P("x"));
   Tensor cleared = clear_sharding(marked);
   ASSERT_EQ(cleared.value()->operands().size(), 1u);
@@ -48,10 +48,10 @@ TEST(ClearSharding, InADifferentiatedFunctionKeepsThePathToItsInput) {
 
 // On a mesh with explicit axes, the value keeps a sharding, whose dimensions all become open.
 TEST(ClearSharding, OverExplicitAxes) {
-  TraceScope trace;
+  internal::TraceScope trace;
   Mesh mesh({{"x", 2, AxisKind::kExplicit}, {"y", 2}});
   Tensor argument = make_parameter({DType::f32, {4, 8}}, Sharding(mesh, P("x", "y")), {});
-  EXPECT_EQ(clear_sharding(argument).sharding(), Sharding(mesh, P(open, open)));
+  EXPECT_EQ(clear_sharding(argument).sharding(), Sharding(mesh, P(unconstrained, unconstrained)));
 }
 
 }  // namespace

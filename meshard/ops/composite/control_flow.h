@@ -1,6 +1,5 @@
 // Loops and branches inside programs, on nested structures of tensors.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -260,7 +259,7 @@ internal::LoopState<Carry> fori_loop(std::int64_t low, std::int64_t high, const 
   };
   std::pair<Tensor, State> first(internal::index_state(low),
                                  internal::loop_state(init, effective_source(where)));
-  return scan(step, first, std::tuple<>(), {.length = std::max<std::int64_t>(high - low, 0)}, where)
+  return scan(step, first, std::tuple<>(), {.length = high > low ? high - low : 0}, where)
       .first.second;
 }
 

@@ -93,10 +93,6 @@ Tensor reduced(const Tensor& each, LossReduction reduction) {
 
 }  // namespace
 
-Tensor cross_entropy(In logits, In targets, std::int64_t dimension) {
-  return cross_entropy(logits, targets, CrossEntropyOptions{.dimension = dimension});
-}
-
 Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options) {
   SourceScope line(logits.where);
   SourceLocation place = effective_source(logits.where);

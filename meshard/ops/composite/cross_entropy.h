@@ -6,17 +6,6 @@
 
 namespace meshard {
 
-/// The mean over all samples of -log softmax(logits) at the target: a scalar. Computed in f32 (f64
-/// for f64 logits). `dimension` is that of the classes. Targets are class numbers, of the shape of
-/// logits without the classes, or probabilities, of the shape of logits.
-///
-/// The loss of a sample is NaN if its class number is not in 0..classes - 1. A class with
-/// probability 0 adds nothing, even if its logit is -inf.
-///
-/// The logits may be sharded along the classes: nothing is gathered.
-/// @error shapes that do not match; complex numbers.
-Tensor cross_entropy(In logits, In targets, std::int64_t dimension = -1);
-
 /// How the losses of the samples are reduced.
 enum class LossReduction {
   kMean,  ///< the mean over the samples that are not ignored
@@ -34,9 +23,22 @@ struct CrossEntropyOptions {
   std::optional<std::int64_t> ignored = std::nullopt;
   LossReduction reduction = LossReduction::kMean;
 };
-/// The same with options. The mean over no samples is 0.
-/// @error as above; a label_smoothing that is not in 0 to 1; `ignored` together with probabilities.
-Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options);
+/// The mean over all samples of -log softmax(logits) at the target: a scalar, unless `reduction`
+/// asks for something else. Computed in f32 (f64 for f64 logits). Targets are class numbers, of the
+/// shape of logits without the classes, or probabilities, of the shape of logits.
+///
+/// The loss of a sample is NaN if its class number is not in 0..classes - 1. A class with
+/// probability 0 adds nothing, even if its logit is -inf. The mean over no samples is 0.
+///
+/// The logits may be sharded along the classes: nothing is gathered.
+///
+/// @code
+/// Tensor logits = ones({3, 2}), numbers = from_host<std::int32_t>({0, 2}, {2});
+/// cross_entropy(logits, numbers, {.dimension = 0});  // log 3 = 1.0986123
+/// @endcode
+/// @error shapes that do not match; complex numbers; a label_smoothing that is not in 0 to 1;
+/// `ignored` together with probabilities.
+Tensor cross_entropy(In logits, In targets, const CrossEntropyOptions& options = {});
 
 /// The binary cross-entropy of logits, by default its mean. It is -(t log p + (1 - t) log(1 - p))
 /// with p = logistic(logits). Targets t are from 0 to 1 (or bools) and have the shape of logits:

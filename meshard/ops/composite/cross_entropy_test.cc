@@ -14,9 +14,19 @@ namespace {
 TEST(CrossEntropy, Types) {
   EXPECT_EQ(cross_entropy(input({4, 8}), input({4}, DType::i32)).type(),
             (TensorType{DType::f32, {}}));
-  EXPECT_EQ(cross_entropy(input({4, 8}, DType::bf16), input({8}, DType::u8), 0).dtype(),
-            DType::f32);
+  EXPECT_EQ(
+      cross_entropy(input({4, 8}, DType::bf16), input({8}, DType::u8), {.dimension = 0}).dtype(),
+      DType::f32);
   EXPECT_EQ(cross_entropy(input({2, 4, 8}), input({2, 4, 8})).shape(), Shape{});
+}
+
+// Empty braces are the default options: the classes are the last dimension.
+TEST(CrossEntropy, EmptyBracesAreTheDefaultOptions) {
+  Tensor x = from_host<double>({1, 2, 3, 4, 5, 7}, {2, 3}),
+         t = from_host<std::int32_t>({0, 2}, {2});
+  EXPECT_EQ(interpret(cross_entropy(x, t, {})), interpret(cross_entropy(x, t)));
+  EXPECT_EQ(interpret(cross_entropy(x, t, {})),
+            interpret(cross_entropy(x, t, {.dimension = -1, .reduction = LossReduction::kMean})));
 }
 
 TEST(CrossEntropy, Errors) {

@@ -72,6 +72,11 @@ struct Selection {
 
 }  // namespace
 
+std::string Range::to_string() const {
+  auto text = [](const RangeBound& end) { return end.value ? cat(*end.value) : std::string(); };
+  return cat(text(start), ':', text(stop), stride == 1 ? "" : cat(':', stride));
+}
+
 Tensor index(In x, const std::vector<IndexItem>& items) {
   SourceScope line(x.where);
   SourceLocation where = effective_source(x.where);
@@ -110,6 +115,10 @@ Tensor index(In x, const std::vector<IndexItem>& items) {
                     std::move(selection.stride));
   if (!selection.backward.empty()) operand = flip(operand, std::move(selection.backward));
   return reshape(operand, result);
+}
+
+Tensor Tensor::operator[](const IndexItems& items) const {
+  return index(In(*this, items.where()), items.items());
 }
 
 }  // namespace meshard

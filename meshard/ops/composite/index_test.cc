@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "meshard/ops/composite/operators.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
@@ -62,6 +63,69 @@ TEST(Index, EveryRange) {
           EXPECT_EQ(interpret(index(x, {range(start, stop, stride)})), ints(taken, shape))
               << start << ":" << stop << ":" << stride;
       }
+}
+
+// As in NumPy: x[1], x[-1][2], x[0:2, -1], x[..., None, 1:], x[::-1], x[()].
+TEST(Index, Brackets) {
+  Tensor x = grid();
+  EXPECT_EQ(interpret(x[1]), ints({10, 11, 12, 13}, {4}));
+  EXPECT_EQ(interpret(x[-1][2]), ints({22}, {}));
+  EXPECT_EQ(interpret((x + 1)[0][0]), ints({1}, {}));
+  EXPECT_EQ(interpret(x[{2, 3}]), ints({23}, {}));
+  EXPECT_EQ(interpret(x[{0}]), ints({0, 1, 2, 3}, {4}));
+  EXPECT_EQ(interpret(x[range(1, none)]), ints({10, 11, 12, 13, 20, 21, 22, 23}, {2, 4}));
+  EXPECT_EQ(interpret(x[{range(0, 2), -1}]), ints({3, 13}, {2}));
+  EXPECT_EQ(interpret(x[range(none, none, -2)][{whole, 0}]), ints({20, 0}, {2}));
+  EXPECT_EQ((x[{ellipsis, newaxis, range(1, none)}].shape()), (Shape{3, 1, 3}));
+  EXPECT_EQ(x[newaxis].shape(), (Shape{1, 3, 4}));
+  EXPECT_EQ(x[whole].value(), x.value());
+  EXPECT_EQ(x[ellipsis].value(), x.value());
+  EXPECT_EQ(x[{}].value(), x.value());
+  // Integers of every type; an element of unsigned 64 bits counts from the beginning.
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(interpret(x[i]), interpret(index(x, {i})));
+  EXPECT_EQ(interpret(x[std::uint8_t{2}][short{1}]), ints({21}, {}));
+}
+
+template <class T>
+concept IndexedBy = requires(const Tensor& x, const T& item) {
+  x[item];
+};
+
+// A fraction, a truth value and a name are not indices.
+TEST(Index, OnlyIntegersAreNumbers) {
+  static_assert(IndexedBy<int> && IndexedBy<std::uint64_t> && IndexedBy<Range>);
+  static_assert(!std::is_constructible_v<IndexItem, double>);
+  static_assert(!std::is_constructible_v<RangeBound, double>);
+  static_assert(!IndexedBy<double> && !IndexedBy<bool> && !IndexedBy<const char*>);
+}
+
+// x[0] is a value of its own: assigning to it would change nothing.
+TEST(Index, APartCannotBeAssigned) {
+  using Part = decltype(std::declval<const Tensor&>()[0]);
+  static_assert(!std::is_assignable_v<Part, Tensor>);
+}
+
+TEST(Index, BracketErrorsNameTheCallersLine) {
+  Tensor x = grid();
+  EXPECT_TRUE(throws_error([&] { x[-4]; }, ErrorCode::kOutOfRange,
+                           {"index_test.cc:", "-4 is outside dimension 0 = 3 of i32[3,4]"}));
+  EXPECT_TRUE(throws_error([&] { x[0][4]; }, ErrorCode::kOutOfRange,
+                           {"index_test.cc:", "4 is outside dimension 0 = 4 of i32[4]"}));
+  EXPECT_TRUE(throws_error([&] { x[0][0][0]; }, ErrorCode::kInvalidArgument,
+                           {"index_test.cc:", "1 dimensions", "i32[] has 0"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        x[{ellipsis, ellipsis}];
+      },
+      ErrorCode::kInvalidArgument, {"index_test.cc:", "2 ellipses"}));
+  EXPECT_TRUE(throws_error([] { Tensor()[0]; }, ErrorCode::kInvalidArgument, {"index_test.cc:"}));
+}
+
+TEST(Index, RangesPrintAsInPython) {
+  EXPECT_EQ(range(1, 4).to_string(), "1:4");
+  EXPECT_EQ(range(none, -1).to_string(), ":-1");
+  EXPECT_EQ(range(0, none, 2).to_string(), "0::2");
+  EXPECT_EQ(range(none, none, -1).to_string(), "::-1");
 }
 
 TEST(Index, Errors) {

@@ -31,7 +31,7 @@ ManualRegion::ManualRegion(const Mesh& mesh, SpecList in_specs, SpecList out_spe
 }
 
 ManualRegion ManualRegion::called_with(std::span<const Tensor> arguments) const {
-  const ManualAxes* outer = recorder().manual;
+  const ManualAxes* outer = internal::recorder().manual;
   for (const Tensor& argument : arguments)
     if (const ManualAxes* place = argument.defined() ? manual_axes(argument.value()) : nullptr;
         place && (!outer || place->is_inside(*outer)))

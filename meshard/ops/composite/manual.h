@@ -148,7 +148,7 @@ auto manual(const Mesh& mesh, SpecList in_specs, SpecList out_specs, F f,
     // Braces guarantee that arguments enter from left to right.
     std::tuple<Arguments...> locals{enter(arguments)...};
     auto result = [&] {
-      ManualScope scope(region.place());
+      internal::ManualScope scope(region.place());
       return std::apply(f, std::move(locals));
     }();
     std::vector<Tensor> full, parts = structure::tensors(result);

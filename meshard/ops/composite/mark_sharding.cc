@@ -59,6 +59,13 @@ Tensor mark_sharding(In x, const Sharding& sharding) {
   return mark(operand, sharding.rank() < rank ? sharding.with_rank(rank, where) : sharding, where);
 }
 
+Tensor mark_sharding(In x, const Mesh& mesh, const Placements& placements) {
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("mark_sharding", x);
+  return mark(operand, placements.sharding(mesh, static_cast<std::size_t>(operand.rank()), where),
+              where);
+}
+
 Tensor mark_sharding(In x, const ShardingSpec& spec) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("mark_sharding", x);

@@ -1,5 +1,6 @@
 #pragma once
 #include "meshard/graph/tensor.h"
+#include "meshard/sharding/dtensor_placements.h"
 #include "meshard/sharding/sharding.h"
 #include "meshard/sharding/sharding_spec.h"
 
@@ -18,6 +19,10 @@ namespace meshard {
 /// rejects uneven sizes (Mesh::with_uneven).
 Tensor mark_sharding(In x, const Mesh& mesh, const PartitionSpec& spec);
 Tensor mark_sharding(In x, const Sharding& sharding);
+/// The same with one placement for each axis of the mesh, as DTensor writes it:
+/// `mark_sharding(x, mesh, Placements{Shard(0), Replicate()})`.
+/// @error as Placements::sharding; as above.
+Tensor mark_sharding(In x, const Mesh& mesh, const Placements& placements);
 /// The same over the global mesh (mesh/global_mesh.h). @error there is none; as above.
 Tensor mark_sharding(In x, const PartitionSpec& spec);
 /// The same with a loader's spec, applied to a tensor of x's dimensions.

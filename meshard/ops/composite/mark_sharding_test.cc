@@ -27,11 +27,23 @@ TEST(MarkSharding, OfARecordedValueIsAConstraint) {
 TEST(MarkSharding, OnlyRecordsInATraceAndUnderDifferentiation) {
   Tensor data = input({4, 8});
   {
-    TraceScope trace;
+    internal::TraceScope trace;
     EXPECT_EQ(mark_sharding(data, kMesh, P("x")).value()->op().name, "sharding_constraint");
   }
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   EXPECT_EQ(mark_sharding(data, kMesh, P("x")).value()->op().name, "sharding_constraint");
+}
+
+// The placements of DTensor's distribute_tensor(x, mesh, [Shard(1)]), and back.
+TEST(MarkSharding, AsPlacementsSay) {
+  Tensor sum = add(input({4, 8}), 1);
+  Tensor marked = mark_sharding(sum, kMesh, Placements{Shard(1)});
+  EXPECT_EQ(*marked.sharding(), Sharding(kMesh, P(none, "x")));
+  EXPECT_EQ(Placements::of(*marked.sharding()).value(), Placements{Shard(1)});
+  EXPECT_EQ(*mark_sharding(sum, kMesh, {Replicate()}).sharding(), Sharding(kMesh, P(none, none)));
+  EXPECT_TRUE(throws_error([&] { mark_sharding(sum, kMesh, Placements{Shard(2)}); },
+                           ErrorCode::kInvalidArgument,
+                           {"mark_sharding_test.cc:", "dimension 2", "rank 2"}));
 }
 
 TEST(MarkSharding, AsASpecOfALoaderSays) {

@@ -105,7 +105,7 @@ class BatchPass {
   void record_again(const Node& node, std::span<const Tensor> operands) {
     std::vector<const Tensor*> pointers;
     for (const Tensor& operand : operands) pointers.push_back(&operand);
-    InheritSource line(node.where());
+    internal::InheritSource line(node.where());
     Tensor first = record(node.op(), node.attributes() ? node.attributes()->clone() : nullptr,
                           std::span<const Tensor* const>(pointers), node.where());
     InlineVector<Tensor, 1> results;
@@ -121,7 +121,7 @@ class BatchPass {
                   cat("[vmap] ", op.name,
                       " has no batching rule, and its operands differ between the members"),
                   node.where());
-    InheritSource line(node.where());
+    internal::InheritSource line(node.where());
     InlineVector<Tensor, 1> results(node.num_outputs());
     op.batch({.node = node,
               .operands = operands,
@@ -161,7 +161,7 @@ Tensor batch_member(const Tensor& batched, SourceLocation where) {
     sharding = Sharding(whole->mesh(), PartitionSpec({whole->spec().dimensions().begin() + 1,
                                                       whole->spec().dimensions().end()}))
                    .with_unreduced(whole->unreduced_axes());
-  InheritSource line(where);
+  internal::InheritSource line(where);
   Tensor member = make_parameter({type.dtype, Shape(std::move(sizes))}, std::move(sharding), where);
   if (manual_axes(batched.value())) member.value().node()->annotate(batched.value()->annotations());
   return member;
@@ -187,7 +187,8 @@ BatchedResults batch_where_needed(
     values.push_back(operands[i]);
   }
   std::vector<Tensor> results = [&] {
-    KeepOperandsScope keep;  // nothing may be computed or placed while members have no value
+    internal::KeepOperandsScope
+        keep;  // nothing may be computed or placed while members have no value
     return f(given);
   }();
   BatchedResults out{batch_program(results, members, values, batching), {}};

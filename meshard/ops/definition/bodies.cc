@@ -15,7 +15,7 @@ namespace {
 // operands' axes.
 std::optional<ManualAxes> common_place(std::span<const Tensor> operands) {
   std::optional<ManualAxes> place;
-  if (recorder().manual) place = *recorder().manual;
+  if (internal::recorder().manual) place = *internal::recorder().manual;
   for (const Tensor& operand : operands) {
     const ManualAxes* manual = manual_axes(operand.value());
     if (!manual) continue;

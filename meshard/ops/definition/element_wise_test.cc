@@ -75,7 +75,7 @@ TEST(ElementWise, WholeNumbersAreConstantsAndFractionsAreArgumentsUnlessTraced) 
   EXPECT_EQ(right(add(x, 2)), "constant");
   EXPECT_EQ(right(add(x, true)), "constant");
   EXPECT_EQ(right(add(x, 2.0)), "array");
-  TraceScope trace;
+  internal::TraceScope trace;
   EXPECT_EQ(right(add(x, 2.0)), "constant");
 }
 

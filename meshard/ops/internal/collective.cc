@@ -14,7 +14,7 @@ namespace meshard::internal::collective {
 Tensor local_operand(const OpDef& op, const In& x) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor(op, x);
-  const ManualAxes* place = recorder().manual;
+  const ManualAxes* place = internal::recorder().manual;
   bool is_deeper = place && place->depth() > manual_depth(operand.value());
   if (is_deeper && may_enter(operand.value(), *place))
     return widened(operand, place->with_varying({}));

@@ -1,6 +1,7 @@
 // Collectives of manual functions. Every value of such a function varies over the axes that split
 // it, so the parts of a result are those of a whole value, which is computed without a mesh.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 

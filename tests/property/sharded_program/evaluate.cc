@@ -62,7 +62,7 @@ Tensor make_input(const Input& input, const std::vector<Mesh>* meshes) {
 }
 
 bool can_be_recorded(const Program& program, const std::vector<Mesh>& meshes) {
-  KeepOperandsScope only_recording;  // jit compiles nothing
+  internal::KeepOperandsScope only_recording;  // jit compiles nothing
   Evaluator evaluator;
   evaluator.set_meshes(&meshes);
   std::vector<Tensor> inputs;

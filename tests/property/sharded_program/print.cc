@@ -35,7 +35,7 @@ std::string axis_code(const AxisRef& axis) {
 
 std::string dimension_code(const DimensionSpec& dimension) {
   std::string axes = listed(dimension.axes(), axis_code);
-  if (dimension.axes().empty()) return dimension.is_open() ? "meshard::open" : "none";
+  if (dimension.axes().empty()) return dimension.is_open() ? "unconstrained" : "none";
   if (dimension.is_open()) return cat("DimensionSpec(AxisList{", axes, "}, true)");
   return dimension.axes().size() == 1 ? axes : cat("axes(", axes, ")");
 }

@@ -26,7 +26,7 @@ std::vector<Recorded> Recorder::run(const Body& body) {
 }
 
 const Recorded& Recorder::add(const Step& step) {
-  KeepOperandsScope only_recording;  // jit compiles nothing
+  internal::KeepOperandsScope only_recording;  // jit compiles nothing
   std::vector<Tensor> operands;
   std::vector<Bounds> bounds;
   for (Ref ref : step.operands) {

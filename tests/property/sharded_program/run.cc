@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <string_view>
@@ -156,14 +157,14 @@ void compare_values(const HostArray& whole, const HostArray& sharded, double all
 // Each shard is its part of the whole, and is where the sharding says.
 void compare_shards(const HostArray& whole, const Tensor& tensor, const std::string& what) {
   std::optional<Sharding> sharding = tensor.stored_sharding();
-  std::vector<Shard> shards = local_shards(tensor);
+  std::vector<LocalShard> shards = local_shards(tensor);
   auto expect = [&](bool right, const char* check, const auto&... detail) {
     if (!right) throw Failure{check, cat(what, ": ", detail...)};
   };
   std::int64_t on_host = tensor.placement() == "host" ? 0 : 1;
   auto count = static_cast<std::size_t>(sharding ? sharding->mesh().size() : on_host);
   expect(shards.size() == count, "every device has a shard", shards.size(), " shards of ", count);
-  for (const Shard& shard : shards) {
+  for (const LocalShard& shard : shards) {
     HostArray part = shard.data(), expected = whole;
     if (sharding) {
       const Mesh& mesh = sharding->mesh();

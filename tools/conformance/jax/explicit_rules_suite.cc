@@ -132,7 +132,7 @@ Json answer_to(const Json& test, const GoldenFile& file) {
   auto call = kCalls.find(test.at("op").get<std::string_view>());
   if (call == kCalls.end()) return {};
   Mesh mesh = explicit_mesh(file.meta.at("mesh"));
-  TraceScope trace;
+  internal::TraceScope trace;
   std::vector<Tensor> operands;
   for (std::size_t i = 0; i < test.at("in_shapes").size(); ++i)
     operands.push_back(make_parameter({DType::f32, shape_of(test.at("in_shapes")[i])},

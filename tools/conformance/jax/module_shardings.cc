@@ -44,7 +44,7 @@ ModuleText split_module(std::string_view text) {
 
 LoweredModule lowered(const Shape& shape, const std::optional<Sharding>& of_argument,
                       const std::optional<Sharding>& constraint) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensor x = make_parameter({DType::f32, shape}, of_argument, {});
   Tensor y = constraint ? sharding_constraint(x, *constraint) : x;
   std::vector<Value> parameters = {x.value()}, results = {y.value()};

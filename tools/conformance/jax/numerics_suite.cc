@@ -22,7 +22,7 @@ Json arrays_of(const Tensors& tensors) {
 Json answer_to(const Json& test, const GoldenFile&) {
   std::optional<Program> program = numerics_program(test);
   if (!program) return {};
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   Tensors inputs = tensors_of(test.at("inputs"));
   Tensors results = (*program)(inputs);
   Tensors gradients;

@@ -32,7 +32,7 @@ Json answer_to(const Json& input, const GoldenFile&) {
   bool has_bias = !input.at("bias").is_null();
   Tensor bias = has_bias ? operand(input, "bias", {out}) : Tensor();
 
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   Tensor y = has_bias ? linear(x, weight, bias) : linear(x, weight);
   Tensor cotangent = from_host(host_array_of(input.at("grad_output"), y.shape(), DType::f32));
   std::vector<Tensor> wanted;

@@ -1,5 +1,6 @@
 // torus_assignment.json and hybrid_mesh.json: meshes over the directions of a torus, whole or
 // split.
+#include <functional>
 #include <numeric>
 
 #include "meshard/base/cat.h"

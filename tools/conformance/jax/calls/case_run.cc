@@ -1,5 +1,7 @@
 #include "tools/conformance/jax/calls/case_run.h"
 
+#include <functional>
+
 #include "meshard/meshard.h"
 #include "tools/conformance/jax/numerics/arrays.h"
 
@@ -241,7 +243,7 @@ Json run_call_case(const Json& test) {
   Attributes attributes(test.contains("at") ? test.at("at") : kNone);
   Function f = wrapped([&](const Tensors& x) { return (*call)(x, attributes); }, test);
   Tensors operands = operands_of(test), ct = read_all(test, "ct"), tn = read_all(test, "tn");
-  KeepOperandsScope keep;
+  internal::KeepOperandsScope keep;
   bool compiled = test.contains("jit");
   std::vector<Part> parts =
       compiled ? compiled_parts(test, f, operands, ct, tn) : parts_of(test, f, operands, ct, tn);

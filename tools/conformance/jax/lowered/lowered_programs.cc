@@ -25,7 +25,7 @@ struct Recorded {
 };
 
 std::string module_of(const Recorded& recorded) {
-  TraceScope scope;
+  internal::TraceScope scope;
   Tensors parameters;
   std::vector<Value> leaves, results;
   for (const Argument& argument : recorded.arguments) {

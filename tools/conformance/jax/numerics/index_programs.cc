@@ -1,4 +1,6 @@
 // take_*, index_*, scatter_*, segment_*, dynamic_*: elements at computed indices.
+#include <cmath>
+
 #include "meshard/meshard.h"
 #include "tools/conformance/jax/numerics/programs.h"
 

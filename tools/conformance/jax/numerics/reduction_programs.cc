@@ -1,4 +1,5 @@
 // red_*, cum*, dot_*, einsum_*: reductions and products.
+#include <functional>
 #include <sstream>
 
 #include "meshard/meshard.h"

@@ -36,7 +36,7 @@ Json overwrite(Scope& scope, const Json& step) {
 }
 
 /// A shard's new data: the old data times `mul`, or an invalid shape.
-HostArray changed(const Shard& shard, const Json& step) {
+HostArray changed(const LocalShard& shard, const Json& step) {
   HostArray old = shard.padded_data();
   Shape shape = old.shape();
   std::vector<double> values = old.astype(DType::f64).to_vector<double>();
@@ -53,7 +53,7 @@ HostArray changed(const Shard& shard, const Json& step) {
 Json load_shards(Scope& scope, const Json& step) {
   ShardedTensor sharded(scope.tensor(step));
   std::vector<HostArray> shards;
-  for (const Shard& shard : sharded.local_shards()) shards.push_back(changed(shard, step));
+  for (const LocalShard& shard : sharded.local_shards()) shards.push_back(changed(shard, step));
   shards.resize(shards.size() - step.value("drop", std::size_t{0}));
   sharded.load_local_shards(shards);
   scope.tensor(step) = sharded;

@@ -17,7 +17,7 @@ std::string where_is(const Tensor& tensor) {
   return placement.starts_with("device") ? "device" : "ir";
 }
 
-Json box_of(const Shard& shard) {
+Json box_of(const LocalShard& shard) {
   Json indices = Json::array();
   for (const auto& range : shard.box()) indices.push_back({range.start, range.stop});
   return indices;
@@ -44,13 +44,13 @@ Json state_of(const Tensor& tensor) {
 }
 
 Json shards_of(const Tensor& tensor) {
-  std::vector<Shard> shards = local_shards(tensor);
+  std::vector<LocalShard> shards = local_shards(tensor);
   std::sort(shards.begin(), shards.end(),
-            [](const Shard& a, const Shard& b) { return a.device_id() < b.device_id(); });
+            [](const LocalShard& a, const LocalShard& b) { return a.device_id() < b.device_id(); });
   std::optional<Sharding> stored = tensor.stored_sharding();
   bool whole = !stored || stored->is_fully_replicated();
   Json all = Json::array();
-  for (const Shard& shard : shards) {
+  for (const LocalShard& shard : shards) {
     HostArray data = shard.padded_data();
     all.push_back({{"device", shard.device_id()},
                    {"shape", list_of(data.shape())},
