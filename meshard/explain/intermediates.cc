@@ -7,8 +7,8 @@
 #include "meshard/base/cat.h"
 #include "meshard/explain/collectives/origin.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/runtime/chosen_shardings.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/read_back.h"
 
 namespace meshard {
 namespace {

@@ -5,7 +5,7 @@
 #include "meshard/base/result.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report.h"
-#include "meshard/runtime/read_back.h"
+#include "meshard/runtime/chosen_shardings.h"
 #include "meshard/target/compiled.h"
 
 namespace meshard {

@@ -26,10 +26,19 @@ struct Program {
   bool unsharded = false;
 };
 
+/// A program loaded on its devices. Defined by runtime/; opaque to other folders below it.
+class LoadedProgram;
+
 /// A compiled program. Shared; may be called from several threads.
 class CompiledProgram {
  public:
+  explicit CompiledProgram(Program source) : source_(std::move(source)) {}
   virtual ~CompiledProgram() = default;
+  CompiledProgram(const CompiledProgram&) = delete;
+  CompiledProgram& operator=(const CompiledProgram&) = delete;
+
+  /// What was compiled: the recorded program, with its leaves on the devices that it runs on.
+  const Program& source() const { return source_; }
   /// Runs the program. `arguments` are the graph's parameters in order; the program holds the
   /// captured values. The results are computed tensors.
   /// @error before the launch, nothing is consumed; after it, donated arguments are gone and the
@@ -38,6 +47,11 @@ class CompiledProgram {
                    SourceLocation where) = 0;
   /// The sharding that the compiler uses for parameter `i`; nullptr for a program without a mesh.
   virtual const Sharding* parameter_sharding(std::size_t i) const = 0;
+  /// The program that runs on the devices; nullptr from an evaluator that compiles nothing.
+  virtual const LoadedProgram* loaded() const { return nullptr; }
+
+ private:
+  Program source_;
 };
 
 /// Computes recorded values and compiles programs.

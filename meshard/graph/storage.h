@@ -21,7 +21,7 @@ class Storage {
   /// kAbstract: no bytes, only a type and a sharding.
   enum class Kind : std::uint8_t { kHost, kDevice, kAbstract };
 
-  virtual ~Storage() = default;
+  virtual ~Storage() { delete attachment_.load(std::memory_order_relaxed); }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
@@ -41,10 +41,19 @@ class Storage {
   /// Why the value is gone (donated or deleted, and where); empty while it is available.
   virtual std::string gone() const { return {}; }
 
-  /// Copies of this value that programs made on other devices, newest first, so that each is made
-  /// only once. runtime/ defines and locks them.
-  struct Placement;
-  std::shared_ptr<Placement>& placements() const { return placements_; }
+  /// What the runtime keeps with a value: its copies on other devices. Owned by the storage.
+  struct Attachment {
+    virtual ~Attachment() = default;
+  };
+  /// The attachment; nullptr if there is none.
+  Attachment* attachment() const { return attachment_.load(std::memory_order_acquire); }
+  /// Attaches `made` unless another thread was faster. Returns the attachment.
+  Attachment& attach(std::unique_ptr<Attachment> made) const {
+    Attachment* present = nullptr;
+    if (attachment_.compare_exchange_strong(present, made.get(), std::memory_order_acq_rel))
+      return *made.release();
+    return *present;
+  }
 
  protected:
   explicit Storage(Kind kind) : kind_(kind) {}
@@ -53,7 +62,7 @@ class Storage {
   friend class StoragePtr;
   mutable std::atomic<std::uint32_t> references_{0};
   Kind kind_;
-  mutable std::shared_ptr<Placement> placements_;
+  mutable std::atomic<Attachment*> attachment_{nullptr};
 };
 
 /// An owner: an intrusive shared pointer to a Storage.
@@ -90,12 +99,6 @@ class StoragePtr {
     if (storage_) storage_->references_.fetch_add(1, std::memory_order_relaxed);
   }
   Storage* storage_ = nullptr;
-};
-
-struct Storage::Placement {
-  StoragePtr storage;
-  bool arrived = false;  // true if the copy is known to be complete
-  std::shared_ptr<Placement> next;
 };
 
 template <class T, class... Arguments>

@@ -94,7 +94,11 @@ class Buffer {
   /// `offset`.
   Result<Event> copy_raw_to_host(std::span<std::byte> destination, std::int64_t offset) const;
 
+  /// Starts a copy on a device of the same client, in its default memory.
+  /// @error invalid argument unless this client can address the device; the plugin's errors
   Result<Buffer> copy_to_device(const Device& device) const;
+  /// Starts a copy in a memory of a device of the same client.
+  /// @error invalid argument unless this client can address the memory; the plugin's errors
   Result<Buffer> copy_to_memory(const Memory& memory) const;
 
   /// Frees the device memory as soon as launches that use it are done. The buffer is dead

@@ -20,6 +20,17 @@ TEST(ClientOptions, KnownOnesOfTheRightKindPass) {
   EXPECT_FALSE(check_client_options({&mine, 1}).ok());
 }
 
+TEST(ClientOptions, TheKnownOnesAreListed) {
+  for (const ClientOptionSpec& spec : known_client_options()) {
+    EXPECT_FALSE(spec.platform.empty()) << spec.name;
+    NamedValue unknown{"no_option", true};
+    Result<void> checked = check_client_options({&unknown, 1});
+    ASSERT_FALSE(checked.ok());
+    EXPECT_NE(checked.error().message().find(spec.name), std::string::npos) << spec.name;
+  }
+  EXPECT_GT(known_client_options().size(), 10u);
+}
+
 TEST(ClientOptions, OthersAreRefusedByName) {
   auto invalid = ErrorCode::kInvalidArgument;
   EXPECT_TRUE(throws_error(checks({{"cpu_device_count", std::string("4")}}), invalid,

@@ -115,16 +115,6 @@ Result<std::vector<ArrayType>> Executable::output_types() const {
   return types;
 }
 
-Result<std::vector<std::string>> Executable::output_memory_kinds() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_OutputMemoryKinds, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_OutputMemoryKinds, args));
-  std::vector<std::string> kinds;
-  for (std::size_t i = 0; i < args.num_outputs; ++i)
-    kinds.emplace_back(args.memory_kinds[i], args.memory_kind_sizes[i]);
-  return kinds;
-}
-
 Result<std::string> Executable::fingerprint() const {
   MESHARD_PJRT_ARGS(PJRT_Executable_Fingerprint, args);
   args.executable = raw_;

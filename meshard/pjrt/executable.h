@@ -43,8 +43,6 @@ class Executable {
   Result<int> num_partitions() const;
   /// The shard types that each device returns.
   Result<std::vector<ArrayType>> output_types() const;
-  /// The memory kind of each output. @error unimplemented on the CPU plugin
-  Result<std::vector<std::string>> output_memory_kinds() const;
   /// A fingerprint that is the same for equal programs that were compiled the same way.
   Result<std::string> fingerprint() const;
   Result<std::int64_t> generated_code_size() const;

@@ -28,16 +28,6 @@ std::vector<std::int64_t> ids_of(const pjrt::Client& client) {
 
 }  // namespace
 
-void check_device_type(const pjrt::Client& client, const Mesh& mesh, SourceLocation where) {
-  if (internal::same_device_type(mesh.device_type(), client.name())) return;
-  throw Error(ErrorCode::kFailedPrecondition,
-              cat("[runtime] ", mesh, " is for devices of type ", platform_name(mesh),
-                  ", but this client has devices of type ", client.name(),
-                  ": use runtime_client(mesh), or change the device type of the mesh with "
-                  "with_device_type"),
-              where);
-}
-
 void check_devices(const Mesh& mesh, SourceLocation where) {
   const pjrt::Client& client = runtime_client(mesh, where);
   std::vector<std::int64_t> there = ids_of(client), missing;

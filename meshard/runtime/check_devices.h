@@ -2,7 +2,6 @@
 #pragma once
 #include "meshard/mesh/builders.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/pjrt/client.h"
 
 namespace meshard {
 
@@ -24,8 +23,5 @@ void check_devices(const Mesh& mesh, SourceLocation where = SourceLocation::curr
 Mesh init_device_mesh(std::string device_type, IntView shape,
                       const MaybeNames& names = std::nullopt,
                       SourceLocation where = SourceLocation::current());
-
-/// Internal. @error failed precondition unless the client belongs to the mesh's platform.
-void check_device_type(const pjrt::Client& client, const Mesh& mesh, SourceLocation where);
 
 }  // namespace meshard

@@ -1,26 +1,68 @@
 #include "meshard/runtime/copies.h"
 
+#include <memory>
 #include <mutex>
+#include <vector>
 
-#include "meshard/graph/evaluator.h"
-#include "meshard/graph/leaf.h"
 #include "meshard/mesh/device_type.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/move_shards.h"
+#include "meshard/runtime/tiles.h"
 
 namespace meshard {
 namespace {
 
-// Guards the lists of copies of all values.
-std::mutex copies_mutex;
+// The copies of one value. Destroyed with it.
+class Copies final : public Storage::Attachment {
+ public:
+  /// Those of `value`; null if it has none yet.
+  static Copies* find(const Storage& value) { return static_cast<Copies*>(value.attachment()); }
+  static Copies& of(const Storage& value) {
+    Copies* known = find(value);
+    return known ? *known : static_cast<Copies&>(value.attach(std::make_unique<Copies>()));
+  }
 
-const DeviceArray& array_of(const Storage::Placement& copy) {
-  return static_cast<const DeviceArray&>(*copy.storage);
-}
+  /// Forgets copies that are gone.
+  void add(StoragePtr copy) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(copies_, [](Copy& each) { return !is_usable(each); });
+    copies_.push_back({std::move(copy)});
+  }
+  /// The usable copy of the smallest cost below `limit`; the newest of several. Null if there is
+  /// none.
+  template <class Cost>
+  StoragePtr cheapest(Cost cost, int limit) {
+    std::lock_guard lock(mutex_);
+    StoragePtr best;
+    for (auto copy = copies_.rbegin(); copy != copies_.rend() && limit > 0; ++copy) {
+      int here = cost(array_of(*copy));
+      if (here >= limit || !is_usable(*copy)) continue;
+      limit = here;
+      best = copy->storage;
+    }
+    return best;
+  }
+  std::size_t size() {
+    std::lock_guard lock(mutex_);
+    return copies_.size();
+  }
+
+ private:
+  struct Copy {
+    StoragePtr storage;
+    bool arrived = false;  // true if the copy is known to be complete
+  };
+  static const DeviceArray& array_of(const Copy& copy) {
+    return static_cast<const DeviceArray&>(*copy.storage);
+  }
+  static bool is_usable(Copy& copy);
+
+  std::mutex mutex_;
+  std::vector<Copy> copies_;
+};
 
 // False for a copy whose transfer failed, because each use of it would fail again. A copy that is
 // still in transit is usable.
-bool is_usable(Storage::Placement& copy) {
+bool Copies::is_usable(Copy& copy) {
   const DeviceArray& array = array_of(copy);
   if (!array.is_live() || !array.is_current()) return false;
   if (copy.arrived) return true;
@@ -56,99 +98,33 @@ bool is_on_this_client(const Storage& storage) {
 
 StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding,
                      const pjrt::Device* device) {
-  std::lock_guard lock(copies_mutex);
-  for (auto* each = value.placements().get(); each; each = each->next.get()) {
-    const DeviceArray& array = array_of(*each);
-    if (same_sharding(array.sharding(), sharding) &&
-        (sharding || &array.buffers()[0].device() == device) && is_usable(*each))
-      return each->storage;
-  }
-  return {};
+  Copies* copies = Copies::find(value);
+  if (!copies) return {};
+  auto cost = [&](const DeviceArray& array) {
+    bool wanted = same_sharding(array.sharding(), sharding) &&
+                  (sharding || &array.buffers()[0].device() == device);
+    return wanted ? 0 : 1;
+  };
+  return copies->cheapest(cost, 1);
 }
 
 void remember_copy(const Storage& value, StoragePtr copy) {
-  std::lock_guard lock(copies_mutex);
-  for (auto* link = &value.placements(); *link;) {
-    if (is_usable(**link))
-      link = &(*link)->next;
-    else
-      *link = std::shared_ptr<Storage::Placement>((*link)->next);
-  }
-  auto placement = std::make_shared<Storage::Placement>();
-  placement->storage = std::move(copy);
-  placement->next = std::move(value.placements());
-  value.placements() = std::move(placement);
+  Copies::of(value).add(std::move(copy));
+}
+
+std::size_t num_copies(const Storage& value) {
+  Copies* copies = Copies::find(value);
+  return copies ? copies->size() : 0;
 }
 
 StoragePtr nearest_copy(const Value& value, const Sharding& target) {
-  StoragePtr nearest(value.storage());
-  int best = distance(*nearest, target);
-  std::lock_guard lock(copies_mutex);
-  for (auto* each = nearest->placements().get(); each && best > 0; each = each->next.get()) {
-    int here = distance(*each->storage, target);
-    if (here >= best || !is_usable(*each)) continue;
-    best = here;
-    nearest = each->storage;
-  }
-  return nearest;
-}
-
-Tensor copy_with(const Value& value, const Sharding& sharding, SourceLocation where) {
-  StoragePtr storage(value.storage());
-  const Sharding* present = storage->sharding();
-  if (present && *present == sharding && is_on_this_client(*storage))
-    return make_array(value.type(), storage, where);
-  if (StoragePtr known = find_copy(*storage, sharding, nullptr))
-    return make_array(value.type(), known, where);
-  Tensor copy = evaluator(where).place(value, sharding, where);
-  remember_copy(*storage, StoragePtr(copy.value().storage()));
-  return copy;
-}
-
-bool has_tiles_in_place(const Sharding& source, const Sharding& target) {
-  if (!same_platform(source.mesh(), target.mesh()) || !has_same_tiles(&source, target))
-    return false;
-  std::size_t rank = std::min(source.rank(), target.rank());
-  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
-    std::optional<std::int64_t> at = source.mesh().position(target.mesh().device_id(p));
-    if (!at) return false;
-    for (std::size_t d = 0; d < rank; ++d)
-      if (source.tile_index(d, *at) != target.tile_index(d, p)) return false;
-  }
-  return true;
-}
-
-std::optional<Sharding> part_in_place(const Sharding& source, const Sharding& target) {
-  std::vector<DimensionSpec> dimensions;
-  for (std::size_t d = 0; d < target.rank(); ++d) {
-    std::int64_t tiles = d < source.rank() ? source.num_tiles(d) : 1;
-    AxisList axes;
-    for (const AxisRef& axis : target.axes(d)) {
-      if (tiles == 1) break;
-      std::int64_t size = target.mesh().axis_size(axis);
-      if (tiles % size == 0) {
-        axes.push_back(axis);
-        tiles /= size;
-      } else if (size % tiles == 0) {
-        axes.push_back(AxisRef(axis.name, axis.is_whole() ? 1 : axis.pre_size, tiles));
-        tiles = 1;
-      } else {
-        return std::nullopt;
-      }
-    }
-    if (tiles != 1) return std::nullopt;
-    dimensions.emplace_back(std::move(axes));
-  }
-  Sharding part(target.mesh(), PartitionSpec(std::move(dimensions)), target.rank());
-  return has_tiles_in_place(source, part) ? std::optional(std::move(part)) : std::nullopt;
-}
-
-bool is_whole_on(const Sharding& source, const Mesh& mesh) {
-  if (!source.is_fully_replicated() || !source.unreduced_axes().empty()) return false;
-  if (!same_platform(source.mesh(), mesh)) return false;
-  for (std::int64_t id : mesh.device_ids())
-    if (!source.mesh().position(id)) return false;
-  return true;
+  StoragePtr present(value.storage());
+  Copies* copies = Copies::find(*present);
+  if (!copies) return present;
+  StoragePtr nearer =
+      copies->cheapest([&](const DeviceArray& array) { return distance(array, target); },
+                       distance(*present, target));
+  return nearer ? nearer : present;
 }
 
 }  // namespace meshard

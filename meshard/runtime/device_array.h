@@ -11,7 +11,7 @@
 #include "meshard/graph/storage.h"
 #include "meshard/pjrt/buffer.h"
 #include "meshard/pjrt/client.h"
-#include "meshard/runtime/runtime.h"
+#include "meshard/runtime/platforms.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -23,9 +23,12 @@ class DeviceArray final : public Storage {
  public:
   using Buffers = InlineVector<pjrt::Buffer, 1>;
 
-  /// @pre one buffer per position of the sharding's mesh, or one buffer without a sharding
-  DeviceArray(TensorType type, std::optional<Sharding> sharding, Buffers buffers)
+  /// @pre one buffer per position of the sharding's mesh, or one buffer without a sharding;
+  /// `platforms` owns their client
+  DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
+              Buffers buffers)
       : Storage(Kind::kDevice),
+        platforms_(platforms),
         type_(std::move(type)),
         sharding_(std::move(sharding)),
         buffers_(std::move(buffers)) {}
@@ -53,19 +56,18 @@ class DeviceArray final : public Storage {
   bool is_live() const;
   /// False after a restart of the runtime: the buffers belong to the old client and can only be
   /// read.
-  bool is_current() const {
-    return generation_ == internal::runtime_generation.load(std::memory_order_relaxed);
-  }
+  bool is_current() const { return generation_ == platforms_.generation(); }
 
   /// Remembers where it was donated, for the error message of a later use.
   void set_donated_at(SourceLocation where) const { donated_at_ = where; }
 
  private:
   void check_live(SourceLocation where) const;
+  const Platforms& platforms_;
   TensorType type_;
   std::optional<Sharding> sharding_;
   Buffers buffers_;
-  std::uint32_t generation_ = internal::runtime_generation.load(std::memory_order_relaxed);
+  std::uint32_t generation_ = platforms_.generation();
   mutable SourceLocation donated_at_;
 };
 

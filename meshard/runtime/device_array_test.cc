@@ -1,7 +1,8 @@
 #include "meshard/runtime/device_array.h"
 
-#include "meshard/runtime/placement.h"
+#include "meshard/runtime/host_to_device.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/runtime/process_runtime.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -25,7 +26,8 @@ TEST(DeviceArrayTypes, DTypesGoThereAndBack) {
 
 TEST_F(Arrays, BoxesAreClampedToTheValue) {
   Sharding sharding(Mesh({{"x", 4}}), P("x"));
-  StoragePtr storage = place(runtime_client(), numbers({1, 2, 3, 4, 5}, {5}), sharding, {});
+  StoragePtr storage =
+      place(process_runtime().platforms, numbers({1, 2, 3, 4, 5}, {5}), sharding, {});
   const auto& array = static_cast<const DeviceArray&>(*storage);
   EXPECT_EQ(array.box(2)[0].start, 4);
   EXPECT_EQ(array.box(2)[0].stop, 5);
@@ -37,7 +39,7 @@ TEST_F(Arrays, BoxesAreClampedToTheValue) {
 TEST_F(Arrays, ReadsIntoTheCallersMemory) {
   Sharding sharding(Mesh({{"x", 2}, {"y", 2}}), P("y", "x"));
   StoragePtr storage =
-      place(runtime_client(), numbers({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4}), sharding, {});
+      place(process_runtime().platforms, numbers({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4}), sharding, {});
   std::vector<float> mine(8);
   static_cast<const DeviceArray&>(*storage).read_into(mine.data(), {});
   EXPECT_EQ(mine, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
@@ -50,7 +52,7 @@ TEST_F(Arrays, EveryDTypeComesBack) {
     if (dtype == DType::f8e8m0fnu) array = numbers({1, 2, 4, 1}, {4}).astype(dtype);
     Result<StoragePtr> storage = [&]() -> Result<StoragePtr> {
       try {
-        return place(runtime_client(), array, Sharding(Mesh({{"x", 2}}), P("x")), {});
+        return place(process_runtime().platforms, array, Sharding(Mesh({{"x", 2}}), P("x")), {});
       } catch (const Error& error) {
         return error;
       }
@@ -61,8 +63,8 @@ TEST_F(Arrays, EveryDTypeComesBack) {
 }
 
 TEST_F(Arrays, ADeletedValueSaysSo) {
-  StoragePtr storage =
-      place(runtime_client(), numbers({1, 2}, {2}), Sharding(Mesh({{"x", 2}}), P("x")), {});
+  StoragePtr storage = place(process_runtime().platforms, numbers({1, 2}, {2}),
+                             Sharding(Mesh({{"x", 2}}), P("x")), {});
   const auto& array = static_cast<const DeviceArray&>(*storage);
   EXPECT_TRUE(array.is_live());
   EXPECT_EQ(array.gone(), "");

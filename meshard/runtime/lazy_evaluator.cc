@@ -7,12 +7,9 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/named_mesh.h"
 #include "meshard/graph/record.h"
-#include "meshard/runtime/copies.h"
+#include "meshard/runtime/call_program.h"
 #include "meshard/runtime/counters.h"
-#include "meshard/runtime/move_shards.h"
 #include "meshard/runtime/placement.h"
-#include "meshard/runtime/runtime.h"
-#include "meshard/runtime/wait.h"
 
 namespace meshard {
 namespace {
@@ -58,11 +55,12 @@ std::vector<Value> results_to_keep(const Graph& graph) {
   return results;
 }
 
+// A loaded program with its captured values. Compiled again after a restart of the runtime.
 class JitProgram final : public CompiledProgram {
  public:
-  JitProgram(ProgramCache& cache, std::shared_ptr<const LoadedProgram> loaded, Program program)
-      : cache_(cache), program_(std::move(loaded)), recorded_(std::move(program)) {
-    const Graph& graph = recorded_.graph;
+  JitProgram(Runtime& runtime, std::shared_ptr<const LoadedProgram> loaded, Program source)
+      : CompiledProgram(std::move(source)), runtime_(runtime), program_(std::move(loaded)) {
+    const Graph& graph = this->source().graph;
     for (const Value& value : graph.captured()) captured_.emplace_back(value);
     places_ = std::any_of(captured_.begin(), captured_.end(), is_placed) ||
               std::any_of(graph.nodes().begin(), graph.nodes().end(),
@@ -75,13 +73,14 @@ class JitProgram final : public CompiledProgram {
     const LoadedProgram* program = program_.get();
     if (!program->is_current()) [[unlikely]]
       program = (again = compiled_again(where)).get();
-    const std::vector<std::string>& names = recorded_.parameter_names;
+    const std::vector<std::string>& names = source().parameter_names;
     if (captured_.empty()) {
-      program->run(arguments, results, where, names);
+      (void)call_program(runtime_, *program, arguments, results, where, names);
     } else {
       InlineVector<const Tensor*, 16> all(arguments.begin(), arguments.end());
       for (const Tensor& tensor : captured_) all.push_back(&tensor);
-      program->run(std::span<const Tensor* const>(all.data(), all.size()), results, where, names);
+      (void)call_program(runtime_, *program, std::span<const Tensor* const>(all.data(), all.size()),
+                         results, where, names);
     }
     // Usually fast: the first argument of a training step is placed.
     if (places_ || !program_->lowered().mesh) return;
@@ -93,9 +92,7 @@ class JitProgram final : public CompiledProgram {
     const auto& sharding = program_->shardings().arguments[i];
     return sharding ? &*sharding : nullptr;
   }
-  ProgramView view() const {
-    return {*program_, recorded_.graph, recorded_.parameter_names, recorded_.donated};
-  }
+  const LoadedProgram* loaded() const override { return program_.get(); }
 
  private:
   static bool is_placed(const Tensor& tensor) { return !is_unplaced(tensor.value()); }
@@ -103,15 +100,14 @@ class JitProgram final : public CompiledProgram {
   // The program, compiled for the client that replaced its original one.
   std::shared_ptr<const LoadedProgram> compiled_again(SourceLocation where) {
     std::lock_guard lock(again_mutex_);
-    if (!again_ || !again_->is_current()) again_ = cache_.get(recorded_, where);
+    if (!again_ || !again_->is_current()) again_ = runtime_.programs.get(source(), where);
     return again_;
   }
 
-  ProgramCache& cache_;
+  Runtime& runtime_;
   std::shared_ptr<const LoadedProgram> program_;
   std::mutex again_mutex_;
   std::shared_ptr<const LoadedProgram> again_;  // guarded by again_mutex_
-  Program recorded_;
   std::vector<Tensor> captured_;
   bool places_ = false;  // its results are placed, whatever the arguments are
 };
@@ -149,8 +145,14 @@ bool LazyEvaluator::is_claimed(const Graph& graph) const {
   return false;
 }
 
+LazyEvaluator::LazyEvaluator(Runtime& runtime) : runtime_(runtime) {
+  runtime_.platforms.set_failure_listener(*this);
+}
+
+void LazyEvaluator::wait() { runtime_.platforms.wait_for_launches(); }
+
 void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
-  internal::know_default_platform(where);
+  runtime_.platforms.know_default(where);
   std::unique_lock lock(mutex_);
   settle_locked(Failed::kForget);
   Program program;
@@ -193,15 +195,15 @@ void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation 
   Program program;
   program.name = "lazy";
   program.graph = entire ? entire->with_results(stage.results) : Graph::build({}, stage.results, 0);
-  if (stage.mesh) program.graph = on_devices_of(program.graph, *stage.mesh, where);
-  std::shared_ptr<const LoadedProgram> loaded = cache_.get(program, where);
+  if (stage.mesh) program.graph = on_devices_of(runtime_, program.graph, *stage.mesh, where);
+  std::shared_ptr<const LoadedProgram> loaded = runtime_.programs.get(program, where);
   std::vector<Tensor> captured, computed(stage.results.size());
   for (const Value& leaf : program.graph.captured()) captured.emplace_back(leaf);
   std::vector<const Tensor*> arguments;
   for (const Tensor& tensor : captured) arguments.push_back(&tensor);
-  Unsettled run{
-      std::make_shared<const pjrt::Launch>(loaded->run_tracked(arguments, computed, where)),
-      stage.results};
+  Unsettled run{std::make_shared<const pjrt::Launch>(call_program(
+                    runtime_, *loaded, arguments, computed, where, /*names=*/{}, /*track=*/true)),
+                stage.results};
   internal::count(internal::counters().nodes_run, program.graph.nodes().size());
 
   std::lock_guard lock(mutex_);
@@ -213,12 +215,6 @@ void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation 
   unsettled_.push_back(std::move(run));
   has_unsettled_.store(true, std::memory_order_relaxed);
   settle_locked(Failed::kLeave);
-}
-
-void LazyEvaluator::settle() {
-  if (!has_unsettled_.load(std::memory_order_relaxed)) return;
-  std::lock_guard lock(mutex_);
-  settle_locked(Failed::kForget);
 }
 
 void LazyEvaluator::settle_locked(Failed what) {
@@ -237,7 +233,7 @@ void LazyEvaluator::settle_locked(Failed what) {
   has_unsettled_.store(!unsettled_.empty(), std::memory_order_relaxed);
 }
 
-void LazyEvaluator::settle_failed() {
+void LazyEvaluator::on_failed_launches() {
   std::vector<std::shared_ptr<const pjrt::Launch>> under_way;
   bool failed = false;
   {
@@ -249,42 +245,27 @@ void LazyEvaluator::settle_failed() {
   }
   if (failed)
     for (const auto& launch : under_way) (void)launch->await();  // the error is discarded
-  settle();
-}
-
-void internal::forget_failed_launches() {
-  for (const pjrt::Client* client : started_clients()) client->await_failed_launches();
-  if (auto* ours = dynamic_cast<LazyEvaluator*>(installed_evaluator())) ours->settle_failed();
+  if (!has_unsettled_.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(mutex_);
+  settle_locked(Failed::kForget);
 }
 
 Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
-  internal::know_default_platform(where);
-  StoragePtr storage(value.storage());
-  const Sharding* present = storage->sharding();
-  if (present && *present == sharding && is_on_this_client(*storage))
-    return is_unplaced(value) ? make_array(value.type(), storage, where) : Tensor(value);
-  // A host value that a program has used before continues from its copy on devices.
-  if (!is_on_this_client(*storage) ||
-      nearest_copy(value, sharding)->kind() != Storage::Kind::kDevice) {
-    // For an abstract value, this throws that it has no elements.
-    HostArray array = storage->to_host(where);
-    const pjrt::Client& client = runtime_client(sharding.mesh(), where);
-    return make_array(value.type(), meshard::place(client, array, sharding, where), where);
-  }
-  return move_to(value, sharding, where);
+  runtime_.platforms.know_default(where);
+  return place_value(runtime_, value, sharding, where);
 }
 
 std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceLocation where) {
-  internal::know_default_platform(where);
+  runtime_.platforms.know_default(where);
   std::vector<Value> pending;
   for (const Value& value : program.graph.captured())
     if (!value.storage()) pending.push_back(value);
   if (!pending.empty()) evaluate(pending, where);
   if (!program.unsharded)
     if (std::optional<Mesh> mesh = devices_of_program(program.graph, where))
-      program.graph = on_devices_of(program.graph, *mesh, where);
-  std::shared_ptr<const LoadedProgram> loaded = cache_.get(program, where);
-  return std::make_shared<JitProgram>(cache_, std::move(loaded), std::move(program));
+      program.graph = on_devices_of(runtime_, program.graph, *mesh, where);
+  std::shared_ptr<const LoadedProgram> loaded = runtime_.programs.get(program, where);
+  return std::make_shared<JitProgram>(runtime_, std::move(loaded), std::move(program));
 }
 
 std::size_t LazyEvaluator::count_pending(const Value& value) {
@@ -293,9 +274,9 @@ std::size_t LazyEvaluator::count_pending(const Value& value) {
 }
 
 ProgramView view_of(const CompiledProgram& program) {
-  const auto* jit = dynamic_cast<const JitProgram*>(&program);
-  internal_check(jit != nullptr, "[runtime] a program of another evaluator");
-  return jit->view();
+  internal_check(program.loaded() != nullptr, "[runtime] a program of another evaluator");
+  const Program& source = program.source();
+  return {*program.loaded(), source.graph, source.parameter_names, source.donated};
 }
 
 }  // namespace meshard

@@ -9,7 +9,8 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/pjrt/launch.h"
-#include "meshard/runtime/program_cache.h"
+#include "meshard/runtime/loaded_program.h"
+#include "meshard/runtime/process_runtime.h"
 #include "meshard/runtime/stages.h"
 
 namespace meshard {
@@ -18,22 +19,22 @@ namespace meshard {
 /// that its values belong to (stages.h). Threads share recorded nodes: one thread computes a node,
 /// and others that need it wait. Evaluations without a common node compile and run concurrently.
 /// Recording and calls of compiled programs take no lock.
-class LazyEvaluator final : public Evaluator {
+class LazyEvaluator final : public Evaluator, private FailureListener {
  public:
+  /// Becomes the runtime's failure listener.
+  /// @pre `runtime` and the evaluator outlive all tensors
+  explicit LazyEvaluator(Runtime& runtime);
   void evaluate(std::span<const Value> values, SourceLocation where) override;
   Tensor place(const Value& value, const Sharding& sharding, SourceLocation where) override;
   std::shared_ptr<CompiledProgram> compile(Program program, SourceLocation where) override;
   void wait() override;
   std::size_t count_pending(const Value& value) override;
-  /// Processes the evaluations whose launches are done. For those that succeeded, the values forget
-  /// their operands; for those that failed, the values are forgotten, so that they can be computed
-  /// again.
-  void settle();
-  /// The same. If a launch has failed, first waits for all launches in flight, because those that
-  /// used its results failed too.
-  void settle_failed();
 
  private:
+  // Settles. If a launch has failed, first waits for all launches in flight, because those that
+  // used its results failed too.
+  void on_failed_launches() override;
+
   // An evaluation whose launch was in flight at the last check.
   struct Unsettled {
     std::shared_ptr<const pjrt::Launch> launch;
@@ -42,6 +43,9 @@ class LazyEvaluator final : public Evaluator {
   // Whether settling skips failed evaluations, whose errors have not been read yet, or forgets
   // them.
   enum class Failed { kForget, kLeave };
+  // Processes the evaluations whose launches are done. For those that succeeded, the values forget
+  // their operands; for those that failed, the values are forgotten, so that they can be computed
+  // again.
   void settle_locked(Failed what);
   // The nodes that an evaluation computes; listed in running_ until it is done.
   class Claim;
@@ -49,7 +53,7 @@ class LazyEvaluator final : public Evaluator {
   // Computes one stage. `entire` is the whole graph if it has only this stage, otherwise null.
   void run(const Stage& stage, const Graph* entire, SourceLocation where);
 
-  ProgramCache cache_;
+  Runtime& runtime_;
   std::mutex mutex_;                  // guards changes of recorded nodes, and running_
   std::condition_variable finished_;  // an evaluation is done
   std::uint64_t num_finished_ = 0;
@@ -60,7 +64,7 @@ class LazyEvaluator final : public Evaluator {
   std::vector<StoragePtr> failed_;
 };
 
-/// The loaded program of a compiled one, and the graph it was made from; used by explain/.
+/// A compiled program and what it was made from; used by explain/.
 struct ProgramView {
   const LoadedProgram& program;
   const Graph& graph;
@@ -68,6 +72,7 @@ struct ProgramView {
   const std::vector<std::string>& parameter_names;
   const std::vector<std::uint32_t>& donated;
 };
+/// @pre the runtime's evaluator compiled the program
 ProgramView view_of(const CompiledProgram& program);
 
 }  // namespace meshard

@@ -5,8 +5,8 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
+#include "meshard/runtime/call_program.h"
 #include "meshard/runtime/plugin_testutil.h"
-#include "meshard/runtime/program_cache.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -31,7 +31,7 @@ struct Programs : OnPlugin {
                     .donated = std::move(donated)};
     return cache.get(program, SourceLocation::current());
   }
-  ProgramCache cache;
+  ProgramCache cache{process_runtime().platforms};
 };
 using Tensors = std::vector<Tensor>;
 
@@ -45,7 +45,7 @@ std::vector<Tensor> run(const LoadedProgram& program, const Tensors& arguments,
   std::vector<const Tensor*> given;
   for (const Tensor& argument : arguments) given.push_back(&argument);
   std::vector<Tensor> results(program.shardings().results.size());
-  program.run(given, results, SourceLocation::current(), names);
+  (void)call_program(process_runtime(), program, given, results, SourceLocation::current(), names);
   return results;
 }
 
@@ -74,6 +74,43 @@ TEST_F(Programs, ArgumentsInTheOrderOfTheirOwnMesh) {
   EXPECT_THAT(difference.to_vector<float>(), ElementsAre(10, 10, 10, 10, 10, 10, 10, 10));
   const auto& array = static_cast<const DeviceArray&>(*difference.value().storage());
   EXPECT_EQ(array.device_id(0), 3);
+}
+
+// While alive, no evaluator can be reached.
+struct NoEvaluator {
+  NoEvaluator() { install_evaluator(nullptr); }
+  ~NoEvaluator() { install_runtime(); }
+};
+
+TEST_F(Programs, ArgumentsAreBroughtToTheirDevicesWithoutTheEvaluator) {
+  Sharding halves(Mesh({{"x", 2}}), P("x"));
+  auto program = load({halves, halves, halves},
+                      [](const Tensors& p) { return Tensors{p[0] + p[1] * 10 + p[2] * 100}; });
+  Tensor on_host = counting(), on_one_device = counting() + 1;
+  Tensor replicated = mark_sharding(counting(2), halves.mesh(), P(none));
+  compute({on_one_device});
+  NoEvaluator none;
+  EXPECT_THROW((void)evaluator(), Error);
+  restart();
+  EXPECT_THAT(run(*program, {on_host, on_one_device, replicated})[0].to_vector<float>(),
+              ElementsAre(210, 321, 432, 543, 654, 765, 876, 987));
+  EXPECT_EQ(done().buffers_sent, 2u) << "only the host value";
+  EXPECT_EQ(done().buffers_moved, 1u) << "one tile of the value on one device";
+}
+
+TEST_F(Programs, ALaunchPlacesNothing) {
+  Sharding halves(Mesh({{"x", 2}}), P("x"));
+  auto program = load({halves}, [](const Tensors& p) { return Tensors{p[0] + 1}; });
+  Tensor same = mark_sharding(counting(), halves.mesh(), P("x"));
+  Tensor other = mark_sharding(counting(), halves.mesh(), P(none));
+  const auto* array = static_cast<const DeviceArray*>(same.value().storage());
+  EXPECT_TRUE(program->accepts(0, *array));
+  EXPECT_FALSE(program->accepts(0, static_cast<const DeviceArray&>(*other.value().storage())));
+  restart();
+  Tensor result;
+  (void)program->launch({&array, 1}, {&result, 1}, SourceLocation::current()).value();
+  EXPECT_EQ(done().buffers_sent + done().buffers_moved, 0u);
+  EXPECT_THAT(result.to_vector<float>(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
 }
 
 TEST_F(Programs, AGoneArgumentIsCalledByItsName) {

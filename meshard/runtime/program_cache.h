@@ -1,15 +1,15 @@
 // The in-memory cache of compiled programs.
 #pragma once
-#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "meshard/base/fingerprint.h"
+#include "meshard/base/result.h"
+#include "meshard/base/single_flight.h"
 #include "meshard/runtime/loaded_program.h"
+#include "meshard/runtime/platforms.h"
 
 namespace meshard {
 
@@ -21,39 +21,40 @@ namespace meshard {
 /// waits for it.
 ///
 /// Holds MESHARD_MOST_PROGRAMS programs (default 1,000) and evicts the least recently used one; its
-/// holders may continue to use it. A restart of the runtime clears the cache.
+/// holders may continue to use it. Programs of clients that a restart of the runtime has replaced
+/// are compiled again.
 class ProgramCache {
  public:
-  ProgramCache();
+  /// @pre `platforms` outlives the cache
+  explicit ProgramCache(Platforms& platforms);
   /// @pre most > 0
-  explicit ProgramCache(std::size_t most) : most_(most) {}
+  ProgramCache(Platforms& platforms, std::size_t most);
 
   /// The program, for the client of its mesh's platform, or for the default client without a mesh.
-  /// @error the errors of lowering, runtime_client and the compiler.
+  /// @error the errors of lowering, Platforms::client and the compiler; invalid argument for an
+  /// invalid MESHARD_MOST_PROGRAMS.
   std::shared_ptr<const LoadedProgram> get(const Program& program, SourceLocation where);
-  std::size_t size() const;
+  std::size_t size() const { return by_graph_.size(); }
 
  private:
   struct Entry {
-    std::shared_ptr<const LoadedProgram> program;  // null: a thread is making it
-    std::list<Fingerprint>::iterator place;        // in the table's order of use
+    Fingerprint key;
+    std::shared_ptr<const LoadedProgram> program = {};
   };
-  struct Table {
-    std::unordered_map<Fingerprint, Entry> entries;
-    std::list<Fingerprint> latest_first;
-  };
-  using Programs = std::vector<std::shared_ptr<const LoadedProgram>>;
-  class Making;
-  std::shared_ptr<const LoadedProgram> make(const Program& program, SourceLocation where);
-  // Removes programs and returns them, for the caller to release without the lock.
-  Programs shrink(Table& table) const;
-  Programs forget_replaced();
+  using Table = internal::SingleFlight<Entry>;
 
-  std::size_t most_;
-  mutable std::mutex mutex_;
-  std::condition_variable made_;
-  std::uint64_t num_made_ = 0;  // or abandoned
-  std::uint32_t generation_ = 0;
+  ProgramCache(Platforms& platforms, Result<std::int64_t> most);
+  template <class Make>
+  static std::shared_ptr<const LoadedProgram> find_or_make(Table& table, const Fingerprint& key,
+                                                           Make make);
+  std::shared_ptr<const LoadedProgram> make(const Program& program, SourceLocation where);
+  std::shared_ptr<const LoadedProgram> compile(const pjrt::Client& client,
+                                               const LoweredModule& lowered,
+                                               const std::vector<int>& devices,
+                                               SourceLocation where);
+
+  Platforms& platforms_;
+  Result<std::int64_t> most_;  // an error is thrown by get()
   Table by_graph_, by_text_;
 };
 

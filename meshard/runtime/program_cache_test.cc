@@ -6,6 +6,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/runtime/process_runtime.h"
 #include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
 
@@ -29,7 +30,7 @@ std::shared_ptr<const LoadedProgram> get(ProgramCache& cache, const Program& pro
 }
 
 TEST_F(Cache, EqualProgramsAreOne) {
-  ProgramCache cache;
+  ProgramCache cache(process_runtime().platforms);
   Mesh mesh({{"x", 2}});
   auto first = get(cache, product(mesh, 3, 10));
   EXPECT_EQ(get(cache, product(Mesh({{"x", 2}}), 3, 99)), first) << "source lines do not count";
@@ -40,7 +41,7 @@ TEST_F(Cache, EqualProgramsAreOne) {
 }
 
 TEST_F(Cache, OtherDevicesAreALoadAndNoCompile) {
-  ProgramCache cache;
+  ProgramCache cache(process_runtime().platforms);
   auto first = get(cache, product(Mesh({{"x", 2}}), 3));
   auto moved = get(cache, product(Mesh({{"x", 2}}, {6, 3}), 3));
   EXPECT_EQ(done().compiles, 1u);
@@ -52,7 +53,7 @@ TEST_F(Cache, OtherDevicesAreALoadAndNoCompile) {
 }
 
 TEST_F(Cache, KeepsTheProgramsThatWereAskedForLast) {
-  ProgramCache cache(2);
+  ProgramCache cache(process_runtime().platforms, 2);
   Mesh mesh({{"x", 2}});
   auto first = get(cache, product(mesh, 3));
   (void)get(cache, product(mesh, 4));
@@ -67,7 +68,7 @@ TEST_F(Cache, KeepsTheProgramsThatWereAskedForLast) {
 }
 
 TEST_F(Cache, DonationIsPartOfTheProgram) {
-  ProgramCache cache;
+  ProgramCache cache(process_runtime().platforms);
   Program plain = product(Mesh({{"x", 2}}), 3), donating = plain;
   donating.donated = {0};
   EXPECT_NE(get(cache, plain), get(cache, donating));
@@ -75,7 +76,7 @@ TEST_F(Cache, DonationIsPartOfTheProgram) {
 }
 
 TEST_F(Cache, ADeviceThatDoesNotExistIsAnErrorAtTheUsersLine) {
-  ProgramCache cache;
+  ProgramCache cache(process_runtime().platforms);
   EXPECT_TRUE(throws_error(
       [&] {
         (void)get(cache, product(Mesh({{"x", 2}}, {0, 50}), 3));

@@ -76,14 +76,8 @@ const pjrt::Client& runtime_client(const Mesh& mesh,
 void restart_runtime();
 
 namespace internal {
-/// Number of restarts.
-extern std::atomic<std::uint32_t> runtime_generation;
 extern std::atomic<bool> is_forked_child;
 [[noreturn]] void fail_in_forked_child(SourceLocation where);
-/// Determines which device types refer to the default platform (mesh/device_type.h). Starts its
-/// client only if the name depends on the plugin. Called before values are combined whose meshes
-/// may or may not have device types.
-void know_default_platform(SourceLocation where);
 }  // namespace internal
 
 /// Checks that this is not a child process that was forked after the runtime started. Such a

@@ -5,9 +5,11 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/move_shards.h"
-#include "meshard/runtime/placement.h"
-#include "meshard/runtime/runtime.h"
+#include "meshard/runtime/device_assignment.h"
+#include "meshard/runtime/device_to_device.h"
+#include "meshard/runtime/host_to_device.h"
+#include "meshard/runtime/process_runtime.h"
+#include "meshard/runtime/tiles.h"
 
 namespace meshard {
 namespace {
@@ -56,7 +58,7 @@ ShardedTensor ShardedTensor::from_shards(std::span<const HostArray> shards, cons
   if (shards.empty()) throw_invalid(where, "[sharded_tensor] no shards were given for ", mesh);
   Sharding sharding = checked_sharding(shards.size(), mesh, spec, shards[0].shape().rank(), where);
   TensorType type = whole_type(shards[0].type(), sharding, shape, where);
-  return stored(type, place_shards(runtime_client(mesh, where), type, sharding, shards, where),
+  return stored(type, place_shards(process_runtime().platforms, type, sharding, shards, where),
                 where);
 }
 
@@ -83,8 +85,7 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
       throw_invalid(where, "[sharded_tensor] the callback returned ", shards.back().type(),
                     "; this shard of ", type, " must be ", TensorType{type.dtype, box_shape(box)});
   }
-  return stored(type, place_shards(runtime_client(whole.mesh(), where), type, whole, shards, where),
-                where);
+  return stored(type, place_shards(process_runtime().platforms, type, whole, shards, where), where);
 }
 
 ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Mesh& mesh,
@@ -94,7 +95,8 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
   compute(locals, where);
   Sharding sharding = checked_sharding(locals.size(), mesh, spec, locals[0].rank(), where);
   TensorType type = whole_type(locals[0].type(), sharding, shape, where);
-  const pjrt::Client& client = runtime_client(mesh, where);
+  Platforms& platforms = process_runtime().platforms;
+  const pjrt::Client& client = platforms.client(mesh, where);
   TensorType shard_type = shard_type_of(type, sharding);
   DeviceArray::Buffers buffers;
   for (std::size_t i = 0; i < locals.size(); ++i) {
@@ -111,11 +113,12 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
     buffers.push_back(*std::move(buffer));
   }
   if (buffers.size() == locals.size())
-    return stored(type, make_storage<DeviceArray>(type, sharding, std::move(buffers)), where);
+    return stored(type, make_storage<DeviceArray>(platforms, type, sharding, std::move(buffers)),
+                  where);
   // Host data, missing padding, or memory that cannot be viewed: go through the host.
   std::vector<HostArray> shards;
   for (const Tensor& local : locals) shards.push_back(local.to_host(where));
-  return stored(type, place_shards(client, type, sharding, shards, where), where);
+  return stored(type, place_shards(platforms, type, sharding, shards, where), where);
 }
 
 std::vector<LocalShard> ShardedTensor::local_shards(SourceLocation where) const {
@@ -129,9 +132,7 @@ void ShardedTensor::load_local_shards(std::span<const HostArray> shards, SourceL
                     ": its devices hold copies of one value, not shards; use assign"),
                 where);
   *this = stored(
-      type(),
-      place_shards(runtime_client(sharding_.mesh(), where), type(), sharding_, shards, where),
-      where);
+      type(), place_shards(process_runtime().platforms, type(), sharding_, shards, where), where);
 }
 
 std::optional<ShardedTensor> wrap_if_sharded(const Tensor& tensor) {

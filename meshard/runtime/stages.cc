@@ -11,7 +11,8 @@
 #include "meshard/graph/record.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/mesh/device_type.h"
-#include "meshard/runtime/copies.h"
+#include "meshard/runtime/placement.h"
+#include "meshard/runtime/tiles.h"
 
 namespace meshard {
 namespace {
@@ -263,7 +264,7 @@ std::optional<Mesh> devices_of_program(const Graph& graph, SourceLocation where)
   return home.set == kAnywhere ? std::nullopt : std::optional(sets.mesh(home.set));
 }
 
-Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where) {
+Graph on_devices_of(Runtime& runtime, const Graph& graph, const Mesh& mesh, SourceLocation where) {
   auto elsewhere = [&](const Value& leaf) { return is_elsewhere(leaf, mesh); };
   bool all_here = std::none_of(graph.parameters().begin(), graph.parameters().end(), elsewhere) &&
                   std::none_of(graph.captured().begin(), graph.captured().end(), elsewhere);
@@ -301,7 +302,7 @@ Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where) 
   for (const Value& leaf : used_captures(graph)) {
     if (!elsewhere(leaf)) continue;
     check(leaf);
-    replay.set(leaf, goes_whole(leaf, mesh) ? copy_with(leaf, whole(leaf), where)
+    replay.set(leaf, goes_whole(leaf, mesh) ? copy_with(runtime, leaf, whole(leaf), where)
                                             : make_moved(leaf, leaf->where()));
   }
   for (const Tensor& result : replay.run(graph.results())) results.push_back(result.value());

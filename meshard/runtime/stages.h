@@ -7,6 +7,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/graph.h"
 #include "meshard/mesh/mesh.h"
+#include "meshard/runtime/process_runtime.h"
 
 namespace meshard {
 
@@ -37,7 +38,7 @@ std::vector<Stage> split_by_devices(const Graph& graph);
 /// leaf that is copied when the program runs. A parameter of another set is replaced by one that
 /// does not specify where its argument is. Returns the same program if there is no such leaf.
 /// @error invalid argument: a placed value of another set is not replicated on these devices.
-Graph on_devices_of(const Graph& graph, const Mesh& mesh, SourceLocation where);
+Graph on_devices_of(Runtime& runtime, const Graph& graph, const Mesh& mesh, SourceLocation where);
 
 /// The mesh whose devices a traced program runs on. Follows the rule of split_by_devices, for one
 /// node that uses all leaves and names all meshes of the program. Empty: the program names no mesh.

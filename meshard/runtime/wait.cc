@@ -5,11 +5,7 @@
 
 #include <bit>
 #include <cstdlib>
-#include <optional>
 
-#include "meshard/base/stall.h"
-#include "meshard/runtime/device_array.h"
-#include "meshard/runtime/lazy_evaluator.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
@@ -44,29 +40,5 @@ void internal::wait_at_exit(std::uint64_t launches) {
   // If registering fails for lack of memory, the earlier handlers must suffice.
   (void)std::atexit(wait_if_started);
 }
-
-void internal::wait_for_launches() {
-  for (const pjrt::Client* client : started_clients()) client->await_launches();
-}
-
-void DeviceArray::wait(SourceLocation where) const {
-  check_live(where);
-  internal::WaitPlace place(where);
-  // Wait for all buffers, even after one failed: nothing is running when this returns.
-  std::optional<Error> failed;
-  for (const pjrt::Buffer& buffer : buffers_) {
-    Result<void> ready = buffer.await_ready();
-    if (!ready.ok() && !failed)
-      failed = ready.error().at(where).with_note(cat("while waiting for ", type_, " on device ",
-                                                     buffer.device().id(),
-                                                     buffer.device().of_platform()));
-  }
-  if (failed) {
-    internal::forget_failed_launches();
-    throw *failed;
-  }
-}
-
-void LazyEvaluator::wait() { internal::wait_for_launches(); }
 
 }  // namespace meshard

@@ -1,4 +1,4 @@
-// Waits for launches: for sync() without arguments, and at process exit.
+// Waits for launches at process exit.
 #pragma once
 #include <cstdint>
 
@@ -13,12 +13,5 @@ namespace meshard::internal {
 /// call exit and for launches in the destructors of static objects. A handler must be registered
 /// after the objects that it protects, so one is registered at launches number 1, 2, 4, 8, ...
 void wait_at_exit(std::uint64_t launches);
-
-/// Waits for every launch in flight. Their errors are reported to users of the results.
-void wait_for_launches();
-
-/// Called before the error of a failed launch is thrown. The recorded values that the launch should
-/// have computed become recorded again, so that the next request computes them again.
-void forget_failed_launches();
 
 }  // namespace meshard::internal

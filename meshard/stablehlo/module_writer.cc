@@ -248,10 +248,4 @@ void ModuleWriter::terminate(ListOf<Typed> values, std::string_view mnemonic) {
   text_.push_back('\n');
 }
 
-void ModuleWriter::raw_line(std::string_view line) {
-  indent();
-  text_.append(line);
-  text_.push_back('\n');
-}
-
 }  // namespace meshard::stablehlo

@@ -189,8 +189,6 @@ class ModuleWriter {
   Value temporary() { return {temporaries_++, Value::Kind::kTemporary}; }
   /// A new name for an argument of a region.
   Value block_argument() { return {block_arguments_++, Value::Kind::kBlockArgument}; }
-  /// Writes a line of text verbatim, for ops without a helper.
-  void raw_line(std::string_view line);
 
  private:
   friend class OpWriter;

@@ -56,7 +56,7 @@ class RecordingEvaluator final : public Evaluator {
   // Results that are parameters are returned as the arguments; all others are zeros.
   struct Compiled final : CompiledProgram {
     Compiled(RecordingEvaluator& o, Program p)
-        : owner(o), program(std::move(p)), chosen(o.chosen) {}
+        : CompiledProgram(std::move(p)), owner(o), chosen(o.chosen) {}
     void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
              SourceLocation where) override {
       // jit may be called from several threads, and the runs share this state.
@@ -65,8 +65,8 @@ class RecordingEvaluator final : public Evaluator {
       owner.last_arguments.clear();
       for (const Tensor* argument : arguments) owner.last_arguments.push_back(argument->value());
       for (std::size_t i = 0; i < results.size(); ++i) {
-        const Value& result = program.graph.results()[i];
-        std::uint32_t number = program.graph.number(result.node());
+        const Value& result = source().graph.results()[i];
+        std::uint32_t number = source().graph.number(result.node());
         results[i] = number < arguments.size()
                          ? *arguments[number]
                          : make_array(result.type(), zeros_of(result.type()), where);
@@ -76,7 +76,6 @@ class RecordingEvaluator final : public Evaluator {
       return chosen ? &*chosen : nullptr;
     }
     RecordingEvaluator& owner;
-    Program program;
     std::optional<Sharding> chosen;
   };
 };

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <thread>
 
-#include "meshard/base/advice.h"
 #include "meshard/base/stall.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
@@ -87,21 +85,14 @@ std::size_t JitCall::hash() const {
   return result;
 }
 
-JitCache::Kept* JitCache::find_locked(const JitCall& call) {
-  if (latest_ && latest_->entry->matches(call)) return latest_;
-  auto [first, last] = entries_.equal_range(call.hash());
-  for (auto at = first; at != last; ++at)
-    if (at->second.entry->matches(call)) return latest_ = &at->second;
-  return nullptr;
-}
+JitCache::JitCache(JitOptions options, SourceLocation where)
+    : options_(std::move(options)),
+      where_(where),
+      entries_(std::max<std::size_t>(1, options_.most_programs)) {}
 
 std::shared_ptr<const JitEntry> JitCache::find(const JitCall& call) {
-  std::lock_guard lock(mutex_);
-  ++stats_.calls;
-  Kept* known = find_locked(call);
-  if (!known) return nullptr;
-  known->last_call = stats_.calls;
-  return known->entry;
+  return entries_.find([&] { return call.hash(); },
+                       [&](const JitEntry& entry) { return entry.matches(call); });
 }
 
 Graph trace_function(
@@ -144,33 +135,6 @@ std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& do
   return donated;
 }
 
-class JitCache::Making {
- public:
-  /// @pre the cache's lock is held
-  Making(JitCache& cache, std::shared_ptr<const JitEntry> signature)
-      : cache_(cache), signature_(std::move(signature)) {
-    cache_.making_.push_back(this);
-  }
-  ~Making() {
-    {
-      std::lock_guard lock(cache_.mutex_);
-      std::erase(cache_.making_, this);
-      ++cache_.num_made_;
-    }
-    cache_.made_.notify_all();
-  }
-  Making(const Making&) = delete;
-  Making& operator=(const Making&) = delete;
-
-  bool is_for(const JitCall& call) const { return signature_->matches(call); }
-  bool is_of_this_thread() const { return thread_ == std::this_thread::get_id(); }
-
- private:
-  JitCache& cache_;
-  std::shared_ptr<const JitEntry> signature_;
-  std::thread::id thread_ = std::this_thread::get_id();
-};
-
 std::shared_ptr<JitEntry> JitCache::signature_of(const JitCall& call) const {
   auto entry = std::make_shared<JitEntry>();
   entry->types = call.types;
@@ -196,7 +160,6 @@ void JitCache::make(JitEntry& entry, const JitCall& call, const std::vector<std:
   entry.num_results = program.graph.results().size();
   program.donated = donated_parameters(options_.donate, leaves, where_);
   program.parameter_names = paths.tensors;
-  entry.graph = program.graph;
   entry.program = evaluator(where_).compile(std::move(program), where_);
   for (std::size_t i = 0; i < call.tensors.size(); ++i) {
     const Sharding* sharding = entry.program->parameter_sharding(i);
@@ -208,54 +171,37 @@ std::shared_ptr<const JitEntry> JitCache::find_or_trace(const JitCall& call,
                                                         const std::vector<std::size_t>& leaves,
                                                         const JitPaths& paths,
                                                         const Tracer& tracer) {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    if (Kept* known = find_locked(call)) return known->entry;
-    auto making = std::find_if(making_.begin(), making_.end(),
-                               [&](const Making* each) { return each->is_for(call); });
-    if (making == making_.end()) break;
-    if ((*making)->is_of_this_thread())
-      throw Error(ErrorCode::kFailedPrecondition,
-                  cat("[jit] the function \"", options_.name,
-                      "\" jitted here calls itself with the same types while it is traced"),
-                  where_);
-    WaitPlace place(where_);
-    wait_or_report(
-        made_, lock, [&, before = num_made_] { return num_made_ != before; },
-        [&] { return cat("another thread to trace and compile \"", options_.name, "\""); });
-  }
-  std::shared_ptr<const JitEntry> made;
+  WaitPlace place(where_);
   std::optional<Advice> advice;
-  {
-    std::shared_ptr<const JitEntry> signature = signature_of(call);
-    Making making(*this, signature);
-    lock.unlock();  // `making`'s destructor locks again, also after an exception
-    auto entry = std::make_shared<JitEntry>(*signature);
-    make(*entry, call, leaves, paths, tracer);
-    made = std::move(entry);
-    std::lock_guard adding(mutex_);
-    add_entry(made, call, paths);
-    if (stats_.traces == kManyTraces) advice = advice_on_traces(options_.name, stats_, where_);
-  }
-  if (advice) advise(*std::move(advice));  // without the lock: a handler may call stats()
-  return made;
+  std::shared_ptr<const JitEntry> signature = signature_of(call);
+  std::shared_ptr<const JitEntry> found = entries_.find_or_make(
+      call.hash(), [&](const JitEntry& entry) { return entry.matches(call); }, signature,
+      [&] {
+        auto entry = std::make_shared<JitEntry>(*signature);
+        make(*entry, call, leaves, paths, tracer);
+        advice = count_trace(entry, call, paths);
+        return entry;
+      },
+      SingleFlight<JitEntry>::Waits{
+          [&] { return cat("another thread to trace and compile \"", options_.name, "\""); },
+          [&] {
+            throw Error(ErrorCode::kFailedPrecondition,
+                        cat("[jit] the function \"", options_.name,
+                            "\" jitted here calls itself with the same types while it is traced"),
+                        where_);
+          }});
+  if (advice) advise(*std::move(advice));  // without a lock: a handler may call stats()
+  return found;
 }
 
-void JitCache::add_entry(std::shared_ptr<const JitEntry> entry, const JitCall& call,
-                         const JitPaths& paths) {
+std::optional<Advice> JitCache::count_trace(std::shared_ptr<const JitEntry> entry,
+                                            const JitCall& call, const JitPaths& paths) {
+  std::lock_guard lock(stats_mutex_);
   if (newest_) stats_.reasons.push_back(why_not(*newest_, call, paths));
   if (stats_.reasons.size() > kMostReasons) stats_.reasons.erase(stats_.reasons.begin());
-  while (entries_.size() >= std::max<std::size_t>(1, options_.most_programs)) {
-    auto oldest = std::min_element(entries_.begin(), entries_.end(), [](auto& a, auto& b) {
-      return a.second.last_call < b.second.last_call;
-    });
-    if (latest_ == &oldest->second) latest_ = nullptr;
-    entries_.erase(oldest);
-  }
-  newest_ = entry;
-  auto at = entries_.emplace(call.hash(), Kept{std::move(entry), stats_.traces, stats_.calls});
-  latest_ = &at->second;
-  ++stats_.traces;
+  newest_ = std::move(entry);
+  if (++stats_.traces != kManyTraces) return std::nullopt;
+  return advice_on_traces(options_.name, stats_, where_);
 }
 
 std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
@@ -281,29 +227,22 @@ std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
   return "no difference";
 }
 
-std::vector<const JitCache::Kept*> JitCache::oldest_first() const {
-  std::vector<const Kept*> kept;
-  for (const auto& [hash, each] : entries_) kept.push_back(&each);
-  std::sort(kept.begin(), kept.end(),
-            [](const Kept* a, const Kept* b) { return a->number < b->number; });
-  return kept;
-}
-
 JitStats JitCache::stats() const {
-  std::lock_guard lock(mutex_);
-  for (const Kept* each : oldest_first()) {
-    if (each->number < advised_) continue;
-    if (std::optional<RollingAdvice> advice = rolling_advice(each->entry->graph))
+  std::lock_guard lock(stats_mutex_);
+  stats_.calls = entries_.num_finds();
+  entries_.for_each_oldest_first([&](std::uint64_t number, const auto& entry) {
+    if (number < advised_) return;
+    if (std::optional<RollingAdvice> advice = rolling_advice(entry->program->source().graph))
       stats_.rolling.push_back(*advice);
-    advised_ = each->number + 1;
-  }
+    advised_ = number + 1;
+  });
   return stats_;
 }
 
 std::vector<std::shared_ptr<CompiledProgram>> JitCache::programs() const {
-  std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<CompiledProgram>> programs;
-  for (const Kept* each : oldest_first()) programs.push_back(each->entry->program);
+  entries_.for_each_oldest_first(
+      [&](std::uint64_t, const auto& entry) { programs.push_back(entry->program); });
   return programs;
 }
 

@@ -1,15 +1,15 @@
 // The non-template part of jit: call signatures, and the cache of compiled programs.
 #pragma once
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "meshard/base/advice.h"
+#include "meshard/base/single_flight.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/graph.h"
 #include "meshard/graph/rolling_advice.h"
@@ -85,7 +85,7 @@ struct JitPaths {
 /// @error invalid argument, naming the argument, if that dtype cannot hold the number.
 Tensor number_argument(const Scalar& number, std::size_t position, SourceLocation where);
 
-/// One traced and compiled program.
+/// One traced and compiled program, and the signature of the calls that it serves.
 class JitEntry {
  public:
   const void* types = nullptr;
@@ -97,7 +97,6 @@ class JitEntry {
   /// unmarked arguments. A call matches if each argument has one or the other.
   std::vector<std::optional<Sharding>> asked, chosen;
   std::shared_ptr<CompiledProgram> program;
-  Graph graph;
   std::size_t num_results = 0;
   /// The function's result with undefined tensors; its type is known to the template that made it.
   std::shared_ptr<const void> prototype;
@@ -123,13 +122,11 @@ std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& do
                                               const std::vector<std::size_t>& leaves,
                                               SourceLocation where);
 
-/// The programs of one jitted function, looked up by hash. May be used from several threads: each
-/// signature is traced and compiled once. Threads that request the same signature wait; others do
-/// not.
+/// The programs of one jitted function. May be used from several threads: each signature is traced
+/// and compiled once (base/single_flight.h).
 class JitCache {
  public:
-  JitCache(JitOptions options, SourceLocation where)
-      : options_(std::move(options)), where_(where) {}
+  JitCache(JitOptions options, SourceLocation where);
 
   /// Calls the function with `parameters`: returns the tensors of its result, and sets
   /// entry.prototype.
@@ -153,32 +150,19 @@ class JitCache {
   const JitOptions& options() const { return options_; }
 
  private:
-  struct Kept {
-    std::shared_ptr<const JitEntry> entry;
-    std::uint64_t number = 0;     // in the order of creation
-    std::uint64_t last_call = 0;  // stats_.calls at the last call
-  };
-  using Table = std::unordered_multimap<std::size_t, Kept>;
-  // A signature that some thread is tracing and compiling.
-  class Making;
-
-  std::vector<const Kept*> oldest_first() const;
-  Kept* find_locked(const JitCall& call);
   std::shared_ptr<JitEntry> signature_of(const JitCall& call) const;
   void make(JitEntry& entry, const JitCall& call, const std::vector<std::size_t>& leaves,
             const JitPaths& paths, const Tracer& tracer) const;
   std::string why_not(const JitEntry& entry, const JitCall& call, const JitPaths& paths) const;
-  void add_entry(std::shared_ptr<const JitEntry> entry, const JitCall& call, const JitPaths& paths);
+  // Updates the statistics. Returns advice if there were many traces.
+  std::optional<Advice> count_trace(std::shared_ptr<const JitEntry> entry, const JitCall& call,
+                                    const JitPaths& paths);
 
   JitOptions options_;
   SourceLocation where_;
-  mutable std::mutex mutex_;  // never held while a function is traced or compiled
-  std::condition_variable made_;
-  Table entries_;
-  Kept* latest_ = nullptr;  // in entries_; a training loop uses the same one repeatedly
+  SingleFlight<JitEntry> entries_;
+  mutable std::mutex stats_mutex_;  // guards what follows; may be held while entries_ is locked
   std::shared_ptr<const JitEntry> newest_;
-  std::vector<const Making*> making_;
-  std::uint64_t num_made_ = 0;  // including failed attempts
   mutable JitStats stats_;
   mutable std::uint64_t advised_ = 0;  // number of entries that stats_.rolling covers
 };

@@ -103,9 +103,10 @@ TEST(JitCache, ParametersCarryTheShardingsOfTheArguments) {
   Case test;
   Sharding rows(Mesh({{"x", 4}}), P("x"));
   auto entry = test.call(stored({8}, rows), stored({8}));
-  ASSERT_NE(leaf_sharding(entry->graph.parameters()[0]), nullptr);
-  EXPECT_EQ(*leaf_sharding(entry->graph.parameters()[0]), rows);
-  EXPECT_EQ(leaf_sharding(entry->graph.parameters()[1]), nullptr);
+  std::span<const Value> parameters = entry->program->source().graph.parameters();
+  ASSERT_NE(leaf_sharding(parameters[0]), nullptr);
+  EXPECT_EQ(*leaf_sharding(parameters[0]), rows);
+  EXPECT_EQ(leaf_sharding(parameters[1]), nullptr);
 }
 
 TEST(JitCache, KeepsTheProgramsThatWereCalledLast) {

@@ -65,6 +65,25 @@ TEST_F(Failures, ARefusedLaunchLeavesRecordedValuesAndDonatedArguments) {
   EXPECT_EQ(f(donated).to_host().shape(), Shape({2, 4}));
 }
 
+TEST_F(Failures, AProgramThatCannotBeLoadedForOtherDevicesIsCompiledAgain) {
+  auto f = jit([](Tensor t) { return t + 7600; }, {.name = "moving"});
+  std::uint32_t line = __LINE__ - 1;
+  sync(f(on({0, 1})));
+  RuntimeCounters before = runtime_counters();
+  control.fail_at("PJRT_Executable_DeserializeAndLoad", 1, 13, "not loaded on purpose");
+  EXPECT_EQ(f(on({2, 3})).to_host().shape(), Shape({2, 4}));
+  EXPECT_EQ((runtime_counters() - before).compiles, 1u);
+  EXPECT_EQ((runtime_counters() - before).retargets, 0u);
+  ASSERT_FALSE(all_advice().empty());
+  Advice advice = all_advice().back();
+  EXPECT_EQ(advice.topic, "runtime.retarget");
+  EXPECT_EQ(advice.where.line, line);
+  for (const char* part : {"\"moving\"", "devices=[2,3]", "not loaded on purpose"})
+    EXPECT_NE(advice.text.find(part), std::string::npos) << advice.text;
+  sync(f(on({4, 5})));
+  EXPECT_EQ((runtime_counters() - before).retargets, 1u) << "the next one is loaded";
+}
+
 TEST_F(Failures, AfterARestartProgramsAndValuesGoOn) {
   Tensor kept = step(on({2, 3})), host = f32({2, 4});
   sync(kept);

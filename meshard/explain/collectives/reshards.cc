@@ -6,7 +6,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/explain/collectives/origin.h"
 #include "meshard/explain/intermediates.h"
-#include "meshard/runtime/read_back.h"
+#include "meshard/runtime/chosen_shardings.h"
 
 namespace meshard {
 namespace {

@@ -1,4 +1,4 @@
-#include "meshard/runtime/read_back.h"
+#include "meshard/runtime/chosen_shardings.h"
 
 #include <algorithm>
 

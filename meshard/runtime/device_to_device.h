@@ -1,8 +1,9 @@
-// Moves a value on devices to another placement, on the same or other devices, without the host
-// where the plugin allows.
+// Device to device: moves a value to another sharding, on the same or other devices, without the
+// host where the plugin allows.
 #pragma once
 #include "meshard/graph/tensor.h"
 #include "meshard/pjrt/client.h"
+#include "meshard/runtime/process_runtime.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -15,10 +16,6 @@ namespace meshard {
 Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& source,
                                const pjrt::Device& device);
 
-/// True if each shard of `target` is exactly a shard of a value with the sharding `source`
-/// (nullptr: the whole value on one device).
-bool has_same_tiles(const Sharding* source, const Sharding& target);
-
 /// The value with the sharding `target`, made from its nearest copy (copies.h). If the tiles are
 /// already on the devices, nothing moves; if larger tiles that contain them are, they are cut
 /// there. Otherwise the value's own devices make the required tiles, by resharding or, on one
@@ -26,6 +23,6 @@ bool has_same_tiles(const Sharding* source, const Sharding& target);
 /// another number of devices, if the plugin cannot copy between devices, and between platforms.
 /// @pre `value` is stored on devices
 /// @error not found if the client lacks a device; failed precondition if the value is gone.
-Tensor move_to(const Value& value, const Sharding& target, SourceLocation where);
+Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, SourceLocation where);
 
 }  // namespace meshard

@@ -1,11 +1,13 @@
-#include "meshard/runtime/placement.h"
+#include "meshard/runtime/host_to_device.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/device_assignment.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/runtime/process_runtime.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -20,7 +22,11 @@ HostArray ramp(Shape shape) {
   return array;
 }
 StoragePtr placed(const HostArray& array, const Sharding& sharding) {
-  return place(runtime_client(), array, sharding, SourceLocation::current());
+  return place(process_runtime().platforms, array, sharding, SourceLocation::current());
+}
+StoragePtr placed_on(int device, const HostArray& array) {
+  const pjrt::Client& client = runtime_client();
+  return place(process_runtime().platforms, client, array, device_of(client, device, {}), {});
 }
 const DeviceArray& on_devices(const StoragePtr& storage) {
   return static_cast<const DeviceArray&>(*storage);
@@ -130,7 +136,7 @@ TEST_F(Placing, AnyDevicesInAnyOrder) {
 
 TEST_F(Placing, OneDevice) {
   HostArray array = ramp({4, 4});
-  StoragePtr storage = place(runtime_client(), array, device_of(runtime_client(), 3, {}), {});
+  StoragePtr storage = placed_on(3, array);
   EXPECT_EQ(storage->sharding(), nullptr);
   EXPECT_EQ(storage->placement(), "device 3");
   EXPECT_EQ(storage->to_host({}).to_vector<float>(), array.to_vector<float>());
@@ -144,7 +150,7 @@ TEST_F(Placing, MemoryThatIsNotAligned) {
   Sharding rows(Mesh({{"x", 2}}), P("x", none));
   StoragePtr storage = placed(array, rows);
   EXPECT_EQ(storage->to_host({}).to_vector<float>()[39999], 40000.f);
-  StoragePtr single = place(runtime_client(), array, device_of(runtime_client(), 0, {}), {});
+  StoragePtr single = placed_on(0, array);
   EXPECT_EQ(single->to_host({}).to_vector<float>()[0], 1.f);
 }
 
@@ -154,10 +160,10 @@ TEST_F(Placing, ADeviceThatDoesNotExist) {
   std::uint32_t line = where.line;
   EXPECT_TRUE(throws_error(
       [&] {
-        (void)place(runtime_client(), ramp({4, 4}), sharding, where);
+        (void)place(process_runtime().platforms, ramp({4, 4}), sharding, where);
       },
       ErrorCode::kNotFound,
-      {cat("placement_test.cc:", line), "device 99 does not exist", "0,1,2,3,4,5,6,7"}));
+      {cat("host_to_device_test.cc:", line), "device 99 does not exist", "0,1,2,3,4,5,6,7"}));
   EXPECT_EQ(done().buffers_sent, 0u);
 }
 

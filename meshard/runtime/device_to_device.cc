@@ -1,18 +1,15 @@
-#include "meshard/runtime/move_shards.h"
+#include "meshard/runtime/device_to_device.h"
 
-#include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/record.h"
-#include "meshard/ops/pad.h"
-#include "meshard/ops/sharding_constraint.h"
-#include "meshard/ops/slice.h"
-#include "meshard/runtime/check_devices.h"
 #include "meshard/runtime/copies.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/device_assignment.h"
 #include "meshard/runtime/event_recorder.h"
-#include "meshard/runtime/placement.h"
-#include "meshard/runtime/runtime.h"
+#include "meshard/runtime/host_to_device.h"
+#include "meshard/runtime/pad_on_device.h"
+#include "meshard/runtime/reshard.h"
+#include "meshard/runtime/tiles.h"
 
 namespace meshard {
 namespace {
@@ -20,33 +17,6 @@ namespace {
 Error not_between_devices() {
   return Error(ErrorCode::kUnimplemented,
                "[transfer] these tiles cannot be copied directly between devices");
-}
-
-// The same sharding with all dimensions closed.
-Sharding closed(const Sharding& sharding) {
-  std::vector<DimensionSpec> dimensions;
-  for (std::size_t d = 0; d < sharding.rank(); ++d) dimensions.emplace_back(sharding.axes(d));
-  return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)))
-      .with_unreduced(sharding.unreduced_axes());
-}
-
-// Reshards on the value's own devices, by a program whose argument and result have fixed shardings.
-Tensor reshard(const Value& value, const Sharding& target, SourceLocation where) {
-  Program program;
-  program.name = "reshard";
-  {
-    internal::TraceScope scope;
-    Tensor given = make_parameter(value.type(), closed(*value.storage()->sharding()), where);
-    Tensor result = sharding_constraint(In(given, where), closed(target));
-    program.graph =
-        Graph::build(std::span(&given.value(), 1), std::span(&result.value(), 1), scope.trace());
-  }
-  Tensor source(value), moved;
-  const Tensor* argument = &source;
-  evaluator(where)
-      .compile(std::move(program), where)
-      ->run(std::span(&argument, 1), std::span(&moved, 1), where);
-  return moved;
 }
 
 // The same tiles, over a mesh of the devices of `mesh`.
@@ -72,9 +42,8 @@ const DeviceArray& array_on_devices(const Value& value) {
 
 // Sends `shard_for(position)` to the device of each position of the target.
 template <class F>
-Result<DeviceArray::Buffers> send_to_devices(const Sharding& target, SourceLocation where,
-                                             F shard_for) {
-  const pjrt::Client& client = runtime_client(target.mesh(), where);
+Result<DeviceArray::Buffers> send_to_devices(const pjrt::Client& client, const Sharding& target,
+                                             SourceLocation where, F shard_for) {
   DeviceArray::Buffers buffers;
   buffers.reserve(static_cast<std::size_t>(target.mesh().size()));
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
@@ -86,11 +55,11 @@ Result<DeviceArray::Buffers> send_to_devices(const Sharding& target, SourceLocat
 }
 
 // @pre has_same_tiles
-Result<DeviceArray::Buffers> send_shards(const Value& value, const Sharding& target,
-                                         SourceLocation where) {
+Result<DeviceArray::Buffers> send_shards(const pjrt::Client& client, const Value& value,
+                                         const Sharding& target, SourceLocation where) {
   const DeviceArray& array = array_on_devices(value);
   const Sharding* source = array.sharding();
-  return send_to_devices(target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
+  return send_to_devices(client, target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
     if (!source) return array.buffers()[0];
     // A tile that is already there is reused. Otherwise the replicas take turns, so that no device
     // sends to all others.
@@ -104,32 +73,10 @@ Result<DeviceArray::Buffers> send_shards(const Value& value, const Sharding& tar
   });
 }
 
-// The target's tiles of a value on one device, made there by one program and padded to the same
-// shape.
-std::vector<Tensor> cut(const Value& value, const Sharding& target, SourceLocation where) {
-  SourceScope line(where);
-  Tensor whole(value);
-  std::vector<Tensor> tiles(static_cast<std::size_t>(target.num_tiles()));
-  Shape shard = shard_type_of(value.type(), target).shape;
-  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
-    Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
-    if (tile.defined()) continue;
-    Dimensions starts, stops, low, high;
-    for (const DimensionSlice& part : box_of(target, value.type().shape, p)) {
-      high.push_back(shard[static_cast<std::int64_t>(low.size())] - part.size());
-      starts.push_back(part.start);
-      stops.push_back(part.stop);
-      low.push_back(0);
-    }
-    tile = pad(slice(whole, starts, stops), 0, low, high);
-  }
-  compute(tiles, where);
-  return tiles;
-}
-
-Result<DeviceArray::Buffers> send_tiles(const std::vector<Tensor>& tiles, const Sharding& target,
+Result<DeviceArray::Buffers> send_tiles(const pjrt::Client& client,
+                                        const std::vector<Tensor>& tiles, const Sharding& target,
                                         SourceLocation where) {
-  return send_to_devices(target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
+  return send_to_devices(client, target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
     const Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
     return array_on_devices(tile.value()).buffers()[0];
   });
@@ -162,49 +109,45 @@ Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& s
   return client.view_device_memory(address, source.type(), device, [held] {});
 }
 
-bool has_same_tiles(const Sharding* source, const Sharding& target) {
-  if (!source) return target.is_fully_replicated();
-  if (!source->unreduced_axes().empty() || !target.unreduced_axes().empty()) return false;
-  for (std::size_t d = 0; d < std::max(source->rank(), target.rank()); ++d)
-    if (source->num_tiles(d) != target.num_tiles(d)) return false;
-  return true;
-}
-
-Tensor move_to(const Value& value, const Sharding& target, SourceLocation where) {
+Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, SourceLocation where) {
   if (!value.storage()->gone().empty())
     (void)value.storage()->to_host(where);  // throws with the reason
-  const pjrt::Client& client = runtime_client(target.mesh(), where);
-  if (value.type().size() == 0)  // never split: the partitioner drops the sharding
-    return make_array(value.type(), place(client, HostArray::zeros(value.type()), target, where),
-                      where);
+  Platforms& platforms = runtime.platforms;
+  const pjrt::Client& client = platforms.client(target.mesh(), where);
+  auto through_host = [&](const HostArray& array) {
+    return make_array(value.type(), place(platforms, array, target, where), where);
+  };
+  // Never split: the partitioner drops the sharding of an empty value.
+  if (value.type().size() == 0) return through_host(HostArray::zeros(value.type()));
   StoragePtr storage = nearest_copy(value, target);
-  if (!is_reached_by(client, *storage))
-    return make_array(value.type(), place(client, storage->to_host(where), target, where), where);
+  if (!is_reached_by(client, *storage)) return through_host(storage->to_host(where));
   Tensor source = make_array(value.type(), storage, value->where());
   const Sharding* present = storage->sharding();
   Result<DeviceArray::Buffers> moved = not_between_devices();
   // On the same devices, the result needs buffers of its own, because views cannot be donated.
   if (present && present->mesh().same_devices(target.mesh()))
-    return reshard(source.value(), target, where);
+    return reshard(runtime, source.value(), target, where);
   bool in_place = present && has_tiles_in_place(*present, target);
   if (present && !in_place)
     if (std::optional<Sharding> part = part_in_place(*present, target))
-      return reshard(move_to(source.value(), *part, where).value(), target, where);
+      return reshard(runtime, move_to(runtime, source.value(), *part, where).value(), target,
+                     where);
   if (in_place || has_same_tiles(present, target))
-    moved = send_shards(source.value(), target, where);
+    moved = send_shards(client, source.value(), target, where);
   else if (!present)
-    moved = send_tiles(cut(source.value(), target, where), target, where);
+    moved =
+        send_tiles(client, tiles_on_device(runtime, source.value(), target, where), target, where);
   else if (present->mesh().size() == target.mesh().size())
     moved = send_shards(
-        reshard(source.value(), on_the_devices_of(target, present->mesh()), where).value(), target,
-        where);
+        client,
+        reshard(runtime, source.value(), on_the_devices_of(target, present->mesh()), where).value(),
+        target, where);
   if (!moved.ok() && moved.error().code() != ErrorCode::kUnimplemented)
     throw moved.error().at(where);
-  if (moved.ok())
-    return make_array(value.type(),
-                      make_storage<DeviceArray>(value.type(), target, *std::move(moved)), where);
-  HostArray array = storage->to_host(where);
-  return make_array(value.type(), place(client, array, target, where), where);
+  if (!moved.ok()) return through_host(storage->to_host(where));
+  return make_array(value.type(),
+                    make_storage<DeviceArray>(platforms, value.type(), target, *std::move(moved)),
+                    where);
 }
 
 }  // namespace meshard

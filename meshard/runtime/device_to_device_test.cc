@@ -1,26 +1,15 @@
-#include "meshard/runtime/move_shards.h"
+#include "meshard/runtime/device_to_device.h"
 
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/runtime/process_runtime.h"
 #include "meshard/runtime/shards.h"
 
 namespace meshard {
 namespace {
-
-TEST(SameTiles, AreCountedByDimension) {
-  Mesh a({{"x", 2}, {"y", 2}}), b({{"z", 4}}, {7, 6, 5, 4});
-  Sharding rows(a, P("x", none)), both(a, P(axes("x", "y"), none));
-  EXPECT_TRUE(has_same_tiles(&both, Sharding(b, P("z", none))));
-  EXPECT_TRUE(has_same_tiles(&both, Sharding(b, P("z")))) << "what is not named is not split";
-  EXPECT_FALSE(has_same_tiles(&rows, Sharding(b, P("z", none))));
-  EXPECT_FALSE(has_same_tiles(&both, Sharding(b, P(none, "z"))));
-  EXPECT_TRUE(has_same_tiles(nullptr, Sharding(b, P(none))));
-  EXPECT_FALSE(has_same_tiles(nullptr, Sharding(b, P("z"))));
-  EXPECT_FALSE(has_same_tiles(&rows, rows.with_unreduced({AxisRef("y")})));
-}
 
 using Moving = OnPlugin;
 
@@ -32,7 +21,7 @@ TEST_F(Moving, AValueOnOneDeviceIsCutThere) {
   // Uneven, with an empty last tile and replicas, on devices in arbitrary order.
   Sharding target(Mesh({{"x", 4}, {"y", 2}}, {7, 2, 0, 5, 1, 6, 3, 4}), P("x", none));
   restart();
-  Tensor moved = move_to(x.value(), target, SourceLocation::current());
+  Tensor moved = move_to(process_runtime(), x.value(), target, SourceLocation::current());
   EXPECT_EQ(done().buffers_sent, 0u);
   EXPECT_EQ(done().buffers_read, 0u);
   EXPECT_EQ(done().buffers_moved, 7u) << "one tile is where it belongs";

@@ -1,0 +1,113 @@
+// Tested in meshard/runtime/program_cache_test.cc.
+#include "meshard/runtime/load_program.h"
+
+#include "meshard/pjrt/hlo_module.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/event_recorder.h"
+
+namespace meshard {
+namespace {
+
+// The shardings of a known program, for the same text on other devices: each mesh is replaced by
+// the corresponding one.
+class RetargetedShardings {
+ public:
+  RetargetedShardings(const LoweredModule& known, const LoweredModule& lowered)
+      : known_(known), lowered_(lowered) {}
+
+  std::vector<std::optional<Sharding>> of(const std::vector<std::optional<Sharding>>& before,
+                                          const std::vector<LoweredValue>& values) const {
+    std::vector<std::optional<Sharding>> after;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (values[i].is_exact())
+        after.push_back(*values[i].sharding);
+      else if (lowered_.mesh->size() == 1)  // the text has no mesh; nothing was chosen
+        after.push_back(
+            Sharding::replicated(*lowered_.mesh, static_cast<std::size_t>(values[i].type.rank())));
+      else
+        after.push_back(of(*before[i]));
+    }
+    return after;
+  }
+
+ private:
+  Sharding of(const Sharding& sharding) const {
+    return Sharding(mesh_for(sharding.mesh()), sharding.spec())
+        .with_unreduced(sharding.unreduced_axes());
+  }
+
+  // Equal texts have their meshes in the same order. A mesh that is not in the text was made for
+  // the compiler's choice; it keeps its logical devices.
+  Mesh mesh_for(const Mesh& mesh) const {
+    for (std::size_t m = 0; m < known_.meshes.size(); ++m)
+      if (known_.meshes[m] == mesh) return lowered_.meshes[m];
+    std::vector<std::int64_t> ids;
+    for (std::int64_t id : mesh.device_ids())
+      ids.push_back(lowered_.mesh->device_id(*known_.mesh->position(id)));
+    return Mesh({mesh.axes().begin(), mesh.axes().end()}, std::move(ids))
+        .with_device_type(lowered_.mesh->device_type());
+  }
+
+  const LoweredModule& known_;
+  const LoweredModule& lowered_;
+};
+
+pjrt::CompileOptions options_for(const std::vector<int>& devices) {
+  pjrt::CompileOptions options;
+  options.num_partitions = static_cast<int>(devices.size());
+  options.device_assignment = devices;
+  return options;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LoadedProgram>> compile_and_load(const Platforms& platforms,
+                                                              const pjrt::Client& client,
+                                                              LoweredModule lowered,
+                                                              const std::vector<int>& devices,
+                                                              SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("compile", lowered.name, where);
+  pjrt::CompileOptions options = options_for(devices);
+  // By default, max and min of XLA's CPU compiler may lose a NaN. Other platforms keep it, and so
+  // does meshard.
+  if (client.platform() == "cpu") options.overrides["xla_cpu_enable_fast_min_max"] = false;
+  // XNNPACK's kernels, which XLA uses for matrix products on CPUs with AVX-512, wait for workers of
+  // the pool whose threads wait in collectives. With fewer cores than devices, this deadlocks.
+  if (client.platform() == "cpu" && options.num_partitions > 1)
+    options.overrides["xla_cpu_use_xnnpack"] = false;
+  internal::count(internal::counters().compiles);
+  MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
+                           client.compile(lowered.text, options));
+  ChosenShardings chosen;
+  if (lowered.mesh) {
+    MESHARD_ASSIGN_OR_RETURN(std::string bytes, executable.executable().optimized_program());
+    MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule module, pjrt::HloModule::from_bytes(bytes));
+    MESHARD_ASSIGN_OR_RETURN(chosen, read_shardings(lowered, module));
+  } else {
+    chosen.arguments.resize(lowered.arguments.size());
+    chosen.results.resize(lowered.results.size());
+  }
+  return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
+                                               std::move(executable), std::move(chosen));
+}
+
+Result<std::shared_ptr<const LoadedProgram>> load_for_other_devices(
+    const Platforms& platforms, const pjrt::Client& client, const LoadedProgram& known,
+    LoweredModule lowered, const std::vector<int>& devices, SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("load", lowered.name, where);
+  pjrt::CompileOptions options = options_for(devices);
+  MESHARD_ASSIGN_OR_RETURN(std::string bytes, known.executable().executable().serialize());
+  MESHARD_ASSIGN_OR_RETURN(
+      pjrt::LoadedExecutable executable,
+      client.deserialize_and_load(bytes, &options, &known.executable().signature()));
+  internal::count(internal::counters().retargets);
+  RetargetedShardings retargeted(known.lowered(), lowered);
+  ChosenShardings chosen{retargeted.of(known.shardings().arguments, lowered.arguments),
+                         retargeted.of(known.shardings().results, lowered.results)};
+  return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
+                                               std::move(executable), std::move(chosen));
+}
+
+}  // namespace meshard
