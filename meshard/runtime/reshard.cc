@@ -26,7 +26,7 @@ std::vector<Tensor> run_in_place(Runtime& runtime, std::string name, const Value
   Program program;
   program.name = std::move(name);
   {
-    TraceScope scope;
+    internal::TraceScope scope;
     std::optional<Sharding> sharding;
     if (array->sharding()) sharding = closed(*array->sharding());
     Tensor given = make_parameter(value.type(), std::move(sharding), where);

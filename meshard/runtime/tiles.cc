@@ -9,7 +9,7 @@ namespace meshard {
 
 Box box_of(const Sharding& sharding, const Shape& shape, std::int64_t position) {
   Box box;
-  for (const Slice& slice : sharding.slice(shape, position))
+  for (const DimensionSlice& slice : sharding.slice(shape, position))
     box.push_back({slice.start, slice.stop});
   return box;
 }
