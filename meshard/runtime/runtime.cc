@@ -157,6 +157,7 @@ Result<void> configure_runtime(RuntimeOptions options) {
     return Error(ErrorCode::kFailedPrecondition,
                  "[runtime] the runtime is already running: configure it before the first tensor "
                  "is computed");
+  if (options.log) set_log_level(*options.log);
   registry().options = std::move(options);
   default_is_known = false;
   internal::set_default_device_types({});
