@@ -158,13 +158,18 @@ pjrt::Launch LoadedProgram::run(std::span<const Tensor* const> arguments, std::s
   if (made.size() < outputs * devices) made.resize(outputs * devices);
   std::span<const pjrt::Buffer* const> given(buffers.data(), buffers.size());
   std::span<pjrt::Buffer> taken(made.data(), outputs * devices);
-  Result<pjrt::Launch> launched = launch(given, taken, where, track);
+  std::unique_lock<std::mutex> checking;
+  if (lowered_.nan_checks) [[unlikely]]
+    checking = lowered_.nan_checks->begin();
+  Result<pjrt::Launch> launched = launch(given, taken, where, track || lowered_.nan_checks);
   if (!launched.ok()) [[unlikely]]
     fail(launched.error(), arguments, std::span(arrays.data(), arrays.size()), names, where);
   internal::wait_at_exit(internal::count(internal::counters().launches));
   for (std::uint32_t i : donated_) arrays[i]->set_donated_at(where);
 
   take_results(made, results, where);
+  if (lowered_.nan_checks && launched->await().ok()) [[unlikely]]
+    internal::throw_found_nan(lowered_, where);
   return *std::move(launched);
 }
 

@@ -11,6 +11,7 @@
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/nan_check.h"
 #include "meshard/runtime/read_back.h"
 
 namespace meshard {
@@ -36,9 +37,11 @@ class LoadedProgram {
                            SourceLocation where, std::span<const std::string> names = {}) const {
     return run(arguments, results, where, names, /*track=*/true);
   }
-  /// False after a restart of the runtime, which replaces its client.
+  /// False after a restart of the runtime, which replaces its client, and if NaN checks were turned
+  /// on or off.
   bool is_current() const {
-    return generation_ == internal::runtime_generation.load(std::memory_order_relaxed);
+    return generation_ == internal::runtime_generation.load(std::memory_order_relaxed) &&
+           (lowered_.nan_checks != nullptr) == checks_nans();
   }
 
   const LoweredModule& lowered() const { return lowered_; }

@@ -4,6 +4,7 @@
 #include "meshard/base/stall.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/event_recorder.h"
+#include "meshard/runtime/host_calls.h"
 #include "meshard/runtime/placement.h"
 
 namespace meshard {
@@ -15,7 +16,8 @@ constexpr std::size_t kMostPrograms = 1000;
 
 Fingerprint graph_key(const Program& program) {
   Fingerprint graph = program.graph.fingerprint();
-  std::string key = cat(graph, ";", program.name, program.unsharded ? ";1;" : ";");
+  std::string key =
+      cat(graph, ";", program.name, program.unsharded ? ";1;" : ";", checks_nans() ? "nans;" : "");
   for (std::uint32_t donated : program.donated) append(key, cat(donated, ","));
   return fingerprint(key);
 }
@@ -23,7 +25,7 @@ Fingerprint graph_key(const Program& program) {
 LoweredModule lower_recorded(const Program& program, SourceLocation where) {
   internal::HostSpan span;
   if (internal::records_events()) span.begin("lower", program.name, where);
-  return lower(program);
+  return lower(program, checks_nans());
 }
 
 // The shardings of a known program, for the same text on other devices: each mesh is replaced by
@@ -219,6 +221,11 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
       lowered.mesh ? runtime_client(*lowered.mesh, where) : runtime_client(where);
   if (lowered.mesh)  // before compiling, so that errors have the user's line
     for (std::int64_t id : lowered.mesh->device_ids()) device_of(client, id, where);
+  if (lowered.calls_host)
+    if (Result<void> accepted = internal::accept_host_calls(client); !accepted.ok())
+      throw accepted.error().at(where).with_note(
+          lowered.nan_checks ? "NaN checks are on, which call this process (set_check_nans)"
+                             : "debug_print and pure_callback call this process");
   Making entry(*this, by_text_, fingerprint(cat(client.name(), ";", lowered.text)));
   const auto& same_text = entry.found();
   Result<std::shared_ptr<const LoadedProgram>> loaded =
