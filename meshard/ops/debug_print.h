@@ -33,9 +33,13 @@ struct DebugFormat {
   SourceLocation where;
 };
 
-namespace internal {
+}  // namespace meshard
+
+namespace meshard::internal {
 void debug_print(const DebugFormat& format, std::span<const In> values);
-}  // namespace internal
+}  // namespace meshard::internal
+
+namespace meshard {
 
 /// Prints a line with the elements of tensors when the program runs; `{}` in the format is replaced
 /// by the next value, `{{` and `}}` by a brace. JAX calls this jax.debug.print.
@@ -80,7 +84,9 @@ using DebugPrintHandler = std::function<void(const std::string& line)>;
 /// An empty function, the default, prints to the standard output.
 void set_debug_print_handler(DebugPrintHandler handler);
 
-namespace internal {
+}  // namespace meshard
+
+namespace meshard::internal {
 /// Replaces each `{}` of a format by the next text. @pre the format is valid
 std::string formatted(std::string_view format, std::span<const std::string> values);
 /// The elements of an array, as debug_print() prints them.
@@ -89,6 +95,4 @@ std::string elements_text(const HostArray& array);
 void print_debug_line(const std::string& line);
 /// Returns x; whenever it is computed, the values are computed too.
 Tensor needing(In x, const std::vector<Tensor>& values);
-}  // namespace internal
-
-}  // namespace meshard
+}  // namespace meshard::internal

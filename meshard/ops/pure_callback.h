@@ -47,11 +47,11 @@ std::vector<Tensor> pure_callback(HostFunction function, const std::vector<Tenso
                                   const std::vector<TensorType>& results,
                                   SourceLocation where = SourceLocation::current());
 
-namespace internal {
+}  // namespace meshard
+
+namespace meshard::internal {
 /// Calls the function with this number, and checks its results. @error failed precondition if there
 /// is none (a program from a text); invalid argument: other results than `types`
 std::vector<HostArray> call_host_function(std::int64_t number, std::span<const HostArray> arguments,
                                           std::span<const TensorType> types);
-}  // namespace internal
-
-}  // namespace meshard
+}  // namespace meshard::internal
