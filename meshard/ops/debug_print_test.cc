@@ -23,14 +23,15 @@ TEST(DebugPrint, IsACallOfTheHostAndItsOperand) {
 }
 
 TEST(DebugPrint, ThePlacesOfTheFormatMustFit) {
-  for (auto [format, part] : std::vector<std::pair<const char*, const char*>>{
-           {"none", "has 0 {}, but the number of values is 1"},
-           {"{} {}", "has 2 {}"},
-           {"{0}", "single '{' at position 0"},
-           {"{}}", "single '}' at position 2"}})
-    EXPECT_TRUE(throws_error([&] { with_debug_print(input({4}), format, {input({4})}); },
-                             ErrorCode::kInvalidArgument, {part}))
-        << format;
+  const std::pair<const char*, const char*> cases[] = {
+      {"none", "has 0 {}, but the number of values is 1"},
+      {"{} {}", "has 2 {}"},
+      {"{0}", "single '{' at position 0"},
+      {"{}}", "single '}' at position 2"}};
+  for (const auto& each : cases)
+    EXPECT_TRUE(throws_error([&] { with_debug_print(input({4}), each.first, {input({4})}); },
+                             ErrorCode::kInvalidArgument, {each.second}))
+        << each.first;
 }
 
 TEST(DebugPrint, AttachesToAResultOfTheFunctionThatCallsIt) {
