@@ -1,6 +1,7 @@
 // All of meshard's public face. <meshard/core.h> is the part that every program needs.
 #pragma once
 #include "meshard/base/advice.h"
+#include "meshard/base/log_level.h"
 #include "meshard/core.h"
 #include "meshard/explain/argument_matrix.h"
 #include "meshard/explain/check_sharded.h"
@@ -35,6 +36,8 @@
 #include "meshard/runtime/device_topology.h"
 #include "meshard/runtime/group_collectives.h"
 #include "meshard/runtime/logical_mesh.h"
+#include "meshard/runtime/memory_stats.h"
+#include "meshard/runtime/nan_check.h"
 #include "meshard/runtime/sharded_tensor.h"
 #include "meshard/runtime/trace_events.h"
 #include "meshard/runtime/transfer_spec.h"

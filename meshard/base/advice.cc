@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/log_level.h"
 
 namespace meshard {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kMostAdvice = 1000;
 
 void write_if_asked(const Advice& advice) {
   const char* asked = std::getenv("MESHARD_ADVICE");
-  if (!asked || std::string_view(asked) != "1") return;
+  if (log_level() < LogLevel::kWarning && (!asked || std::string_view(asked) != "1")) return;
   std::string line = cat("meshard: ", advice.to_string(), "\n");
   (void)std::fputs(line.c_str(), stderr);
 }

@@ -24,9 +24,9 @@ struct Advice {
 using AdviceHandler = std::function<void(const Advice&)>;
 
 /// Sets the function that is called with each new piece of advice. Replaces the previous handler;
-/// an empty `handler` disables the calls. The default handler does nothing, unless MESHARD_ADVICE=1
-/// is set in the environment: then it writes one line to stderr. This function and the handler may
-/// be called from several threads.
+/// an empty `handler` disables the calls. The default handler writes one line to stderr if
+/// log_level() is at least kWarning or MESHARD_ADVICE=1 is set in the environment, and otherwise
+/// does nothing. This function and the handler may be called from several threads.
 void set_advice_handler(AdviceHandler handler);
 
 /// All advice given so far, oldest first; at most the first 1,000 pieces.

@@ -8,6 +8,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
+#include "meshard/base/log_level.h"
 
 namespace meshard {
 namespace {
@@ -27,6 +28,7 @@ milliseconds time_from_environment() {
 }
 
 void write(const Stall& stall) {
+  if (log_level() == LogLevel::kOff) return;
   std::string line = cat("meshard: ", stall.to_string(), "\n");
   (void)std::fputs(line.c_str(), stderr);
 }

@@ -24,8 +24,8 @@ struct Stall {
 using StallHandler = std::function<void(const Stall&)>;
 
 /// Sets the function that is called once for each stall. It runs on the waiting thread, which
-/// continues to wait afterward. The default handler writes to stderr; an empty one disables
-/// reports. If the handler throws, the wait ends with that exception.
+/// continues to wait afterward. The default handler writes to stderr, unless log_level() is
+/// kOff; an empty one disables reports. If the handler throws, the wait ends with that exception.
 void set_stall_handler(StallHandler handler);
 
 /// How long a wait may take before it is reported. Default: MESHARD_STALL_SECONDS, else 60 s. Zero

@@ -66,7 +66,8 @@ Tensor VmapCall::enter(const Tensor& tensor, std::size_t argument, const std::st
   return members_.back();
 }
 
-std::vector<Tensor> VmapCall::leave(const std::vector<Tensor>& results) const {
+std::vector<Tensor> VmapCall::leave(std::vector<Tensor> results) {
+  effects_.attach(results);
   if (!size_)
     throw_invalid(where_, "[vmap] no argument is mapped: set axis_size to the number of members");
   std::size_t axes = options_.out_axes.size();

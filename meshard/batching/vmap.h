@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "meshard/batching/batch_axes.h"
+#include "meshard/graph/effects.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
@@ -47,7 +48,7 @@ class VmapCall {
   /// argument that it belongs to.
   Tensor enter(const Tensor& tensor, std::size_t argument, const std::string& path);
   /// The results of all members. @pre `results` is what f returned for the members
-  std::vector<Tensor> leave(const std::vector<Tensor>& results) const;
+  std::vector<Tensor> leave(std::vector<Tensor> results);
 
  private:
   const BatchAxis& in_axis(std::size_t argument) const;
@@ -59,6 +60,7 @@ class VmapCall {
   std::optional<std::int64_t> size_;
   std::string sized_by_;  // the argument or option that determined size_
   std::vector<Tensor> members_, batched_;
+  EffectScope effects_;  // of f
 };
 
 }  // namespace meshard::internal

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "meshard/graph/annotate.h"
+#include "meshard/graph/effects.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
@@ -211,7 +212,9 @@ TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& fun
   TracedBody traced;
   std::vector<Tensor> parameters;
   for (const BodyInput& input : inputs) parameters.push_back(scope.parameter(input));
+  internal::EffectScope effects;
   std::vector<Tensor> results = function(parameters);
+  effects.attach(results);
   std::vector<Value> result_values, parameter_values;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined())

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/lowering/dropped_shardings.h"
 #include "meshard/lowering/node_writer.h"
 #include "meshard/lowering/program_mesh.h"
+#include "meshard/ops/definition/host_call.h"
 #include "meshard/stablehlo/module_writer.h"
 
 namespace meshard {
@@ -18,12 +20,25 @@ using stablehlo::ResultText;
 using stablehlo::Typed;
 using SsaValue = stablehlo::Value;
 
+bool calls_host(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node* node) {
+    auto bodies = bodies_of(*node);
+    return is_host_call(*node) || std::any_of(bodies.begin(), bodies.end(), [](const Body& body) {
+             return calls_host(body.graph());
+           });
+  });
+}
+
 class Lowering {
  public:
-  explicit Lowering(const Program& program)
+  Lowering(const Program& program, bool check_nans)
       : program_(program),
         graph_(program.graph),
-        meshes_(program.unsharded ? ProgramMeshes() : ProgramMeshes(program.graph)) {}
+        calls_host_(check_nans || calls_host(program.graph)),
+        meshes_(program.unsharded ? ProgramMeshes() : ProgramMeshes(program.graph, calls_host_)) {
+    if (check_nans) module_.nan_checks = NanChecks::make();
+    module_.calls_host = calls_host_;
+  }
 
   LoweredModule run() {
     module_.name = program_.name;
@@ -35,7 +50,7 @@ class Lowering {
     writer.reserve(128 * graph_.nodes().size() + 4096);
     for (const auto& [name, text] : meshes_.definitions()) writer.mesh(name, text);
     begin_main(writer);
-    NodeWriter nodes(graph_, meshes_, writer);
+    NodeWriter nodes(graph_, meshes_, writer, module_.nan_checks.get());
     unpad_arguments(writer, nodes);
     nodes.write_nodes();
     end_main(writer, nodes);
@@ -158,6 +173,7 @@ class Lowering {
   void end_main(stablehlo::ModuleWriter& writer, NodeWriter& nodes) {
     std::vector<Typed> returned;
     for (std::size_t i = 0; i < module_.results.size(); ++i) {
+      nodes.check_result(i);
       const LoweredValue& result = module_.results[i];
       const Value& value = graph_.results()[i];
       SsaValue padded =
@@ -169,6 +185,7 @@ class Lowering {
 
   const Program& program_;
   const Graph& graph_;
+  bool calls_host_;
   ProgramMeshes meshes_;
   LoweredModule module_;
 };
@@ -182,6 +199,8 @@ bool LoweredValue::is_exact() const {
   return true;
 }
 
-LoweredModule lower(const Program& program) { return Lowering(program).run(); }
+LoweredModule lower(const Program& program, bool check_nans) {
+  return Lowering(program, check_nans).run();
+}
 
 }  // namespace meshard

@@ -1,10 +1,12 @@
 // Lowers a graph to the text of a StableHLO module.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "meshard/graph/evaluator.h"
+#include "meshard/lowering/nan_checks.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/sharding/sharding.h"
 
@@ -35,6 +37,10 @@ struct LoweredModule {
   /// Parameters, then captured values.
   std::vector<LoweredValue> arguments;
   std::vector<LoweredValue> results;
+  /// True if the program calls functions of this process: debug_print, pure_callback, NaN checks.
+  bool calls_host = false;
+  /// Where the program reports NaNs; null: it does not check.
+  std::shared_ptr<NanChecks> nan_checks = nullptr;
 
   std::int64_t num_partitions() const { return mesh ? mesh->size() : 1; }
 };
@@ -47,6 +53,7 @@ struct LoweredModule {
 /// sizes.
 /// @error errors of ProgramMeshes; unimplemented if an op cannot be lowered; invalid argument if a
 /// result is a local value, or if a program with manual axes is to be unsharded.
-LoweredModule lower(const Program& program);
+/// @param check_nans adds checks for NaNs after all operations and for the results
+LoweredModule lower(const Program& program, bool check_nans = false);
 
 }  // namespace meshard

@@ -11,6 +11,7 @@
 #include "meshard/lowering/only_padding.h"
 #include "meshard/lowering/scattered_updates.h"
 #include "meshard/lowering/whole_dimensions.h"
+#include "meshard/ops/definition/host_call.h"
 
 namespace meshard {
 namespace {
@@ -50,10 +51,11 @@ class NodeWriter::Bodies final : public BodyWriter {
 };
 
 NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
-                       stablehlo::ModuleWriter& writer)
+                       stablehlo::ModuleWriter& writer, NanChecks* nan_checks)
     : graph_(graph),
       meshes_(meshes),
       writer_(writer),
+      nan_checks_(nan_checks),
       own_counters_{0, std::int64_t{graph.num_leaves()} + std::ssize(graph.nodes()) + 1, {}},
       counters_(own_counters_),
       leaves_(graph.num_leaves()),
@@ -65,6 +67,7 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
     : graph_(graph),
       meshes_(around.meshes_),
       writer_(around.writer_),
+      nan_checks_(around.nan_checks_),
       prefix_(std::move(prefix)),
       depth_(depth),
       counters_(around.counters_),
@@ -173,11 +176,15 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   }
   std::optional<Bodies> bodies;
   if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
-  node.op().emit(call, emission);
+  if (is_host_call(node))
+    emit_host_call(node, call, emission);
+  else
+    node.op().emit(call, emission);
   // The innermost was made last.
   for (auto pin = pins.rbegin(); pin != pins.rend(); ++pin)
     writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
                                 emission.location);
+  if (nan_checks_) check_nan(node, takes);
 }
 
 bool NodeWriter::is_partitioned(const Node& node) const {

@@ -12,6 +12,7 @@
 
 #include "meshard/graph/graph.h"
 #include "meshard/lowering/manual_regions.h"
+#include "meshard/lowering/nan_checks.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/lowering/window_fill.h"
 #include "meshard/ops/definition/emission.h"
@@ -25,7 +26,9 @@ class NodeWriter {
  public:
   using SsaValue = stablehlo::Value;
 
-  NodeWriter(const Graph& graph, const ProgramMeshes& meshes, stablehlo::ModuleWriter& writer);
+  /// `nan_checks`: the checks to write; null: none. @pre it outlives the writer
+  NodeWriter(const Graph& graph, const ProgramMeshes& meshes, stablehlo::ModuleWriter& writer,
+             NanChecks* nan_checks = nullptr);
 
   /// Sets the SSA value of leaf number `leaf`.
   void name_leaf(std::uint32_t leaf, SsaValue value) { leaves_[leaf] = value; }
@@ -34,6 +37,8 @@ class NodeWriter {
   void write_nodes();
   /// The SSA value of a value. @pre it is a leaf, or written
   SsaValue value_of(const Value& value) const;
+  /// Writes the NaN check of result i of the graph, if there are checks. @pre all nodes are written
+  void check_result(std::size_t i);
 
   /// Writes the slice that removes padding, or the pad with zeros that adds it. Returns the value
   /// unchanged if there is no padding.
@@ -77,11 +82,21 @@ class NodeWriter {
   std::string shardings_text(const ManualRegion& region,
                              const std::vector<RegionCrossing>& crossings) const;
 
+  // Host calls and NaN checks (host_calls.cc).
+  template <class Body>
+  void on_each_device(const ManualAxes* place, std::span<const stablehlo::Typed> arguments,
+                      std::span<const stablehlo::Typed> results, Body body);
+  void emit_host_call(const Node& node, const OpCall& call, const OpEmission& out);
+  SsaValue has_nan(SsaValue value, const TensorType& type);
+  void report_nan(const ManualAxes* place, SsaValue found, NanCheck check);
+  void check_nan(const Node& node, const Node& takes);
+
   std::string location_of(std::uint32_t number) const { return prefix_ + std::to_string(number); }
 
   const Graph& graph_;
   const ProgramMeshes& meshes_;
   stablehlo::ModuleWriter& writer_;
+  NanChecks* nan_checks_ = nullptr;
   std::string prefix_ = "n";
   std::size_t depth_ = 0;  // the number of manual regions around the current position
   Counters own_counters_;
@@ -94,6 +109,8 @@ class NodeWriter {
   std::map<std::pair<const Node*, std::uint32_t>, SsaValue> entered_;
   // The SSA values that carry local values from one region to another, by depth.
   std::map<std::tuple<const Node*, std::uint32_t, std::size_t>, SsaValue> carried_;
+  // By SSA value: whether it has a NaN.
+  std::map<std::pair<int, std::int32_t>, SsaValue> has_nan_;
 };
 
 }  // namespace meshard

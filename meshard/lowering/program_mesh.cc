@@ -63,8 +63,9 @@ Mesh printed_mesh(const Mesh& mesh) { return mesh.rows() > 1 ? mesh.base() : mes
 
 }  // namespace
 
-ProgramMeshes::ProgramMeshes(const Graph& graph) {
+ProgramMeshes::ProgramMeshes(const Graph& graph, bool calls_host) {
   collect(graph);
+  if (calls_host && !meshes_.empty()) meshes_.front().manual = true;
   find_first_cuts();
 }
 

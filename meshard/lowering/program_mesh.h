@@ -27,7 +27,9 @@ class ProgramMeshes {
   /// nodes.
   /// @error invalid argument if two meshes have different devices; names both and where they are
   /// used.
-  explicit ProgramMeshes(const Graph& graph);
+  /// @param calls_host the program calls functions of this process, in manual regions over all axes
+  /// of the first mesh
+  explicit ProgramMeshes(const Graph& graph, bool calls_host = false);
 
   /// The mesh that numbers the devices; empty for a program on one device without a mesh.
   const std::optional<Mesh>& numbering() const { return numbering_; }

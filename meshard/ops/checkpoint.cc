@@ -140,10 +140,11 @@ std::vector<Tensor> checkpoint_tensors(const std::vector<Tensor>& arguments,
   BodyToTrace to_trace{{}, body};
   for (const Tensor& argument : arguments) to_trace.inputs.push_back(body_input(argument));
   TracedBodies traced = trace_bodies(arguments, {&to_trace, 1}, where);
-  return record_call(
-      checkpoint_op,
-      make_attributes(CheckpointAttributes{std::move(traced.bodies), policy.to_string(), {}}),
-      traced.operands, where);
+  return with_effects_kept(record_call(checkpoint_op,
+                                       make_attributes(CheckpointAttributes{
+                                           std::move(traced.bodies), policy.to_string(), {}}),
+                                       traced.operands, where),
+                           where);
 }
 
 }  // namespace meshard

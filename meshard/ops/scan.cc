@@ -488,7 +488,8 @@ std::vector<Tensor> scan_tensors(const ScanCall& call, const BodyFunction& body,
                             .reverse = call.reverse,
                             .unroll = call.unroll,
                             .extends = {}};
-  return record_call(scan_op, make_attributes(std::move(attributes)), traced.operands, where);
+  return with_effects_kept(
+      record_call(scan_op, make_attributes(std::move(attributes)), traced.operands, where), where);
 }
 
 }  // namespace meshard

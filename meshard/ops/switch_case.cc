@@ -396,10 +396,11 @@ std::vector<Tensor> switch_tensors(In index, std::span<const BodyFunction> branc
   std::vector<Tensor> given{chosen};
   given.insert(given.end(), arguments.begin(), arguments.end());
   TracedBodies traced = trace_bodies(given, to_trace, where);
-  return record_call(
-      switch_case_op,
-      make_attributes(SwitchAttributes{std::move(traced.bodies), std::ssize(arguments), {}}),
-      traced.operands, where);
+  return with_effects_kept(record_call(switch_case_op,
+                                       make_attributes(SwitchAttributes{
+                                           std::move(traced.bodies), std::ssize(arguments), {}}),
+                                       traced.operands, where),
+                           where);
 }
 
 }  // namespace meshard

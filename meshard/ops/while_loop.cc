@@ -253,10 +253,11 @@ std::vector<Tensor> while_tensors(const BodyFunction& condition, const BodyFunct
   for (const Tensor& carry : carries)
     for (BodyToTrace& each : to_trace) each.inputs.push_back(body_input(carry));
   TracedBodies traced = trace_bodies(carries, to_trace, where);
-  return record_call(
-      while_loop_op,
-      make_attributes(WhileAttributes{std::move(traced.bodies), std::ssize(carries)}),
-      traced.operands, where);
+  return with_effects_kept(
+      record_call(while_loop_op,
+                  make_attributes(WhileAttributes{std::move(traced.bodies), std::ssize(carries)}),
+                  traced.operands, where),
+      where);
 }
 
 }  // namespace meshard

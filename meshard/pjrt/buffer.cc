@@ -71,8 +71,8 @@ void Buffer::release() noexcept {
   else
     internal::destroy_buffer(client_->api, raw_);
   raw_ = nullptr;
+  set_life(kEmpty);  // before the client and its devices may go
   internal::drop_reference(std::exchange(client_, nullptr));
-  life_.store(kEmpty, std::memory_order_relaxed);
 }
 
 Result<void> Buffer::check_live(std::string_view operation) const {
@@ -231,12 +231,11 @@ Result<Buffer> Buffer::copy_to_memory(const Memory& memory) const {
 Result<void> Buffer::delete_now() {
   MESHARD_RETURN_IF_ERROR(check_live("delete_now"));
   // Before the call, so that no other thread uses the buffer during it.
-  life_.store(kDeleted, std::memory_order_relaxed);
+  set_life(kDeleted);
   MESHARD_PJRT_ARGS(PJRT_Buffer_Delete, args);
   args.buffer = raw_;
   Result<void> done = MESHARD_PJRT_CALL(client_->api, PJRT_Buffer_Delete, args);
-  if (!done.ok() && !plugin_says_deleted().value_or(true))
-    life_.store(kLive, std::memory_order_relaxed);
+  if (!done.ok() && !plugin_says_deleted().value_or(true)) set_life(kLive);
   return done;
 }
 

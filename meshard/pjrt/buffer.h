@@ -122,7 +122,9 @@ class Buffer {
   /// Takes ownership of `raw` and of one reference to `client` that is already counted.
   Buffer(internal::ClientState* client, PJRT_Buffer* raw, const ArrayType* type,
          const Device* device) noexcept
-      : raw_(raw), client_(client), type_(type), device_(device), life_(kLive) {}
+      : raw_(raw), client_(client), type_(type), device_(device) {
+    set_life(kLive);
+  }
   void take(Buffer& other) noexcept {
     raw_ = std::exchange(other.raw_, nullptr);
     client_ = std::exchange(other.client_, nullptr);
@@ -137,6 +139,12 @@ class Buffer {
   }
   void release() noexcept;
   Result<void> check_live(std::string_view operation) const;
+  void set_life(Life life) const noexcept {
+    bool was_live = is_live();
+    life_.store(life, std::memory_order_relaxed);
+    if (was_live != (life == kLive))
+      device_->count_buffer(static_cast<std::int64_t>(type_->host_size()), life == kLive);
+  }
 
   PJRT_Buffer* raw_ = nullptr;
   internal::ClientState* client_ = nullptr;  // counted

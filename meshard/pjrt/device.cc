@@ -93,6 +93,15 @@ Result<std::unique_ptr<Device>> Device::read(const PJRT_Api* api, PJRT_Device* r
   return device;
 }
 
+void Device::count_buffer(std::int64_t bytes, bool is_live) const noexcept {
+  std::int64_t change = is_live ? bytes : -bytes;
+  std::int64_t now = live_bytes_.fetch_add(change, std::memory_order_relaxed) + change;
+  std::int64_t peak = peak_live_bytes_.load(std::memory_order_relaxed);
+  while (now > peak &&
+         !peak_live_bytes_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
 Result<std::vector<Memory>> Device::memories() const {
   MESHARD_PJRT_ARGS(PJRT_Device_AddressableMemories, args);
   args.device = raw_;

@@ -1,5 +1,6 @@
 // Devices and memories of a client, and descriptions of devices that may be absent.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -97,6 +98,14 @@ class Device {
   /// @error unimplemented on plugins that do not report it (the CPU plugin)
   Result<DeviceMemoryStats> memory_stats() const;
 
+  /// The bytes of the live buffers of this process on the device, by their types. Temporary memory
+  /// of running programs is not included.
+  std::int64_t live_bytes() const { return live_bytes_.load(std::memory_order_relaxed); }
+  /// The most live bytes so far.
+  std::int64_t peak_live_bytes() const { return peak_live_bytes_.load(std::memory_order_relaxed); }
+  /// Counts a buffer of this size that became live, or is no longer live.
+  void count_buffer(std::int64_t bytes, bool is_live) const noexcept;
+
   PJRT_Device* raw() const { return raw_; }
 
  private:
@@ -109,6 +118,8 @@ class Device {
   DeviceDescription description_;
   bool addressable_ = false;
   int local_hardware_id_ = -1;
+  // Mutable: buffers refer to a const device.
+  mutable std::atomic<std::int64_t> live_bytes_{0}, peak_live_bytes_{0};
 };
 
 /// Makes messages name the platform of each device, because the process has several.

@@ -285,8 +285,8 @@ Result<void> LoadedExecutable::claim_donated(Call& call) const {
   for (std::size_t k = 0; k < call.count; ++k)
     for (int parameter : signature_.donated)
       if (!kept(parameter))
-        call.arguments[k * per_device + static_cast<std::size_t>(parameter)]->life_.store(
-            Buffer::kDonated, std::memory_order_relaxed);
+        call.arguments[k * per_device + static_cast<std::size_t>(parameter)]->set_life(
+            Buffer::kDonated);
   return {};
 }
 
@@ -298,7 +298,7 @@ void LoadedExecutable::settle_donated(const Call& call) const {
       const Buffer& buffer = *call.arguments[k * per_device + static_cast<std::size_t>(parameter)];
       if (buffer.launch_mark_ == call.mark && buffer.is_donated() &&
           !buffer.plugin_says_deleted().value_or(true))
-        buffer.life_.store(Buffer::kLive, std::memory_order_relaxed);
+        buffer.set_life(Buffer::kLive);
     }
 }
 

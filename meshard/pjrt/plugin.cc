@@ -107,7 +107,7 @@ Result<Plugin> Plugin::load(const std::string& path) {
 
   MESHARD_RETURN_IF_ERROR(check_file_trust(resolved));
   MESHARD_RETURN_IF_ERROR(check_fetched_file(resolved));
-  choose_plugin_log(std::getenv("MESHARD_PLUGIN_LOG"),
+  choose_plugin_log(std::getenv("MESHARD_PLUGIN_LOG"), log_level(),
                     [](const char* name, const std::string& value) {
                       ::setenv(name, value.c_str(), /*overwrite=*/0);
                     });

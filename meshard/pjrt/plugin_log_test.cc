@@ -8,9 +8,11 @@ namespace meshard::pjrt {
 namespace {
 
 std::map<std::string, std::string> chosen(const char* asked,
-                                          std::map<std::string, std::string> variables = {}) {
-  choose_plugin_log(
-      asked, [&](const char* name, const std::string& value) { variables.emplace(name, value); });
+                                          std::map<std::string, std::string> variables = {},
+                                          LogLevel level = LogLevel::kError) {
+  choose_plugin_log(asked, level, [&](const char* name, const std::string& value) {
+    variables.emplace(name, value);
+  });
   return variables;
 }
 
@@ -23,6 +25,13 @@ TEST(PluginLog, OneSettingForAllPlugins) {
 TEST(PluginLog, QuietByDefault) {
   for (const char* asked : {static_cast<const char*>(nullptr), "", "4", "many"})
     EXPECT_EQ(chosen(asked).at("TF_CPP_MIN_LOG_LEVEL"), "3");
+}
+
+TEST(PluginLog, TheLogLevelDecidesWithoutTheVariable) {
+  EXPECT_EQ(chosen(nullptr, {}, LogLevel::kInfo).at("TF_CPP_MIN_LOG_LEVEL"), "0");
+  EXPECT_EQ(chosen("", {}, LogLevel::kWarning).at("TF_CPP_MIN_LOG_LEVEL"), "1");
+  EXPECT_EQ(chosen(nullptr, {}, LogLevel::kOff).at("TF_CPP_MIN_LOG_LEVEL"), "3");
+  EXPECT_EQ(chosen("2", {}, LogLevel::kInfo).at("TF_CPP_MIN_LOG_LEVEL"), "2");
 }
 
 TEST(PluginLog, WhatTheUserSetStays) {

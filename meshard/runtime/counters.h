@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 namespace meshard {
@@ -48,12 +49,15 @@ struct RuntimeCounters {
   friend bool operator==(const RuntimeCounters&, const RuntimeCounters&) = default;
 };
 
+/// Prints to_string().
+std::ostream& operator<<(std::ostream& stream, const RuntimeCounters& counters);
+
 /// The current totals. Subtract two to see what a step did.
 ///
 /// @code
 /// reset_runtime_counters();
 /// mark_sharding(ones({8}) * 2, Mesh({{"x", 4}}), P("x")).to_host();
-/// std::cout << runtime_counters().to_string();
+/// std::cout << runtime_counters();
 /// @endcode
 RuntimeCounters runtime_counters();
 

@@ -105,13 +105,18 @@ Result<pjrt::Launch> LoadedProgram::launch(std::span<const DeviceArray* const> a
   if (made.size() < outputs * devices) made.resize(outputs * devices);
   std::span<const pjrt::Buffer* const> given(buffers.data(), buffers.size());
   std::span<pjrt::Buffer> taken(made.data(), outputs * devices);
-  Result<pjrt::Launch> launched = launch_buffers(given, taken, where, track);
+  std::unique_lock<std::mutex> checking;
+  if (lowered_.nan_checks) [[unlikely]]
+    checking = lowered_.nan_checks->begin();
+  Result<pjrt::Launch> launched = launch_buffers(given, taken, where, track || lowered_.nan_checks);
   if (!launched.ok()) [[unlikely]]
     return launched;
   internal::wait_at_exit(internal::count(internal::counters().launches));
   for (std::uint32_t i : donated_) arguments[i]->set_donated_at(where);
 
   take_results(made, results, where);
+  if (lowered_.nan_checks && launched->await().ok()) [[unlikely]]
+    internal::throw_found_nan(lowered_, where);
   return launched;
 }
 

@@ -11,6 +11,7 @@
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/runtime/chosen_shardings.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/nan_check.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -36,8 +37,12 @@ class LoadedProgram {
   Result<pjrt::Launch> launch(std::span<const DeviceArray* const> arguments,
                               std::span<Tensor> results, SourceLocation where,
                               bool track = false) const;
-  /// False after a restart of the runtime, which replaces its client.
-  bool is_current() const { return generation_ == platforms_.generation(); }
+  /// False after a restart of the runtime, which replaces its client, and if NaN checks were turned
+  /// on or off.
+  bool is_current() const {
+    return generation_ == platforms_.generation() &&
+           (lowered_.nan_checks != nullptr) == checks_nans();
+  }
 
   const LoweredModule& lowered() const { return lowered_; }
   const pjrt::LoadedExecutable& executable() const { return executable_; }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "meshard/base/environment.h"
+#include "meshard/base/log_level.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/plugin_search.h"
@@ -87,6 +88,7 @@ Result<std::string> find_further_plugin(const std::string& type) {
 // `devices`: the requested number; 0: not specified.
 Result<pjrt::Client> start(const std::string& path, std::vector<pjrt::NamedValue> options, bool cpu,
                            int devices, std::string_view name) {
+  MESHARD_RETURN_IF_ERROR(check_log_variable());
   MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
   if (cpu && !pjrt::find_value<std::int64_t>(options, "cpu_device_count")) {
     MESHARD_ASSIGN_OR_RETURN(int count, cpu_device_count(devices));

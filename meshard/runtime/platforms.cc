@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "meshard/base/log_level.h"
 #include "meshard/mesh/device_type.h"
 #include "meshard/runtime/make_client.h"
 
@@ -97,6 +98,7 @@ Result<void> Platforms::configure(RuntimeOptions options) {
     return Error(ErrorCode::kFailedPrecondition,
                  "[runtime] the runtime is already running: configure it before the first tensor "
                  "is computed");
+  if (options.log) set_log_level(*options.log);
   options_ = std::move(options);
   default_is_known_ = false;
   internal::set_default_device_types({});

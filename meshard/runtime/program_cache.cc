@@ -8,6 +8,7 @@
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_assignment.h"
 #include "meshard/runtime/event_recorder.h"
+#include "meshard/runtime/host_calls.h"
 #include "meshard/runtime/load_program.h"
 
 namespace meshard {
@@ -19,7 +20,8 @@ constexpr std::size_t kMostPrograms = 1000;
 
 Fingerprint graph_key(const Program& program) {
   Fingerprint graph = program.graph.fingerprint();
-  std::string key = cat(graph, ";", program.name, program.unsharded ? ";1;" : ";");
+  std::string key =
+      cat(graph, ";", program.name, program.unsharded ? ";1;" : ";", checks_nans() ? "nans;" : "");
   for (std::uint32_t donated : program.donated) append(key, cat(donated, ","));
   return fingerprint(key);
 }
@@ -27,7 +29,7 @@ Fingerprint graph_key(const Program& program) {
 LoweredModule lower_recorded(const Program& program, SourceLocation where) {
   internal::HostSpan span;
   if (internal::records_events()) span.begin("lower", program.name, where);
-  return lower(program);
+  return lower(program, checks_nans());
 }
 
 Advice advice_on_retarget(const LoweredModule& lowered, const Error& error, SourceLocation where) {
@@ -91,6 +93,11 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
       lowered.mesh ? platforms_.client(*lowered.mesh, where) : platforms_.client(where);
   // Before compiling, so that a device that does not exist is an error at the user's line.
   std::vector<int> devices = device_assignment(client, lowered.mesh, where);
+  if (lowered.calls_host)
+    if (Result<void> accepted = internal::accept_host_calls(client); !accepted.ok())
+      throw accepted.error().at(where).with_note(
+          lowered.nan_checks ? "NaN checks are on, which call this process (set_check_nans)"
+                             : "debug_print and pure_callback call this process");
   Fingerprint text = fingerprint(cat(client.name(), ";", lowered.text));
   bool is_known = true;
   auto same_text = find_or_make(by_text_, text, [&] {

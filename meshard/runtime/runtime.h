@@ -1,10 +1,12 @@
 // The process's runtime: one client for each platform, created at first use.
 #pragma once
 #include <atomic>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/log_level.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/mesh/mesh.h"
@@ -37,6 +39,9 @@ struct RuntimeOptions {
   int cpu_devices = 0;
   /// Passed to the plugin as they are, after a check of names and types.
   std::vector<pjrt::NamedValue> client_options = {};
+  /// What is written to the standard error stream: advice, long waits, lines of the plugins.
+  /// Empty (default): MESHARD_LOG, otherwise errors only.
+  std::optional<LogLevel> log = std::nullopt;
   /// Further platforms. A device type that is not listed here and has no variable
   /// MESHARD_PLUGIN_<TYPE> is searched for among the installed plugins at its first use.
   std::vector<PlatformOptions> platforms = {};

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "meshard/base/stall.h"
+#include "meshard/graph/effects.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 
@@ -110,7 +111,9 @@ Graph trace_function(
     if (is_unplaced(argument->value())) parameters.back().value()->set_unplaced();
     parameter_values.push_back(parameters.back().value());
   }
+  internal::EffectScope effects;
   std::vector<Tensor> results = tracer(parameters);
+  effects.attach(results);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined())
       throw_invalid(where, "[jit] tensor ", i, " of the function's result has no value");

@@ -16,6 +16,7 @@ using Derivative = EachOp;
 const std::map<std::string_view, std::string_view>& without_vjp() {
   static const std::map<std::string_view, std::string_view> reasons{
       {"custom_call", "what it computes is not known here: custom_vjp says its derivative"},
+      {"pure_callback", "a C++ function: custom_vjp says its derivative"},
       {"nextafter", "a step by one unit of rounding; JAX has none either"},
   };
   return reasons;

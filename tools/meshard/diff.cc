@@ -7,6 +7,7 @@
 
 #include "tools/meshard/load_report.h"
 #include "tools/meshard/subcommands.h"
+#include "tools/meshard/terminal.h"
 #include "tools/meshard/write_file.h"
 
 namespace meshard::tool {
@@ -23,7 +24,7 @@ int run_diff(const DiffOptions& options) {
                                    load_report(options.after, options.source));
   if (!options.json.empty()) write_file(options.json, to_json(found) + "\n");
   if (!options.html.empty()) write_file(options.html, to_html(found));
-  std::fputs(found.to_string(options.all ? 0 : 12).c_str(), stdout);
+  if (options.json != "-" && options.html != "-") print_text(found.to_string(options.all ? 0 : 12));
   return options.fail_on_change && !found.same() ? 1 : 0;
 }
 
@@ -38,11 +39,14 @@ void add_diff(CLI::App& app, int& exit_code) {
       "compiled for --topology. Exit codes: 0; 1 if they differ and --fail-on-change is given; 2 "
       "for\n"
       "an error.");
-  command->add_option("before", options->before, "report (JSON) or module")->required();
+  command->add_option("before", options->before, "report (JSON) or module; - is standard input")
+      ->required();
   command->add_option("after", options->after, "report (JSON) or module")->required();
   options->source.add_options(*command);
-  command->add_option("--json", options->json, "write the difference as JSON");
-  command->add_option("--html", options->html, "write a page that shows both side by side");
+  command->add_option("--json", options->json,
+                      "write the difference as JSON to this file, instead of text to -");
+  command->add_option("--html", options->html,
+                      "write a page that shows both side by side to this file or -");
   command->add_flag("--fail-on-change", options->fail_on_change, "exit with code 1 if they differ");
   command->add_flag("--all", options->all, "print all lines");
   command->callback([options, &exit_code] {

@@ -3,15 +3,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
 #include "meshard/explain/explain_for.h"
 #include "meshard/report/expect.h"
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"
+#include "tools/meshard/load_report.h"
 #include "tools/meshard/mesh_steps.h"
 #include "tools/meshard/subcommands.h"
+#include "tools/meshard/terminal.h"
 #include "tools/meshard/write_file.h"
 
 namespace meshard::tool {
@@ -28,14 +28,6 @@ struct ExplainArguments {
   bool part = false, no_cache = false, must_fit = false, picture = false, text = false,
        quiet = false;
 };
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorCode::kNotFound, "cannot read " + path);
-  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw Error(ErrorCode::kUnavailable, "cannot read " + path);
-  return bytes;
-}
 
 // Parses `name=value`: true, false, an integer, or text.
 std::pair<std::string, pjrt::CompileOptions::Override> override_in(const std::string& text) {
@@ -126,9 +118,8 @@ int explain_file(const ExplainArguments& arguments) {
   if (!arguments.json.empty()) write_file(arguments.json, to_json(report, 1) + "\n");
   if (!arguments.html.empty()) write_file(arguments.html, to_html(report));
   if (!arguments.quiet && (arguments.text || (arguments.json.empty() && arguments.html.empty())))
-    std::fputs(report.to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines})
-                   .c_str(),
-               stdout);
+    print_text(
+        report.to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines}));
   return check(report, expected, arguments) ? 0 : kNotMet;
 }
 
@@ -141,7 +132,9 @@ void add_explain(CLI::App& app, int& exit_code) {
   command->footer(
       "Exit codes: 0; 1 if the program does not fit or an expectation fails; 2 if there is no "
       "report.\nExample: meshard explain step.mlir --topology v5e:4x4 --must-fit");
-  command->add_option("file", arguments->file, "StableHLO: text, MLIR bytecode, portable artifact")
+  command
+      ->add_option("file", arguments->file,
+                   "StableHLO: text, MLIR bytecode, portable artifact; - is standard input")
       ->required();
   command->add_option("--topology", arguments->topology, "v5e:16x16, v5e:4x4*2, h100:4x8, cpu:8")
       ->required();
@@ -158,8 +151,10 @@ void add_explain(CLI::App& app, int& exit_code) {
   command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
       ->check(CLI::IsMember({"shardy", "gspmd"}));
   command->add_option("--option", arguments->options, "a compiler option: NAME=VALUE");
-  command->add_option("--json", arguments->json, "write the report as JSON to this file");
-  command->add_option("--html", arguments->html, "write the report as an HTML page to this file");
+  command->add_option("--json", arguments->json,
+                      "write the report as JSON to this file; - is standard output");
+  command->add_option("--html", arguments->html,
+                      "write the report as an HTML page to this file or -");
   command->add_option("--lines", arguments->lines, "maximum number of lines per section; 0: all");
   command->add_flag("--text", arguments->text,
                     "print the report as text even if it is also written to a file");

@@ -42,6 +42,10 @@ int run(const LayoutOptions& options) {
   }
   const OffsetLayout& offset_layout = std::get<OffsetLayout>(result);
   const Layout& layout = offset_layout.layout;
+  if (options.svg == "-") {  // instead of the text
+    write_file(options.svg, picture_svg(layout));
+    return 0;
+  }
   print(cat("layout      ", layout, '\n'));
   if (offset_layout.offset != 0) print(cat("offset      ", offset_layout.offset, '\n'));
   print(cat("size        ", layout.size(), "\ncosize      ", layout.cosize(), "\ninjective   ",
@@ -63,7 +67,8 @@ void add_layout(CLI::App& app, int& exit_code) {
       ->required();
   command->add_flag("--values", options->values, "list the values");
   command->add_flag("--no-picture", options->no_picture, "omit the picture");
-  command->add_option("--svg", options->svg, "write the picture to this file");
+  command->add_option("--svg", options->svg,
+                      "write the picture to this file; - is standard output");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

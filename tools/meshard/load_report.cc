@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
 #include "meshard/explain/explain_for.h"
 #include "tools/meshard/mesh_steps.h"
@@ -46,7 +47,12 @@ void ReportSource::add_options(CLI::App& command) {
 }
 
 std::string read_file(const std::string& path) {
-  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (path == "-") {
+    static bool read = false;
+    if (std::exchange(read, true))
+      throw Error(ErrorCode::kInvalidArgument, "standard input (-) can be read only once");
+    return {std::istreambuf_iterator<char>(std::cin), {}};
+  }
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
   if (!file) throw Error(ErrorCode::kNotFound, "cannot read " + path);

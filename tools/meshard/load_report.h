@@ -33,7 +33,8 @@ struct ReportSource {
 /// fails.
 ProgramReport load_report(const std::string& path, const ReportSource& source);
 
-/// The bytes of a file; `-` is standard input. @error throws if it cannot be read
+/// The bytes of a file; `-` is standard input, which can be read once. @error throws if it cannot
+/// be read
 std::string read_file(const std::string& path);
 
 /// Runs the body of a command. On an error, prints it and returns 2; 1 is for negative results.

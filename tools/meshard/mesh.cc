@@ -11,6 +11,7 @@
 #include "meshard/sharding/replica_groups.h"
 #include "tools/meshard/mesh_steps.h"
 #include "tools/meshard/subcommands.h"
+#include "tools/meshard/terminal.h"
 #include "tools/meshard/write_file.h"
 
 namespace meshard::tool {
@@ -25,7 +26,7 @@ struct MeshOptions {
   bool no_picture = false, shardy = false;
 };
 
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+void print(const std::string& text) { print_text(text); }
 
 AxisList axes_named(const std::vector<std::string>& names) {
   return AxisList(names.begin(), names.end());
@@ -98,6 +99,11 @@ std::string seen_from(const Mesh& mesh, std::int64_t device,
 
 int run(const MeshOptions& options) {
   Mesh mesh = read_mesh(options.mesh, options.devices);
+  if (options.svg == "-") {  // instead of the text
+    for (const std::string& step : options.steps) mesh = apply_step(mesh, step);
+    write_file(options.svg, picture_svg(mesh, axes_named(options.groups)));
+    return 0;
+  }
   print(described(mesh));
   for (const std::string& step : options.steps) {
     mesh = apply_step(mesh, step);
@@ -137,7 +143,7 @@ void add_mesh(CLI::App& app, int& exit_code) {
   command->add_flag("--shardy", options->shardy, "print the mesh in Shardy's syntax");
   command->add_flag("--no-picture", options->no_picture, "omit the picture");
   command->add_option("--svg", options->svg,
-                      "write the picture to this file; --groups colors each group alike");
+                      "write the picture to this file or -; --groups colors each group alike");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

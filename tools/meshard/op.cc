@@ -3,7 +3,9 @@
 #include <cstdio>
 
 #include "meshard/ops/definition/op_table.h"
+#include "tools/meshard/command_line.h"
 #include "tools/meshard/subcommands.h"
+#include "tools/meshard/terminal.h"
 #include "tools/reference/op_page.h"
 
 namespace meshard::tool {
@@ -11,16 +13,20 @@ namespace {
 
 int run(const std::string& name) {
   if (name.empty()) {
-    std::fputs(list_of_names().c_str(), stdout);
+    print_text(list_of_names());
     return 0;
   }
   const OpDef* op = find_op(name);
   std::string page = op ? op_page(*op) : declaration_page(name);
   if (page.empty()) {
-    std::fprintf(stderr, "meshard: unknown op '%s'; `meshard op` lists all ops\n", name.c_str());
+    std::vector<std::string> names;
+    for (const OpDef* each : all_ops()) names.emplace_back(each->name);
+    std::string known = nearest(name, names);
+    std::fprintf(stderr, "meshard: unknown op '%s'%s; `meshard op` lists all ops\n", name.c_str(),
+                 known.empty() ? "" : cat("; did you mean ", known, "?").c_str());
     return 1;
   }
-  std::fputs(page.c_str(), stdout);
+  print_text(page);
   return 0;
 }
 

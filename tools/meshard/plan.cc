@@ -34,6 +34,11 @@ struct PlanArguments {
   ReportSource source;
 };
 
+// Where text goes: not into a module that is written to standard output.
+FILE* text_stream(const PlanArguments& arguments) {
+  return arguments.best == "-" ? stderr : stdout;
+}
+
 std::vector<std::string> names_in(const std::string& list) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at <= list.size() && !list.empty();) {
@@ -119,7 +124,8 @@ void write_reports(const PlanArguments& arguments, const ModulePlan& plan, PlanR
     if (!arguments.json.empty())
       write_file(arguments.json + name + ".json", to_json(*one.report, 1) + "\n");
     if (!arguments.html.empty()) write_file(arguments.html + name + ".html", to_html(*one.report));
-    if (i == 0) std::printf("\nthe best:\n%s", one.report->to_string().c_str());
+    if (i == 0)
+      std::fprintf(text_stream(arguments), "\nthe best:\n%s", one.report->to_string().c_str());
   }
 }
 
@@ -142,16 +148,17 @@ int run_plan(const PlanArguments& arguments) {
   options.search.journal = journal_path(arguments, plan.problem);
   if (arguments.fresh && !options.search.journal.empty())
     std::filesystem::remove(options.search.journal);
-  std::printf("free arguments: %zu groups, in a module of %zu arguments\n", plan.free.values.size(),
-              plan.module.arguments().size());
+  FILE* out = text_stream(arguments);
+  std::fprintf(out, "free arguments: %zu groups, in a module of %zu arguments\n",
+               plan.free.values.size(), plan.module.arguments().size());
   for (std::size_t v = 0; v < plan.free.values.size(); ++v)
-    std::printf("  %s %s%s\n", plan.free.values[v].name.c_str(),
-                plan.free.values[v].type.to_string().c_str(),
-                plan.free.arguments[v].size() > 1
-                    ? cat(" and ", plan.free.arguments[v].size() - 1, " like it").c_str()
-                    : "");
+    std::fprintf(out, "  %s %s%s\n", plan.free.values[v].name.c_str(),
+                 plan.free.values[v].type.to_string().c_str(),
+                 plan.free.arguments[v].size() > 1
+                     ? cat(" and ", plan.free.arguments[v].size() - 1, " like it").c_str()
+                     : "");
   PlanResult found = search(plan.problem, options.search, /*where=*/{});
-  std::fputs(found.to_string(arguments.show).c_str(), stdout);
+  std::fputs(found.to_string(arguments.show).c_str(), out);
   write_reports(arguments, plan, found);
   if (!arguments.best.empty() && found.anything_fits())
     write_file(arguments.best, plan.module.with(found.ranking[0].candidate, plan.free));
@@ -173,7 +180,10 @@ void add_plan(CLI::App& app, int& exit_code) {
       "0; 1 if nothing fits; 2 for an error.\nExample: meshard plan step.mlir --topology v5e:4x4 "
       "--free \"*['w1']\" --time-limit "
       "600");
-  command->add_option("file", arguments->file, "StableHLO text with Shardy shardings")->required();
+  command
+      ->add_option("file", arguments->file,
+                   "StableHLO text with Shardy shardings; - is standard input")
+      ->required();
   arguments->source.add_options(*command);
   command->get_option("--topology")->required();
   command->remove_option(command->get_option("--mesh"));
@@ -197,7 +207,10 @@ void add_plan(CLI::App& app, int& exit_code) {
   command->add_flag("--quiet", arguments->quiet, "do not show progress");
   command->add_option("--json", arguments->json, "a folder for the reports of the best candidates");
   command->add_option("--html", arguments->html, "a folder for the pages of the best candidates");
-  command->add_option("--best", arguments->best, "write the best candidate's module");
+  command->add_option("--best", arguments->best,
+                      "write the best candidate's module to this file; - is standard output, and "
+                      "the text then goes to "
+                      "standard error");
   command->callback([arguments, &exit_code] {
     exit_code = run_with_exit_code([&] { return run_plan(*arguments); });
   });

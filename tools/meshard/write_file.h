@@ -1,5 +1,6 @@
 // Writes text to a file.
 #pragma once
+#include <cstdio>
 #include <fstream>
 #include <string>
 
@@ -7,8 +8,13 @@
 
 namespace meshard::tool {
 
-/// @error the file cannot be written.
+/// Writes a file; `-` is standard output. @error the file cannot be written. Errors of standard
+/// output are reported when the program ends.
 inline void write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    (void)std::fwrite(text.data(), 1, text.size(), stdout);
+    return;
+  }
   std::ofstream file(path, std::ios::binary);
   file << text;
   if (!file.flush()) throw Error(ErrorCode::kUnavailable, "cannot write " + path);

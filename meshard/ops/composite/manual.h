@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/effects.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
@@ -147,11 +148,15 @@ auto manual(const Mesh& mesh, SpecList in_specs, SpecList out_specs, F f,
     };
     // Braces guarantee that arguments enter from left to right.
     std::tuple<Arguments...> locals{enter(arguments)...};
+    std::vector<Tensor> full, parts;
     auto result = [&] {
       internal::ManualScope scope(region.place());
-      return std::apply(f, std::move(locals));
+      internal::EffectScope effects;
+      auto returned = std::apply(f, std::move(locals));
+      parts = structure::tensors(returned);
+      effects.attach(parts);
+      return returned;
     }();
-    std::vector<Tensor> full, parts = structure::tensors(result);
     for (std::size_t i = 0; i < parts.size(); ++i)
       full.push_back(region.leave(parts[i], i, parts.size()));
     return structure::with_tensors(std::move(result), full);

@@ -1,9 +1,15 @@
 // Tested in meshard/ops/scan_test.cc.
 #include "meshard/ops/definition/bodies.h"
 
+#include <algorithm>
+
 #include "meshard/graph/annotate.h"
+#include "meshard/graph/effects.h"
+#include "meshard/graph/evaluator.h"
 #include "meshard/ops/composite/create.h"
+#include "meshard/ops/debug_print.h"
 #include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/ops/vary.h"
@@ -83,6 +89,21 @@ std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attribute
   std::vector<Tensor> results;
   for (std::uint32_t i = 0; i < first.value()->num_outputs(); ++i)
     results.emplace_back(Value(first.value().node(), i));
+  return results;
+}
+
+std::vector<Tensor> with_effects_kept(std::vector<Tensor> results, SourceLocation where) {
+  if (results.empty()) return results;
+  const Node& node = *results[0].value().node();
+  std::span<const Body> bodies = bodies_of(node);
+  if (!std::any_of(bodies.begin(), bodies.end(), [](const Body& each) { return prints(each); }))
+    return results;
+  if (internal::EffectScope* scope = internal::EffectScope::current())
+    scope->add([needed = results[0],
+                where](const Tensor& x) { return internal::needing(In(x, where), {needed}); },
+               where);
+  else if (!tracing() && installed_evaluator())
+    compute({results[0]}, where);
   return results;
 }
 

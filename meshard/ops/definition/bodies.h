@@ -46,6 +46,10 @@ std::optional<ManualAxes> place_of(const Node& node);
 std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                                 std::span<const Tensor> operands, SourceLocation where);
 
+/// Makes the function that is being recorded need a call whose bodies have effects (debug_print),
+/// even if its results are not used. Outside of functions, computes it. Returns `results`.
+std::vector<Tensor> with_effects_kept(std::vector<Tensor> results, SourceLocation where);
+
 /// Checks that `count` operands match the types of the parameters of `body`. The operands start at
 /// `first`, the parameters at `from`. `which` names the body in the message.
 /// @error through call.fail.

@@ -1,0 +1,71 @@
+// The memory in use on real devices.
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "meshard/meshard.h"
+#include "tests/support/matchers.h"
+
+namespace meshard {
+namespace {
+
+using testing::HasSubstr;
+
+class Memory : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      runtime_client();
+    } catch (const Error& error) {
+      GTEST_SKIP() << "no plugin: " << error.what();
+    }
+  }
+  static std::int64_t live(std::int64_t device) {
+    sync();
+    return memory_stats(device).live_bytes;
+  }
+};
+
+TEST_F(Memory, CountsTheBuffersOfEachDevice) {
+  std::int64_t first = live(2), second = live(3);
+  {
+    Tensor x = mark_sharding(ones({2, 1000}) * 1, Mesh({{"x", 2}}, {2, 3}), P("x"));
+    sync(x);
+    EXPECT_GE(live(2) - first, 4000);
+    EXPECT_LT(live(2) - first, 8000);
+    EXPECT_GE(live(3) - second, 4000);
+  }
+  EXPECT_EQ(live(2), first);
+  EXPECT_EQ(live(3), second);
+  EXPECT_GE(memory_stats(2).peak_live_bytes, first + 4000);
+}
+
+TEST_F(Memory, DonatedBuffersCountOnce) {
+  auto f = jit([](Tensor x) { return x + 1; }, {.donate = {0}});
+  Mesh mesh({{"x", 1}}, {5});
+  Tensor x = mark_sharding(ones({1000}) * 1, mesh, P("x"));
+  sync(x);
+  std::int64_t before = live(5);
+  Tensor y = f(x);
+  EXPECT_EQ(live(5), before);
+  EXPECT_EQ(y.to_vector<float>()[0], 2);
+}
+
+TEST_F(Memory, OfAMeshInItsOrder) {
+  std::vector<MemoryStats> all = memory_stats(Mesh({{"x", 3}}, {4, 0, 2}));
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].device, 4);
+  EXPECT_EQ(all[1].device, 0);
+  EXPECT_EQ(all[2].device, 2);
+}
+
+TEST_F(Memory, PrintsAndRejectsUnknownDevices) {
+  std::ostringstream out;
+  out << MemoryStats{.device = 1, .live_bytes = 16, .peak_live_bytes = 32, .bytes_limit = 64};
+  EXPECT_EQ(out.str(), "device 1: 16 bytes live (at most 32), 64 usable");
+  EXPECT_THAT([] { memory_stats(4711); },
+              testing::Throws<Error>(testing::Property(&Error::what, HasSubstr("4711"))));
+}
+
+}  // namespace
+}  // namespace meshard
