@@ -4,6 +4,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "meshard/pjrt/plugin_search.h"
+
 namespace digits {
 namespace {
 

@@ -60,17 +60,17 @@ Tensor brought_back(std::span<const Tensor> carriers, Tensor given) {
 class Joint {
  public:
   Joint(const Body& body, const std::vector<bool>& has_cotangent, const std::vector<bool>& wanted,
-        std::span<const OnTheWayBack> back, const ResidualPolicy& policy,
+        std::span<const InBackward> back, const ResidualPolicy& policy,
         const std::optional<ManualAxes>& place, SourceLocation where)
       : scope_(place), policy_(policy) {
     for (const Value& parameter : body.graph().parameters()) {
       Tensor like(parameter);
       parameters_.push_back(scope_.parameter(body_input(like)));
-      at_hand_[parameters_.back().value().node()] = back[parameters_.size() - 1];
+      in_backward_[parameters_.back().value().node()] = back[parameters_.size() - 1];
     }
     results_ = inlined(body, parameters_);
     record_way_back(has_cotangent, wanted, where);
-    border_ = needed_of_way_back();
+    border_ = needed_forward_values();
     choose();
     // Inside manual axes, the parameters and results of bodies are local values that all vary over
     // the same axes. An unvarying one would have one cotangent on each device, to be summed.
@@ -83,7 +83,7 @@ class Joint {
 
   BodyVjp cut(const std::optional<ManualAxes>& place, SourceLocation where) {
     BodyVjp vjp;
-    vjp.forward = way_forward(vjp);
+    vjp.forward = forward_body(vjp);
     std::vector<BodyInput> inputs;
     for (const Tensor& cotangent : cotangents_) inputs.push_back(body_input(cotangent));
     for (const Tensor& residual : handed_over_) inputs.push_back(body_input(residual));
@@ -128,13 +128,13 @@ class Joint {
 
   // A loop that was recorded again with its residuals belongs to the forward pass. This does not
   // hold inside what checkpoint() recomputes, which depends on values of the backward pass.
-  bool is_of_way_back(const Value& value) const {
+  bool is_backward(const Value& value) const {
     if (value->id() <= border_id_) return false;
     bool is_loop_again = value->attributes() && !value->attributes()->extends().empty();
     if (!is_loop_again) return true;
     return std::any_of(
         value->operands().begin(), value->operands().end(), [&](const Value& operand) {
-          return leaves_.contains(operand) || (!is_outside(operand) && is_of_way_back(operand));
+          return leaves_.contains(operand) || (!is_outside(operand) && is_backward(operand));
         });
   }
   bool is_outside(const Value& value) const {
@@ -143,13 +143,13 @@ class Joint {
       if (captured.value() == value) return true;
     return false;
   }
-  const OnTheWayBack* at_hand(const Value& value) const {
-    auto found = at_hand_.find(value.node());
-    return found == at_hand_.end() ? nullptr : &found->second;
+  const InBackward* in_backward(const Value& value) const {
+    auto found = in_backward_.find(value.node());
+    return found == in_backward_.end() ? nullptr : &found->second;
   }
 
   // Values of the forward pass that the backward pass uses.
-  ValueSet needed_of_way_back() const {
+  ValueSet needed_forward_values() const {
     ValueSet border;
     std::set<const Node*> seen;
     std::vector<Value> waiting;
@@ -158,7 +158,7 @@ class Joint {
       Value value = std::move(waiting.back());
       waiting.pop_back();
       if (is_outside(value)) continue;
-      if (!is_of_way_back(value)) {
+      if (!is_backward(value)) {
         border.insert(value);
         continue;
       }
@@ -171,7 +171,7 @@ class Joint {
   // True if the value depends only on invariant parameters.
   bool is_invariant(const Value& value) {
     if (is_outside(value)) return true;
-    if (const OnTheWayBack* hand = at_hand(value)) return *hand == OnTheWayBack::kInvariant;
+    if (const InBackward* role = in_backward(value)) return *role == InBackward::kInvariant;
     auto [entry, is_new] = invariant_.try_emplace(value.node(), true);
     if (!is_new) return entry->second;
     bool all = true;
@@ -187,7 +187,7 @@ class Joint {
       Value value = *std::prev(open.end());
       open.erase(std::prev(open.end()));
       if (is_outside(value)) continue;
-      if (at_hand(value) || keeps(value, open)) {
+      if (in_backward(value) || keeps(value, open)) {
         residuals_.insert(value);
         continue;
       }
@@ -212,24 +212,24 @@ class Joint {
     // Keep the value if it is smaller than the operands that would have to be kept instead.
     std::int64_t instead = 0;
     for (const Value& operand : value->operands()) {
-      const OnTheWayBack* hand = at_hand(operand);
+      const InBackward* role = in_backward(operand);
       bool there = is_outside(operand) || open.contains(operand) || is_invariant(operand) ||
-                   (hand && *hand != OnTheWayBack::kGone);
+                   (role && *role != InBackward::kUnavailable);
       if (!there) instead += operand.type().bytes();
     }
     return instead > value.type().bytes();
   }
 
   // The body with the kept values as additional results; fills in `vjp.residuals`.
-  Body way_forward(BodyVjp& vjp) const {
+  Body forward_body(BodyVjp& vjp) const {
     std::vector<Value> parameters, results;
     for (const Tensor& parameter : parameters_) parameters.push_back(parameter.value());
     for (const Tensor& result : results_) results.push_back(result.value());
     auto crossing = handed_over_.begin();
     for (const Value& residual : residuals_) {
-      const OnTheWayBack* hand = at_hand(residual);
+      const InBackward* role = in_backward(residual);
       const Tensor& out = *crossing++;
-      if (hand && *hand != OnTheWayBack::kGone) {
+      if (role && *role != InBackward::kUnavailable) {
         auto at = std::find(parameters.begin(), parameters.end(), residual);
         vjp.residuals.push_back({false, static_cast<std::size_t>(at - parameters.begin())});
       } else {
@@ -243,7 +243,7 @@ class Joint {
   BodyScope scope_;
   const ResidualPolicy& policy_;
   std::vector<Tensor> parameters_, results_, cotangents_, gradients_;
-  std::unordered_map<const Node*, OnTheWayBack> at_hand_;
+  std::unordered_map<const Node*, InBackward> in_backward_;
   ValueSet leaves_, border_, residuals_;
   std::vector<std::vector<Tensor>> crossing_;  // the carriers of each residual
   std::vector<Tensor> handed_over_;
@@ -254,7 +254,7 @@ class Joint {
 class Differentiator final : public BodyDifferentiator {
  public:
   BodyVjp differentiate(const Body& body, const std::vector<bool>& has_cotangent,
-                        const std::vector<bool>& wanted, std::span<const OnTheWayBack> back,
+                        const std::vector<bool>& wanted, std::span<const InBackward> back,
                         const ResidualPolicy& policy, SourceLocation where) const override {
     std::optional<ManualAxes> place;
     for (const Value& parameter : body.graph().parameters())

@@ -29,8 +29,8 @@ Body body() {
       .body;
 }
 
-BodyVjp differentiated(const ResidualPolicy& policy, OnTheWayBack carry = OnTheWayBack::kGone) {
-  const OnTheWayBack back[] = {carry, OnTheWayBack::kInvariant};
+BodyVjp differentiated(const ResidualPolicy& policy, InBackward carry = InBackward::kUnavailable) {
+  const InBackward back[] = {carry, InBackward::kInvariant};
   return body_differentiator().differentiate(body(), {true}, {true, true}, back, policy, {});
 }
 
@@ -50,7 +50,7 @@ TEST(DifferentiateBody, KeepsWhatThePolicySays) {
   EXPECT_EQ(kept(differentiated({Keep::kNamed, {"h"}})), (Names{"parameter", "checkpoint_name"}));
   EXPECT_EQ(kept(differentiated({Keep::kNamed, {"other"}})), (Names{"parameter"}));
   EXPECT_EQ(kept(differentiated({Keep::kNeeded})).count("tanh"), 1u);
-  EXPECT_EQ(kept(differentiated({Keep::kNothing}, OnTheWayBack::kThere)), Names{});
+  EXPECT_EQ(kept(differentiated({Keep::kNothing}, InBackward::kAvailable)), Names{});
 }
 
 TEST(DifferentiateBody, BothHalvesAreSound) {

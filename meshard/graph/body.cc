@@ -110,7 +110,7 @@ Result<std::vector<Body>> parse_bodies(std::string_view text, FindOp find_op) {
 // ---- Tracing.
 
 BodyInput body_input(const Tensor& argument) {
-  return {argument.type(), said_sharding(argument), argument.where()};
+  return {argument.type(), specified_sharding(argument), argument.where()};
 }
 
 BodyScope::BodyScope(const std::optional<ManualAxes>& place)

@@ -32,10 +32,10 @@ struct ResidualPolicy {
 };
 
 /// How a parameter of a body is available in the backward pass.
-enum class OnTheWayBack : std::uint8_t {
-  kGone,       ///< must be kept like other values: a carry
-  kThere,      ///< available again, such as a slice of a scanned array
-  kInvariant,  ///< available, and the same in each iteration: a captured value
+enum class InBackward : std::uint8_t {
+  kUnavailable,  ///< must be kept like other values: a carry
+  kAvailable,    ///< available again, such as a slice of a scanned array
+  kInvariant,    ///< available, and the same in each iteration: a captured value
 };
 
 /// The derivative of a body.
@@ -64,7 +64,7 @@ class BodyDifferentiator {
   /// parameters) and `back` have one for each parameter.
   /// @error any error of differentiating the body.
   virtual BodyVjp differentiate(const Body& body, const std::vector<bool>& has_cotangent,
-                                const std::vector<bool>& wanted, std::span<const OnTheWayBack> back,
+                                const std::vector<bool>& wanted, std::span<const InBackward> back,
                                 const ResidualPolicy& policy, SourceLocation where) const = 0;
 };
 

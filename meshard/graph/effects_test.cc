@@ -25,14 +25,14 @@ TEST(EffectScope, TheInnermostOfTheTraceThatIsRecorded) {
   EXPECT_EQ(EffectScope::current(), nullptr);
   EffectScope lazy;
   EXPECT_EQ(EffectScope::current(), &lazy);
-  TraceScope trace;
+  internal::TraceScope trace;
   EXPECT_EQ(EffectScope::current(), nullptr);
   EffectScope outer, inner;
   EXPECT_EQ(EffectScope::current(), &inner);
 }
 
 TEST(EffectScope, AResultThatIsComputedNeedsTheEffects) {
-  TraceScope trace;
+  internal::TraceScope trace;
   Tensor x = make_parameter(kPair, std::nullopt, {}), y = plus(x, x);
   EffectScope scope;
   scope.add(doubling(), {});
@@ -45,7 +45,7 @@ TEST(EffectScope, AResultThatIsComputedNeedsTheEffects) {
 }
 
 TEST(EffectScope, WithoutOtherResultsAParameterIsUsed) {
-  TraceScope trace;
+  internal::TraceScope trace;
   Tensor x = make_parameter(kPair, std::nullopt, {});
   EffectScope scope;
   scope.add(doubling(), {});

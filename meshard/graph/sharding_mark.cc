@@ -11,7 +11,7 @@ std::optional<Sharding> marked_sharding(const Value& value) {
   return value->attributes_as<ShardingMark>().sharding;
 }
 
-std::optional<Sharding> said_sharding(const Tensor& x) {
+std::optional<Sharding> specified_sharding(const Tensor& x) {
   const Value& value = x.value();
   if (value.type().rank() == 0 && !explicit_sharding(value)) return std::nullopt;
   bool is_leaf = &value->op() == &array_op || &value->op() == &parameter_op;

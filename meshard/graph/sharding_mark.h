@@ -23,6 +23,6 @@ std::optional<Sharding> marked_sharding(const Value& value);
 /// compiler chose for a recorded value does not count, so that the program means the same whether
 /// or not the value was already computed. A number has no specified sharding: it is replicated
 /// wherever it is used.
-std::optional<Sharding> said_sharding(const Tensor& x);
+std::optional<Sharding> specified_sharding(const Tensor& x);
 
 }  // namespace meshard

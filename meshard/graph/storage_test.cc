@@ -8,9 +8,9 @@
 namespace meshard {
 namespace {
 
-struct Counted final : Storage::Attachment {
-  explicit Counted(int& alive) : alive_(alive) { ++alive_; }
-  ~Counted() override { --alive_; }
+struct CountedAttachment final : Storage::Attachment {
+  explicit CountedAttachment(int& alive) : alive_(alive) { ++alive_; }
+  ~CountedAttachment() override { --alive_; }
   int& alive_;
 };
 
@@ -20,9 +20,9 @@ TEST(Storage, OwnsItsAttachment) {
   int alive = 0;
   StoragePtr storage = number();
   EXPECT_EQ(storage->attachment(), nullptr);
-  Storage::Attachment& first = storage->attach(std::make_unique<Counted>(alive));
+  Storage::Attachment& first = storage->attach(std::make_unique<CountedAttachment>(alive));
   EXPECT_EQ(storage->attachment(), &first);
-  EXPECT_EQ(&storage->attach(std::make_unique<Counted>(alive)), &first);
+  EXPECT_EQ(&storage->attach(std::make_unique<CountedAttachment>(alive)), &first);
   EXPECT_EQ(alive, 1) << "the second one was not needed";
   storage = {};
   EXPECT_EQ(alive, 0);

@@ -11,15 +11,16 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const TensorType kMatrix{DType::f32, {8, 4}};
+const TensorType kPrinted{DType::f32, {8, 4}};
 
 template <class F>
 LoweredModule lowered(F f, std::optional<Sharding> sharding = std::nullopt,
                       bool check_nans = false) {
-  TraceScope scope;
-  Tensor x = make_parameter(kMatrix, std::move(sharding), {});
+  internal::TraceScope scope;
+  Tensor x = make_parameter(kPrinted, std::move(sharding), {});
   Tensor y = f(x);
-  Program program{.graph = Graph::build({&x.value(), 1}, {&y.value(), 1}, scope.trace())};
+  Program program;
+  program.graph = Graph::build({&x.value(), 1}, {&y.value(), 1}, scope.trace());
   return lower(program, check_nans);
 }
 

@@ -135,7 +135,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   for (std::size_t i = 0; i < node.operands().size(); ++i) {
     const Value& operand = takes.operands()[i];
     call.operands.push_back(&operand.type());
-    operands.push_back(Typed(bearable(node, i, value_of(operand)), operand.type()));
+    operands.push_back(Typed(with_workarounds(node, i, value_of(operand)), operand.type()));
   }
   std::uint32_t number = graph_.number(&node);
   first_result_[number - leaves_.size()] = SsaValue::result(counters_.next_result);
@@ -194,7 +194,8 @@ bool NodeWriter::is_partitioned(const Node& node) const {
   return manual.axes != AxisSet::all(manual.mesh);
 }
 
-NodeWriter::SsaValue NodeWriter::bearable(const Node& node, std::size_t operand, SsaValue value) {
+NodeWriter::SsaValue NodeWriter::with_workarounds(const Node& node, std::size_t operand,
+                                                  SsaValue value) {
   if (!is_partitioned(node)) return value;
   const TensorType& type = node.operands()[operand].type();
   if (operand == 0 && keeps_only_padding(node)) return behind_barriers(value, type, 1);

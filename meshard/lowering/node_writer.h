@@ -66,7 +66,7 @@ class NodeWriter {
   // True if the partitioner may split the node's work.
   bool is_partitioned(const Node& node) const;
   // The operand with the constraint or barrier that the partitioner needs; else `value`.
-  SsaValue bearable(const Node& node, std::size_t operand, SsaValue value);
+  SsaValue with_workarounds(const Node& node, std::size_t operand, SsaValue value);
   // `value` behind so many optimization barriers.
   SsaValue behind_barriers(SsaValue value, const TensorType& type, std::size_t count);
   // The constraint that the partitioner needs on the result to compute it correctly; empty: none.

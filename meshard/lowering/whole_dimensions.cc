@@ -46,7 +46,7 @@ Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
 
 // The sharding that the program specified for the value, or for a value that it is computed from
 // element by element. Empty if it specified none: the compiler may choose one.
-std::optional<Sharding> specified_sharding(Value value) {
+std::optional<Sharding> nearest_specified_sharding(Value value) {
   for (int steps = 0; steps < 32; ++steps) {
     if (std::optional<Sharding> marked = marked_sharding(value)) return marked;
     if (const Sharding* stored = leaf_sharding(value)) return *stored;
@@ -58,8 +58,9 @@ std::optional<Sharding> specified_sharding(Value value) {
 }
 
 // Whether a specified sharding splits one of these dimensions.
-std::optional<bool> said_to_split(const Value& value, std::span<const std::int64_t> dimensions) {
-  std::optional<Sharding> said = specified_sharding(value);
+std::optional<bool> is_specified_split(const Value& value,
+                                       std::span<const std::int64_t> dimensions) {
+  std::optional<Sharding> said = nearest_specified_sharding(value);
   if (!said) return std::nullopt;
   return std::any_of(dimensions.begin(), dimensions.end(), [&](std::int64_t d) {
     return said->num_tiles(static_cast<std::size_t>(d)) > 1;
@@ -83,7 +84,7 @@ Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
   const Value& operand = node.operands()[0];
   Dimensions all(static_cast<std::size_t>(operand.type().rank())), closed;
   std::iota(all.begin(), all.end(), std::int64_t{0});
-  bool may_be_split = said_to_split(operand, std::span(all.begin(), all.end())).value_or(true);
+  bool may_be_split = is_specified_split(operand, std::span(all.begin(), all.end())).value_or(true);
   for (std::int64_t d = 0; d < rank; ++d) {
     bool is_uneven = std::any_of(mesh.axes().begin(), mesh.axes().end(), [&](const MeshAxis& axis) {
       return shape[static_cast<int>(d)] % axis.size != 0;
@@ -99,7 +100,7 @@ Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
 std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gather,
                                    const Mesh& mesh) {
   const Value& indices = node.operands()[kIndexOperand];
-  std::optional<Sharding> said = specified_sharding(indices);
+  std::optional<Sharding> said = nearest_specified_sharding(indices);
   if (!said || !said->mesh().same_devices(mesh)) return std::nullopt;
   Dimensions closed = closed_for_indices(node, mesh);
   auto is_in = [](const Dimensions& list, std::int64_t d) {
@@ -109,7 +110,7 @@ std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gat
   bool is_split = false;
   std::int64_t from = 0;
   for (std::int64_t d = 0; d < node.type().rank(); ++d) {
-    dimensions.push_back(open);
+    dimensions.push_back(unconstrained);
     if (is_in(gather.offset_dims, d)) continue;
     if (from == gather.index_vector_dim) ++from;
     auto i = static_cast<std::size_t>(from++);
@@ -151,9 +152,10 @@ class SplitConvolution {
         devices_(mesh.size()),
         several_axes_(std::count_if(mesh.axes().begin(), mesh.axes().end(),
                                     [](const MeshAxis& axis) { return axis.size > 1; }) > 1),
-        space_is_said_(said_to_split(node.operands()[0],
-                                     std::span(a.input.begin(), a.input.end()).subspan(kSpatial))
-                           .value_or(false)) {}
+        space_is_said_(
+            is_specified_split(node.operands()[0],
+                               std::span(a.input.begin(), a.input.end()).subspan(kSpatial))
+                .value_or(false)) {}
 
   Dimensions closed(Part part) const {
     const Dimensions& layout = part == Part::kInput    ? a_.input

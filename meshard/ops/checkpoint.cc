@@ -34,7 +34,7 @@ void checkpoint_vjp(const VjpCall& call, std::span<Tensor> out) {
   SourceLocation where = call.node.where();
   std::vector<bool> has_cotangent, wanted(call.needed.begin(), call.needed.end());
   for (const Tensor& cotangent : call.cotangents) has_cotangent.push_back(cotangent.defined());
-  std::vector<OnTheWayBack> back(wanted.size(), OnTheWayBack::kThere);
+  std::vector<InBackward> back(wanted.size(), InBackward::kAvailable);
   BodyVjp vjp = call.bodies->differentiate(body, has_cotangent, wanted, back,
                                            ResidualPolicy::parse(attributes.policy).value(), where);
   std::vector<Tensor> kept, given;

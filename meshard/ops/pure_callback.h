@@ -33,10 +33,9 @@ struct PureCallbackAttributes {
 /// The function is kept until the process ends. Make it once, not in each call of a function that
 /// is traced again: each call of pure_callback() makes a new program.
 /// @code
-/// auto f = jit([](Tensor x) {
-///   return pure_callback([](std::span<const HostArray> a) { return std::vector{a[0].astype(f64)};
-///   },
-///                        {x}, {{f64, x.shape()}})[0];
+/// auto as_f64 = [](std::span<const HostArray> x) { return std::vector{x[0].astype(DType::f64)}; };
+/// auto f = jit([&](Tensor x) {
+///   return pure_callback(as_f64, {x}, {{DType::f64, x.shape()}})[0];
 /// });
 /// Tensor y = f(ones({3}));
 /// @endcode

@@ -281,14 +281,14 @@ class ScanVjp {
  private:
   void differentiate() {
     std::vector<bool> wanted;
-    std::vector<OnTheWayBack> back;
+    std::vector<InBackward> back;
     for (std::size_t i = 0; i < body_.num_parameters(); ++i) {
       bool carry = i < carries_;
       wanted.push_back(is_inexact(body_.parameter(i).dtype) && (carry || call_.needs(i)));
       if (wanted.back()) (carry ? carried_ : i < captures_ ? stacked_ : summed_).push_back(i);
-      back.push_back(carry           ? OnTheWayBack::kGone
-                     : i < captures_ ? OnTheWayBack::kThere
-                                     : OnTheWayBack::kInvariant);
+      back.push_back(carry           ? InBackward::kUnavailable
+                     : i < captures_ ? InBackward::kAvailable
+                                     : InBackward::kInvariant);
     }
     for (std::size_t i = 0; i < body_.num_results(); ++i)
       has_cotangent_.push_back(i < carries_ ? is_inexact(body_.result(i).dtype)
@@ -345,7 +345,7 @@ class ScanVjp {
 // The body's input for a sliced operand.
 BodyInput slice_input(const Tensor& sliced) {
   BodyInput input{slice_type(sliced.type()), std::nullopt, sliced.where()};
-  if (std::optional<Sharding> sharding = said_sharding(sliced))
+  if (std::optional<Sharding> sharding = specified_sharding(sliced))
     input.sharding = slice_sharding(*sharding);
   return input;
 }

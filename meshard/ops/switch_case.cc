@@ -183,7 +183,7 @@ class SwitchVjp {
     for (std::size_t b = 0; b < operands_.size(); ++b) {
       std::vector<bool> wanted;
       for (std::size_t operand : operands_[b]) wanted.push_back(call_.needs(operand));
-      std::vector<OnTheWayBack> back(wanted.size(), OnTheWayBack::kThere);
+      std::vector<InBackward> back(wanted.size(), InBackward::kAvailable);
       vjps_.push_back(call_.bodies->differentiate(attributes_.bodies[b], has_cotangent, wanted,
                                                   back, {}, call_.node.where()));
     }

@@ -42,7 +42,7 @@ TEST(Printing, Shardings) {
   EXPECT_EQ(printed(P("data", unconstrained)[1]), "unconstrained");
   EXPECT_EQ(printed(P("data", none)), "P(\"data\", none)");
   EXPECT_EQ(printed(sharding), "Sharding(mesh<data=2, model=4>, P(\"data\", none))");
-  EXPECT_EQ(printed(Slice{2, 4}), "2:4");
+  EXPECT_EQ(printed(DimensionSlice{2, 4}), "2:4");
   EXPECT_EQ(to_string(sharding.slice(IntVector{4, 3}, 7)), "[2:4, 0:3]");
   EXPECT_EQ(printed(sharding.distinct_slices(IntVector{4, 3})), "{[0:2, 0:3], [2:4, 0:3]}");
   EXPECT_EQ(printed(Shard(0)), "Shard(dim=0)");

@@ -10,6 +10,7 @@
 #include "meshard/layout/picture.h"
 #include "tools/meshard/layout_expression.h"
 #include "tools/meshard/subcommands.h"
+#include "tools/meshard/terminal.h"
 #include "tools/meshard/write_file.h"
 
 namespace meshard::tool {
@@ -21,8 +22,6 @@ struct LayoutOptions {
   std::string expression, svg;
   bool no_picture = false, values = false;
 };
-
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 std::string all_values(const OffsetLayout& result) {
   if (result.layout.size() > kMostValues)
@@ -37,7 +36,7 @@ std::string all_values(const OffsetLayout& result) {
 int run(const LayoutOptions& options) {
   ExpressionResult result = evaluate(options.expression);
   if (const std::int64_t* value = std::get_if<std::int64_t>(&result)) {
-    print(cat(*value, '\n'));
+    print_text(cat(*value, '\n'));
     return 0;
   }
   const OffsetLayout& offset_layout = std::get<OffsetLayout>(result);
@@ -46,13 +45,13 @@ int run(const LayoutOptions& options) {
     write_file(options.svg, picture_svg(layout));
     return 0;
   }
-  print(cat("layout      ", layout, '\n'));
-  if (offset_layout.offset != 0) print(cat("offset      ", offset_layout.offset, '\n'));
-  print(cat("size        ", layout.size(), "\ncosize      ", layout.cosize(), "\ninjective   ",
-            is_injective(layout) ? "yes" : "no", "\northogonal  ",
-            is_orthogonal(layout) ? "yes" : "no", '\n'));
-  if (options.values) print(all_values(offset_layout));
-  if (!options.no_picture && layout.size() <= kMostCells) print(picture(layout));
+  print_text(cat("layout      ", layout, '\n'));
+  if (offset_layout.offset != 0) print_text(cat("offset      ", offset_layout.offset, '\n'));
+  print_text(cat("size        ", layout.size(), "\ncosize      ", layout.cosize(), "\ninjective   ",
+                 is_injective(layout) ? "yes" : "no", "\northogonal  ",
+                 is_orthogonal(layout) ? "yes" : "no", '\n'));
+  if (options.values) print_text(all_values(offset_layout));
+  if (!options.no_picture && layout.size() <= kMostCells) print_text(picture(layout));
   if (!options.svg.empty()) write_file(options.svg, picture_svg(layout));
   return 0;
 }

@@ -26,8 +26,6 @@ struct MeshOptions {
   bool no_picture = false, shardy = false;
 };
 
-void print(const std::string& text) { print_text(text); }
-
 AxisList axes_named(const std::vector<std::string>& names) {
   return AxisList(names.begin(), names.end());
 }
@@ -104,19 +102,19 @@ int run(const MeshOptions& options) {
     write_file(options.svg, picture_svg(mesh, axes_named(options.groups)));
     return 0;
   }
-  print(described(mesh));
+  print_text(described(mesh));
   for (const std::string& step : options.steps) {
     mesh = apply_step(mesh, step);
-    print(cat('\n', step, '\n', described(mesh)));
+    print_text(cat('\n', step, '\n', described(mesh)));
   }
   std::int64_t cells = mesh.device_ids().size();
   if (!options.no_picture)
-    print(cells <= kMostCells ? cat('\n', picture(mesh))
-                              : cat('\n', cells, " devices are too many for a picture\n"));
-  if (!options.groups.empty()) print(cat('\n', all_groups(mesh, options.groups)));
+    print_text(cells <= kMostCells ? cat('\n', picture(mesh))
+                                   : cat('\n', cells, " devices are too many for a picture\n"));
+  if (!options.groups.empty()) print_text(cat('\n', all_groups(mesh, options.groups)));
   for (std::int64_t device : options.ranks)
-    print(cat('\n', seen_from(mesh, device, options.groups)));
-  if (options.shardy) print(cat("\nsdy.mesh @mesh = ", shardy_text(mesh, mesh.base()), '\n'));
+    print_text(cat('\n', seen_from(mesh, device, options.groups)));
+  if (options.shardy) print_text(cat("\nsdy.mesh @mesh = ", shardy_text(mesh, mesh.base()), '\n'));
   if (!options.svg.empty()) write_file(options.svg, picture_svg(mesh, axes_named(options.groups)));
   return 0;
 }

@@ -19,7 +19,7 @@ namespace {
 // needed for explicit shardings, which are part of the value; a local value has none.
 std::optional<Sharding> kept_sharding(const Tensor& carry) {
   if (explicit_sharding(carry.value())) return std::nullopt;
-  return said_sharding(carry);
+  return specified_sharding(carry);
 }
 
 Tensor kept(const Tensor& like, const Tensor& value) {

@@ -16,7 +16,7 @@ namespace {
 
 // Gives the new value of a marked tensor the same mark: an updated parameter keeps its sharding.
 Tensor& rebind(Tensor& a, Tensor result, const SourceLocation& where) {
-  std::optional<Sharding> sharding = said_sharding(a);
+  std::optional<Sharding> sharding = specified_sharding(a);
   if (sharding && result.shape() == a.shape())
     result = sharding_constraint(In(result, where), *sharding);
   return a = std::move(result);
