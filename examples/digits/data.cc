@@ -4,7 +4,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "meshard/pjrt/plugin_search.h"
+#include "meshard/meshard.h"
 
 namespace digits {
 namespace {

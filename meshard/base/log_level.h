@@ -22,12 +22,12 @@ std::string_view to_string(LogLevel level);
 Result<LogLevel> parse_log_level(std::string_view text);
 
 /// The level of this process: the one set last, otherwise MESHARD_LOG, otherwise kError. A value of
-/// MESHARD_LOG that is no level counts as not set; starting the runtime reports it.
+/// MESHARD_LOG that is not a level counts as not set; starting the runtime reports it.
 LogLevel log_level();
 /// Plugins read their part when they are loaded, so call it before the first tensor is computed.
 void set_log_level(LogLevel level);
 
-/// Checks MESHARD_LOG. @error invalid argument, naming the variable, if it is no level
+/// Checks MESHARD_LOG. @error invalid argument, naming the variable, if it is not a level
 Result<void> check_log_variable();
 
 }  // namespace meshard

@@ -21,7 +21,7 @@ namespace meshard::internal {
 /// evicted; its holders keep it.
 ///
 /// An item is found by a hash and a predicate: `matches(const Item&)`. While an item is made, a
-/// *draft* stands in for it: an item with as many members set as the predicate needs.
+/// *draft* replaces it: an item with as many members set as the predicate needs.
 template <class Item>
 class SingleFlight {
  public:

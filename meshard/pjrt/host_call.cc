@@ -91,7 +91,7 @@ ffi::Error* handle(ffi::CallFrame* frame) {
   } catch (const std::exception& error) {
     return make_error(*frame, ErrorCode::kUnknown, error.what());
   } catch (...) {
-    return make_error(*frame, ErrorCode::kUnknown, "an exception that is no std::exception");
+    return make_error(*frame, ErrorCode::kUnknown, "an exception that is not a std::exception");
   }
 }
 

@@ -16,7 +16,7 @@
 
 namespace meshard {
 
-/// Is told of failed launches.
+/// Receives failed launches.
 class FailureListener {
  public:
   virtual ~FailureListener() = default;
@@ -55,7 +55,7 @@ class Platforms {
   /// Waits for every launch in flight. Their errors are reported to users of the results.
   void wait_for_launches() const;
 
-  /// Sets who is told of failed launches: the evaluator, which then forgets the values that these
+  /// Sets who receives failed launches: the evaluator, which then forgets the values that these
   /// should have computed.
   /// @pre `listener` outlives the platforms
   void set_failure_listener(FailureListener& listener) { listener_ = &listener; }

@@ -179,8 +179,11 @@ TEST_F(OverDevices, OnlyTheUsedResultOfALoopCrosses) {
     EXPECT_THAT(f(on_right({1, 2})).to_vector<float>(), ElementsAre(3, 6)) << computed;
     auto [again, steps] = running_sum();
     if (computed) sync(again);
-    EXPECT_TRUE(throws_error([&] { sync(on_right({1, 2}) + steps * again); },
-                             ErrorCode::kInvalidArgument, {"two different sets of devices"}));
+    EXPECT_TRUE(throws_error(
+        [&] {
+          sync(on_right({1, 2}) + steps * again);
+        },
+        ErrorCode::kInvalidArgument, {"two different sets of devices"}));
   }
 }
 

@@ -67,10 +67,10 @@ TEST_F(HostCalls, PrintsEachTimeAJittedFunctionRuns) {
 TEST_F(HostCalls, PrintsTheWholeOfAShardedValueOnce) {
   Mesh mesh({{"x", 4}, {"y", 2}});
   Tensor x = mark_sharding(arange(8.0), mesh, P("x"));
-  auto f = jit([](Tensor x) {
-    debug_print("x = {}", x);
-    debug_print("sum = {}", sum(x));
-    return x + 1;
+  auto f = jit([](Tensor v) {
+    debug_print("x = {}", v);
+    debug_print("sum = {}", sum(v));
+    return v + 1;
   });
   Tensor y = f(x);
   EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
@@ -139,13 +139,13 @@ TEST_F(HostCalls, LoopsPrintInEachIterationAndBranchesWhenTaken) {
         x);
     return cond(
         sum(y) > 100,
-        [](Tensor y) {
+        [](Tensor z) {
           debug_print("large");
-          return y;
+          return z;
         },
-        [](Tensor y) {
+        [](Tensor z) {
           debug_print("small");
-          return y;
+          return z;
         },
         y);
   });
@@ -179,7 +179,7 @@ TEST_F(HostCalls, DerivativesPrintTheForwardPassOnce) {
   EXPECT_THAT(lines(), ElementsAre("y = [0, 0]"));
   sync(grad(f)(x));
   EXPECT_THAT(lines(), ElementsAre("y = [0, 0]"));
-  auto both = jit([&](Tensor x) { return jvp(f, x, x).second; });
+  auto both = jit([&](Tensor v) { return jvp(f, v, v).second; });
   sync(both(x));
   EXPECT_THAT(lines(), ElementsAre("y = [0, 0]"));
 }
@@ -322,11 +322,11 @@ TEST_F(HostCalls, NansAreFoundOnShardsInLoopsAndInManualFunctions) {
   set_check_nans(true);
   Mesh mesh({{"x", 8}});
   Tensor x = mark_sharding(arange(8.0) - 1, mesh, P("x"));
-  EXPECT_THAT(error_of([&] { jit([](Tensor x) { return sqrt(x) + 1; })(x); }).message(),
+  EXPECT_THAT(error_of([&] { jit([](Tensor v) { return sqrt(v) + 1; })(x); }).message(),
               HasSubstr("is sqrt, f32[8]"));
-  auto loop = jit([](Tensor x) {
+  auto loop = jit([](Tensor v) {
     return fori_loop(
-        0, 3, [](Tensor, Tensor carry) { return sqrt(carry - 1); }, x);
+        0, 3, [](Tensor, Tensor carry) { return sqrt(carry - 1); }, v);
   });
   EXPECT_THAT(error_of([&] { loop(full({2}, 2.0)); }).message(), HasSubstr("is sqrt, f32[2]"));
   auto local = jit(manual(mesh, P("x"), P("x"), [](Tensor part) { return log(part); }));

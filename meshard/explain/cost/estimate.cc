@@ -195,9 +195,9 @@ class Timeline {
 ProgramCost program_cost(const ModuleCost& cost) {
   const HloCost& total = cost.total();
   ProgramCost program{.flops = {},
-                   .memory_bytes = total.memory_bytes,
-                   .transcendentals = total.transcendentals(),
-                   .loops_known = cost.loops_known()};
+                      .memory_bytes = total.memory_bytes,
+                      .transcendentals = total.transcendentals(),
+                      .loops_known = cost.loops_known()};
   for (const auto& [type, count] : total.operations)
     if (count.matrix > 0 || count.other > 0)
       program.flops.push_back({std::string(pjrt::to_string(type)), count.matrix, count.other});

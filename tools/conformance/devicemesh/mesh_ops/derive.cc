@@ -37,7 +37,8 @@ MeshEntry slice(const Json& op, const ProgramState& state) {
   if (op.value("as_list", false) && names == axis_names(entry.mesh))
     return with_mesh(entry, concatenate({entry.mesh}));
   MeshEntry result = with_mesh(entry, entry.mesh.slice(names));
-  if (!result.mesh.is_same_object(entry.mesh)) check_groups_of_slice(entry);  // the slice inherits them
+  if (!result.mesh.is_same_object(entry.mesh))
+    check_groups_of_slice(entry);  // the slice inherits them
   result.named = !names.empty();
   return result;
 }
