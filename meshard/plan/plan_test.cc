@@ -80,8 +80,8 @@ TEST(PlanOfModule, WhatIsRefused) {
   EXPECT_THAT(refusal({.axes = {"data", "tp"}}), HasSubstr("axis `model`, which is not one of"));
   EXPECT_THAT(refusal({.free = {"q"}}), HasSubstr("no argument matches `q`"));
   EXPECT_EQ(refusal({.axes = {"data", "model", "more"}, .free = {"p*"}}), "planned");
-  EXPECT_TRUE(throws_error([&] { plan_of_module("module {}", target); },
-                           ErrorCode::kInvalidArgument, {"plan_test.cc:", "no function"}));
+  EXPECT_TRUE(throws_error([&] { plan_of_module("module {}", target); }, ErrorCode::kDataLoss,
+                           {"plan_test.cc:", "no function"}));
 }
 
 // The C++ interface, with a handwritten report instead of a compiler's.

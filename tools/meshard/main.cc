@@ -80,7 +80,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", version_text());
   app.footer(
       "Files: - is standard input, or standard output.\n"
-      "Exit codes: 0; 1 if the answer is negative (an expectation fails, nothing fits, no plugin works) "
+      "Exit codes: 0; 1 if the answer is negative (an expectation fails, nothing fits, no plugin "
+      "works) "
       "or "
       "an expression is invalid; 2 if there is no answer: the command line is invalid, a file "
       "cannot "

@@ -36,12 +36,13 @@ bool is_picture(std::string_view line) {
   return false;
 }
 
-// Where the last column of a line begins, if a continued line has room there.
+// Where the last column of a line begins, if it has one and a continued line has room there;
+// otherwise two more than the indentation of the line.
 std::size_t last_column(std::string_view line, std::size_t width) {
   std::size_t indentation = line.find_first_not_of(' '), column = indentation;
   for (std::size_t at = line.find("  ", indentation); at != line.npos; at = line.find("  ", column))
     if ((column = line.find_first_not_of(' ', at)) == line.npos) return indentation;
-  return column < width / 2 ? column : indentation + 2;
+  return column > indentation && column < width / 2 ? column : indentation + 2;
 }
 
 void append_wrapped(std::string& out, std::string_view line, std::size_t width) {

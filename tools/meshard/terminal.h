@@ -11,7 +11,8 @@ namespace meshard::tool {
 std::size_t output_width();
 
 /// Breaks lines that are longer than `width` at spaces. A continued line is indented like the last
-/// column of the line: text after two or more spaces. Lines of pictures (box-drawing characters)
+/// column of the line: text after two or more spaces; without columns, by two more spaces than the
+/// line. Lines of pictures (box-drawing characters)
 /// and words longer than a line stay as they are. `width` 0: nothing is broken.
 std::string wrapped(std::string_view text, std::size_t width);
 
