@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "meshard/base/single_flight.h"
 #include "meshard/base/stall.h"
 #include "meshard/graph/effects.h"
 #include "meshard/graph/leaf.h"
@@ -89,11 +90,14 @@ std::size_t JitCall::hash() const {
 JitCache::JitCache(JitOptions options, SourceLocation where)
     : options_(std::move(options)),
       where_(where),
-      entries_(std::max<std::size_t>(1, options_.most_programs)) {}
+      entries_(std::make_unique<SingleFlight<JitEntry>>(
+          std::max<std::size_t>(1, options_.most_programs))) {}
+
+JitCache::~JitCache() = default;
 
 std::shared_ptr<const JitEntry> JitCache::find(const JitCall& call) {
-  return entries_.find([&] { return call.hash(); },
-                       [&](const JitEntry& entry) { return entry.matches(call); });
+  return entries_->find([&] { return call.hash(); },
+                        [&](const JitEntry& entry) { return entry.matches(call); });
 }
 
 Graph trace_function(
@@ -177,7 +181,7 @@ std::shared_ptr<const JitEntry> JitCache::find_or_trace(const JitCall& call,
   WaitPlace place(where_);
   std::optional<Advice> advice;
   std::shared_ptr<const JitEntry> signature = signature_of(call);
-  std::shared_ptr<const JitEntry> found = entries_.find_or_make(
+  std::shared_ptr<const JitEntry> found = entries_->find_or_make(
       call.hash(), [&](const JitEntry& entry) { return entry.matches(call); }, signature,
       [&] {
         auto entry = std::make_shared<JitEntry>(*signature);
@@ -232,8 +236,8 @@ std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
 
 JitStats JitCache::stats() const {
   std::lock_guard lock(stats_mutex_);
-  stats_.calls = entries_.num_finds();
-  entries_.for_each_oldest_first([&](std::uint64_t number, const auto& entry) {
+  stats_.calls = entries_->num_finds();
+  entries_->for_each_oldest_first([&](std::uint64_t number, const auto& entry) {
     if (number < advised_) return;
     if (std::optional<RollingAdvice> advice = rolling_advice(entry->program->source().graph))
       stats_.rolling.push_back(*advice);
@@ -244,7 +248,7 @@ JitStats JitCache::stats() const {
 
 std::vector<std::shared_ptr<CompiledProgram>> JitCache::programs() const {
   std::vector<std::shared_ptr<CompiledProgram>> programs;
-  entries_.for_each_oldest_first(
+  entries_->for_each_oldest_first(
       [&](std::uint64_t, const auto& entry) { programs.push_back(entry->program); });
   return programs;
 }

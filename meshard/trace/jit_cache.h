@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "meshard/base/advice.h"
-#include "meshard/base/single_flight.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/graph.h"
 #include "meshard/graph/rolling_advice.h"
@@ -43,6 +42,9 @@ struct JitStats {
 };
 
 namespace internal {
+
+template <class Item>
+class SingleFlight;  // base/single_flight.h, which needs headers that users need not compile
 
 /// The operations on static values (Static arguments, nested numbers) of one C++ type.
 struct StaticKind {
@@ -127,6 +129,7 @@ std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& do
 class JitCache {
  public:
   JitCache(JitOptions options, SourceLocation where);
+  ~JitCache();
 
   /// Calls the function with `parameters`: returns the tensors of its result, and sets
   /// entry.prototype.
@@ -160,7 +163,7 @@ class JitCache {
 
   JitOptions options_;
   SourceLocation where_;
-  SingleFlight<JitEntry> entries_;
+  std::unique_ptr<SingleFlight<JitEntry>> entries_;
   mutable std::mutex stats_mutex_;  // guards what follows; may be held while entries_ is locked
   std::shared_ptr<const JitEntry> newest_;
   mutable JitStats stats_;
