@@ -5,6 +5,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/pjrt/client.h"
+#include "meshard/runtime/device_assignment.h"
 #include "meshard/runtime/placement.h"
 #include "meshard/runtime/runtime.h"
 
