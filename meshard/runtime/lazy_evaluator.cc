@@ -149,7 +149,14 @@ LazyEvaluator::LazyEvaluator(Runtime& runtime) : runtime_(runtime) {
   runtime_.platforms.set_failure_listener(*this);
 }
 
-void LazyEvaluator::wait() { runtime_.platforms.wait_for_launches(); }
+void LazyEvaluator::wait() {
+  runtime_.platforms.wait_for_launches();
+  // Otherwise the results of the last evaluation, which nobody may hold any more, would keep their
+  // memory until the next one.
+  if (!has_unsettled_.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(mutex_);
+  settle_locked(Failed::kLeave);
+}
 
 void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
   runtime_.platforms.know_default(where);
