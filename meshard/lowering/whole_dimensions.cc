@@ -25,12 +25,15 @@ const T* attributes_of(const Node& node) {
   return has ? &node.attributes_as<T>() : nullptr;
 }
 
+bool is_in(const Dimensions& list, std::int64_t dimension) {
+  return std::find(list.begin(), list.end(), dimension) != list.end();
+}
+
 std::optional<Sharding> closed_at(const Dimensions& closed, int rank, const Mesh& mesh) {
   if (closed.empty()) return std::nullopt;
   std::vector<DimensionSpec> dimensions;
   for (int d = 0; d < rank; ++d) {
-    bool is_closed = std::find(closed.begin(), closed.end(), d) != closed.end();
-    dimensions.push_back(is_closed ? DimensionSpec(none) : DimensionSpec(unconstrained));
+    dimensions.push_back(is_in(closed, d) ? DimensionSpec(none) : DimensionSpec(unconstrained));
   }
   return Sharding(mesh, PartitionSpec(std::move(dimensions)));
 }
@@ -103,9 +106,6 @@ std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gat
   std::optional<Sharding> said = nearest_specified_sharding(indices);
   if (!said || !said->mesh().same_devices(mesh)) return std::nullopt;
   Dimensions closed = closed_for_indices(node, mesh);
-  auto is_in = [](const Dimensions& list, std::int64_t d) {
-    return std::find(list.begin(), list.end(), d) != list.end();
-  };
   std::vector<DimensionSpec> dimensions;
   bool is_split = false;
   std::int64_t from = 0;

@@ -11,6 +11,7 @@
 #include "examples/gpt/text.h"
 #include "examples/gpt/train.h"
 #include "meshard/meshard.h"
+#include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
 
 namespace gpt {
@@ -18,16 +19,7 @@ namespace {
 
 using namespace meshard;
 
-class GptTraining : public testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      runtime_client();
-    } catch (const Error& error) {
-      GTEST_SKIP() << "no plugin: " << error.what();
-    }
-  }
-};
+using GptTraining = OnPlugin;
 
 Text counting_text() {
   std::string text;

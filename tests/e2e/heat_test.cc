@@ -6,22 +6,14 @@
 #include <gtest/gtest.h>
 
 #include "meshard/meshard.h"
+#include "meshard/runtime/plugin_testutil.h"
 
 namespace heat {
 namespace {
 
 using namespace meshard;
 
-class Heat : public testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      runtime_client();
-    } catch (const Error& error) {
-      GTEST_SKIP() << "no plugin: " << error.what();
-    }
-  }
-};
+using Heat = OnPlugin;
 
 constexpr std::int64_t kSize = 16;
 

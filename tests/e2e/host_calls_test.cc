@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "meshard/meshard.h"
+#include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -16,14 +17,10 @@ using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
 // Collects the lines of debug_print.
-class HostCalls : public testing::Test {
+class HostCalls : public OnPlugin {
  protected:
   void SetUp() override {
-    try {
-      runtime_client();
-    } catch (const Error& error) {
-      GTEST_SKIP() << "no plugin: " << error.what();
-    }
+    OnPlugin::SetUp();
     set_debug_print_handler([this](const std::string& line) {
       std::lock_guard lock(mutex_);
       lines_.push_back(line);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "meshard/meshard.h"
+#include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -11,15 +12,8 @@ namespace {
 
 using testing::HasSubstr;
 
-class Memory : public testing::Test {
+class Memory : public OnPlugin {
  protected:
-  void SetUp() override {
-    try {
-      runtime_client();
-    } catch (const Error& error) {
-      GTEST_SKIP() << "no plugin: " << error.what();
-    }
-  }
   static double live(std::int64_t device) {
     sync();
     return static_cast<double>(memory_stats(device).live_bytes);
