@@ -8,7 +8,7 @@
 #include "meshard/autodiff/jacobian.h"
 #include "meshard/autodiff/jvp.h"
 #include "meshard/batching/vmap.h"
-#include "meshard/graph/leaf.h"
+#include "meshard/graph/from_host.h"
 #include "meshard/graph/structure.h"
 #include "meshard/graph/sync.h"
 #include "meshard/graph/tensor.h"

@@ -25,6 +25,7 @@
 #include "meshard/mesh/submeshes.h"
 #include "meshard/nn/nn.h"
 #include "meshard/optim/optim.h"
+#include "meshard/pjrt/client.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/plan/plan.h"
 #include "meshard/report/diff.h"

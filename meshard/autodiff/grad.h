@@ -34,7 +34,7 @@ T make_inputs(const T& argument, std::size_t position, std::vector<Tensor>& inpu
           fresh.push_back(differentiation_input(leaf, path, where));
       },
       cat("argument ", position));
-  inputs.insert(inputs.end(), fresh.begin(), fresh.end());
+  for (const Tensor& input : fresh) inputs.push_back(input);
   return structure::with_tensors(argument, fresh);
 }
 

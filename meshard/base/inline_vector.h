@@ -95,7 +95,7 @@ class InlineVector {
   }
   void pop_back() { data()[--size_].~T(); }
   void clear() noexcept {
-    std::destroy_n(data(), size_);
+    destroy(data(), size_);
     size_ = 0;
   }
   void resize(std::size_t count) {
@@ -146,10 +146,19 @@ class InlineVector {
     return std::launder(reinterpret_cast<const T*>(&storage_));
   }
 
+  // The functions of <memory> do the same, but are expensive to compile for each T.
+  static void destroy([[maybe_unused]] T* elements, [[maybe_unused]] std::size_t count) noexcept {
+    if constexpr (!std::is_trivially_destructible_v<T>)
+      for (std::size_t i = 0; i < count; ++i) elements[i].~T();
+  }
+  static void move_elements(T* from, std::size_t count, T* to) noexcept {
+    for (std::size_t i = 0; i < count; ++i) ::new (to + i) T(std::move(from[i]));
+  }
+
   void assign_copy(const InlineVector& other) {
     reserve(other.size_);
-    std::uninitialized_copy_n(other.data(), other.size_, data());
-    size_ = other.size_;
+    const T* from = other.data();
+    for (T* to = data(); size_ < other.size_; ++size_) ::new (to + size_) T(from[size_]);
   }
   void take(InlineVector& other) noexcept {
     if (other.heap()) {
@@ -159,7 +168,7 @@ class InlineVector {
       other.capacity_ = N;
       other.size_ = 0;
     } else {
-      std::uninitialized_move_n(other.data(), other.size_, inline_data());
+      move_elements(other.data(), other.size_, inline_data());
       size_ = other.size_;
       other.clear();
     }
@@ -173,8 +182,8 @@ class InlineVector {
   }
   void grow(std::size_t wanted) {
     T* fresh = std::allocator<T>().allocate(wanted);
-    std::uninitialized_move_n(data(), size_, fresh);
-    std::destroy_n(data(), size_);
+    move_elements(data(), size_, fresh);
+    destroy(data(), size_);
     if (heap()) std::allocator<T>().deallocate(heap_, capacity_);
     heap_ = fresh;
     capacity_ = static_cast<std::uint32_t>(wanted);

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
+#include "meshard/explain/program_facts.h"
 #include "meshard/explain/report_of.h"
 #include "meshard/lowering/lower.h"
 
@@ -57,6 +58,10 @@ ProgramReport explain_module(std::string_view module, const Target& target,
   Result<ProgramReport> report = internal::report_of_module(module, target, options);
   if (!report.ok()) throw report.error().at(where);
   return *std::move(report);
+}
+
+std::string internal::module_text_of(const TracedProgram& traced) {
+  return lower(traced.program).text;
 }
 
 ProgramReport internal::explain_traced(const Target& target, TracedProgram traced,

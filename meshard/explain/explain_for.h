@@ -7,10 +7,10 @@
 #include <tuple>
 #include <vector>
 
-#include "meshard/explain/program_facts.h"
+#include "meshard/explain/module_layout.h"
 #include "meshard/explain/report.h"
 #include "meshard/graph/abstract_tensor.h"
-#include "meshard/lowering/lower.h"
+#include "meshard/graph/evaluator.h"
 #include "meshard/target/compile_for.h"
 #include "meshard/trace/argument_list.h"
 
@@ -57,6 +57,8 @@ Result<ProgramReport> report_of_module(std::string_view module, const Target& ta
 
 ProgramReport explain_traced(const Target& target, TracedProgram traced,
                              const ExplainForOptions& options);
+
+std::string module_text_of(const TracedProgram& traced);
 
 template <class T>
 inline constexpr bool kIsJit = false;
@@ -150,7 +152,8 @@ template <class F, class... Arguments>
 requires std::is_invocable_v < const F&, const internal::Traced<Arguments>
 &... > std::string module_text(const F& function, const Arguments&... arguments) {
   ExplainForOptions options;
-  return lower(internal::trace_for(function, options, SourceLocation{}, arguments...).program).text;
+  return internal::module_text_of(
+      internal::trace_for(function, options, SourceLocation{}, arguments...));
 }
 
 }  // namespace meshard

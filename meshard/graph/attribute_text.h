@@ -12,30 +12,13 @@
 
 #include "meshard/array/host_array.h"
 #include "meshard/array/shape.h"
+#include "meshard/base/enum_names.h"
 #include "meshard/base/result.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
 
 class Body;
-
-/// Specialize for an enum used as an attribute: `static constexpr std::array kNames{std::pair{E::a,
-/// "a"}}`.
-template <class E>
-struct EnumNames;
-
-template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires {
-  EnumNames<E>::kNames;
-};
-
-/// The name of an enum value as EnumNames lists it.
-template <NamedEnum E>
-constexpr std::string_view enum_name(E value) {
-  for (const auto& [known, name] : EnumNames<E>::kNames)
-    if (known == value) return name;
-  return "?";
-}
 
 namespace attribute_text {
 

@@ -15,8 +15,7 @@ enum class Mode { kFast, kExact };
 
 template <>
 struct EnumNames<Mode> {
-  static constexpr std::array kNames{std::pair{Mode::kFast, std::string_view("fast")},
-                                     std::pair{Mode::kExact, std::string_view("exact")}};
+  static constexpr EnumName<Mode> kNames[] = {{Mode::kFast, "fast"}, {Mode::kExact, "exact"}};
 };
 
 namespace {

@@ -1,6 +1,5 @@
 // Body: a program inside a node, such as the body of a loop or of a branch.
 #pragma once
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/body_function.h"
 #include "meshard/graph/graph.h"
 #include "meshard/graph/parse.h"
 #include "meshard/graph/record.h"
@@ -63,9 +63,6 @@ struct BodyInput {
 };
 /// The input for an argument that is passed unchanged.
 BodyInput body_input(const Tensor& argument);
-
-/// The function of a body: maps its parameters to its results.
-using BodyFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 
 /// A traced body. Its parameters are the requested ones, then one for each captured value.
 struct TracedBody {

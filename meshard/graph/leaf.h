@@ -1,10 +1,10 @@
 // Nodes without operands: parameters of a trace, and values that already exist.
 #pragma once
 #include <optional>
-#include <span>
-#include <vector>
 
+#include "meshard/graph/from_host.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/graph/storage.h"
 #include "meshard/graph/tensor.h"
 
 namespace meshard {
@@ -41,36 +41,5 @@ bool is_unplaced(const Value& value);
 
 /// The sharding of a leaf: that of a parameter or of a stored array. nullptr if it has none.
 const Sharding* leaf_sharding(const Value& value);
-
-/// A tensor of host data; nothing is copied to a device until its sharding is known. The first
-/// overload takes the array; the second shares its immutable memory.
-Tensor from_host(HostArray&& array, SourceLocation where = SourceLocation::current());
-Tensor from_host(const HostArray& array, SourceLocation where = SourceLocation::current());
-
-namespace internal {
-/// @error invalid argument unless `count` is the number of elements of `shape`.
-void check_element_count(std::size_t count, const Shape& shape, SourceLocation where);
-}  // namespace internal
-
-/// A tensor with a copy of `values`, row-major. @error invalid argument if the sizes differ.
-template <class T>
-Tensor from_host(std::span<const T> values, Shape shape,
-                 SourceLocation where = SourceLocation::current()) {
-  internal::check_element_count(values.size(), shape, where);
-  return from_host(HostArray::copy_of(values, std::move(shape)), where);
-}
-template <class T>
-Tensor from_host(const std::vector<T>& values, Shape shape,
-                 SourceLocation where = SourceLocation::current()) {
-  internal::check_element_count(values.size(), shape, where);
-  return from_host(HostArray::copy_of(std::span<const T>(values), std::move(shape)), where);
-}
-/// Takes the vector's memory.
-template <class T>
-Tensor from_host(std::vector<T>&& values, Shape shape,
-                 SourceLocation where = SourceLocation::current()) {
-  internal::check_element_count(values.size(), shape, where);
-  return from_host(HostArray::from_vector(std::move(values), std::move(shape)), where);
-}
 
 }  // namespace meshard

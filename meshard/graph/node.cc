@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <new>
 
+#include "meshard/graph/attributes.h"
 #include "meshard/graph/record.h"
+#include "meshard/graph/storage.h"
 
 namespace meshard {
 namespace {
@@ -46,6 +48,13 @@ thread_local FreeNodes free_nodes;
 std::atomic<std::uint64_t> next_id{1};
 
 }  // namespace
+
+Node::Output::~Output() {
+  if (Storage* held = storage.load(std::memory_order_acquire)) StoragePtr::adopt(held);
+}
+
+Node::Node() = default;
+Node::~Node() = default;
 
 Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes, std::uint64_t trace,
                  SourceLocation where) {

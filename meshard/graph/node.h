@@ -7,16 +7,20 @@
 #include <utility>
 
 #include "meshard/array/shape.h"
+#include "meshard/base/fields.h"
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/source_location.h"
-#include "meshard/graph/attributes.h"
-#include "meshard/graph/storage.h"
 
 namespace meshard {
 
 struct Annotations;
+class Attributes;
+template <HasFields T>
+class AttributesOf;
 struct OpDef;
 class Node;
+class Storage;
+class StoragePtr;
 
 /// One result of a node. A handle: a copy adds a reference to the node.
 class Value {
@@ -60,14 +64,11 @@ class Node {
     explicit Output(TensorType output_type) : type(std::move(output_type)) {}
     Output(Output&& other) noexcept
         : type(std::move(other.type)), storage(other.storage.exchange(nullptr)) {}
-    ~Output() {
-      if (Storage* held = storage.load(std::memory_order_acquire)) StoragePtr::adopt(held);
-    }
+    ~Output();
     TensorType type;
     std::atomic<Storage*> storage{nullptr};  // owns one count; set at most once
   };
 
-  /// @pre `types` is not empty.
   static Node* make(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::uint64_t trace, SourceLocation where);
 
@@ -134,8 +135,8 @@ class Node {
 
  private:
   friend class Value;
-  Node() = default;
-  ~Node() = default;
+  Node();
+  ~Node();
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);

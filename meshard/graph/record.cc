@@ -73,6 +73,11 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
   return Tensor(std::move(value));
 }
 
+Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+              std::initializer_list<const Tensor*> operands, SourceLocation where) {
+  return record(op, std::move(attributes), std::span(operands.begin(), operands.size()), where);
+}
+
 Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::initializer_list<const Tensor*> operands, const TensorType& type,
                     SourceLocation where) {

@@ -5,15 +5,15 @@
 #include <memory>
 #include <span>
 
-#include "meshard/graph/attributes.h"
 #include "meshard/graph/node.h"
 #include "meshard/graph/tensor.h"
 
 namespace meshard {
 
+class Attributes;
+class BodyScope;
 struct ManualAxes;
 struct OpDef;
-class BodyScope;
 
 namespace internal {
 
@@ -128,10 +128,8 @@ inline const SourceLocation& effective_source(const SourceLocation& where) {
 /// for operands with annotations.
 Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
               std::span<const Tensor* const> operands, SourceLocation where);
-inline Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
-                     std::initializer_list<const Tensor*> operands, SourceLocation where) {
-  return record(op, std::move(attributes), std::span(operands.begin(), operands.size()), where);
-}
+Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+              std::initializer_list<const Tensor*> operands, SourceLocation where);
 
 /// Records a call whose single result type the caller already knows. The fast path of element-wise
 /// ops.

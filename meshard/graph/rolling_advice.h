@@ -5,9 +5,10 @@
 #include <string>
 
 #include "meshard/base/source_location.h"
-#include "meshard/graph/graph.h"
 
 namespace meshard {
+
+class Graph;
 
 /// A value: consecutive equal layers that a plain loop recorded.
 struct RollingAdvice {

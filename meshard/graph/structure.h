@@ -5,7 +5,6 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>

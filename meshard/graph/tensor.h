@@ -10,6 +10,7 @@
 #include "meshard/array/number.h"
 #include "meshard/base/source_location.h"
 #include "meshard/graph/node.h"
+#include "meshard/sharding/sharding.h"
 
 namespace meshard {
 

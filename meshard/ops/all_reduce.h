@@ -1,4 +1,6 @@
 #pragma once
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/ops/collective_axes.h"
 
@@ -14,10 +16,7 @@ enum class ReduceKind : std::uint8_t {
 
 template <>
 struct EnumNames<ReduceKind> {
-  static constexpr std::array kNames{std::pair{ReduceKind::kSum, std::string_view("sum")},
-                                     std::pair{ReduceKind::kProd, std::string_view("prod")},
-                                     std::pair{ReduceKind::kMax, std::string_view("max")},
-                                     std::pair{ReduceKind::kMin, std::string_view("min")}};
+  static constexpr EnumName<ReduceKind> kNames[] = {{ReduceKind::kSum, "sum"}, {ReduceKind::kProd, "prod"}, {ReduceKind::kMax, "max"}, {ReduceKind::kMin, "min"}};
 };
 
 struct AllReduceAttributes {

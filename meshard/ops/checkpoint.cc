@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "meshard/graph/body_vjp.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/definition/bodies.h"
+#include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/optimization_barrier.h"

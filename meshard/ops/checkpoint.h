@@ -6,20 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/graph/body.h"
-#include "meshard/graph/body_vjp.h"
+#include "meshard/graph/body_function.h"
+#include "meshard/graph/residual_policy.h"
 #include "meshard/graph/structure.h"
 
 namespace meshard {
-
-struct CheckpointAttributes {
-  /// A single body: from the arguments and captured values to the results.
-  std::vector<Body> bodies;
-  /// The ResidualPolicy, as text.
-  std::string policy;
-  std::string extends;
-  MESHARD_FIELDS(bodies, policy, extends)
-};
 
 /// Calls `body` so that its gradient keeps what the policy names and recomputes the rest. The
 /// structured form is checkpoint().

@@ -2,7 +2,6 @@
 #include <string>
 #include <string_view>
 
-#include "meshard/graph/op_def.h"
 #include "meshard/graph/tensor.h"
 
 namespace meshard {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/ops/add.h"
+#include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/matchers.h"
 

@@ -1,10 +1,10 @@
 // Discrete Fourier transforms.
 #pragma once
-#include <array>
 #include <optional>
 #include <string_view>
-#include <utility>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/ops/dimension_list.h"
 
@@ -20,10 +20,7 @@ enum class FftKind : std::uint8_t {
 
 template <>
 struct EnumNames<FftKind> {
-  static constexpr std::array kNames{std::pair{FftKind::kFft, std::string_view("fft")},
-                                     std::pair{FftKind::kIfft, std::string_view("ifft")},
-                                     std::pair{FftKind::kRfft, std::string_view("rfft")},
-                                     std::pair{FftKind::kIrfft, std::string_view("irfft")}};
+  static constexpr EnumName<FftKind> kNames[] = {{FftKind::kFft, "fft"}, {FftKind::kIfft, "ifft"}, {FftKind::kRfft, "rfft"}, {FftKind::kIrfft, "irfft"}};
 };
 
 struct FftAttributes {

@@ -1,9 +1,8 @@
 #pragma once
-#include <array>
 #include <cstdint>
-#include <utility>
 
-#include "meshard/graph/attribute_text.h"
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/graph/tensor.h"
 
 namespace meshard {
@@ -17,9 +16,7 @@ enum class RngAlgorithm : std::uint8_t {
 
 template <>
 struct EnumNames<RngAlgorithm> {
-  static constexpr std::array kNames{std::pair{RngAlgorithm::kDefault, "DEFAULT"},
-                                     std::pair{RngAlgorithm::kThreeFry, "THREE_FRY"},
-                                     std::pair{RngAlgorithm::kPhilox, "PHILOX"}};
+  static constexpr EnumName<RngAlgorithm> kNames[] = {{RngAlgorithm::kDefault, "DEFAULT"}, {RngAlgorithm::kThreeFry, "THREE_FRY"}, {RngAlgorithm::kPhilox, "PHILOX"}};
 };
 
 struct RngBitGeneratorAttributes {

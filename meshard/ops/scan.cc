@@ -7,6 +7,7 @@
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/bodies.h"
+#include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/permute_dims.h"

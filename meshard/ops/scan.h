@@ -1,26 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "meshard/graph/body.h"
+#include "meshard/graph/body_function.h"
 
 namespace meshard {
-
-struct ScanAttributes {
-  /// A single body: from carries, slices and captured values to carries and slices.
-  std::vector<Body> bodies;
-  std::int64_t length = 0;
-  std::int64_t num_carries = 0;
-  /// The number of operands after the carries that are sliced along their first dimension.
-  std::int64_t num_sliced = 0;
-  bool reverse = false;
-  /// The number of steps per iteration of the loop in the compiled program.
-  std::int64_t unroll = 1;
-  std::string extends;
-  MESHARD_FIELDS(bodies, length, num_carries, num_sliced, reverse, unroll, extends)
-};
 
 /// The operands and options of scan_tensors().
 struct ScanCall {

@@ -1,4 +1,6 @@
 #pragma once
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/graph/tensor.h"
 
 namespace meshard {
@@ -8,9 +10,7 @@ enum class WindowSelect : std::uint8_t { kGreatest, kLeast };
 
 template <>
 struct EnumNames<WindowSelect> {
-  static constexpr std::array kNames{
-      std::pair{WindowSelect::kGreatest, std::string_view("greatest")},
-      std::pair{WindowSelect::kLeast, std::string_view("least")}};
+  static constexpr EnumName<WindowSelect> kNames[] = {{WindowSelect::kGreatest, "greatest"}, {WindowSelect::kLeast, "least"}};
 };
 
 struct SelectAndScatterAddAttributes {

@@ -17,6 +17,7 @@
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/definition/bodies.h"
+#include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/multiply.h"

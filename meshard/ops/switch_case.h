@@ -1,20 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "meshard/graph/body.h"
+#include "meshard/graph/body_function.h"
 
 namespace meshard {
-
-struct SwitchAttributes {
-  /// One per case: from the arguments and captured values to the results.
-  std::vector<Body> bodies;
-  std::int64_t num_arguments = 0;
-  std::string extends;
-  MESHARD_FIELDS(bodies, num_arguments, extends)
-};
 
 /// Runs branch number `index` on the arguments; an index out of range is clamped. Only that branch
 /// runs. The structured form is switch_case() of composite/control_flow.h.

@@ -1,8 +1,8 @@
 #pragma once
-#include <array>
 #include <string_view>
-#include <utility>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/graph/tensor.h"
 
 namespace meshard {
@@ -16,10 +16,7 @@ enum class TransposeKind : std::uint8_t {
 
 template <>
 struct EnumNames<TransposeKind> {
-  static constexpr std::array kNames{
-      std::pair{TransposeKind::kNone, std::string_view("none")},
-      std::pair{TransposeKind::kTranspose, std::string_view("transpose")},
-      std::pair{TransposeKind::kAdjoint, std::string_view("adjoint")}};
+  static constexpr EnumName<TransposeKind> kNames[] = {{TransposeKind::kNone, "none"}, {TransposeKind::kTranspose, "transpose"}, {TransposeKind::kAdjoint, "adjoint"}};
 };
 
 /// Options of triangular_solve().

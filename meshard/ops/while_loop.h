@@ -3,16 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "meshard/graph/body.h"
+#include "meshard/graph/body_function.h"
 
 namespace meshard {
-
-struct WhileAttributes {
-  /// Two: from carries and captured values to whether to continue, and to the next carries.
-  std::vector<Body> bodies;
-  std::int64_t num_carries = 0;
-  MESHARD_FIELDS(bodies, num_carries)
-};
 
 /// Repeats `body`, from the carries to the next carries, while `condition` of the carries is true.
 /// The structured form is while_loop() of composite/control_flow.h.

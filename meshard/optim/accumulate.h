@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/graph/body.h"
+#include "meshard/graph/body_function.h"
 #include "meshard/graph/structure.h"
 
 namespace meshard::optim {

@@ -10,9 +10,13 @@
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/pjrt/client.h"
+#include "meshard/pjrt/named_value.h"
 
 namespace meshard {
+
+namespace pjrt {
+class Client;
+}
 
 /// A further platform, in addition to the default one: the plugin for the meshes of a device type.
 struct PlatformOptions {

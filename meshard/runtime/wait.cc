@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdlib>
 
+#include "meshard/pjrt/client.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {

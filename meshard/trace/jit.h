@@ -2,17 +2,22 @@
 // on.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "meshard/graph/leaf.h"
+#include "meshard/base/cat.h"
+#include "meshard/base/shared_value.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
-#include "meshard/trace/jit_cache.h"
+#include "meshard/trace/jit_call.h"
+#include "meshard/trace/trace_function.h"
 
 namespace meshard {
 
@@ -89,7 +94,7 @@ inline constexpr StaticKind kStaticKind{
         return one == other;
     },
     .keep = [](const void* value) -> std::shared_ptr<const void> {
-      return std::make_shared<const Kept<T>>(*static_cast<const T*>(value));
+      return shared_value<Kept<T>>(*static_cast<const T*>(value));
     },
     .text = [](const void* value) -> std::string { return cat(*static_cast<const T*>(value)); },
     .hash = [](const void* value) -> std::size_t {
@@ -113,6 +118,76 @@ StaticValue static_value(const Static<T>& value) {
   return static_value(value.value);
 }
 
+/// The path of the first undefined tensor of an argument.
+template <class T>
+std::string undefined_path(const T& argument, std::size_t position) {
+  std::string missing;
+  structure::for_each(
+      argument,
+      [&](const auto& leaf, const std::string& path) {
+        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+          if (missing.empty() && !leaf.defined()) missing = path;
+      },
+      cat("argument ", position));
+  return missing;
+}
+
+/// Appends an argument to a call. A C++ number becomes a tensor, which `number` holds.
+template <class T>
+void collect(const T& argument, [[maybe_unused]] Tensor& number, std::size_t position,
+             SourceLocation where, JitCall& call) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    number = number_argument(Scalar(argument), position, where);
+    call.tensors.push_back(&number);
+  } else {
+    structure::for_each_leaf(argument, [&](const auto& leaf) {
+      if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>) {
+        if (!leaf.defined()) [[unlikely]]
+          fail_undefined_argument(undefined_path(argument, position), where);
+        call.tensors.push_back(&leaf);
+      } else {
+        call.statics.push_back(static_value(leaf));
+      }
+    });
+    structure::append_form(argument, call.form);
+  }
+}
+
+/// The argument that a function recorded in place receives.
+template <class T>
+Traced<T> in_place(const T& argument, [[maybe_unused]] std::size_t position,
+                   [[maybe_unused]] SourceLocation where) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return number_argument(Scalar(argument), position, where);
+  else
+    return argument;
+}
+
+/// Describes the arguments of a call.
+template <class... Arguments, std::size_t... I>
+void describe_arguments(JitPaths& paths, std::index_sequence<I...>,
+                        const Arguments&... arguments) {
+  ((append_paths(arguments, I, paths.tensors), append_static_paths(arguments, I, paths.statics)),
+   ...);
+  paths.leaves = {count_leaves(arguments)...};
+}
+
+/// Calls f with `parameters` in place of the arguments' tensors. Returns the tensors of its result,
+/// and sets the prototype of the result.
+template <class Result, class F, std::size_t... I, class... Arguments>
+std::vector<Tensor> traced_call(const F& f, [[maybe_unused]] std::span<const Tensor> parameters,
+                                std::shared_ptr<const void>& prototype, std::index_sequence<I...>,
+                                const Arguments&... arguments) {
+  [[maybe_unused]] std::size_t next = 0;
+  // Braces evaluate the elements from left to right.
+  const std::tuple<Traced<Arguments>...> given{replaced(arguments, parameters, next)...};
+  Result result = f(std::get<I>(given)...);
+  std::vector<Tensor> tensors = structure::tensors(result);
+  prototype = shared_value<Result>(
+      structure::with_tensors(std::move(result), std::vector<Tensor>(tensors.size())));
+  return tensors;
+}
+
 }  // namespace internal
 
 /// A jitted function, called like the original function. Copies share the compiled programs. It may
@@ -121,8 +196,7 @@ template <class F>
 class Jit {
  public:
   Jit(F f, JitOptions options, SourceLocation where)
-      : function_(std::make_shared<const F>(std::move(f))),
-        cache_(std::make_shared<internal::JitCache>(std::move(options), where)) {}
+      : function_(shared_value(std::move(f))), programs_(std::move(options), where) {}
 
   /// Runs the program for these arguments, tracing and compiling it first if their signature is
   /// new. Inside another trace, inside a function that is being differentiated, and inside a
@@ -136,126 +210,56 @@ class Jit {
   /// tensor, and for a number that its dtype (i32, f32) cannot hold.
   template <class... Arguments>
   auto operator()(const Arguments&... arguments) const {
+    constexpr bool kAccepts = requires(const F& f) {
+      f(std::declval<const internal::Traced<Arguments>&>()...);
+    };
     static_assert(
-        std::is_invocable_v<const F&, const internal::Traced<Arguments>&...>,
+        kAccepts,
         "the function cannot be called with these arguments; note that jit passes numbers as "
         "Tensor: declare the parameter as Tensor, or pass Static{number}");
-    using Result = std::invoke_result_t<const F&, const internal::Traced<Arguments>&...>;
-    static_assert(!std::is_void_v<Result>,
-                  "the function given to jit returns nothing: return the tensors that it computes, "
-                  "since nothing else leaves a compiled program");
-    if constexpr (!std::is_void_v<Result>)
-      return run<std::remove_cvref_t<Result>>(std::index_sequence_for<Arguments...>(),
-                                              arguments...);
+    if constexpr (kAccepts) {
+      using Result = decltype(function()(std::declval<const internal::Traced<Arguments>&>()...));
+      static_assert(!std::is_void_v<Result>,
+                    "the function given to jit returns nothing: return the tensors that it "
+                    "computes, since nothing else leaves a compiled program");
+      if constexpr (!std::is_void_v<Result>)
+        return run<std::remove_cvref_t<Result>>(std::index_sequence_for<Arguments...>(),
+                                                arguments...);
+    }
   }
 
-  JitStats stats() const { return cache_->stats(); }
-  const JitOptions& options() const { return cache_->options(); }
+  JitStats stats() const { return programs_.stats(); }
+  const JitOptions& options() const { return programs_.options(); }
   /// The compiled programs, oldest first: for explain().
-  std::vector<std::shared_ptr<CompiledProgram>> programs() const { return cache_->programs(); }
+  std::vector<std::shared_ptr<CompiledProgram>> programs() const { return programs_.programs(); }
 
  private:
-  // A compiled program would be a constant to the derivative, and does not accept local values.
-  static bool recorded_in_place() {
-    return only_recording() || internal::recorder().manual != nullptr;
-  }
+  const F& function() const { return *static_cast<const F*>(function_.get()); }
 
   template <class Result, std::size_t... I, class... Arguments>
-  Result run(std::index_sequence<I...>, const Arguments&... arguments) const {
-    if (recorded_in_place()) return Result((*function_)(in_place(arguments, I)...));
+  Result run(std::index_sequence<I...> positions, const Arguments&... arguments) const {
+    const SourceLocation where = programs_.where();
+    if (internal::recorded_in_place())
+      return Result(function()(internal::in_place(arguments, I, where)...));
 
     [[maybe_unused]] std::array<Tensor, sizeof...(Arguments)> numbers;
     internal::JitCall call;
     call.types = &internal::kTypeTag<Arguments...>;
-    (collect(arguments, numbers[I], call, I), ...);
-    compute_pending(call);
-    std::shared_ptr<const internal::JitEntry> entry = cache_->find(call);
-    if (!entry) entry = trace<Result>(call, arguments...);
-
-    InlineVector<Tensor, 8> results(entry->num_results);
-    entry->program->run(std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
-                        std::span<Tensor>(results.data(), results.size()), cache_->where());
-    return structure::with_tensors(*static_cast<const Result*>(entry->prototype.get()), results);
-  }
-
-  template <class T>
-  internal::Traced<T> in_place(const T& argument, [[maybe_unused]] std::size_t position) const {
-    if constexpr (std::is_arithmetic_v<T>)
-      return internal::number_argument(Scalar(argument), position, cache_->where());
-    else
-      return argument;
-  }
-
-  template <class T>
-  void collect(const T& argument, [[maybe_unused]] Tensor& number, internal::JitCall& call,
-               std::size_t position) const {
-    if constexpr (std::is_arithmetic_v<T>) {
-      number = internal::number_argument(Scalar(argument), position, cache_->where());
-      call.tensors.push_back(&number);
-    } else {
-      structure::for_each_leaf(argument, [&](const auto& leaf) {
-        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>) {
-          if (!leaf.defined()) [[unlikely]]
-            fail_undefined(argument, position);
-          call.tensors.push_back(&leaf);
-        } else {
-          call.statics.push_back(internal::static_value(leaf));
-        }
-      });
-      structure::append_form(argument, call.form);
-    }
-  }
-
-  template <class T>
-  [[noreturn]] void fail_undefined(const T& argument, std::size_t position) const {
-    std::string missing;
-    structure::for_each(
-        argument,
-        [&](const auto& leaf, const std::string& path) {
-          if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
-            if (missing.empty() && !leaf.defined()) missing = path;
-        },
-        cat("argument ", position));
-    throw_invalid(
-        cache_->where(), "[jit] ", missing,
-        " of a call of the function jitted here has no value: it was default-constructed or moved "
-        "from");
-  }
-
-  void compute_pending(const internal::JitCall& call) const {
-    InlineVector<Value, 4> pending;
-    for (const Tensor* tensor : call.tensors)
-      if (!tensor->value().storage()) pending.push_back(tensor->value());
-    if (!pending.empty())
-      evaluator(cache_->where())
-          .evaluate(std::span<const Value>(pending.data(), pending.size()), cache_->where());
-  }
-
-  template <class Result, class... Arguments>
-  std::shared_ptr<const internal::JitEntry> trace(const internal::JitCall& call,
-                                                  const Arguments&... arguments) const {
-    internal::JitPaths paths;
-    [[maybe_unused]] std::size_t position = 0;
-    ((internal::append_paths(arguments, position, paths.tensors),
-      internal::append_static_paths(arguments, position, paths.statics), ++position),
-     ...);
-    auto tracer = [&]([[maybe_unused]] std::span<const Tensor> parameters,
-                      internal::JitEntry& entry) {
-      [[maybe_unused]] std::size_t next = 0;
-      // Braces evaluate the elements from left to right.
-      std::tuple<internal::Traced<Arguments>...> given{
-          internal::replaced(arguments, parameters, next)...};
-      Result result = std::apply(*function_, given);
-      std::vector<Tensor> tensors = structure::tensors(result);
-      entry.prototype = std::make_shared<const Result>(
-          structure::with_tensors(std::move(result), std::vector<Tensor>(tensors.size())));
-      return tensors;
+    (internal::collect(arguments, numbers[I], I, where, call), ...);
+    auto describe = [&](internal::JitPaths& paths) {
+      internal::describe_arguments(paths, positions, arguments...);
     };
-    return cache_->find_or_trace(call, {internal::count_leaves(arguments)...}, paths, tracer);
+    auto trace = [&](std::span<const Tensor> parameters, std::shared_ptr<const void>& prototype) {
+      return internal::traced_call<Result>(function(), parameters, prototype, positions,
+                                           arguments...);
+    };
+    internal::JitResults results = programs_.run(call, {describe, trace});
+    return structure::with_tensors(*static_cast<const Result*>(results.prototype.get()),
+                                   results.tensors);
   }
 
-  std::shared_ptr<const F> function_;
-  std::shared_ptr<internal::JitCache> cache_;
+  std::shared_ptr<const void> function_;  // an F
+  internal::JitPrograms programs_;
 };
 
 /// The jitted form of `f`. See Jit.

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 
-#include "meshard/base/single_flight.h"
 #include "meshard/base/stall.h"
-#include "meshard/graph/effects.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/record.h"
+#include "meshard/trace/trace_function.h"
 
 namespace meshard::internal {
 namespace {
@@ -38,19 +35,6 @@ std::string sharding_text(const Sharding* sharding) {
 
 }  // namespace
 
-Tensor number_argument(const Scalar& number, std::size_t position, SourceLocation where) {
-  DType dtype = number.kind == ScalarKind::kBool      ? DType::bool_
-                : number.kind == ScalarKind::kInteger ? kDefaultInteger
-                                                      : kDefaultFloat;
-  try {
-    return from_host(scalar_array(number, dtype, where), {});
-  } catch (const Error& error) {
-    throw error.with_note(cat("it is argument ", position,
-                              " of a call of the function jitted here: a C++ number becomes ",
-                              dtype, "; pass full({}, number, dtype) for another dtype"));
-  }
-}
-
 std::size_t JitEntry::differing_static(const JitCall& call) const {
   std::size_t i = 0;
   while (i < statics.size() && call.statics[i].kind->equal(statics[i].get(), call.statics[i].value))
@@ -72,74 +56,14 @@ bool JitEntry::matches(const JitCall& call) const {
          differing_static(call) == statics.size();
 }
 
-std::size_t JitCall::hash() const {
-  std::size_t result = std::hash<const void*>()(types);
-  auto add = [&](std::size_t part) {
-    result ^= part + 0x9e3779b97f4a7c15u + (result << 6) + (result >> 2);  // as boost::hash_combine
-  };
-  for (std::uint64_t part : form) add(part);
-  for (const Tensor* tensor : tensors) {
-    const TensorType& type = tensor->value().type();
-    add(static_cast<std::size_t>(type.dtype));
-    for (std::int64_t extent : type.shape) add(static_cast<std::size_t>(extent));
-  }
-  for (const StaticValue& each : statics) add(each.kind->hash(each.value));
-  return result;
-}
-
 JitCache::JitCache(JitOptions options, SourceLocation where)
     : options_(std::move(options)),
       where_(where),
-      entries_(std::make_unique<SingleFlight<JitEntry>>(
-          std::max<std::size_t>(1, options_.most_programs))) {}
-
-JitCache::~JitCache() = default;
+      entries_(std::max<std::size_t>(1, options_.most_programs)) {}
 
 std::shared_ptr<const JitEntry> JitCache::find(const JitCall& call) {
-  return entries_->find([&] { return call.hash(); },
+  return entries_.find([&] { return call.hash(); },
                         [&](const JitEntry& entry) { return entry.matches(call); });
-}
-
-Graph trace_function(
-    std::span<const Tensor* const> arguments,
-    const std::function<std::vector<Tensor>(std::span<const Tensor> parameters)>& tracer,
-    SourceLocation where) {
-  internal::TraceScope scope;
-  std::vector<Tensor> parameters;
-  std::vector<Value> parameter_values, result_values;
-  for (const Tensor* argument : arguments) {
-    const Sharding* sharding = leaf_sharding(argument->value());
-    parameters.push_back(make_parameter(argument->value().type(),
-                                        sharding ? std::optional(*sharding) : std::nullopt,
-                                        argument->value()->where()));
-    if (is_unplaced(argument->value())) parameters.back().value()->set_unplaced();
-    parameter_values.push_back(parameters.back().value());
-  }
-  internal::EffectScope effects;
-  std::vector<Tensor> results = tracer(parameters);
-  effects.attach(results);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!results[i].defined())
-      throw_invalid(where, "[jit] tensor ", i, " of the function's result has no value");
-    result_values.push_back(results[i].value());
-  }
-  return Graph::build(parameter_values, result_values, scope.trace());
-}
-
-std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& donate,
-                                              const std::vector<std::size_t>& leaves,
-                                              SourceLocation where) {
-  std::vector<std::uint32_t> donated;
-  for (std::size_t position : donate) {
-    if (position >= leaves.size())
-      throw_invalid(where, "[jit] cannot donate argument ", position,
-                    ": the number of arguments is ", leaves.size());
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < position; ++i) first += leaves[i];
-    for (std::size_t i = 0; i < leaves[position]; ++i)
-      donated.push_back(static_cast<std::uint32_t>(first + i));
-  }
-  return donated;
 }
 
 std::shared_ptr<JitEntry> JitCache::signature_of(const JitCall& call) const {
@@ -157,15 +81,18 @@ std::shared_ptr<JitEntry> JitCache::signature_of(const JitCall& call) const {
   return entry;
 }
 
-void JitCache::make(JitEntry& entry, const JitCall& call, const std::vector<std::size_t>& leaves,
-                    const JitPaths& paths, const Tracer& tracer) const {
+void JitCache::make(JitEntry& entry, const JitCall& call, const JitPaths& paths,
+                    const JitFunction& function) const {
   Program program;
   program.name = options_.name;
   program.graph = trace_function(
       std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
-      [&](std::span<const Tensor> parameters) { return tracer(parameters, entry); }, where_);
+      [&](std::span<const Tensor> parameters) {
+        return function.trace(parameters, entry.prototype);
+      },
+      where_);
   entry.num_results = program.graph.results().size();
-  program.donated = donated_parameters(options_.donate, leaves, where_);
+  program.donated = donated_parameters(options_.donate, paths.leaves, where_);
   program.parameter_names = paths.tensors;
   entry.program = evaluator(where_).compile(std::move(program), where_);
   for (std::size_t i = 0; i < call.tensors.size(); ++i) {
@@ -175,17 +102,17 @@ void JitCache::make(JitEntry& entry, const JitCall& call, const std::vector<std:
 }
 
 std::shared_ptr<const JitEntry> JitCache::find_or_trace(const JitCall& call,
-                                                        const std::vector<std::size_t>& leaves,
-                                                        const JitPaths& paths,
-                                                        const Tracer& tracer) {
+                                                        const JitFunction& function) {
   WaitPlace place(where_);
+  JitPaths paths;
+  function.describe(paths);
   std::optional<Advice> advice;
   std::shared_ptr<const JitEntry> signature = signature_of(call);
-  std::shared_ptr<const JitEntry> found = entries_->find_or_make(
+  std::shared_ptr<const JitEntry> found = entries_.find_or_make(
       call.hash(), [&](const JitEntry& entry) { return entry.matches(call); }, signature,
       [&] {
         auto entry = std::make_shared<JitEntry>(*signature);
-        make(*entry, call, leaves, paths, tracer);
+        make(*entry, call, paths, function);
         advice = count_trace(entry, call, paths);
         return entry;
       },
@@ -236,8 +163,8 @@ std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
 
 JitStats JitCache::stats() const {
   std::lock_guard lock(stats_mutex_);
-  stats_.calls = entries_->num_finds();
-  entries_->for_each_oldest_first([&](std::uint64_t number, const auto& entry) {
+  stats_.calls = entries_.num_finds();
+  entries_.for_each_oldest_first([&](std::uint64_t number, const auto& entry) {
     if (number < advised_) return;
     if (std::optional<RollingAdvice> advice = rolling_advice(entry->program->source().graph))
       stats_.rolling.push_back(*advice);
@@ -248,7 +175,7 @@ JitStats JitCache::stats() const {
 
 std::vector<std::shared_ptr<CompiledProgram>> JitCache::programs() const {
   std::vector<std::shared_ptr<CompiledProgram>> programs;
-  entries_->for_each_oldest_first(
+  entries_.for_each_oldest_first(
       [&](std::uint64_t, const auto& entry) { programs.push_back(entry->program); });
   return programs;
 }

@@ -31,6 +31,10 @@ Tensor stored(Shape shape, std::optional<Sharding> sharding = std::nullopt) {
   return make_array(type, make_storage<MarkedStorage>(type, std::move(sharding)), {});
 }
 
+void describe(JitPaths& paths) {
+  paths = {.tensors = {"argument 0", "argument 1"}, .statics = {}, .leaves = {1, 1}};
+}
+
 struct Case {
   explicit Case(JitOptions options = {}) : cache(std::move(options), SourceLocation::current()) {
     RecordingEvaluator::install();
@@ -45,13 +49,12 @@ struct Case {
     JitCall call;
     call.tensors.push_back(&a);
     call.tensors.push_back(&b);
-    JitPaths paths{{"argument 0", "argument 1"}, {}};
-    auto tracer = [&](std::span<const Tensor> parameters, JitEntry&) {
+    auto tracer = [&](std::span<const Tensor> parameters, std::shared_ptr<const void>&) {
       ++traces;
       if (during_trace) during_trace();
       return std::vector<Tensor>{parameters[0] + parameters[1]};
     };
-    return cache.find_or_trace(call, {1, 1}, paths, tracer);
+    return cache.find_or_trace(call, {describe, tracer});
   }
   JitCache cache;
   std::atomic<int> traces = 0;
@@ -90,10 +93,12 @@ TEST(JitCache, AResultWithoutValueIsAnError) {
   Tensor a = stored({2});
   JitCall call;
   call.tensors.push_back(&a);
-  auto tracer = [](std::span<const Tensor>, JitEntry&) { return std::vector<Tensor>(1); };
+  auto tracer = [](std::span<const Tensor>, std::shared_ptr<const void>&) {
+    return std::vector<Tensor>(1);
+  };
   EXPECT_TRUE(throws_error(
       [&] {
-        (void)test.cache.find_or_trace(call, {1}, {{"argument 0"}, {}}, tracer);
+        (void)test.cache.find_or_trace(call, {describe, tracer});
       },
       ErrorCode::kInvalidArgument,
       {"jit_cache_test.cc:", "tensor 0 of the function's result has no value"}));

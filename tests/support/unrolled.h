@@ -9,12 +9,9 @@
 
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/ops/checkpoint.h"
 #include "meshard/ops/composite/index.h"
 #include "meshard/ops/composite/stack.h"
-#include "meshard/ops/scan.h"
-#include "meshard/ops/switch_case.h"
-#include "meshard/ops/while_loop.h"
+#include "meshard/ops/definition/body_attributes.h"
 #include "tests/support/interpreter.h"
 
 namespace meshard {

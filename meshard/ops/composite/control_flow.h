@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/graph/body.h"
+#include "meshard/graph/body_function.h"
+#include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/ops/scan.h"
 #include "meshard/ops/switch_case.h"
@@ -198,7 +199,7 @@ auto scan(const F& f, const Carry& init, const Xs& xs = {}, ScanOptions options 
     State next = std::move(step.first);
     form.check_form(internal::form_of(next));
     std::vector<Tensor> results = structure::tensors(next), ys = structure::tensors(step.second);
-    results.insert(results.end(), ys.begin(), ys.end());
+    for (Tensor& y : ys) results.push_back(std::move(y));
     prototype = std::move(step.second);
     return results;
   };

@@ -8,6 +8,8 @@
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/sharding/check_even.h"
+#include "meshard/sharding/dtensor_placements.h"
+#include "meshard/sharding/sharding_spec.h"
 
 namespace meshard {
 namespace {

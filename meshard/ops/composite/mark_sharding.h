@@ -1,10 +1,11 @@
 #pragma once
 #include "meshard/graph/tensor.h"
-#include "meshard/sharding/dtensor_placements.h"
 #include "meshard/sharding/sharding.h"
-#include "meshard/sharding/sharding_spec.h"
 
 namespace meshard {
+
+class Placements;    // sharding/dtensor_placements.h
+class ShardingSpec;  // sharding/sharding_spec.h
 
 /// Shards the value of `x` over `mesh` as given by `spec`:
 /// `mark_sharding(x, mesh, P("data", none))`. Dimensions beyond the spec are not split. `x` itself

@@ -1,5 +1,7 @@
 #include "meshard/ops/composite/mark_structure.h"
 
+#include <algorithm>
+
 #include "meshard/mesh/global_mesh.h"
 
 namespace meshard::internal {
@@ -33,6 +35,10 @@ Tensor marked(const Marking& marking, const Tensor& x, const ShardingSpec& spec,
 void no_spec_for(const Marking& marking, const std::string& path) {
   throw_invalid(marking.where, "[mark_sharding] no spec for ", path,
                 ": add one, such as P() for a tensor that is not split");
+}
+
+bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 void no_tensor_for(const Marking& marking, const std::string& path) {

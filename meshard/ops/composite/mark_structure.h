@@ -2,11 +2,11 @@
 #pragma once
 #include <concepts>
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
@@ -29,6 +29,8 @@ Tensor marked(const Marking& marking, const Tensor& x, const ShardingSpec& spec,
 [[noreturn]] void other_count(const Marking& marking, const std::string& path, std::size_t tensors,
                               std::size_t specs);
 
+bool is_one_of(const std::string& name, const std::vector<std::string>& names);
+
 // Marks the tensors of `value` in place.
 template <class T, class Specs>
 void mark_each(const Marking& marking, T& value, const Specs& specs, const std::string& path);
@@ -48,17 +50,17 @@ template <class T, class Specs>
 void mark_fields(const Marking& marking, T& value, const Specs& specs, const std::string& path) {
   static_assert(structure::Mapping<Specs>,
                 "the specs of a struct must be a map from the names of its fields");
-  std::set<std::string> names;
+  std::vector<std::string> names;
   visit_fields(value, [&](std::string_view name, auto& field) {
     std::string inner = cat(path, ".", name);
-    auto spec = specs.find(*names.emplace(name).first);
+    auto spec = specs.find(names.emplace_back(name));
     if (spec != specs.end())
       mark_each(marking, field, spec->second, inner);
     else if (!structure::tensors(field).empty())
       no_spec_for(marking, inner);
   });
   for (const auto& entry : specs)
-    if (!names.contains(entry.first)) no_tensor_for(marking, cat(path, ".", entry.first));
+    if (!is_one_of(entry.first, names)) no_tensor_for(marking, cat(path, ".", entry.first));
 }
 
 template <class T, class Specs>

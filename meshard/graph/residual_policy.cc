@@ -1,4 +1,4 @@
-#include "meshard/graph/body_vjp.h"
+#include "meshard/graph/residual_policy.h"
 
 namespace meshard {
 

@@ -1,0 +1,108 @@
+// Calls of jitted functions, flattened, and the interface through which they are run.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "meshard/base/function_ref.h"
+#include "meshard/base/inline_vector.h"
+#include "meshard/graph/tensor.h"
+#include "meshard/trace/jit_options.h"
+
+namespace meshard {
+
+class CompiledProgram;
+
+}  // namespace meshard
+
+namespace meshard::internal {
+
+class JitCache;
+
+/// The operations on static values (Static arguments, nested numbers) of one C++ type.
+struct StaticKind {
+  bool (*equal)(const void* a, const void* b);
+  /// Returns a copy to store.
+  std::shared_ptr<const void> (*keep)(const void* value);
+  /// For messages.
+  std::string (*text)(const void* value);
+  /// Equal for equal values.
+  std::size_t (*hash)(const void* value);
+};
+
+/// A static value of a call. Valid during the call.
+struct StaticValue {
+  const void* value = nullptr;
+  const StaticKind* kind = nullptr;
+};
+
+/// The arguments of one call, flattened. Valid during the call.
+struct JitCall {
+  /// Identifies the C++ types of the arguments.
+  const void* types = nullptr;
+  InlineVector<const Tensor*, 8> tensors;
+  /// The form of the structures: lengths, keys, and which optionals are set.
+  std::vector<std::uint64_t> form;
+  /// Nested numbers and Statics.
+  InlineVector<StaticValue, 4> statics;
+
+  /// Equal for calls that the same program may serve. Does not include the shardings.
+  std::size_t hash() const;
+};
+
+/// The names of the tensors and static values of a call in messages: `argument 0.w`.
+struct JitPaths {
+  std::vector<std::string> tensors, statics;
+  /// The number of tensors of each argument.
+  std::vector<std::size_t> leaves;
+};
+
+/// What a call returned.
+struct JitResults {
+  /// The function's result with undefined tensors; its type is known to the template that made it.
+  std::shared_ptr<const void> prototype;
+  InlineVector<Tensor, 8> tensors;
+};
+
+/// The function behind a call. Valid during the call.
+struct JitFunction {
+  /// Describes the arguments.
+  FunctionRef<void(JitPaths& paths)> describe;
+  /// Calls the function with `parameters`: returns the tensors of its result, and sets the
+  /// prototype.
+  FunctionRef<std::vector<Tensor>(std::span<const Tensor> parameters,
+                                  std::shared_ptr<const void>& prototype)>
+      trace;
+};
+
+/// A handle on the compiled programs of one jitted function. Copies share them. May be used from
+/// several threads.
+class JitPrograms {
+ public:
+  JitPrograms(JitOptions options, SourceLocation where);
+
+  /// Runs the program for this call, traced and compiled if there is none.
+  /// @error errors of the function, the compiler or the plugin; failed precondition: the function
+  /// calls itself with the same signature while it is traced
+  JitResults run(const JitCall& call, const JitFunction& function) const;
+
+  JitStats stats() const;
+  /// All programs in the cache, oldest first.
+  std::vector<std::shared_ptr<CompiledProgram>> programs() const;
+  SourceLocation where() const;
+  const JitOptions& options() const;
+
+ private:
+  std::shared_ptr<JitCache> cache_;
+};
+
+/// True if a jitted function must be recorded in place: a compiled program would be a constant to
+/// the derivative, and does not accept local values.
+bool recorded_in_place();
+/// Throws the error of an undefined tensor among the arguments of a call; `path` names it.
+[[noreturn]] void fail_undefined_argument(const std::string& path, SourceLocation where);
+
+}  // namespace meshard::internal

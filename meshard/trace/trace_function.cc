@@ -1,0 +1,68 @@
+// Tested in meshard/trace/jit_cache_test.cc and jit_test.cc.
+#include "meshard/trace/trace_function.h"
+
+#include <optional>
+
+#include "meshard/graph/effects.h"
+#include "meshard/graph/graph.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+
+namespace meshard::internal {
+
+Tensor number_argument(const Scalar& number, std::size_t position, SourceLocation where) {
+  DType dtype = number.kind == ScalarKind::kBool      ? DType::bool_
+                : number.kind == ScalarKind::kInteger ? kDefaultInteger
+                                                      : kDefaultFloat;
+  try {
+    return from_host(scalar_array(number, dtype, where), {});
+  } catch (const Error& error) {
+    throw error.with_note(cat("it is argument ", position,
+                              " of a call of the function jitted here: a C++ number becomes ",
+                              dtype, "; pass full({}, number, dtype) for another dtype"));
+  }
+}
+
+Graph trace_function(
+    std::span<const Tensor* const> arguments,
+    FunctionRef<std::vector<Tensor>(std::span<const Tensor> parameters)> tracer,
+    SourceLocation where) {
+  TraceScope scope;
+  std::vector<Tensor> parameters;
+  std::vector<Value> parameter_values, result_values;
+  for (const Tensor* argument : arguments) {
+    const Sharding* sharding = leaf_sharding(argument->value());
+    parameters.push_back(make_parameter(argument->value().type(),
+                                        sharding ? std::optional(*sharding) : std::nullopt,
+                                        argument->value()->where()));
+    if (is_unplaced(argument->value())) parameters.back().value()->set_unplaced();
+    parameter_values.push_back(parameters.back().value());
+  }
+  EffectScope effects;
+  std::vector<Tensor> results = tracer(parameters);
+  effects.attach(results);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].defined())
+      throw_invalid(where, "[jit] tensor ", i, " of the function's result has no value");
+    result_values.push_back(results[i].value());
+  }
+  return Graph::build(parameter_values, result_values, scope.trace());
+}
+
+std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& donate,
+                                              const std::vector<std::size_t>& leaves,
+                                              SourceLocation where) {
+  std::vector<std::uint32_t> donated;
+  for (std::size_t position : donate) {
+    if (position >= leaves.size())
+      throw_invalid(where, "[jit] cannot donate argument ", position,
+                    ": the number of arguments is ", leaves.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < position; ++i) first += leaves[i];
+    for (std::size_t i = 0; i < leaves[position]; ++i)
+      donated.push_back(static_cast<std::uint32_t>(first + i));
+  }
+  return donated;
+}
+
+}  // namespace meshard::internal
