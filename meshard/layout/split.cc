@@ -23,9 +23,12 @@ Result<Layout> split(const Layout& layout, IntView sizes) {
     return Error(ErrorCode::kInvalidArgument,
                  cat("[split] ", layout, " into sizes ", wanted, ": ", why));
   };
-  for (std::int64_t size : sizes)
+  std::int64_t product = 1;
+  for (std::int64_t size : sizes) {
     if (size < 1) return failure("a size is below 1");
-  if (wanted.product() != layout.size()) return failure("the products differ");
+    if (__builtin_mul_overflow(product, size, &product)) return failure("the products differ");
+  }
+  if (product != layout.size()) return failure("the products differ");
   Result<Layout> cut = composition(layout, Layout(wanted));
   if (!cut) return failure(cut.error().message());
   std::vector<IntTuple> shapes, strides;

@@ -46,6 +46,7 @@ TEST(Split, Refusals) {
   EXPECT_FALSE(split(Layout({4, 9}, {1, 4}), {6, 6}).ok());
   EXPECT_FALSE(split(Layout(IntTuple(8)), {2, 2}).ok());
   EXPECT_FALSE(split(Layout(IntTuple(8)), {0, 8}).ok());
+  EXPECT_FALSE(split(Layout(IntTuple(8)), {std::int64_t{1} << 62, 8}).ok());
 }
 
 }  // namespace

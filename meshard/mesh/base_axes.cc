@@ -5,11 +5,15 @@
 namespace meshard {
 
 Result<AxisList> Mesh::axes_in_base(const AxisList& axes) const {
-  Digits along = digits(axes);
-  Mesh base = this->base();
-  Result<Digits> positions = along.within(merged(base.all_axes()));
-  if (!positions) return positions.error();
-  return axes_of(base, positions->layout());
+  try {
+    Digits along = digits(axes);
+    Mesh base = this->base();
+    Result<Digits> positions = along.within(merged(base.all_axes()));
+    if (!positions) return positions.error();
+    return axes_of(base, positions->layout());
+  } catch (const Error& error) {  // an unknown or repeated axis
+    return error;
+  }
 }
 
 }  // namespace meshard

@@ -27,6 +27,7 @@ TEST(BaseAxes, FlattenedUnflattenedAndSliced) {
   Mesh even = mesh.reshape({{"p", 4}, {"q", 4}});
   EXPECT_EQ(in_base(even, {"p"}), "{\"x\", \"y\":(1)2}");
   EXPECT_EQ(in_base(Mesh({{"x", 6}, {"y", 4}}).reshape({{"a", 8}, {"b", 3}}), {"a"}), "none");
+  EXPECT_EQ(in_base(mesh, {"z"}), "none");
 }
 
 TEST(BaseAxes, OfASubmeshAreItsOwn) {

@@ -3,7 +3,6 @@
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/divide.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
@@ -23,13 +22,6 @@ extern constinit const OpDef abs_op = element_wise::define({
           results.push_back({real_dtype(x.dtype), x.shape});
         },
     .mnemonic = "stablehlo.abs",
-    .emit =
-        [](const OpCall& call, OpEmission& out) {
-          if (is_complex(call.operand(0).dtype))
-            out.op("stablehlo.abs").done();
-          else
-            out.element_wise("stablehlo.abs");
-        },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor& x = call.operands[0];

@@ -2,12 +2,11 @@
 
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
 
-extern constinit const OpDef astype_op = {
+extern constinit const OpDef astype_op = element_wise::define({
     .name = "astype",
     .operands = "x",
     .example = "astype(x, DType::i32)",
@@ -19,14 +18,11 @@ extern constinit const OpDef astype_op = {
                       ": use real, imag or abs first");
           results.push_back({dtype, call.operand(0).shape});
         },
-    .sharding_rule = element_wise::rule,
     .mnemonic = "stablehlo.convert",
-    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.convert").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = astype(call.cotangents[0], call.operands[0].dtype());
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto to = [](DType dtype) {
@@ -52,7 +48,7 @@ extern constinit const OpDef astype_op = {
         },
     .parse_attributes = parse_attributes<AstypeAttributes>,
     .traits = {.is_cheap = true},
-};
+});
 
 Tensor astype(In x, DType dtype) {
   if (!x.tensor) return element_wise::to_tensor(x, dtype);

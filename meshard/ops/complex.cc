@@ -3,7 +3,6 @@
 #include <array>
 
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/imag.h"
 #include "meshard/ops/multiply.h"
@@ -13,7 +12,7 @@
 
 namespace meshard {
 
-extern constinit const OpDef complex_op = {
+extern constinit const OpDef complex_op = element_wise::define({
     .name = "complex",
     .operands = "real, imag",
     .example = "complex(x, y)",
@@ -26,15 +25,12 @@ extern constinit const OpDef complex_op = {
             call.fail("takes f32 or f64, not ", part);
           results.push_back({complex_dtype(part.dtype), part.shape});
         },
-    .sharding_rule = element_wise::rule,
     .mnemonic = "stablehlo.complex",
-    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.complex").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           if (call.needs(0)) out[0] = real(call.cotangents[0]);
           if (call.needs(1)) out[1] = negative(imag(call.cotangents[0]));
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           // Weights the real and the imaginary part differently, to test the cotangents of both.
@@ -54,7 +50,7 @@ extern constinit const OpDef complex_op = {
                false},
           };
         },
-};
+});
 
 Tensor complex(In real, In imag) {
   SourceScope line(real.where);

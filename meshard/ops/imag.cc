@@ -2,16 +2,14 @@
 
 #include "meshard/ops/complex.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/imag.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
 
-extern constinit const OpDef imag_op = {
+extern constinit const OpDef imag_op = element_wise::define({
     .name = "imag",
     .operands = "x",
     .example = "imag(complex(x, y))",
@@ -21,15 +19,12 @@ extern constinit const OpDef imag_op = {
           if (!is_complex(operand.dtype)) call.fail("takes complex numbers, not ", operand);
           results.push_back({real_dtype(operand.dtype), operand.shape});
         },
-    .sharding_rule = element_wise::rule,
     .mnemonic = "stablehlo.imag",
-    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.imag").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           // Re(-i g (dx + i dy)) = g dy
           out[0] = complex(0, negative(call.cotangents[0]));
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto of_square = [](std::span<const Tensor> x) {
@@ -46,7 +41,7 @@ extern constinit const OpDef imag_op = {
               {"c128", {source.uniform(DType::c128, {4, 2, 8})}, plain, false},
           };
         },
-};
+});
 
 Tensor imag(In x) {
   SourceScope line(x.where);

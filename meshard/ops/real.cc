@@ -2,16 +2,12 @@
 
 #include "meshard/ops/complex.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/imag.h"
 #include "meshard/ops/multiply.h"
-#include "meshard/ops/negative.h"
-#include "meshard/ops/real.h"
 
 namespace meshard {
 
-extern constinit const OpDef real_op = {
+extern constinit const OpDef real_op = element_wise::define({
     .name = "real",
     .operands = "x",
     .example = "real(complex(x, y))",
@@ -21,15 +17,12 @@ extern constinit const OpDef real_op = {
           if (!is_complex(operand.dtype)) call.fail("takes complex numbers, not ", operand);
           results.push_back({real_dtype(operand.dtype), operand.shape});
         },
-    .sharding_rule = element_wise::rule,
     .mnemonic = "stablehlo.real",
-    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.real").done(); },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           // Re(g (dx + i dy)) = g dx
           out[0] = complex(call.cotangents[0], 0);
         },
-    .batch = element_wise::batch,
     .samples =
         [](SampleSource& source) {
           auto of_square = [](std::span<const Tensor> x) {
@@ -46,7 +39,7 @@ extern constinit const OpDef real_op = {
               {"c128", {source.uniform(DType::c128, {4, 2, 8})}, plain, false},
           };
         },
-};
+});
 
 Tensor real(In x) {
   SourceScope line(x.where);

@@ -47,21 +47,19 @@ std::vector<OpSample> where_samples(SampleSource& source) {
 
 }  // namespace
 
-extern constinit const OpDef where_op = {
+extern constinit const OpDef where_op = element_wise::define({
     .name = "where",
     .operands = "condition, a, b",
     .doc = "The first value where the condition is true, the second elsewhere.",
     .example = "where(less(x, y), x, 0)",
     .infer = infer_where,
-    .sharding_rule = element_wise::rule,
     .mnemonic = "stablehlo.select",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.select").done(); },
     .vjp = where_vjp,
-    .batch = element_wise::batch,
     .samples = where_samples,
     .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
         -> std::string { return unlike_operands(operands, 1); },
-};
+});
 
 Tensor where(In condition, In a, In b) {
   SourceLocation place = effective_source(condition.where);

@@ -87,11 +87,9 @@ Result<Sharding> from_named(const HloNamedSharding& named, const LoweredModule& 
   return Sharding(mesh, PartitionSpec(std::move(dimensions)), rank);
 }
 
-}  // namespace
-
 // A sharding that combines two meshes, or uses sub-axes of sub-axes, gets a mesh of its own.
-Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lowered,
-                             std::size_t rank) {
+Result<Sharding> convert_or_throw(const OpSharding& sharding, const LoweredModule& lowered,
+                                  std::size_t rank) {
   const Mesh& mesh = *lowered.mesh;
   if (sharding.named) return from_named(*sharding.named, lowered, rank);
   MESHARD_ASSIGN_OR_RETURN(TileAssignment tiles, to_tiles(sharding));
@@ -108,8 +106,6 @@ Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lo
   return Sharding(made.mesh().with_device_type(mesh.device_type()), made.spec())
       .with_unreduced(made.unreduced_axes());
 }
-
-namespace {
 
 // The compiler's sharding for a value whose open dimensions specify their first axes. Adds the
 // specified axes of size 1, which compilers omit.
@@ -203,6 +199,15 @@ Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
   MESHARD_ASSIGN_OR_RETURN(chosen.results,
                            read(lowered.results, shapes, shardings, lowered, "result"));
   return chosen;
+}
+
+Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lowered,
+                             std::size_t rank) {
+  try {
+    return convert_or_throw(sharding, lowered, rank);
+  } catch (const Error& error) {  // axes or devices that its mesh does not have
+    return error;
+  }
 }
 
 }  // namespace meshard

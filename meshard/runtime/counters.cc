@@ -1,7 +1,6 @@
 #include "meshard/runtime/counters.h"
 
 #include <mutex>
-#include <ostream>
 
 #include "meshard/base/cat.h"
 
@@ -42,10 +41,6 @@ RuntimeCounters runtime_counters() {
 void reset_runtime_counters() {
   std::lock_guard lock(zero_mutex);
   zero = internal::all_counted();
-}
-
-std::ostream& operator<<(std::ostream& stream, const RuntimeCounters& counters) {
-  return stream << counters.to_string();
 }
 
 std::string RuntimeCounters::to_string() const {

@@ -2,8 +2,9 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <iosfwd>
 #include <string>
+
+#include "meshard/base/print.h"
 
 namespace meshard {
 
@@ -48,9 +49,6 @@ struct RuntimeCounters {
   std::string to_string() const;
   friend bool operator==(const RuntimeCounters&, const RuntimeCounters&) = default;
 };
-
-/// Prints to_string().
-std::ostream& operator<<(std::ostream& stream, const RuntimeCounters& counters);
 
 /// The current totals. Subtract two to see what a step did.
 ///

@@ -34,6 +34,7 @@ class LoadedProgram {
   /// @pre accepts() each argument, or its sharding is equivalent
   /// @post if it succeeds, results[i] is a stored tensor
   /// @error the plugin's errors; failed precondition if an argument is gone. Nothing is consumed.
+  /// Thrown, after the launch: the errors of internal::throw_found_nan().
   Result<pjrt::Launch> launch(std::span<const DeviceArray* const> arguments,
                               std::span<Tensor> results, SourceLocation where,
                               bool track = false) const;

@@ -1,12 +1,9 @@
 // Tested in tests/e2e/memory_stats_test.cc.
 #include "meshard/runtime/memory_stats.h"
 
-#include <ostream>
-
 #include "meshard/base/cat.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/device_assignment.h"
-#include "meshard/runtime/placement.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
@@ -41,10 +38,6 @@ std::string MemoryStats::to_string() const {
   add(bytes_limit, "usable");
   add(largest_free_block, "in the largest free block");
   return out;
-}
-
-std::ostream& operator<<(std::ostream& stream, const MemoryStats& stats) {
-  return stream << stats.to_string();
 }
 
 MemoryStats memory_stats(std::int64_t device, std::string_view device_type, SourceLocation where) {

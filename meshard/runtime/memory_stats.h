@@ -1,12 +1,12 @@
 // How much memory of the devices is in use.
 #pragma once
 #include <cstdint>
-#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/print.h"
 #include "meshard/base/source_location.h"
 #include "meshard/mesh/mesh.h"
 
@@ -31,9 +31,6 @@ struct MemoryStats {
   std::string to_string() const;
   friend bool operator==(const MemoryStats&, const MemoryStats&) = default;
 };
-
-/// Prints to_string().
-std::ostream& operator<<(std::ostream& stream, const MemoryStats& stats);
 
 /// The memory of a device now. Launches in flight may still hold or release some: call sync()
 /// first. JAX calls this device.memory_stats(), torch_xla xm.get_memory_info().

@@ -7,20 +7,17 @@
 #include "meshard/base/error.h"
 
 namespace meshard {
-namespace {
 
-std::atomic<bool>& setting() {
-  static std::atomic<bool> on = [] {
-    const char* text = std::getenv("MESHARD_CHECK_NANS");
-    return text && std::string_view(text) == "1";
-  }();
-  return on;
+constinit std::atomic<int> internal::nan_check_setting{-1};
+
+bool internal::read_nan_check_setting() {
+  const char* text = std::getenv("MESHARD_CHECK_NANS");
+  int known = -1;
+  nan_check_setting.compare_exchange_strong(known, text && std::string_view(text) == "1" ? 1 : 0);
+  return nan_check_setting == 1;
 }
 
-}  // namespace
-
-void set_check_nans(bool on) { setting() = on; }
-bool checks_nans() { return setting().load(std::memory_order_relaxed); }
+void set_check_nans(bool on) { internal::nan_check_setting = on ? 1 : 0; }
 
 void internal::throw_found_nan(const LoweredModule& program, SourceLocation where) {
   NanChecks::Found found = program.nan_checks->found();

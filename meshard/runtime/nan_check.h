@@ -27,8 +27,20 @@ namespace meshard {
 /// @endcode
 void set_check_nans(bool on);
 
+namespace internal {
+/// Whether NaN checks are on: 1 or 0, or -1 while nothing has read or set it.
+extern std::atomic<int> nan_check_setting;
+/// Reads MESHARD_CHECK_NANS, unless the setting is known by now. Returns whether checks are on.
+bool read_nan_check_setting();
+}  // namespace internal
+
 /// Whether NaN checks are on.
-bool checks_nans();
+inline bool checks_nans() {
+  int setting = internal::nan_check_setting.load(std::memory_order_relaxed);
+  if (setting < 0) [[unlikely]]
+    return internal::read_nan_check_setting();
+  return setting == 1;
+}
 
 namespace internal {
 /// Throws if the program that ran last reported a NaN in a result.

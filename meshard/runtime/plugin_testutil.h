@@ -2,18 +2,22 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstddef>
+
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
 
-/// Skips the test, with a message, if there are not 8 devices.
+/// Skips the test, with a message, if there is no plugin, or fewer devices than the test needs.
 class OnPlugin : public testing::Test {
  protected:
+  explicit OnPlugin(std::size_t least_devices = 8) : least_devices_(least_devices) {}
   void SetUp() override {
     install_runtime();
     try {
-      if (runtime_client().device_count() < 8) GTEST_SKIP() << "fewer than 8 devices";
+      if (runtime_client().device_count() < least_devices_)
+        GTEST_SKIP() << "fewer than " << least_devices_ << " devices";
     } catch (const Error& error) {
       GTEST_SKIP() << "no plugin: " << error.what();
     }
@@ -24,6 +28,7 @@ class OnPlugin : public testing::Test {
   void restart() { before_ = runtime_counters(); }
 
  private:
+  std::size_t least_devices_;
   RuntimeCounters before_;
 };
 

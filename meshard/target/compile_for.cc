@@ -185,7 +185,8 @@ std::string cache_folder_of(const CompileForOptions& options) {
 
 Result<Compiled> compile_for(const CompileRequest& request, const CompileForOptions& options) {
   MESHARD_ASSIGN_OR_RETURN(CompileJob job, job_of(request, options));
-  CompiledCache cache(cache_folder_of(options));
+  MESHARD_ASSIGN_OR_RETURN(std::uint64_t most_bytes, CompiledCache::most_bytes_set());
+  CompiledCache cache(cache_folder_of(options), most_bytes);
   std::string key = CompiledCache::key_of(job);
   if (options.use_cache) {
     MESHARD_RETURN_IF_ERROR(cache.check_trust());

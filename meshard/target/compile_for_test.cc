@@ -171,11 +171,13 @@ TEST_F(CompileFor, TheCacheRemovesWhatWasUsedLongestAgo) {
 
 TEST_F(CompileFor, TheBoundOfTheCacheIsASetting) {
   ::setenv("MESHARD_COMPILED_CACHE_MB", "3", 1);
-  EXPECT_EQ(CompiledCache::most_bytes_set(), std::uint64_t{3} << 20);
+  EXPECT_EQ(CompiledCache::most_bytes_set().value(), std::uint64_t{3} << 20);
   for (const char* text : {"-1", "3x", "99999999999999999999"}) {
     ::setenv("MESHARD_COMPILED_CACHE_MB", text, 1);
-    EXPECT_TRUE(throws_error([] { CompiledCache::most_bytes_set(); }, ErrorCode::kInvalidArgument,
+    Result<std::uint64_t> most_bytes = CompiledCache::most_bytes_set();
+    EXPECT_TRUE(throws_error([&] { most_bytes.value(); }, ErrorCode::kInvalidArgument,
                              {"MESHARD_COMPILED_CACHE_MB", text}));
+    EXPECT_FALSE(compile_for(request("cpu:1"), options_).ok()) << "and does not throw";
   }
   ::unsetenv("MESHARD_COMPILED_CACHE_MB");
 }

@@ -83,9 +83,10 @@ Result<void> CompiledCache::keep(const std::string& key, const Compiled& compile
   return {};
 }
 
-std::uint64_t CompiledCache::most_bytes_set() {
-  std::int64_t megabytes =
-      environment_integer("MESHARD_COMPILED_CACHE_MB", 1024, 0, std::int64_t{1} << 40).value();
+Result<std::uint64_t> CompiledCache::most_bytes_set() {
+  MESHARD_ASSIGN_OR_RETURN(
+      std::int64_t megabytes,
+      environment_integer("MESHARD_COMPILED_CACHE_MB", 1024, 0, std::int64_t{1} << 40));
   return static_cast<std::uint64_t>(megabytes) << 20;
 }
 

@@ -15,12 +15,12 @@ class CompiledCache {
  public:
   /// The folder is created on the first write. With an empty name nothing is cached.
   /// @param most_bytes size limit of all files; least recently used files are removed beyond it
-  explicit CompiledCache(std::string folder, std::uint64_t most_bytes = most_bytes_set())
+  CompiledCache(std::string folder, std::uint64_t most_bytes)
       : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
   /// MESHARD_COMPILED_CACHE_MB in bytes; 1024 MiB by default.
   /// @error invalid argument if it is not a whole number.
-  static std::uint64_t most_bytes_set();
+  static Result<std::uint64_t> most_bytes_set();
 
   /// @error permission denied if another user could have written the folder (check_file_trust)
   Result<void> check_trust() const;

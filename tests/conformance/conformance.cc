@@ -17,14 +17,6 @@
 namespace meshard::conformance {
 namespace {
 
-void skip_without_plugin() {
-  try {
-    runtime_client();
-  } catch (const Error& error) {
-    GTEST_SKIP() << "no plugin: " << error.what();
-  }
-}
-
 // Prints the counts after the last test.
 class Tallies : public testing::Environment {
  public:
@@ -52,9 +44,6 @@ double epsilon(DType dtype) {
 }
 
 }  // namespace
-
-void OnDevices::SetUp() { skip_without_plugin(); }
-void EachOp::SetUp() { skip_without_plugin(); }
 
 std::vector<OpSample> EachOp::samples() const {
   SampleSource source(test_seed());

@@ -15,20 +15,20 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/runtime/lazy_evaluator.h"
+#include "meshard/runtime/plugin_testutil.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard::conformance {
 
-/// Fixture that skips the test, with a message, if there is no plugin.
-class OnDevices : public testing::Test {
+/// Fixture of tests that one device is enough for.
+class OnDevices : public OnPlugin {
  protected:
-  void SetUp() override;
+  OnDevices() : OnPlugin(1) {}
 };
 
 /// One test for each op of the op table.
-class EachOp : public testing::TestWithParam<const OpDef*> {
+class EachOp : public OnDevices, public testing::WithParamInterface<const OpDef*> {
  protected:
-  void SetUp() override;
   const OpDef& op() const { return *GetParam(); }
   /// The op's samples. MESHARD_TEST_SEED selects other values.
   std::vector<OpSample> samples() const;

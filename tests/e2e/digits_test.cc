@@ -13,6 +13,7 @@
 #include "examples/digits/plot.h"
 #include "examples/digits/train.h"
 #include "meshard/meshard.h"
+#include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
 
 namespace digits {
@@ -40,18 +41,7 @@ Digits generated(std::int64_t count) {
   return out;
 }
 
-class OnDevices : public testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      meshard::runtime_client();
-    } catch (const meshard::Error& error) {
-      GTEST_SKIP() << "no plugin: " << error.what();
-    }
-  }
-};
-
-using DigitsTraining = OnDevices;
+using DigitsTraining = meshard::OnPlugin;
 
 TEST_F(DigitsTraining, LossesDoNotDependOnTheMesh) {
   Digits digits = generated(1000);

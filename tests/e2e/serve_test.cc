@@ -18,6 +18,7 @@
 #include "examples/serve/server.h"
 #include "examples/serve/weights.h"
 #include "meshard/meshard.h"
+#include "meshard/runtime/plugin_testutil.h"
 
 namespace serve {
 namespace {
@@ -36,15 +37,8 @@ nn::AxisRules rules_on(std::int64_t data, std::int64_t model) {
   return gpt::rules_for(Mesh({{"data", data}, {"model", model}}), false);
 }
 
-class Serve : public testing::Test {
+class Serve : public OnPlugin {
  protected:
-  void SetUp() override {
-    try {
-      runtime_client();
-    } catch (const Error& error) {
-      GTEST_SKIP() << "no plugin: " << error.what();
-    }
-  }
   std::string in_folder(const std::string& name) const { return testing::TempDir() + name; }
 };
 

@@ -14,30 +14,20 @@ namespace meshard {
 using namespace internal;
 namespace {
 
-// Splits `table` into local values: axis k of `axes` splits dimension k, or all of them split the
-// only dimension. A full value cannot enter a region inside a loop or branch of the region's
-// function, so it enters before the loop.
+// Splits `table` into local values. In nested regions axis k of `axes` splits dimension k; in a
+// single one all of them split the only dimension. A full value cannot enter a region inside a loop
+// or branch of the region's function, so it enters before the loop.
 Tensor enter_table(Tensor table, const ManualAxes& place, const AxisList& axes,
                    SourceLocation where) {
-  if (place.depth() == 1) {
-    OutsideBodiesScope outside(1);
-    return full_to_shard(In(table, where), Sharding(place.mesh, P(DimensionSpec(axes)), where),
-                         place.axes);
-  }
-  // Each nested region splits along its own axes.
-  Dimensions sizes;
-  for (const AxisRef& axis : axes) sizes.push_back(place.mesh.axis_size(axis));
-  {
-    OutsideBodiesScope outside(1);
-    table = reshape(table, Shape(std::move(sizes)));
-  }
   for (std::size_t depth = 1; depth <= place.depth(); ++depth) {
     OutsideBodiesScope outside(depth);
     AxisSet own = place.at_depth(depth).own();
     std::vector<DimensionSpec> dimensions;
-    for (const AxisRef& axis : axes)
-      dimensions.emplace_back(own.contains(place.mesh.axis_index(axis.name)) ? AxisList{axis}
-                                                                             : AxisList());
+    if (place.depth() == 1) dimensions.emplace_back(axes);
+    if (place.depth() > 1)  // each region splits along its own axes
+      for (const AxisRef& axis : axes)
+        dimensions.emplace_back(own.contains(place.mesh.axis_index(axis.name)) ? AxisList{axis}
+                                                                               : AxisList());
     Sharding sharding(place.mesh, PartitionSpec(std::move(dimensions)), where);
     table = full_to_shard(In(table, where), sharding, own);
   }
@@ -52,13 +42,19 @@ Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation
   bool whole = collective::parts_of_axes(axes).empty();
   AxisList split = whole ? axes : touched.of(place.mesh);
   AxesIndex all(place.mesh, split), wanted(place.mesh, axes);
+  auto shaped = [&](const Tensor& numbers) {
+    if (place.depth() == 1) return numbers;
+    Dimensions sizes;
+    for (const AxisRef& axis : split) sizes.push_back(place.mesh.axis_size(axis));
+    return reshape(numbers, Shape(std::move(sizes)));
+  };
   auto table = [&] {
     OutsideBodiesScope outside(1);
-    if (whole) return iota(DType::i32, {all.size()}, 0, where);
+    if (whole) return shaped(iota(DType::i32, {all.size()}, 0, where));
     std::vector<std::int32_t> listed;
     for (std::int64_t i = 0; i < all.size(); ++i)
       listed.push_back(static_cast<std::int32_t>(wanted(all.offset(i))));
-    return constant(HostArray::from_vector(std::move(listed)), where);
+    return shaped(constant(HostArray::from_vector(std::move(listed)), where));
   };
   return reshape(enter_table(table(), place, split, where), {});
 }

@@ -56,6 +56,11 @@ Tensor for_factors(const Tensor& x) {
   return wide ? x : astype(x, kDefaultFloat);
 }
 
+// The result of a computation on for_factors(operands of `dtype`), in `dtype` if it is a float.
+Tensor from_factors(const Tensor& result, DType dtype) {
+  return is_floating(dtype) ? astype(result, dtype) : result;
+}
+
 // Complex matrices as real ones of twice the size: [[re, -im], [im, re]].
 Tensor as_real(const Tensor& x) {
   Tensor re = real(x), im = imag(x);
@@ -99,7 +104,7 @@ Tensor small_det(const Tensor& operand) {
   if (size == 3)
     result =
         at(0, 0) * minor_of(1, 1, 2) - at(0, 1) * minor_of(1, 0, 2) + at(0, 2) * minor_of(1, 0, 1);
-  return is_floating(operand.dtype()) ? astype(result, operand.dtype()) : result;
+  return from_factors(result, operand.dtype());
 }
 
 // The largest size of determinants computed as polynomials. Up to it cancellation costs a few
@@ -128,7 +133,7 @@ Tensor polynomial_det(const Tensor& operand) {
   }
   Tensor first = index(f, {ellipsis, 0, 0});
   Tensor result = size % 2 == 0 ? -first : first;
-  return is_floating(operand.dtype()) ? astype(result, operand.dtype()) : result;
+  return from_factors(result, operand.dtype());
 }
 
 }  // namespace
@@ -150,7 +155,7 @@ Tensor solve(In a, In b) {
   Shape batch = equal(left, right).shape();
   Tensor x = solve_matrices(with_batch_shape(matrix, batch, 2), with_batch_shape(side, batch, 2));
   if (is_vector) x = squeeze(x, -1);
-  return is_floating(dtype) ? astype(x, dtype) : x;
+  return from_factors(x, dtype);
 }
 
 Tensor inv(In x) {

@@ -200,7 +200,8 @@ void infer(const OpCall& call, ResultTypes& results) {
 
 void emit(const OpCall& call, OpEmission& out) {
   // The short form is that of StableHLO's ops whose operands and result have one type.
-  if (call.op.gives_bools || call.op.mnemonic.starts_with("chlo."))
+  if (call.op.gives_bools || call.result() != call.operand(0) ||
+      call.op.mnemonic.starts_with("chlo."))
     out.op(call.op.mnemonic).done();
   else
     out.element_wise(call.op.mnemonic);

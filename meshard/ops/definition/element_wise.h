@@ -37,9 +37,10 @@ void batch(const BatchCall& call, std::span<Tensor> results);
 
 /// The definition of an element-wise op: `op`, where each of infer, sharding_rule, emit and batch
 /// that it leaves out is that of all element-wise ops.
-/// @pre op.domain is set; op.mnemonic or op.emit. Otherwise the constant does not compile.
+/// @pre op.domain or op.infer is set; op.mnemonic or op.emit. Otherwise the constant does not
+/// compile.
 constexpr OpDef define(OpDef op) {
-  if (op.domain == DTypeDomain::kNone) throw "an element-wise op needs a domain";
+  if (op.domain == DTypeDomain::kNone && !op.infer) throw "an op needs a domain or infer";
   if (op.mnemonic.empty() && !op.emit) throw "an op needs a mnemonic or emit";
   if (!op.infer) op.infer = infer;
   if (!op.sharding_rule) op.sharding_rule = rule;
