@@ -15,19 +15,28 @@ template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef>) FunctionRef(
+  requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef> && std::is_class_v<F>) FunctionRef(
       const F& f)  // NOLINT: a parameter
-      : object_(&f), call_([](const void* object, Arguments... arguments) -> Result {
-          return (*static_cast<const F*>(object))(std::forward<Arguments>(arguments)...);
+      : callee_{.object = &f}, call_([](Callee callee, Arguments... arguments) -> Result {
+          return (*static_cast<const F*>(callee.object))(std::forward<Arguments>(arguments)...);
+        }) {}
+  /// @pre not null
+  FunctionRef(Result (*f)(Arguments...))  // NOLINT: a parameter
+      : callee_{.function = f}, call_([](Callee callee, Arguments... arguments) -> Result {
+          return callee.function(std::forward<Arguments>(arguments)...);
         }) {}
 
   Result operator()(Arguments... arguments) const {
-    return call_(object_, std::forward<Arguments>(arguments)...);
+    return call_(callee_, std::forward<Arguments>(arguments)...);
   }
 
  private:
-  const void* object_;
-  Result (*call_)(const void*, Arguments...);
+  union Callee {
+    const void* object;
+    Result (*function)(Arguments...);
+  };
+  Callee callee_;
+  Result (*call_)(Callee, Arguments...);
 };
 
 }  // namespace meshard

@@ -4,6 +4,7 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
+#include "meshard/pjrt/client.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/runtime/transfer.h"
 #include "tests/support/matchers.h"

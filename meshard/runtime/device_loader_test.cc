@@ -7,6 +7,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/sharding/sharding_spec.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "meshard/pjrt/client.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/runtime.h"
 

@@ -238,7 +238,7 @@ class Jit {
 
   template <class Result, std::size_t... I, class... Arguments>
   Result run(std::index_sequence<I...> positions, const Arguments&... arguments) const {
-    const SourceLocation where = programs_.where();
+    [[maybe_unused]] const SourceLocation where = programs_.where();
     if (internal::recorded_in_place())
       return Result(function()(internal::in_place(arguments, I, where)...));
 

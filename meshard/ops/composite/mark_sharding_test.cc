@@ -6,6 +6,8 @@
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/op_testutil.h"
+#include "meshard/sharding/dtensor_placements.h"
+#include "meshard/sharding/sharding_spec.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

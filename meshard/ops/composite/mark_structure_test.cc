@@ -4,6 +4,7 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/op_testutil.h"
+#include "meshard/sharding/sharding_spec.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

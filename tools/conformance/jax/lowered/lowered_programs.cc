@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 
+#include "meshard/graph/leaf.h"
 #include "meshard/meshard.h"
 
 namespace meshard::conformance {
