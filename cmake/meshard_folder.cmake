@@ -55,3 +55,12 @@ function(meshard_folder name)
     add_test(NAME ${name}_test COMMAND ${name}_test)
   endif()
 endfunction()
+
+# meshard_quick_compiler(TEST...): makes the CPU plugin compile for these tests at its lowest optimization level and
+# without fusion emitters, which takes a third of the time: most of it is spent in the compiler. `./dev nightly` uses
+# the fusion emitters (tools/dev/run_tests.py). Only for tests whose processes load no other compiler, because a plugin
+# ends the process if it does not know a flag.
+function(meshard_quick_compiler)
+  set(flags "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+  set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT "XLA_FLAGS=${flags}")
+endfunction()

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 RUNNER = pathlib.Path(__file__).resolve().parent / "run_tests.py"
@@ -172,6 +173,24 @@ class RunTests(unittest.TestCase):
         self.check(programs, 0, "2 passed, 0 failed", arguments=["S.y"])
         self.check(programs, 1, "0 passed, 0 failed", arguments=["nothing"])
         self.check(programs, 0, "1 passed, 0 failed", arguments=["--only", "^mesh_test$"])
+
+    def test_tests_of_another_entry_stay_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "a"
+            program.write_text('#!/bin/sh\n# --gtest_list_tests\necho "$@"\n')
+            program.chmod(0o755)
+            (pathlib.Path(folder) / "CTestTestfile.cmake").write_text(f'add_test(part "{program}" "--gtest_filter=-S.z")\n')
+            subprocess.run([sys.executable, str(RUNNER), "--build", folder, "S.x"], check=False, capture_output=True)
+            printed = (pathlib.Path(folder) / "test-results" / "part.log").read_text(encoding="utf-8")
+        self.assertEqual(printed, "--gtest_filter=-S.z --gtest_filter=*S.x*-S.z\n")
+
+    def test_nightly_compiles_with_fusion_emitters(self):
+        settings = 'ENVIRONMENT "XLA_FLAGS=--level=0 --xla_cpu_use_fusion_emitters=false"'
+        programs = {"a": self.shell('test "$XLA_FLAGS" = "$EXPECTED"', settings)}
+        under = "env EXPECTED='--level=0 --xla_cpu_use_fusion_emitters=false'"
+        self.check(programs, 0, "1 passed, 0 failed", arguments=["--under", under])
+        with unittest.mock.patch.dict("os.environ", MESHARD_NIGHTLY="1"):
+            self.check(programs, 0, "1 passed, 0 failed", arguments=["--under", "env EXPECTED=--level=0"])
 
 
 if __name__ == "__main__":
