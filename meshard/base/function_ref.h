@@ -9,14 +9,14 @@ namespace meshard {
 template <class Signature>
 class FunctionRef;
 
-/// A parameter type for a function that is called before the callee returns. Unlike std::function it
-/// owns nothing, and costs little to compile for each lambda. Valid while the callable is.
+/// A parameter type for a function that is called before the callee returns. Unlike std::function
+/// it owns nothing, and costs little to compile for each lambda. Valid while the callable is.
 template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef> && std::is_class_v<F>) FunctionRef(
-      const F& f)  // NOLINT: a parameter
+  requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef> && std::is_class_v<F>)
+      FunctionRef(const F& f)  // NOLINT: a parameter
       : callee_{.object = &f}, call_([](Callee callee, Arguments... arguments) -> Result {
           return (*static_cast<const F*>(callee.object))(std::forward<Arguments>(arguments)...);
         }) {}

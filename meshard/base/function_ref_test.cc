@@ -24,7 +24,9 @@ TEST(FunctionRef, CallsLambdasFunctionsAndConstObjects) {
 }
 
 TEST(FunctionRef, PassesReferencesAndMovesValues) {
-  auto fill = [](std::string& text, std::unique_ptr<int> number) { text = std::to_string(*number); };
+  auto fill = [](std::string& text, std::unique_ptr<int> number) {
+    text = std::to_string(*number);
+  };
   FunctionRef<void(std::string&, std::unique_ptr<int>)> f = fill;
   std::string text;
   f(text, std::make_unique<int>(7));

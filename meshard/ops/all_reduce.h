@@ -16,7 +16,10 @@ enum class ReduceKind : std::uint8_t {
 
 template <>
 struct EnumNames<ReduceKind> {
-  static constexpr EnumName<ReduceKind> kNames[] = {{ReduceKind::kSum, "sum"}, {ReduceKind::kProd, "prod"}, {ReduceKind::kMax, "max"}, {ReduceKind::kMin, "min"}};
+  static constexpr EnumName<ReduceKind> kNames[] = {{ReduceKind::kSum, "sum"},
+                                                    {ReduceKind::kProd, "prod"},
+                                                    {ReduceKind::kMax, "max"},
+                                                    {ReduceKind::kMin, "min"}};
 };
 
 struct AllReduceAttributes {

@@ -20,7 +20,10 @@ enum class FftKind : std::uint8_t {
 
 template <>
 struct EnumNames<FftKind> {
-  static constexpr EnumName<FftKind> kNames[] = {{FftKind::kFft, "fft"}, {FftKind::kIfft, "ifft"}, {FftKind::kRfft, "rfft"}, {FftKind::kIrfft, "irfft"}};
+  static constexpr EnumName<FftKind> kNames[] = {{FftKind::kFft, "fft"},
+                                                 {FftKind::kIfft, "ifft"},
+                                                 {FftKind::kRfft, "rfft"},
+                                                 {FftKind::kIrfft, "irfft"}};
 };
 
 struct FftAttributes {

@@ -16,7 +16,9 @@ enum class RngAlgorithm : std::uint8_t {
 
 template <>
 struct EnumNames<RngAlgorithm> {
-  static constexpr EnumName<RngAlgorithm> kNames[] = {{RngAlgorithm::kDefault, "DEFAULT"}, {RngAlgorithm::kThreeFry, "THREE_FRY"}, {RngAlgorithm::kPhilox, "PHILOX"}};
+  static constexpr EnumName<RngAlgorithm> kNames[] = {{RngAlgorithm::kDefault, "DEFAULT"},
+                                                      {RngAlgorithm::kThreeFry, "THREE_FRY"},
+                                                      {RngAlgorithm::kPhilox, "PHILOX"}};
 };
 
 struct RngBitGeneratorAttributes {

@@ -10,7 +10,8 @@ enum class WindowSelect : std::uint8_t { kGreatest, kLeast };
 
 template <>
 struct EnumNames<WindowSelect> {
-  static constexpr EnumName<WindowSelect> kNames[] = {{WindowSelect::kGreatest, "greatest"}, {WindowSelect::kLeast, "least"}};
+  static constexpr EnumName<WindowSelect> kNames[] = {{WindowSelect::kGreatest, "greatest"},
+                                                      {WindowSelect::kLeast, "least"}};
 };
 
 struct SelectAndScatterAddAttributes {

@@ -16,7 +16,9 @@ enum class TransposeKind : std::uint8_t {
 
 template <>
 struct EnumNames<TransposeKind> {
-  static constexpr EnumName<TransposeKind> kNames[] = {{TransposeKind::kNone, "none"}, {TransposeKind::kTranspose, "transpose"}, {TransposeKind::kAdjoint, "adjoint"}};
+  static constexpr EnumName<TransposeKind> kNames[] = {{TransposeKind::kNone, "none"},
+                                                       {TransposeKind::kTranspose, "transpose"},
+                                                       {TransposeKind::kAdjoint, "adjoint"}};
 };
 
 /// Options of triangular_solve().

@@ -165,8 +165,7 @@ Traced<T> in_place(const T& argument, [[maybe_unused]] std::size_t position,
 
 /// Describes the arguments of a call.
 template <class... Arguments, std::size_t... I>
-void describe_arguments(JitPaths& paths, std::index_sequence<I...>,
-                        const Arguments&... arguments) {
+void describe_arguments(JitPaths& paths, std::index_sequence<I...>, const Arguments&... arguments) {
   ((append_paths(arguments, I, paths.tensors), append_static_paths(arguments, I, paths.statics)),
    ...);
   paths.leaves = {count_leaves(arguments)...};

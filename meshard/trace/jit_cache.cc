@@ -63,7 +63,7 @@ JitCache::JitCache(JitOptions options, SourceLocation where)
 
 std::shared_ptr<const JitEntry> JitCache::find(const JitCall& call) {
   return entries_.find([&] { return call.hash(); },
-                        [&](const JitEntry& entry) { return entry.matches(call); });
+                       [&](const JitEntry& entry) { return entry.matches(call); });
 }
 
 std::shared_ptr<JitEntry> JitCache::signature_of(const JitCall& call) const {

@@ -1,4 +1,4 @@
-// Tested in meshard/trace/jit_cache_test.cc and jit_test.cc.
+// Tested in meshard/trace/jit_test.cc.
 #include "meshard/trace/jit_call.h"
 
 #include <functional>

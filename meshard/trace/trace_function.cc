@@ -1,4 +1,4 @@
-// Tested in meshard/trace/jit_cache_test.cc and jit_test.cc.
+// Tested in meshard/trace/jit_test.cc.
 #include "meshard/trace/trace_function.h"
 
 #include <optional>
@@ -23,10 +23,9 @@ Tensor number_argument(const Scalar& number, std::size_t position, SourceLocatio
   }
 }
 
-Graph trace_function(
-    std::span<const Tensor* const> arguments,
-    FunctionRef<std::vector<Tensor>(std::span<const Tensor> parameters)> tracer,
-    SourceLocation where) {
+Graph trace_function(std::span<const Tensor* const> arguments,
+                     FunctionRef<std::vector<Tensor>(std::span<const Tensor> parameters)> tracer,
+                     SourceLocation where) {
   TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> parameter_values, result_values;

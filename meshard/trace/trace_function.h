@@ -25,10 +25,9 @@ Tensor number_argument(const Scalar& number, std::size_t position, SourceLocatio
 /// Records what `tracer` does with fresh parameters that have the types and shardings of
 /// `arguments`.
 /// @error a result has no value; what the function throws.
-Graph trace_function(
-    std::span<const Tensor* const> arguments,
-    FunctionRef<std::vector<Tensor>(std::span<const Tensor> parameters)> tracer,
-    SourceLocation where);
+Graph trace_function(std::span<const Tensor* const> arguments,
+                     FunctionRef<std::vector<Tensor>(std::span<const Tensor> parameters)> tracer,
+                     SourceLocation where);
 
 /// The indices of the parameters that belong to donated arguments. Argument `i` has `leaves[i]`
 /// parameters.
