@@ -1,5 +1,7 @@
 #include "meshard/graph/residual_policy.h"
 
+#include "meshard/graph/attribute_text.h"
+
 namespace meshard {
 
 std::string ResidualPolicy::to_string() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meshard/base/cat.h"
+#include "meshard/graph/graph.h"
 #include "meshard/graph/op_def.h"
 
 namespace meshard {

@@ -1,6 +1,7 @@
 #include "meshard/graph/sync.h"
 
 #include "meshard/graph/evaluator.h"
+#include "meshard/graph/storage.h"
 
 namespace meshard {
 

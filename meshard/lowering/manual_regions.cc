@@ -6,6 +6,7 @@
 #include <span>
 #include <tuple>
 
+#include "meshard/graph/attributes.h"
 #include "meshard/ops/full_to_shard.h"
 #include "meshard/ops/shard_to_full.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshard/graph/attributes.h"
 #include "meshard/ops/scatter_add.h"
 
 namespace meshard {
