@@ -1,5 +1,7 @@
 #include "meshard/layout/from_values.h"
 
+#include <limits>
+
 #include "meshard/layout/coalesce.h"
 #include "meshard/layout/layout_testutil.h"
 
@@ -31,6 +33,22 @@ TEST(FromValues, RefusesWhatIsNoLayout) {
   EXPECT_FALSE(from_values({0, 1, 4, 5, 9, 8}));
   EXPECT_FALSE(from_values({0, 2, 1, 4, 3, 5}));
   EXPECT_EQ(from_values({7})->size(), 1);
+}
+
+// The differences and their multiples do not all fit 64 bits (checked under UBSan).
+TEST(FromValues, HandlesValuesAtTheEndsOfTheRange) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  EXPECT_FALSE(from_values({1, 8'000'000'000'000'000'001, 0, 1105000, 46976}));
+  EXPECT_FALSE(from_values({kLeast, kMost}));
+  EXPECT_FALSE(from_values({kMost, kLeast, 0}));
+  EXPECT_FALSE(from_values({0, kMost, kLeast}));
+  // (2,2):(s,s') whose last value would be s + s'.
+  EXPECT_FALSE(from_values({0, kMost, kMost - 1, 5}));
+  EXPECT_FALSE(from_values({0, kMost}));   // its cosize does not fit
+  EXPECT_FALSE(from_values({0, kLeast}));  // that stride stands for a hole
+  EXPECT_EQ(from_values({0, kMost - 1})->to_string(), "2:9223372036854775806");
+  EXPECT_EQ(from_values({kMost, 0})->to_string(), "2:-9223372036854775807");
 }
 
 }  // namespace

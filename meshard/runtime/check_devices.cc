@@ -5,6 +5,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"
 #include "meshard/mesh/device_type.h"
+#include "meshard/pjrt/client.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
