@@ -72,10 +72,11 @@ int fake_invalid_calls(void);
 int fake_most_in_flight(void);
 /// The maximum number of threads inside Execute at the same time.
 int fake_most_launchers(void);
-/// The launch id of the i-th Execute call; -1 if there was none.
+/// The launch id of the i-th Execute call; -1 if there was none. Only the first 100,000 since the
+/// reset are known.
 int fake_launch_id(int i);
 /// The number of rows of the i-th Execute call's argument matrix, one per device; -1 if there was
-/// no such call.
+/// no such call; known as long.
 int fake_launch_rows(int i);
 /// The number of external references on buffers that are currently held.
 int fake_external_references(void);

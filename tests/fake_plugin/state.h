@@ -169,7 +169,8 @@ struct Control {
   std::map<std::string, Entry, std::less<>> entries;
   Entry any_entry;
   int invalid_calls = 0;
-  std::vector<int> launch_ids, launch_rows;
+  static constexpr std::size_t kMostListed = 100'000;
+  std::vector<int> launch_ids, launch_rows;  // of the first launches since the reset
 };
 Control& control();
 
