@@ -28,8 +28,7 @@ using Shardings = std::optional<std::vector<std::string>>;
 
 Result<Shardings> read_shardings(const PJRT_Api* api, PJRT_Executable* raw, bool of_parameters) {
   for (auto* base = api->extension_start; base != nullptr; base = base->next) {
-    if (static_cast<int>(base->type) != kShardingsExtension ||
-        base->struct_size < sizeof(ShardingsExtension))
+    if (type_of(*base) != kShardingsExtension || base->struct_size < sizeof(ShardingsExtension))
       continue;
     auto* extension = reinterpret_cast<const ShardingsExtension*>(base);
     ShardingsArgs args{};

@@ -2,7 +2,9 @@
 #include "meshard/pjrt/extensions.h"
 
 #include <array>
+#include <cstring>
 
+#include "meshard/pjrt/internal/c_api.h"
 #include "meshard/pjrt/plugin.h"
 
 namespace meshard::pjrt {
@@ -33,6 +35,13 @@ constexpr std::array<std::string_view, 20> kNames = {
 };
 
 }  // namespace
+
+int type_of(const PJRT_Extension_Base& extension) {
+  int type;
+  static_assert(sizeof extension.type == sizeof type);
+  std::memcpy(&type, &extension.type, sizeof type);
+  return type;
+}
 
 std::string_view extension_name(int type) {
   auto index = static_cast<std::size_t>(type);

@@ -118,7 +118,7 @@ Result<void> accept_host_calls(const Client& client, HostCallFunction function) 
   const PJRT_Api* api = client.plugin().api();
   const FfiExtension* found = nullptr;
   for (const PJRT_Extension_Base* each = api->extension_start; each; each = each->next)
-    if (static_cast<int>(each->type) == kFfiExtension && each->struct_size >= sizeof(FfiExtension))
+    if (type_of(*each) == kFfiExtension && each->struct_size >= sizeof(FfiExtension))
       found = reinterpret_cast<const FfiExtension*>(each);
   if (found == nullptr) return cannot(client, "the plugin has no FFI extension");
   the_function = function;

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "meshard/base/file_trust.h"
+#include "meshard/pjrt/extensions.h"
 #include "meshard/pjrt/fetched_record.h"
 #include "meshard/pjrt/internal/c_api.h"
 #include "meshard/pjrt/internal/process_end.h"
@@ -87,7 +88,7 @@ Result<Plugin> Plugin::adopt(const PJRT_Api* api, std::string path) {
         internal::read_named_values(attributes.attributes, attributes.num_attributes);
   for (const PJRT_Extension_Base* extension = api->extension_start; extension != nullptr;
        extension = extension->next)
-    state->extensions.push_back({static_cast<int>(extension->type), extension->struct_size});
+    state->extensions.push_back({type_of(*extension), extension->struct_size});
   // Never freed, because the plugin is never unloaded; stored where leak checkers find it.
   static std::mutex mutex;
   static auto* kept = new std::vector<std::unique_ptr<const State>>;

@@ -378,6 +378,15 @@ ENTRY(PJRT_Executable_DeserializeAndLoad) {
 }
 
 #define SET(Name) api.Name = Name
+// An extension whose number the header does not know, as newer plugins have them.
+PJRT_Extension_Base extension_of_a_newer_api() {
+  PJRT_Extension_Base extension{};
+  extension.struct_size = sizeof extension;
+  constexpr int kNumber = 1000;
+  std::memcpy(&extension.type, &kNumber, sizeof kNumber);
+  return extension;
+}
+
 PJRT_Api make_table() {
   PJRT_Api api{};
   api.struct_size = PJRT_Api_STRUCT_SIZE;
@@ -436,6 +445,8 @@ PJRT_Api make_table() {
   set_buffer_entries(api);
   set_transfer_entries(api);
 #undef SET
+  static PJRT_Extension_Base newer = extension_of_a_newer_api();
+  api.extension_start = &newer;
   return api;
 }
 

@@ -35,6 +35,17 @@ TEST_F(FakeTest, RefusesVersionsItCannotUse) {
   EXPECT_EQ(Plugin::load("/no/such/plugin.so").error().code(), ErrorCode::kNotFound);
 }
 
+// Also without a report of the undefined-behavior checks, to which 1000 is no value of the enum.
+TEST_F(FakeTest, ExtensionsOfNewerPluginsAreListed) {
+  const Plugin newer = plugin();
+  const std::vector<Extension>& extensions = newer.extensions();
+  ASSERT_EQ(extensions.size(), 1u);
+  EXPECT_EQ(extensions[0].type, 1000);
+  EXPECT_EQ(extensions[0].name(), "unknown");
+  EXPECT_TRUE(newer.has_extension(1000));
+  EXPECT_FALSE(newer.has_extension(5));
+}
+
 TEST_F(FakeTest, AFileThatIsNoPluginIsRefused) {
   EXPECT_TRUE(throws_error([] { Plugin::load("/proc/self/status").value(); },
                            ErrorCode::kFailedPrecondition, {"cannot load"}));
