@@ -35,7 +35,7 @@ TEST_F(FakeTest, RefusesVersionsItCannotUse) {
   EXPECT_EQ(Plugin::load("/no/such/plugin.so").error().code(), ErrorCode::kNotFound);
 }
 
-// Also without a report of the undefined-behavior checks, to which 1000 is no value of the enum.
+// Also without a report of the undefined-behavior checks, to which 1000 is not a value of the enum.
 TEST_F(FakeTest, ExtensionsOfNewerPluginsAreListed) {
   const Plugin newer = plugin();
   const std::vector<Extension>& extensions = newer.extensions();
