@@ -34,8 +34,8 @@ Json golden_error(const Error& error, std::string_view operation = {});
 Json answer_or_error(const std::function<Json()>& work);
 
 /// Answers an input. The input's `fn` names the function.
-using Function = std::function<Json(const Json& input)>;
-using Functions = std::map<std::string, Function>;
+using AnswerFunction = std::function<Json(const Json& input)>;
+using Functions = std::map<std::string, AnswerFunction>;
 
 /// The result or error of the function that the input names; null if there is none.
 Json answer_by_name(const Functions& functions, const Json& input);

@@ -9,7 +9,7 @@
 #include "tools/conformance/devicemesh/layout_judge.h"
 
 namespace meshard::conformance {
-namespace {
+namespace large_cases {
 
 std::vector<std::int64_t> rank_map_of(const Json& json, std::int64_t world) {
   std::string kind = json.at("kind");
@@ -107,8 +107,11 @@ Json answer_to(const Json& input, const GoldenFile&) {
 
 Verdict judge_case(const Json& test, const Json& answer) { return judge_layout_case(test, answer); }
 
-}  // namespace
+}  // namespace large_cases
 
-Suite large_suite() { return {"large.json", answer_to, judge_case}; }
+Suite large_suite() {
+  using namespace large_cases;
+  return {"large.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

@@ -11,7 +11,7 @@
 #include "tools/conformance/devicemesh/layout_judge.h"
 
 namespace meshard::conformance {
-namespace {
+namespace mesh_layout_classic_cases {
 
 Layout layout_in(const Json& input) { return layout_of(input.at("layout")); }
 
@@ -102,8 +102,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return judge_layout_case(test, answer, composed);
 }
 
-}  // namespace
+}  // namespace mesh_layout_classic_cases
 
-Suite mesh_layout_classic_suite() { return {"mesh_layout_classic.json", answer_to, judge_case}; }
+Suite mesh_layout_classic_suite() {
+  using namespace mesh_layout_classic_cases;
+  return {"mesh_layout_classic.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

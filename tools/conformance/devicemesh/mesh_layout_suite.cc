@@ -10,7 +10,7 @@
 #include "tools/conformance/devicemesh/layout_judge.h"
 
 namespace meshard::conformance {
-namespace {
+namespace mesh_layout_cases {
 
 constexpr std::int64_t kMostRanks = 96;
 
@@ -169,8 +169,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return judge_layout_case(without_failing_checks(test), answer, composed);
 }
 
-}  // namespace
+}  // namespace mesh_layout_cases
 
-Suite mesh_layout_suite() { return {"mesh_layout.json", answer_to, judge_case}; }
+Suite mesh_layout_suite() {
+  using namespace mesh_layout_cases;
+  return {"mesh_layout.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

@@ -24,7 +24,7 @@
 #include "tools/conformance/devicemesh/layout_judge.h"
 
 namespace meshard::conformance {
-namespace {
+namespace pycute_cases {
 
 IntTuple a_of(const Json& input) { return tuple_of(input.at("a")); }
 IntTuple b_of(const Json& input) { return tuple_of(input.at("b")); }
@@ -66,7 +66,7 @@ Json slice_with_offset(const Json& input) {
 
 /// `work(layout)`, or `work(layout, profile)` if the case has a profile.
 template <class Work>
-Function with_profile(Work work) {
+AnswerFunction with_profile(Work work) {
   return [work](const Json& input) {
     Layout layout = layout_in(input);
     if (!input.contains("profile")) return json_with_values(work(layout));
@@ -76,7 +76,7 @@ Function with_profile(Work work) {
 
 /// `work(a, b)` for a layout and a tiler.
 template <class Work>
-Function with_tiler(Work work) {
+AnswerFunction with_tiler(Work work) {
   return [work](const Json& input) {
     return json_with_values(work(layout_of(input.at("a")), tiler_of(input.at("b"))));
   };
@@ -95,7 +95,7 @@ bool has_layout(const Json& tiler) {
 /// In the reference, a product with an integer, or with nothing, is a division. Our products accept
 /// only layouts, so such a case uses our division. A case that mixes both has no equivalent.
 template <class Product, class Divide>
-Function with_product(Product product, Divide divide) {
+AnswerFunction with_product(Product product, Divide divide) {
   return [=](const Json& input) {
     const Json& b = input.at("b");
     if (has_integer(b) && has_layout(b)) return Json();
@@ -248,8 +248,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return judge_layout_case(test, answer, composed);
 }
 
-}  // namespace
+}  // namespace pycute_cases
 
-Suite pycute_suite() { return {"pycute.json", answer_to, judge_case}; }
+Suite pycute_suite() {
+  using namespace pycute_cases;
+  return {"pycute.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

@@ -6,7 +6,7 @@
 #include "tools/conformance/difference.h"
 
 namespace meshard::conformance {
-namespace {
+namespace rank_list_cases {
 
 /// Whether a layout is a regular grid in the reference's sense: modes do not interlock, each stride
 /// is at least the next stride times its size. We also find layouts of other lists, which this
@@ -51,8 +51,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return judge_layout_case(test, answer);
 }
 
-}  // namespace
+}  // namespace rank_list_cases
 
-Suite rank_list_suite() { return {"rank_list.json", answer_to, judge_case}; }
+Suite rank_list_suite() {
+  using namespace rank_list_cases;
+  return {"rank_list.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

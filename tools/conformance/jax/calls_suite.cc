@@ -4,7 +4,7 @@
 #include "tools/conformance/suite.h"
 
 namespace meshard::conformance {
-namespace {
+namespace calls_cases {
 
 Json answer_to(const Json& test, const GoldenFile&) {
   try {
@@ -17,8 +17,11 @@ Json answer_to(const Json& test, const GoldenFile&) {
 // Meshes use some of eight devices.
 int devices_for(const Json& test) { return test.contains("mesh") ? 8 : 1; }
 
-}  // namespace
+}  // namespace calls_cases
 
-Suite calls_suite() { return {"calls_*.json", answer_to, judge_call_case, devices_for}; }
+Suite calls_suite() {
+  using namespace calls_cases;
+  return {"calls_*.json", answer_to, judge_call_case, devices_for};
+}
 
 }  // namespace meshard::conformance

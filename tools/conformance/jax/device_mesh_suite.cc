@@ -9,7 +9,7 @@
 #include "tools/conformance/suite.h"
 
 namespace meshard::conformance {
-namespace {
+namespace device_mesh_cases {
 
 /// The topologies of the file tpu_topologies.json in the same folder, or the one above.
 const Topology& recorded_topology(const GoldenFile& file, const std::string& name) {
@@ -71,8 +71,11 @@ Verdict judge_device_mesh(const Json& test, const Json& answer) {
   return Verdict::failed(first_difference(answer, {{field, test.at(field)}}));
 }
 
-}  // namespace
+}  // namespace device_mesh_cases
 
-Suite device_mesh_suite() { return {"device_mesh.json", device_mesh_answer, judge_device_mesh}; }
+Suite device_mesh_suite() {
+  using namespace device_mesh_cases;
+  return {"device_mesh.json", device_mesh_answer, judge_device_mesh};
+}
 
 }  // namespace meshard::conformance

@@ -10,7 +10,7 @@
 #include "tools/conformance/txla/inputs.h"
 
 namespace meshard::conformance {
-namespace {
+namespace explicit_rules_cases {
 
 using Operands = std::span<const Tensor>;
 using Call = Tensor (*)(Operands x, const Json& params);
@@ -156,8 +156,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return different.empty() ? Verdict() : Verdict::failed(std::move(different));
 }
 
-}  // namespace
+}  // namespace explicit_rules_cases
 
-Suite explicit_rules_suite() { return {"explicit_rules.json", answer_to, judge_case}; }
+Suite explicit_rules_suite() {
+  using namespace explicit_rules_cases;
+  return {"explicit_rules.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

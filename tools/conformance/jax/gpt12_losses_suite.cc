@@ -6,7 +6,7 @@
 #include "tools/conformance/suite.h"
 
 namespace meshard::conformance {
-namespace {
+namespace gpt12_losses_cases {
 
 constexpr double kTolerance = 1e-4;
 
@@ -138,9 +138,10 @@ Verdict judge_case(const Json& test, const Json& answer) {
 
 int devices_for(const Json&) { return 8; }
 
-}  // namespace
+}  // namespace gpt12_losses_cases
 
 Suite gpt12_losses_suite() {
+  using namespace gpt12_losses_cases;
   return {"gpt12_losses.json", answer_to, judge_case, devices_for, /*seconds=*/600};
 }
 

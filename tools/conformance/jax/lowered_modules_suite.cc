@@ -5,7 +5,7 @@
 #include "tools/conformance/jax/rules.h"
 
 namespace meshard::conformance {
-namespace {
+namespace lowered_modules_cases {
 
 Json answer_to(const Json& test, const GoldenFile&) {
   try {
@@ -42,8 +42,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return different.empty() ? Verdict() : Verdict::failed(std::move(different));
 }
 
-}  // namespace
+}  // namespace lowered_modules_cases
 
-Suite lowered_modules_suite() { return {"lowered_modules.json", answer_to, judge_case}; }
+Suite lowered_modules_suite() {
+  using namespace lowered_modules_cases;
+  return {"lowered_modules.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

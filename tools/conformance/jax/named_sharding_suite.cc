@@ -8,7 +8,7 @@
 #include "tools/conformance/jax/rules.h"
 
 namespace meshard::conformance {
-namespace {
+namespace named_sharding_cases {
 
 Json error_named(const char* name) { return {{"error", name}}; }
 
@@ -119,8 +119,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return difference.empty() ? Verdict::by(Rule::kUnevenKept) : Verdict::failed(difference);
 }
 
-}  // namespace
+}  // namespace named_sharding_cases
 
-Suite named_sharding_suite() { return {"named_sharding.json", answer_to, judge_case}; }
+Suite named_sharding_suite() {
+  using namespace named_sharding_cases;
+  return {"named_sharding.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

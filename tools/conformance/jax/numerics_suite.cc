@@ -5,7 +5,7 @@
 #include "tools/conformance/suite.h"
 
 namespace meshard::conformance {
-namespace {
+namespace numerics_cases {
 
 Tensors tensors_of(const Json& list) {
   Tensors tensors;
@@ -62,9 +62,10 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return {};
 }
 
-}  // namespace
+}  // namespace numerics_cases
 
 Suite numerics_suite() {
+  using namespace numerics_cases;
   return {"numerics.json", answer_to, judge_case, [](const Json&) { return 1; }};
 }
 

@@ -10,7 +10,7 @@
 #include "tools/conformance/txla/inputs.h"
 
 namespace meshard::conformance {
-namespace {
+namespace random_cases {
 
 DType dtype_of_name(const std::string& name) {
   if (name == "bool") return DType::bool_;
@@ -130,8 +130,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
 
 int one_device(const Json&) { return 1; }
 
-}  // namespace
+}  // namespace random_cases
 
-Suite random_suite() { return {"random.json", answer_to, judge_case, one_device}; }
+Suite random_suite() {
+  using namespace random_cases;
+  return {"random.json", answer_to, judge_case, one_device};
+}
 
 }  // namespace meshard::conformance

@@ -4,7 +4,7 @@
 #include "tools/conformance/jax/inputs.h"
 
 namespace meshard::conformance {
-namespace {
+namespace sharding_equivalence_cases {
 
 Json answer_to(const Json& input, const GoldenFile& file) {
   Sharding a(jax_mesh(input.at("mesh_a"), file), jax_spec(input.at("spec_a")));
@@ -19,8 +19,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return difference.empty() ? Verdict{} : Verdict::failed(difference);
 }
 
-}  // namespace
+}  // namespace sharding_equivalence_cases
 
-Suite sharding_equivalence_suite() { return {"sharding_equivalence.json", answer_to, judge_case}; }
+Suite sharding_equivalence_suite() {
+  using namespace sharding_equivalence_cases;
+  return {"sharding_equivalence.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

@@ -5,7 +5,7 @@
 #include "tools/conformance/suite.h"
 
 namespace meshard::conformance {
-namespace {
+namespace tpu_topologies_cases {
 
 Json topology_answer(const Json& input, const GoldenFile&) {
   Result<Topology> topology = tpu_topology(input.at("id").get<std::string>());
@@ -23,8 +23,11 @@ Verdict judge_topology(const Json& test, const Json& answer) {
   return difference.empty() ? Verdict{} : Verdict::failed(std::move(difference));
 }
 
-}  // namespace
+}  // namespace tpu_topologies_cases
 
-Suite tpu_topologies_suite() { return {"tpu_topologies.json", topology_answer, judge_topology}; }
+Suite tpu_topologies_suite() {
+  using namespace tpu_topologies_cases;
+  return {"tpu_topologies.json", topology_answer, judge_topology};
+}
 
 }  // namespace meshard::conformance

@@ -8,7 +8,7 @@
 #include "tools/conformance/txla/inputs.h"
 
 namespace meshard::conformance {
-namespace {
+namespace transformer_cases {
 
 constexpr int kSteps = 5;
 constexpr double kLossTolerance = 1e-5;
@@ -124,9 +124,10 @@ Verdict judge_case(const Json& test, const Json& answer) {
 
 int devices_for(const Json&) { return 8; }
 
-}  // namespace
+}  // namespace transformer_cases
 
 Suite transformer_suite() {
+  using namespace transformer_cases;
   return {"transformer_*.json", answer_to, judge_case, devices_for, /*seconds=*/600};
 }
 

@@ -6,7 +6,7 @@
 #include "tools/conformance/txla/sharding_text.h"
 
 namespace meshard::conformance {
-namespace {
+namespace from_shards_cases {
 
 /// Shard i holds 1, 2, ..., plus 100 i.
 std::vector<HostArray> shards_of(const Json& input) {
@@ -41,8 +41,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
 
 int devices_for(const Json& input) { return input.at("num_devices"); }
 
-}  // namespace
+}  // namespace from_shards_cases
 
-Suite from_shards_suite() { return {"from_shards.json", answer_to, judge_case, devices_for}; }
+Suite from_shards_suite() {
+  using namespace from_shards_cases;
+  return {"from_shards.json", answer_to, judge_case, devices_for};
+}
 
 }  // namespace meshard::conformance

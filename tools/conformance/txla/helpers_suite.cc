@@ -13,7 +13,7 @@
 #include "tools/conformance/txla/sharding_facts.h"
 
 namespace meshard::conformance {
-namespace {
+namespace helpers_cases {
 
 /// The sharding type from the spec alone: the spec has indices, and its axes are not given.
 Json type_of_spec(const Json& input) {
@@ -78,8 +78,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return difference.empty() ? Verdict{} : Verdict::failed(difference);
 }
 
-}  // namespace
+}  // namespace helpers_cases
 
-Suite helpers_suite() { return {"helpers.json", answer_to, judge_case}; }
+Suite helpers_suite() {
+  using namespace helpers_cases;
+  return {"helpers.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

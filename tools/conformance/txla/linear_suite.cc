@@ -8,7 +8,7 @@
 #include "tools/conformance/txla/inputs.h"
 
 namespace meshard::conformance {
-namespace {
+namespace linear_cases {
 
 constexpr int kDevices = 8;
 
@@ -67,9 +67,10 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return {};
 }
 
-}  // namespace
+}  // namespace linear_cases
 
 Suite linear_suite() {
+  using namespace linear_cases;
   return {"linear.json", answer_to, judge_case, [](const Json&) { return kDevices; }};
 }
 

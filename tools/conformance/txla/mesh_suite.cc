@@ -7,7 +7,7 @@
 #include "tools/conformance/txla/mesh_answers.h"
 
 namespace meshard::conformance {
-namespace {
+namespace mesh_cases {
 
 Json described(const Mesh& mesh) {
   Json answer = {{"size", mesh.size()},
@@ -35,8 +35,11 @@ Verdict judge_mesh(const Json& test, const Json& answer) {
   return judge_variant(answer.at("expect").at("pr9514"), test.at("expect").at("pr9514"), 0);
 }
 
-}  // namespace
+}  // namespace mesh_cases
 
-Suite mesh_suite() { return {"mesh.json", mesh_answer, judge_mesh}; }
+Suite mesh_suite() {
+  using namespace mesh_cases;
+  return {"mesh.json", mesh_answer, judge_mesh};
+}
 
 }  // namespace meshard::conformance

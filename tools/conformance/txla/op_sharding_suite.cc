@@ -7,7 +7,7 @@
 #include "tools/conformance/txla/sharding_facts.h"
 
 namespace meshard::conformance {
-namespace {
+namespace op_sharding_cases {
 
 Json facts_of(const Json& input) {
   Sharding sharding = sharding_of(input);
@@ -32,8 +32,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return judge_in_replica_order(test, answer, {"hlo_sharding"});
 }
 
-}  // namespace
+}  // namespace op_sharding_cases
 
-Suite op_sharding_suite() { return {"op_sharding.json", answer_to, judge_case}; }
+Suite op_sharding_suite() {
+  using namespace op_sharding_cases;
+  return {"op_sharding.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

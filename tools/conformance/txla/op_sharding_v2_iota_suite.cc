@@ -6,7 +6,7 @@
 #include "tools/conformance/txla/sharding_facts.h"
 
 namespace meshard::conformance {
-namespace {
+namespace op_sharding_v2_iota_cases {
 
 Json facts_of(const Json& input) {
   Mesh mesh = mesh_of(input);
@@ -37,8 +37,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return difference.empty() ? Verdict{} : Verdict::failed(difference);
 }
 
-}  // namespace
+}  // namespace op_sharding_v2_iota_cases
 
-Suite op_sharding_v2_iota_suite() { return {"op_sharding_v2_iota.json", answer_to, judge_case}; }
+Suite op_sharding_v2_iota_suite() {
+  using namespace op_sharding_v2_iota_cases;
+  return {"op_sharding_v2_iota.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

@@ -6,7 +6,7 @@
 #include "tools/conformance/txla/scenario/run.h"
 
 namespace meshard::conformance {
-namespace {
+namespace scenario_cases {
 
 Json answer_to(const Json& input, const GoldenFile&) {
   Scope scope;
@@ -32,10 +32,10 @@ Suite suite_of(std::string_view file) {
           [](const Json& input) { return input.at("num_devices").get<int>(); }};
 }
 
-}  // namespace
+}  // namespace scenario_cases
 
-Suite virtual_device_suite() { return suite_of("virtual_device.json"); }
-Suite behaviors_suite() { return suite_of("behaviors.json"); }
-Suite patterns_full_mesh_suite() { return suite_of("patterns_full_mesh.json"); }
+Suite virtual_device_suite() { return scenario_cases::suite_of("virtual_device.json"); }
+Suite behaviors_suite() { return scenario_cases::suite_of("behaviors.json"); }
+Suite patterns_full_mesh_suite() { return scenario_cases::suite_of("patterns_full_mesh.json"); }
 
 }  // namespace meshard::conformance

@@ -8,7 +8,7 @@
 #include "tools/conformance/txla/sharding_facts.h"
 
 namespace meshard::conformance {
-namespace {
+namespace sharding_spec_cases {
 
 ShardingSpec spec_in(const Json& input) {
   Mesh mesh = mesh_of(input);
@@ -75,8 +75,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return difference.empty() ? Verdict::by(Rule::kShortSpec) : Verdict::failed(difference);
 }
 
-}  // namespace
+}  // namespace sharding_spec_cases
 
-Suite sharding_spec_suite() { return {"sharding_spec.json", answer_to, judge_case}; }
+Suite sharding_spec_suite() {
+  using namespace sharding_spec_cases;
+  return {"sharding_spec.json", answer_to, judge_case};
+}
 
 }  // namespace meshard::conformance

@@ -8,7 +8,7 @@
 #include "tools/conformance/txla/sharding_facts.h"
 
 namespace meshard::conformance {
-namespace {
+namespace shards_cases {
 
 Json facts_of(const Json& input) {
   Sharding sharding = sharding_of(input);
@@ -29,8 +29,11 @@ Verdict judge_case(const Json& test, const Json& answer) {
   return judge_in_replica_order(test, answer, {"hlo_sharding"});
 }
 
-}  // namespace
+}  // namespace shards_cases
 
-Suite shards_suite() { return {"shards.json", answer_to, judge_case, devices_for}; }
+Suite shards_suite() {
+  using namespace shards_cases;
+  return {"shards.json", answer_to, judge_case, devices_for};
+}
 
 }  // namespace meshard::conformance

@@ -11,7 +11,7 @@
 #include "tools/conformance/txla/sharding_facts.h"
 
 namespace meshard::conformance {
-namespace {
+namespace submesh_placement_cases {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -67,9 +67,10 @@ Verdict judge_case(const Json& test, const Json& answer) {
                                 {"hlo_sharding_normalized", "hlo_sharding_denormalized"});
 }
 
-}  // namespace
+}  // namespace submesh_placement_cases
 
 Suite submesh_placement_suite() {
+  using namespace submesh_placement_cases;
   return {"submesh_placement.json", answer_to, judge_case, devices_for};
 }
 

@@ -10,7 +10,7 @@
 #include "tools/conformance/txla/scenario/state.h"
 
 namespace meshard::conformance {
-namespace {
+namespace submesh_cases {
 
 /// The text with each device id replaced by its index in `devices`, which is ascending.
 std::string normalized(const std::string& text, const std::vector<int>& devices) {
@@ -147,11 +147,15 @@ Verdict judge_error(const Json& test, const Json& answer) {
 
 int devices_of(const Json& input) { return input.at("num_devices"); }
 
-}  // namespace
+}  // namespace submesh_cases
 
 Suite submesh_patterns_suite() {
+  using namespace submesh_cases;
   return {"submesh_patterns.json", answer_to, judge_pattern, devices_of};
 }
-Suite submesh_errors_suite() { return {"submesh_errors.json", answer_to, judge_error, devices_of}; }
+Suite submesh_errors_suite() {
+  using namespace submesh_cases;
+  return {"submesh_errors.json", answer_to, judge_error, devices_of};
+}
 
 }  // namespace meshard::conformance

@@ -9,7 +9,7 @@
 #include "tools/conformance/txla/mesh_answers.h"
 
 namespace meshard::conformance {
-namespace {
+namespace torus_cases {
 
 constexpr std::pair<const char*, AxisSplit> kVariants[] = {{"split_axes", AxisSplit::kWhereNeeded},
                                                            {"no_split", AxisSplit::kNever}};
@@ -78,14 +78,16 @@ Json hybrid_answer(const Json& input, const GoldenFile&) {
   });
 }
 
-}  // namespace
+}  // namespace torus_cases
 
 Suite torus_assignment_suite() {
+  using namespace torus_cases;
   return {"torus_assignment.json", torus_answer,
           [](const Json& test, const Json& answer) { return judge_both(test, answer, 0); }};
 }
 
 Suite hybrid_mesh_suite() {
+  using namespace torus_cases;
   return {"hybrid_mesh.json", hybrid_answer, [](const Json& test, const Json& answer) {
             return judge_both(test, answer, test.at("input").at("device_attributes").size());
           }};
