@@ -1,6 +1,7 @@
 """Runs meshard-conformance on small golden folders: counts, rules, skipped tags, unknown files, failures."""
 import json
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ def expect(what, condition, shown=""):
         sys.exit(f"failed: {what}\n{shown}")
 
 
-def run(files, *options):
+def run(files, *options, before=None):
     """Exit code, standard output and the output of --observe, for a folder of `files`: path -> JSON or text."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
@@ -28,7 +29,7 @@ def run(files, *options):
             path.write_text(content if isinstance(content, str) else json.dumps(content))
         observed = pathlib.Path(folder, "observed.json")
         done = subprocess.run([PROGRAM, "--data", f"{folder}/data", "--observe", observed, *options],
-                              capture_output=True, encoding="utf-8", timeout=60)
+                              capture_output=True, encoding="utf-8", timeout=60, preexec_fn=before)
         return done.returncode, done.stdout, json.loads(observed.read_text(encoding="utf-8"))
 
 
@@ -91,6 +92,11 @@ cases = [size_case("wrong", 7, ["slow"]), size_case("odd", 7, ["quirk"]), size_c
 code, out, observed = run({"pycute.json": cases}, "--skip-tag", "slow", "--skip-tag", "quirk")
 expect("skipped", code == 0 and "1 passed, 0 failed, 0 by rule, 0 unknown, 2 skipped\n" in out, out)
 expect("skipped cases are not observed", len(observed["pycute.json"]) == 1, observed)
+
+# Less memory than the cases need.
+code, out, _ = run({"gpt12_losses.json": [{"id": "large"}]},
+                   before=lambda: resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30)))
+expect("too little memory", code == 0 and "1 skipped" in out and "2098 MiB of memory, 1024 MiB are available" in out, out)
 
 
 

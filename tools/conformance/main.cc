@@ -69,7 +69,9 @@ int run(int argc, char** argv) {
     }
   }
   std::cout << report.total.passed + report.total.by_rule << " passed, " << report.total.failed
-            << " failed\n";
+            << " failed";
+  if (report.total.skipped) std::cout << ", " << report.total.skipped << " skipped";
+  std::cout << '\n';
   return report.total.failed == 0 ? 0 : 1;
 }
 

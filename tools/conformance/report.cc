@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "meshard/base/cat.h"
+#include "tools/conformance/available_memory.h"
 #include "tools/conformance/difference.h"
 #include "tools/conformance/worker.h"
 
@@ -53,6 +54,11 @@ const char* name_field(const Json& test) {
 Verdict judge(const Suite& suite, const Json& test, const GoldenFile& file, Workers& workers,
               Json& answer) {
   try {
+    if (std::int64_t there = suite.memory > 0 ? available_memory() : 0; there < suite.memory)
+      return {Verdict::Kind::kSkipped,
+              {},
+              cat("it needs ", suite.memory >> 20, " MiB of memory, ", there >> 20,
+                  " MiB are available")};
     const Json& input = test.contains("input") ? test.at("input") : test;
     answer = suite.devices
                  ? workers.ask(suite.devices(input), file.path.string(), input, suite.seconds)

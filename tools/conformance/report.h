@@ -16,7 +16,7 @@ struct FileReport {
   std::int64_t failed = 0;
   std::int64_t by_rule = 0;
   std::int64_t unknown = 0;
-  std::int64_t skipped = 0;         // have a tag to skip, or need a plugin
+  std::int64_t skipped = 0;         // have a tag to skip, or need a plugin or memory
   std::map<Rule, int> rule_counts;  // the number of cases that each rule decided
 };
 

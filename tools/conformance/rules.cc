@@ -34,6 +34,7 @@ constexpr NamedRule kNamedRules[] = {
     {Rule::kIntegersBecomeF32, "integers-become-f32"},
     {Rule::kNarrowStaysNarrow, "narrow-stays-narrow"},
     {Rule::kComplexInfinity, "complex-infinity"},
+    {Rule::kRounding, "rounding"},
 };
 
 }  // namespace

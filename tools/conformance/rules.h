@@ -37,6 +37,7 @@ enum class Rule {
   kIntegersBecomeF32,
   kNarrowStaysNarrow,
   kComplexInfinity,
+  kRounding,
 };
 
 /// All rules, in the order in which they are reported.

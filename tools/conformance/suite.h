@@ -1,5 +1,6 @@
 // A suite answers the cases of one golden file, and compares its answers with the recorded ones.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -56,6 +57,8 @@ struct Suite {
   /// The time limit of that process for one answer. Compilation takes much less than a second, but
   /// the machine may be busy.
   int seconds = 120;
+  /// The memory that an answer needs, in bytes. Where less is available, the cases are skipped.
+  std::int64_t memory = 0;
 };
 
 /// The suite for a file with this name; null if there is none.

@@ -78,9 +78,9 @@ def avx2(command):
     return command
 
 
-def sse4(command):
-    """the compiler of the CPU plugin goes up to SSE4.2 (--xla_cpu_max_isa)"""
-    add_xla_flag("--xla_cpu_max_isa=SSE4_2")
+def avx(command):
+    """the compiler of the CPU plugin goes up to AVX, without fused multiply-add (--xla_cpu_max_isa)"""
+    add_xla_flag("--xla_cpu_max_isa=AVX")
     return command
 
 
@@ -226,7 +226,7 @@ def with_plugin(name):
     return machine
 
 
-MACHINES = {"avx2": avx2, "sse4": sse4, "one-core": one_core, "signals": signals, "no-home": no_home,
+MACHINES = {"avx2": avx2, "avx": avx, "one-core": one_core, "signals": signals, "no-home": no_home,
             "read-only-cache": read_only_cache, "user": user, "path": path, "locale": c_locale, "memory": memory,
             **{name: with_plugin(name) for name in ("lammps-jax-pjrt-cpu", "xla-cpu-pjrt")}}
 # Time limits for one core, which has to do the work of several cores.

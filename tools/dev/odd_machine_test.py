@@ -28,7 +28,7 @@ class OddMachine(unittest.TestCase):
 
     def test_flags_are_added(self):
         self.assertEqual(self.inside("avx2", 'echo "$XLA_FLAGS"', XLA_FLAGS="--a=1"), "--a=1 --xla_cpu_max_isa=AVX2")
-        self.assertEqual(self.inside("sse4", 'echo "$XLA_FLAGS"', XLA_FLAGS=""), "--xla_cpu_max_isa=SSE4_2")
+        self.assertEqual(self.inside("avx", 'echo "$XLA_FLAGS"', XLA_FLAGS=""), "--xla_cpu_max_isa=AVX")
 
     def test_one_core(self):
         self.assertEqual(self.inside("one-core", "nproc"), "1")

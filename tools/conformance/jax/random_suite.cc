@@ -1,11 +1,13 @@
 // random.json: keys, bits and random numbers of JAX's partitionable Threefry scheme, compared
-// exactly: floats must have the recorded bits. Cases of the older scheme are unknown.
+// exactly: floats must have the recorded bits, except for rounding on other CPUs (jax/rules.h).
+// Cases of the older scheme are unknown.
 #include <cstdio>
 #include <cstdlib>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 #include "tools/conformance/difference.h"
+#include "tools/conformance/jax/rules.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/inputs.h"
 
@@ -125,7 +127,15 @@ Json answer_to(const Json& test, const GoldenFile&) {
 
 Verdict judge_case(const Json& test, const Json& answer) {
   std::string different = first_difference(answer, {{"outputs", test.at("outputs")}});
-  return different.empty() ? Verdict() : Verdict::failed(std::move(different));
+  if (different.empty()) return {};
+  // Plain uniform numbers are made of bits alone, so they are exact on every CPU.
+  bool is_rounded = test.at("what").get<std::string>().find("uniform") == std::string::npos ||
+                    test.at("params").contains("minval");
+  const Json &ours = answer.at("outputs"), &recorded = test.at("outputs");
+  if (is_rounded && ours.size() == 1 && recorded.size() == 1 &&
+      differs_by_rounding(ours[0], recorded[0]))
+    return Verdict::by(Rule::kRounding);
+  return Verdict::failed(std::move(different));
 }
 
 int one_device(const Json&) { return 1; }

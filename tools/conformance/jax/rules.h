@@ -18,4 +18,10 @@ bool uneven_kept(const nlohmann::json& recorded, const std::string& our_tiles,
 /// order.
 bool devices_in_any_order(const std::string& module);
 
+/// rounding: floats that another CPU rounds otherwise, because it has no instruction that
+/// multiplies and adds with one rounding. Each may be off by four rounding errors of its dtype,
+/// relative to the larger of 1 and the number; shape and dtype must be equal.
+/// @param ours, recorded arrays as in random.json: `{shape, dtype, data}`
+bool differs_by_rounding(const nlohmann::json& ours, const nlohmann::json& recorded);
+
 }  // namespace meshard::conformance
