@@ -16,7 +16,8 @@ inline const DeviceArray& shards_of(const Tensor& tensor) {
 
 /// Waits until every device has computed its part of `tensor`.
 inline void wait_for(const Tensor& tensor) {
-  for (const pjrt::Buffer& buffer : shards_of(tensor).buffers()) buffer.await_ready().value();
+  const pjrt::BufferList& buffers = shards_of(tensor).buffers();
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].await_ready().value();
 }
 
 /// The module text of the newest program of a jitted function.

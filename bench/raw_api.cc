@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "meshard/pjrt/client.h"
 #include "meshard/pjrt/compile_options.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/runtime/runtime.h"

@@ -1,8 +1,8 @@
 #include "meshard/graph/node.h"
 
-#include <cstdlib>
 #include <new>
 
+#include "meshard/base/free_list.h"
 #include "meshard/graph/attributes.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/storage.h"
@@ -10,40 +10,7 @@
 namespace meshard {
 namespace {
 
-// This thread's freed nodes, kept for reuse. A step of a lazy program frees about as many nodes as
-// it records, and malloc would cost as much as the rest of the recording.
-class FreeNodes {
- public:
-  ~FreeNodes() {
-    while (first_) std::free(std::exchange(first_, first_->next));
-    closed_ = true;
-  }
-  void* take() {
-    if (!first_) {
-      void* fresh = std::malloc(sizeof(Node));
-      if (!fresh) throw std::bad_alloc();
-      return fresh;
-    }
-    --count_;
-    return std::exchange(first_, first_->next);
-  }
-  void give(void* memory) {
-    if (closed_ || count_ >= kKept) return std::free(memory);
-    ++count_;
-    first_ = ::new (memory) Link{first_};
-  }
-
- private:
-  struct Link {
-    Link* next;
-  };
-  static constexpr std::size_t kKept = 1 << 16;  // at most about 15 MB per thread
-  Link* first_ = nullptr;
-  std::size_t count_ = 0;
-  bool closed_ = false;
-};
-
-thread_local FreeNodes free_nodes;
+using FreeNodes = internal::FreeList<Node>;  // about 15 MB per thread at most
 
 std::atomic<std::uint64_t> next_id{1};
 
@@ -58,7 +25,7 @@ Node::~Node() = default;
 
 Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes, std::uint64_t trace,
                  SourceLocation where) {
-  Node* node = ::new (free_nodes.take()) Node();
+  Node* node = ::new (FreeNodes::take()) Node();
   node->op_ = &op;
   node->attributes_ = std::move(attributes);
   node->id_ = next_id.fetch_add(1, std::memory_order_relaxed);
@@ -98,7 +65,7 @@ void Node::destroy(Node* node) {
     Node* next = list.back();
     list.pop_back();
     next->~Node();
-    free_nodes.give(next);
+    FreeNodes::give(next);
   }
   waiting = nullptr;
 }

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -189,6 +190,15 @@ std::vector<Tensor> tensors(const T& value) {
     if constexpr (Leaf<std::remove_cvref_t<decltype(leaf)>>) out.push_back(leaf);
   });
   return out;
+}
+
+/// Moves `tensors` to the tensors of `value`, in order. @pre as many as value has tensors.
+template <class T>
+void move_into(T& value, std::span<Tensor> tensors) {
+  auto next = tensors.begin();
+  for_each_leaf(value, [&](auto& leaf) {
+    if constexpr (Leaf<std::remove_cvref_t<decltype(leaf)>>) leaf = std::move(*next++);
+  });
 }
 
 /// A copy of `value` with its tensors replaced, in order. @pre as many as value has tensors.

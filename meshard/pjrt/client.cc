@@ -57,6 +57,10 @@ const Device& Client::device(std::size_t index) const { return *state_->devices.
 std::span<const Device* const> Client::addressable_devices() const { return state_->addressable; }
 PJRT_Client* Client::raw() const { return state_->raw; }
 
+const DeviceList& Client::device_list(std::span<const Device* const> devices) const {
+  return *state_->intern(devices);
+}
+
 const Device* Client::find_device(std::int64_t id) const {
   if (!std::in_range<int>(id)) return nullptr;  // PJRT device ids are ints
   auto found = state_->by_id.find(static_cast<int>(id));

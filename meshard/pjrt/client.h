@@ -15,6 +15,7 @@
 #include "meshard/pjrt/client_ref.h"
 #include "meshard/pjrt/compile_options.h"
 #include "meshard/pjrt/device.h"
+#include "meshard/pjrt/device_list.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
 
@@ -85,6 +86,8 @@ class Client {
   std::span<const Device* const> addressable_devices() const;
   /// The device with this id, or null.
   const Device* find_device(std::int64_t id) const;
+  /// These devices of the client, in this order. One object for equal lists.
+  const DeviceList& device_list(std::span<const Device* const> devices) const;
 
   /// Compiles a StableHLO module (text, bytecode or a portable artifact).
   /// @pre no tensor type in `module` has more than 2^63 - 1 elements; such a type makes some

@@ -8,6 +8,7 @@ namespace internal {
 struct ClientState;
 void add_references(ClientState* client, long count) noexcept;
 void drop_reference(ClientState* client) noexcept;
+void drop_references(ClientState* client, long count) noexcept;
 }  // namespace internal
 
 /// A reference-counting handle on a client's state. Cheap to copy; as thread-safe as shared_ptr.

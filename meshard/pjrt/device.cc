@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/internal/released_buffers.h"
 
 namespace meshard::pjrt {
 
@@ -93,9 +94,8 @@ Result<std::unique_ptr<Device>> Device::read(const PJRT_Api* api, PJRT_Device* r
   return device;
 }
 
-void Device::count_buffer(std::int64_t bytes, bool is_live) const noexcept {
-  std::int64_t change = is_live ? bytes : -bytes;
-  std::int64_t now = live_bytes_.fetch_add(change, std::memory_order_relaxed) + change;
+void Device::add_live_bytes(std::int64_t bytes) const noexcept {
+  std::int64_t now = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   std::int64_t peak = peak_live_bytes_.load(std::memory_order_relaxed);
   while (now > peak &&
          !peak_live_bytes_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
@@ -122,6 +122,7 @@ Result<Memory> Device::default_memory() const {
 }
 
 Result<DeviceMemoryStats> Device::memory_stats() const {
+  internal::ReleasedBuffers::of_thread().destroy();
   MESHARD_PJRT_ARGS(PJRT_Device_MemoryStats, args);
   args.device = raw_;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Device_MemoryStats, args));

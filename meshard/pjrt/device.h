@@ -103,8 +103,13 @@ class Device {
   std::int64_t live_bytes() const { return live_bytes_.load(std::memory_order_relaxed); }
   /// The most live bytes so far.
   std::int64_t peak_live_bytes() const { return peak_live_bytes_.load(std::memory_order_relaxed); }
-  /// Counts a buffer of this size that became live, or is no longer live.
-  void count_buffer(std::int64_t bytes, bool is_live) const noexcept;
+  /// Counts the bytes of buffers that became live, or are no longer live.
+  void count_bytes(std::int64_t bytes, bool live) const noexcept {
+    if (live)
+      add_live_bytes(bytes);
+    else
+      live_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
 
   PJRT_Device* raw() const { return raw_; }
 
@@ -112,6 +117,8 @@ class Device {
   Device(const PJRT_Api* api, PJRT_Device* raw, const DeviceDescription& description,
          const std::string& platform)
       : api_(api), raw_(raw), platform_(&platform), description_(description) {}
+  void add_live_bytes(std::int64_t bytes) const noexcept;
+
   const PJRT_Api* api_;
   PJRT_Device* raw_;
   const std::string* platform_;

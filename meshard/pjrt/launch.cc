@@ -62,9 +62,9 @@ bool LaunchRecord::is_through() const {
 std::string LaunchRecord::to_string() const {
   std::string devices;
   for (std::size_t k = 0; k < events.size(); ++k)
-    append(devices, cat(k ? "," : "", site->devices[first + k]->id()));
+    append(devices, cat(k ? "," : "", (*site->devices)[first + k].id()));
   return cat("\"", site->name, "\" on device", events.size() == 1 ? " " : "s ", devices,
-             site->devices[first]->of_platform(),
+             (*site->devices)[first].of_platform(),
              where.known() ? cat(", launched at ", where) : std::string());
 }
 

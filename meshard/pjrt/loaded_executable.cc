@@ -5,36 +5,13 @@
 
 #include "meshard/base/thread_instance.h"
 #include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/launch_call.h"
+#include "meshard/pjrt/internal/released_buffers.h"
 
 namespace meshard::pjrt {
 
 using internal::ClientState;
 using internal::LaunchRecord;
-
-/// One launch in progress, on devices [first, first + count) of the executable.
-struct LoadedExecutable::Call {
-  std::span<const Buffer* const> arguments;
-  std::span<Buffer> outputs;
-  const LaunchOptions& options;
-  std::size_t first = 0;
-  std::size_t count = 0;
-  /// Launches each device by its own plugin call, which names the device.
-  bool device_by_device = false;
-  std::string_view place = {};
-
-  int id = 0;
-  std::uint32_t mark = 0;  // marks the buffers that this launch consumes; 0: none
-  std::span<PJRT_Buffer*> raw_arguments = {};
-  std::span<PJRT_Buffer*> raw_outputs = {};
-  std::span<PJRT_Event*> events = {};
-  std::size_t launched = 0;  // after a failure: number of devices that run
-
-  // Whether its devices may wait for each other; if so, all devices must receive the launches in
-  // the same order.
-  bool may_meet(const ExecutableSignature& signature) const {
-    return count > 1 && (!device_by_device || signature.has_collectives);
-  }
-};
 
 namespace {
 
@@ -59,10 +36,12 @@ LoadedExecutable::LoadedExecutable(LoadedExecutable&& other) noexcept
       raw_(std::exchange(other.raw_, nullptr)),
       executable_(std::move(other.executable_)),
       signature_(std::move(other.signature_)),
-      devices_(std::move(other.devices_)),
+      devices_(other.devices_),
       site_(std::move(other.site_)),
       parameter_types_(std::move(other.parameter_types_)),
-      result_types_(std::move(other.result_types_)) {}
+      result_types_(std::move(other.result_types_)),
+      result_bytes_(other.result_bytes_),
+      orders_(std::move(other.orders_)) {}
 
 LoadedExecutable& LoadedExecutable::operator=(LoadedExecutable&& other) noexcept {
   if (this == &other) return *this;
@@ -99,13 +78,15 @@ Result<void> LoadedExecutable::read_devices() {
   list.executable = raw_;
   MESHARD_RETURN_IF_ERROR(
       MESHARD_PJRT_CALL(client_->api, PJRT_LoadedExecutable_AddressableDevices, list));
+  std::vector<const Device*> devices;
   for (std::size_t i = 0; i < list.num_addressable_devices; ++i) {
     const Device* device = client_->find(list.addressable_devices[i]);
     if (device == nullptr)
       return Error(ErrorCode::kInternal,
                    "[pjrt] the plugin named a device that the client does not have");
-    devices_.push_back(device);
+    devices.push_back(device);
   }
+  devices_ = client_->intern(devices);
   site_ = std::make_shared<const internal::LaunchSite>(
       internal::LaunchSite{executable_.name().value_or("a program"), devices_});
   return {};
@@ -129,22 +110,34 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
                      " outputs, but its signature has ", signature_.results.size()));
   for (const ArrayType& type : signature_.parameters)
     parameter_types_.push_back(client_->intern(type));
-  for (const ArrayType& type : signature_.results) result_types_.push_back(client_->intern(type));
+  for (const ArrayType& type : signature_.results) {
+    result_types_.push_back(client_->intern(type));
+    result_bytes_ += static_cast<std::int64_t>(type.host_size());
+  }
   return {};
 }
 
 bool LoadedExecutable::can_run_device_by_device() const {
   const LaunchRules& rules = client_->rules;
-  return devices_.size() == 1 ||
+  return devices_->size() == 1 ||
          (!rules.parts_start_together &&
           (!signature_.has_collectives || !rules.device_launch_may_run_inline));
+}
+
+Result<Launch> LoadedExecutable::execute(std::span<const BufferList* const> arguments,
+                                         std::span<BufferList> outputs,
+                                         const LaunchOptions& options) const {
+  Call call{.has_lists = true, .lists = arguments, .output_lists = outputs, .options = options};
+  call.count = devices_->size();
+  call.place = "execute";
+  return run(call);
 }
 
 Result<Launch> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
                                          std::span<Buffer> outputs,
                                          const LaunchOptions& options) const {
-  Call call{.arguments = arguments, .outputs = outputs, .options = options};
-  call.count = devices_.size();
+  Call call{.buffers = arguments, .output_buffers = outputs, .options = options};
+  call.count = devices_->size();
   call.place = "execute";
   return run(call);
 }
@@ -152,7 +145,7 @@ Result<Launch> LoadedExecutable::execute(std::span<const Buffer* const> argument
 Result<LaunchResult> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
                                                const LaunchOptions& options) const {
   LaunchResult result;
-  result.outputs.resize(devices_.size() * output_count());
+  result.outputs.resize(devices_->size() * output_count());
   MESHARD_ASSIGN_OR_RETURN(result.launch, execute(arguments, result.outputs, options));
   return result;
 }
@@ -161,11 +154,11 @@ Result<Launch> LoadedExecutable::execute_device(std::size_t device,
                                                 std::span<const Buffer* const> arguments,
                                                 std::span<Buffer> outputs,
                                                 const LaunchOptions& options) const {
-  if (device >= devices_.size())
+  if (device >= devices_->size())
     return Error(ErrorCode::kOutOfRange,
                  cat("[execute_device] device index ", device,
-                     " is out of range: the number of devices is ", devices_.size()));
-  Call call{.arguments = arguments, .outputs = outputs, .options = options};
+                     " is out of range: the number of devices is ", devices_->size()));
+  Call call{.buffers = arguments, .output_buffers = outputs, .options = options};
   call.first = device;
   call.count = 1;
   call.device_by_device = true;
@@ -173,27 +166,33 @@ Result<Launch> LoadedExecutable::execute_device(std::size_t device,
   return run(call);
 }
 
-Result<Launch> LoadedExecutable::execute_each_device(std::span<const Buffer* const> arguments,
-                                                     std::span<Buffer> outputs,
+Result<Launch> LoadedExecutable::execute_each_device(std::span<const BufferList* const> arguments,
+                                                     std::span<BufferList> outputs,
                                                      const LaunchOptions& options) const {
-  Call call{.arguments = arguments, .outputs = outputs, .options = options};
-  call.count = devices_.size();
+  Call call{.has_lists = true, .lists = arguments, .output_lists = outputs, .options = options};
+  call.count = devices_->size();
   call.device_by_device = true;
   call.place = "execute_each_device";
   return run(call);
 }
 
+Result<Launch> LoadedExecutable::execute_each_device(std::span<const Buffer* const> arguments,
+                                                     std::span<Buffer> outputs,
+                                                     const LaunchOptions& options) const {
+  Call call{.buffers = arguments, .output_buffers = outputs, .options = options};
+  call.count = devices_->size();
+  call.device_by_device = true;
+  call.place = "execute_each_device";
+  return run(call);
+}
+
+const Device& LoadedExecutable::device(const Call& call, std::size_t k) const {
+  return (*devices_)[call.first + k];
+}
+
 Result<void> LoadedExecutable::check(const Call& call) const {
   std::size_t per_device = parameter_types_.size();
-  if (call.arguments.size() != call.count * per_device)
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[", call.place, "] the program takes ", per_device, " arguments on each of ",
-                     call.count, " devices, got ", call.arguments.size(), " in total"));
-  if (call.outputs.size() != call.count * result_types_.size())
-    return Error(
-        ErrorCode::kInvalidArgument,
-        cat("[", call.place, "] the program returns ", result_types_.size(), " outputs on each of ",
-            call.count, " devices, got space for ", call.outputs.size(), " in total"));
+  MESHARD_RETURN_IF_ERROR(check_sizes(call));
   if (call.device_by_device && !can_run_device_by_device())
     return Error(
         ErrorCode::kFailedPrecondition,
@@ -216,90 +215,7 @@ Result<void> LoadedExecutable::check(const Call& call) const {
                        " in ascending order, got ", kept, " after ", last));
     last = kept;
   }
-  const Buffer* const* argument = call.arguments.data();
-  PJRT_Buffer** raw = call.raw_arguments.data();
-  for (std::size_t k = 0; k < call.count; ++k) {
-    const Device* device = devices_[call.first + k];
-    for (std::size_t i = 0; i < per_device; ++i, ++argument, ++raw) {
-      const Buffer* buffer = *argument;
-      if (buffer == nullptr || buffer->type_ != parameter_types_[i] || buffer->device_ != device ||
-          !buffer->is_live()) [[unlikely]]
-        return explain(call, k, i);
-      *raw = buffer->raw_;
-    }
-  }
-  return {};
-}
-
-Error LoadedExecutable::explain(const Call& call, std::size_t k, std::size_t i) const {
-  const Device* device = devices_[call.first + k];
-  const Buffer* buffer = call.arguments[k * parameter_types_.size() + i];
-  std::string place = cat("[", call.place, "] argument ", i, " of device ", device->id(),
-                          " (number ", call.first + k, "): ");
-  auto invalid = [&](auto... parts) {
-    return Error(ErrorCode::kInvalidArgument, cat(place, parts...));
-  };
-  if (buffer == nullptr) return invalid("the buffer is null");
-  if (auto live = buffer->check_live(call.place); !live.ok())
-    return invalid(live.error().message());
-  if (buffer->client_ != client_.get()) return invalid("the buffer belongs to another client");
-  if (*buffer->type_ != *parameter_types_[i])
-    return invalid("the program takes ", *parameter_types_[i], ", the buffer is ", *buffer->type_);
-  return invalid("the buffer is on device ", buffer->device_->id());
-}
-
-// Marks the buffers that this launch consumes, and rejects one that is passed twice.
-Result<void> LoadedExecutable::claim_donated(Call& call) const {
-  if (signature_.donated.empty()) return {};
-  std::size_t per_device = parameter_types_.size();
-  std::uint32_t mark = ++client_->launch_mark;
-  if (mark == 0) mark = ++client_->launch_mark;  // 0 marks a new buffer
-  call.mark = mark;
-  auto kept = [&](int parameter) {
-    return std::binary_search(call.options.keep.begin(), call.options.keep.end(), parameter);
-  };
-  auto twice = [&](std::size_t position) {
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[", call.place, "] argument ", position % per_device, " of device ",
-                     devices_[call.first + position / per_device]->id(),
-                     ": the same buffer is passed twice, and one of the two arguments is donated"));
-  };
-  for (std::size_t k = 0; k < call.count; ++k)
-    for (int parameter : signature_.donated) {
-      if (kept(parameter)) continue;
-      std::size_t position = k * per_device + static_cast<std::size_t>(parameter);
-      const Buffer& buffer = *call.arguments[position];
-      if (buffer.launch_mark_ == mark) return twice(position);
-      buffer.launch_mark_ = mark;
-    }
-  std::size_t next_donated = 0;
-  for (std::size_t i = 0; i < per_device; ++i) {
-    bool donated = next_donated < signature_.donated.size() &&
-                   signature_.donated[next_donated] == static_cast<int>(i);
-    if (donated) ++next_donated;
-    if (donated && !kept(static_cast<int>(i))) continue;
-    for (std::size_t k = 0; k < call.count; ++k)
-      if (call.arguments[k * per_device + i]->launch_mark_ == mark)
-        return twice(k * per_device + i);
-  }
-  for (std::size_t k = 0; k < call.count; ++k)
-    for (int parameter : signature_.donated)
-      if (!kept(parameter))
-        call.arguments[k * per_device + static_cast<std::size_t>(parameter)]->set_life(
-            Buffer::kDonated);
-  return {};
-}
-
-// After a failed launch, marks donated buffers that the plugin did not delete as live again.
-void LoadedExecutable::settle_donated(const Call& call) const {
-  std::size_t per_device = parameter_types_.size();
-  for (std::size_t k = 0; k < call.count; ++k)
-    for (int parameter : signature_.donated) {
-      const Buffer& buffer = *call.arguments[k * per_device + static_cast<std::size_t>(parameter)];
-      if (buffer.launch_mark_ == call.mark && buffer.is_donated() &&
-          !buffer.plugin_says_deleted().value_or(true))
-        buffer.set_life(Buffer::kLive);
-    }
+  return call.has_lists ? take_lists(call) : take_buffers(call);
 }
 
 // For the error on device k of a device-by-device launch: the devices that already run.
@@ -307,7 +223,7 @@ std::string LoadedExecutable::launched_before(const Call& call) const {
   if (call.launched == 0) return "; it was launched on no other device";
   std::string text = "; it was already launched on device";
   for (std::size_t k = 0; k < call.launched; ++k)
-    append(text, cat(k == 0 ? " " : ",", devices_[call.first + k]->id()));
+    append(text, cat(k == 0 ? " " : ",", device(call, k).id()));
   return text + (signature_.donated.empty() ? "" : ", which consumed the donated arguments there");
 }
 
@@ -339,13 +255,13 @@ Result<void> LoadedExecutable::enter_plugin(Call& call) const {
                                      "PJRT_LoadedExecutable_Execute");
     if (done.ok()) return done;
     return done.error().with_note(cat("while launching \"", site_->name, "\" on ", call.count,
-                                      " devices", devices_[call.first]->of_platform()));
+                                      " devices", device(call, 0).of_platform()));
   }
   args.num_devices = 1;
   for (std::size_t k = 0; k < call.count; ++k) {
     args.argument_lists = &lists.argument_lists[k];
     args.output_lists = &lists.output_lists[k];
-    args.execute_device = devices_[call.first + k]->raw();
+    args.execute_device = device(call, k).raw();
     args.device_complete_events = call.events.data() + k;
     auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
                                      "PJRT_LoadedExecutable_Execute");
@@ -353,9 +269,9 @@ Result<void> LoadedExecutable::enter_plugin(Call& call) const {
     for (std::size_t j = 0; j < k * outputs; ++j)  // nobody owns earlier devices' outputs now
       internal::destroy_buffer(api, call.raw_outputs[j]);
     call.launched = k;
-    return done.error().with_note(
-        cat("while launching \"", site_->name, "\" on device ", devices_[call.first + k]->id(),
-            devices_[call.first + k]->of_platform(), launched_before(call)));
+    return done.error().with_note(cat("while launching \"", site_->name, "\" on device ",
+                                      device(call, k).id(), device(call, k).of_platform(),
+                                      launched_before(call)));
   }
   return {};
 }
@@ -381,6 +297,7 @@ internal::LaunchRecord* LoadedExecutable::new_record(const Call& call) const {
 }
 
 Result<Launch> LoadedExecutable::run(Call& call) const {
+  internal::ReleasedBuffers::of_thread().destroy();
   Scratch& arrays = scratch();
   auto fit = [](auto& vector, std::size_t size) {
     if (vector.size() < size) vector.resize(size);
@@ -395,14 +312,7 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
   call.raw_outputs = {arrays.outputs.data(), outputs};
   MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
 
-  internal::add_references(client_.get(), static_cast<long>(outputs));
-  std::size_t position = 0;
-  for (std::size_t k = 0; k < call.count; ++k)
-    for (const ArrayType* type : result_types_) {
-      call.outputs[position] =
-          Buffer(client_.get(), call.raw_outputs[position], type, devices_[call.first + k]);
-      ++position;
-    }
+  give_outputs(call);
   return launch;
 }
 

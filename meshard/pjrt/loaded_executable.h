@@ -1,6 +1,7 @@
 // A compiled program, loaded on its devices and ready to run.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/pjrt/buffer.h"
+#include "meshard/pjrt/buffer_list.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/executable.h"
 #include "meshard/pjrt/executable_signature.h"
@@ -42,7 +44,8 @@ struct LaunchResult {
 /// Move-only owner of a loaded program. It may be destroyed while its launches run.
 ///
 /// Below, device k is devices()[k], in the order of the device assignment. Arguments and outputs
-/// are device-major: argument i of device k is arguments[k * parameter_count() + i].
+/// are either one BufferList for each parameter and output, or single buffers in device-major
+/// order: argument i of device k is arguments[k * parameter_count() + i].
 ///
 /// The type, device and liveness of every argument are checked before the plugin is called, and an
 /// error from these checks consumes nothing. After a launch, the donated arguments are dead.
@@ -56,14 +59,20 @@ class LoadedExecutable {
 
   const Executable& executable() const { return executable_; }
   const ExecutableSignature& signature() const { return signature_; }
-  std::span<const Device* const> devices() const { return devices_; }
+  std::span<const Device* const> devices() const { return devices_->devices(); }
+  const DeviceList& device_list() const { return *devices_; }
   std::size_t parameter_count() const { return signature_.parameters.size(); }
   std::size_t output_count() const { return signature_.results.size(); }
 
-  /// Runs on all devices. `outputs` has devices().size() * output_count() entries; their previous
-  /// contents are released.
+  /// Runs on all devices. `arguments` has parameter_count() lists over these devices, in any order
+  /// of the devices; `outputs` has output_count() entries, whose previous contents are released,
+  /// and receives lists in the order of devices(). Checking an argument takes the same time for any
+  /// number of devices.
   /// @error invalid argument, naming argument and device, if the arguments do not fit; failed
   /// precondition if an earlier error made the client unusable; otherwise the plugin's error
+  Result<Launch> execute(std::span<const BufferList* const> arguments,
+                         std::span<BufferList> outputs, const LaunchOptions& options = {}) const;
+  /// The same with single buffers. `outputs` has devices().size() * output_count() entries.
   Result<Launch> execute(std::span<const Buffer* const> arguments, std::span<Buffer> outputs,
                          const LaunchOptions& options = {}) const;
   Result<LaunchResult> execute(std::span<const Buffer* const> arguments,
@@ -78,6 +87,9 @@ class LoadedExecutable {
   /// Runs a program without collectives on each device in turn, from this thread. For small
   /// programs this is several times faster than execute(). It counts as one launch.
   /// @error as execute_device
+  Result<Launch> execute_each_device(std::span<const BufferList* const> arguments,
+                                     std::span<BufferList> outputs,
+                                     const LaunchOptions& options = {}) const;
   Result<Launch> execute_each_device(std::span<const Buffer* const> arguments,
                                      std::span<Buffer> outputs,
                                      const LaunchOptions& options = {}) const;
@@ -89,6 +101,11 @@ class LoadedExecutable {
  private:
   friend class Client;
   struct Call;
+  // Device k has buffer order[k] of a list over the program's devices in another order.
+  struct DeviceOrder {
+    const DeviceList* of = nullptr;
+    std::vector<std::uint32_t> order;
+  };
   static Result<LoadedExecutable> make(ClientRef client, PJRT_LoadedExecutable* raw,
                                        const ExecutableSignature* signature);
   LoadedExecutable(ClientRef client, PJRT_LoadedExecutable* raw, Executable executable);
@@ -100,20 +117,29 @@ class LoadedExecutable {
   Result<Launch> enter(Call& call) const;
   internal::LaunchRecord* new_record(const Call& call) const;
   Result<void> check(const Call& call) const;
+  Result<void> check_sizes(const Call& call) const;
+  Result<void> take_buffers(const Call& call) const;
+  Result<void> take_lists(const Call& call) const;
+  const DeviceOrder* order_of(const DeviceList& list) const;
   Error explain(const Call& call, std::size_t device, std::size_t argument) const;
+  Error explain_list(const Call& call, std::size_t argument) const;
   Result<void> claim_donated(Call& call) const;
   void settle_donated(const Call& call) const;
+  void give_outputs(const Call& call) const;
   Result<void> enter_plugin(Call& call) const;
   std::string launched_before(const Call& call) const;
+  const Device& device(const Call& call, std::size_t k) const;
 
   ClientRef client_;
   PJRT_LoadedExecutable* raw_ = nullptr;
   Executable executable_;
   ExecutableSignature signature_;
-  std::vector<const Device*> devices_;
+  const DeviceList* devices_ = nullptr;  // interned
   std::shared_ptr<const internal::LaunchSite> site_;
   std::vector<const ArrayType*> parameter_types_;  // interned
   std::vector<const ArrayType*> result_types_;     // interned
+  std::int64_t result_bytes_ = 0;                  // on each device
+  mutable std::deque<DeviceOrder> orders_;         // guarded by the client's launch lock
 };
 
 }  // namespace meshard::pjrt

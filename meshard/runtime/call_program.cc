@@ -72,7 +72,7 @@ pjrt::Launch call_program(Runtime& runtime, const LoadedProgram& program,
   std::size_t count = program.shardings().arguments.size();
   internal_check(arguments.size() == count && results.size() == program.shardings().results.size(),
                  "[runtime] wrong number of arguments or results");
-  InlineVector<const DeviceArray*, 16> arrays;
+  InlineVector<const DeviceArray*, 256> arrays;
   InlineVector<StoragePtr, 4> placed;
   for (std::size_t i = 0; i < count; ++i) {
     Storage& storage = computed_storage(arguments[i]->value(), where);

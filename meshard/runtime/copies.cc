@@ -67,8 +67,8 @@ bool Copies::is_usable(Copy& copy) {
   if (!array.is_live() || !array.is_current()) return false;
   if (copy.arrived) return true;
   bool arrived = true;
-  for (const pjrt::Buffer& buffer : array.buffers()) {
-    Result<pjrt::Event> event = buffer.ready_event();
+  for (std::size_t i = 0; i < array.num_shards(); ++i) {
+    Result<pjrt::Event> event = array.buffers()[i].ready_event();
     Result<bool> ready = event.ok() ? event->is_ready() : event.error();
     if (!ready.ok() || (*ready && !event->await().ok())) return false;
     arrived &= *ready;

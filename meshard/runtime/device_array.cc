@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "meshard/base/free_list.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -49,15 +50,13 @@ Result<DType> dtype_of_element(pjrt::ElementType element) {
                    static_cast<int>(element)));
 }
 
+void* DeviceArray::operator new(std::size_t) { return internal::FreeList<DeviceArray>::take(); }
+
+void DeviceArray::operator delete(void* memory) { internal::FreeList<DeviceArray>::give(memory); }
+
 Box DeviceArray::box(std::size_t position) const {
   if (!sharding_) return whole_box(type_.shape);
   return box_of(*sharding_, type_.shape, static_cast<std::int64_t>(position));
-}
-
-bool DeviceArray::is_live() const {
-  for (const pjrt::Buffer& buffer : buffers_)
-    if (!buffer.is_live()) return false;
-  return true;
 }
 
 std::string DeviceArray::gone() const {

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "meshard/array/shape.h"
-#include "meshard/base/inline_vector.h"
 #include "meshard/graph/storage.h"
-#include "meshard/pjrt/buffer.h"
+#include "meshard/pjrt/buffer_list.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/platforms.h"
 #include "meshard/sharding/sharding.h"
@@ -21,21 +20,26 @@ namespace meshard {
 /// at the end in the buffers; only `padded_shard` exposes the padding.
 class DeviceArray final : public Storage {
  public:
-  using Buffers = InlineVector<pjrt::Buffer, 1>;
-
   /// @pre one buffer per position of the sharding's mesh, or one buffer without a sharding;
   /// `platforms` owns their client
   DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
-              Buffers buffers)
+              pjrt::BufferList buffers)
       : Storage(Kind::kDevice),
         platforms_(platforms),
         type_(std::move(type)),
         sharding_(std::move(sharding)),
         buffers_(std::move(buffers)) {}
+  DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
+              std::vector<pjrt::Buffer> buffers)
+      : DeviceArray(platforms, std::move(type), std::move(sharding),
+                    pjrt::BufferList::of(buffers)) {}
+
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory);
 
   const TensorType& type() const { return type_; }
   const Sharding* sharding() const override { return sharding_ ? &*sharding_ : nullptr; }
-  std::span<const pjrt::Buffer> buffers() const { return {buffers_.data(), buffers_.size()}; }
+  const pjrt::BufferList& buffers() const { return buffers_; }
   std::size_t num_shards() const { return buffers_.size(); }
 
   /// The part of the value that shard `position` holds, clamped to the value; the last ones may be
@@ -53,7 +57,7 @@ class DeviceArray final : public Storage {
   void wait(SourceLocation where) const override;
   std::string placement() const override;
   std::string gone() const override;
-  bool is_live() const;
+  bool is_live() const { return buffers_.is_live(); }
   /// False after a restart of the runtime: the buffers belong to the old client and can only be
   /// read.
   bool is_current() const { return generation_ == platforms_.generation(); }
@@ -66,7 +70,7 @@ class DeviceArray final : public Storage {
   const Platforms& platforms_;
   TensorType type_;
   std::optional<Sharding> sharding_;
-  Buffers buffers_;
+  pjrt::BufferList buffers_;
   std::uint32_t generation_ = platforms_.generation();
   mutable SourceLocation donated_at_;
 };

@@ -42,9 +42,10 @@ const DeviceArray& array_on_devices(const Value& value) {
 
 // Sends `shard_for(position)` to the device of each position of the target.
 template <class F>
-Result<DeviceArray::Buffers> send_to_devices(const pjrt::Client& client, const Sharding& target,
-                                             SourceLocation where, F shard_for) {
-  DeviceArray::Buffers buffers;
+Result<std::vector<pjrt::Buffer>> send_to_devices(const pjrt::Client& client,
+                                                  const Sharding& target, SourceLocation where,
+                                                  F shard_for) {
+  std::vector<pjrt::Buffer> buffers;
   buffers.reserve(static_cast<std::size_t>(target.mesh().size()));
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
     const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
@@ -55,11 +56,11 @@ Result<DeviceArray::Buffers> send_to_devices(const pjrt::Client& client, const S
 }
 
 // @pre has_same_tiles
-Result<DeviceArray::Buffers> send_shards(const pjrt::Client& client, const Value& value,
-                                         const Sharding& target, SourceLocation where) {
+Result<std::vector<pjrt::Buffer>> send_shards(const pjrt::Client& client, const Value& value,
+                                              const Sharding& target, SourceLocation where) {
   const DeviceArray& array = array_on_devices(value);
   const Sharding* source = array.sharding();
-  return send_to_devices(client, target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
+  return send_to_devices(client, target, where, [&](std::int64_t p) {
     if (!source) return array.buffers()[0];
     // A tile that is already there is reused. Otherwise the replicas take turns, so that no device
     // sends to all others.
@@ -73,10 +74,10 @@ Result<DeviceArray::Buffers> send_shards(const pjrt::Client& client, const Value
   });
 }
 
-Result<DeviceArray::Buffers> send_tiles(const pjrt::Client& client,
-                                        const std::vector<Tensor>& tiles, const Sharding& target,
-                                        SourceLocation where) {
-  return send_to_devices(client, target, where, [&](std::int64_t p) -> const pjrt::Buffer& {
+Result<std::vector<pjrt::Buffer>> send_tiles(const pjrt::Client& client,
+                                             const std::vector<Tensor>& tiles,
+                                             const Sharding& target, SourceLocation where) {
+  return send_to_devices(client, target, where, [&](std::int64_t p) {
     const Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
     return array_on_devices(tile.value()).buffers()[0];
   });
@@ -84,7 +85,7 @@ Result<DeviceArray::Buffers> send_tiles(const pjrt::Client& client,
 
 }  // namespace
 
-Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& source,
+Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::BufferView& source,
                                const pjrt::Device& device) {
   if (!source.is_of(client.ref()))
     return Error(ErrorCode::kUnimplemented,
@@ -123,7 +124,7 @@ Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, Sou
   if (!is_reached_by(client, *storage)) return through_host(storage->to_host(where));
   Tensor source = make_array(value.type(), storage, value->where());
   const Sharding* present = storage->sharding();
-  Result<DeviceArray::Buffers> moved = not_between_devices();
+  Result<std::vector<pjrt::Buffer>> moved = not_between_devices();
   // On the same devices, the result needs buffers of its own, because views cannot be donated.
   if (present && present->mesh().same_devices(target.mesh()))
     return reshard(runtime, source.value(), target, where);

@@ -13,7 +13,7 @@ namespace meshard {
 /// donated or deleted.
 /// @error unimplemented if the plugin does not support it, or if `source` belongs to another
 /// client.
-Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::Buffer& source,
+Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::BufferView& source,
                                const pjrt::Device& device);
 
 /// The value with the sharding `target`, made from its nearest copy (copies.h). If the tiles are

@@ -13,9 +13,9 @@
 namespace meshard {
 namespace {
 
-Shape padded_shape_of(const pjrt::Buffer& buffer) { return Shape(buffer.dimensions()); }
+Shape padded_shape_of(const pjrt::BufferView& buffer) { return Shape(buffer.dimensions()); }
 
-void begin_read(internal::TransferSpan& span, const pjrt::Buffer& buffer, std::uint64_t bytes,
+void begin_read(internal::TransferSpan& span, const pjrt::BufferView& buffer, std::uint64_t bytes,
                 SourceLocation where) {
   span.begin("read", buffer.type().to_string(), buffer.device(), bytes, where);
 }
@@ -25,7 +25,7 @@ void begin_read(internal::TransferSpan& span, const pjrt::Buffer& buffer, std::u
 HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
-  const pjrt::Buffer& buffer = buffers_[position];
+  pjrt::BufferView buffer = buffers_[position];
   TensorType type{type_.dtype, padded_shape_of(buffer)};
   HostArray array = HostArray::uninitialized(type);
   internal::TransferSpan span;
@@ -71,7 +71,7 @@ class ShardBytes {
 
   /// Returns the bytes of one shard. Memory that the host cannot read is fetched into a block per
   /// shard, all shards at once; those bytes are valid after await().
-  Result<const std::byte*> add(const pjrt::Buffer& buffer, DType dtype) {
+  Result<const std::byte*> add(const pjrt::BufferView& buffer, DType dtype) {
     if (Result<pjrt::HostView> shown = buffer.host_view(); shown.ok()) {
       views_.push_back(*std::move(shown));
       return views_.back().bytes().data();
@@ -116,7 +116,7 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
   ShardBytes shards;
   std::vector<StridedCopy> copies;
   std::optional<Error> failed;
-  auto add = [&](const pjrt::Buffer& buffer, const Box& target) {
+  auto add = [&](const pjrt::BufferView& buffer, const Box& target) {
     Shape extents = box_shape(target);
     if (extents.size() == 0 || failed) return;
     auto bytes = static_cast<std::uint64_t>(extents.size()) * element_bytes;
@@ -152,7 +152,8 @@ void DeviceArray::wait(SourceLocation where) const {
   internal::WaitPlace place(where);
   // Wait for all buffers, even after one failed: nothing is running when this returns.
   std::optional<Error> failed;
-  for (const pjrt::Buffer& buffer : buffers_) {
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    pjrt::BufferView buffer = buffers_[i];
     Result<void> ready = buffer.await_ready();
     if (!ready.ok() && !failed)
       failed = ready.error().at(where).with_note(cat("while waiting for ", type_, " on device ",

@@ -90,7 +90,7 @@ void TransferSpan::begin(std::string_view category, std::string_view what,
   start_ = TraceClock::now();
 }
 
-void TransferSpan::end_when_ready(const pjrt::Buffer& buffer) {
+void TransferSpan::end_when_ready(const pjrt::BufferView& buffer) {
   if (!recorder_) return;
   Result<pjrt::Event> ready = buffer.ready_event();
   if (!ready.ok()) return finish(/*failed=*/true);

@@ -109,7 +109,7 @@ class TransferSpan {
     if (recorder_) finish(/*failed=*/false);
   }
   /// Ends the span when the buffer has its data.
-  void end_when_ready(const pjrt::Buffer& buffer);
+  void end_when_ready(const pjrt::BufferView& buffer);
 
  private:
   void finish(bool failed) noexcept;

@@ -94,7 +94,7 @@ class ShardSender {
       tile_of[static_cast<std::size_t>(p)] = found->second;
     }
     CopyPool::get().run(copies_);
-    DeviceArray::Buffers buffers;
+    std::vector<pjrt::Buffer> buffers;
     buffers.reserve(static_cast<std::size_t>(positions));
     bool alone = sharding_.num_replicas() == 1;
     for (std::int64_t p = 0; p < positions; ++p) {
@@ -165,7 +165,7 @@ StoragePtr place_shards(Platforms& platforms, const TensorType& type, const Shar
     throw_invalid(where, "[sharded_tensor] ", shards.size(), " shards for the ", positions,
                   " devices of ", sharding.mesh());
   TensorType shard_type = shard_type_of(type, sharding);
-  DeviceArray::Buffers buffers;
+  std::vector<pjrt::Buffer> buffers;
   buffers.reserve(shards.size());
   for (std::int64_t p = 0; p < positions; ++p) {
     const HostArray& shard = shards[static_cast<std::size_t>(p)];
@@ -198,7 +198,7 @@ StoragePtr place(const Platforms& platforms, const pjrt::Client& client, const H
     internal::count(internal::counters().bytes_aliased,
                     static_cast<std::uint64_t>(array.size_in_bytes()));
   }
-  DeviceArray::Buffers buffers;
+  std::vector<pjrt::Buffer> buffers;
   buffers.push_back(send(client, block, block.bytes(), array.type(), false, device, where));
   return make_storage<DeviceArray>(platforms, array.type(), std::nullopt, std::move(buffers));
 }

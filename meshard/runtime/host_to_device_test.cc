@@ -102,8 +102,9 @@ TEST_F(Placing, ReplicasShareOneBlock) {
   StoragePtr storage = placed(array, replicated);
   EXPECT_EQ(done().bytes_aliased, 8u << 18);
   if (runtime_client().rules().host_memory) {
-    for (const pjrt::Buffer& buffer : on_devices(storage).buffers())
-      EXPECT_EQ(buffer.unsafe_pointer().value(), reinterpret_cast<std::uintptr_t>(array.bytes()));
+    const pjrt::BufferList& buffers = on_devices(storage).buffers();
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+      EXPECT_EQ(buffers[i].unsafe_pointer().value(), reinterpret_cast<std::uintptr_t>(array.bytes()));
   }
   check_shards(array, storage, replicated);
 }

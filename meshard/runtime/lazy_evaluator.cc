@@ -77,7 +77,7 @@ class JitProgram final : public CompiledProgram {
     if (captured_.empty()) {
       (void)call_program(runtime_, *program, arguments, results, where, names);
     } else {
-      InlineVector<const Tensor*, 16> all(arguments.begin(), arguments.end());
+      InlineVector<const Tensor*, 256> all(arguments.begin(), arguments.end());
       for (const Tensor& tensor : captured_) all.push_back(&tensor);
       (void)call_program(runtime_, *program, std::span<const Tensor* const>(all.data(), all.size()),
                          results, where, names);

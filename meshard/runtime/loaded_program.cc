@@ -20,8 +20,8 @@ constexpr std::size_t kMostKnownShardings = 64;
 
 // Reused between calls: with hundreds of parameters on several devices these arrays are large.
 struct Scratch {
-  std::vector<const pjrt::Buffer*> buffers;
-  std::vector<pjrt::Buffer> made;  // empty buffers between calls
+  std::vector<const pjrt::BufferList*> given;
+  std::vector<pjrt::BufferList> made;  // empty lists between calls
 };
 
 Scratch& scratch() { return internal::thread_instance<Scratch>(); }
@@ -35,15 +35,17 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
       lowered_(std::move(lowered)),
       executable_(std::move(executable)),
       chosen_(std::move(chosen)) {
-  plans_.resize(chosen_.arguments.size());
-  for (std::size_t i = 0; i < plans_.size(); ++i) {
-    // If the mesh's order differs from the numbering, the argument's buffers stay in the mesh's
-    // order.
-    const auto& sharding = chosen_.arguments[i];
-    if (!sharding || sharding->mesh().rank_map() == lowered_.mesh->rank_map()) continue;
-    for (std::int64_t d = 0; d < lowered_.mesh->size(); ++d)
-      plans_[i].order.push_back(
-          static_cast<std::uint32_t>(*sharding->mesh().position(lowered_.mesh->device_id(d))));
+  for (const auto& sharding : chosen_.results) {
+    // The program returns the shards in the order of the numbering; they are stored in the order of
+    // the sharding's mesh.
+    const pjrt::DeviceList* order = nullptr;
+    if (sharding && sharding->mesh().rank_map() != lowered_.mesh->rank_map()) {
+      std::vector<const pjrt::Device*> devices;
+      for (std::int64_t id : sharding->mesh().device_ids())
+        devices.push_back(client_.find_device(id));
+      order = &client_.device_list(devices);
+    }
+    result_devices_.push_back(order);
   }
   for (int donated : executable_.signature().donated)
     donated_.push_back(static_cast<std::uint32_t>(donated));
@@ -68,9 +70,9 @@ void LoadedProgram::share_equal_shardings() {
   for (auto& sharding : chosen_.results) share(sharding);
 }
 
-Result<pjrt::Launch> LoadedProgram::launch_buffers(std::span<const pjrt::Buffer* const> arguments,
-                                                   std::span<pjrt::Buffer> results,
-                                                   SourceLocation where, bool track) const {
+Result<pjrt::Launch> LoadedProgram::launch_buffers(
+    std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
+    SourceLocation where, bool track) const {
   if (!internal::records_events()) [[likely]] {
     pjrt::LaunchOptions options{.track = track, .where = where};
     return device_by_device_ ? executable_.execute_each_device(arguments, results, options)
@@ -90,21 +92,12 @@ Result<pjrt::Launch> LoadedProgram::launch_buffers(std::span<const pjrt::Buffer*
 Result<pjrt::Launch> LoadedProgram::launch(std::span<const DeviceArray* const> arguments,
                                            std::span<Tensor> results, SourceLocation where,
                                            bool track) const {
-  std::size_t count = arguments.size(), outputs = results.size();
-  std::size_t devices = executable_.devices().size();
-  std::vector<const pjrt::Buffer*>& buffers = scratch().buffers;
-  buffers.resize(count * devices);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto& order = plans_[i].order;
-    std::span<const pjrt::Buffer> own = arguments[i]->buffers();
-    for (std::size_t d = 0; d < devices; ++d)
-      buffers[d * count + i] = &own[order.empty() ? d : order[d]];
-  }
-
-  std::vector<pjrt::Buffer>& made = scratch().made;
-  if (made.size() < outputs * devices) made.resize(outputs * devices);
-  std::span<const pjrt::Buffer* const> given(buffers.data(), buffers.size());
-  std::span<pjrt::Buffer> taken(made.data(), outputs * devices);
+  std::vector<const pjrt::BufferList*>& given = scratch().given;
+  given.clear();
+  for (const DeviceArray* argument : arguments) given.push_back(&argument->buffers());
+  std::vector<pjrt::BufferList>& made = scratch().made;
+  if (made.size() < results.size()) made.resize(results.size());
+  std::span<pjrt::BufferList> taken(made.data(), results.size());
   std::unique_lock<std::mutex> checking;
   if (lowered_.nan_checks) [[unlikely]]
     checking = lowered_.nan_checks->begin();
@@ -114,33 +107,20 @@ Result<pjrt::Launch> LoadedProgram::launch(std::span<const DeviceArray* const> a
   internal::wait_at_exit(internal::count(internal::counters().launches));
   for (std::uint32_t i : donated_) arguments[i]->set_donated_at(where);
 
-  take_results(made, results, where);
+  take_results(taken, results, where);
   if (lowered_.nan_checks && launched->await().ok()) [[unlikely]]
     internal::throw_found_nan(lowered_, where);
   return launched;
 }
 
-void LoadedProgram::take_results(std::span<pjrt::Buffer> made, std::span<Tensor> results,
+void LoadedProgram::take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                                  SourceLocation where) const {
-  std::size_t devices = executable_.devices().size(), outputs = results.size();
-  for (std::size_t i = 0; i < outputs; ++i) {
-    DeviceArray::Buffers shards;
-    shards.reserve(devices);
-    for (std::size_t d = 0; d < devices; ++d) shards.push_back(std::move(made[d * outputs + i]));
-    const std::optional<Sharding>& sharding = chosen_.results[i];
-    if (sharding && sharding->mesh().rank_map() != lowered_.mesh->rank_map()) {
-      // The program returns the shards in the order of the numbering; store them in the order of
-      // the sharding's mesh.
-      DeviceArray::Buffers ordered(devices);
-      for (std::size_t d = 0; d < devices; ++d)
-        ordered[static_cast<std::size_t>(*sharding->mesh().position(
-            lowered_.mesh->device_id(static_cast<std::int64_t>(d))))] = std::move(shards[d]);
-      shards = std::move(ordered);
-    }
-    results[i] = make_array(lowered_.results[i].type,
-                            make_storage<DeviceArray>(platforms_, lowered_.results[i].type,
-                                                      sharding, std::move(shards)),
-                            where);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (result_devices_[i]) made[i].reorder(*result_devices_[i]);
+    const TensorType& type = lowered_.results[i].type;
+    results[i] = make_array(
+        type, make_storage<DeviceArray>(platforms_, type, chosen_.results[i], std::move(made[i])),
+        where);
   }
 }
 

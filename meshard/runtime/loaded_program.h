@@ -51,15 +51,11 @@ class LoadedProgram {
   const pjrt::Client& client() const { return client_; }
 
  private:
-  // Logical device d uses buffer order[d] of the argument's array; empty: buffer d.
-  struct ArgumentPlan {
-    std::vector<std::uint32_t> order;
-  };
-  Result<pjrt::Launch> launch_buffers(std::span<const pjrt::Buffer* const> arguments,
-                                      std::span<pjrt::Buffer> results, SourceLocation where,
+  Result<pjrt::Launch> launch_buffers(std::span<const pjrt::BufferList* const> arguments,
+                                      std::span<pjrt::BufferList> results, SourceLocation where,
                                       bool track) const;
-  // Moves the results of a launch, in device-major order, into tensors.
-  void take_results(std::span<pjrt::Buffer> made, std::span<Tensor> results,
+  // Moves the results of a launch into tensors.
+  void take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                     SourceLocation where) const;
   // Makes equal shardings copies of one, which compare by pointer when a result is passed as an
   // argument.
@@ -70,7 +66,8 @@ class LoadedProgram {
   LoweredModule lowered_;
   pjrt::LoadedExecutable executable_;
   ChosenShardings chosen_;
-  std::vector<ArgumentPlan> plans_;
+  // The devices in the order of each result's mesh; null: the order of the program.
+  std::vector<const pjrt::DeviceList*> result_devices_;
   std::vector<std::uint32_t> donated_;
   bool device_by_device_ = false;
   std::uint32_t generation_ = platforms_.generation();

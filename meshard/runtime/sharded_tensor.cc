@@ -98,7 +98,7 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
   Platforms& platforms = process_runtime().platforms;
   const pjrt::Client& client = platforms.client(mesh, where);
   TensorType shard_type = shard_type_of(type, sharding);
-  DeviceArray::Buffers buffers;
+  std::vector<pjrt::Buffer> buffers;
   for (std::size_t i = 0; i < locals.size(); ++i) {
     const pjrt::Device& device =
         device_of(client, mesh.device_id(static_cast<std::int64_t>(i)), where);

@@ -253,8 +253,9 @@ class Jit {
                                            arguments...);
     };
     internal::JitResults results = programs_.run(call, {describe, trace});
-    return structure::with_tensors(*static_cast<const Result*>(results.prototype.get()),
-                                   results.tensors);
+    Result result = *static_cast<const Result*>(results.prototype.get());
+    structure::move_into(result, std::span(results.tensors.data(), results.tensors.size()));
+    return result;
   }
 
   std::shared_ptr<const void> function_;  // an F

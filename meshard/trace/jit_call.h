@@ -43,7 +43,8 @@ struct StaticValue {
 struct JitCall {
   /// Identifies the C++ types of the arguments.
   const void* types = nullptr;
-  InlineVector<const Tensor*, 8> tensors;
+  // A call on the hot path needs no memory of its own.
+  InlineVector<const Tensor*, 256> tensors;
   /// The form of the structures: lengths, keys, and which optionals are set.
   std::vector<std::uint64_t> form;
   /// Nested numbers and Statics.
@@ -64,7 +65,7 @@ struct JitPaths {
 struct JitResults {
   /// The function's result with undefined tensors; its type is known to the template that made it.
   std::shared_ptr<const void> prototype;
-  InlineVector<Tensor, 8> tensors;
+  InlineVector<Tensor, 256> tensors;
 };
 
 /// The function behind a call. Valid during the call.

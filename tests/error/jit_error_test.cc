@@ -67,7 +67,7 @@ TEST_F(JitErrors, DeletedArguments) {
   Tensor x = computed();
   auto f = jit([](Tensor t) { return t + 1; });
   auto& array = static_cast<DeviceArray&>(*x.value().storage());
-  const_cast<pjrt::Buffer&>(array.buffers()[0]).delete_now().value();
+  const_cast<pjrt::BufferList&>(array.buffers()).delete_now().value();
   EXPECT_TRUE(throws_error([&] { (void)f(x); }, kPrecondition,
                            {"jit_error_test.cc:", "argument 0, f32[8], is gone: it was deleted"}));
 }

@@ -82,7 +82,7 @@ inline CompileOptions on_first(int count) {
 }
 
 template <class T>
-std::vector<T> read_all(const Buffer& buffer) {
+std::vector<T> read_all(const BufferView& buffer) {
   std::vector<T> values(static_cast<std::size_t>(buffer.type().element_count()));
   buffer.read(std::as_writable_bytes(std::span(values))).value();
   return values;

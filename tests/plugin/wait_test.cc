@@ -17,9 +17,9 @@ struct Waiting : testing::Test {
     return mark_sharding(f32({size, 4}), Mesh({{"x", size}}, std::move(ids)), P("x"));
   }
   static bool is_ready(const Tensor& tensor) {
-    for (const pjrt::Buffer& buffer :
-         static_cast<const DeviceArray&>(*tensor.value().storage()).buffers())
-      if (!buffer.ready_event().value().is_ready().value()) return false;
+    const auto& array = static_cast<const DeviceArray&>(*tensor.value().storage());
+    for (std::size_t i = 0; i < array.num_shards(); ++i)
+      if (!array.buffers()[i].ready_event().value().is_ready().value()) return false;
     return true;
   }
   void run_for(std::chrono::microseconds time) {

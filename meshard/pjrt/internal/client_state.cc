@@ -10,6 +10,7 @@
 #include "meshard/pjrt/client_ref.h"
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/process_end.h"
+#include "meshard/pjrt/internal/released_buffers.h"
 #include "meshard/pjrt/launch.h"
 
 namespace meshard::pjrt::internal {
@@ -39,9 +40,11 @@ void add_references(ClientState* client, long count) noexcept {
   client->references.fetch_add(count, std::memory_order_relaxed);
 }
 
-void drop_reference(ClientState* client) noexcept {
-  if (client->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete client;
+void drop_references(ClientState* client, long count) noexcept {
+  if (client->references.fetch_sub(count, std::memory_order_acq_rel) == count) delete client;
 }
+
+void drop_reference(ClientState* client) noexcept { drop_references(client, 1); }
 
 ClientState::~ClientState() {
   {
@@ -165,6 +168,11 @@ void ClientState::await_failed_launches() {
   await_those([](LaunchRecord& record) { return record.has_failed(); });
 }
 
+void ClientState::await_launches() {
+  ReleasedBuffers::of_thread().destroy();
+  await_those([](LaunchRecord&) { return true; });
+}
+
 void ClientState::await_those(bool (*wanted)(LaunchRecord&)) {
   std::vector<LaunchRecord*> waited;
   {
@@ -193,7 +201,7 @@ Result<void> ClientState::stuck_launch(const Device& device) {
       bool waits = false, has_failed = false;
       for (std::size_t k = 0; k < record->events.size(); ++k) {
         bool through = record->is_through(k);
-        waits |= !through && record->site->devices[record->first + k] == &device;
+        waits |= !through && &(*record->site->devices)[record->first + k] == &device;
         if (!through || has_failed || record->events.size() == 1) continue;
         has_failed = !outcome_of(api, record->events[k], "").ok();
         if (has_failed) failed = k;
@@ -208,7 +216,7 @@ Result<void> ClientState::stuck_launch(const Device& device) {
   Result<void> outcome = outcome_of(api, stuck->events[failed], "PJRT_LoadedExecutable_Execute");
   Error error = outcome.error().with_note(
       cat("while running ", stuck->to_string(), "; it failed on device ",
-          stuck->site->devices[stuck->first + failed]->id(), " and has not finished on device ",
+          (*stuck->site->devices)[stuck->first + failed].id(), " and has not finished on device ",
           device.id(), device.of_platform()));
   drop_launch(stuck);
   if (rules.error_wedges_client) wedged = true;
@@ -226,7 +234,7 @@ std::string ClientState::list_launches() {
                      " s ago; not finished on"));
     for (std::size_t k = 0; k < record->events.size(); ++k)
       if (!record->is_through(k))
-        append(text, cat(" ", record->site->devices[record->first + k]->id()));
+        append(text, cat(" ", (*record->site->devices)[record->first + k].id()));
   }
   return text;
 }
@@ -234,6 +242,18 @@ std::string ClientState::list_launches() {
 const ArrayType* ClientState::intern(const ArrayType& type) {
   std::lock_guard lock(types_mutex);
   return &*types.insert(type).first;
+}
+
+const DeviceList* ClientState::intern(std::span<const Device* const> list) {
+  std::size_t hash = list.size();
+  for (const Device* device : list) hash = hash * 31 + static_cast<std::size_t>(device->id());
+  std::lock_guard lock(device_lists_mutex);
+  auto [begin, end] = device_lists.equal_range(hash);
+  for (auto known = begin; known != end; ++known)
+    if (std::ranges::equal(known->second->devices(), list)) return known->second.get();
+  auto made =
+      std::make_unique<const DeviceList>(std::vector<const Device*>(list.begin(), list.end()));
+  return device_lists.emplace(hash, std::move(made))->second.get();
 }
 
 const Device* ClientState::find(PJRT_Device* device) const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +17,7 @@
 #include "meshard/base/source_location.h"
 #include "meshard/pjrt/array_type.h"
 #include "meshard/pjrt/device.h"
+#include "meshard/pjrt/device_list.h"
 #include "meshard/pjrt/internal/c_api.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
@@ -27,7 +29,7 @@ struct ClientState;
 /// The data that all launches of one program share.
 struct LaunchSite {
   std::string name;
-  std::vector<const Device*> devices;
+  const DeviceList* devices = nullptr;  // interned
 };
 
 /// One launch and its events, shared by the client's list of launches in flight and the user's
@@ -70,6 +72,8 @@ struct ClientState {
   Result<void> initialize();
   /// The unique object for `type` in this client.
   const ArrayType* intern(const ArrayType& type);
+  /// The unique object for these devices, in this order, in this client.
+  const DeviceList* intern(std::span<const Device* const> devices);
   const Device* find(PJRT_Device* device) const;
 
   /// Waits until one more launch is allowed, and counts it as entering.
@@ -77,9 +81,7 @@ struct ClientState {
   /// Ends what begin_launch began. `record`: the launch is in flight; null: it is not.
   void end_launch(LaunchRecord* record);
   /// Waits until every earlier launch is done.
-  void await_launches() {
-    await_those([](LaunchRecord&) { return true; });
-  }
+  void await_launches();
   /// Called by the thread that ends the process: waits for all launches, and prevents other threads
   /// from starting any (process_end.h).
   void await_last_launches();
@@ -111,6 +113,9 @@ struct ClientState {
 
   std::mutex types_mutex;
   std::unordered_set<ArrayType> types;
+  std::mutex device_lists_mutex;
+  // By their hash.
+  std::unordered_multimap<std::size_t, std::unique_ptr<const DeviceList>> device_lists;
 
   /// Orders launches whose devices may wait for each other. Held during the plugin's call, so that
   /// every device receives them in the same order. Locked before launch_mutex.

@@ -1,0 +1,106 @@
+// Tested in tests/plugin/buffer_list_test.cc.
+#include "meshard/pjrt/buffer_list.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/released_buffers.h"
+#include "meshard/pjrt/internal/shared_buffer.h"
+
+namespace meshard::pjrt {
+
+using internal::BufferState;
+using internal::SharedBuffer;
+
+BufferList BufferList::of(std::span<Buffer> buffers) {
+  std::vector<const Device*> devices;
+  devices.reserve(buffers.size());
+  for (const Buffer& buffer : buffers) devices.push_back(&buffer.device());
+  BufferList list;
+  BufferState& state = list.state_;
+  state.client = buffers[0].own_.client;
+  state.type = buffers[0].own_.type;
+  state.life = BufferState::kLive;
+  list.devices_ = state.client->intern(devices);
+  list.raw_.reserve(buffers.size());
+  for (Buffer& buffer : buffers) {
+    list.raw_.push_back(std::exchange(buffer.raw_, nullptr));
+    if (SharedBuffer* shared = buffer.own_.shared.exchange(nullptr)) {
+      shared->next = state.shared;
+      state.shared = shared;
+    }
+    buffer.own_.life = BufferState::kEmpty;
+    // The list holds one reference.
+    if (&buffer != buffers.data()) internal::drop_reference(buffer.own_.client);
+    buffer.own_.client = nullptr;
+  }
+  return list;
+}
+
+void BufferList::count(bool lives) const noexcept {
+  auto bytes = static_cast<std::int64_t>(type().host_size());
+  for (const Device* device : devices_->devices()) device->count_bytes(bytes, lives);
+}
+
+void BufferList::set_life(BufferState::Life life) const noexcept {
+  bool was_live = is_live(), lives = life == BufferState::kLive;
+  state_.life.store(life, std::memory_order_relaxed);
+  if (was_live != lives) count(lives);
+}
+
+void BufferList::release() noexcept {
+  if (devices_ == nullptr) return;
+  bool delay = is_of_launch_ && is_live();
+  std::size_t bytes = type().host_size();
+  set_life(BufferState::kEmpty);  // before the client and its devices may go
+  const DeviceList& devices = *std::exchange(devices_, nullptr);
+  internal::ClientState* client = std::exchange(state_.client, nullptr);
+  std::span<PJRT_Buffer* const> buffers(raw_.data(), raw_.size());
+  if (delay && internal::ReleasedBuffers::takes(bytes, devices.size()) &&
+      state_.shared.load(std::memory_order_acquire) == nullptr) {
+    internal::ReleasedBuffers::of_thread().add(client, devices, buffers, bytes);
+  } else {
+    internal::destroy_buffers(client->api, state_, buffers);
+    internal::drop_reference(client);
+  }
+  raw_.clear();
+}
+
+void BufferList::reorder(const DeviceList& devices) {
+  if (devices_ == &devices) return;
+  InlineVector<PJRT_Buffer*, 8> ordered;
+  ordered.reserve(raw_.size());
+  for (const Device* device : devices.devices()) {
+    auto from = std::find(devices_->devices().begin(), devices_->devices().end(), device);
+    ordered.push_back(raw_[static_cast<std::size_t>(from - devices_->devices().begin())]);
+  }
+  raw_ = std::move(ordered);
+  devices_ = &devices;
+}
+
+bool BufferList::plugin_says_deleted() const {
+  for (std::size_t i = 0; i < size(); ++i)
+    if ((*this)[i].plugin_says_deleted().value_or(true)) return true;
+  return false;
+}
+
+Result<void> BufferList::delete_now() {
+  if (!*this) return Error(ErrorCode::kInvalidArgument, "[delete_now] the buffer list is empty");
+  MESHARD_RETURN_IF_ERROR((*this)[0].check_live("delete_now"));
+  // Before the calls, so that no other thread uses the buffers during them.
+  set_life(BufferState::kDeleted);
+  std::optional<Error> failed;
+  for (PJRT_Buffer* buffer : raw_) {
+    MESHARD_PJRT_ARGS(PJRT_Buffer_Delete, args);
+    args.buffer = buffer;
+    Result<void> done = MESHARD_PJRT_CALL(state_.client->api, PJRT_Buffer_Delete, args);
+    if (!done.ok() && !failed) failed = done.error();
+  }
+  if (!failed) return {};
+  if (!plugin_says_deleted()) set_life(BufferState::kLive);
+  return *failed;
+}
+
+}  // namespace meshard::pjrt

@@ -1,0 +1,85 @@
+// The data of one array on several devices.
+#pragma once
+#include <cstddef>
+#include <span>
+
+#include "meshard/base/inline_vector.h"
+#include "meshard/pjrt/buffer.h"
+#include "meshard/pjrt/device_list.h"
+
+namespace meshard::pjrt {
+
+/// Move-only owner of buffers of one type, one on each device of a list: the shards of an array.
+/// Type, liveness and client are kept once for all of them: the list is deleted and donated as a
+/// whole.
+class BufferList {
+ public:
+  BufferList() = default;
+  BufferList(BufferList&& other) noexcept { take(other); }
+  BufferList& operator=(BufferList&& other) noexcept {
+    if (this != &other) {
+      release();
+      take(other);
+    }
+    return *this;
+  }
+  ~BufferList() { release(); }
+  /// Takes over the buffers, which are empty afterward.
+  /// @pre at least one buffer; all are live, of the same client and type
+  static BufferList of(std::span<Buffer> buffers);
+
+  /// False if default-constructed or moved from; such a list has no type and no devices.
+  explicit operator bool() const { return devices_ != nullptr; }
+  /// Whether it holds data: not empty, deleted or donated.
+  bool is_live() const { return state_.is_live(); }
+  /// Whether a launch consumed it.
+  bool is_donated() const { return state_.is_donated(); }
+
+  /// @pre bool(*this), for the next functions
+  const ArrayType& type() const { return *state_.type; }
+  const DeviceList& devices() const { return *devices_; }
+  /// Whether the buffers belong to this client.
+  bool is_of(const ClientRef& client) const { return state_.client == client.get(); }
+
+  std::size_t size() const { return raw_.size(); }
+  /// The buffer on device `devices()[i]`.
+  BufferView operator[](std::size_t i) const { return {raw_[i], &(*devices_)[i], &state_}; }
+
+  /// Puts the buffers in the order of `devices`.
+  /// @pre a list of the same devices, of the same client
+  void reorder(const DeviceList& devices);
+  /// Frees the device memory as soon as launches that use it are done. The buffers are dead
+  /// afterward.
+  /// @error the plugin's first error; the buffers are alive if it deleted none of them
+  Result<void> delete_now();
+
+ private:
+  friend class LoadedExecutable;
+
+  /// The outputs of a launch. Takes ownership of the buffers at raw[i * stride], and of one
+  /// reference to `client` that is already counted. Their bytes are counted, too.
+  BufferList(internal::ClientState* client, PJRT_Buffer* const* raw, std::size_t stride,
+             const ArrayType* type, const DeviceList* devices)
+      : state_(client, type), devices_(devices), is_of_launch_(true) {
+    raw_.reserve(devices->size());
+    for (std::size_t i = 0; i < devices->size(); ++i) raw_.push_back(raw[i * stride]);
+  }
+  void take(BufferList& other) noexcept {
+    state_.take(other.state_);
+    devices_ = std::exchange(other.devices_, nullptr);
+    raw_ = std::move(other.raw_);
+    is_of_launch_ = other.is_of_launch_;
+  }
+  void release() noexcept;
+  void set_life(internal::BufferState::Life life) const noexcept;
+  void count(bool lives) const noexcept;
+  /// Whether the plugin has deleted one of them.
+  bool plugin_says_deleted() const;
+
+  internal::BufferState state_;
+  const DeviceList* devices_ = nullptr;
+  InlineVector<PJRT_Buffer*, 8> raw_;
+  bool is_of_launch_ = false;
+};
+
+}  // namespace meshard::pjrt

@@ -1,0 +1,62 @@
+// One call of a loaded program, while it is made.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "meshard/pjrt/buffer_list.h"
+#include "meshard/pjrt/loaded_executable.h"
+
+struct PJRT_Event;
+
+namespace meshard::pjrt {
+
+/// One launch in progress, on devices [first, first + count) of the program.
+struct LoadedExecutable::Call {
+  // Either lists or, device-major, single buffers.
+  bool has_lists = false;
+  std::span<const BufferList* const> lists = {};
+  std::span<BufferList> output_lists = {};
+  std::span<const Buffer* const> buffers = {};
+  std::span<Buffer> output_buffers = {};
+  const LaunchOptions& options;
+  std::size_t first = 0;
+  std::size_t count = 0;
+  /// Launches each device by its own plugin call, which names the device.
+  bool device_by_device = false;
+  std::string_view place = {};
+
+  int id = 0;
+  std::uint32_t mark = 0;  // marks the buffers that this launch consumes; 0: none
+  std::span<PJRT_Buffer*> raw_arguments = {};
+  std::span<PJRT_Buffer*> raw_outputs = {};
+  std::span<PJRT_Event*> events = {};
+  std::size_t launched = 0;  // after a failure: number of devices that run
+
+  /// The owners of parameter i: one list, or a buffer on each of `count` devices.
+  std::size_t owners() const { return has_lists ? 1 : count; }
+  const internal::BufferState& state(std::size_t i, std::size_t owner,
+                                     std::size_t per_device) const {
+    return has_lists ? lists[i]->state_ : buffers[owner * per_device + i]->own_;
+  }
+  void set_life(std::size_t i, std::size_t owner, std::size_t per_device,
+                internal::BufferState::Life life) const {
+    if (has_lists)
+      lists[i]->set_life(life);
+    else
+      buffers[owner * per_device + i]->set_life(life);
+  }
+  bool plugin_says_deleted(std::size_t i, std::size_t owner, std::size_t per_device) const {
+    return has_lists ? lists[i]->plugin_says_deleted()
+                     : buffers[owner * per_device + i]->plugin_says_deleted().value_or(true);
+  }
+
+  // Whether its devices may wait for each other; if so, all devices must receive the launches in
+  // the same order.
+  bool may_meet(const ExecutableSignature& signature) const {
+    return count > 1 && (!device_by_device || signature.has_collectives);
+  }
+};
+
+}  // namespace meshard::pjrt

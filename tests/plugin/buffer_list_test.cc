@@ -1,0 +1,262 @@
+// Buffers of one array on several devices, and launches with them.
+#include "meshard/pjrt/buffer_list.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tests/plugin/fixture.h"
+#include "tests/support/matchers.h"
+
+namespace meshard::pjrt {
+namespace {
+
+/// The arguments of a pass_on program (Arguments) as one list for each parameter.
+struct Lists {
+  Lists(const Client& client, const LoadedExecutable& program) {
+    Arguments arguments(client, program);
+    std::size_t per_device = program.parameter_count();
+    for (std::size_t i = 0; i < per_device; ++i) {
+      std::vector<Buffer> buffers;
+      for (std::size_t k = 0; k < program.devices().size(); ++k)
+        buffers.push_back(std::move(arguments.buffers[k * per_device + i]));
+      lists.push_back(BufferList::of(buffers));
+    }
+    for (const BufferList& list : lists) pointers.push_back(&list);
+  }
+  std::vector<BufferList> lists;
+  std::vector<const BufferList*> pointers;
+};
+
+class BufferLists : public ::testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override {
+    ::setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
+    if (GetParam().path.empty()) GTEST_SKIP() << "no CPU plugin was found";
+    if (GetParam().is_fake) {
+      FakeControl control(GetParam().path);
+      control.reset();
+      control.set_platform("cpu");
+    }
+    client_ = make_client(Plugin::load(GetParam().path).value());
+  }
+  const Client& client() const { return *client_; }
+  const Device& device(std::size_t i) const { return *client().addressable_devices()[i]; }
+  std::int64_t live_bytes() const {
+    std::int64_t bytes = 0;
+    for (const Device* each : client().addressable_devices()) bytes += each->live_bytes();
+    return bytes;
+  }
+  /// A list with the values {k, 1} on device ids[k].
+  BufferList numbers(std::vector<std::size_t> ids) const {
+    std::vector<Buffer> buffers;
+    for (std::size_t id : ids)
+      buffers.push_back(send(client(), device(id), {static_cast<float>(id), 1}));
+    return BufferList::of(buffers);
+  }
+  std::optional<Client> client_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Plugins, BufferLists, ::testing::ValuesIn(subjects()),
+                         [](const auto& one) { return one.param.name; });
+
+TEST_P(BufferLists, OwnWhatTheBuffersOwned) {
+  BufferList empty;
+  EXPECT_FALSE(empty);
+  EXPECT_FALSE(empty.is_live());
+  EXPECT_TRUE(throws_error([&] { empty.delete_now().value(); }, ErrorCode::kInvalidArgument,
+                           {"the buffer list is empty"}));
+  std::vector<Buffer> buffers;
+  for (std::size_t id : {3u, 1u})
+    buffers.push_back(send(client(), device(id), {static_cast<float>(id), 1}));
+  std::int64_t before = live_bytes();
+  std::optional<HostView> view;
+  if (auto shown = buffers[1].host_view(); shown.ok()) view = *std::move(shown);
+  BufferList list = BufferList::of(buffers);
+  EXPECT_FALSE(buffers[0]);
+  EXPECT_EQ(live_bytes(), before);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list.type().to_string(), "f32[2]");
+  EXPECT_EQ(&list.devices()[0], &device(3));
+  EXPECT_EQ(&list[1].device(), &device(1));
+  EXPECT_EQ(read_all<float>(list[0]), (std::vector<float>{3, 1}));
+  BufferList moved = std::move(list);
+  EXPECT_FALSE(list);
+  EXPECT_TRUE(moved.is_live());
+  EXPECT_EQ(read_all<float>(moved[1]), (std::vector<float>{1, 1}));
+  moved = BufferList();
+  EXPECT_EQ(live_bytes(), before - 16);
+  // A view that was made before keeps its bytes.
+  if (view) {
+    EXPECT_EQ(reinterpret_cast<const float*>(view->bytes().data())[1], 1);
+  }
+}
+
+TEST_P(BufferLists, ViewsOutliveThem) {
+  BufferList list = numbers({0, 1, 2});
+  std::vector<HostView> views;
+  for (std::size_t i : {2u, 0u, 2u}) {
+    auto shown = list[i].host_view();
+    if (!shown.ok()) GTEST_SKIP() << shown.error().message();
+    views.push_back(*std::move(shown));
+  }
+  list = BufferList();
+  auto first = [](const HostView& view) {
+    return *reinterpret_cast<const float*>(view.bytes().data());
+  };
+  EXPECT_EQ(first(views[0]), 2);
+  EXPECT_EQ(first(views[1]), 0);
+  EXPECT_EQ(first(views[2]), 2);
+  if (GetParam().is_fake) {
+    EXPECT_EQ(FakeControl(GetParam().path).external_references(), 3);
+    views.clear();
+    EXPECT_EQ(FakeControl(GetParam().path).external_references(), 0);
+  }
+}
+
+TEST_P(BufferLists, AreReorderedWithTheirDevices) {
+  BufferList list = numbers({0, 1, 2});
+  std::vector<const Device*> other = {&device(2), &device(0), &device(1)};
+  const DeviceList& order = client().device_list(other);
+  EXPECT_EQ(&order, &client().device_list(other)) << "one object for equal lists";
+  EXPECT_NE(&order, &list.devices());
+  list.reorder(order);
+  EXPECT_EQ(&list.devices(), &order);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(read_all<float>(list[i])[0], static_cast<float>(other[i]->id()));
+}
+
+TEST_P(BufferLists, AreDeletedAsAWhole) {
+  BufferList list = numbers({0, 1});
+  std::int64_t before = live_bytes();
+  list.delete_now().value();
+  EXPECT_FALSE(list.is_live());
+  EXPECT_EQ(live_bytes(), before - 16);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(list[i].plugin_says_deleted().value());
+    EXPECT_TRUE(throws_error([&] { list[i].await_ready().value(); }, ErrorCode::kInvalidArgument,
+                             {"was deleted"}));
+  }
+  EXPECT_TRUE(throws_error([&] { list.delete_now().value(); }, ErrorCode::kInvalidArgument,
+                           {"was deleted"}));
+}
+
+TEST_P(BufferLists, AreArgumentsAndOutputs) {
+  auto program = client().compile(pass_on(4, 3), on_devices({2, 0, 3, 1})).value();
+  Lists arguments(client(), program);
+  std::vector<BufferList> outputs(3);
+  program.execute(arguments.pointers, outputs).value().await().value();
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(&outputs[i].devices(), &program.device_list());
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_EQ(&outputs[i][k].device(), program.devices()[k]);
+      EXPECT_EQ(read_all<float>(outputs[i][k]), Arguments::values(k, i));
+    }
+  }
+  // In another order of the devices, each device still gets its own buffer.
+  std::vector<const Device*> ascending = {&device(0), &device(1), &device(2), &device(3)};
+  arguments.lists[1].reorder(client().device_list(ascending));
+  for (bool each : {false, true}) {
+    if (each && !program.can_run_device_by_device()) continue;
+    auto launch = each ? program.execute_each_device(arguments.pointers, outputs)
+                       : program.execute(arguments.pointers, outputs);
+    std::move(launch).value().await().value();
+    for (std::size_t k = 0; k < 4; ++k)
+      EXPECT_EQ(read_all<float>(outputs[1][k]), Arguments::values(k, 1));
+  }
+}
+
+TEST_P(BufferLists, ThatDoNotFitAreFoundBeforeThePluginIsCalled) {
+  auto program = client().compile(pass_on(2, 2), on_first(2)).value();
+  Lists good(client(), program);
+  BufferList empty, deleted = numbers({0, 1}), wrong_type = numbers({0, 1});
+  deleted.delete_now().value();
+  Lists elsewhere(client(), client().compile(pass_on(2, 1), on_devices({0, 5})).value());
+  Client other = make_client(Plugin::load(GetParam().path).value(), 2);
+  Lists foreign(other, other.compile(pass_on(2, 1), on_first(2)).value());
+  std::vector<BufferList> outputs(2);
+  auto with = [&](const BufferList* second) {
+    return [&, second] {
+      auto pointers = good.pointers;
+      pointers[1] = second;
+      (void)program.execute(pointers, outputs).value();
+    };
+  };
+  auto invalid = ErrorCode::kInvalidArgument;
+  EXPECT_TRUE(throws_error(with(nullptr), invalid, {"argument 1: the list is null"}));
+  EXPECT_TRUE(throws_error(with(&empty), invalid, {"argument 1: the list is empty"}));
+  EXPECT_TRUE(throws_error(with(&deleted), invalid, {"was deleted"}));
+  EXPECT_TRUE(throws_error(with(&wrong_type), invalid, {"takes f32[4], the buffers are f32[2]"}));
+  EXPECT_TRUE(throws_error(with(elsewhere.pointers[0]), invalid,
+                           {"are on devices 0,5, the program runs on devices 0,1"}));
+  EXPECT_TRUE(throws_error(with(foreign.pointers[0]), invalid, {"another client"}));
+  std::span<const BufferList* const> all(good.pointers);
+  EXPECT_TRUE(throws_error([&] { (void)program.execute(all.first(1), outputs).value(); }, invalid,
+                           {"takes 2 arguments, got 1"}));
+  std::vector<BufferList> too_few(1);
+  EXPECT_TRUE(throws_error([&] { (void)program.execute(all, too_few).value(); }, invalid,
+                           {"returns 2 outputs, got space for 1"}));
+  program.execute(all, outputs).value().await().value();
+  if (GetParam().is_fake) {
+    EXPECT_EQ(FakeControl(GetParam().path).invalid_calls(), 0);
+  }
+}
+
+TEST_P(BufferLists, AreDonatedAsAWhole) {
+  auto program = client().compile(pass_on(2, 2, true), on_first(2)).value();
+  Lists arguments(client(), program);
+  std::int64_t before = live_bytes();
+  std::vector<BufferList> outputs(2);
+  std::vector<const BufferList*> twice = {arguments.pointers[0], arguments.pointers[0]};
+  EXPECT_TRUE(throws_error([&] { (void)program.execute(twice, outputs).value(); },
+                           ErrorCode::kInvalidArgument, {"argument 1: ", "passed twice"}));
+  EXPECT_TRUE(arguments.lists[0].is_live());
+  program.execute(arguments.pointers, outputs).value().await().value();
+  EXPECT_EQ(live_bytes(), before);
+  for (const BufferList& list : arguments.lists) {
+    EXPECT_TRUE(list.is_donated());
+    EXPECT_TRUE(throws_error([&] { list[1].await_ready().value(); }, ErrorCode::kInvalidArgument,
+                             {"was donated"}));
+  }
+  EXPECT_TRUE(throws_error([&] { (void)program.execute(arguments.pointers, outputs).value(); },
+                           ErrorCode::kInvalidArgument, {"was donated"}));
+}
+
+TEST_P(BufferLists, OfAFailedLaunchStayAlive) {
+  if (!GetParam().is_fake) GTEST_SKIP() << "only the fake plugin fails on request";
+  auto program = client().compile(pass_on(2, 2, true), on_first(2)).value();
+  Lists arguments(client(), program);
+  std::int64_t before = live_bytes();
+  FakeControl(GetParam().path).fail_at("PJRT_LoadedExecutable_Execute", 1, 13, "no");
+  std::vector<BufferList> outputs(2);
+  EXPECT_FALSE(program.execute(arguments.pointers, outputs).ok());
+  for (const BufferList& list : arguments.lists) EXPECT_TRUE(list.is_live());
+  EXPECT_EQ(live_bytes(), before);
+}
+
+// Small outputs of launches are destroyed a moment after they are released.
+TEST_P(BufferLists, AreDestroyedByTheNextLaunchOrWait) {
+  if (!GetParam().is_fake) GTEST_SKIP() << "only the fake plugin counts its objects";
+  FakeControl control(GetParam().path);
+  auto program = client().compile(pass_on(2, 2), on_first(2)).value();
+  Lists arguments(client(), program);
+  auto launch = [&] {
+    std::vector<BufferList> outputs(2);
+    program.execute(arguments.pointers, outputs).value().await().value();
+    return outputs;
+  };
+  (void)launch();
+  client().await_launches();
+  int objects = control.live_objects();
+  std::int64_t bytes = live_bytes();
+  for (int i = 0; i < 3; ++i) {
+    auto outputs = launch();
+    EXPECT_EQ(live_bytes(), bytes + 4 * 16);
+    outputs.clear();
+    EXPECT_EQ(live_bytes(), bytes) << "bytes are released at once";
+  }
+  client().await_launches();
+  EXPECT_EQ(control.live_objects(), objects);
+}
+
+}  // namespace
+}  // namespace meshard::pjrt
