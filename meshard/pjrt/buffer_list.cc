@@ -24,6 +24,7 @@ BufferList BufferList::of(std::span<Buffer> buffers) {
   state.type = buffers[0].own_.type;
   state.life = BufferState::kLive;
   list.devices_ = state.client->intern(devices);
+  list.bytes_ = state.type->host_size();
   list.raw_.reserve(buffers.size());
   for (Buffer& buffer : buffers) {
     list.raw_.push_back(std::exchange(buffer.raw_, nullptr));
@@ -40,7 +41,7 @@ BufferList BufferList::of(std::span<Buffer> buffers) {
 }
 
 void BufferList::count(bool lives) const noexcept {
-  auto bytes = static_cast<std::int64_t>(type().host_size());
+  auto bytes = static_cast<std::int64_t>(bytes_);
   for (const Device* device : devices_->devices()) device->count_bytes(bytes, lives);
 }
 
@@ -53,14 +54,13 @@ void BufferList::set_life(BufferState::Life life) const noexcept {
 void BufferList::release() noexcept {
   if (devices_ == nullptr) return;
   bool delay = is_of_launch_ && is_live();
-  std::size_t bytes = type().host_size();
   set_life(BufferState::kEmpty);  // before the client and its devices may go
   const DeviceList& devices = *std::exchange(devices_, nullptr);
   internal::ClientState* client = std::exchange(state_.client, nullptr);
   std::span<PJRT_Buffer* const> buffers(raw_.data(), raw_.size());
-  if (delay && internal::ReleasedBuffers::takes(bytes, devices.size()) &&
+  if (delay && internal::ReleasedBuffers::takes(bytes_, devices.size()) &&
       state_.shared.load(std::memory_order_acquire) == nullptr) {
-    internal::ReleasedBuffers::of_thread().add(client, devices, buffers, bytes);
+    internal::ReleasedBuffers::of_thread().add(client, devices, buffers, bytes_);
   } else {
     internal::destroy_buffers(client->api, state_, buffers);
     internal::drop_reference(client);

@@ -56,18 +56,27 @@ class BufferList {
  private:
   friend class LoadedExecutable;
 
-  /// The outputs of a launch. Takes ownership of the buffers at raw[i * stride], and of one
-  /// reference to `client` that is already counted. Their bytes are counted, too.
-  BufferList(internal::ClientState* client, PJRT_Buffer* const* raw, std::size_t stride,
-             const ArrayType* type, const DeviceList* devices)
-      : state_(client, type), devices_(devices), is_of_launch_(true) {
-    raw_.reserve(devices->size());
-    for (std::size_t i = 0; i < devices->size(); ++i) raw_.push_back(raw[i * stride]);
+  /// Replaces the list by an output of a launch: takes ownership of the buffers at raw[i * stride],
+  /// and of one reference to `client` that is already counted. Their bytes, `bytes` each, are
+  /// counted, too.
+  void set_output(internal::ClientState* client, PJRT_Buffer* const* raw, std::size_t stride,
+                  const ArrayType* type, std::size_t bytes, const DeviceList* devices) {
+    release();
+    state_.client = client;
+    state_.type = type;
+    state_.launch_mark = 0;
+    state_.life.store(internal::BufferState::kLive, std::memory_order_relaxed);
+    devices_ = devices;
+    bytes_ = bytes;
+    is_of_launch_ = true;
+    PJRT_Buffer** own = raw_.append_uninitialized(devices->size());
+    for (std::size_t i = 0; i < devices->size(); ++i) own[i] = raw[i * stride];
   }
   void take(BufferList& other) noexcept {
     state_.take(other.state_);
     devices_ = std::exchange(other.devices_, nullptr);
     raw_ = std::move(other.raw_);
+    bytes_ = other.bytes_;
     is_of_launch_ = other.is_of_launch_;
   }
   void release() noexcept;
@@ -79,6 +88,7 @@ class BufferList {
   internal::BufferState state_;
   const DeviceList* devices_ = nullptr;
   InlineVector<PJRT_Buffer*, 8> raw_;
+  std::size_t bytes_ = 0;  // host_size() of the type
   bool is_of_launch_ = false;
 };
 

@@ -40,6 +40,7 @@ LoadedExecutable::LoadedExecutable(LoadedExecutable&& other) noexcept
       site_(std::move(other.site_)),
       parameter_types_(std::move(other.parameter_types_)),
       result_types_(std::move(other.result_types_)),
+      result_sizes_(std::move(other.result_sizes_)),
       result_bytes_(other.result_bytes_),
       orders_(std::move(other.orders_)) {}
 
@@ -112,6 +113,7 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
     parameter_types_.push_back(client_->intern(type));
   for (const ArrayType& type : signature_.results) {
     result_types_.push_back(client_->intern(type));
+    result_sizes_.push_back(type.host_size());
     result_bytes_ += static_cast<std::int64_t>(type.host_size());
   }
   return {};

@@ -138,7 +138,8 @@ class LoadedExecutable {
   std::shared_ptr<const internal::LaunchSite> site_;
   std::vector<const ArrayType*> parameter_types_;  // interned
   std::vector<const ArrayType*> result_types_;     // interned
-  std::int64_t result_bytes_ = 0;                  // on each device
+  std::vector<std::size_t> result_sizes_;          // in bytes, on each device
+  std::int64_t result_bytes_ = 0;                  // their sum
   mutable std::deque<DeviceOrder> orders_;         // guarded by the client's launch lock
 };
 

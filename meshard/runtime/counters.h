@@ -21,10 +21,14 @@ struct RuntimeCounters {
   /// Buffers copied between devices, and their bytes.
   std::uint64_t buffers_moved = 0;
   std::uint64_t bytes_moved = 0;
-  /// Programs compiled, loaded from a serialized program for other devices, and found in the cache.
+  /// Programs compiled, loaded from a serialized program for other devices, and found in the cache
+  /// in memory.
   std::uint64_t compiles = 0;
   std::uint64_t retargets = 0;
   std::uint64_t cache_hits = 0;
+  /// Programs loaded from the cache on disk, and looked for there without success (disk_misses).
+  std::uint64_t disk_hits = 0;
+  std::uint64_t disk_misses = 0;
   /// Launches of compiled programs, and recorded nodes that they computed.
   std::uint64_t launches = 0;
   std::uint64_t nodes_run = 0;
@@ -40,6 +44,8 @@ struct RuntimeCounters {
     a.compiles -= b.compiles;
     a.retargets -= b.retargets;
     a.cache_hits -= b.cache_hits;
+    a.disk_hits -= b.disk_hits;
+    a.disk_misses -= b.disk_misses;
     a.launches -= b.launches;
     a.nodes_run -= b.nodes_run;
     return a;
@@ -68,7 +74,7 @@ namespace internal {
 struct AtomicCounters {
   std::atomic<std::uint64_t> buffers_sent{0}, bytes_sent{0}, bytes_aliased{0}, buffers_read{0},
       bytes_read{0}, buffers_moved{0}, bytes_moved{0}, compiles{0}, retargets{0}, cache_hits{0},
-      launches{0}, nodes_run{0};
+      disk_hits{0}, disk_misses{0}, launches{0}, nodes_run{0};
 };
 AtomicCounters& counters();
 /// The totals, ignoring resets.

@@ -23,7 +23,7 @@ class DeviceArray final : public Storage {
   /// @pre one buffer per position of the sharding's mesh, or one buffer without a sharding;
   /// `platforms` owns their client
   DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
-              pjrt::BufferList buffers)
+              pjrt::BufferList&& buffers)
       : Storage(Kind::kDevice),
         platforms_(platforms),
         type_(std::move(type)),

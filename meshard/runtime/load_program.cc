@@ -1,6 +1,9 @@
 // Tested in meshard/runtime/program_cache_test.cc.
 #include "meshard/runtime/load_program.h"
 
+#include <chrono>
+#include <optional>
+
 #include "meshard/pjrt/hlo_module.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/event_recorder.h"
@@ -59,15 +62,8 @@ pjrt::CompileOptions options_for(const std::vector<int>& devices) {
   return options;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const LoadedProgram>> compile_and_load(const Platforms& platforms,
-                                                              const pjrt::Client& client,
-                                                              LoweredModule lowered,
-                                                              const std::vector<int>& devices,
-                                                              SourceLocation where) {
-  internal::HostSpan span;
-  if (internal::records_events()) span.begin("compile", lowered.name, where);
+pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
+                                         const std::vector<int>& devices) {
   pjrt::CompileOptions options = options_for(devices);
   // By default, max and min of XLA's CPU compiler may lose a NaN. Other platforms keep it, and so
   // does meshard.
@@ -76,9 +72,16 @@ Result<std::shared_ptr<const LoadedProgram>> compile_and_load(const Platforms& p
   // the pool whose threads wait in collectives. With fewer cores than devices, this deadlocks.
   if (client.platform() == "cpu" && options.num_partitions > 1)
     options.overrides["xla_cpu_use_xnnpack"] = false;
-  internal::count(internal::counters().compiles);
-  MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
-                           client.compile(lowered.text, options));
+  return options;
+}
+
+// Compiling a program that takes less time is about as fast as reading it.
+constexpr std::chrono::milliseconds kLeastCompileTime{20};
+
+Result<std::shared_ptr<const LoadedProgram>> with_shardings(const Platforms& platforms,
+                                                            const pjrt::Client& client,
+                                                            LoweredModule lowered,
+                                                            pjrt::LoadedExecutable executable) {
   ChosenShardings chosen;
   if (lowered.mesh) {
     MESHARD_ASSIGN_OR_RETURN(std::string bytes, executable.executable().optimized_program());
@@ -90,6 +93,65 @@ Result<std::shared_ptr<const LoadedProgram>> compile_and_load(const Platforms& p
   }
   return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
                                                std::move(executable), std::move(chosen));
+}
+
+// None if it is not on disk, or cannot be loaded; disk_misses() has the reason.
+std::shared_ptr<const LoadedProgram> load_from_disk(
+    const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
+    const DiskCache::Key& key, const LoweredModule& lowered, const std::vector<int>& devices,
+    SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("load", lowered.name, where);
+  auto missed = [](std::string reason) {
+    internal::count(internal::counters().disk_misses);
+    if (!reason.empty()) internal::record_disk_miss(std::move(reason));
+    return nullptr;
+  };
+  std::optional<DiskCache::Entry> entry = disk.find(key);
+  if (!entry) return missed({});
+  pjrt::CompileOptions options = options_for(devices);
+  Result<pjrt::LoadedExecutable> executable =
+      client.deserialize_and_load(entry->executable, &options, &entry->signature);
+  if (!executable.ok()) return missed(cat('"', lowered.name, "\": ", executable.error().message()));
+  Result<std::shared_ptr<const LoadedProgram>> loaded =
+      with_shardings(platforms, client, lowered, *std::move(executable));
+  if (!loaded.ok()) return missed(cat('"', lowered.name, "\": ", loaded.error().message()));
+  internal::count(internal::counters().disk_hits);
+  return *std::move(loaded);
+}
+
+// A program that cannot be kept is compiled again next time.
+void keep_on_disk(const DiskCache& disk, const DiskCache::Key& key,
+                  const pjrt::LoadedExecutable& executable) {
+  Result<std::string> bytes = executable.executable().serialize();
+  Result<void> kept = bytes.ok() ? disk.keep(key, {*std::move(bytes), executable.signature()})
+                                 : Result<void>(bytes.error());
+  if (!kept.ok())
+    internal::record_disk_miss(cat('"', key.name, "\" was not kept: ", kept.error().message()));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
+    const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
+    LoweredModule lowered, const std::vector<int>& devices, SourceLocation where) {
+  pjrt::CompileOptions options = compile_options_for(client, devices);
+  std::optional<DiskCache::Key> key;
+  // A program that calls this process refers to its functions by number.
+  if (disk.is_on() && !lowered.calls_host) {
+    key = DiskCache::key_of(client, lowered, options);
+    if (auto loaded = load_from_disk(platforms, client, disk, *key, lowered, devices, where))
+      return loaded;
+  }
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("compile", lowered.name, where);
+  internal::count(internal::counters().compiles);
+  auto begin = std::chrono::steady_clock::now();
+  MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
+                           client.compile(lowered.text, options));
+  if (key && std::chrono::steady_clock::now() - begin >= kLeastCompileTime)
+    keep_on_disk(disk, *key, executable);
+  return with_shardings(platforms, client, std::move(lowered), std::move(executable));
 }
 
 Result<std::shared_ptr<const LoadedProgram>> load_for_other_devices(

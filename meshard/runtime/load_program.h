@@ -6,19 +6,18 @@
 #include "meshard/base/result.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/pjrt/client.h"
+#include "meshard/runtime/disk_cache.h"
 #include "meshard/runtime/loaded_program.h"
 #include "meshard/runtime/platforms.h"
 
 namespace meshard {
 
-/// Compiles `lowered` for these devices (device_assignment.h). `where` is the user's source line,
-/// for traces.
+/// Loads `lowered` from `disk`, or compiles it, for these devices (device_assignment.h), and keeps
+/// it on disk if compiling took long. `where` is the user's source line, for traces.
 /// @error the compiler's errors; the errors of read_shardings
-Result<std::shared_ptr<const LoadedProgram>> compile_and_load(const Platforms& platforms,
-                                                              const pjrt::Client& client,
-                                                              LoweredModule lowered,
-                                                              const std::vector<int>& devices,
-                                                              SourceLocation where);
+Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
+    const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
+    LoweredModule lowered, const std::vector<int>& devices, SourceLocation where);
 
 /// Loads the executable of `known` for other devices, without compiling it. Its shardings are those
 /// of `known`, over the meshes of `lowered`.

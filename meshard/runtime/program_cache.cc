@@ -42,18 +42,21 @@ Advice advice_on_retarget(const LoweredModule& lowered, const Error& error, Sour
 
 }  // namespace
 
-ProgramCache::ProgramCache(Platforms& platforms, Result<std::int64_t> most)
+ProgramCache::ProgramCache(Platforms& platforms, Result<std::int64_t> most, Result<DiskCache> disk)
     : platforms_(platforms),
       most_(std::move(most)),
+      disk_(std::move(disk)),
       by_graph_(most_.ok() ? static_cast<std::size_t>(*most_) : kMostPrograms),
       by_text_(most_.ok() ? static_cast<std::size_t>(*most_) : kMostPrograms) {}
 
 ProgramCache::ProgramCache(Platforms& platforms)
     : ProgramCache(platforms,
-                   environment_integer("MESHARD_MOST_PROGRAMS", kMostPrograms, 1, 1'000'000'000)) {}
+                   environment_integer("MESHARD_MOST_PROGRAMS", kMostPrograms, 1, 1'000'000'000),
+                   DiskCache::of_process()) {}
 
-ProgramCache::ProgramCache(Platforms& platforms, std::size_t most)
-    : ProgramCache(platforms, Result<std::int64_t>(static_cast<std::int64_t>(most))) {}
+ProgramCache::ProgramCache(Platforms& platforms, std::size_t most, DiskCache disk)
+    : ProgramCache(platforms, Result<std::int64_t>(static_cast<std::int64_t>(most)),
+                   std::move(disk)) {}
 
 template <class Make>
 std::shared_ptr<const LoadedProgram> ProgramCache::find_or_make(Table& table,
@@ -76,6 +79,7 @@ std::shared_ptr<const LoadedProgram> ProgramCache::find_or_make(Table& table,
 std::shared_ptr<const LoadedProgram> ProgramCache::get(const Program& program,
                                                        SourceLocation where) {
   (void)most_.value();
+  (void)disk_.value();
   internal::WaitPlace place(where);
   bool is_known = true;
   auto found = find_or_make(by_graph_, graph_key(program), [&] {
@@ -120,7 +124,7 @@ std::shared_ptr<const LoadedProgram> ProgramCache::compile(const pjrt::Client& c
                                                            const std::vector<int>& devices,
                                                            SourceLocation where) {
   Result<std::shared_ptr<const LoadedProgram>> compiled =
-      compile_and_load(platforms_, client, lowered, devices, where);
+      compile_and_load(platforms_, client, disk_.value(), lowered, devices, where);
   if (compiled.ok()) return *std::move(compiled);
   Error error = compiled.error().at(where);
   std::string of = client.addressable_devices()[0]->of_platform();

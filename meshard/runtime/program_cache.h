@@ -8,6 +8,7 @@
 #include "meshard/base/fingerprint.h"
 #include "meshard/base/result.h"
 #include "meshard/base/single_flight.h"
+#include "meshard/runtime/disk_cache.h"
 #include "meshard/runtime/loaded_program.h"
 #include "meshard/runtime/platforms.h"
 
@@ -20,6 +21,8 @@ namespace meshard {
 /// compile concurrently, and a thread that requests a program that another thread is compiling
 /// waits for it.
 ///
+/// Programs whose compilation took long are also kept on disk, for later processes (disk_cache.h).
+///
 /// Holds MESHARD_MOST_PROGRAMS programs (default 1,000) and evicts the least recently used one; its
 /// holders may continue to use it. Programs of clients that a restart of the runtime has replaced
 /// are compiled again.
@@ -28,11 +31,11 @@ class ProgramCache {
   /// @pre `platforms` outlives the cache
   explicit ProgramCache(Platforms& platforms);
   /// @pre most > 0
-  ProgramCache(Platforms& platforms, std::size_t most);
+  ProgramCache(Platforms& platforms, std::size_t most, DiskCache disk = {"", 0});
 
   /// The program, for the client of its mesh's platform, or for the default client without a mesh.
   /// @error the errors of lowering, Platforms::client and the compiler; invalid argument for an
-  /// invalid MESHARD_MOST_PROGRAMS.
+  /// invalid MESHARD_MOST_PROGRAMS or MESHARD_PROGRAM_CACHE_MB.
   std::shared_ptr<const LoadedProgram> get(const Program& program, SourceLocation where);
   std::size_t size() const { return by_graph_.size(); }
 
@@ -43,7 +46,7 @@ class ProgramCache {
   };
   using Table = internal::SingleFlight<Entry>;
 
-  ProgramCache(Platforms& platforms, Result<std::int64_t> most);
+  ProgramCache(Platforms& platforms, Result<std::int64_t> most, Result<DiskCache> disk);
   template <class Make>
   static std::shared_ptr<const LoadedProgram> find_or_make(Table& table, const Fingerprint& key,
                                                            Make make);
@@ -55,6 +58,7 @@ class ProgramCache {
 
   Platforms& platforms_;
   Result<std::int64_t> most_;  // an error is thrown by get()
+  Result<DiskCache> disk_;     // likewise
   Table by_graph_, by_text_;
 };
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/whole_file.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/target/child_program.h"
 #include "meshard/target/compile_job.h"

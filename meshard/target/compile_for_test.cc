@@ -1,3 +1,4 @@
+#include "meshard/base/whole_file.h"
 #include "meshard/target/compile_for.h"
 
 #include <gtest/gtest.h>

@@ -4,26 +4,25 @@
 #include <optional>
 #include <string>
 
+#include "meshard/base/file_cache.h"
 #include "meshard/base/result.h"
 #include "meshard/target/compile_job.h"
 #include "meshard/target/compiled.h"
 
 namespace meshard {
 
-/// Handle on a cache folder of bounded size. Several processes may use it at once.
+/// The finished compiles of `compiled/` in the cache folder (FileCache).
 class CompiledCache {
  public:
-  /// The folder is created on the first write. With an empty name nothing is cached.
-  /// @param most_bytes size limit of all files; least recently used files are removed beyond it
-  CompiledCache(std::string folder, std::uint64_t most_bytes)
-      : folder_(std::move(folder)), most_bytes_(most_bytes) {}
+  /// With an empty folder name nothing is cached.
+  CompiledCache(std::string folder, std::uint64_t most_bytes);
 
   /// MESHARD_COMPILED_CACHE_MB in bytes; 1024 MiB by default.
   /// @error invalid argument if it is not a whole number.
   static Result<std::uint64_t> most_bytes_set();
 
   /// @error permission denied if another user could have written the folder (check_file_trust)
-  Result<void> check_trust() const;
+  Result<void> check_trust() const { return files_.check_trust(); }
 
   /// The cache key of a compile: the job without its dump folder, the plugin file (path, size and
   /// modification time), meshard's format version, and the environment variables that compilers
@@ -36,13 +35,10 @@ class CompiledCache {
   /// @error the system's error
   Result<void> keep(const std::string& key, const Compiled& compiled) const;
   /// The file for a key.
-  std::string path_of(const std::string& key) const;
+  std::string path_of(const std::string& key) const { return files_.path_of(key); }
 
  private:
-  void shrink() const;
-
-  std::string folder_;
-  std::uint64_t most_bytes_;
+  FileCache files_;
 };
 
 }  // namespace meshard

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "meshard/base/whole_file.h"
 #include "meshard/target/temporary_folder.h"
 
 namespace meshard {

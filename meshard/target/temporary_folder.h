@@ -29,12 +29,4 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// Reads a whole file.
-/// @error not found, or the system's error; invalid argument if it is not a regular file
-Result<std::string> read_whole_file(const std::string& path);
-
-/// Writes a file atomically: it appears complete or not at all.
-/// @error the system's error
-Result<void> write_whole_file(const std::string& path, std::string_view bytes);
-
 }  // namespace meshard

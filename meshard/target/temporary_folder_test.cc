@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "meshard/base/whole_file.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -26,21 +27,6 @@ TEST(TemporaryFolder, IsPrivateAndGoesWithItsContents) {
     EXPECT_TRUE(fs::exists(path));
   }
   EXPECT_FALSE(fs::exists(path));
-}
-
-TEST(TemporaryFolder, FilesAreWrittenWhole) {
-  TemporaryFolder folder = TemporaryFolder::create().value();
-  std::string path = folder.path() + "/file";
-  std::string bytes(300000, 'x');
-  bytes[5] = '\0';
-  ASSERT_TRUE(write_whole_file(path, bytes).ok());
-  ASSERT_TRUE(write_whole_file(path, bytes + "more").ok());
-  EXPECT_EQ(read_whole_file(path).value(), bytes + "more");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
-  EXPECT_TRUE(throws_error([&] { read_whole_file(path + "-not").value(); }, ErrorCode::kNotFound,
-                           {path + "-not"}));
-  EXPECT_FALSE(write_whole_file(folder.path() + "/no/file", bytes).ok());
-  EXPECT_FALSE(read_whole_file(folder.path()).ok());
 }
 
 }  // namespace

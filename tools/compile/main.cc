@@ -18,6 +18,7 @@
 #include <string_view>
 #include <thread>
 
+#include "meshard/base/whole_file.h"
 #include "meshard/target/compile_job.h"
 #include "meshard/target/temporary_folder.h"
 

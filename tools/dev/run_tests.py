@@ -201,6 +201,8 @@ def run_program(name, command, properties, results, limit, test_filter, under):
     # The settings that determine how a test runs: those of the caller, then those of CTest.
     settings = {key: value for key, value in os.environ.items()
                 if key.startswith(("MESHARD_", "GTEST_SHARD", "GTEST_TOTAL", "XLA_", "TF_CPP_", "PJRT_", "NPROC"))}
+    # Programs that earlier runs kept on disk would hide what compiles and how often.
+    settings.setdefault("MESHARD_PROGRAM_CACHE_MB", "0")
     for setting in properties.get("ENVIRONMENT", []):
         key, _, value = setting.partition("=")
         if key == "XLA_FLAGS" and "MESHARD_NIGHTLY" in os.environ:

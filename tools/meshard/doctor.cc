@@ -8,6 +8,7 @@
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/fetched_record.h"
 #include "meshard/pjrt/plugin_search.h"
+#include "meshard/runtime/disk_cache.h"
 #include "tools/meshard/child_process.h"
 #include "tools/meshard/subcommands.h"
 #include "tools/meshard/targets.h"
@@ -124,6 +125,23 @@ void print_places(const pjrt::PluginSearch& search, bool all) {
                   place.reason.c_str());
 }
 
+void print_program_cache() {
+  std::printf("\nCompiled programs\n");
+  Result<DiskCache> cache = DiskCache::of_process();
+  if (!cache.ok()) {
+    std::printf("  problem     %s\n", cache.error().message().c_str());
+    return;
+  }
+  if (!cache->is_on()) {
+    std::printf("  not kept on disk (MESHARD_PROGRAM_CACHE_MB, owner of the cache folder)\n");
+    return;
+  }
+  const FileCache& files = cache->files();
+  std::printf("  folder      %s\n  entries     %zu, %.1f of %llu MiB\n", files.folder().c_str(),
+              files.keys().size(), static_cast<double>(files.bytes()) / (1 << 20),
+              static_cast<unsigned long long>(files.most_bytes() >> 20));
+}
+
 int run(const DoctorOptions& options) {
   pjrt::PluginSearch search;
   if (options.plugins.empty()) search = pjrt::find_plugins();
@@ -145,7 +163,10 @@ int run(const DoctorOptions& options) {
     usable += works;
     std::printf("\n");
   }
-  if (options.plugins.empty()) print_places(search, options.all_places);
+  if (options.plugins.empty()) {
+    print_places(search, options.all_places);
+    print_program_cache();
+  }
   if (search.found.empty())
     std::printf(
         "\nNo plugin was found. `meshard fetch cpu` downloads the plugin for CPUs; to use another "
