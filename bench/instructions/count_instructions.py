@@ -4,8 +4,8 @@
 usage: count_instructions.py PROGRAM PLUGIN [--record | --check] [--compiler TEXT] [--functions N]
 
 PROGRAM is meshard-call-instructions, PLUGIN the fake plugin. Counted are the instructions of meshard and of the libraries
-that it calls, without the plugin's. Unlike times, they repeat exactly. --record writes recorded.json beside this file;
---check compares with it: a call that takes more than 5 % more instructions fails, with the functions that grew. The
+that it calls, without the plugin's. Unlike times, they repeat. --record writes recorded.json beside this file;
+--check compares with it: a call that takes more than 5 % (and 500) more instructions fails, with the functions that grew. The
 counts depend on the compiler, which --compiler names; those of another one are not compared.
 """
 import argparse
@@ -22,6 +22,8 @@ import tempfile
 RECORDED = pathlib.Path(__file__).with_name("recorded.json")
 CALLS = 10
 ALLOWED = 1.05
+# Whether a launch is seen as done by the next call depends on threads.
+SLACK = 500
 # (parameters, devices, donated)
 CASES = [(2, 1, 0), (20, 1, 0), (200, 1, 0), (2000, 1, 0), (2, 8, 0), (20, 8, 0), (200, 8, 0), (2000, 8, 0), (200, 8, 1)]
 
@@ -81,11 +83,14 @@ def measure(program, plugin, case):
         counts = counts_of(out.read_text(encoding="utf-8"), os.path.realpath(program))
     for outside in ("(below main)", "main"):
         counts.pop(outside, None)
-    return {name: round(count / CALLS) for name, count in counts.most_common() if count >= CALLS}
+    large = {name: round(count / CALLS) for name, count in counts.most_common() if count * 200 >= counts.total()}
+    return large | {"(others)": round(counts.total() / CALLS) - sum(large.values())}
 
 
 def short(name):
     """A function's name without its parameters and template arguments."""
+    if name == "(others)":
+        return name
     while "<" in (shorter := re.sub(r"<[^<>]*>", "", name)) and shorter != name:
         name = shorter
     return re.sub(r"\(.*", "", re.sub(r"<[^<>]*>|\(anonymous namespace\)::", "", name))
@@ -99,7 +104,7 @@ def show(counts, most):
 def compare(case, now, before, most):
     """Whether the case takes as many instructions as before; prints what grew otherwise."""
     total, old = sum(now.values()), sum(before.values())
-    good = total <= ALLOWED * old
+    good = total <= ALLOWED * old + SLACK
     print(f"{'ok' if good else 'FAILED'}: {case}: {total} instructions, recorded {old} ({total / old:.3f})")
     if not good:
         grown = sorted(((now[name] - before.get(name, 0), name) for name in now), reverse=True)

@@ -1,5 +1,6 @@
 #include "examples/gpt/model.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gpt {
@@ -67,15 +68,18 @@ Caches make_caches(const Gpt& model, const nn::AxisRules& rules, std::int64_t ba
 }
 
 std::pair<Tensor, Caches> next_byte(const Gpt& model, const Tensor& bytes, const Caches& caches,
-                                    const Tensor& start, const Tensor& last) {
+                                    const Tensor& start, const Tensor& last,
+                                    Static<std::int64_t> read) {
+  nn::Attending how = kAttending;
+  how.read = read;
   Tensor x = nn::embedding(model.bytes, bytes);
   Caches next;
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
     const Block& block = model.blocks[i];
-    auto [read, cache] = nn::attention(block.attention, nn::rms_norm(block.attention_norm, x),
-                                       caches.at(i), start, kAttending);
+    auto [attended, cache] = nn::attention(block.attention, nn::rms_norm(block.attention_norm, x),
+                                           caches.at(i), start, how);
     next.push_back(cache);
-    x = x + read;
+    x = x + attended;
     x = x + nn::gated_mlp(block.mlp, nn::rms_norm(block.mlp_norm, x));
   }
   // Selects each row's last byte by comparing positions: each device does this for its own rows.
@@ -83,6 +87,12 @@ std::pair<Tensor, Caches> next_byte(const Gpt& model, const Tensor& bytes, const
   Tensor chosen = expand_dims(equal(reshape(last, {bytes.dim(0), 1}), numbers), 2);
   x = sum(where(chosen, x, 0.0), {1});
   return {nn::linear(model.head, nn::rms_norm(model.norm, x)), next};
+}
+
+std::int64_t positions_to_read(std::int64_t most, std::int64_t length) {
+  std::int64_t read = 64;
+  while (read < most) read *= 2;
+  return std::min(read, length);
 }
 
 std::int64_t count_parameters(const Gpt& model) {

@@ -65,10 +65,16 @@ Caches make_caches(const Gpt& model, const meshard::nn::AxisRules& rules, std::i
 /// The next-byte logits of each row, f32 [batch, 256], and the updated caches. The new bytes, i32
 /// [batch, time], have the positions start[b], start[b] + 1, ...; the logits are for the byte after
 /// new byte number last[b]. Bytes after last[b] only pad the row: they are masked, and their cache
-/// entries are overwritten by the next call, or dropped beyond the caches' length.
+/// entries are overwritten by the next call, or dropped beyond the caches' length. Only the first
+/// `read` positions of the caches are read (nn::Attending).
 std::pair<meshard::Tensor, Caches> next_byte(const Gpt& model, const meshard::Tensor& bytes,
                                              const Caches& caches, const meshard::Tensor& start,
-                                             const meshard::Tensor& last);
+                                             const meshard::Tensor& last,
+                                             meshard::Static<std::int64_t> read);
+
+/// The number of positions to read if the last one is number `most` - 1: a power of two that is at
+/// least 64, or the caches' length. A few programs thus serve all positions.
+std::int64_t positions_to_read(std::int64_t most, std::int64_t length);
 
 /// The number of trainable parameters.
 std::int64_t count_parameters(const Gpt& model);

@@ -41,8 +41,9 @@ std::string sample(const Gpt& model, const nn::AxisRules& rules, const std::stri
     for (std::int64_t k = window.first + window.read; k < size; ++k)
       bytes.push_back(static_cast<unsigned char>(all[static_cast<std::size_t>(k)]));
     auto count = static_cast<std::int64_t>(bytes.size());
-    auto [logits, next] = step(model, from_host(std::move(bytes), {1, count}), caches,
-                               number(window.read), number(count - 1));
+    auto [logits, next] =
+        step(model, from_host(std::move(bytes), {1, count}), caches, number(window.read),
+             number(count - 1), Static{positions_to_read(window.read + count, sampling.context)});
     caches = std::move(next);
     window.read += count;
     all += static_cast<char>(drawn(logits.to_vector<float>(), sampling.temperature, random));

@@ -27,13 +27,15 @@ Server::Server(gpt::Trained model, const nn::AxisRules& rules, const Serving& se
 }
 
 void Server::warm_up() {
-  for (std::int64_t time : {std::int64_t{1}, serving_.chunk}) {
-    std::vector<std::int32_t> zeros(places_.size(), 0);
-    // The cache entries that this writes are overwritten before they are read.
-    run_step(std::vector<std::int32_t>(places_.size() * static_cast<std::size_t>(time)), zeros,
-             zeros)
-        .to_host();
-  }
+  for (std::int64_t time : {std::int64_t{1}, serving_.chunk})
+    for (std::int64_t read = 0; read < context_;) {
+      read = gpt::positions_to_read(read + 1, context_);
+      std::vector<std::int32_t> zeros(places_.size(), 0);
+      // The cache entries that this writes are overwritten before they are read.
+      run_step(std::vector<std::int32_t>(places_.size() * static_cast<std::size_t>(time)), zeros,
+               zeros, read)
+          .to_host();
+    }
 }
 
 // The next valid request. Waits for one only if the server is idle.
@@ -70,14 +72,14 @@ void Server::admit(const Client& client) {
 
 // The logits of the byte after each slot's newest byte. All rows of `bytes` have the same length.
 Tensor Server::run_step(std::vector<std::int32_t> bytes, std::vector<std::int32_t> starts,
-                        std::vector<std::int32_t> lasts) {
+                        std::vector<std::int32_t> lasts, std::int64_t read) {
   auto on_devices = [&](std::vector<std::int32_t> values, Shape shape) {
     return rules_.mark(from_host(std::move(values), std::move(shape)), P("batch"));
   };
   std::int64_t time = static_cast<std::int64_t>(bytes.size()) / serving_.batch;
   auto [logits, caches] = step_(model_, on_devices(std::move(bytes), {serving_.batch, time}),
                                 caches_, on_devices(std::move(starts), {serving_.batch}),
-                                on_devices(std::move(lasts), {serving_.batch}));
+                                on_devices(std::move(lasts), {serving_.batch}), Static{read});
   caches_ = std::move(caches);
   return logits;
 }
@@ -92,7 +94,9 @@ void Server::step(const Client& client) {
     place->window.fit(size, context_);
     most = std::max(most, size - place->window.first - place->window.read);
   }
-  std::size_t time = most > 1 ? static_cast<std::size_t>(serving_.chunk) : 1;  // two programs
+  // Two programs for each number of positions that are read.
+  std::size_t time = most > 1 ? static_cast<std::size_t>(serving_.chunk) : 1;
+  std::int64_t last_position = 0;
   std::vector<std::int32_t> bytes(places_.size() * time), starts(places_.size()),
       lasts(places_.size());
   for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -105,9 +109,12 @@ void Server::step(const Client& client) {
     starts[i] = static_cast<std::int32_t>(request.window.read);
     lasts[i] = static_cast<std::int32_t>(count) - 1;
     request.window.read += static_cast<std::int64_t>(count);
+    last_position = std::max(last_position, request.window.read);
     progress_.read += static_cast<std::int64_t>(count);
   }
-  HostArray scores = run_step(std::move(bytes), std::move(starts), std::move(lasts)).to_host();
+  HostArray scores = run_step(std::move(bytes), std::move(starts), std::move(lasts),
+                              gpt::positions_to_read(last_position, context_))
+                         .to_host();
   ++progress_.steps;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (!places_[i]) continue;
@@ -162,7 +169,7 @@ std::string step_module(const gpt::Sizes& sizes, std::int64_t context, const nn:
   };
   auto step = jit(&gpt::next_byte, {.name = "next_byte", .donate = {2}});
   return module_text(step, model, row({serving.batch, 1}), caches, row({serving.batch}),
-                     row({serving.batch}));
+                     row({serving.batch}), Static{context});
 }
 
 }  // namespace serve

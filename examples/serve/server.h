@@ -72,13 +72,13 @@ class Server {
   };
   using Step = std::function<std::pair<meshard::Tensor, gpt::Caches>(
       const gpt::Gpt&, const meshard::Tensor&, const gpt::Caches&, const meshard::Tensor&,
-      const meshard::Tensor&)>;
+      const meshard::Tensor&, meshard::Static<std::int64_t>)>;
 
   void admit(const Client& client);
   std::optional<Request> taken(const Client& client);
   void step(const Client& client);
   meshard::Tensor run_step(std::vector<std::int32_t> bytes, std::vector<std::int32_t> starts,
-                           std::vector<std::int32_t> lasts);
+                           std::vector<std::int32_t> lasts, std::int64_t read);
   bool add_byte(Request& request, std::span<const float> logits, const Client& client);
 
   gpt::Gpt model_;

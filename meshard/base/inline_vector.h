@@ -162,18 +162,7 @@ class InlineVector {
     for (std::size_t i = 0; i < count; ++i) ::new (to + i) T(std::move(from[i]));
   }
 
-  // Few bytes are copied faster as a whole than element by element.
-  static constexpr bool kCopiesWhole =
-      std::is_trivially_copyable_v<T> && (N == 0 ? 1 : N) * sizeof(T) <= 64;
-
-  // @pre this is empty
   void assign_copy(const InlineVector& other) {
-    if constexpr (kCopiesWhole)
-      if (!other.heap() && !heap()) {
-        std::memcpy(&storage_, &other.storage_, sizeof storage_);
-        size_ = other.size_;
-        return;
-      }
     reserve(other.size_);
     const T* from = other.data();
     for (T* to = data(); size_ < other.size_; ++size_) ::new (to + size_) T(from[size_]);
@@ -185,9 +174,6 @@ class InlineVector {
       size_ = other.size_;
       other.capacity_ = N;
       other.size_ = 0;
-    } else if constexpr (kCopiesWhole) {
-      std::memcpy(&storage_, &other.storage_, sizeof storage_);
-      size_ = std::exchange(other.size_, 0);
     } else {
       move_elements(other.data(), other.size_, inline_data());
       size_ = other.size_;

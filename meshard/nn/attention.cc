@@ -35,24 +35,17 @@ Heads heads_of(const Attention& params, const Tensor& x, const Tensor& positions
   return heads;
 }
 
-// The cache with row b of `fresh` written at positions start[b], start[b] + 1, ...
-Tensor written(const Tensor& cache, const Tensor& fresh, const Tensor& offset) {
-  // offset [batch, length]: the index of the new position to be written at each position of the
-  // cache.
-  std::int64_t time = fresh.dim(1);
-  auto wide = [](const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); };
-  Tensor inside = logical_and(offset >= 0, offset < time);
-  Tensor taken = fresh;
-  if (time > 1)  // gathers all heads of a position at once; single elements are far slower
-    taken = gather(fresh, clip(offset, 0, time - 1),
-                   {.offset_dims = {2, 3},
-                    .collapsed_slice_dims = {1},
-                    .operand_batching_dims = {0},
-                    .start_indices_batching_dims = {0},
-                    .start_index_map = {1},
-                    .index_vector_dim = 2},
-                   {1, 1, fresh.dim(2), fresh.dim(3)});
-  return where(wide(inside), astype(taken, cache.dtype()), cache);
+// The cache with row b of `fresh` written at positions[b]. If the cache is donated, only these
+// positions are written.
+Tensor written(const Tensor& cache, const Tensor& fresh, const Tensor& positions) {
+  return scatter_set(cache, expand_dims(positions, 2), astype(fresh, cache.dtype()),
+                     {.update_window_dims = {2, 3},
+                      .inserted_window_dims = {1},
+                      .input_batching_dims = {0},
+                      .scatter_indices_batching_dims = {0},
+                      .scatter_dims_to_operand_dims = {1},
+                      .index_vector_dim = 2},
+                     /*indices_are_sorted=*/true, /*unique_indices=*/true);
 }
 
 }  // namespace
@@ -109,17 +102,25 @@ std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor
   if (start.rank() != 1 || start.dim(0) != batch || !is_integer(start.dtype()))
     throw_invalid(start.where(), "[nn.attention] start is ", start.type(),
                   ", but must hold one integer for each of the ", batch, " rows of x");
+  if (how.read < 0 || how.read > length)
+    throw_invalid(x.where(), "[nn.attention] read is ", how.read, ", but the cache has ", length,
+                  " positions");
+  std::int64_t read = how.read == 0 ? length : how.read;
   Tensor column = reshape(start, {batch, 1});
   Tensor positions = column + reshape(arange(time), {1, time});  // [batch, time]
   Heads heads = heads_of(params, x, positions, how);
-  Tensor places = iota(start.dtype(), {batch, length}, 1);
-  KeyValueCache next{written(cache.key, heads.key, places - column),
-                     written(cache.value, heads.value, places - column)};
+  KeyValueCache next{written(cache.key, heads.key, positions),
+                     written(cache.value, heads.value, positions)};
+  auto read_part = [&](const Tensor& all) {
+    Tensor part =
+        read == length ? all : slice(all, {0, 0, 0, 0}, {batch, read, all.dim(2), all.dim(3)});
+    return astype(part, x.dtype());
+  };
+  Tensor places = iota(start.dtype(), {batch, read}, 1);
   Tensor last = how.causal ? positions : column + (time - 1);
-  Tensor seen = expand_dims(places, 1) <= expand_dims(last, 2);  // [batch, time, length]
-  Tensor result =
-      dot_product_attention(heads.query, astype(next.key, x.dtype()), astype(next.value, x.dtype()),
-                            {.mask = expand_dims(seen, 1)});
+  Tensor seen = expand_dims(places, 1) <= expand_dims(last, 2);  // [batch, time, read]
+  Tensor result = dot_product_attention(heads.query, read_part(next.key), read_part(next.value),
+                                        {.mask = expand_dims(seen, 1)});
   return {joined_heads(params, result), next};
 }
 

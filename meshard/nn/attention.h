@@ -37,6 +37,10 @@ struct Attending {
   /// Lets a position attend only to itself and earlier positions. Default: true.
   bool causal = true;
   std::optional<Rotary> rotary = std::nullopt;
+  /// With a cache: the number of its positions, from the first one, that are read; 0: all. The time
+  /// of a step grows with this number, not with the cache's length. Each number is another program,
+  /// so round it up, for example to powers of two.
+  std::int64_t read = 0;
 };
 
 /// Attention from x [batch, time, width] to the same shape. Scores are scaled by 1 / sqrt(size),
@@ -58,9 +62,11 @@ KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::i
 /// Attention of new positions to themselves and to those in the cache. Row b of x, [batch, time,
 /// width], contains the positions start[b], start[b] + 1, ... of its sequence; `start` is i32
 /// [batch], so that rows may have different lengths. Returns the result, and the cache with the new
-/// positions added.
-/// @pre start[b] + time <= the cache's length: positions beyond it are lost.
-/// @error invalid argument: start does not have one integer per row.
+/// positions added. If the cache is donated, only the new positions are written.
+/// @pre start[b] + time <= the cache's length: positions beyond it are lost; start[b] + time <=
+/// how.read unless that is 0: positions beyond it are not attended to.
+/// @error invalid argument: start does not have one integer per row; how.read is not one of the
+/// cache's numbers of positions.
 std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor& x,
                                            const KeyValueCache& cache, const Tensor& start,
                                            const Attending& how = {});

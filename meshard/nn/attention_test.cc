@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/nn/nn_testutil.h"
+#include "meshard/runtime/loaded_program.h"
+#include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
 
 namespace meshard::nn {
@@ -133,6 +136,55 @@ TEST_F(Attentions, RowsMayStandAtDifferentPositions) {
       attention(params, next, cache, from_host(std::vector<std::int32_t>{3, 2}, {2})).first;
   expect_same(index(out, {0, 0}), index(expected, {0, 3}), 2e-5);
   expect_same(index(out, {1, 0}), index(expected, {1, 2}), 2e-5);
+}
+
+// What is beyond is neither attended to nor read: it is NaN here, and 0 * NaN would be NaN.
+TEST_F(Attentions, ReadOnlyTheFirstPositions) {
+  Attention params = varied_attention(4, 2, 2, 2);
+  Tensor x = varied({2, 3, 4});
+  Tensor expected = attention(params, x);
+  auto step = jit(
+      [&](const Tensor& part, const KeyValueCache& c, const Tensor& start,
+          Static<std::int64_t> read) { return attention(params, part, c, start, {.read = read}); });
+  KeyValueCache cache = make_cache({}, params, 2, 9);
+  Tensor beyond = reshape(arange(9) >= 4, {1, 9, 1, 1});
+  for (Tensor* part : {&cache.key, &cache.value})
+    *part = where(beyond, std::numeric_limits<float>::quiet_NaN(), *part);
+  auto [two, after_two] = step(index(x, {whole, range(0, 2)}), cache, full({2}, 0, DType::i32),
+                               Static{std::int64_t{2}});
+  auto [third, after_three] = step(index(x, {whole, range(2, 3)}), after_two,
+                                   full({2}, 2, DType::i32), Static{std::int64_t{4}});
+  expect_same(concat({two, third}, 1), expected, 2e-5);
+  EXPECT_TRUE(all(isnan(index(after_three.key, {whole, range(4, 9)}))).item<bool>());
+  for (std::int64_t read : {std::int64_t{-1}, std::int64_t{10}})
+    EXPECT_TRUE(
+        throws_error([&] { attention(params, x, cache, full({2}, 0, DType::i32), {.read = read}); },
+                     ErrorCode::kInvalidArgument, {cat("read is ", read), "9 positions"}));
+}
+
+// Each device writes and reads its own rows and heads; only the heads' sum crosses devices.
+TEST_F(Attentions, AStepWithAShardedCacheMovesNothingOfIt) {
+  AxisRules rules(Mesh({{"data", 2}, {"model", 2}}),
+                  {{"heads", "model"}, {"key_heads", "model"}, {"batch", "data"}});
+  auto made = [](Maker& make) { return make_attention(make, 8, {.heads = 4, .key_heads = 2}); };
+  Attention one = create({}, 3, made), four = create(rules, 3, made);
+  auto step = jit([](const Attention& params, const Tensor& x, const KeyValueCache& cache,
+                     const Tensor& start) { return attention(params, x, cache, start); },
+                  {.donate = {2}});
+  Tensor x = varied({4, 1, 8});
+  Tensor start = from_host(std::vector<std::int32_t>{3, 0, 5, 1}, {4});
+  auto [expected, cache] = step(one, x, make_cache({}, one, 4, 6), start);
+  auto [out, shards] = step(four, rules.mark(x, P("batch")), make_cache(rules, four, 4, 6),
+                            rules.mark(start, P("batch")));
+  expect_same(out, expected, 1e-5);
+  expect_same(shards.key, cache.key, 1e-5);
+  EXPECT_EQ(shards.key.sharding()->spec(), P("data", none, "model", none));
+  // The names of the operations are text in the compiled module.
+  std::string text =
+      step.programs().back()->loaded()->executable().executable().optimized_program().value();
+  EXPECT_NE(text.find("all-reduce"), std::string::npos);
+  for (const char* collective : {"all-gather", "all-to-all", "collective-permute"})
+    EXPECT_EQ(text.find(collective), std::string::npos) << collective;
 }
 
 TEST_F(Attentions, ShardedAreTheSame) {

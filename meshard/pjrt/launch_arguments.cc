@@ -1,5 +1,5 @@
 // The arguments and outputs of a launch: checks, donation, ownership.
-// Tested in tests/plugin/pjrt_conformance_test.cc and tests/plugin/buffer_list_test.cc.
+// Tested in tests/plugin/buffer_list_test.cc.
 #include <algorithm>
 
 #include "meshard/pjrt/internal/client_state.h"

@@ -52,7 +52,7 @@ class OnDisk : public OnPlugin {
 Program slow_program(const Mesh& mesh, float factor = 2, bool donated = false) {
   internal::TraceScope scope;
   SourceLocation where{"user.cc", "f", 1};
-  Tensor x = make_parameter({DType::f32, {16, 16}}, Sharding(mesh, P("x")), where);
+  Tensor x = make_parameter({DType::f32, {16, 16}}, Sharding(mesh, P("x", none)), where);
   Tensor y = x;
   for (int i = 0; i < 12; ++i) y = tanh(matmul(y, y) * factor) + sum(y);
   return {.name = "slow",
@@ -62,7 +62,7 @@ Program slow_program(const Mesh& mesh, float factor = 2, bool donated = false) {
 
 HostArray run(const LoadedProgram& program, const Mesh& mesh) {
   HostArray numbers = HostArray::full<float>({16, 16}, 0.25f);
-  Tensor x = mark_sharding(from_host(numbers), mesh, P("x"));
+  Tensor x = mark_sharding(from_host(numbers), mesh, P("x", none));
   sync(x);
   const auto& array = static_cast<const DeviceArray&>(*x.value().storage());
   std::vector<const DeviceArray*> arguments = {&array};

@@ -104,7 +104,8 @@ TEST_F(Placing, ReplicasShareOneBlock) {
   if (runtime_client().rules().host_memory) {
     const pjrt::BufferList& buffers = on_devices(storage).buffers();
     for (std::size_t i = 0; i < buffers.size(); ++i)
-      EXPECT_EQ(buffers[i].unsafe_pointer().value(), reinterpret_cast<std::uintptr_t>(array.bytes()));
+      EXPECT_EQ(buffers[i].unsafe_pointer().value(),
+                reinterpret_cast<std::uintptr_t>(array.bytes()));
   }
   check_shards(array, storage, replicated);
 }

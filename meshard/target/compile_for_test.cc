@@ -1,4 +1,3 @@
-#include "meshard/base/whole_file.h"
 #include "meshard/target/compile_for.h"
 
 #include <gtest/gtest.h>
@@ -14,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "meshard/base/whole_file.h"
 #include "meshard/pjrt/hlo_module.h"
 #include "meshard/target/compile_program.h"
 #include "meshard/target/compiled_cache.h"

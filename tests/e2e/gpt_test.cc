@@ -81,16 +81,20 @@ TEST_F(GptTraining, TheCacheGivesWhatTheWholeGives) {
   Caches kept = make_caches(model, {}, 1, 8);
   Tensor logits;
   for (std::int32_t i = 0; i < 4; ++i)
-    std::tie(logits, kept) = next_byte(model, full({1, 1}, bytes[static_cast<std::size_t>(i)]),
-                                       kept, full({1}, i), full({1}, 0));
+    std::tie(logits, kept) =
+        next_byte(model, full({1, 1}, bytes[static_cast<std::size_t>(i)]), kept, full({1}, i),
+                  full({1}, 0), Static{i < 2 ? std::int64_t{2} : std::int64_t{8}});
   auto is_near = testing::Pointwise(testing::FloatNear(1e-4f), expected.to_vector<float>());
   EXPECT_THAT(logits.to_vector<float>(), is_near);
 
   // One byte, then three that are padded to five: the padding is not attended to, now or later.
   kept = make_caches(model, {}, 1, 8);
-  kept = next_byte(model, full({1, 1}, 10), kept, full({1}, 0), full({1}, 0)).second;
+  kept =
+      next_byte(model, full({1, 1}, 10), kept, full({1}, 0), full({1}, 0), Static{std::int64_t{8}})
+          .second;
   Tensor filled = from_host(std::vector<std::int32_t>{200, 30, 77, 5, 6}, {1, 5});
-  std::tie(logits, kept) = next_byte(model, filled, kept, full({1}, 1), full({1}, 2));
+  std::tie(logits, kept) =
+      next_byte(model, filled, kept, full({1}, 1), full({1}, 2), Static{std::int64_t{4}});
   EXPECT_THAT(logits.to_vector<float>(), is_near);
 }
 
