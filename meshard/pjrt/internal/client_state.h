@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "meshard/base/free_list.h"
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/source_location.h"
 #include "meshard/pjrt/array_type.h"
@@ -35,6 +36,14 @@ struct LaunchSite {
 /// One launch and its events, shared by the client's list of launches in flight and the user's
 /// handle.
 struct LaunchRecord {
+  // Each launch makes one.
+  static void* operator new(std::size_t) {
+    return meshard::internal::FreeList<LaunchRecord, 256>::take();
+  }
+  static void operator delete(void* memory) {
+    meshard::internal::FreeList<LaunchRecord, 256>::give(memory);
+  }
+
   const PJRT_Api* api = nullptr;
   ClientState* client = nullptr;  // alive while the record is in its list or in a handle
   int id = 0;
