@@ -2,6 +2,10 @@
 
 #include <cmath>
 
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/definition/bodies.h"
+
 namespace meshard::bench {
 namespace {
 
@@ -74,6 +78,47 @@ std::pair<GptState, Tensor> gpt_step(const GptSizes& sizes, const Mesh& mesh, co
                 structure::with_tensors(state.mean, means),
                 structure::with_tensors(state.square, squares), steps};
   return {next, loss};
+}
+
+Program recorded_step(const GptSizes& sizes) {
+  Mesh mesh({{"dp", 2}, {"tp", 4}});
+  internal::TraceScope scope;
+  std::vector<Value> parameters;
+  auto parameter = [&](const TensorType& type, const PartitionSpec& spec) {
+    Tensor tensor =
+        make_parameter(type, Sharding(mesh, spec, static_cast<std::size_t>(type.rank())), {});
+    parameters.push_back(tensor.value());
+    return tensor;
+  };
+  // Repeated layers have stacked parameters; the first five parameters belong to no layer.
+  bool stacked = sizes.form != LayerForm::kPlain;
+  GptSizes made_sizes = sizes;
+  if (stacked) made_sizes.layers = 1;
+  auto made = [&] {
+    int count = 0;
+    return make_gpt(made_sizes, [&](const TensorType& type, const PartitionSpec& spec) {
+      if (!stacked || count++ < 5) return parameter(type, spec);
+      std::vector<std::int64_t> sizes_of_all{sizes.layers};
+      for (std::int64_t extent : type.shape) sizes_of_all.push_back(extent);
+      Sharding of_one(mesh, spec, static_cast<std::size_t>(type.rank()));
+      return parameter({type.dtype, Shape(sizes_of_all)}, stacked_sharding(of_one).spec());
+    });
+  };
+  GptState state;
+  state.model = made();
+  state.mean = made();
+  state.square = made();
+  state.steps = parameter({DType::i32, {}}, P());
+  Tensor tokens = parameter({DType::i32, {sizes.batch, sizes.length}}, P("dp", none));
+  Tensor targets = parameter({DType::i32, {sizes.batch, sizes.length}}, P("dp", none));
+  Program program;
+  for (std::uint32_t i = 0; i + 2 < parameters.size(); ++i) program.donated.push_back(i);
+  auto [next, loss] = gpt_step(sizes, mesh, state, tokens, targets);
+  std::vector<Value> results;
+  for (const Tensor& tensor : structure::tensors(next)) results.push_back(tensor.value());
+  results.push_back(loss.value());
+  program.graph = Graph::build(parameters, results, scope.trace());
+  return program;
 }
 
 }  // namespace meshard::bench

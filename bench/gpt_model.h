@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/evaluator.h"
 #include "meshard/meshard.h"
 
 namespace meshard::bench {
@@ -48,6 +49,9 @@ Gpt make_gpt(const GptSizes& sizes, Make&& make);
 /// the loss.
 std::pair<GptState, Tensor> gpt_step(const GptSizes& sizes, const Mesh& mesh, const GptState& state,
                                      const Tensor& tokens, const Tensor& targets);
+
+/// gpt_step on a mesh of 2x4 devices, with all of its state donated, as jit records it.
+Program recorded_step(const GptSizes& sizes);
 
 template <class Make>
 Gpt make_gpt(const GptSizes& s, Make&& make) {

@@ -8,8 +8,6 @@
 #include "bench/gpt_model.h"
 #include "bench/report.h"
 #include "bench/timing.h"
-#include "meshard/graph/leaf.h"
-#include "meshard/graph/record.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/meshard.h"
 
@@ -31,32 +29,8 @@ std::size_t count_text(const std::string& text, const std::string& part) {
 // What jit does for a new signature, up to the module text.
 double trace_and_lower(Phases& phases) {
   GptSizes sizes;
-  Mesh mesh({{"dp", 2}, {"tp", 4}});
   double begin = now();
-  Program program;
-  {
-    internal::TraceScope scope;
-    std::vector<Value> parameters;
-    auto parameter = [&](const TensorType& type, const PartitionSpec& spec) {
-      Tensor tensor =
-          make_parameter(type, Sharding(mesh, spec, static_cast<std::size_t>(type.rank())), {});
-      parameters.push_back(tensor.value());
-      return tensor;
-    };
-    GptState state;
-    state.model = make_gpt(sizes, parameter);
-    state.mean = make_gpt(sizes, parameter);
-    state.square = make_gpt(sizes, parameter);
-    state.steps = parameter({DType::i32, {}}, P());
-    Tensor tokens = parameter({DType::i32, {sizes.batch, sizes.length}}, P("dp", none));
-    Tensor targets = parameter({DType::i32, {sizes.batch, sizes.length}}, P("dp", none));
-    for (std::uint32_t i = 0; i + 2 < parameters.size(); ++i) program.donated.push_back(i);
-    auto [next, loss] = gpt_step(sizes, mesh, state, tokens, targets);
-    std::vector<Value> results;
-    for (const Tensor& tensor : structure::tensors(next)) results.push_back(tensor.value());
-    results.push_back(loss.value());
-    program.graph = Graph::build(parameters, results, scope.trace());
-  }
+  Program program = recorded_step(sizes);
   double middle = now();
   LoweredModule module = lower(program);
   double end = now();
