@@ -18,6 +18,7 @@ const Group kGroups[] = {
     {"layers", "12 equal layers as a plain loop and repeated", layers_rows},
     {"call", "calling compiled programs on 8 devices", call_rows},
     {"single", "calling a compiled program on one device", single_rows},
+    {"decode", "steps with a key-value cache", decode_rows},
     {"place", "host arrays onto devices", place_rows},
     {"gather", "arrays on devices to the host", gather_rows},
     {"start", "the start of a process", start_rows},

@@ -56,6 +56,7 @@ void step_rows(Report& report);
 void layers_rows(Report& report);
 void call_rows(Report& report);
 void single_rows(Report& report);
+void decode_rows(Report& report);
 void place_rows(Report& report);
 void gather_rows(Report& report);
 void start_rows(Report& report);
