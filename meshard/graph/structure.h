@@ -29,6 +29,8 @@ struct Static {
   operator const T&() const { return value; }  // NOLINT: stands for its value
   friend bool operator==(const Static&, const Static&) = default;
 };
+template <class T>
+Static(T) -> Static<T>;  // not all compilers deduce it for aggregates
 
 namespace structure {
 

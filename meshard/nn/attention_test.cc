@@ -43,10 +43,10 @@ double dot_of(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 // Attention by its definition, in plain loops.
-std::vector<double> by_definition(const Attention& p, const Tensor& x_, int heads, int key_heads,
+std::vector<double> by_definition(const Attention& p, const Tensor& input, int heads, int key_heads,
                                   bool causal) {
-  Numbers x(x_), q(p.query), k(p.key), v(p.value), o(p.out);
-  int batch = int(x_.dim(0)), time = int(x_.dim(1)), width = int(x_.dim(2)),
+  Numbers x(input), q(p.query), k(p.key), v(p.value), o(p.out);
+  int batch = int(input.dim(0)), time = int(input.dim(1)), width = int(input.dim(2)),
       size = int(p.query.dim(2));
   std::vector<double> out(static_cast<std::size_t>(batch * time * width));
   for (int b = 0; b < batch; ++b)
@@ -67,9 +67,10 @@ std::vector<double> by_definition(const Attention& p, const Tensor& x_, int head
             read[i] += weights[static_cast<std::size_t>(s)] / total * value[i];
         }
         for (int d = 0; d < width; ++d)
-          for (int i = 0; i < size; ++i)
-            out[static_cast<std::size_t>((b * time + t) * width + d)] +=
-                read[static_cast<std::size_t>(i)] * o({h, i, d});
+          for (int i = 0; i < size; ++i) {
+            int at = (b * time + t) * width + d;
+            out[static_cast<std::size_t>(at)] += read[static_cast<std::size_t>(i)] * o({h, i, d});
+          }
       }
   return out;
 }

@@ -129,7 +129,7 @@ TEST_F(Placing, UnevenSizesArePadded) {
 
 TEST_F(Placing, AnyDevicesInAnyOrder) {
   HostArray array = ramp({8, 2});
-  for (std::vector<std::int64_t> ids :
+  for (const std::vector<std::int64_t>& ids :
        {std::vector<std::int64_t>{7, 5, 6, 4}, {1, 5, 0, 3}, {4, 5, 6, 7}}) {
     Sharding sharding(Mesh({{"x", 4}}, ids), P("x", none));
     check_shards(array, placed(array, sharding), sharding);
