@@ -76,7 +76,7 @@ pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
 }
 
 // Compiling a program that takes less time is about as fast as reading it.
-constexpr std::chrono::milliseconds kLeastCompileTime{20};
+constexpr std::chrono::milliseconds kLeastCompileTime{10};
 
 Result<std::shared_ptr<const LoadedProgram>> with_shardings(const Platforms& platforms,
                                                             const pjrt::Client& client,
