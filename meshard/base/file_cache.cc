@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kDigits = 32;  // of a fingerprint
+constexpr int kWritesBetweenListings = 63;
 
 }  // namespace
 
@@ -65,7 +66,14 @@ Result<void> FileCache::keep(const std::string& key, std::string_view bytes) con
                  cat("[cache] cannot make the folder ", folder_, ": ", error.message()));
   MESHARD_RETURN_IF_ERROR(
       write_whole_file(path_of(key), cat(format_, "\n", fingerprint(bytes).to_string(), bytes)));
-  shrink();
+  std::lock_guard lock(known_->mutex);
+  known_->bytes += format_.size() + 1 + kDigits + bytes.size();
+  if (known_->writes > 0 && known_->bytes <= most_bytes_) {
+    --known_->writes;
+    return {};
+  }
+  known_->bytes = shrink();
+  known_->writes = kWritesBetweenListings;
   return {};
 }
 
@@ -91,7 +99,7 @@ std::uint64_t FileCache::bytes() const {
 
 // Other processes may shrink the cache at the same time: a file that is already gone counts as
 // removed, and an open file stays readable.
-void FileCache::shrink() const {
+std::uint64_t FileCache::shrink() const {
   struct Entry {
     fs::file_time_type used;
     std::uint64_t bytes;
@@ -117,10 +125,11 @@ void FileCache::shrink() const {
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.used < b.used; });
   for (const Entry& entry : entries) {
-    if (bytes <= most_bytes_) return;
+    if (bytes <= most_bytes_) break;
     fs::remove(entry.path, error);
     bytes -= entry.bytes;
   }
+  return bytes;
 }
 
 }  // namespace meshard

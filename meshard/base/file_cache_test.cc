@@ -82,6 +82,22 @@ TEST_F(FileCaches, RemoveWhatWasUsedLongestAgo) {
   EXPECT_TRUE(fs::exists(fs::path(cache().path_of("a")).parent_path() / "other"));
 }
 
+// One handle that lists the folder rarely still keeps to the limit.
+TEST_F(FileCaches, KeepToTheirLimit) {
+  FileCache one = cache(10'000), copy = one;
+  std::string bytes(900, 'x');
+  for (int i = 0; i < 200; ++i) {
+    (i % 2 ? one : copy).keep(std::to_string(i), bytes).value();
+    EXPECT_LE(one.bytes(), 10'000u);
+    EXPECT_TRUE(one.find(std::to_string(i)));
+  }
+  EXPECT_GE(one.keys().size(), 9u);
+  // Another process fills the folder: the next listing removes what is too much.
+  for (int i = 0; i < 30; ++i) cache(1 << 20).keep("other" + std::to_string(i), bytes).value();
+  for (int i = 0; i < 64; ++i) one.keep("last", bytes).value();
+  EXPECT_LE(one.bytes(), 10'000u);
+}
+
 TEST_F(FileCaches, WithoutAFolderNothingIsKept) {
   FileCache none("", ".entry", "test 1", 1 << 20);
   none.keep("a", "bytes").value();
