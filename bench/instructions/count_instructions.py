@@ -3,8 +3,9 @@
 
 usage: count_instructions.py PROGRAM PLUGIN [--record | --check] [--compiler TEXT] [--functions N]
 
-PROGRAM is meshard-call-instructions, PLUGIN the fake plugin. Counted are the instructions of meshard and of the libraries
-that it calls, without the plugin's. Unlike times, they repeat. --record writes recorded.json beside this file;
+PROGRAM is meshard-call-instructions, PLUGIN the fake plugin. Counted are the instructions of meshard, and CALL_COST for each
+call that it makes to another library except the plugin: what malloc takes depends on the state of the heap, and on the
+system's library. Unlike times, they repeat. --record writes recorded.json beside this file;
 --check compares with it: a call that takes more than 5 % (and 500) more instructions fails, with the functions that grew. The
 counts depend on the compiler, which --compiler names; those of another one are not compared.
 """
@@ -21,6 +22,7 @@ import tempfile
 
 RECORDED = pathlib.Path(__file__).with_name("recorded.json")
 CALLS = 10
+CALL_COST = 100  # about what one of malloc or free takes; most of the calls are these
 ALLOWED = 1.05
 # Whether a launch is seen as done by the next call depends on threads.
 SLACK = 500
@@ -33,7 +35,7 @@ def case_name(parameters, devices, donated):
 
 
 def counts_of(dump, own_object):
-    """Instructions by function of `own_object`: its own, and those of other objects that it calls, but not the plugin's."""
+    """Instructions by function of `own_object`: its own, and CALL_COST for each call of another object, but not the plugin's."""
     names = {}  # compressed names: ("fn", "12") -> text
 
     def full(kind, text):
@@ -43,8 +45,8 @@ def counts_of(dump, own_object):
         return names[kind, number]
 
     counts = collections.Counter()
-    here = function = called = called_object = None
-    inclusive = False
+    here = function = called_object = None
+    calls = 0
     for line in dump.splitlines():
         key, _, value = line.partition("=")
         if key == "ob":
@@ -54,18 +56,18 @@ def counts_of(dump, own_object):
         elif key == "cob":
             called_object = full("ob", value)
         elif key == "cfn":
-            called = full("fn", value)
+            full("fn", value)
         elif key in ("fl", "fi", "fe", "cfi", "cfl"):
             full("fl", value)
         elif key == "calls":
-            inclusive = True
+            calls = int(value.split()[0])
         elif re.match(r"[+\-*\d]", line):
             cost = int(line.split()[1])
-            if inclusive:
+            if calls:
                 # A call within the object is counted where it arrives.
                 if here == own_object and called_object not in (None, own_object) and "fake_plugin" not in called_object:
-                    counts[function] += cost
-                inclusive, called_object, called = False, None, None
+                    counts[function] += calls * CALL_COST
+                calls, called_object = 0, None
             elif here == own_object:
                 counts[function] += cost
     return counts
@@ -73,16 +75,20 @@ def counts_of(dump, own_object):
 
 def measure(program, plugin, case):
     with tempfile.TemporaryDirectory() as folder:
-        out = pathlib.Path(folder, "callgrind.out")
-        done = subprocess.run(
-            ["valgrind", "--tool=callgrind", "--toggle-collect=*meshard_measured_calls*", f"--callgrind-out-file={out}",
-             program, *map(str, case), str(CALLS)],
-            capture_output=True, encoding="utf-8", check=False, env={**os.environ, "MESHARD_PLUGIN": plugin})
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(done.args)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
-        counts = counts_of(out.read_text(encoding="utf-8"), os.path.realpath(program))
-    for outside in ("(below main)", "main"):
-        counts.pop(outside, None)
+
+        def run(calls):
+            out = pathlib.Path(folder, f"callgrind.{calls}")
+            done = subprocess.run(
+                ["valgrind", "--tool=callgrind", "--toggle-collect=*meshard_measured_calls*",
+                 f"--callgrind-out-file={out}", program, *map(str, case), str(calls)],
+                capture_output=True, encoding="utf-8", check=False, env={**os.environ, "MESHARD_PLUGIN": plugin})
+            if done.returncode != 0:
+                sys.exit(f"{' '.join(done.args)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+            return counts_of(out.read_text(encoding="utf-8"), os.path.realpath(program))
+
+        # callgrind counts how often a function is called from the beginning of the process.
+        counts = run(2 * CALLS)
+        counts.subtract(run(CALLS))
     large = {name: round(count / CALLS) for name, count in counts.most_common() if count * 200 >= counts.total()}
     return large | {"(others)": round(counts.total() / CALLS) - sum(large.values())}
 

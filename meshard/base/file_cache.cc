@@ -39,10 +39,9 @@ std::string FileCache::path_of(const std::string& key) const {
 }
 
 // A file is the format line, the fingerprint of the entry, and the entry.
-std::optional<std::string> FileCache::find(const std::string& key) const {
+std::optional<std::string> FileCache::peek(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
-  std::string path = path_of(key);
-  Result<std::string> bytes = read_whole_file(path);
+  Result<std::string> bytes = read_whole_file(path_of(key));
   if (!bytes.ok()) return std::nullopt;
   std::string_view rest = *bytes;
   if (rest.size() < format_.size() + 1 + kDigits || !rest.starts_with(format_) ||
@@ -52,9 +51,14 @@ std::optional<std::string> FileCache::find(const std::string& key) const {
   std::string_view sum = rest.substr(0, kDigits);
   rest.remove_prefix(kDigits);
   if (fingerprint(rest).to_string() != sum) return std::nullopt;
-  // Records the time of last use; a read-only cache keeps the old one.
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return std::string(rest);
+}
+
+std::optional<std::string> FileCache::find(const std::string& key) const {
+  std::optional<std::string> bytes = peek(key);
+  // Records the time of last use; a read-only cache keeps the old one.
+  if (bytes) ::utimensat(AT_FDCWD, path_of(key).c_str(), nullptr, 0);
+  return bytes;
 }
 
 Result<void> FileCache::keep(const std::string& key, std::string_view bytes) const {

@@ -29,6 +29,8 @@ class FileCache {
   /// The bytes of an entry, which then counts as just used. None if it is missing or damaged.
   /// @pre the key can be a file name
   std::optional<std::string> find(const std::string& key) const;
+  /// The same, but the entry does not count as used.
+  std::optional<std::string> peek(const std::string& key) const;
   /// Writes an entry, then removes least recently used ones until the rest fits. As long as it
   /// knows that everything fits, it lists the folder only at every 64th write, because other
   /// processes write there, too.

@@ -72,6 +72,7 @@ TEST_F(FileCaches, RemoveWhatWasUsedLongestAgo) {
   for (const char* key : {"a", "b", "c"}) cache().keep(key, bytes).value();
   age("a", 3), age("b", 2), age("c", 1);
   EXPECT_TRUE(cache().find("a")) << "now the last that was used";
+  EXPECT_TRUE(cache().peek("b")) << "and does not count as used";
   std::ofstream(fs::path(cache().path_of("a")).parent_path() / "other") << "not an entry";
   cache(3500).keep("d", bytes).value();
   auto keys = cache().keys();

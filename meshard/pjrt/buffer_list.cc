@@ -1,7 +1,6 @@
 // Tested in tests/plugin/buffer_list_test.cc.
 #include "meshard/pjrt/buffer_list.h"
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -68,14 +67,10 @@ void BufferList::release() noexcept {
   raw_.clear();
 }
 
-void BufferList::reorder(const DeviceList& devices) {
-  if (devices_ == &devices) return;
+void BufferList::reorder(const DeviceList& devices, std::span<const std::uint32_t> positions) {
   InlineVector<PJRT_Buffer*, 8> ordered;
   ordered.reserve(raw_.size());
-  for (const Device* device : devices.devices()) {
-    auto from = std::find(devices_->devices().begin(), devices_->devices().end(), device);
-    ordered.push_back(raw_[static_cast<std::size_t>(from - devices_->devices().begin())]);
-  }
+  for (std::uint32_t position : positions) ordered.push_back(raw_[position]);
   raw_ = std::move(ordered);
   devices_ = &devices;
 }

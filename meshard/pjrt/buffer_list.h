@@ -46,8 +46,9 @@ class BufferList {
   BufferView operator[](std::size_t i) const { return {raw_[i], &(*devices_)[i], &state_}; }
 
   /// Puts the buffers in the order of `devices`.
-  /// @pre a list of the same devices, of the same client
-  void reorder(const DeviceList& devices);
+  /// @pre a list of the same devices, of the same client; positions is
+  /// this->devices().positions_of(devices)
+  void reorder(const DeviceList& devices, std::span<const std::uint32_t> positions);
   /// Frees the device memory as soon as launches that use it are done. The buffers are dead
   /// afterward.
   /// @error the plugin's first error; the buffers are alive if it deleted none of them

@@ -1,5 +1,6 @@
 #include "meshard/pjrt/compile_options.h"
 
+#include <cstdlib>
 #include <unordered_set>
 
 #include "meshard/pjrt/wire.h"
@@ -107,6 +108,13 @@ std::string CompileOptions::serialize() const {
     all.add_message(kOverrides, entry);
   }
   return all.take();
+}
+
+std::string compiler_variables() {
+  std::string lines;
+  for (const char* name : {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "TPU_LIBRARY_PATH"})
+    if (const char* value = std::getenv(name)) append(lines, cat(name, "=", value, "\n"));
+  return lines;
 }
 
 }  // namespace meshard::pjrt

@@ -72,14 +72,8 @@ Result<void> LoadedExecutable::take_lists(const Call& call) const {
 const LoadedExecutable::DeviceOrder* LoadedExecutable::order_of(const DeviceList& list) const {
   for (const DeviceOrder& known : orders_)
     if (known.of == &list) return &known;
-  if (list.size() != devices_->size()) return nullptr;
-  DeviceOrder found{.of = &list, .order = {}};
-  for (const Device* device : devices_->devices()) {
-    auto at = std::ranges::find(list.devices(), device);
-    if (at == list.devices().end()) return nullptr;
-    found.order.push_back(static_cast<std::uint32_t>(at - list.devices().begin()));
-  }
-  return &orders_.emplace_back(std::move(found));
+  auto order = list.positions_of(*devices_);
+  return order ? &orders_.emplace_back(&list, *std::move(order)) : nullptr;
 }
 
 Error LoadedExecutable::explain(const Call& call, std::size_t k, std::size_t i) const {

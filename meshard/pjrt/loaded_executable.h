@@ -103,7 +103,9 @@ class LoadedExecutable {
   struct Call;
   // Device k has buffer order[k] of a list over the program's devices in another order.
   struct DeviceOrder {
-    const DeviceList* of = nullptr;
+    DeviceOrder(const DeviceList* list, std::vector<std::uint32_t> positions)
+        : of(list), order(std::move(positions)) {}
+    const DeviceList* of;
     std::vector<std::uint32_t> order;
   };
   static Result<LoadedExecutable> make(ClientRef client, PJRT_LoadedExecutable* raw,

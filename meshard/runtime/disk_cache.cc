@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -68,9 +67,7 @@ std::string environment_of(const pjrt::Client& client) {
     static const std::string cpu = cpu_model();
     append(lines, cat("cpu ", cpu, "\n", "cores ", cores(), "\n"));
   }
-  for (const char* name : {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "TPU_LIBRARY_PATH"})
-    if (const char* value = std::getenv(name)) append(lines, cat(name, "=", value, "\n"));
-  return lines;
+  return lines + pjrt::compiler_variables();
 }
 
 // `compiled before with "cores 8", now "cores 2"`
@@ -130,8 +127,8 @@ DiskCache::Key DiskCache::key_of(const pjrt::Client& client, const LoweredModule
   pjrt::CompileOptions anywhere = options;
   for (std::size_t i = 0; i < anywhere.device_assignment.size(); ++i)
     anywhere.device_assignment[i] = static_cast<int>(i);
-  Fingerprint program =
-      fingerprint(cat(anywhere.serialize().size(), "\n", anywhere.serialize(), lowered.text));
+  std::string bytes = anywhere.serialize();
+  Fingerprint program = fingerprint(cat(bytes.size(), "\n", bytes, lowered.text));
   return {lowered.name, program.to_string(), environment_of(client)};
 }
 
@@ -167,7 +164,7 @@ Result<void> DiskCache::keep(const Key& key, const Entry& entry) const {
 
 std::string DiskCache::why_not(const Key& key) const {
   for (const std::string& other : files_.keys(key.program)) {
-    std::optional<std::string> bytes = files_.find(other);
+    std::optional<std::string> bytes = files_.peek(other);
     if (!bytes) continue;
     pjrt::WireReader reader(*bytes);
     while (auto field = reader.next())

@@ -48,7 +48,7 @@ class DiskCache {
     std::string executable;  // as from pjrt::Executable::serialize
     pjrt::ExecutableSignature signature;
   };
-  /// None if there is no such entry; records why not (disk_misses).
+  /// None if there is no such entry; disk_misses() then has the reason.
   std::optional<Entry> find(const Key& key) const;
   /// @error the system's error
   Result<void> keep(const Key& key, const Entry& entry) const;

@@ -38,14 +38,14 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
   for (const auto& sharding : chosen_.results) {
     // The program returns the shards in the order of the numbering; they are stored in the order of
     // the sharding's mesh.
-    const pjrt::DeviceList* order = nullptr;
+    ResultOrder& order = result_orders_.emplace_back();
     if (sharding && sharding->mesh().rank_map() != lowered_.mesh->rank_map()) {
       std::vector<const pjrt::Device*> devices;
       for (std::int64_t id : sharding->mesh().device_ids())
         devices.push_back(client_.find_device(id));
-      order = &client_.device_list(devices);
+      order.devices = &client_.device_list(devices);
+      order.positions = executable_.device_list().positions_of(*order.devices).value();
     }
-    result_devices_.push_back(order);
   }
   for (int donated : executable_.signature().donated)
     donated_.push_back(static_cast<std::uint32_t>(donated));
@@ -116,7 +116,8 @@ Result<pjrt::Launch> LoadedProgram::launch(std::span<const DeviceArray* const> a
 void LoadedProgram::take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                                  SourceLocation where) const {
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (result_devices_[i]) made[i].reorder(*result_devices_[i]);
+    if (const ResultOrder& order = result_orders_[i]; order.devices)
+      made[i].reorder(*order.devices, order.positions);
     const TensorType& type = lowered_.results[i].type;
     results[i] = make_array(
         type, make_storage<DeviceArray>(platforms_, type, chosen_.results[i], std::move(made[i])),

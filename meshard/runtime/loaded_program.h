@@ -66,8 +66,12 @@ class LoadedProgram {
   LoweredModule lowered_;
   pjrt::LoadedExecutable executable_;
   ChosenShardings chosen_;
-  // The devices in the order of each result's mesh; null: the order of the program.
-  std::vector<const pjrt::DeviceList*> result_devices_;
+  // The devices of a result in the order of its mesh, and their positions in the program's order.
+  struct ResultOrder {
+    const pjrt::DeviceList* devices = nullptr;  // null: the order of the program
+    std::vector<std::uint32_t> positions;
+  };
+  std::vector<ResultOrder> result_orders_;
   std::vector<std::uint32_t> donated_;
   bool device_by_device_ = false;
   std::uint32_t generation_ = platforms_.generation();

@@ -1,12 +1,12 @@
 // Tested in meshard/target/compile_for_test.cc.
 #include "meshard/target/compiled_cache.h"
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/fingerprint.h"
+#include "meshard/pjrt/compile_options.h"
 
 namespace meshard {
 namespace {
@@ -31,11 +31,10 @@ CompiledCache::CompiledCache(std::string folder, std::uint64_t most_bytes)
 std::string CompiledCache::key_of(const CompileJob& job) {
   CompileJob lasting = job;
   lasting.dump_folder.clear();
-  std::string text = cat(kFormat, "\n", plugin_identity(job.plugin), "\n",
-                         lasting.serialize().size(), "\n", lasting.serialize());
-  for (const char* name : {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "TPU_LIBRARY_PATH"})
-    if (const char* value = std::getenv(name)) text += cat("\n", name, "=", value);
-  return fingerprint(text).to_string();
+  std::string bytes = lasting.serialize();
+  return fingerprint(cat(kFormat, "\n", plugin_identity(job.plugin), "\n", bytes.size(), "\n",
+                         bytes, "\n", pjrt::compiler_variables()))
+      .to_string();
 }
 
 std::optional<Compiled> CompiledCache::find(const std::string& key) const {

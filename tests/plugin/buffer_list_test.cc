@@ -80,7 +80,7 @@ TEST_P(BufferLists, OwnWhatTheBuffersOwned) {
   EXPECT_EQ(&list[1].device(), &device(1));
   EXPECT_EQ(read_all<float>(list[0]), (std::vector<float>{3, 1}));
   BufferList moved = std::move(list);
-  EXPECT_FALSE(list);
+  EXPECT_FALSE(list);  // NOLINT(bugprone-use-after-move)
   EXPECT_TRUE(moved.is_live());
   EXPECT_EQ(read_all<float>(moved[1]), (std::vector<float>{1, 1}));
   moved = BufferList();
@@ -119,7 +119,9 @@ TEST_P(BufferLists, AreReorderedWithTheirDevices) {
   const DeviceList& order = client().device_list(other);
   EXPECT_EQ(&order, &client().device_list(other)) << "one object for equal lists";
   EXPECT_NE(&order, &list.devices());
-  list.reorder(order);
+  EXPECT_EQ(list.devices().positions_of(order), (std::vector<std::uint32_t>{2, 0, 1}));
+  EXPECT_FALSE(list.devices().positions_of(client().device_list(std::span(other).first(2))));
+  list.reorder(order, *list.devices().positions_of(order));
   EXPECT_EQ(&list.devices(), &order);
   for (std::size_t i = 0; i < 3; ++i)
     EXPECT_EQ(read_all<float>(list[i])[0], static_cast<float>(other[i]->id()));
@@ -154,7 +156,8 @@ TEST_P(BufferLists, AreArgumentsAndOutputs) {
   }
   // In another order of the devices, each device still gets its own buffer.
   std::vector<const Device*> ascending = {&device(0), &device(1), &device(2), &device(3)};
-  arguments.lists[1].reorder(client().device_list(ascending));
+  const DeviceList& order = client().device_list(ascending);
+  arguments.lists[1].reorder(order, *arguments.lists[1].devices().positions_of(order));
   for (bool each : {false, true}) {
     if (each && !program.can_run_device_by_device()) continue;
     auto launch = each ? program.execute_each_device(arguments.pointers, outputs)
