@@ -47,8 +47,11 @@ Tensor loss_of(const GptSizes& sizes, const Mesh& mesh, const Gpt& gpt, const Te
   };
   if (sizes.form == LayerForm::kRepeat)
     x = repeat(gpt.blocks[0], x, layer);
-  else if (sizes.form == LayerForm::kRepeatCheckpoint)
-    x = repeat(gpt.blocks[0], x, checkpoint(layer));
+  else if (sizes.form == LayerForm::kLayers)
+    for (const GptBlock& block : nn::Layers<GptBlock>{gpt.blocks[0]}) x = layer(block, x);
+  else if (sizes.form == LayerForm::kLayersCheckpoint)
+    for (const GptBlock& block : nn::Layers<GptBlock>{gpt.blocks[0]})
+      x = checkpoint(layer)(block, x);
   else
     for (const GptBlock& block : gpt.blocks) x = layer(block, x);
   Tensor logits = matmul(normalized(x, gpt.norm_scale, gpt.norm_shift), gpt.head);

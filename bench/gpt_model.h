@@ -9,9 +9,13 @@
 
 namespace meshard::bench {
 
-/// How the layers are written: one by one, or as one layer that is repeated over stacked
-/// parameters, either saving residuals or recomputing them (checkpoint).
-enum class LayerForm : std::uint8_t { kPlain, kRepeat, kRepeatCheckpoint };
+/// How the layers are written.
+enum class LayerForm : std::uint8_t {
+  kPlain,             ///< a loop over a vector of layers
+  kRepeat,            ///< repeat() over stacked parameters
+  kLayers,            ///< a loop over an nn::Layers
+  kLayersCheckpoint,  ///< the same, recomputing the layers in the backward pass
+};
 
 struct GptSizes {
   std::int64_t layers = 12, width = 256, heads = 4, hidden = 1024, length = 128, words = 1024,

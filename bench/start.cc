@@ -45,7 +45,7 @@ void first_raw_result(const std::string& plugin, const std::string& module_file)
 // The 12-layer step is compiled or loaded, and can be called.
 void runnable_step(bool repeated) {
   GptSizes sizes;
-  if (repeated) sizes.form = LayerForm::kRepeat;
+  if (repeated) sizes.form = LayerForm::kLayers;
   (void)process_runtime().programs.get(recorded_step(sizes), SourceLocation::current());
 }
 

@@ -39,8 +39,8 @@ int run(const Options& options) {
   const Gpt& model = trainer.state().model;
   std::printf("%lld parameters on %s:\n", static_cast<long long>(count_parameters(model)),
               mesh.to_string().c_str());
-  print_sharding("a query weight", model.blocks[0].attention.query);
-  print_sharding("a second weight of an MLP", model.blocks[0].mlp.down.weight);
+  print_sharding("a query weight", model.blocks.stacked.attention.query);
+  print_sharding("a second weight of an MLP", model.blocks.stacked.mlp.down.weight);
   if (options.resume) {
     trainer.resume().value();
     std::printf("resuming after step %lld\n", static_cast<long long>(trainer.steps()));
@@ -60,10 +60,11 @@ int run(const Options& options) {
                       .context = options.context,
                       .temperature = options.temperature,
                       .seed = options.seed};
-    sample(trainer.state().model, trainer.rules(), options.prompt, sampling, [](char c) {
-      std::putchar(c);
-      std::fflush(stdout);
-    });
+    sample(decoder_of(trainer.state().model), trainer.rules(), options.prompt, sampling,
+           [](char c) {
+             std::putchar(c);
+             std::fflush(stdout);
+           });
     std::printf("\n");
   }
   return 0;

@@ -9,30 +9,54 @@ using namespace meshard;
 
 namespace {
 const nn::Attending kAttending{.causal = true, .rotary = nn::Rotary{}};
-}  // namespace
 
-Gpt make_gpt(nn::Maker& make, const Sizes& sizes) {
+nn::Embedding make_bytes(nn::Maker& make, const Sizes& sizes) {
+  return nn::make_embedding(make, kBytes, sizes.width, nn::init::normal(0.5));
+}
+
+Block make_block(nn::Maker& make, const Sizes& sizes) {
   // Layers that add to the residual stream start smaller in deeper models (Radford et al., 2019).
   auto into_stream = [&](std::int64_t inputs) {
     return nn::init::normal(1 / std::sqrt(static_cast<double>(2 * sizes.layers * inputs)));
   };
-  Gpt model;
-  model.bytes = nn::make_embedding(make, kBytes, sizes.width, nn::init::normal(0.5));
-  for (std::int64_t i = 0; i < sizes.layers; ++i) {
-    Block block;
-    block.attention_norm = nn::make_rms_norm(make, sizes.width);
-    block.attention = nn::make_attention(make, sizes.width,
-                                         {.heads = sizes.heads, .out = into_stream(sizes.width)});
-    block.mlp_norm = nn::make_rms_norm(make, sizes.width);
-    block.mlp = nn::make_gated_mlp(make, sizes.width, sizes.hidden,
-                                   {.bias = false, .down = into_stream(sizes.hidden)});
-    model.blocks.push_back(block);
-  }
-  model.norm = nn::make_rms_norm(make, sizes.width);
-  model.head = nn::make_linear(
+  Block block;
+  block.attention_norm = nn::make_rms_norm(make, sizes.width);
+  block.attention = nn::make_attention(make, sizes.width,
+                                       {.heads = sizes.heads, .out = into_stream(sizes.width)});
+  block.mlp_norm = nn::make_rms_norm(make, sizes.width);
+  block.mlp = nn::make_gated_mlp(make, sizes.width, sizes.hidden,
+                                 {.bias = false, .down = into_stream(sizes.hidden)});
+  return block;
+}
+
+nn::Linear make_head(nn::Maker& make, const Sizes& sizes) {
+  return nn::make_linear(
       make, sizes.width, kBytes,
       {.in = "embed", .out = "vocabulary", .bias = false, .weight = nn::init::normal(0.02)});
+}
+}  // namespace
+
+Gpt make_gpt(nn::Maker& make, const Sizes& sizes) {
+  Gpt model;
+  model.bytes = make_bytes(make, sizes);
+  model.blocks = nn::make_layers(make, sizes.layers,
+                                 [&](nn::Maker& layer) { return make_block(layer, sizes); });
+  model.norm = nn::make_rms_norm(make, sizes.width);
+  model.head = make_head(make, sizes);
   return model;
+}
+
+Decoder make_decoder(nn::Maker& make, const Sizes& sizes) {
+  Decoder model;
+  model.bytes = make_bytes(make, sizes);
+  for (std::int64_t i = 0; i < sizes.layers; ++i) model.blocks.push_back(make_block(make, sizes));
+  model.norm = nn::make_rms_norm(make, sizes.width);
+  model.head = make_head(make, sizes);
+  return model;
+}
+
+Decoder decoder_of(const Gpt& model) {
+  return {model.bytes, model.blocks.unstacked(), model.norm, model.head};
 }
 
 nn::AxisRules rules_for(const Mesh& mesh, bool sequence) {
@@ -59,7 +83,7 @@ Tensor logits_of(const Gpt& model, const Tensor& bytes, const nn::AxisRules& rul
   return nn::linear(model.head, nn::rms_norm(model.norm, x));
 }
 
-Caches make_caches(const Gpt& model, const nn::AxisRules& rules, std::int64_t batch,
+Caches make_caches(const Decoder& model, const nn::AxisRules& rules, std::int64_t batch,
                    std::int64_t length) {
   Caches caches;
   for (const Block& block : model.blocks)
@@ -67,7 +91,7 @@ Caches make_caches(const Gpt& model, const nn::AxisRules& rules, std::int64_t ba
   return caches;
 }
 
-std::pair<Tensor, Caches> next_byte(const Gpt& model, const Tensor& bytes, const Caches& caches,
+std::pair<Tensor, Caches> next_byte(const Decoder& model, const Tensor& bytes, const Caches& caches,
                                     const Tensor& start, const Tensor& last,
                                     Static<std::int64_t> read) {
   nn::Attending how = kAttending;
@@ -93,12 +117,6 @@ std::int64_t positions_to_read(std::int64_t most, std::int64_t length) {
   std::int64_t read = 64;
   while (read < most) read *= 2;
   return std::min(read, length);
-}
-
-std::int64_t count_parameters(const Gpt& model) {
-  std::int64_t count = 0;
-  for (const Tensor& tensor : structure::tensors(model)) count += tensor.size();
-  return count;
 }
 
 }  // namespace gpt

@@ -21,24 +21,34 @@ struct Block {
   MESHARD_FIELDS(attention_norm, attention, mlp_norm, mlp)
 };
 
-struct Gpt {
+template <class Blocks>
+struct GptOf {
   meshard::nn::Embedding bytes;
-  std::vector<Block> blocks;
+  Blocks blocks;
   meshard::nn::RmsNorm norm;
   meshard::nn::Linear head;
   MESHARD_FIELDS(bytes, blocks, norm, head)
 };
+/// The form for training: the layers are stacked, and a loop over them is one loop of the program.
+using Gpt = GptOf<meshard::nn::Layers<Block>>;
+/// The form for generating text: the layers are separate, because a step reads every weight once,
+/// in place, and writes to a cache of each layer. Its checkpoints are those of Gpt.
+using Decoder = GptOf<std::vector<Block>>;
 
 /// A trained model and its context length, the number of bytes in training windows. The model has
 /// not learned longer positions. In a checkpoint these are the members "model" and "context".
 struct Trained {
-  Gpt model;
+  Decoder model;
   std::int64_t context = 0;
   MESHARD_FIELDS(model, context)
 };
 
-/// The trainable parameters. See meshard::nn::create().
+/// The trainable parameters; both forms have equal values. See meshard::nn::create().
 Gpt make_gpt(meshard::nn::Maker& make, const Sizes& sizes);
+Decoder make_decoder(meshard::nn::Maker& make, const Sizes& sizes);
+
+/// The same model with separate layers.
+Decoder decoder_of(const Gpt& model);
 
 /// Sharding rules for the model and its activations. The batch is sharded over "data", heads and
 /// hidden values over "model" (tensor parallelism). With `sequence`, the activations between layers
@@ -59,7 +69,7 @@ meshard::Tensor logits_of(const Gpt& model, const meshard::Tensor& bytes,
 using Caches = std::vector<meshard::nn::KeyValueCache>;
 
 /// Empty caches for `batch` rows of `length` bytes.
-Caches make_caches(const Gpt& model, const meshard::nn::AxisRules& rules, std::int64_t batch,
+Caches make_caches(const Decoder& model, const meshard::nn::AxisRules& rules, std::int64_t batch,
                    std::int64_t length);
 
 /// The next-byte logits of each row, f32 [batch, 256], and the updated caches. The new bytes, i32
@@ -67,7 +77,7 @@ Caches make_caches(const Gpt& model, const meshard::nn::AxisRules& rules, std::i
 /// new byte number last[b]. Bytes after last[b] only pad the row: they are masked, and their cache
 /// entries are overwritten by the next call, or dropped beyond the caches' length. Only the first
 /// `read` positions of the caches are read (nn::Attending).
-std::pair<meshard::Tensor, Caches> next_byte(const Gpt& model, const meshard::Tensor& bytes,
+std::pair<meshard::Tensor, Caches> next_byte(const Decoder& model, const meshard::Tensor& bytes,
                                              const Caches& caches, const meshard::Tensor& start,
                                              const meshard::Tensor& last,
                                              meshard::Static<std::int64_t> read);
@@ -77,6 +87,11 @@ std::pair<meshard::Tensor, Caches> next_byte(const Gpt& model, const meshard::Te
 std::int64_t positions_to_read(std::int64_t most, std::int64_t length);
 
 /// The number of trainable parameters.
-std::int64_t count_parameters(const Gpt& model);
+template <class Blocks>
+std::int64_t count_parameters(const GptOf<Blocks>& model) {
+  std::int64_t count = 0;
+  for (const meshard::Tensor& tensor : meshard::structure::tensors(model)) count += tensor.size();
+  return count;
+}
 
 }  // namespace gpt

@@ -22,7 +22,7 @@ std::int32_t drawn(std::span<const float> logits, double temperature, std::uint6
   return static_cast<std::int32_t>(chosen - sums.begin());
 }
 
-std::string sample(const Gpt& model, const nn::AxisRules& rules, const std::string& prompt,
+std::string sample(const Decoder& model, const nn::AxisRules& rules, const std::string& prompt,
                    const Sampling& sampling, const std::function<void(char)>& on_byte) {
   if (prompt.empty()) throw Error(ErrorCode::kInvalidArgument, "[gpt] the prompt is empty");
   Caches caches = make_caches(model, rules, 1, sampling.context);

@@ -41,7 +41,8 @@ std::int32_t drawn(std::span<const float> logits, double temperature, std::uint6
 /// Generates bytes after the prompt, one at a time, and returns them. The keys and values of the
 /// window are cached. `on_byte` is called with each byte as it is generated.
 /// @error invalid argument if the prompt is empty.
-std::string sample(const Gpt& model, const meshard::nn::AxisRules& rules, const std::string& prompt,
-                   const Sampling& sampling, const std::function<void(char)>& on_byte = {});
+std::string sample(const Decoder& model, const meshard::nn::AxisRules& rules,
+                   const std::string& prompt, const Sampling& sampling,
+                   const std::function<void(char)>& on_byte = {});
 
 }  // namespace gpt

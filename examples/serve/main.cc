@@ -73,9 +73,10 @@ void report(const serve::Progress& progress, double seconds) {
 
 void make_weights(const serve::Options& options) {
   nn::AxisRules rules = gpt::rules_for(options.mesh(), false);
-  gpt::Trained made{nn::create(rules, static_cast<std::int64_t>(options.serving.seed),
-                               [&](nn::Maker& make) { return gpt::make_gpt(make, options.sizes); }),
-                    options.context > 0 ? options.context : serve::kContext};
+  gpt::Trained made{
+      nn::create(rules, static_cast<std::int64_t>(options.serving.seed),
+                 [&](nn::Maker& make) { return gpt::make_decoder(make, options.sizes); }),
+      options.context > 0 ? options.context : serve::kContext};
   io::save(options.make, made).value();
   std::cerr << "wrote " << gpt::count_parameters(made.model) << " untrained weights to "
             << options.make << "\n";

@@ -155,7 +155,8 @@ Progress Server::run(const Client& client) {
 
 std::string step_module(const gpt::Sizes& sizes, std::int64_t context, const nn::AxisRules& rules,
                         const Serving& serving) {
-  gpt::Gpt model = nn::describe(rules, [&](nn::Maker& make) { return gpt::make_gpt(make, sizes); });
+  gpt::Decoder model =
+      nn::describe(rules, [&](nn::Maker& make) { return gpt::make_decoder(make, sizes); });
   auto cache = [&](const Tensor& weight) {
     Shape shape{serving.batch, context, weight.dim(1), weight.dim(2)};
     return abstract_tensor(TensorType{weight.dtype(), shape},

@@ -71,7 +71,7 @@ class Server {
     Clock::time_point taken;
   };
   using Step = std::function<std::pair<meshard::Tensor, gpt::Caches>(
-      const gpt::Gpt&, const meshard::Tensor&, const gpt::Caches&, const meshard::Tensor&,
+      const gpt::Decoder&, const meshard::Tensor&, const gpt::Caches&, const meshard::Tensor&,
       const meshard::Tensor&, meshard::Static<std::int64_t>)>;
 
   void admit(const Client& client);
@@ -81,7 +81,7 @@ class Server {
                            std::vector<std::int32_t> lasts, std::int64_t read);
   bool add_byte(Request& request, std::span<const float> logits, const Client& client);
 
-  gpt::Gpt model_;
+  gpt::Decoder model_;
   std::int64_t context_;
   meshard::nn::AxisRules rules_;
   Serving serving_;

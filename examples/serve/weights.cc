@@ -8,7 +8,7 @@ namespace {
 
 // A training checkpoint has the model as a member.
 struct Model {
-  gpt::Gpt model;
+  gpt::Decoder model;
   MESHARD_FIELDS(model)
 };
 
@@ -56,7 +56,8 @@ Result<gpt::Trained> load_model(const std::string& path, const nn::AxisRules& ru
   if (context == 0) {
     MESHARD_ASSIGN_OR_RETURN(context, context_of(*weights));
   }
-  gpt::Gpt like = nn::describe(rules, [&](nn::Maker& make) { return gpt::make_gpt(make, *sizes); });
+  gpt::Decoder like =
+      nn::describe(rules, [&](nn::Maker& make) { return gpt::make_decoder(make, *sizes); });
   if (prefix_of(*weights).empty()) {
     MESHARD_ASSIGN_OR_RETURN(like, io::restore(path, like));
   } else {

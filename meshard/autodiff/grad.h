@@ -9,6 +9,7 @@
 #include "meshard/autodiff/backward.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
+#include "meshard/ops/rolling/roll_layers.h"
 
 namespace meshard {
 
@@ -82,7 +83,7 @@ auto value_and_grad(F f) {
             one(std::integral_constant<std::size_t, I>{}, arguments)...};
       }
       (std::index_sequence_for<Arguments...>{});
-      auto result = std::apply(f, replaced);
+      auto result = internal::apply_rolled(f, replaced);
       const Tensor& loss = internal::loss_of(result);
       Tensor seed = internal::loss_seed(loss, where);
       std::vector<Tensor> gradients =
@@ -139,7 +140,7 @@ auto vjp(F f, const Arguments&... arguments) {
     return std::tuple<Arguments...>{internal::make_inputs(arguments, I, inputs, where)...};
   }
   (std::index_sequence_for<Arguments...>{});
-  auto result = std::apply(f, replaced);
+  auto result = internal::apply_rolled(f, replaced);
   auto pullback = [inputs, result, replaced, where](const auto& cotangent) {
     std::vector<Tensor> outputs = structure::tensors(result);
     std::vector<Tensor> seeds = structure::tensors(cotangent);

@@ -62,7 +62,7 @@ auto jacobian(F f, BlocksOf blocks_of) {
     std::vector<Tensor> inputs;
     std::tuple<Arguments...> replaced(arguments...);
     std::get<Wanted>(replaced) = make_inputs(std::get<Wanted>(replaced), Wanted, inputs, where);
-    auto result = std::apply(f, replaced);
+    auto result = apply_rolled(f, replaced);
     std::vector<Tensor> outputs = structure::tensors(result);
     if (!where.known() && !outputs.empty()) where = outputs.front().where();
     return jacobian_structure(result, std::get<Wanted>(replaced),

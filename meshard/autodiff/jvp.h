@@ -65,7 +65,7 @@ auto linearize(F f, const Arguments&... arguments) {
     return std::tuple<Arguments...>{internal::make_inputs(arguments, I, inputs, where)...};
   }
   (std::index_sequence_for<Arguments...>{});
-  auto result = std::apply(f, replaced);
+  auto result = internal::apply_rolled(f, replaced);
   std::vector<Tensor> outputs = structure::tensors(result);
   if (!where.known() && !outputs.empty()) where = outputs.front().where();
   PushForward derivative(outputs, inputs, where);

@@ -14,6 +14,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
+#include "meshard/ops/rolling/roll_layers.h"
 
 namespace meshard {
 
@@ -105,7 +106,7 @@ auto vmap(F f, VmapOptions options = {}, SourceLocation where = SourceLocation::
     auto result = [&] {
       internal::KeepOperandsScope
           keep;  // nothing is computed or placed while members have no value
-      return std::apply(f, std::move(members));
+      return internal::apply_rolled(f, std::move(members));
     }();
     std::vector<Tensor> results = call.leave(structure::tensors(result));
     return structure::with_tensors(std::move(result), results);

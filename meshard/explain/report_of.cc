@@ -257,6 +257,8 @@ class ReportMaker {
     if (!facts_.graph) return;
     if (std::optional<RollingAdvice> advice = rolling_advice(*facts_.graph))
       parts_.notes.push_back(advice->to_string());
+    for (const UnrolledLayers& layers : facts_.graph->unrolled_layers())
+      parts_.notes.push_back(layers.to_string());
   }
 
   const Compiled& compiled_;

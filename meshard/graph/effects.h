@@ -1,5 +1,6 @@
 // Side effects of recorded functions, such as debug_print().
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -27,6 +28,8 @@ class EffectScope {
   static EffectScope* current();
 
   void add(Attach effect, SourceLocation where);
+  /// The number of effects added so far.
+  std::size_t size() const { return effects_.size(); }
   /// Replaces one of the function's results by one that needs the effects. Does nothing if there
   /// are none.
   /// @error invalid argument at the line of an effect if the function has no results

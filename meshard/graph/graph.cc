@@ -63,8 +63,9 @@ void append_leaf_key(std::string& out, const Value& leaf) {
 }  // namespace
 
 Graph Graph::build(std::span<const Value> parameters, std::span<const Value> results,
-                   std::uint64_t trace) {
+                   std::uint64_t trace, std::vector<UnrolledLayers> unrolled) {
   auto state = std::make_shared<State>();
+  state->unrolled = std::move(unrolled);
   state->parameters.assign(parameters.begin(), parameters.end());
   state->results.assign(results.begin(), results.end());
 

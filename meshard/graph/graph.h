@@ -9,6 +9,7 @@
 
 #include "meshard/base/fingerprint.h"
 #include "meshard/graph/node.h"
+#include "meshard/graph/unrolled_layers.h"
 
 namespace meshard {
 
@@ -24,7 +25,7 @@ class Graph {
   /// @error invalid argument if a result needs a parameter of another trace (a leaked traced
   /// value), or one of this trace that is not in `parameters`.
   static Graph build(std::span<const Value> parameters, std::span<const Value> results,
-                     std::uint64_t trace);
+                     std::uint64_t trace, std::vector<UnrolledLayers> unrolled = {});
 
   /// The same nodes with other results.
   /// @pre each is a value of nodes() or a leaf of this graph, and they need all of nodes().
@@ -35,6 +36,8 @@ class Graph {
   std::span<const Value> results() const { return state_->results; }
   /// The op nodes, without leaves, in order of recording.
   std::span<const Node* const> nodes() const { return state_->nodes; }
+  /// Layers of an nn::Layers that are not one loop, in the program and in its bodies.
+  std::span<const UnrolledLayers> unrolled_layers() const { return state_->unrolled; }
 
   /// The number of a node: leaves first (parameters, then captured values, by a node's first
   /// result), then nodes(). It is printed as `%n`; in a compiled module, the op is named
@@ -62,6 +65,7 @@ class Graph {
   struct State {
     std::vector<Value> parameters, captured, results;
     std::vector<const Node*> nodes;
+    std::vector<UnrolledLayers> unrolled;
     // Open addressing, power of two, at most half full.
     std::vector<std::pair<const Node*, std::uint32_t>> numbers;
   };

@@ -12,7 +12,7 @@ namespace {
 
 using FreeNodes = internal::FreeList<Node>;  // about 15 MB per thread at most
 
-std::atomic<std::uint64_t> next_id{1};
+std::atomic<std::uint64_t> next_node{1};
 
 }  // namespace
 
@@ -23,12 +23,14 @@ Node::Output::~Output() {
 Node::Node() = default;
 Node::~Node() = default;
 
+std::uint64_t Node::next_id() { return next_node.load(std::memory_order_relaxed); }
+
 Node* Node::make(const OpDef& op, std::unique_ptr<const Attributes> attributes, std::uint64_t trace,
                  SourceLocation where) {
   Node* node = ::new (FreeNodes::take()) Node();
   node->op_ = &op;
   node->attributes_ = std::move(attributes);
-  node->id_ = next_id.fetch_add(1, std::memory_order_relaxed);
+  node->id_ = next_node.fetch_add(1, std::memory_order_relaxed);
   node->trace_ = trace;
   node->where_ = where;
   node->keeps_operands_ = internal::recorder().keep_operands != 0;

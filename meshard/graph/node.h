@@ -86,6 +86,8 @@ class Node {
   SourceLocation where() const { return where_; }
   /// Increases with every node of the process.
   std::uint64_t id() const { return id_; }
+  /// Nodes that are made from now on have at least this id.
+  static std::uint64_t next_id();
   /// The trace that recorded it; 0 for lazy values.
   std::uint64_t trace() const { return trace_; }
   /// True if a differentiated function needs the operands after the node is computed.

@@ -14,4 +14,20 @@ void structure::internal::append_text(std::string_view text, std::vector<std::ui
   }
 }
 
+std::size_t structure::find_stacked(std::string_view path, std::size_t from) {
+  for (std::size_t i = from; i < path.size(); ++i) {
+    std::string_view rest = path.substr(i);
+    if (rest.starts_with("[:]")) return i;
+    if (rest.starts_with("[\"")) i = std::min(path.find("\"]", i + 2), path.size());  // any text
+  }
+  return path.size();
+}
+
+std::size_t structure::stacked_dimensions(std::string_view path) {
+  std::size_t count = 0;
+  for (std::size_t at = find_stacked(path); at < path.size(); at = find_stacked(path, at + 3))
+    ++count;
+  return count;
+}
+
 }  // namespace meshard

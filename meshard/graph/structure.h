@@ -60,15 +60,54 @@ concept TupleLike = requires {
   std::tuple_size<T>::value;
 }
 &&!Sequence<T>;
+/// A struct with one field, whose tensors have the elements of a sequence (the layers of a model)
+/// along their first dimension. See nn::Layers.
+template <class T>
+concept Stacked = HasFields<T> && requires {
+  typename T::StackedPart;
+};
+
+/// True if T is a structure of tensors. The fields of structs with MESHARD_FIELDS are not examined.
+template <class T>
+consteval bool is_structure() {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value || HasFields<Plain>) {
+    return true;
+  } else if constexpr (Mapping<Plain>) {
+    return is_structure<typename Plain::mapped_type>();
+  } else if constexpr (Sequence<Plain> || requires(Plain & value) {
+                         value.has_value();
+                         *value;
+                       }) {
+    return is_structure<typename Plain::value_type>();
+  } else if constexpr (TupleLike<Plain>) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (true && ... && is_structure<std::tuple_element_t<I, Plain>>());
+    }
+    (std::make_index_sequence<std::tuple_size_v<Plain>>());
+  } else {
+    return false;
+  }
+}
+
+/// The number of leading dimensions, of a tensor at this path, that stack the elements of Stacked
+/// structs: how often the path contains `[:]`.
+std::size_t stacked_dimensions(std::string_view path);
+/// The position of the first `[:]` in a path, from `from` on; the size of the path if there is
+/// none.
+std::size_t find_stacked(std::string_view path, std::size_t from = 0);
 
 /// Calls `visit(leaf, path)` for every Tensor, number and Static of `value`, depth first. `path` is
-/// the leaf's name as the user would write it: `.layers[2].w`. `visit` gets references, const if
-/// `value` is const.
+/// the leaf's name as the user would write it: `.layers[2].w`, or `.layers[:].w` for a tensor that
+/// stacks the layers. `visit` gets references, const if `value` is const.
 template <class T, class Visitor>
 void for_each(T& value, Visitor&& visit, const std::string& path = {}) {
   using Plain = std::remove_cvref_t<T>;
   if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value) {
     visit(value, path);
+  } else if constexpr (Stacked<Plain>) {
+    visit_fields(value,
+                 [&](std::string_view, auto& field) { for_each(field, visit, cat(path, "[:]")); });
   } else if constexpr (HasFields<Plain>) {
     visit_fields(value, [&](std::string_view name, auto& field) {
       for_each(field, visit, cat(path, ".", name));

@@ -1,6 +1,7 @@
 #include "meshard/io/checkpoint.h"
 
 #include <algorithm>
+#include <set>
 
 #include "meshard/base/cat.h"
 #include "meshard/graph/leaf.h"
@@ -28,11 +29,47 @@ std::string checkpoint_name(std::string_view path) {
   return name.empty() ? "value" : name;
 }
 
+std::vector<std::string> checkpoint_names(std::string_view path,
+                                          std::span<const std::int64_t> sizes) {
+  std::vector<std::string> paths{""};
+  auto append = [&](std::string_view text) {
+    for (std::string& each : paths) each += text;
+  };
+  std::size_t from = 0;
+  for (std::int64_t size : sizes) {
+    std::size_t at = structure::find_stacked(path, from);
+    append(path.substr(from, at - from));
+    std::vector<std::string> all;
+    for (const std::string& each : paths)
+      for (std::int64_t i = 0; i < size; ++i) all.push_back(cat(each, "[", i, "]"));
+    paths = std::move(all);
+    from = at + 3;
+  }
+  append(path.substr(from));
+  for (std::string& each : paths) each = checkpoint_name(each);
+  return paths;
+}
+
 namespace internal {
+namespace {
+
+// The sizes of the first dimensions of a tensor, along which it stacks the layers.
+std::span<const std::int64_t> stacked_sizes(const Tensor& tensor, std::string_view path) {
+  if (!tensor.defined()) return {};
+  return std::span(tensor.shape().sizes()).first(structure::stacked_dimensions(path));
+}
+
+// Shorter texts for messages: `blocks.0.w` to `blocks.11.w`.
+std::string text_of(std::span<const std::string> names) {
+  if (names.size() == 1) return cat("\"", names[0], "\"");
+  return cat("\"", names.front(), "\" to \"", names.back(), "\"");
+}
+
+}  // namespace
 
 void CheckpointWriter::add(const Tensor& tensor, const std::string& path) {
-  std::string name = checkpoint_name(path);
-  if (!tensors_.emplace(name, tensor).second && twice_.empty()) twice_ = std::move(name);
+  std::span<const std::int64_t> sizes = stacked_sizes(tensor, path);
+  tensors_[path] = {checkpoint_names(path, sizes), tensor, sizes.size()};
 }
 
 void CheckpointWriter::add_array(HostArray array, const std::string& path) {
@@ -40,11 +77,17 @@ void CheckpointWriter::add_array(HostArray array, const std::string& path) {
 }
 
 Result<void> CheckpointWriter::save(const std::string& path, SourceLocation where) {
-  if (!twice_.empty())
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[io] two members would both have the name \"", twice_, "\" in ", path),
-                 where);
-  return io::save(path, tensors_, {{"format", "meshard"}}, where);
+  std::vector<NamedTensors> tensors;
+  std::set<std::string_view> names;
+  for (const auto& [member, each] : tensors_) {
+    for (const std::string& name : each.names)
+      if (!names.insert(name).second)
+        return Error(ErrorCode::kInvalidArgument,
+                     cat("[io] two members would both have the name \"", name, "\" in ", path),
+                     where);
+    tensors.push_back(each);
+  }
+  return save_in_order(path, tensors, {{"format", "meshard"}}, where);
 }
 
 CheckpointReader::CheckpointReader(const std::string& path, SourceLocation where) : where_(where) {
@@ -55,9 +98,23 @@ CheckpointReader::CheckpointReader(const std::string& path, SourceLocation where
     error_ = weights.error().at(where);
 }
 
+Result<Tensor> CheckpointReader::find(const Tensor& like, const std::string& path) const {
+  if (structure::stacked_dimensions(path) == 0)
+    return weights_->tensor(checkpoint_name(path), where_);
+  if (!like.defined())
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[io] the tensor at ", path,
+                     " has no type, so the number of layers to restore is unknown: pass an "
+                     "abstract_tensor()"),
+                 where_);
+  std::span<const std::int64_t> sizes = stacked_sizes(like, path);
+  std::vector<std::string> names = checkpoint_names(path, sizes);
+  if (names.empty()) return like;  // no layers
+  return weights_->stacked(names, Shape(Dimensions(sizes.begin(), sizes.end())), where_);
+}
+
 void CheckpointReader::restore(Tensor& like, const std::string& path) {
-  std::string name = checkpoint_name(path);
-  Result<Tensor> found = weights_->tensor(name, where_);
+  Result<Tensor> found = find(like, path);
   if (!found) {
     error_ = found.error();
     return;
@@ -66,9 +123,10 @@ void CheckpointReader::restore(Tensor& like, const std::string& path) {
     like = *std::move(found);
     return;
   }
+  auto name = [&] { return text_of(checkpoint_names(path, stacked_sizes(like, path))); };
   if (like.type() != found->type()) {
     error_ = Error(ErrorCode::kInvalidArgument,
-                   cat("[io] \"", name, "\" is ", found->type(),
+                   cat("[io] ", name(), " is ", found->type(),
                        " in the checkpoint, but the destination is ", like.type()),
                    where_);
     return;
@@ -77,7 +135,7 @@ void CheckpointReader::restore(Tensor& like, const std::string& path) {
   try {
     like = sharding ? mark_sharding(In(*found, where_), *sharding) : *std::move(found);
   } catch (const Error& error) {
-    error_ = error.with_note(cat("while placing \"", name, "\""));
+    error_ = error.with_note(cat("while placing ", name()));
   }
 }
 

@@ -2,16 +2,20 @@
 //
 // A checkpoint is a safetensors file. The name of a tensor is its path: the field names of
 // MESHARD_FIELDS, indices and keys, separated by dots, as in `params.blocks.2.wq`. Numbers are
-// stored as tensors of rank 0; Static members are not stored.
+// stored as tensors of rank 0; Static members are not stored. The layers of an nn::Layers are
+// stored as those of a vector are, `params.blocks.2.wq`; either can be restored from the other's
+// checkpoint.
 //
 //     io::save("step.safetensors", state).value();
 //     state = io::restore("step.safetensors", state).value();
 #pragma once
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "meshard/base/result.h"
 #include "meshard/graph/structure.h"
@@ -22,6 +26,12 @@ namespace meshard::io {
 /// Converts a path from structure::for_each to a name in a checkpoint. `.blocks[2].w` becomes
 /// `blocks.2.w`; the structure itself is named `value`.
 std::string checkpoint_name(std::string_view path);
+
+/// The names of the tensors that a tensor at this path stacks along dimensions of these sizes, in
+/// row-major order: `blocks.0.w`, `blocks.1.w` for `.blocks[:].w` and {2}.
+/// @pre as many sizes as structure::stacked_dimensions(path)
+std::vector<std::string> checkpoint_names(std::string_view path,
+                                          std::span<const std::int64_t> sizes);
 
 namespace internal {
 
@@ -37,8 +47,7 @@ class CheckpointWriter {
 
  private:
   void add_array(HostArray array, const std::string& path);
-  std::map<std::string, Tensor> tensors_;
-  std::string twice_;
+  std::map<std::string, NamedTensors> tensors_;  // by path: the order in the file
 };
 
 /// Restores members one by one; keeps the first error.
@@ -56,6 +65,7 @@ class CheckpointReader {
 
  private:
   void restore_array(HostArray& like, const std::string& path);
+  Result<Tensor> find(const Tensor& like, const std::string& path) const;
   std::optional<Weights> weights_;
   std::optional<Error> error_;
   SourceLocation where_;

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "meshard/array/slice.h"
@@ -79,14 +80,26 @@ void write_tensor(const Tensor& tensor, std::byte* data, SourceLocation where) {
     if (shard.replica_id() == 0) write_part(shard.data(where), shard.box(), type, data);
 }
 
-Result<void> save_or_throw(const std::string& path, const std::map<std::string, Tensor>& tensors,
+// The type without its first `stacked` dimensions.
+TensorType type_of_one(const TensorType& type, std::size_t stacked) {
+  Dimensions sizes;
+  for (std::size_t d = stacked; d < static_cast<std::size_t>(type.rank()); ++d)
+    sizes.push_back(type.shape[static_cast<int>(d)]);
+  return {type.dtype, Shape(std::move(sizes))};
+}
+
+Result<void> save_or_throw(const std::string& path, std::span<const internal::NamedTensors> tensors,
                            const std::map<std::string, std::string>& metadata,
                            SourceLocation where) {
   std::vector<SafetensorsEntry> entries;
   std::vector<Tensor> values;
-  for (const auto& [name, tensor] : tensors) {
-    entries.push_back({name, tensor.type(where), 0, 0});
-    values.push_back(tensor);
+  std::map<std::string_view, const Tensor*> by_first_name;
+  for (const internal::NamedTensors& each : tensors) {
+    if (each.names.empty()) continue;
+    TensorType type = type_of_one(each.tensor.type(where), each.stacked);
+    for (const std::string& name : each.names) entries.push_back({name, type, 0, 0});
+    values.push_back(each.tensor);
+    by_first_name[each.names[0]] = &each.tensor;
   }
   Result<std::string> header = write_safetensors_header(entries, metadata);
   if (!header) return header.error();
@@ -96,7 +109,8 @@ Result<void> save_or_throw(const std::string& path, const std::map<std::string, 
   if (!file) return file.error();
   std::memcpy(file->data(), header->data(), header->size());
   for (const SafetensorsEntry& entry : entries)
-    write_tensor(tensors.at(entry.name), file->data() + header->size() + entry.begin, where);
+    if (auto found = by_first_name.find(entry.name); found != by_first_name.end())
+      write_tensor(*found->second, file->data() + header->size() + entry.begin, where);
   return file->commit();
 }
 
@@ -125,6 +139,21 @@ Result<HostArray> SafetensorsFile::array(std::string_view name) const {
   const SafetensorsEntry* entry = find(name);
   if (!entry) return no_tensor(name, path(), entries().size());
   return file_.array(entry->type, header_->data_begin + entry->begin);
+}
+
+std::optional<Result<HostArray>> SafetensorsFile::consecutive(
+    std::span<const std::string> names) const {
+  const SafetensorsEntry *first = find(names[0]), *last = first;
+  for (const std::string& name : names) {
+    const SafetensorsEntry* entry = find(name);
+    if (!entry || entry->type != first->type) return std::nullopt;
+    if (entry != first && entry->begin != last->end) return std::nullopt;
+    last = entry;
+  }
+  Dimensions sizes{static_cast<std::int64_t>(names.size())};
+  for (std::int64_t size : first->type.shape) sizes.push_back(size);
+  return file_.array({first->type.dtype, Shape(std::move(sizes))},
+                     header_->data_begin + first->begin);
 }
 
 Result<Tensor> SafetensorsFile::tensor(std::string_view name, SourceLocation where) const {
@@ -181,6 +210,34 @@ Result<Tensor> Weights::tensor(std::string_view name, SourceLocation where) cons
   return found->second.tensor(name, where);
 }
 
+Result<Tensor> Weights::stacked(std::span<const std::string> names, const Shape& sizes,
+                                SourceLocation where) const {
+  MESHARD_ASSIGN_OR_RETURN(TensorType type, this->type(names[0]));
+  Dimensions all = sizes.sizes();
+  for (std::int64_t size : type.shape) all.push_back(size);
+  TensorType whole{type.dtype, Shape(std::move(all))};
+  const SafetensorsFile& file = files_.find(names[0])->second;
+  if (std::optional<Result<HostArray>> view = file.consecutive(names)) {
+    if (!view->ok()) return view->error().at(where);
+    return from_host((*std::move(*view)).reshaped(whole.shape), where);
+  }
+  HostArray array = HostArray::uninitialized(whole);
+  std::byte* next = array.mutable_bytes();
+  for (const std::string& name : names) {
+    auto found = files_.find(name);
+    if (found == files_.end()) return no_tensor(name, "these weights", files_.size()).at(where);
+    Result<HostArray> one = found->second.array(name);
+    if (!one) return one.error().at(where);
+    if (one->type() != type)
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[io] cannot stack \"", names[0], "\", ", type, ", and \"", name, "\", ",
+                       one->type()),
+                   where);
+    next = std::copy_n(one->bytes(), one->size_in_bytes(), next);
+  }
+  return from_host(std::move(array), where);
+}
+
 Result<std::map<std::string, Tensor>> Weights::load(const std::vector<NamedSharding>& shardings,
                                                     SourceLocation where) const {
   std::map<std::string, Tensor> out;
@@ -210,13 +267,21 @@ Result<std::map<std::string, Tensor>> load(const std::string& path,
   return weights->load(shardings, where);
 }
 
-Result<void> save(const std::string& path, const std::map<std::string, Tensor>& tensors,
-                  const std::map<std::string, std::string>& metadata, SourceLocation where) {
+Result<void> internal::save_in_order(const std::string& path, std::span<const NamedTensors> tensors,
+                                     const std::map<std::string, std::string>& metadata,
+                                     SourceLocation where) {
   try {
     return save_or_throw(path, tensors, metadata, where);
   } catch (const Error& error) {
     return error.at(where);
   }
+}
+
+Result<void> save(const std::string& path, const std::map<std::string, Tensor>& tensors,
+                  const std::map<std::string, std::string>& metadata, SourceLocation where) {
+  std::vector<internal::NamedTensors> named;
+  for (const auto& [name, tensor] : tensors) named.push_back({{name}, tensor, 0});
+  return internal::save_in_order(path, named, metadata, where);
 }
 
 }  // namespace meshard::io

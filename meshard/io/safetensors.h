@@ -3,6 +3,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,9 @@ class SafetensorsFile {
   /// The tensor's elements, in the memory of the mapped file (see MappedFile::array).
   /// @error not found
   Result<HostArray> array(std::string_view name) const;
+  /// The tensors with these names as one array, if they have one type and their bytes follow each
+  /// other; otherwise empty. The first dimension of the array has their number.
+  std::optional<Result<HostArray>> consecutive(std::span<const std::string> names) const;
   /// The tensor on the host; mark_sharding(tensor, ...) sends each device its shard.
   Result<Tensor> tensor(std::string_view name,
                         SourceLocation where = SourceLocation::current()) const;
@@ -72,6 +77,13 @@ class Weights {
   /// The tensor on the host; as SafetensorsFile::tensor.
   Result<Tensor> tensor(std::string_view name,
                         SourceLocation where = SourceLocation::current()) const;
+  /// Tensors of one type as one tensor on the host, stacked along new first dimensions of these
+  /// sizes; `names` are in row-major order. Not copied if they follow each other in one file, as
+  /// io::save writes the layers of an nn::Layers.
+  /// @error not found; invalid argument: tensors of different types
+  /// @pre as many names as `sizes` has elements, at least one
+  Result<Tensor> stacked(std::span<const std::string> names, const Shape& sizes,
+                         SourceLocation where = SourceLocation::current()) const;
   /// Loads all tensors onto the devices that `shardings` specifies. The first entry whose pattern
   /// matches a tensor's name applies; tensors without a match stay on the host.
   /// @error errors of placing a tensor, such as a spec with more dimensions than the tensor
@@ -98,4 +110,21 @@ Result<void> save(const std::string& path, const std::map<std::string, Tensor>& 
                   const std::map<std::string, std::string>& metadata = {},
                   SourceLocation where = SourceLocation::current());
 
+namespace internal {
+
+/// A tensor to save, under one name; or one that stacks equal tensors along its first dimensions,
+/// to save under their names (in row-major order), one after the other in the file.
+struct NamedTensors {
+  std::vector<std::string> names;
+  Tensor tensor;
+  /// The number of dimensions along which it stacks the named tensors.
+  std::size_t stacked = 0;
+};
+
+/// As io::save; tensors with elements of one size are written in the order of `tensors`.
+Result<void> save_in_order(const std::string& path, std::span<const NamedTensors> tensors,
+                           const std::map<std::string, std::string>& metadata,
+                           SourceLocation where);
+
+}  // namespace internal
 }  // namespace meshard::io

@@ -169,11 +169,10 @@ Result<SafetensorsHeader> read_safetensors_header(std::string_view file, std::st
 
 Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tensors,
                                              const std::map<std::string, std::string>& metadata) {
-  std::sort(tensors.begin(), tensors.end(),
-            [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-              std::size_t x = size_in_bytes(a.type.dtype), y = size_in_bytes(b.type.dtype);
-              return x != y ? x > y : a.name < b.name;
-            });
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+                     return size_in_bytes(a.type.dtype) > size_in_bytes(b.type.dtype);
+                   });
   JsonWriter json;
   json.begin_object();
   if (!metadata.empty()) {

@@ -39,8 +39,8 @@ struct SafetensorsHeader {
 Result<SafetensorsHeader> read_safetensors_header(std::string_view file, std::string_view place);
 
 /// Returns the first bytes of a file with these tensors, and sets their order and positions.
-/// Tensors with the widest elements come first, then in alphabetical order. The data begins at a
-/// multiple of 64 bytes.
+/// Tensors with the widest elements come first; apart from that, they keep their order. The data
+/// begins at a multiple of 64 bytes.
 /// @param tensors names and types; their order and positions are set
 /// @error invalid argument for a name that occurs twice or is `__metadata__`; unimplemented for a
 /// dtype without a known name in the format (complex, f8e4m3, f8e3m4, f8e4m3b11fnuz).

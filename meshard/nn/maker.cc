@@ -1,12 +1,24 @@
 #include "meshard/nn/maker.h"
 
+#include "meshard/batching/vmap.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/reshape.h"
 
 namespace meshard::nn {
+namespace {
+
+// The sharding of a parameter of all layers: each device has its part of every layer.
+Sharding of_all_layers(const Sharding& one) {
+  std::vector<DimensionSpec> dimensions(1);
+  for (std::size_t d = 0; d < one.rank(); ++d) dimensions.emplace_back(one.axes(d), one.is_open(d));
+  return Sharding(one.mesh(), PartitionSpec(std::move(dimensions)));
+}
+
+}  // namespace
 
 Maker::Maker(AxisRules rules, Tensor key, DType dtype)
     : rules_(std::move(rules)), key_(std::move(key)), dtype_(dtype) {}
@@ -16,14 +28,57 @@ Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
                          const Initializer& initializer, const Fans& fans) {
   std::optional<Sharding> sharding = rules_.sharding(names);
   if (sharding) sharding = sharding->with_rank(static_cast<std::size_t>(shape.rank()));
-  if (!key_) return abstract_tensor({dtype_, shape}, sharding);
-  Tensor key = random::fold_in(*key_, made_++);
+  Dimensions sizes;
+  for (const Stack& stack : stacks_) {
+    sizes.push_back(stack.count);
+    if (sharding) sharding = of_all_layers(*sharding);
+  }
+  for (std::int64_t size : shape) sizes.push_back(size);
+  std::uint32_t number = made_++;
+  if (!key_) return abstract_tensor({dtype_, Shape(std::move(sizes))}, sharding);
   // The key is computed separately, so that layers of the same shape share one program.
+  Tensor key = stacks_.empty() ? random::fold_in(*key_, number) : keys_of_layers(number);
   if (!only_recording()) compute({key});
-  Tensor value = initializer(key, shape, fans, dtype_);
+  Tensor value;
+  if (stacks_.empty()) {
+    value = initializer(key, shape, fans, dtype_);
+  } else {
+    auto one = [&](const Tensor& of_layer) { return initializer(of_layer, shape, fans, dtype_); };
+    value = reshape(vmap(one)(key), Shape(std::move(sizes)));
+  }
   if (sharding) value = mark_sharding(value, *sharding);
   if (!only_recording()) compute({value});
   return value;
+}
+
+// The keys of parameter `first` of each layer, u32[layers, 2]: those that it would have if the
+// layers were created one after the other.
+Tensor Maker::keys_of_layers(std::uint32_t first) const {
+  std::vector<std::uint32_t> numbers{first};
+  for (const Stack& stack : stacks_) {
+    std::vector<std::uint32_t> inner;
+    for (std::uint32_t number : numbers)
+      for (std::int64_t i = 0; i < stack.count; ++i)
+        inner.push_back(number + static_cast<std::uint32_t>(i) * stack.parameters_per_layer);
+    numbers = std::move(inner);
+  }
+  auto count = static_cast<std::int64_t>(numbers.size());
+  Tensor all = from_host(HostArray::from_vector(std::move(numbers), Shape{count}));
+  return vmap([&](const Tensor& number) { return random::fold_in(*key_, number); })(all);
+}
+
+Maker::Stacking::Stacking(Maker& make, std::int64_t count, const Maker& layer, SourceLocation where)
+    : make_(make), first_(make.made_) {
+  if (count <= 0)
+    throw_invalid(effective_source(where),
+                  "[nn.make_layers] the number of layers must be positive, not ", count);
+  make.stacks_.push_back({count, layer.made_});
+}
+
+Maker::Stacking::~Stacking() {
+  Stack stack = make_.stacks_.back();
+  make_.stacks_.pop_back();
+  make_.made_ = first_ + static_cast<std::uint32_t>(stack.count) * stack.parameters_per_layer;
 }
 
 }  // namespace meshard::nn

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "meshard/nn/axis_rules.h"
 #include "meshard/nn/initializer.h"
@@ -28,11 +29,39 @@ class Maker {
 
   const AxisRules& rules() const { return rules_; }
 
+  /// A Maker of abstract tensors that counts parameters.
+  Maker counting() const { return Maker(rules_, dtype_); }
+  /// The number of parameters created by now.
+  std::uint32_t num_made() const { return made_; }
+
+  /// While alive, `make` creates each parameter for `count` layers, stacked along a new first
+  /// dimension. Used by make_layers().
+  class Stacking {
+   public:
+    /// @param layer has counted the parameters of one layer
+    /// @error invalid argument if `count` is not positive
+    Stacking(Maker& make, std::int64_t count, const Maker& layer, SourceLocation where);
+    ~Stacking();
+    Stacking(const Stacking&) = delete;
+    Stacking& operator=(const Stacking&) = delete;
+
+   private:
+    Maker& make_;
+    std::uint32_t first_;
+  };
+
  private:
+  // Layers that are stacked: the outermost first.
+  struct Stack {
+    std::int64_t count = 1;
+    std::uint32_t parameters_per_layer = 0;
+  };
+  Tensor keys_of_layers(std::uint32_t first) const;
   AxisRules rules_;
   std::optional<Tensor> key_;
   DType dtype_;
   std::uint32_t made_ = 0;
+  std::vector<Stack> stacks_;
 };
 
 /// Creates the parameters that `make(maker)` requests, with values from this seed. They are the

@@ -5,6 +5,7 @@
 #include "meshard/nn/axis_rules.h"
 #include "meshard/nn/dropout.h"
 #include "meshard/nn/initializer.h"
+#include "meshard/nn/layers.h"
 #include "meshard/nn/linear.h"
 #include "meshard/nn/maker.h"
 #include "meshard/nn/mixture.h"

@@ -39,7 +39,7 @@ AdamParts adam_step(const AdamW& options, AdamParts parts, std::span<const Tenso
     Tensor v = options.beta2 * square_ + (1 - options.beta2) * square(gradient);
     Tensor change = efficient ? rate * second / first * m / (sqrt(v) + options.epsilon)
                               : rate * (m / first) / (sqrt(v) / second + options.epsilon);
-    if (decays(whole, options.weight_decay, options.decay_rank))
+    if (decays(whole, parts.stacked[i], options.weight_decay, options.decay_rank))
       change = change + rate * options.weight_decay * parameter;
     whole = laid_out(astype(parameter - change, whole.dtype()), whole);
     mean = laid_out(m, mean);

@@ -53,6 +53,7 @@ namespace internal {
 struct AdamParts {
   std::vector<Tensor> parameters, means, squares;
   Tensor steps;
+  std::vector<std::size_t> stacked;  // dimensions, by parameter
 };
 /// One step. @error invalid argument if the lists do not match.
 AdamParts adam_step(const AdamW& options, AdamParts parts, std::span<const Tensor> gradients);
@@ -96,11 +97,11 @@ template <class Optimizer, class Params>
 requires internal::kIsAdam<Optimizer> std::pair<Params, AdamState<Params>> update(
     const Optimizer& optimizer, const Params& params, const Params& gradients,
     const AdamState<Params>& state) {
-  internal::AdamParts next =
-      internal::adam_step(internal::with_decay(optimizer),
-                          {structure::tensors(params), structure::tensors(state.mean),
-                           structure::tensors(state.square), state.steps},
-                          structure::tensors(gradients));
+  internal::AdamParts next = internal::adam_step(
+      internal::with_decay(optimizer),
+      {structure::tensors(params), structure::tensors(state.mean), structure::tensors(state.square),
+       state.steps, internal::stacked_dimensions(params)},
+      structure::tensors(gradients));
   return {structure::with_tensors(params, next.parameters),
           {structure::with_tensors(state.mean, next.means),
            structure::with_tensors(state.square, next.squares), next.steps}};

@@ -23,20 +23,21 @@ struct FsdpOptions {
   /// The mesh axis over which tensors are split instead of replicated. Default: "data".
   std::string axis = "data";
   FsdpStage stage = FsdpStage::kParameters;
-  /// Parameters with fewer elements are not split: gathering them costs more than splitting saves.
-  /// Default: 0, all are split.
+  /// Parameters with fewer elements (per layer, if stacked by nn::Layers) are not split: gathering
+  /// them costs more than splitting saves. Default: 0, all are split.
   std::int64_t smallest = 0;
 };
 
 namespace internal {
-Tensor fsdp_layout(const Tensor& parameter, const FsdpOptions& options);
+Tensor fsdp_layout(const Tensor& parameter, std::size_t stacked, const FsdpOptions& options);
 }  // namespace internal
 
 /// A value: the shardings of a model's parameters, gradients and optimizer state under fully
 /// sharded data parallelism. Specified once for the whole model; the training step does not change.
 ///
 /// Parameters are split as by zero_layout: the first dimension that is not yet split and is a
-/// multiple of the axis's size is split over the axis. Splits along other axes (tensor parallelism)
+/// multiple of the axis's size is split over the axis. The dimension of the layers in an nn::Layers
+/// is never split. Splits along other axes (tensor parallelism)
 /// are kept.
 ///
 /// @code
@@ -61,7 +62,9 @@ class Fsdp {
   explicit Fsdp(const Params& params, FsdpOptions options = {})
       : options_(std::move(options)), split_(params) {
     std::vector<Tensor> tensors = structure::tensors(params);
-    for (Tensor& tensor : tensors) tensor = internal::fsdp_layout(tensor, options_);
+    std::vector<std::size_t> stacked = internal::stacked_dimensions(params);
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      tensors[i] = internal::fsdp_layout(tensors[i], stacked[i], options_);
     split_ = structure::with_tensors(params, tensors);
   }
 

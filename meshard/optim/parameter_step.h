@@ -1,7 +1,12 @@
 // Helpers for all optimizers: the shardings of a parameter and its state, and the dtype of a step.
 #pragma once
+#include <cstddef>
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
 
+#include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/sharding/sharding.h"
 
@@ -35,9 +40,21 @@ Prepared prepared(const Tensor& parameter, const Tensor& gradient, const Tensor&
 void check_gradients(const char* place, std::span<const Tensor> parameters,
                      std::span<const Tensor> gradients);
 
-/// True if weight decay applies: the parameter has at least `least_rank` dimensions.
-inline bool decays(const Tensor& parameter, double decay, std::int64_t least_rank) {
-  return decay != 0 && parameter.rank() >= least_rank;
+/// For each tensor of `params`, the number of leading dimensions that stack layers (nn::Layers).
+template <class Params>
+std::vector<std::size_t> stacked_dimensions(const Params& params) {
+  std::vector<std::size_t> all;
+  structure::for_each(params, [&](const auto& leaf, const std::string& path) {
+    if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
+      all.push_back(structure::stacked_dimensions(path));
+  });
+  return all;
+}
+
+/// True if weight decay applies: a layer's parameter has at least `least_rank` dimensions.
+inline bool decays(const Tensor& parameter, std::size_t stacked, double decay,
+                   std::int64_t least_rank) {
+  return decay != 0 && parameter.rank() - static_cast<std::int64_t>(stacked) >= least_rank;
 }
 
 }  // namespace meshard::optim::internal

@@ -18,7 +18,7 @@ SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gr
     Tensor& whole = parts.parameters[i];
     auto [parameter, gradient] =
         moving ? prepared(whole, gradients[i], parts.velocities[i]) : prepared(whole, gradients[i]);
-    if (decays(whole, options.weight_decay, options.decay_rank))
+    if (decays(whole, parts.stacked[i], options.weight_decay, options.decay_rank))
       gradient = gradient + options.weight_decay * parameter;
     Tensor change = gradient;
     if (moving) {

@@ -37,6 +37,7 @@ namespace internal {
 struct SgdParts {
   std::vector<Tensor> parameters, velocities;  // velocities: none without momentum
   Tensor steps;
+  std::vector<std::size_t> stacked;  // dimensions, by parameter
 };
 /// One step. @error invalid argument if the lists do not match.
 SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gradients);
@@ -72,7 +73,9 @@ std::pair<Params, SgdState<Params>> update(const Sgd& sgd, const Params& params,
   std::vector<Tensor> velocities;
   if (state.velocity) velocities = structure::tensors(*state.velocity);
   internal::SgdParts next = internal::sgd_step(
-      sgd, {structure::tensors(params), velocities, state.steps}, structure::tensors(gradients));
+      sgd,
+      {structure::tensors(params), velocities, state.steps, internal::stacked_dimensions(params)},
+      structure::tensors(gradients));
   SgdState<Params> after{state.velocity, next.steps};
   if (after.velocity) after.velocity = structure::with_tensors(*state.velocity, next.velocities);
   return {structure::with_tensors(params, next.parameters), after};

@@ -5,7 +5,7 @@
 
 namespace meshard::optim::internal {
 
-Tensor split_further(const Tensor& parameter, const std::string& axis) {
+Tensor split_further(const Tensor& parameter, const std::string& axis, std::size_t stacked) {
   std::optional<Sharding> sharding = parameter.sharding();
   if (!sharding)
     throw_invalid(parameter.where(), "[optim.zero_layout] a parameter, ", parameter.type(),
@@ -17,7 +17,7 @@ Tensor split_further(const Tensor& parameter, const std::string& axis) {
   bool used = false;
   for (const DimensionSpec& dimension : dimensions)
     for (const AxisRef& each : dimension.axes()) used = used || each.name == axis;
-  for (std::size_t d = 0; d < dimensions.size() && !used; ++d) {
+  for (std::size_t d = stacked; d < dimensions.size() && !used; ++d) {
     std::int64_t size = parameter.dim(static_cast<std::int64_t>(d));
     if (!dimensions[d].axes().empty() || size == 0 || size % count != 0) continue;
     dimensions[d] = axis;

@@ -4,18 +4,21 @@
 #include <vector>
 
 #include "meshard/graph/structure.h"
+#include "meshard/optim/parameter_step.h"
 
 namespace meshard::optim {
 
 namespace internal {
-Tensor split_further(const Tensor& parameter, const std::string& axis);
+// Without its first `stacked` dimensions.
+Tensor split_further(const Tensor& parameter, const std::string& axis, std::size_t stacked);
 }  // namespace internal
 
 /// The layout of an optimizer state that is split over one more mesh axis, usually "data". It
 /// consists of abstract tensors, for the last argument of init(). Each has the sharding of its
 /// parameter in `params`, except that the first dimension that is not split and is a multiple of
-/// the axis's size is split over `axis`. If there is no such dimension, or the parameter already
-/// uses the axis, the sharding is the parameter's.
+/// the axis's size is split over `axis`; the dimension of the layers in an nn::Layers is not. If
+/// there is no such dimension, or the parameter already uses the axis, the sharding is the
+/// parameter's.
 ///
 /// A step then sums gradients into parts (a reduce-scatter), computes each part where its state is,
 /// and gathers the new parameters: stage 1 of ZeRO (Rajbhandari et al., 2020).
@@ -23,7 +26,9 @@ Tensor split_further(const Tensor& parameter, const std::string& axis);
 template <class Params>
 Params zero_layout(const Params& params, const std::string& axis = "data") {
   std::vector<Tensor> tensors = structure::tensors(params);
-  for (Tensor& tensor : tensors) tensor = internal::split_further(tensor, axis);
+  std::vector<std::size_t> stacked = internal::stacked_dimensions(params);
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    tensors[i] = internal::split_further(tensors[i], axis, stacked[i]);
   return structure::with_tensors(params, tensors);
 }
 

@@ -166,8 +166,10 @@ JitStats JitCache::stats() const {
   stats_.calls = entries_.num_finds();
   entries_.for_each_oldest_first([&](std::uint64_t number, const auto& entry) {
     if (number < advised_) return;
-    if (std::optional<RollingAdvice> advice = rolling_advice(entry->program->source().graph))
+    const Graph& graph = entry->program->source().graph;
+    if (std::optional<RollingAdvice> advice = rolling_advice(graph))
       stats_.rolling.push_back(*advice);
+    for (const UnrolledLayers& layers : graph.unrolled_layers()) stats_.unrolled.push_back(layers);
     advised_ = number + 1;
   });
   return stats_;

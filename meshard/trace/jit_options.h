@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "meshard/graph/rolling_advice.h"
+#include "meshard/graph/unrolled_layers.h"
 
 namespace meshard {
 
@@ -32,6 +33,8 @@ struct JitStats {
   /// Runs of equal layers in the programs. With repeat(), each run would be recorded and compiled
   /// as one layer.
   std::vector<RollingAdvice> rolling;
+  /// Layers of an nn::Layers that did not become one loop, and why.
+  std::vector<UnrolledLayers> unrolled;
 };
 
 }  // namespace meshard

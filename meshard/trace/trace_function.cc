@@ -7,6 +7,7 @@
 #include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/rolling/roll_layers.h"
 
 namespace meshard::internal {
 
@@ -38,14 +39,16 @@ Graph trace_function(std::span<const Tensor* const> arguments,
     parameter_values.push_back(parameters.back().value());
   }
   EffectScope effects;
-  std::vector<Tensor> results = tracer(parameters);
+  UnrolledLayersScope unrolled;
+  RollingScope rolling;
+  std::vector<Tensor> results = rolling.rolled(tracer(parameters));
   effects.attach(results);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined())
       throw_invalid(where, "[jit] tensor ", i, " of the function's result has no value");
     result_values.push_back(results[i].value());
   }
-  return Graph::build(parameter_values, result_values, scope.trace());
+  return Graph::build(parameter_values, result_values, scope.trace(), unrolled.found());
 }
 
 std::vector<std::uint32_t> donated_parameters(const std::vector<std::size_t>& donate,

@@ -65,7 +65,7 @@ TEST_F(GptTraining, LearnsWhatRepeats) {
   EXPECT_LT(after, 1.0);
   Sampling likeliest{.count = 12, .temperature = 0};
   std::string text;
-  EXPECT_EQ(sample(trainer.state().model, trainer.rules(), "line 7 o", likeliest,
+  EXPECT_EQ(sample(decoder_of(trainer.state().model), trainer.rules(), "line 7 o", likeliest,
                    [&](char c) { text += c; }),
             "f the book\nl");
   EXPECT_EQ(text, "f the book\nl");
@@ -75,26 +75,27 @@ TEST_F(GptTraining, TheCacheGivesWhatTheWholeGives) {
   Options options = small_options();
   Trainer trainer(options, counting_text());
   const Gpt& model = trainer.state().model;
+  Decoder decoder = decoder_of(model);
   std::vector<std::int32_t> bytes{10, 200, 30, 77};
   Tensor at_once = logits_of(model, from_host(bytes, {1, 4}), {});  // without a cache
   Tensor expected = index(at_once, {0, -1});
-  Caches kept = make_caches(model, {}, 1, 8);
+  Caches kept = make_caches(decoder, {}, 1, 8);
   Tensor logits;
   for (std::int32_t i = 0; i < 4; ++i)
     std::tie(logits, kept) =
-        next_byte(model, full({1, 1}, bytes[static_cast<std::size_t>(i)]), kept, full({1}, i),
+        next_byte(decoder, full({1, 1}, bytes[static_cast<std::size_t>(i)]), kept, full({1}, i),
                   full({1}, 0), Static{i < 2 ? std::int64_t{2} : std::int64_t{8}});
   auto is_near = testing::Pointwise(testing::FloatNear(1e-4f), expected.to_vector<float>());
   EXPECT_THAT(logits.to_vector<float>(), is_near);
 
   // One byte, then three that are padded to five: the padding is not attended to, now or later.
-  kept = make_caches(model, {}, 1, 8);
-  kept =
-      next_byte(model, full({1, 1}, 10), kept, full({1}, 0), full({1}, 0), Static{std::int64_t{8}})
-          .second;
+  kept = make_caches(decoder, {}, 1, 8);
+  kept = next_byte(decoder, full({1, 1}, 10), kept, full({1}, 0), full({1}, 0),
+                   Static{std::int64_t{8}})
+             .second;
   Tensor filled = from_host(std::vector<std::int32_t>{200, 30, 77, 5, 6}, {1, 5});
   std::tie(logits, kept) =
-      next_byte(model, filled, kept, full({1}, 1), full({1}, 2), Static{std::int64_t{4}});
+      next_byte(decoder, filled, kept, full({1}, 1), full({1}, 2), Static{std::int64_t{4}});
   EXPECT_THAT(logits.to_vector<float>(), is_near);
 }
 
@@ -123,7 +124,7 @@ TEST_F(GptTraining, WritesOnBeyondTheContext) {
   const Gpt& model = trainer.state().model;
   Sampling likeliest{.count = 100, .context = options.context, .temperature = 0};
   std::string prompt = "line 7 o";
-  std::string all = prompt + sample(model, {}, prompt, likeliest);
+  std::string all = prompt + sample(decoder_of(model), {}, prompt, likeliest);
   auto logits_at = jit([](const Gpt& of, const Tensor& bytes) { return logits_of(of, bytes, {}); });
   Window window;
   for (std::size_t size = prompt.size(); size < all.size(); ++size) {

@@ -128,7 +128,7 @@ TEST_F(Serve, ManyAtOnceOnAnyMeshGetWhatEachGetsAlone) {
   for (auto [data, model, batch] :
        {std::tuple(1, 1, 1), std::tuple(1, 1, 3), std::tuple(2, 4, 4)}) {
     nn::AxisRules rules = rules_on(data, model);
-    Server server(gpt::Trained{model_on(rules), kSeen}, rules,
+    Server server(gpt::Trained{gpt::decoder_of(model_on(rules)), kSeen}, rules,
                   {.batch = batch, .chunk = 8, .count = kCount, .until = until, .temperature = 0});
     server.warm_up();
     Outcome out = outcome_of(server, kPrompts);
@@ -147,7 +147,7 @@ TEST_F(Serve, ManyAtOnceOnAnyMeshGetWhatEachGetsAlone) {
 TEST_F(Serve, DrawsDoNotDependOnTheCompany) {
   Outcome all[2];
   for (std::int64_t i = 0; i < 2; ++i) {
-    Server server(gpt::Trained{model_on({}), kSeen}, {},
+    Server server(gpt::Trained{gpt::decoder_of(model_on({})), kSeen}, {},
                   {.batch = 1 + 3 * i, .chunk = 8, .count = 12, .temperature = 1, .seed = 5});
     all[i] = outcome_of(server, kPrompts);
   }
@@ -156,7 +156,7 @@ TEST_F(Serve, DrawsDoNotDependOnTheCompany) {
 }
 
 TEST_F(Serve, RefusesABadRequestAndGoesOn) {
-  Server server(gpt::Trained{model_on({}), kSeen}, {}, {.batch = 2, .count = 3});
+  Server server(gpt::Trained{gpt::decoder_of(model_on({})), kSeen}, {}, {.batch = 2, .count = 3});
   std::vector<std::string> prompts{"", "a", std::string(Server::kLongestPrompt + 1, 'x'), "b", ""};
   Outcome out = outcome_of(server, prompts);
   EXPECT_EQ(out.answers.size(), 2u);
@@ -184,7 +184,7 @@ TEST_F(Serve, LoadsACheckpointOfATrainingShardByShard) {
   EXPECT_EQ(loaded.context, kSeen);
   EXPECT_EQ(load_model(options.checkpoint, rules_on(2, 4), 7)->context, 7);
   EXPECT_EQ(loaded.model.blocks[1].mlp.down.weight.sharding()->spec(), P("model", none));
-  std::vector<Tensor> expected = structure::tensors(trainer.state().model);
+  std::vector<Tensor> expected = structure::tensors(gpt::decoder_of(trainer.state().model));
   std::vector<Tensor> found = structure::tensors(loaded.model);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i)
@@ -198,7 +198,7 @@ TEST_F(Serve, LoadsACheckpointOfATrainingShardByShard) {
 
 TEST_F(Serve, SaysWhatIsWrongWithAFile) {
   std::string path = in_folder("serve_test_wrong.safetensors");
-  gpt::Trained whole{model_on({}), kSeen};
+  gpt::Trained whole{gpt::decoder_of(model_on({})), kSeen};
   auto message = [&] {
     Result<gpt::Trained> loaded = load_model(path, rules_on(1, 1));
     return loaded.ok() ? std::string("it loads") : std::string(loaded.error().what());
@@ -224,7 +224,7 @@ TEST_F(Serve, SaysWhatIsWrongWithAFile) {
 
 TEST_F(Serve, RefusesWhatCannotBeServed) {
   auto made = [](std::int64_t context, Serving serving) {
-    Server(gpt::Trained{model_on({}), context}, {}, serving);
+    Server(gpt::Trained{gpt::decoder_of(model_on({})), context}, {}, serving);
   };
   EXPECT_THROW(made(1, {}), Error);
   EXPECT_THROW(made(kSeen, {.batch = 0}), Error);

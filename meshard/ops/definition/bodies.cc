@@ -11,6 +11,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/rolling/roll_layers.h"
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/ops/vary.h"
 
@@ -31,6 +32,13 @@ std::optional<ManualAxes> common_place(std::span<const Tensor> operands) {
     place->varying = varying;
   }
   return place;
+}
+
+BodyFunction rolling(const BodyFunction& function) {
+  return [&function](std::span<const Tensor> parameters) {
+    internal::RollingScope layers;
+    return layers.rolled(function(parameters));
+  };
 }
 
 BodyFunction widening(const BodyFunction& function, const ManualAxes& place) {
@@ -61,8 +69,9 @@ TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToT
     AxisSet varying = place ? place->varying : AxisSet();
     for (const BodyToTrace& each : to_trace) {
       // The results are widened to a common set of axes, known only after tracing; hence the loop.
-      TracedBody body = trace_body(
-          each.inputs, place ? widening(each.function, *place) : each.function, place, where);
+      BodyFunction function = rolling(each.function);
+      TracedBody body =
+          trace_body(each.inputs, place ? widening(function, *place) : function, place, where);
       traced.operands.insert(traced.operands.end(), each.own.begin(), each.own.end());
       traced.operands.insert(traced.operands.end(), body.captured.begin(), body.captured.end());
       traced.bodies.push_back(std::move(body.body));

@@ -57,7 +57,7 @@ TEST(OpTable, Traits) {
       (Names{"astype", "broadcast_in_dim", "checkpoint_name", "constant", "full_to_shard", "iota",
              "permute_dims", "reshape", "sharding_constraint", "stop_gradient", "vary"}));
   EXPECT_EQ(ops_with(&OpTraits::is_product), (Names{"convolution", "dot_general"}));
-  EXPECT_EQ(ops_with(&OpTraits::takes_part), (Names{"reshape", "slice"}));
+  EXPECT_EQ(ops_with(&OpTraits::takes_part), (Names{"layer_slice", "reshape", "slice"}));
   EXPECT_EQ(ops_with(&OpTraits::puts_part_back), (Names{"pad"}));
   EXPECT_EQ(ops_with(&OpTraits::stops_gradient), (Names{"stop_gradient"}));
   EXPECT_EQ(ops_with(&OpTraits::is_collective), (Names{"all_gather", "all_reduce", "all_to_all",
