@@ -16,18 +16,25 @@ Model make_model(const Sizes& s, const Make& make, bool careless) {
   std::int64_t d = s.width, h = s.head_width();
   Model model;
   model.embedding = weight({s.vocabulary, d}, P("model", "data"));
-  for (std::int64_t i = 0; i < s.layers; ++i)
-    model.layers.push_back({
-        .attention_norm = weight({d}, P(none)),
-        .query = weight({d, s.heads, h}, P("data", "model", none)),
-        .key = weight({d, s.key_heads, h}, P("data", "model", none)),
-        .value = weight({d, s.key_heads, h}, P("data", "model", none)),
-        .output = weight({s.heads, h, d}, P("model", none, "data")),
-        .norm = weight({d}, P(none)),
-        .gate = weight({d, s.hidden}, P("data", "model")),
-        .up = weight({d, s.hidden}, P("data", "model")),
-        .down = weight({s.hidden, d}, careless ? P("data", "model") : P("model", "data")),
-    });
+  // The layers are stacked; every device has its part of each layer.
+  auto of_layers = [&](Shape one, const PartitionSpec& spec) {
+    Dimensions sizes{s.layers};
+    for (std::int64_t size : one) sizes.push_back(size);
+    std::vector<DimensionSpec> dimensions{none};
+    for (const DimensionSpec& each : spec.dimensions()) dimensions.push_back(each);
+    return weight(Shape(std::move(sizes)), PartitionSpec(std::move(dimensions)));
+  };
+  model.layers.stacked = {
+      .attention_norm = of_layers({d}, P(none)),
+      .query = of_layers({d, s.heads, h}, P("data", "model", none)),
+      .key = of_layers({d, s.key_heads, h}, P("data", "model", none)),
+      .value = of_layers({d, s.key_heads, h}, P("data", "model", none)),
+      .output = of_layers({s.heads, h, d}, P("model", none, "data")),
+      .norm = of_layers({d}, P(none)),
+      .gate = of_layers({d, s.hidden}, P("data", "model")),
+      .up = of_layers({d, s.hidden}, P("data", "model")),
+      .down = of_layers({s.hidden, d}, careless ? P("data", "model") : P("model", "data")),
+  };
   model.norm = weight({d}, P(none));
   model.head = weight({d, s.vocabulary}, P("data", "model"));
   return model;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "meshard/meshard.h"
 
@@ -26,7 +25,7 @@ struct Layer {
 
 struct Model {
   meshard::Tensor embedding;
-  std::vector<Layer> layers;
+  meshard::nn::Layers<Layer> layers;
   meshard::Tensor norm, head;
   MESHARD_FIELDS(embedding, layers, norm, head)
 };

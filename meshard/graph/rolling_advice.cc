@@ -172,7 +172,8 @@ class Rows {
 
 std::string RollingAdvice::to_string() const {
   return cat(where, ": ", layers, " equal layers in a row, ", nodes_per_layer,
-             " nodes each; repeat() records one: ", nodes_before, " nodes become ", nodes_after);
+             " nodes each; an nn::Layers or repeat() records one: ", nodes_before, " nodes become ",
+             nodes_after);
 }
 
 std::optional<RollingAdvice> rolling_advice(const Graph& graph) {

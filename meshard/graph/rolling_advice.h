@@ -1,4 +1,5 @@
-// Finds consecutive equal layers in a recorded program, which repeat() would record once.
+// Finds consecutive equal layers in a recorded program, which an nn::Layers or repeat() would
+// record once.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -18,14 +19,14 @@ struct RollingAdvice {
   std::size_t nodes_per_layer = 0;
   /// The number of tensors that each layer has of its own: parameters, or slices of stacked ones.
   std::size_t parameters_per_layer = 0;
-  /// The number of nodes in the whole program, as recorded and if repeat() recorded the layers
-  /// once, also in the backward pass.
+  /// The number of nodes in the whole program, as recorded and if the layers were
+  /// recorded once, also in the backward pass.
   std::size_t nodes_before = 0, nodes_after = 0;
   /// The first node of the first layer.
   SourceLocation where;
 
-  /// `model.cc:42: 12 equal layers in a row, 95 nodes each; repeat() records one: 1500 nodes become
-  /// 455`
+  /// `model.cc:42: 12 equal layers in a row, 95 nodes each; an nn::Layers or repeat() records
+  /// one: 1500 nodes become 455`
   std::string to_string() const;
 };
 

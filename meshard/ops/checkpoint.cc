@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "meshard/graph/body_vjp.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/definition/bodies.h"
 #include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/optimization_barrier.h"
+#include "meshard/ops/sharding_constraint.h"
 #include "meshard/ops/sin.h"
 
 namespace meshard {
@@ -142,11 +144,16 @@ std::vector<Tensor> checkpoint_tensors(const std::vector<Tensor>& arguments,
   BodyToTrace to_trace{{}, body};
   for (const Tensor& argument : arguments) to_trace.inputs.push_back(body_input(argument));
   TracedBodies traced = trace_bodies(arguments, {&to_trace, 1}, where);
-  return with_effects_kept(record_call(checkpoint_op,
-                                       make_attributes(CheckpointAttributes{
-                                           std::move(traced.bodies), policy.to_string(), {}}),
-                                       traced.operands, where),
-                           where);
+  Body recorded = traced.bodies[0];
+  CheckpointAttributes attributes{std::move(traced.bodies), policy.to_string(), {}};
+  std::vector<Tensor> results = with_effects_kept(
+      record_call(checkpoint_op, make_attributes(std::move(attributes)), traced.operands, where),
+      where);
+  // The shardings that the function's results are marked with are known outside of it, too.
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (std::optional<Sharding> mark = marked_sharding(recorded.graph().results()[i]))
+      results[i] = sharding_constraint(results[i], *mark);
+  return results;
 }
 
 }  // namespace meshard

@@ -88,6 +88,17 @@ TEST_F(OnDisk, AProgramIsLoadedByTheNextProcess) {
   EXPECT_EQ(run(*loaded, mesh).to_vector<float>(), run(*compiled, mesh).to_vector<float>());
 }
 
+TEST_F(OnDisk, AProgramMayStayInMemory) {
+  Mesh mesh({{"x", 4}});
+  ProgramCache first = process();
+  Program program = slow_program(mesh);
+  program.keep_on_disk = false;
+  first.get(program, SourceLocation::current());
+  EXPECT_EQ(done().compiles, 1u);
+  EXPECT_EQ(done().disk_misses, 0u);
+  EXPECT_EQ(num_files(), 0u);
+}
+
 TEST_F(OnDisk, AProgramIsLoadedForOtherDevices) {
   Mesh mesh({{"x", 2}}), other({{"x", 2}}, {6, 3});
   ProgramCache first = process(), second = process();

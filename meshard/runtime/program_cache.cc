@@ -106,25 +106,27 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
   bool is_known = true;
   auto same_text = find_or_make(by_text_, text, [&] {
     is_known = false;
-    return compile(client, lowered, devices, where);
+    return compile(client, lowered, program.keep_on_disk, devices, where);
   });
   if (!is_known) return same_text;
-  if (!lowered.mesh) return compile(client, lowered, devices, where);
+  if (!lowered.mesh) return compile(client, lowered, program.keep_on_disk, devices, where);
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       load_for_other_devices(platforms_, client, *same_text, lowered, devices, where);
   if (loaded.ok()) return *std::move(loaded);
   // A plugin that cannot serialize programs says so each time.
   if (loaded.error().code() != ErrorCode::kUnimplemented)
     internal::advise(advice_on_retarget(lowered, loaded.error(), where));
-  return compile(client, lowered, devices, where);
+  return compile(client, lowered, program.keep_on_disk, devices, where);
 }
 
 std::shared_ptr<const LoadedProgram> ProgramCache::compile(const pjrt::Client& client,
                                                            const LoweredModule& lowered,
+                                                           bool keep_on_disk,
                                                            const std::vector<int>& devices,
                                                            SourceLocation where) {
-  Result<std::shared_ptr<const LoadedProgram>> compiled =
-      compile_and_load(platforms_, client, disk_.value(), lowered, devices, where);
+  static const DiskCache no_disk("", 0);
+  Result<std::shared_ptr<const LoadedProgram>> compiled = compile_and_load(
+      platforms_, client, keep_on_disk ? disk_.value() : no_disk, lowered, devices, where);
   if (compiled.ok()) return *std::move(compiled);
   Error error = compiled.error().at(where);
   std::string of = client.addressable_devices()[0]->of_platform();

@@ -52,7 +52,7 @@ class ProgramCache {
                                                            Make make);
   std::shared_ptr<const LoadedProgram> make(const Program& program, SourceLocation where);
   std::shared_ptr<const LoadedProgram> compile(const pjrt::Client& client,
-                                               const LoweredModule& lowered,
+                                               const LoweredModule& lowered, bool keep_on_disk,
                                                const std::vector<int>& devices,
                                                SourceLocation where);
 

@@ -306,7 +306,8 @@ Graph on_devices_of(Runtime& runtime, const Graph& graph, const Mesh& mesh, Sour
                                             : make_moved(leaf, leaf->where()));
   }
   for (const Tensor& result : replay.run(graph.results())) results.push_back(result.value());
-  return Graph::build(parameters, results, scope.trace());
+  std::span<const UnrolledLayers> unrolled = graph.unrolled_layers();
+  return Graph::build(parameters, results, scope.trace(), {unrolled.begin(), unrolled.end()});
 }
 
 }  // namespace meshard

@@ -85,6 +85,7 @@ void JitCache::make(JitEntry& entry, const JitCall& call, const JitPaths& paths,
                     const JitFunction& function) const {
   Program program;
   program.name = options_.name;
+  program.keep_on_disk = options_.keep_on_disk;
   program.graph = trace_function(
       std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
       [&](std::span<const Tensor> parameters) {

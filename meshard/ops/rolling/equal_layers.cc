@@ -21,16 +21,27 @@ constexpr std::int64_t kMostVaryingBytes = 1 << 20;
 // A recorded value: the node's position in the region, and the result's number.
 using Place = std::pair<std::size_t, std::uint32_t>;
 
-// Compares the layers of one cluster. A node belongs to the last layer whose slices it depends on;
-// those that follow the layers are taken to belong to the last one at first.
+// How nodes are assigned to layers. A node belongs at least to the last layer whose slices it
+// depends on; nodes that follow the layers are taken to belong to the last one at first.
+enum class Assignment : std::uint8_t {
+  kByOrder,  ///< a layer begins where its first slice is taken, as in a loop over an nn::Layers
+  kByDependence,  ///< a layer begins with the first use of its slices
+};
+
+// Compares the layers of one cluster.
 class Comparison {
  public:
   Comparison(LayerRegion& region, const LayerCluster& cluster)
       : region_(region), cluster_(cluster), count_(static_cast<std::size_t>(cluster.count)) {}
 
-  // False: why() has the reason.
-  bool run() {
-    assign_layers();
+  // False: why() has the reason; none if the assignment is not possible.
+  bool run(Assignment assignment) {
+    std::vector<std::size_t> begins;
+    if (assignment == Assignment::kByOrder) {
+      begins = begins_of_layers();
+      if (begins.empty()) return false;
+    }
+    assign_layers(begins);
     number_outside_values();
     return check_counts() && pair_first() && pair_middle() && pair_last() && check_uses() &&
            check_outside();
@@ -92,10 +103,26 @@ class Comparison {
     return false;
   }
 
-  void assign_layers() {
+  // Where each layer's first slice is taken; empty if slices are taken elsewhere, or if the layers
+  // but the last one have different numbers of nodes.
+  std::vector<std::size_t> begins_of_layers() const {
+    std::vector<std::size_t> begins(count_, region_.size()), ends(count_, 0);
+    for (const SlicedStack* stack : cluster_.stacks)
+      for (std::size_t step = 0; step < count_; ++step)
+        for (std::size_t at : stack->slices[number_of(step)]) {
+          begins[step] = std::min(begins[step], at);
+          ends[step] = std::max(ends[step], at);
+        }
+    for (std::size_t step = 0; step + 1 < count_; ++step)
+      if (ends[step] >= begins[step + 1] ||
+          begins[step + 1] - begins[step] != begins[1] - begins[0])
+        return {};
+    return begins;
+  }
+
+  void assign_layers(const std::vector<std::size_t>& begins) {
     layer_.assign(region_.size(), kOutside);
     slice_of_.assign(region_.size(), nullptr);
-    closed_.assign(region_.size(), false);
     layers_.resize(count_);
     for (const SlicedStack* stack : cluster_.stacks)
       for (std::size_t step = 0; step < count_; ++step)
@@ -103,17 +130,34 @@ class Comparison {
           slice_of_[at] = stack;
           layer_[at] = static_cast<int>(step);
         }
+    propagate_layers(begins);
+    if (!begins.empty()) {
+      // Nodes of layer 0 whose counterparts in layer 1 need layer 0: they begin with the initial
+      // values.
+      for (std::size_t at = begins[0]; at < begins[1]; ++at)
+        if (layer_[at + begins[1] - begins[0]] != kOutside) layer_[at] = 0;
+      propagate_layers(begins);
+    }
+    for (std::size_t at = 0; at < region_.size(); ++at)
+      if (!slice_of_[at] && layer_[at] != kOutside)
+        layers_[static_cast<std::size_t>(layer_[at])].push_back(at);
+  }
+
+  void propagate_layers(const std::vector<std::size_t>& begins) {
+    closed_.assign(region_.size(), false);
+    int current = kOutside;
     for (std::size_t at = 0; at < region_.size(); ++at) {
+      auto next = static_cast<std::size_t>(current + 1);
+      if (next < begins.size() && at >= begins[next]) ++current;
       if (slice_of_[at]) continue;
-      closed_[at] = true;
+      bool is_closed = layer_[at] == kOutside;
       for (const Value& operand : region_.node(at).operands()) {
         std::optional<std::size_t> from = region_.position(operand);
         if (from) layer_[at] = std::max(layer_[at], layer_[*from]);
-        closed_[at] = closed_[at] && from && closed_[*from] && layer_[*from] == kOutside;
+        is_closed = is_closed && from && closed_[*from];
       }
-      if (layer_[at] == kOutside) continue;
-      closed_[at] = false;
-      layers_[static_cast<std::size_t>(layer_[at])].push_back(at);
+      if (layer_[at] != kOutside) layer_[at] = std::max(layer_[at], current);
+      closed_[at] = is_closed && layer_[at] == kOutside;
     }
   }
 
@@ -259,8 +303,8 @@ class Comparison {
     return true;
   }
 
-  // The last layer's nodes are found by their operands: nodes that follow the layers stand beside
-  // them, and those that only a further layer would use are missing.
+  // The last layer's nodes are found by their operands: nodes that follow the layers belong to
+  // the same group, and those that only a further layer would use are missing.
   bool pair_last() {
     std::size_t last = count_ - 1;
     is_last_.assign(region_.size(), false);
@@ -387,12 +431,17 @@ LayerSearch find_equal_layers(std::span<const Value> results, std::uint64_t trac
   LayerRegion region(results, trace, first);
   std::vector<SlicedStack> stacks = sliced_stacks(region);
   for (const LayerCluster& cluster : layer_clusters(stacks)) {
-    Comparison comparison(region, cluster);
-    if (comparison.run()) {
-      search.found = comparison.layers();
-      return search;
+    std::optional<UnrolledLayers> unrolled;
+    for (Assignment assignment : {Assignment::kByOrder, Assignment::kByDependence}) {
+      Comparison comparison(region, cluster);
+      if (comparison.run(assignment)) {
+        search.found = comparison.layers();
+        return search;
+      }
+      if (!unrolled && !comparison.why().empty())
+        unrolled = {cluster.count, comparison.why(), comparison.where()};
     }
-    search.unrolled.push_back({cluster.count, comparison.why(), comparison.where()});
+    if (unrolled) search.unrolled.push_back(*std::move(unrolled));
   }
   return search;
 }

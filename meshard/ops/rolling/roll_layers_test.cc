@@ -161,10 +161,24 @@ TEST(RollLayers, SeveralValuesArePassedOn) {
               ElementsAre("constant", "broadcast_in_dim", "multiply", "scan", "multiply"));
 }
 
+TEST(RollLayers, LayersBeginWithTheirSlices) {
+  EXPECT_THAT(ops_of([](Tensor w, Tensor x) {
+                for (int i = 0; i < kLayers; ++i) {
+                  Tensor slice = layer_slice(w, i);
+                  x = where(greater(iota(DType::i32, {2}, 0), 0), exp(x), 0) * slice;
+                }
+                return sin(x);
+              }),
+              ElementsAre("scan", "sin"));
+}
+
 TEST(RollLayers, LayersThatBeginBeforeTheirSlices) {
   // exp() needs no slice, so that it counts as the end of the previous layer.
   EXPECT_THAT(ops_of([](Tensor w, Tensor x) {
-                for (int i = 0; i < kLayers; ++i) x = exp(x) * layer_slice(w, i);
+                for (int i = 0; i < kLayers; ++i) {
+                  Tensor before = exp(x);
+                  x = before * layer_slice(w, i);
+                }
                 return sin(x);
               }),
               ElementsAre("exp", "constant", "broadcast_in_dim", "scan", "sin"));
