@@ -21,11 +21,15 @@ const Group kGroups[] = {
     {"decode", "steps with a key-value cache", decode_rows},
     {"place", "host arrays onto devices", place_rows},
     {"gather", "arrays on devices to the host", gather_rows},
+    {"reshard", "arrays on devices to another sharding", reshard_rows},
+    {"checkpoint", "saving and restoring a training state", checkpoint_rows},
     {"start", "the start of a process", start_rows},
     {"mesh", "meshes of up to 100 M ranks", mesh_rows},
+    {"slices", "the parts of a tensor on 65,536 devices", slices_rows},
     {"layout", "operations of the layout algebra", layout_rows},
     {"topology", "meshes on hardware", topology_rows},
     {"explain", "reading compiled modules", explain_rows},
+    {"build", "building the project from nothing (only if named)", build_rows, false},
 };
 
 int usage(int status) {
@@ -35,7 +39,7 @@ int usage(int status) {
       "minimum "
       "of each counts.");
   std::puts("Run it on an idle machine: a goal missed on a busy machine means little.\n\nROWS:");
-  for (const Group& group : kGroups) std::printf("  %-8s %s\n", group.name, group.what);
+  for (const Group& group : kGroups) std::printf("  %-10s %s\n", group.name, group.what);
   std::puts(
       "\n--peers: other projects' figures for the same rows. The folder MESHARD_PEERS holds the "
       "scripts");
@@ -68,7 +72,7 @@ int run(const std::vector<std::string>& arguments) {
 
   Report report;
   for (const Group& group : kGroups) {
-    bool wanted = only.empty();
+    bool wanted = only.empty() && group.by_default;
     for (const std::string& name : only) wanted = wanted || name == group.name;
     if (wanted) group.run(report);
   }
