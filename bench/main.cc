@@ -31,6 +31,8 @@ const Group kGroups[] = {
     {"topology", "meshes on hardware", topology_rows},
     {"explain", "reading compiled modules", explain_rows},
     {"scale.graphs", "programs of up to 100,000 ops", graph_curves, false},
+    {"scale.transforms", "transforms, readers and writers of large programs", transform_curves,
+     false},
     {"scale.arguments", "jitted calls with up to 10,000 arguments", argument_curves, false},
     {"scale.devices", "up to 512 virtual devices", device_curves, false},
     {"scale.programs", "up to 1,000 live programs", program_curves, false},

@@ -60,6 +60,7 @@ double milliseconds_of(F&& f) {
 }
 
 void graph_curves(Report& report);
+void transform_curves(Report& report);
 void argument_curves(Report& report);
 void device_curves(Report& report);
 void program_curves(Report& report);
