@@ -12,4 +12,8 @@ inline double gigabytes_per_second(double microseconds) {
   return double(kBytes) / microseconds / 1e3;
 }
 
+/// Copies the matrix into untouched pages, which are huge pages if the kernel supports them, as our
+/// own copies do. Returns the microseconds.
+double copy_to_fresh_pages(const void* from, int threads);
+
 }  // namespace meshard::bench

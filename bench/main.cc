@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/report.h"
+#include "bench/scale/curve.h"
 
 namespace meshard::bench {
 namespace {
@@ -21,12 +22,32 @@ const Group kGroups[] = {
     {"decode", "steps with a key-value cache", decode_rows},
     {"place", "host arrays onto devices", place_rows},
     {"gather", "arrays on devices to the host", gather_rows},
+    {"reshard", "arrays on devices to another sharding", reshard_rows},
+    {"checkpoint", "saving and restoring a training state", checkpoint_rows},
     {"start", "the start of a process", start_rows},
     {"mesh", "meshes of up to 100 M ranks", mesh_rows},
+    {"slices", "the parts of a tensor on 65,536 devices", slices_rows},
     {"layout", "operations of the layout algebra", layout_rows},
     {"topology", "meshes on hardware", topology_rows},
     {"explain", "reading compiled modules", explain_rows},
+    {"scale.graphs", "programs of up to 100,000 ops", graph_curves, false},
+    {"scale.transforms", "transforms, readers and writers of large programs", transform_curves,
+     false},
+    {"scale.arguments", "jitted calls with up to 10,000 arguments", argument_curves, false},
+    {"scale.devices", "up to 512 virtual devices", device_curves, false},
+    {"scale.programs", "up to 1,000 live programs", program_curves, false},
+    {"scale.tensors", "up to a million live tensors", tensor_curves, false},
+    {"scale.meshes", "meshes of up to 100 M devices", mesh_curves, false},
+    {"scale.explain", "reports on up to 100,000 instructions", report_curves, false},
+    {"scale.plan", "searches over up to 64 candidates", plan_curves, false},
+    {"build", "building the project from nothing", build_rows, false},
 };
+
+// True if `name` is the group's name, or what comes before a dot in it.
+bool names(const std::string& name, const Group& group) {
+  std::string_view own = group.name;
+  return own == name || (own.starts_with(name) && own[name.size()] == '.');
+}
 
 int usage(int status) {
   std::puts("usage: meshard-bench [--only ROWS]... [--json FILE] [--peers]\n");
@@ -35,7 +56,10 @@ int usage(int status) {
       "minimum "
       "of each counts.");
   std::puts("Run it on an idle machine: a goal missed on a busy machine means little.\n\nROWS:");
-  for (const Group& group : kGroups) std::printf("  %-8s %s\n", group.name, group.what);
+  for (const Group& group : kGroups)
+    std::printf("  %-16s %s%s\n", group.name, group.what,
+                group.by_default ? "" : " (only if named)");
+  std::puts("`--only scale` runs all groups that begin with `scale.`.");
   std::puts(
       "\n--peers: other projects' figures for the same rows. The folder MESHARD_PEERS holds the "
       "scripts");
@@ -62,14 +86,14 @@ int run(const std::vector<std::string>& arguments) {
   }
   for (const std::string& name : only) {
     bool known = false;
-    for (const Group& group : kGroups) known = known || name == group.name;
+    for (const Group& group : kGroups) known = known || names(name, group);
     if (!known) return usage(2);
   }
 
   Report report;
   for (const Group& group : kGroups) {
-    bool wanted = only.empty();
-    for (const std::string& name : only) wanted = wanted || name == group.name;
+    bool wanted = only.empty() && group.by_default;
+    for (const std::string& name : only) wanted = wanted || names(name, group);
     if (wanted) group.run(report);
   }
   std::printf("\n%s\n", report.summary().c_str());
@@ -87,6 +111,8 @@ int run(const std::vector<std::string>& arguments) {
 int main(int count, char** list) {
   std::vector<std::string> arguments(list + 1, list + count);
   try {
+    if (arguments.size() > 1 && arguments[0] == "--child" && arguments[1] == "devices")
+      return meshard::bench::device_child();
     if (arguments.size() > 1 && arguments[0] == "--child")
       return meshard::bench::start_child({arguments.begin() + 1, arguments.end()});
     return meshard::bench::run(arguments);

@@ -1,11 +1,8 @@
 // Transfers host arrays to devices: 256 MB of f32 to 8 devices.
-#include <sys/mman.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,31 +14,6 @@
 
 namespace meshard::bench {
 namespace {
-
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-// Copies into untouched pages, which are huge pages if the kernel supports them, as our own copies
-// do.
-double copy_to_fresh_pages(const void* from, int threads) {
-  double begin = now();
-  void* mapped =
-      mmap(nullptr, kBytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  auto address = (reinterpret_cast<std::uintptr_t>(mapped) + kHugePage - 1) / kHugePage * kHugePage;
-  char* to = reinterpret_cast<char*>(address);
-  madvise(to, kBytes, MADV_HUGEPAGE);
-  std::size_t part = kBytes / static_cast<std::size_t>(threads);
-  auto copy = [&](int i) {
-    std::size_t first = static_cast<std::size_t>(i) * part;
-    std::memcpy(to + first, static_cast<const char*>(from) + first, part);
-  };
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(copy, i);
-  copy(0);
-  for (std::thread& thread : others) thread.join();
-  double time = now() - begin;
-  munmap(mapped, kBytes + kHugePage);
-  return time;
-}
 
 // Sends rows of an aligned array directly through the C API, without copying any bytes.
 double raw_zero_copy(const RawClient& client, const float* data) {

@@ -49,6 +49,8 @@ struct Group {
   const char* name;
   const char* what;
   void (*run)(Report&);
+  /// False: runs only if it is named, because it takes minutes.
+  bool by_default = true;
 };
 
 void record_rows(Report& report);
@@ -59,11 +61,15 @@ void single_rows(Report& report);
 void decode_rows(Report& report);
 void place_rows(Report& report);
 void gather_rows(Report& report);
+void reshard_rows(Report& report);
+void checkpoint_rows(Report& report);
 void start_rows(Report& report);
 void mesh_rows(Report& report);
+void slices_rows(Report& report);
 void layout_rows(Report& report);
 void topology_rows(Report& report);
 void explain_rows(Report& report);
+void build_rows(Report& report);
 
 /// One measurement of another project, for one of our rows.
 struct PeerFigure {

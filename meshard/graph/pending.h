@@ -6,7 +6,8 @@
 
 namespace meshard {
 
-/// The chain length, and its multiples, at which a chain is checked. A power of two.
+/// The chain length at which a chain is checked. A power of two. A longer chain is checked each time
+/// its length has doubled, so that all checks together take time proportional to its length.
 inline constexpr std::uint32_t kLongChain = 8192;
 
 namespace internal {
@@ -17,7 +18,7 @@ void advise_on_chain(const Value& value);
 /// Called for each lazily recorded node. Costs one comparison.
 inline void watch_chain(const Value& value) {
   std::uint32_t depth = value->pending_depth();
-  if (depth != 0 && depth % kLongChain == 0) [[unlikely]]
+  if (depth >= kLongChain && (depth & (depth - 1)) == 0) [[unlikely]]
     internal::advise_on_chain(value);
 }
 

@@ -40,6 +40,28 @@ TEST_F(Pending, AChainThatGrowsWithoutEndIsReportedOnceWithItsLine) {
   EXPECT_TRUE(heard[0].starts_with(expected)) << heard[0];
 }
 
+// Counts the nodes that the checks of long chains visit.
+struct CountingEvaluator final : test::ZeroEvaluator {
+  std::size_t count_pending(const Value& value) override {
+    std::size_t pending = Evaluator::count_pending(value);
+    visited += pending;
+    return pending;
+  }
+  std::size_t visited = 0;
+};
+
+TEST_F(Pending, AllChecksOfAChainTogetherVisitFewNodes) {
+  static CountingEvaluator counting;
+  install_evaluator([]() -> Evaluator& { return counting; });
+  constexpr std::uint32_t kNodes = 32 * kLongChain;
+  Tensor sum = x;
+  for (std::uint32_t i = 0; i <= kNodes; ++i) sum = test::plus(sum, x);
+  EXPECT_EQ(heard.size(), 1u);
+  // Checks at 1, 2, 4, ... 32 times kLongChain: less than two visits for each node.
+  EXPECT_GT(counting.visited, kNodes);
+  EXPECT_LT(counting.visited, 2 * kNodes);
+}
+
 TEST_F(Pending, WhatIsReadNowAndThenIsNot) {
   Tensor sum = x;
   for (std::uint32_t i = 0; i < 2 * kLongChain; ++i) {

@@ -2,17 +2,15 @@
 
 namespace meshard {
 
-RootTable::FlatAxis* RootTable::find_locked(std::string_view name) {
-  for (FlatAxis& axis : flat_axes_)
-    if (axis.name == name) return &axis;
-  return nullptr;
+const RootTable::FlatAxis* RootTable::find_locked(std::string_view name) const {
+  auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &flat_axes_[found->second];
 }
 
 std::optional<RootTable::FlatAxis> RootTable::find(std::string_view name) const {
   std::lock_guard lock(mutex_);
-  for (const FlatAxis& axis : flat_axes_)
-    if (axis.name == name) return axis;
-  return std::nullopt;
+  const FlatAxis* known = find_locked(name);
+  return known ? std::optional(*known) : std::nullopt;
 }
 
 std::optional<Digits> RootTable::add(const std::string& name, const Digits& digits, AxisKind kind) {
@@ -20,12 +18,14 @@ std::optional<Digits> RootTable::add(const std::string& name, const Digits& digi
   if (const FlatAxis* known = find_locked(name))
     return known->digits == digits ? std::nullopt : std::optional(known->digits);
   flat_axes_.push_back({name, digits, kind, {}});
+  by_name_.emplace(name, flat_axes_.size() - 1);
   return std::nullopt;
 }
 
 void RootTable::remember(const std::string& name, std::weak_ptr<const void> mesh) {
   std::lock_guard lock(mutex_);
-  if (FlatAxis* known = find_locked(name)) known->mesh = std::move(mesh);
+  auto known = by_name_.find(name);
+  if (known != by_name_.end()) flat_axes_[known->second].mesh = std::move(mesh);
 }
 
 std::vector<RootTable::FlatAxis> RootTable::flat_axes() const {

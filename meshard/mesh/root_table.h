@@ -1,6 +1,7 @@
 // State shared by all meshes of one root: names of flattened axes, and device groups.
 #pragma once
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -47,11 +48,12 @@ class RootTable {
     std::shared_ptr<const GroupFamily> family;
     const Groups* next;
   };
-  FlatAxis* find_locked(std::string_view name);
+  const FlatAxis* find_locked(std::string_view name) const;
   static const Groups* find(const Groups* first, const Digits& digits);
 
   mutable std::mutex mutex_;
   std::vector<FlatAxis> flat_axes_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;  // indices into flat_axes_
   std::atomic<const Groups*> groups_{nullptr};  // the newest first; links never change
 };
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace meshard {
 namespace {
@@ -16,6 +18,20 @@ TEST(RootTable, ANameHasOneAxis) {
   EXPECT_FALSE(table.add("alias", Digits::whole(4)));
   EXPECT_EQ(table.find("x")->digits, Digits::whole(4));
   EXPECT_EQ(table.flat_axes().size(), 2u);
+}
+
+TEST(RootTable, ManyNamesAreFoundEachWithItsOwnAxis) {
+  RootTable table;
+  auto name = [](int i) { return "axis_" + std::to_string(i * 7919 % 5000); };
+  for (int i = 0; i < 5000; ++i) EXPECT_FALSE(table.add(name(i), Digits::whole(i + 1)));
+  std::vector<RootTable::FlatAxis> all = table.flat_axes();
+  ASSERT_EQ(all.size(), 5000u);
+  for (int i = 0; i < 5000; ++i) {
+    EXPECT_EQ(all[static_cast<std::size_t>(i)].name, name(i));  // in the order of registration
+    EXPECT_EQ(table.find(name(i))->digits, Digits::whole(i + 1));
+    EXPECT_EQ(table.add(name(i), Digits::whole(i + 2)), Digits::whole(i + 1));
+  }
+  EXPECT_FALSE(table.find("axis_5000"));
 }
 
 TEST(RootTable, KeepsNoMeshAlive) {

@@ -9,6 +9,7 @@
 #include "meshard/runtime/host_to_device.h"
 #include "meshard/runtime/pad_on_device.h"
 #include "meshard/runtime/reshard.h"
+#include "meshard/runtime/reshard_by_copy.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -126,8 +127,14 @@ Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, Sou
   const Sharding* present = storage->sharding();
   Result<std::vector<pjrt::Buffer>> moved = not_between_devices();
   // On the same devices, the result needs buffers of its own, because views cannot be donated.
-  if (present && present->mesh().same_devices(target.mesh()))
+  if (present && present->mesh().same_devices(target.mesh())) {
+    if (value.type().bytes() >= kLeastCopiedBytes) {
+      Result<StoragePtr> copied =
+          reshard_by_copy(platforms, array_on_devices(source.value()), target, where);
+      if (copied.ok()) return make_array(value.type(), *std::move(copied), where);
+    }
     return reshard(runtime, source.value(), target, where);
+  }
   bool in_place = present && has_tiles_in_place(*present, target);
   if (present && !in_place)
     if (std::optional<Sharding> part = part_in_place(*present, target))

@@ -111,6 +111,24 @@ TEST_F(OnDisk, AProgramIsLoadedForOtherDevices) {
   EXPECT_EQ(run(*loaded, other).to_vector<float>(), run(*compiled, mesh).to_vector<float>());
 }
 
+// What the CPU plugin serializes of an executable that was itself loaded from bytes does not run.
+TEST_F(OnDisk, AProgramFromDiskIsLoadedForFurtherDevices) {
+  Mesh mesh({{"x", 4}}), other({{"x", 4}}, {7, 2, 5, 0}), third({{"x", 4}}, {4, 5, 6, 7});
+  HostArray expected;
+  {
+    ProgramCache first = process();
+    expected = run(*first.get(slow_program(mesh), SourceLocation::current()), mesh);
+  }
+  ProgramCache next = process();
+  restart();
+  for (const Mesh& each : {mesh, other, third}) {
+    auto loaded = next.get(slow_program(each), SourceLocation::current());
+    EXPECT_EQ(run(*loaded, each), expected) << each;
+  }
+  EXPECT_EQ(done().disk_hits, 3u);
+  EXPECT_EQ(done().compiles, 0u);
+}
+
 TEST_F(OnDisk, OtherProgramsAreOtherEntries) {
   Mesh mesh({{"x", 2}});
   ProgramCache cache = process();

@@ -17,39 +17,20 @@ namespace {
 // Below this, the plugin's own copy costs less than tracking a block that it uses in place.
 constexpr std::int64_t kInPlaceBytes = 1 << 16;
 
-// Sends a dense block as one buffer. The block stays alive as long as the plugin needs it.
+// Sends a dense block, and counts it as sent from the host.
 pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void* data,
                   const TensorType& type, bool may_write, const pjrt::Device& device,
                   SourceLocation where) {
-  pjrt::HostArrayView view{
-      .data = data, .element = element_type_of(type.dtype), .dimensions = type.shape};
-  bool in_place = type.bytes() >= kInPlaceBytes;
-  auto semantics = !in_place   ? pjrt::HostSemantics::kImmutableOnlyDuringCall
-                   : may_write ? pjrt::HostSemantics::kMutableZeroCopy
-                               : pjrt::HostSemantics::kImmutableZeroCopy;
   internal::TransferSpan span;
   if (internal::records_events())
     span.begin("send", type.to_string(), device, static_cast<std::uint64_t>(type.bytes()));
-  Result<pjrt::SentBuffer> sent = client.buffer_from_host(view, semantics, device);
-  if (!sent.ok())
-    throw sent.error().at(where).with_note(
-        cat("while sending ", type, " to device ", device.id(), device.of_platform()));
-  span.end_when_ready(sent->buffer);
+  pjrt::Buffer buffer =
+      internal::give_to_device(client, keep, data, type, may_write, device, where);
+  span.end_when_ready(buffer);
   auto& counters = internal::counters();
   internal::count(counters.buffers_sent);
   internal::count(counters.bytes_sent, static_cast<std::uint64_t>(type.bytes()));
-  if (in_place) {
-    // The event completes when the device no longer uses the block; until then the callback owns
-    // it.
-    Result<void> watched = sent->host_released.on_ready([keep](const Result<void>&) {});
-    if (!watched.ok()) {
-      sent->buffer = {};
-      (void)sent->host_released.await();  // the device may still be reading
-      throw watched.error().at(where).with_note(
-          cat("while sending ", type, " to device ", device.id(), device.of_platform()));
-    }
-  }
-  return std::move(sent->buffer);
+  return buffer;
 }
 
 void begin_span(internal::HostSpan& span, const TensorType& type, SourceLocation where) {
@@ -149,6 +130,33 @@ class ShardSender {
 };
 
 }  // namespace
+
+pjrt::Buffer internal::give_to_device(const pjrt::Client& client, const HostArray& keep,
+                                      const void* data, const TensorType& type, bool may_write,
+                                      const pjrt::Device& device, SourceLocation where) {
+  pjrt::HostArrayView view{
+      .data = data, .element = element_type_of(type.dtype), .dimensions = type.shape};
+  bool in_place = type.bytes() >= kInPlaceBytes;
+  auto semantics = !in_place   ? pjrt::HostSemantics::kImmutableOnlyDuringCall
+                   : may_write ? pjrt::HostSemantics::kMutableZeroCopy
+                               : pjrt::HostSemantics::kImmutableZeroCopy;
+  Result<pjrt::SentBuffer> sent = client.buffer_from_host(view, semantics, device);
+  if (!sent.ok())
+    throw sent.error().at(where).with_note(
+        cat("while sending ", type, " to device ", device.id(), device.of_platform()));
+  if (in_place) {
+    // The event completes when the device no longer uses the block; until then the callback owns
+    // it.
+    Result<void> watched = sent->host_released.on_ready([keep](const Result<void>&) {});
+    if (!watched.ok()) {
+      sent->buffer = {};
+      (void)sent->host_released.await();  // the device may still be reading
+      throw watched.error().at(where).with_note(
+          cat("while sending ", type, " to device ", device.id(), device.of_platform()));
+    }
+  }
+  return std::move(sent->buffer);
+}
 
 StoragePtr place(Platforms& platforms, const HostArray& array, const Sharding& sharding,
                  SourceLocation where) {

@@ -34,4 +34,15 @@ StoragePtr place(const Platforms& platforms, const pjrt::Client& client, const H
 StoragePtr place_shards(Platforms& platforms, const TensorType& type, const Sharding& sharding,
                         std::span<const HostArray> shards, SourceLocation where);
 
+namespace internal {
+
+/// A buffer on `device` of a dense block of host memory at `data`, which `keep` owns. A block of 64
+/// KiB or more is used in place and kept as long as the plugin needs it; a smaller one is copied.
+/// @param may_write true if the device may overwrite the block, for example after a donation
+/// @error the plugin's errors
+pjrt::Buffer give_to_device(const pjrt::Client& client, const HostArray& keep, const void* data,
+                            const TensorType& type, bool may_write, const pjrt::Device& device,
+                            SourceLocation where);
+
+}  // namespace internal
 }  // namespace meshard

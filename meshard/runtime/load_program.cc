@@ -78,10 +78,10 @@ pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
 // Compiling a program that takes less time is about as fast as reading it.
 constexpr std::chrono::milliseconds kLeastCompileTime{10};
 
-Result<std::shared_ptr<const LoadedProgram>> with_shardings(const Platforms& platforms,
-                                                            const pjrt::Client& client,
-                                                            LoweredModule lowered,
-                                                            pjrt::LoadedExecutable executable) {
+Result<std::shared_ptr<LoadedProgram>> with_shardings(const Platforms& platforms,
+                                                      const pjrt::Client& client,
+                                                      LoweredModule lowered,
+                                                      pjrt::LoadedExecutable executable) {
   ChosenShardings chosen;
   if (lowered.mesh) {
     MESHARD_ASSIGN_OR_RETURN(std::string bytes, executable.executable().optimized_program());
@@ -91,8 +91,8 @@ Result<std::shared_ptr<const LoadedProgram>> with_shardings(const Platforms& pla
     chosen.arguments.resize(lowered.arguments.size());
     chosen.results.resize(lowered.results.size());
   }
-  return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
-                                               std::move(executable), std::move(chosen));
+  return std::make_shared<LoadedProgram>(platforms, client, std::move(lowered),
+                                         std::move(executable), std::move(chosen));
 }
 
 // None if it is not on disk, or cannot be loaded; disk_misses() has the reason.
@@ -113,9 +113,10 @@ std::shared_ptr<const LoadedProgram> load_from_disk(
   Result<pjrt::LoadedExecutable> executable =
       client.deserialize_and_load(entry->executable, &options, &entry->signature);
   if (!executable.ok()) return missed(cat('"', lowered.name, "\": ", executable.error().message()));
-  Result<std::shared_ptr<const LoadedProgram>> loaded =
+  Result<std::shared_ptr<LoadedProgram>> loaded =
       with_shardings(platforms, client, lowered, *std::move(executable));
   if (!loaded.ok()) return missed(cat('"', lowered.name, "\": ", loaded.error().message()));
+  (*loaded)->set_from_bytes();
   internal::count(internal::counters().disk_hits);
   return *std::move(loaded);
 }
@@ -151,7 +152,10 @@ Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
                            client.compile(lowered.text, options));
   if (key && std::chrono::steady_clock::now() - begin >= kLeastCompileTime)
     keep_on_disk(disk, *key, executable);
-  return with_shardings(platforms, client, std::move(lowered), std::move(executable));
+  MESHARD_ASSIGN_OR_RETURN(
+      std::shared_ptr<const LoadedProgram> loaded,
+      with_shardings(platforms, client, std::move(lowered), std::move(executable)));
+  return loaded;
 }
 
 Result<std::shared_ptr<const LoadedProgram>> load_for_other_devices(
@@ -168,8 +172,10 @@ Result<std::shared_ptr<const LoadedProgram>> load_for_other_devices(
   RetargetedShardings retargeted(known.lowered(), lowered);
   ChosenShardings chosen{retargeted.of(known.shardings().arguments, lowered.arguments),
                          retargeted.of(known.shardings().results, lowered.results)};
-  return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
-                                               std::move(executable), std::move(chosen));
+  auto loaded = std::make_shared<LoadedProgram>(platforms, client, std::move(lowered),
+                                                std::move(executable), std::move(chosen));
+  loaded->set_from_bytes();
+  return std::shared_ptr<const LoadedProgram>(std::move(loaded));
 }
 
 }  // namespace meshard

@@ -21,7 +21,8 @@ Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
 
 /// Loads the executable of `known` for other devices, without compiling it. Its shardings are those
 /// of `known`, over the meshes of `lowered`.
-/// @pre `known` was compiled from the same text; lowered.mesh
+/// @pre `known` was compiled from the same text, in this process (not is_from_bytes());
+/// lowered.mesh
 /// @error unimplemented if the plugin cannot serialize programs; the plugin's other errors
 Result<std::shared_ptr<const LoadedProgram>> load_for_other_devices(
     const Platforms& platforms, const pjrt::Client& client, const LoadedProgram& known,

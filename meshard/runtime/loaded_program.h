@@ -45,6 +45,11 @@ class LoadedProgram {
            (lowered_.nan_checks != nullptr) == checks_nans();
   }
 
+  /// Whether the executable was loaded from bytes. The CPU plugin serializes such an executable
+  /// without its functions, so that what is loaded from that fails when it runs.
+  bool is_from_bytes() const { return is_from_bytes_; }
+  void set_from_bytes() { is_from_bytes_ = true; }
+
   const LoweredModule& lowered() const { return lowered_; }
   const pjrt::LoadedExecutable& executable() const { return executable_; }
   const ChosenShardings& shardings() const { return chosen_; }
@@ -74,6 +79,7 @@ class LoadedProgram {
   std::vector<ResultOrder> result_orders_;
   std::vector<std::uint32_t> donated_;
   bool device_by_device_ = false;
+  bool is_from_bytes_ = false;
   std::uint32_t generation_ = platforms_.generation();
 };
 

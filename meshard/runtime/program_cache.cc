@@ -109,7 +109,9 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
     return compile(client, lowered, program.keep_on_disk, devices, where);
   });
   if (!is_known) return same_text;
-  if (!lowered.mesh) return compile(client, lowered, program.keep_on_disk, devices, where);
+  // The disk has what `same_text` was loaded from, for any devices.
+  if (!lowered.mesh || same_text->is_from_bytes())
+    return compile(client, lowered, program.keep_on_disk, devices, where);
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       load_for_other_devices(platforms_, client, *same_text, lowered, devices, where);
   if (loaded.ok()) return *std::move(loaded);

@@ -1,0 +1,122 @@
+#include "meshard/runtime/reshard_by_copy.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "meshard/array/slice.h"
+#include "meshard/runtime/copy_pool.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/device_assignment.h"
+#include "meshard/runtime/event_recorder.h"
+#include "meshard/runtime/host_to_device.h"
+#include "meshard/runtime/tiles.h"
+#include "meshard/runtime/wait.h"
+
+namespace meshard {
+namespace {
+
+// Each tile is compared with each tile of the other sharding.
+constexpr std::int64_t kMostTilePairs = 1 << 16;
+
+// True if the value's sharding would be exactly this one, as after a program.
+bool is_plain(const Sharding& sharding) {
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    if (sharding.is_open(d)) return false;
+  return sharding.unreduced_axes().empty() && sharding.replicated_axes().empty();
+}
+
+// The first position of each tile, by tile number.
+std::unordered_map<std::int64_t, std::int64_t> first_positions(const Sharding& sharding) {
+  std::unordered_map<std::int64_t, std::int64_t> first;
+  for (std::int64_t p = 0; p < sharding.mesh().size(); ++p)
+    first.try_emplace(tile_number(sharding, p), p);
+  return first;
+}
+
+// The box `inner` relative to the start of `outer`.
+Box relative_to(const Box& outer, Box inner) {
+  for (std::size_t d = 0; d < inner.size(); ++d) {
+    inner[d].start -= outer[d].start;
+    inner[d].stop -= outer[d].start;
+  }
+  return inner;
+}
+
+// Empty if the boxes have no element in common.
+Box common_part(const Box& a, const Box& b) {
+  Box both = a;
+  for (std::size_t d = 0; d < both.size(); ++d) {
+    both[d].start = std::max(a[d].start, b[d].start);
+    both[d].stop = std::max(both[d].start, std::min(a[d].stop, b[d].stop));
+  }
+  return both;
+}
+
+// The bytes of one tile of the source.
+struct SourceTile {
+  Box box;
+  pjrt::HostView bytes;
+};
+
+Result<std::vector<SourceTile>> source_tiles(const DeviceArray& source) {
+  const Sharding& sharding = *source.sharding();
+  std::vector<SourceTile> tiles;
+  for (const auto& [tile, position] : first_positions(sharding)) {
+    MESHARD_ASSIGN_OR_RETURN(pjrt::HostView bytes,
+                             source.buffers()[static_cast<std::size_t>(position)].host_view());
+    tiles.push_back({box_of(sharding, source.type().shape, position), std::move(bytes)});
+  }
+  return tiles;
+}
+
+}  // namespace
+
+Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& source,
+                                   const Sharding& target, SourceLocation where) {
+  const TensorType& type = source.type();
+  const Sharding* present = source.sharding();
+  if (!present || !present->unreduced_axes().empty() || !is_plain(target) ||
+      present->num_tiles() > kMostTilePairs / target.num_tiles())
+    return Error(ErrorCode::kUnimplemented, "[reshard] a program must reshard this value");
+  internal::WaitPlace place(where);
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("reshard", type.to_string(), where);
+  span.set_bytes(static_cast<std::uint64_t>(type.bytes()));
+  const pjrt::Client& client = platforms.client(target.mesh(), where);
+  MESHARD_ASSIGN_OR_RETURN(std::vector<SourceTile> tiles, source_tiles(source));
+  const Shape source_shape = shard_type_of(type, *present).shape;
+  const TensorType shard_type = shard_type_of(type, target);
+  std::unordered_map<std::int64_t, HostArray> blocks;
+  std::vector<StridedCopy> copies;
+  for (const auto& [tile, position] : first_positions(target)) {
+    Box box = box_of(target, type.shape, position);
+    bool padded = box_shape(box) != shard_type.shape;
+    HostArray block = padded ? HostArray::zeros(shard_type) : HostArray::uninitialized(shard_type);
+    for (const SourceTile& from : tiles) {
+      Box both = common_part(from.box, box);
+      if (box_shape(both).size() == 0) continue;
+      copies.push_back(plan_copy(from.bytes.bytes().data(), source_shape,
+                                 relative_to(from.box, both), block.mutable_bytes(),
+                                 shard_type.shape, relative_to(box, both),
+                                 meshard::size_in_bytes(type.dtype)));
+    }
+    blocks.emplace(tile, std::move(block));
+  }
+  CopyPool::get().run(copies);
+  std::vector<pjrt::Buffer> buffers;
+  bool alone = target.num_replicas() == 1;
+  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
+    const HostArray& block = blocks.at(tile_number(target, p));
+    buffers.push_back(internal::give_to_device(client, block, block.bytes(), shard_type, alone,
+                                               device_of(client, target.mesh().device_id(p), where),
+                                               where));
+    internal::count(internal::counters().buffers_moved);
+    internal::count(internal::counters().bytes_moved,
+                    static_cast<std::uint64_t>(shard_type.bytes()));
+  }
+  return StoragePtr(make_storage<DeviceArray>(platforms, type, target, std::move(buffers)));
+}
+
+}  // namespace meshard

@@ -1,0 +1,24 @@
+// Resharding by copies of the host, for devices whose memory is host memory.
+#pragma once
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/platforms.h"
+
+namespace meshard {
+
+/// The size from which reshard_by_copy() is faster than a program, which takes a launch, and twice
+/// the memory. Smaller values do not wait for their source.
+inline constexpr std::int64_t kLeastCopiedBytes = 1 << 20;
+
+/// The value with the sharding `target`, which may be over other devices of the same client. Waits
+/// for the source, and copies the pieces of its shards on several threads into new blocks, which
+/// the devices then use in place. Replicas share one block. Memory is allocated only for shards,
+/// and nothing is compiled.
+/// @error unimplemented if the host cannot read the devices' memory, a sharding has unreduced axes,
+/// `target` has open dimensions or explicitly replicated axes, or the two have so many tiles that
+/// finding the pieces would take long; the error of the source,
+/// if it failed
+/// @error not found if the client lacks a device of the mesh; the plugin's errors (both thrown)
+Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& source,
+                                   const Sharding& target, SourceLocation where);
+
+}  // namespace meshard
