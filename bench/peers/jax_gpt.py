@@ -105,7 +105,7 @@ def train_step(spread, form, state, windows):
     return (model, means, squares, steps), loss, norm
 
 
-def training(weights, data, model, batch, context, form, steps):
+def training(weights, data, model, batch, context, form, steps, program=""):
     """Training from the saved parameters; a run is one step. The facts have the losses of the first steps."""
     jax = jax_setup.jax()
     import numpy as np
@@ -137,8 +137,8 @@ def training(weights, data, model, batch, context, form, steps):
     losses = []
     for _ in range(steps):
         run()
-    return {"trace": middle - begin, "compile": end - middle, "losses": losses[:steps], **jax_setup.memory_of(compiled),
-            "hlo": compiled.as_text()}, run
+    jax_setup.keep(compiled, program)
+    return {"trace": middle - begin, "compile": end - middle, "losses": losses[:steps], **jax_setup.memory_of(compiled)}, run
 
 
 def decode(weights, batch, context, steps):

@@ -97,7 +97,7 @@ class Step:
         return float(loss)
 
 
-def layers(weights, form, batch, length, steps):
+def layers(weights, form, batch, length, steps, program=""):
     """Steps from the saved parameters; a run is one of them."""
     work = Step(weight_files.nested(weight_files.read(weights)), form, batch, length)
     begin = time.perf_counter()
@@ -110,8 +110,8 @@ def layers(weights, form, batch, length, steps):
     def run():
         work.run(compiled)
 
-    return {"trace": middle - begin, "compile": end - middle, "losses": losses, **jax_setup.memory_of(compiled),
-            "hlo": compiled.as_text()}, run
+    jax_setup.keep(compiled, program)
+    return {"trace": middle - begin, "compile": end - middle, "losses": losses, **jax_setup.memory_of(compiled)}, run
 
 
 def start(cache, form, batch, length, sizes, began):

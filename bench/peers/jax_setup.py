@@ -54,3 +54,10 @@ def memory_of(compiled):
     stats = compiled.memory_analysis()
     return {"arguments": stats.argument_size_in_bytes, "outputs": stats.output_size_in_bytes,
             "aliased": stats.alias_size_in_bytes, "temporaries": stats.temp_size_in_bytes}
+
+
+def keep(compiled, path):
+    """Writes the optimized program to a file, unless the path is empty."""
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(compiled.as_text())
