@@ -12,6 +12,18 @@ namespace {
 
 constexpr int kLayersLosses = 3;
 
+// The parameters of a loop over a vector of layers.
+Gpt plain_gpt(const Mesh& mesh) {
+  std::int64_t seed = 1;
+  Gpt plain = make_gpt(GptSizes{}, [&](const TensorType& type, const PartitionSpec& spec) {
+    Tensor values = type.rank() > 1 ? random::normal(random::key(seed++), type.shape) * 0.02
+                                    : full(type.shape, seed++ % 2 == 0 ? 0.9 : 1.1);
+    return mark_sharding(values, mesh, spec);
+  });
+  sync(structure::tensors(plain));
+  return plain;
+}
+
 // Our parameters in the form's structure, from those of a plain loop.
 Gpt in_form(const Gpt& plain, const Mesh& mesh, LayerForm form) {
   if (form == LayerForm::kPlain) return plain;
@@ -30,10 +42,12 @@ struct LayersContestCase {
   const char* theirs;
 };
 
-void layers_in(Contest& contest, const LayersContestCase& given, const Gpt& plain, const Mesh& mesh,
-               const std::string& weights) {
+void layers_in(Contest& contest, const LayersContestCase& given, const std::string& weights) {
   GptSizes sizes;
   sizes.form = given.form;
+  Mesh mesh({{"dp", 2}, {"tp", 4}});
+  const Gpt plain = plain_gpt(mesh);
+  io::save(weights, plain).value();
   auto zeros_like_all = [](const Gpt& like) {
     std::vector<Tensor> tensors = structure::tensors(like);
     for (Tensor& each : tensors) each = each * 0.0f;
@@ -71,22 +85,12 @@ void layers_in(Contest& contest, const LayersContestCase& given, const Gpt& plai
 void layers_contest(Contest& contest) {
   if (!contest.has("jax")) return;
   TemporaryFolder folder;
-  Mesh mesh({{"dp", 2}, {"tp", 4}});
-  std::int64_t seed = 1;
-  Gpt plain = make_gpt(GptSizes{}, [&](const TensorType& type, const PartitionSpec& spec) {
-    Tensor values = type.rank() > 1 ? random::normal(random::key(seed++), type.shape) * 0.02
-                                    : full(type.shape, seed++ % 2 == 0 ? 0.9 : 1.1);
-    return mark_sharding(values, mesh, spec);
-  });
-  sync(structure::tensors(plain));
   std::string weights = folder.file("layers.safetensors");
-  io::save(weights, plain).value();
   for (const LayersContestCase& given :
        {LayersContestCase{LayerForm::kLayers, "scan", "lax.scan"},
         LayersContestCase{LayerForm::kLayersCheckpoint, "remat", "lax.scan and jax.checkpoint"},
         LayersContestCase{LayerForm::kPlain, "loop", "a plain loop"}})
-    contest.attempt(cat("layers.", given.name),
-                    [&] { layers_in(contest, given, plain, mesh, weights); });
+    contest.attempt(cat("layers.", given.name), [&] { layers_in(contest, given, weights); });
 }
 
 }  // namespace meshard::bench
