@@ -14,7 +14,7 @@
 namespace meshard::bench {
 namespace {
 
-constexpr std::int64_t kDecodeSteps = 16;
+constexpr std::int64_t kDecodeSteps = 8;
 
 struct DecodeResult {
   gpt::Caches caches;
@@ -93,8 +93,8 @@ void decode_at(Contest& contest, const gpt::Decoder& model, const std::string& w
           {"weights", weights}, {"batch", batch}, {"context", context}, {"steps", kDecodeSteps}};
       if (given.peer == "torch") with["compiled"] = given.compiled;
       PeerWork theirs(*process, "decode", with);
-      std::vector<double> seconds =
-          fastest_in_turns(7, {[&] { return ours.run(); }, [&] { return theirs.run(); }});
+      std::vector<double> seconds = fastest_in_turns(
+          context < 1024 ? 7 : 4, {[&] { return ours.run(); }, [&] { return theirs.run(); }});
       double count = static_cast<double>(batch * kDecodeSteps);
       bool same = theirs.facts().at("tokens") == nlohmann::json(tokens);
       add_figures(

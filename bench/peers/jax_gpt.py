@@ -147,7 +147,8 @@ def decode(weights, batch, context, steps):
     import jax.numpy as jnp
     import numpy as np
     model = jax.device_put(weight_files.nested(weight_files.read(weights)))
-    shape = (batch, context, *model["blocks"][0]["attention"]["key"].shape[1:])
+    _, heads, size = model["blocks"][0]["attention"]["key"].shape
+    shape = (batch, heads, context, size)  # as jax.nn.dot_product_attention's products need it
 
     @functools.partial(jax.jit, donate_argnums=(1,))
     def step(model, caches, tokens, start):
@@ -156,10 +157,10 @@ def decode(weights, batch, context, steps):
         following = []
         for block, (keys, values) in zip(model["blocks"], caches):
             query, key, value = heads_of(block["attention"], rms_norm(block["attention_norm"], x), start[:, None])
-            keys, values = keys.at[rows, start].set(key[:, 0]), values.at[rows, start].set(value[:, 0])
+            keys, values = keys.at[rows, :, start].set(key[:, 0]), values.at[rows, :, start].set(value[:, 0])
             following.append((keys, values))
-            heads = jax.nn.dot_product_attention(query, keys, values, mask=seen[:, None, None])
-            x = x + jnp.einsum("bthk,hkd->btd", heads, block["attention"]["out"])
+            mixed = jax.nn.dot_product_attention(query, keys.swapaxes(1, 2), values.swapaxes(1, 2), mask=seen[:, None, None])
+            x = x + jnp.einsum("bthk,hkd->btd", mixed, block["attention"]["out"])
             x = x + gated_mlp(block["mlp"], rms_norm(block["mlp_norm"], x))
         logits = rms_norm(model["norm"], x[:, 0]) @ model["head"]["weight"]
         return following, logits.argmax(-1).astype(jnp.int32), start + 1
