@@ -114,14 +114,13 @@ std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor
   auto read_part = [&](const Tensor& all) {
     Tensor part =
         read == length ? all : slice(all, {0, 0, 0, 0}, {batch, all.dim(1), read, all.dim(3)});
-    // By heads is how the products need it: the transposition is not computed.
-    return astype(permute_dims(part, {0, 2, 1, 3}), x.dtype());
+    return astype(part, x.dtype());
   };
   Tensor places = iota(start.dtype(), {batch, read}, 1);
   Tensor last = how.causal ? positions : column + (time - 1);
   Tensor seen = expand_dims(places, 1) <= expand_dims(last, 2);  // [batch, time, read]
   Tensor result = dot_product_attention(heads.query, read_part(next.key), read_part(next.value),
-                                        {.mask = expand_dims(seen, 1)});
+                                        {.mask = expand_dims(seen, 1), .keys_by_heads = true});
   return {joined_heads(params, result), next};
 }
 
