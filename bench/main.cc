@@ -50,7 +50,7 @@ bool names(const std::string& name, const Group& group) {
 }
 
 int usage(int status) {
-  std::puts("usage: meshard-bench [--only ROWS]... [--json FILE] [--peers]\n");
+  std::puts("usage: meshard-bench [--only ROWS]... [--json FILE]\n");
   std::puts(
       "Each row is measured in turns with its floor, the least that the machine allows; the "
       "minimum "
@@ -60,24 +60,17 @@ int usage(int status) {
     std::printf("  %-16s %s%s\n", group.name, group.what,
                 group.by_default ? "" : " (only if named)");
   std::puts("`--only scale` runs all groups that begin with `scale.`.");
-  std::puts(
-      "\n--peers: other projects' figures for the same rows. The folder MESHARD_PEERS holds the "
-      "scripts");
-  std::puts("that measure them; without it the recorded figures are shown.");
   return status;
 }
 
 int run(const std::vector<std::string>& arguments) {
   std::vector<std::string> only;
   std::string json;
-  bool peers = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     bool more = i + 1 < arguments.size();
     if (argument == "--help" || argument == "-h") return usage(0);
-    if (argument == "--peers")
-      peers = true;
-    else if (argument == "--only" && more)
+    if (argument == "--only" && more)
       only.push_back(arguments[++i]);
     else if (argument == "--json" && more)
       json = arguments[++i];
@@ -97,7 +90,6 @@ int run(const std::vector<std::string>& arguments) {
     if (wanted) group.run(report);
   }
   std::printf("\n%s\n", report.summary().c_str());
-  if (peers) print_peers(report);
   if (!json.empty() && !(std::ofstream(json) << report.json())) {
     std::fprintf(stderr, "meshard-bench: cannot write %s\n", json.c_str());
     return 1;

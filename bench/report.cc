@@ -21,15 +21,15 @@ std::string number(double value) {
 
 void Report::add(Row row) {
   if (rows_.empty())
-    std::printf("%-26s %10s %10s  %-5s %7s  %-6s  %s\n", "", "ours", "floor", "unit", "ratio", "",
-                "goal");
+    std::printf("%-26s %10s %10s  %-5s %7s  %-6s  %s\n", "", "ours", beside_.c_str(), "unit",
+                "ratio", "", "goal");
   std::printf("%-26s %10s %10s  %-5s %7s  %-6s  %s\n", row.name.c_str(), number(row.ours).c_str(),
               row.floor == 0 ? "-" : number(row.floor).c_str(), row.unit.c_str(),
               row.floor == 0 ? "-" : number(row.ratio()).c_str(), row.met() ? "met" : "missed",
               row.goal.c_str());
-  std::printf("%26s %s%s%s%s%s\n", "", row.work.c_str(),
-              row.floor_name.empty() ? "" : "; floor: ", row.floor_name.c_str(),
-              row.note.empty() ? "" : "; ", row.note.c_str());
+  std::string beside = row.floor_name.empty() ? "" : "; " + beside_ + ": " + row.floor_name;
+  std::printf("%26s %s%s%s%s\n", "", row.work.c_str(), beside.c_str(), row.note.empty() ? "" : "; ",
+              row.note.c_str());
   std::fflush(stdout);
   rows_.push_back(std::move(row));
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace meshard::bench {
@@ -14,7 +15,8 @@ struct Row {
   std::string work = {};
   std::string unit = {};
   double ours = 0;
-  /// The best that the machine allows, measured in the same run; 0: not measured.
+  /// The best that the machine allows, or another project's, measured in the same run; 0: not
+  /// measured.
   double floor = 0;
   std::string floor_name = {};
   /// The goal, as text and as the bound that `ours` must reach.
@@ -33,6 +35,8 @@ struct Row {
 /// Prints each row when it is added, and stores all rows.
 class Report {
  public:
+  /// `beside` is the title of the column of floors.
+  explicit Report(std::string beside = "floor") : beside_(std::move(beside)) {}
   void add(Row row);
   const std::vector<Row>& rows() const { return rows_; }
   /// `9 met, 2 missed`.
@@ -41,6 +45,7 @@ class Report {
   std::string json() const;
 
  private:
+  std::string beside_;
   std::vector<Row> rows_;
 };
 
@@ -70,16 +75,6 @@ void layout_rows(Report& report);
 void topology_rows(Report& report);
 void explain_rows(Report& report);
 void build_rows(Report& report);
-
-/// One measurement of another project, for one of our rows.
-struct PeerFigure {
-  std::string row, peer;
-  double value = 0;
-};
-
-/// Prints the results of the Python peers' scripts in the folder MESHARD_PEERS, which are run now.
-/// Without the folder, prints the recorded results.
-void print_peers(const Report& report);
 
 /// A child process of the row `start`: `start_child({"ours", ...})`. Returns the exit status.
 int start_child(const std::vector<std::string>& arguments);

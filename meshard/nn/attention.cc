@@ -40,10 +40,10 @@ Heads heads_of(const Attention& params, const Tensor& x, const Tensor& positions
 Tensor written(const Tensor& cache, const Tensor& fresh, const Tensor& positions) {
   return scatter_set(cache, expand_dims(positions, 2), astype(fresh, cache.dtype()),
                      {.update_window_dims = {2, 3},
-                      .inserted_window_dims = {1},
+                      .inserted_window_dims = {2},
                       .input_batching_dims = {0},
                       .scatter_indices_batching_dims = {0},
-                      .scatter_dims_to_operand_dims = {1},
+                      .scatter_dims_to_operand_dims = {2},
                       .index_vector_dim = 2},
                      /*indices_are_sorted=*/true, /*unique_indices=*/true);
 }
@@ -87,8 +87,8 @@ Tensor attention(const Attention& params, const Tensor& x, const Attending& how)
 KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::int64_t batch,
                          std::int64_t length) {
   auto empty = [&] {
-    Tensor zero = zeros({batch, length, params.key.dim(1), params.key.dim(2)}, params.key.dtype());
-    return rules.mark(zero, P("batch", none, "key_heads", "head"));
+    Tensor zero = zeros({batch, params.key.dim(1), length, params.key.dim(2)}, params.key.dtype());
+    return rules.mark(zero, P("batch", "key_heads", none, "head"));
   };
   KeyValueCache cache{empty(), empty()};
   if (!only_recording()) compute({cache.key, cache.value});
@@ -98,7 +98,7 @@ KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::i
 std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor& x,
                                            const KeyValueCache& cache, const Tensor& start,
                                            const Attending& how) {
-  std::int64_t batch = x.dim(0), time = x.dim(1), length = cache.key.dim(1);
+  std::int64_t batch = x.dim(0), time = x.dim(1), length = cache.key.dim(2);
   if (start.rank() != 1 || start.dim(0) != batch || !is_integer(start.dtype()))
     throw_invalid(start.where(), "[nn.attention] start is ", start.type(),
                   ", but must hold one integer for each of the ", batch, " rows of x");
@@ -113,14 +113,14 @@ std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor
                      written(cache.value, heads.value, positions)};
   auto read_part = [&](const Tensor& all) {
     Tensor part =
-        read == length ? all : slice(all, {0, 0, 0, 0}, {batch, read, all.dim(2), all.dim(3)});
+        read == length ? all : slice(all, {0, 0, 0, 0}, {batch, all.dim(1), read, all.dim(3)});
     return astype(part, x.dtype());
   };
   Tensor places = iota(start.dtype(), {batch, read}, 1);
   Tensor last = how.causal ? positions : column + (time - 1);
   Tensor seen = expand_dims(places, 1) <= expand_dims(last, 2);  // [batch, time, read]
   Tensor result = dot_product_attention(heads.query, read_part(next.key), read_part(next.value),
-                                        {.mask = expand_dims(seen, 1)});
+                                        {.mask = expand_dims(seen, 1), .keys_by_heads = true});
   return {joined_heads(params, result), next};
 }
 

@@ -47,8 +47,8 @@ struct Attending {
 /// and their softmax is computed in f32 (Vaswani et al., 2017).
 Tensor attention(const Attention& params, const Tensor& x, const Attending& how = {});
 
-/// Keys and values of earlier positions: [batch, length, key_heads, size] each. `length` is the
-/// maximum number of positions.
+/// Keys and values of earlier positions: [batch, key_heads, length, size] each, so that a head's
+/// positions are contiguous when they are read. `length` is the maximum number of positions.
 struct KeyValueCache {
   Tensor key, value;
   MESHARD_FIELDS(key, value)

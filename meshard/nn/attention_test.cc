@@ -148,7 +148,7 @@ TEST_F(Attentions, ReadOnlyTheFirstPositions) {
       [&](const Tensor& part, const KeyValueCache& c, const Tensor& start,
           Static<std::int64_t> read) { return attention(params, part, c, start, {.read = read}); });
   KeyValueCache cache = make_cache({}, params, 2, 9);
-  Tensor beyond = reshape(arange(9) >= 4, {1, 9, 1, 1});
+  Tensor beyond = reshape(arange(9) >= 4, {1, 1, 9, 1});
   for (Tensor* part : {&cache.key, &cache.value})
     *part = where(beyond, std::numeric_limits<float>::quiet_NaN(), *part);
   auto [two, after_two] = step(index(x, {whole, range(0, 2)}), cache, full({2}, 0, DType::i32),
@@ -179,7 +179,7 @@ TEST_F(Attentions, AStepWithAShardedCacheMovesNothingOfIt) {
                             rules.mark(start, P("batch")));
   expect_same(out, expected, 1e-5);
   expect_same(shards.key, cache.key, 1e-5);
-  EXPECT_EQ(shards.key.sharding()->spec(), P("data", none, "model", none));
+  EXPECT_EQ(shards.key.sharding()->spec(), P("data", "model", none, none));
   // The names of the operations are text in the compiled module.
   std::string text =
       step.programs().back()->loaded()->executable().executable().optimized_program().value();
@@ -206,7 +206,7 @@ TEST_F(Attentions, ShardedAreTheSame) {
   expect_same(std::get<0>(gradients_four).query, std::get<0>(gradients_one).query, 1e-4);
   expect_same(std::get<1>(gradients_four), std::get<1>(gradients_one), 1e-4);
   KeyValueCache cache = make_cache(rules, four, 2, 6);
-  EXPECT_EQ(cache.key.sharding()->spec(), P("data", none, "model", none));
+  EXPECT_EQ(cache.key.sharding()->spec(), P("data", "model", none, none));
 }
 
 TEST_F(Attentions, RefuseHeadsThatDoNotFit) {

@@ -38,17 +38,19 @@ struct AttentionSizes {
   std::int64_t group() const { return heads / key_heads; }
 };
 
-AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, SourceLocation where) {
+AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, bool keys_by_heads,
+                        SourceLocation where) {
   auto fail = [&](std::string_view what) {
     throw_invalid(where, "[dot_product_attention] ", what, ": query ", q.type(), ", key ", k.type(),
                   ", value ", v.type());
   };
   if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4)
-    fail("query, key and value must be [batch, time, heads, size]");
-  AttentionSizes sizes{q.dim(0), q.dim(1), k.dim(1), q.dim(2), k.dim(2), q.dim(3), v.dim(3)};
+    fail("query, key and value must be [batch, time, heads, size], or by heads");
+  std::int64_t keys = keys_by_heads ? 2 : 1, heads = keys_by_heads ? 1 : 2;
+  AttentionSizes sizes{q.dim(0), q.dim(1), k.dim(keys), q.dim(2), k.dim(heads), q.dim(3), v.dim(3)};
   if (k.dim(0) != sizes.batch || v.dim(0) != sizes.batch) fail("batch sizes differ");
-  if (v.dim(1) != sizes.keys) fail("the numbers of keys and values differ");
-  if (v.dim(2) != sizes.key_heads) fail("keys and values have different numbers of heads");
+  if (v.dim(keys) != sizes.keys) fail("the numbers of keys and values differ");
+  if (v.dim(heads) != sizes.key_heads) fail("keys and values have different numbers of heads");
   if (k.dim(3) != sizes.size) fail("queries and keys have different head sizes");
   if (sizes.key_heads == 0 || sizes.heads % sizes.key_heads != 0)
     fail("the number of query heads is not a multiple of the number of key heads");
@@ -104,10 +106,13 @@ Tensor scores_of(const Tensor& q, const Tensor& k, const AttentionSizes& sizes,
   // Result dimensions: batch dimensions, then the queries' own, then the keys.
   std::int64_t last = q.rank() - 1;
   DType dtype = computation_dtype(q.dtype());
-  Tensor scores = dot_general(
-      q, k,
-      {.lhs_contracting = {last}, .rhs_contracting = {3}, .lhs_batch = {0, 2}, .rhs_batch = {0, 2}},
-      dtype);
+  std::int64_t heads = options.keys_by_heads ? 1 : 2;
+  Tensor scores = dot_general(q, k,
+                              {.lhs_contracting = {last},
+                               .rhs_contracting = {3},
+                               .lhs_batch = {0, 2},
+                               .rhs_batch = {0, heads}},
+                              dtype);
   double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(sizes.size)));
   if (scale != 1) scores = multiply(scores, element_wise::literal(scale, scores));
   if (options.bias.defined())
@@ -145,18 +150,20 @@ Tensor dot_product_attention(In query, In key, In value, const AttentionOptions&
   constexpr std::string_view kName = "dot_product_attention";
   Tensor q = real_operand(kName, query), k = real_operand(kName, key);
   Tensor v = real_operand(kName, value);
-  AttentionSizes sizes = sizes_of(q, k, v, where);
+  AttentionSizes sizes = sizes_of(q, k, v, options.keys_by_heads, where);
   DType result = float_result_dtype(q.dtype());
   if (sizes.grouped())
     q = reshape(q, {sizes.batch, sizes.queries, sizes.key_heads, sizes.group(), sizes.size});
   Tensor weights =
       astype(softmax(scores_of(q, k, sizes, options, where)), float_result_dtype(v.dtype()));
-  // [batch, key heads, queries, (group,) keys] by [batch, keys, key heads, value size]
+  // [batch, key heads, queries, (group,) keys] by [batch, keys, key heads, value size] or, by
+  // heads, [batch, key heads, keys, value size]
+  std::int64_t keys = options.keys_by_heads ? 2 : 1;
   Tensor mixed = dot_general(weights, v,
                              {.lhs_contracting = {weights.rank() - 1},
-                              .rhs_contracting = {1},
+                              .rhs_contracting = {keys},
                               .lhs_batch = {0, 1},
-                              .rhs_batch = {0, 2}});
+                              .rhs_batch = {0, 3 - keys}});
   Dimensions by_time = sizes.grouped() ? Dimensions{0, 2, 1, 3, 4} : Dimensions{0, 2, 1, 3};
   Tensor in_order = reshape(permute_dims(mixed, std::move(by_time)),
                             {sizes.batch, sizes.queries, sizes.heads, sizes.value_size});

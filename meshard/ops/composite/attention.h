@@ -23,6 +23,9 @@ struct AttentionOptions {
   Tensor mask = {};
   /// Numbers that broadcast to [batch, heads, queries, keys], added to the scaled products.
   Tensor bias = {};
+  /// The layout of keys and values: [batch, key heads, keys, size] if true. A key-value cache in
+  /// this layout is read without copies. Default: false, [batch, keys, key heads, size].
+  bool keys_by_heads = false;
 };
 
 /// Dot-product attention: softmax(query key^T * scale + bias) value (Vaswani et al., 2017). query

@@ -8,6 +8,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/logical.h"
+#include "meshard/ops/permute_dims.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
@@ -62,6 +63,11 @@ struct Call {
     std::vector<double> expected = by_loops(q, k, v, scale, added);
     std::vector<double> got = interpret(result).to_vector<double>();
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-12) << i;
+    AttentionOptions by_heads = options;
+    by_heads.keys_by_heads = true;
+    auto turned = [](const HostArray& x) { return permute_dims(from_host(x), {0, 2, 1, 3}); };
+    Tensor same = dot_product_attention(from_host(q), turned(k), turned(v), by_heads);
+    EXPECT_EQ(interpret(same).to_vector<double>(), got);
   }
 };
 

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""The works of JAX.
+
+usage: jax_peer.py PLUGIN [DEVICES]
+"""
+
+import sys
+import time
+
+import jax_gpt
+import jax_layers
+import jax_setup
+import protocol
+
+
+def parameters(count, devices, donate=False, chained=False, calls=24):
+    """`count` parameters of 8 x 8, sharded by rows; each call halves them and adds 1. The seconds of one call."""
+    jax = jax_setup.jax()
+    import numpy as np
+    place = jax.sharding.NamedSharding(jax_setup.mesh(tp=devices), jax.sharding.PartitionSpec("tp"))
+    state = [[jax.device_put(np.ones((8, 8), np.float32), place) for _ in range(count)]]
+    step = jax.jit(lambda all: [each * 0.5 + 1.0 for each in all], donate_argnums=(0,) if donate else ())
+    state[0] = step(state[0])
+    state[0][-1].block_until_ready()
+
+    def run():
+        now = state[0]
+        begin = time.perf_counter()
+        for i in range(calls):
+            now = step(now)
+            if not chained or i + 1 == calls:
+                now[-1].block_until_ready()
+        taken = time.perf_counter() - begin
+        state[0] = now
+        return taken / calls
+
+    return {}, run
+
+
+def softmax_regression(inputs, classes, batch, jitted, began):
+    """From initialization to the first loss of softmax regression with Adam; `began` is when the process did."""
+    jax = jax_setup.jax()
+    import jax.numpy as jnp
+    import numpy as np
+    ready = time.monotonic()
+
+    def create():
+        weights = {"weight": 0.01 * jax.random.normal(jax.random.key(1), (inputs, classes)), "bias": jnp.zeros((classes,))}
+        zeros = jax.tree.map(jnp.zeros_like, weights)
+        return weights, zeros, jax.tree.map(jnp.zeros_like, weights), jnp.int32(0)
+
+    def loss_of(weights, x, y):
+        logits = x @ weights["weight"] + weights["bias"]
+        return -jnp.take_along_axis(jax.nn.log_softmax(logits), y[:, None], 1).mean()
+
+    def step(state, x, y):
+        weights, means, squares, steps = state
+        loss, gradients = jax.value_and_grad(loss_of)(weights, x, y)
+        means = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, means, gradients)
+        squares = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, squares, gradients)
+        steps = steps + 1
+        first, second = 1 - 0.9 ** steps.astype(jnp.float32), 1 - 0.999 ** steps.astype(jnp.float32)
+        weights = jax.tree.map(lambda w, m, v: w - 1e-3 * (m / first) / (jnp.sqrt(v / second) + 1e-8), weights, means, squares)
+        return (weights, means, squares, steps), loss
+
+    x = np.full((batch, inputs), 0.5, np.float32)
+    y = np.arange(batch, dtype=np.int32) % classes
+    state = jax.jit(create)() if jitted else create()
+    state, loss = jax.jit(step, donate_argnums=(0,))(state, x, y)
+    loss = float(loss)
+    done = time.monotonic()
+    return {"first_step": done - ready, "since_start": done - began, "loss": loss}, lambda: None
+
+
+WORKS = {
+    "hello": jax_setup.hello,
+    "parameters": parameters,
+    "softmax_regression": softmax_regression,
+    "training": jax_gpt.training,
+    "decode": jax_gpt.decode,
+    "layers": jax_layers.layers,
+    "layers_start": jax_layers.start,
+}
+
+if __name__ == "__main__":
+    jax_setup.use(sys.argv[1] if len(sys.argv) > 1 else "", int(sys.argv[2]) if len(sys.argv) > 2 else 8)
+    protocol.serve(WORKS)

@@ -1,0 +1,63 @@
+// A training step beside JAX's: compile time, steps and memory.
+#pragma once
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "bench/on_devices.h"
+#include "bench/peers/contest.h"
+#include "bench/timing.h"
+#include "meshard/meshard.h"
+#include "meshard/pjrt/executable.h"
+
+namespace meshard::bench {
+
+/// Our side of a training contest.
+struct OurTraining {
+  double first = 0;  ///< seconds of the first call, which traces, compiles and runs
+  std::vector<double> losses;
+  std::int64_t bytes = 0;  ///< on one device
+  Side step;
+};
+
+/// Calls the jitted `step` `count` times, from `state` and a batch. The step returns {state, loss}.
+template <class Step, class State>
+OurTraining our_training(Step step, State state, Tensor batch, int count,
+                         const std::string& program) {
+  OurTraining ours;
+  auto run = [step, state = std::move(state), batch]() mutable {
+    double begin = now();
+    auto [next, loss] = step(state, batch);
+    wait_for(loss);
+    for (const Tensor& each : structure::tensors(next)) wait_for(each);
+    double seconds = (now() - begin) / 1e6;
+    state = std::move(next);
+    return std::pair(seconds, loss);
+  };
+  for (int i = 0; i < count; ++i) {
+    auto [seconds, loss] = run();
+    if (i == 0) ours.first = seconds;
+    ours.losses.push_back(loss.template item<float>());
+  }
+  if (auto memory = explain(step).memory()) ours.bytes = memory->total();
+  if (!program.empty())
+    std::ofstream(program) << view_of(*step.programs().back())
+                                  .program.executable()
+                                  .executable()
+                                  .optimized_program()
+                                  .value();
+  ours.step = [run]() mutable { return run().first; };
+  return ours;
+}
+
+/// Adds the rows NAME.compile, NAME.step and NAME.memory for the JAX works `names` -> facts of the
+/// same training, measured in turns.
+struct TheirTraining {
+  std::string name, work;
+  const char* peer_work;
+  nlohmann::json with;
+};
+void add_training_rows(Contest& contest, OurTraining ours, int turns,
+                       const std::vector<TheirTraining>& theirs);
+
+}  // namespace meshard::bench
