@@ -27,6 +27,23 @@ void print_time(const char* name, double ours, double floor = 0) {
   std::printf("%s %.6f %.6f\n", name, ours, floor);
 }
 
+// Reads all shards, one after the other.
+void read_raw(const DeviceArray& array, std::byte* to) {
+  const PJRT_Api* api = runtime_client().plugin().api();
+  std::vector<PJRT_Event*> events;
+  std::size_t part = 512 * 512 * 4 / array.num_shards();
+  for (std::size_t i = 0; i < array.num_shards(); ++i) {
+    PJRT_Buffer_ToHostBuffer_Args read{};
+    read.struct_size = PJRT_Buffer_ToHostBuffer_Args_STRUCT_SIZE;
+    read.src = array.buffers()[i].raw();
+    read.dst = to + i * part;
+    read.dst_size = part;
+    check(api, api->PJRT_Buffer_ToHostBuffer(&read), "read");
+    events.push_back(read.event);
+  }
+  for (PJRT_Event* event : events) await_event(api, event);
+}
+
 // A program called through meshard and through the C API.
 template <class Step>
 void print_call(const char* name, Step& step, const std::vector<Tensor>& arguments, int devices) {
@@ -63,6 +80,7 @@ const DeviceCase kDeviceCases[] = {
     {"first", "the first call of a function of 4 arguments, which compiles it"},
     {"call", "a call of it"},
     {"sum", "a call that sums over all devices"},
+    {"reverse", "a call that reverses the order of the devices"},
     {"transfer", "move the array to the same devices in reverse order"},
     {"mark", "mark an array that is already laid out so"},
 };
@@ -90,7 +108,10 @@ int device_child() {
              }));
   HostArray to = HostArray::full<float>({512, 512}, 0.0f);
   const DeviceArray& placed = shards_of(rows);
-  print_time("read", turns([&] { placed.read_into(to.mutable_bytes(), {}); }));
+  OursAndFloor read = in_turns(
+      7, [&] { return milliseconds_of([&] { placed.read_into(to.mutable_bytes(), {}); }); },
+      [&] { return milliseconds_of([&] { read_raw(placed, to.mutable_bytes()); }); });
+  print_time("read", read.ours, read.floor);
   const DeviceArray& everywhere = shards_of(whole);
   print_time("read.replicated", turns([&] { everywhere.read_into(to.mutable_bytes(), {}); }));
   print_time("mark", turns([&] { wait_for(mark_sharding(rows, mesh, P("x"))); }));
@@ -101,6 +122,12 @@ int device_child() {
   auto summed = jit([](const std::vector<Tensor>& given) { return std::vector{sum(given[0])}; },
                     {.name = "summed"});
   print_call("sum", summed, {rows}, devices);
+  auto reversed_rows = jit(
+      [&](const std::vector<Tensor>& given) {
+        return std::vector{mark_sharding(given[0], backward_mesh, P("x"))};
+      },
+      {.name = "reversed"});
+  print_call("reverse", reversed_rows, {rows}, devices);
   print_time("transfer", turns([&] { wait_for(transfer(rows, backward_mesh, P("x"))); }));
   std::fflush(stdout);
   _exit(0);

@@ -1,5 +1,10 @@
 // Large programs: record, differentiate and lower up to 100,000 ops, and chains of lazy values.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -74,6 +79,35 @@ Tensor sliced(int ops, const std::vector<Tensor>& parameters, const Mesh&) {
   return sum(concat(pieces, 0));
 }
 
+// Builds as many plain nodes as a program of `ops` ops and its gradient have, gives each a number
+// in a hash table, prints them and releases them. Linear, but for the machine's caches.
+double plain_nodes(int ops) {
+  struct Plain {
+    Plain* operands[2];
+    char rest[320];
+  };
+  return milliseconds_of([&] {
+    std::vector<std::unique_ptr<Plain>> nodes;
+    for (int i = 0; i < 3 * ops; ++i) {
+      nodes.push_back(std::make_unique<Plain>());
+      Plain* before = nodes[static_cast<std::size_t>(std::max(i - 1, 0))].get();
+      *nodes.back() = {{before, nodes[static_cast<std::size_t>(i / 2)].get()}, {}};
+    }
+    std::unordered_map<const Plain*, std::size_t> numbers;
+    for (const auto& node : nodes) numbers.emplace(node.get(), numbers.size());
+    std::string text;
+    char line[160];
+    for (const auto& node : nodes) {
+      int length = std::snprintf(
+          line, sizeof line, "%%%zu = stablehlo.multiply %%%zu, %%%zu : tensor<8x8xf32>\n",
+          numbers.at(node.get()), numbers.at(node->operands[0]), numbers.at(node->operands[1]));
+      text.append(line, static_cast<std::size_t>(length));
+    }
+    volatile std::size_t kept = text.size();
+    (void)kept;
+  });
+}
+
 struct Phase {
   double record = 0, differentiate = 0, lower = 0, key = 0, search = 0, release = 0;
 };
@@ -126,20 +160,27 @@ Phase measure_once(Form form, int ops, bool many) {
 void graph_curve(Report& report, const std::string& name, const std::string& work, Form form,
                  bool many = false) {
   std::vector<Phase> phases;
+  std::vector<double> floors;
   for (int ops : kGraphSizes) {
+    Least floor;
     Phase least{1e300, 1e300, 1e300, 1e300, 1e300, 1e300};
     for (int turn = 0; turn < (ops > 50000 ? 3 : 5); ++turn) {
       Phase once = measure_once(form, ops, many);
+      floor.take(plain_nodes(ops));
       for (double Phase::*part : {&Phase::record, &Phase::differentiate, &Phase::lower, &Phase::key,
                                   &Phase::search, &Phase::release})
         least.*part = std::min(least.*part, once.*part);
     }
     phases.push_back(least);
+    floors.push_back(floor.value);
   }
   auto add = [&](const char* part, const char* what, double Phase::*value) {
-    Curve curve{.name = "scale.graph." + name + "." + part, .work = what + work, .of = "ops"};
+    Curve curve{.name = "scale.graph." + name + "." + part,
+                .work = what + work,
+                .of = "ops",
+                .floor_name = "as many plain nodes"};
     for (std::size_t i = 0; i < phases.size(); ++i)
-      curve.points.push_back({static_cast<double>(kGraphSizes[i]), phases[i].*value});
+      curve.points.push_back({static_cast<double>(kGraphSizes[i]), phases[i].*value, floors[i]});
     add_curve(report, curve);
   };
   add("record", "record ", &Phase::record);

@@ -247,19 +247,43 @@ struct Worst {
   std::string name, text;
 };
 
+// Microseconds of a pass over as many integers in a permuted order, which writes fresh memory.
+// Linear, but for the machine's caches and pages.
+double fresh_pass(std::int64_t ranks) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(ranks));
+  for (std::int64_t i = 0; i < ranks; ++i)
+    order[static_cast<std::size_t>(i)] = (i * 1103515245 + 12345) % ranks;
+  return least_of(5, [&] {
+    return 1e3 * milliseconds_of([&] {
+             std::vector<std::int64_t> to(order.size() * 4);
+             for (std::size_t i = 0; i < order.size(); ++i)
+               to[4 * i] = order[static_cast<std::size_t>(order[i])];
+             kept_size = to[to.size() / 2];
+           });
+  });
+}
+
 // Measures each operation at all sizes, and adds one row: the worst exponent.
 void operation_row(Report& report, std::string name, std::string work,
                    std::span<const Operation> operations, const std::vector<Given>& givens,
                    Growth growth) {
-  Curve worst{.name = std::move(name), .of = "devices", .unit = "us", .growth = growth};
+  Curve worst{.name = std::move(name),
+              .of = "devices",
+              .unit = "us",
+              .growth = growth,
+              .floor_name = "a pass over as many integers"};
+  std::vector<double> floors;
+  for (const Given& given : givens)
+    floors.push_back(growth == Growth::kLinear ? fresh_pass(given.ranks) : 0);
   double exponent = -1;
   std::string slowest;
   double slowest_time = 0;
   for (const Operation& operation : operations) {
     Curve curve = worst;
     curve.points.clear();
-    for (const Given& given : givens)
-      curve.points.push_back({static_cast<double>(given.ranks), operation_time(operation, given)});
+    for (std::size_t i = 0; i < givens.size(); ++i)
+      curve.points.push_back(
+          {static_cast<double>(givens[i].ranks), operation_time(operation, givens[i]), floors[i]});
     double own = exponent_of(curve, &CurvePoint::value);
     std::printf("  %-24s %6.3f ", operation.name, own);
     for (const CurvePoint& point : curve.points) std::printf(" %12.3f", point.value);
@@ -272,7 +296,7 @@ void operation_row(Report& report, std::string name, std::string work,
     worst.work =
         work + ", the worst of " + std::to_string(operations.size()) + ": " + operation.name;
   }
-  worst.note = cat("slowest at the end: ", slowest, " ", slowest_time, " us");
+  worst.note = cat("slowest at the end: ", slowest, " ", static_cast<long>(slowest_time), " us");
   add_curve(report, worst);
 }
 

@@ -1,14 +1,14 @@
 // Up to 1,000 live programs: the calls of each, and what a further one costs.
-#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "bench/on_devices.h"
+#include "bench/raw_api.h"
 #include "bench/scale/curve.h"
 
 namespace meshard::bench {
 
 void program_curves(Report& report) {
-  setenv("MESHARD_PROGRAM_CACHE_MB", "0", 1);
   Curve compile{.name = "scale.programs.first", .work = "compile programs of one jitted function"},
       call{.name = "scale.programs.call",
            .work = "a call of one of the live programs",
@@ -48,7 +48,7 @@ void program_curves(Report& report) {
                                     1e3 / 200;
                            })});
   }
-  unsetenv("MESHARD_PROGRAM_CACHE_MB");
+  call.floor_name = "as many programs through the C API";
   for (Curve* curve : {&compile, &call, &lazy}) {
     curve->of = "programs";
     add_curve(report, *curve);

@@ -14,9 +14,8 @@ inline constexpr std::int64_t kLeastCopiedBytes = 1 << 20;
 /// the devices then use in place. Replicas share one block. Memory is allocated only for shards,
 /// and nothing is compiled.
 /// @error unimplemented if the host cannot read the devices' memory, a sharding has unreduced axes,
-/// `target` has open dimensions or explicitly replicated axes, or the two have so many tiles that
-/// finding the pieces would take long; the error of the source,
-/// if it failed
+/// `target` has open dimensions or explicitly replicated axes, or there are more than 65,536
+/// pieces; the error of the source, if it failed
 /// @error not found if the client lacks a device of the mesh; the plugin's errors (both thrown)
 Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& source,
                                    const Sharding& target, SourceLocation where);

@@ -15,7 +15,7 @@
 namespace meshard {
 namespace {
 
-using Copying = OnPlugin;
+using ReshardingByCopy = OnPlugin;
 
 Tensor ascending_values(Shape shape) {
   std::vector<float> values;
@@ -49,7 +49,7 @@ Sharding drawn_sharding(TestRandom& random) {
 }
 
 // Also uneven sizes, empty tiles, replicas and devices in any order.
-TEST_F(Copying, EachDeviceGetsItsPart) {
+TEST_F(ReshardingByCopy, EachDeviceGetsItsPart) {
   TestRandom random;
   for (int i = 0; i < 60; ++i) {
     Tensor x = ascending_values({random.between(1, 40), random.between(1, 40)});
@@ -74,7 +74,7 @@ TEST_F(Copying, EachDeviceGetsItsPart) {
   }
 }
 
-TEST_F(Copying, LargeValuesAreNotReshardedByAProgram) {
+TEST_F(ReshardingByCopy, LargeValuesAreNotReshardedByAProgram) {
   Mesh mesh({{"x", 8}});
   Tensor rows = mark_sharding(ascending_values({512, 1024}), mesh, P("x", none));
   sync(rows);
@@ -87,7 +87,7 @@ TEST_F(Copying, LargeValuesAreNotReshardedByAProgram) {
   EXPECT_EQ(columns.to_host(), rows.to_host());
 }
 
-TEST_F(Copying, TheResultCanBeDonatedAndTheSourceStays) {
+TEST_F(ReshardingByCopy, TheResultCanBeDonatedAndTheSourceStays) {
   Mesh mesh({{"x", 8}});
   Tensor rows = mark_sharding(ascending_values({512, 1024}), mesh, P("x", none));
   HostArray before = rows.to_host();
@@ -100,7 +100,7 @@ TEST_F(Copying, TheResultCanBeDonatedAndTheSourceStays) {
   }
 }
 
-TEST_F(Copying, SomeShardingsNeedAProgram) {
+TEST_F(ReshardingByCopy, SomeShardingsNeedAProgram) {
   Mesh mesh({{"x", 8}});
   Tensor rows = mark_sharding(ascending_values({8, 8}), mesh, P("x", none));
   sync(rows);
