@@ -1,5 +1,6 @@
 """JAX on the plugin that meshard uses, or on jaxlib's own CPU client if JAX cannot load it."""
 
+import logging
 import os
 
 _OPTIONS = {"plugin": "", "devices": 8}
@@ -15,6 +16,7 @@ def jax():
     """The module, with its devices ready."""
     if not _STARTED:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        logging.getLogger("jax._src.xla_bridge").setLevel(logging.ERROR)  # it warns that the plugin is experimental
         import jax as module
         client = "the same plugin"
         try:

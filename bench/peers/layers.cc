@@ -62,11 +62,13 @@ void layers_in(Contest& contest, const LayersContestCase& given, const std::stri
     numbers.push_back(i * 7 % static_cast<std::int32_t>(sizes.words));
   Tensor tokens = mark_sharding(from_host(std::move(numbers), {sizes.batch, sizes.length}), mesh,
                                 P("dp", none));
-  auto step = jit([sizes, mesh](const GptState& at,
-                                const Tensor& x) { return gpt_step(sizes, mesh, at, x, x); },
-                  {.name = "layers", .donate = {0}});
+  auto make = [sizes, mesh](const std::string& called) {
+    return jit([sizes, mesh](const GptState& at,
+                             const Tensor& x) { return gpt_step(sizes, mesh, at, x, x); },
+               {.name = called, .donate = {0}});
+  };
   std::string name = cat("layers.", given.name);
-  OurTraining ours = our_training(step, std::move(state), tokens, kLayersLosses,
+  OurTraining ours = our_training(make, std::move(state), tokens, kLayersLosses,
                                   program_file(contest.programs, name + ".ours.pb"));
   add_training_rows(contest, std::move(ours), 4,
                     {{.name = name,

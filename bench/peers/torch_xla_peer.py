@@ -7,11 +7,13 @@ usage: torch_xla_peer.py [DEVICES]
 import os
 import sys
 import time
+import warnings
 
 import protocol
 
 
 def start():
+    warnings.simplefilter("ignore")
     import torch
     import torch_xla
     import torch_xla.runtime
