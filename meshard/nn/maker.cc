@@ -36,7 +36,8 @@ Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
   for (std::int64_t size : shape) sizes.push_back(size);
   std::uint32_t number = made_++;
   if (!key_) return abstract_tensor({dtype_, Shape(std::move(sizes))}, sharding);
-  // The key is computed separately, so that layers of the same shape share one program.
+  // The key is an argument of the program that makes the value, so that parameters of the same
+  // shape share one program.
   Tensor key = stacks_.empty() ? random::fold_in(*key_, number) : keys_of_layers(number);
   if (!only_recording()) compute({key});
   Tensor value;
@@ -63,8 +64,15 @@ Tensor Maker::keys_of_layers(std::uint32_t first) const {
     numbers = std::move(inner);
   }
   auto count = static_cast<std::int64_t>(numbers.size());
-  Tensor all = from_host(HostArray::from_vector(std::move(numbers), Shape{count}));
-  return vmap([&](const Tensor& number) { return random::fold_in(*key_, number); })(all);
+  if (only_recording()) {
+    Tensor all = from_host(HostArray::from_vector(std::move(numbers), Shape{count}));
+    return vmap([&](const Tensor& number) { return random::fold_in(*key_, number); })(all);
+  }
+  std::vector<std::uint32_t> keys;
+  for (std::uint32_t number : numbers)
+    for (std::uint32_t word : random::fold_in(*key_, number).to_vector<std::uint32_t>())
+      keys.push_back(word);
+  return from_host(HostArray::from_vector(std::move(keys), Shape{count, 2}));
 }
 
 Maker::Stacking::Stacking(Maker& make, std::int64_t count, const Maker& layer, SourceLocation where)

@@ -74,12 +74,10 @@ requires internal::kIsAdam<Optimizer> AdamState<Params> init(
   SourceScope line(where);
   std::vector<Tensor> tensors = structure::tensors(params), places = structure::tensors(layout);
   internal::check_gradients("init", tensors, places);
-  std::vector<Tensor> means, squares;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    means.push_back(internal::zeros_for(tensors[i], places[i]));
-    squares.push_back(internal::zeros_for(tensors[i], places[i]));
-  }
-  return {structure::with_tensors(params, means), structure::with_tensors(params, squares),
+  std::vector<Tensor> moments = internal::zeros_for(tensors, places, 2);
+  std::span<const Tensor> all = moments;
+  return {structure::with_tensors(params, all.first(tensors.size())),
+          structure::with_tensors(params, all.subspan(tensors.size())),
           internal::no_steps(tensors)};
 }
 /// The same, sharded as the parameters.

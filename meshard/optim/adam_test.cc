@@ -37,6 +37,19 @@ std::vector<double> adam_in_double(const AdamW& o, double rate, int steps, std::
   return p;
 }
 
+TEST_F(AdamSteps, TheStateIsMadeByOneProgram) {
+  Mesh mesh({{"data", 4}});
+  TwoTensors params = first_parameters();
+  params.weight = mark_sharding(params.weight, mesh, P("data", none));
+  params.bias = mark_sharding(params.bias, mesh, P());
+  sync(params);
+  restart();
+  AdamState<TwoTensors> state = init(Adam{}, params);
+  EXPECT_EQ(done().launches, 1u);
+  EXPECT_EQ(state.square.weight.sharding()->spec(), P("data", none));
+  EXPECT_EQ(numbers_of(state.mean), std::vector<double>(10, 0));
+}
+
 template <class Optimizer>
 std::vector<double> trained(const Optimizer& adam, int steps, TwoTensors params) {
   AdamState<TwoTensors> state = init(adam, params);

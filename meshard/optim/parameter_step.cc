@@ -26,14 +26,25 @@ DType state_dtype(const Tensor& parameter) {
                                                                       : parameter.dtype();
 }
 
-Tensor zeros_for(const Tensor& parameter, const Tensor& layout) {
-  if (parameter.shape() != layout.shape())
-    throw_invalid(layout.where(), "[optim] the layout of a state is ", layout.type(),
-                  ", but its parameter is ", parameter.type());
-  Tensor made = laid_out(zeros(parameter.shape(), state_dtype(parameter)), layout);
-  if (!only_recording() && !is_abstract(parameter))
-    compute({made}, effective_source(SourceLocation::current()));
-  return is_abstract(parameter) ? abstract_tensor(made.type(), layout.sharding()) : made;
+std::vector<Tensor> zeros_for(std::span<const Tensor> parameters, std::span<const Tensor> layouts,
+                              std::size_t copies) {
+  std::vector<Tensor> all, to_compute;
+  for (std::size_t copy = 0; copy < copies; ++copy)
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const Tensor &parameter = parameters[i], &layout = layouts[i];
+      if (parameter.shape() != layout.shape())
+        throw_invalid(layout.where(), "[optim] the layout of a state is ", layout.type(),
+                      ", but its parameter is ", parameter.type());
+      Tensor made = laid_out(zeros(parameter.shape(), state_dtype(parameter)), layout);
+      if (is_abstract(parameter))
+        made = abstract_tensor(made.type(), layout.sharding());
+      else
+        to_compute.push_back(made);
+      all.push_back(std::move(made));
+    }
+  if (!only_recording() && !to_compute.empty())
+    compute(to_compute, effective_source(SourceLocation::current()));
+  return all;
 }
 
 Tensor no_steps(std::span<const Tensor> parameters) {

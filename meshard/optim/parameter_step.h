@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -16,9 +17,11 @@ namespace meshard::optim::internal {
 /// its own. @error invalid argument unless the parameter is a float.
 DType state_dtype(const Tensor& parameter);
 
-/// Zeros in the shape of `parameter`, with the sharding of `layout`; f32 for floats of 16 bits or
-/// less. Created on the devices. @error invalid argument unless a float, or if the shapes differ.
-Tensor zeros_for(const Tensor& parameter, const Tensor& layout);
+/// Zeros in the shape of each parameter, with the sharding of its `layout`, `copies` times; f32 for
+/// floats of 16 bits or less. Created on the devices, by one program.
+/// @error invalid argument unless floats, or if the shapes differ.
+std::vector<Tensor> zeros_for(std::span<const Tensor> parameters, std::span<const Tensor> layouts,
+                              std::size_t copies);
 
 /// The initial step count, 0: i32, on the devices of `parameters`.
 Tensor no_steps(std::span<const Tensor> parameters);

@@ -52,9 +52,7 @@ SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout
   internal::check_gradients("init", tensors, places);
   SgdState<Params> state{std::nullopt, internal::no_steps(tensors)};
   if (sgd.momentum == 0) return state;
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    places[i] = internal::zeros_for(tensors[i], places[i]);
-  state.velocity = structure::with_tensors(params, places);
+  state.velocity = structure::with_tensors(params, internal::zeros_for(tensors, places, 1));
   return state;
 }
 /// The same, sharded as the parameters.

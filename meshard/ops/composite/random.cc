@@ -1,14 +1,17 @@
 #include "meshard/ops/composite/random.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <numbers>
+#include <optional>
 #include <utility>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
+#include "meshard/graph/storage.h"
 #include "meshard/ops/add.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/bitwise.h"
@@ -28,6 +31,9 @@ namespace meshard::random {
 using namespace internal;
 namespace {
 
+// More keys are derived by a program.
+constexpr std::int64_t kMostHostKeys = 1024;
+
 Tensor word(std::uint32_t value) { return constant(HostArray::scalar(value)); }
 
 // The two words of a key, each of rank 0.
@@ -39,43 +45,86 @@ std::pair<Tensor, Tensor> words(std::string_view place, const In& key) {
   return {at(0), at(1)};
 }
 
-// The 32-bit constants of one call, each broadcast to the shape once.
-class Amounts {
+// Words as tensors of one shape, for encrypt(). Constants are broadcast to the shape once.
+class TensorWords {
  public:
-  explicit Amounts(Shape shape) : shape_(std::move(shape)) {}
-  const Tensor& operator()(std::uint32_t amount) {
-    Tensor& tensor = known_[amount];
-    if (!tensor.defined()) tensor = broadcast_to(word(amount), shape_);
-    return tensor;
+  explicit TensorWords(Shape shape) : shape_(std::move(shape)) {}
+  static Tensor mix(const Tensor& x, const Tensor& y) { return bitwise_xor(x, y); }
+  static Tensor plus(const Tensor& x, const Tensor& y) { return add(x, y); }
+  static Tensor constant(std::uint32_t value) { return word(value); }
+  Tensor spread(const Tensor& of_rank_0) const { return broadcast_to(of_rank_0, shape_); }
+  Tensor rotate(const Tensor& x, std::uint32_t by) {
+    return bitwise_or(bitwise_left_shift(x, amount(by)), bitwise_right_shift(x, amount(32 - by)));
   }
 
  private:
+  const Tensor& amount(std::uint32_t by) {
+    Tensor& tensor = amounts_[by];
+    if (!tensor.defined()) tensor = spread(word(by));
+    return tensor;
+  }
+
   Shape shape_;
-  std::map<std::uint32_t, Tensor> known_;
+  std::map<std::uint32_t, Tensor> amounts_;
 };
 
-// Threefry-2x32, 20 rounds: the counter (x0, x1) under the key (k0, k1). Key words are of rank 0;
-// counters have the shape of the result.
-std::pair<Tensor, Tensor> encrypt(const Tensor& k0, const Tensor& k1, Tensor x0, Tensor x1) {
+// Words as numbers of the host.
+struct HostWords {
+  static std::uint32_t mix(std::uint32_t x, std::uint32_t y) { return x ^ y; }
+  static std::uint32_t plus(std::uint32_t x, std::uint32_t y) { return x + y; }
+  static std::uint32_t constant(std::uint32_t value) { return value; }
+  static std::uint32_t spread(std::uint32_t word) { return word; }
+  static std::uint32_t rotate(std::uint32_t x, std::uint32_t by) {
+    return std::rotl(x, static_cast<int>(by));
+  }
+};
+
+// Threefry-2x32, 20 rounds: the counter (x0, x1) under the key (k0, k1). Tensors of a key are of
+// rank 0; those of counters have the shape of the result.
+template <class Arithmetic, class Word>
+std::pair<Word, Word> encrypt_words(Arithmetic words, const Word& k0, const Word& k1, Word x0,
+                                    Word x1) {
   constexpr std::uint32_t kParity = 0x1BD11BDA;
   constexpr std::uint32_t kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-  const Shape shape = x0.shape();
-  Amounts amounts(shape);
-  auto rotate = [&](const Tensor& x, std::uint32_t by) {
-    return bitwise_or(bitwise_left_shift(x, amounts(by)), bitwise_right_shift(x, amounts(32 - by)));
-  };
-  std::array keys{k0, k1, bitwise_xor(bitwise_xor(k0, k1), word(kParity))};
-  x0 = add(x0, broadcast_to(keys[0], shape));
-  x1 = add(x1, broadcast_to(keys[1], shape));
+  std::array<Word, 3> keys{k0, k1, words.mix(words.mix(k0, k1), words.constant(kParity))};
+  x0 = words.plus(x0, words.spread(keys[0]));
+  x1 = words.plus(x1, words.spread(keys[1]));
   for (std::uint32_t group = 1; group <= 5; ++group) {
     for (std::uint32_t by : kRotations[(group - 1) % 2]) {
-      x0 = add(x0, x1);
-      x1 = bitwise_xor(rotate(x1, by), x0);
+      x0 = words.plus(x0, x1);
+      x1 = words.mix(words.rotate(x1, by), x0);
     }
-    x0 = add(x0, broadcast_to(keys[group % 3], shape));
-    x1 = add(x1, broadcast_to(add(keys[(group + 1) % 3], word(group)), shape));
+    x0 = words.plus(x0, words.spread(keys[group % 3]));
+    x1 = words.plus(x1, words.spread(words.plus(keys[(group + 1) % 3], words.constant(group))));
   }
   return {x0, x1};
+}
+
+std::pair<Tensor, Tensor> encrypt(const Tensor& k0, const Tensor& k1, Tensor x0, Tensor x1) {
+  TensorWords words(x0.shape());
+  return encrypt_words(words, k0, k1, std::move(x0), std::move(x1));
+}
+
+bool is_on_host(const Tensor& tensor) {
+  const Storage* storage = tensor.value().storage();
+  return storage && storage->kind() == Storage::Kind::kHost;
+}
+
+using HostKey = std::pair<std::uint32_t, std::uint32_t>;
+
+// The words of a key in host memory; none if it is recorded or on devices.
+std::optional<HostKey> host_key(const Tensor& key) {
+  if (!is_on_host(key)) return std::nullopt;
+  std::vector<std::uint32_t> words = key.to_vector<std::uint32_t>();
+  return HostKey(words[0], words[1]);
+}
+
+// Key number `number` of those that derive from a key. It is computed here, so that no program is
+// compiled for it.
+Tensor derived(const HostKey& key, std::uint32_t number, SourceLocation where) {
+  auto [first, second] =
+      encrypt_words(HostWords(), key.first, key.second, std::uint32_t{0}, number);
+  return from_host(HostArray::from_vector<std::uint32_t>({first, second}), where);
 }
 
 // Each element's row-major position in `dtype`.
@@ -182,8 +231,15 @@ std::vector<Tensor> split(In key, std::int64_t count) {
   SourceScope line(key.where);
   if (count < 0)
     throw_invalid(effective_source(key.where), "[random.split] count = ", count, " is negative");
-  Tensor all = split_into(key, Shape{count});
   std::vector<Tensor> keys;
+  check_key("split", key);
+  std::optional<HostKey> words = host_key(*key.tensor);
+  if (words && count <= kMostHostKeys) {
+    for (std::int64_t i = 0; i < count; ++i)
+      keys.push_back(derived(*words, static_cast<std::uint32_t>(i), effective_source(key.where)));
+    return keys;
+  }
+  Tensor all = split_into(key, Shape{count});
   for (std::int64_t i = 0; i < count; ++i)
     keys.push_back(reshape(slice(all, {i, 0}, {i + 1, 2}), {2}));
   return keys;
@@ -191,19 +247,24 @@ std::vector<Tensor> split(In key, std::int64_t count) {
 
 Tensor fold_in(In key, In number) {
   SourceScope line(key.where);
-  auto [k0, k1] = words("fold_in", key);
-  Tensor counter;
-  if (number.tensor) {
-    counter = astype(number, DType::u32);
-  } else {
-    // The number is data, as a seed is: another step does not make another program.
-    counter = from_host(scalar_array(number.scalar, DType::u32, effective_source(number.where)));
-  }
+  check_key("fold_in", key);
   bool whole = number.tensor ? is_integer(number.tensor->dtype())
                              : number.scalar.kind == ScalarKind::kInteger;
-  if (!whole || counter.rank() != 0)
+  if (!whole || (number.tensor && number.tensor->rank() != 0))
     throw_invalid(effective_source(number.where), "[random.fold_in] takes a whole number of rank 0",
                   number.tensor ? cat(", not ", number.tensor->type()) : "");
+  Tensor counter =
+      number.tensor
+          ? *number.tensor
+          // The number is data, as a seed is: another step does not make another program.
+          : from_host(scalar_array(number.scalar, DType::u32, effective_source(number.where)));
+  if (std::optional<HostKey> here = host_key(*key.tensor); here && is_on_host(counter)) {
+    auto low =
+        static_cast<std::uint32_t>(counter.to_host().astype(DType::i64).item<std::int64_t>());
+    return derived(*here, low, effective_source(key.where));
+  }
+  counter = astype(counter, DType::u32);
+  auto [k0, k1] = words("fold_in", key);
   auto [first, second] = encrypt(k0, k1, word(0), counter);
   return concat({reshape(first, {1}), reshape(second, {1})});
 }
