@@ -54,7 +54,7 @@ class RootTable {
   mutable std::mutex mutex_;
   std::vector<FlatAxis> flat_axes_;
   std::map<std::string, std::size_t, std::less<>> by_name_;  // indices into flat_axes_
-  std::atomic<const Groups*> groups_{nullptr};  // the newest first; links never change
+  std::atomic<const Groups*> groups_{nullptr};               // the newest first; links never change
 };
 
 }  // namespace meshard
