@@ -24,8 +24,8 @@ struct Program {
   /// Ignores the shardings of leaves and marks and runs everything on one device. Default: false.
   /// @pre no manual regions
   bool unsharded = false;
-  /// The compiled program may be kept for, and come from, other processes. Default: true. Not part of
-  /// the program's identity.
+  /// The compiled program may be kept for, and come from, other processes. Default: true. Not part
+  /// of the program's identity.
   bool keep_on_disk = true;
 };
 

@@ -6,8 +6,8 @@
 
 namespace meshard {
 
-/// The chain length at which a chain is checked. A power of two. A longer chain is checked each time
-/// its length has doubled, so that all checks together take time proportional to its length.
+/// The chain length at which a chain is checked. A power of two. A longer chain is checked each
+/// time its length has doubled, so that all checks together take time proportional to its length.
 inline constexpr std::uint32_t kLongChain = 8192;
 
 namespace internal {
