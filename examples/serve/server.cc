@@ -158,9 +158,9 @@ std::string step_module(const gpt::Sizes& sizes, std::int64_t context, const nn:
   gpt::Decoder model =
       nn::describe(rules, [&](nn::Maker& make) { return gpt::make_decoder(make, sizes); });
   auto cache = [&](const Tensor& weight) {
-    Shape shape{serving.batch, context, weight.dim(1), weight.dim(2)};
+    Shape shape{serving.batch, weight.dim(1), context, weight.dim(2)};
     return abstract_tensor(TensorType{weight.dtype(), shape},
-                           rules.sharding(P("batch", none, "key_heads", "head")));
+                           rules.sharding(P("batch", "key_heads", none, "head")));
   };
   gpt::Caches caches;
   for (const gpt::Block& block : model.blocks)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdlib>
 
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/counters.h"
@@ -15,6 +16,8 @@ class OnPlugin : public testing::Test {
  protected:
   explicit OnPlugin(std::size_t least_devices = 8) : least_devices_(least_devices) {}
   void SetUp() override {
+    // Programs of earlier runs would hide what compiles.
+    ::setenv("MESHARD_PROGRAM_CACHE_MB", "0", /*overwrite=*/0);
     install_runtime();
     try {
       if (runtime_client().device_count() < least_devices_)
