@@ -24,9 +24,7 @@ Tensor attention(const GptBlock& block, const Tensor& h, std::int64_t per_head) 
   Tensor mask =
       greater_equal(iota(DType::i32, {length, length}, 0), iota(DType::i32, {length, length}, 1));
   scores = where(mask, scores, -1e30f);
-  scores = scores - stop_gradient(max(scores, -1, true));
-  Tensor weights = exp(scores);
-  weights = weights / sum(weights, -1, true);
+  Tensor weights = softmax(scores);
   return einsum("bthk,hkd->btd", {einsum("bhts,bhsk->bthk", {weights, v}), block.out});
 }
 

@@ -330,6 +330,31 @@ extern constinit const OpDef max_op = {
     .parse_attributes = parse_attributes<ReductionAttributes>,
 };
 
+extern constinit const OpDef max_of_numbers_op = {
+    .name = "max_of_numbers",
+    .operands = "x",
+    .doc = "The largest element along dimensions if none is NaN; otherwise any element.",
+    .example = "max_of_numbers(x, 0)",
+    .infer = infer_extreme,
+    .sharding_rule = reduction_rule,
+    .emit =
+        [](const OpCall& call, OpEmission& out) {
+          emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
+        },
+    .vjp = extreme_vjp,
+    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
+    .samples =
+        [](SampleSource& source) {
+          auto samples = number_samples(source, max_of_numbers);
+          HostArray ties = HostArray::from_vector<float>({1, 2, 2, 0, 3, 3, 3, 1}, {2, 4});
+          samples.push_back({"ties", {ties}, over(max_of_numbers, 1), false});
+          HostArray ends = HostArray::from_vector<float>({1, -INFINITY, INFINITY, 0}, {2, 2});
+          samples.push_back({"infinities", {ends}, over(max_of_numbers, 0), false});
+          return samples;
+        },
+    .parse_attributes = parse_attributes<ReductionAttributes>,
+};
+
 extern constinit const OpDef min_op = {
     .name = "min",
     .operands = "x",
@@ -382,6 +407,9 @@ Tensor prod(In x, DimensionList dimensions, bool keepdims) {
 }
 Tensor max(In x, DimensionList dimensions, bool keepdims) {
   return reduce(max_op, x, dimensions, keepdims, false);
+}
+Tensor max_of_numbers(In x, DimensionList dimensions, bool keepdims) {
+  return reduce(max_of_numbers_op, x, dimensions, keepdims, false);
 }
 Tensor min(In x, DimensionList dimensions, bool keepdims) {
   return reduce(min_op, x, dimensions, keepdims, false);

@@ -1,6 +1,7 @@
 // jit on real devices: what it compiles, which values become hidden arguments, and what it donates.
 #include "meshard/trace/jit.h"
 
+#include <cmath>
 #include <thread>
 
 #include "meshard/runtime/lazy_evaluator.h"
@@ -259,6 +260,25 @@ TEST_F(JitOnDevices, OpenDimensionsAreTheCompilersAndStayOnTheDevices) {
   restart();
   EXPECT_EQ(f(x).to_vector<float>(), numbers(64, 0, 2));
   EXPECT_EQ(done().buffers_sent, 0u) << "no way through the host";
+}
+
+// Their largest element is computed by max_of_numbers, which may drop a NaN between devices.
+TEST_F(JitOnDevices, SoftmaxKeepsNaNOnSeveralDevices) {
+  Mesh mesh({{"x", 8}});
+  std::vector<float> values = numbers(32);
+  values[5] = std::nanf("");
+  Tensor x = mark_sharding(from_host(values, {2, 16}), mesh, P(none, "x"));
+  auto [softmaxes, sums, losses] = jit([](Tensor t) {
+    Tensor classes = from_host(std::vector<std::int32_t>{3, 3}, {2});
+    return std::tuple(softmax(t), logsumexp(t, -1),
+                      cross_entropy(t, classes, {.reduction = LossReduction::kNone}));
+  })(x);
+  std::vector<float> all = softmaxes.to_vector<float>();
+  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(std::isnan(all[i]), i < 16) << i;
+  for (const Tensor& each : {sums, losses}) {
+    EXPECT_TRUE(std::isnan(each.to_vector<float>()[0]));
+    EXPECT_FALSE(std::isnan(each.to_vector<float>()[1]));
+  }
 }
 
 }  // namespace

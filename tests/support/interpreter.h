@@ -271,8 +271,8 @@ class Interpreter {
       }
     } else if (name == "flip" || name == "pad") {
       rearrange(node, *in[0], in.size() > 1 ? in[1] : nullptr, out);
-    } else if (name == "sum" || name == "max" || name == "min" || name == "any" || name == "all" ||
-               name == "cumulative_sum") {
+    } else if (name == "sum" || name == "max" || name == "max_of_numbers" || name == "min" ||
+               name == "any" || name == "all" || name == "cumulative_sum") {
       reduce(node, *in[0], out);
     } else if (name == "dot_general") {
       dot(node.attributes_as<DotGeneralAttributes>(), *in[0], *in[1], out);
@@ -312,7 +312,7 @@ class Interpreter {
   // cumulative_sum, whose elements are partial sums.
   static void reduce(const Node& node, const Array& in, Array& out) {
     std::string_view name = node.op().name;
-    bool running = name == "cumulative_sum", larger = name == "max" || name == "any";
+    bool running = name == "cumulative_sum", larger = name.starts_with("max") || name == "any";
     bool chooses = larger || name == "min" || name == "all";
     Dimensions gone;
     if (running)

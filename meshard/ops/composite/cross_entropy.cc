@@ -71,7 +71,7 @@ Tensor losses(const Tensor& x, const Tensor& wanted, int along, double smoothing
   }
   Tensor numbers = class_numbers(x, wanted, along, place);
   Tensor chosen = equal(iota(numbers.dtype(), x.shape(), along), expand_dims(numbers, along));
-  Tensor centered = subtract(x, stop_gradient(max(x, along, true)));
+  Tensor centered = subtract(x, stop_gradient(max_of_numbers(x, along, true)));
   // A comparison and a sum instead of a gather: they run on shards of the classes without
   // communication of the logits.
   Tensor target = sum(where(chosen, centered, 0), along);

@@ -20,9 +20,9 @@ using namespace internal;
 namespace {
 
 // The largest element; for complex numbers the largest real part, which determines the magnitude of
-// the exponential.
+// the exponential. A NaN reaches the results by its exponential.
 Tensor largest_of(const Tensor& x, const DimensionList& dimensions) {
-  return stop_gradient(max(is_complex(x.dtype()) ? real(x) : x, dimensions, true));
+  return stop_gradient(max_of_numbers(is_complex(x.dtype()) ? real(x) : x, dimensions, true));
 }
 
 // x minus its largest element. Neither the results nor their derivatives depend on the shift.
