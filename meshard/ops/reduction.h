@@ -30,8 +30,9 @@ Tensor prod(In x, DimensionList dimensions = {}, bool keepdims = false);
 Tensor max(In x, DimensionList dimensions = {}, bool keepdims = false);
 Tensor min(In x, DimensionList dimensions = {}, bool keepdims = false);
 
-/// The largest element if none is NaN; otherwise any element. Programs for several devices compute it
-/// faster than max, which must keep NaN in all-reduces. For shifts that cancel out, as in softmax.
+/// The largest element if none is NaN; otherwise any element. Programs for several devices compute
+/// it faster than max, which must keep NaN in all-reduces. For shifts that cancel out, as in
+/// softmax.
 /// @error as max.
 Tensor max_of_numbers(In x, DimensionList dimensions = {}, bool keepdims = false);
 
