@@ -235,7 +235,7 @@ TEST_F(Serve, RefusesWhatCannotBeServed) {
 TEST(ServeModule, NeedsNeitherWeightsNorDevices) {
   std::string module = step_module(kSizes, kSeen, rules_on(2, 4), {.batch = 4, .chunk = 8});
   EXPECT_THAT(module, HasSubstr("\"data\"=2, \"model\"=4"));
-  EXPECT_THAT(module, HasSubstr("tensor<4x24x4x8xf32>")) << "a cache";
+  EXPECT_THAT(module, HasSubstr("tensor<4x4x24x8xf32>")) << "a cache";
 }
 
 TEST(ServeOptions, AreReadAndRefused) {
