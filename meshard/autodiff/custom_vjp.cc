@@ -106,7 +106,7 @@ constinit const OpDef custom_vjp_op = {
         },
     .vjp = custom_vjp_of,
     .batch = batch_custom_vjp,
-    .traits = {.is_cheap = true},
+    .traits = {.recomputation = Recomputation::kFree},
 };
 
 }  // namespace

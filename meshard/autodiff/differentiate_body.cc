@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "meshard/autodiff/backward.h"
+#include "meshard/autodiff/cheapest_residuals.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/checkpoint_name.h"
 #include "meshard/ops/full_to_shard.h"
@@ -16,14 +17,6 @@ namespace meshard {
 namespace {
 
 using Keep = ResidualPolicy::Keep;
-
-// Orders values of the joint program as they were recorded.
-struct ValueOrder {
-  bool operator()(const Value& a, const Value& b) const {
-    return a->id() != b->id() ? a->id() < b->id() : a.index() < b.index();
-  }
-};
-using ValueSet = std::set<Value, ValueOrder>;
 
 // The value with which a local value leaves its innermost region.
 Tensor carried_out(const Tensor& local) {
@@ -182,12 +175,17 @@ class Joint {
   // Decides for each value on the border whether to keep it, from the last to the first: a value
   // that is recomputed needs its operands.
   void choose() {
+    if (policy_.keep == Keep::kNeeded)
+      cheapest_ = cheapest_residuals(border_, [this](const Value& value) {
+        const InBackward* role = in_backward(value);
+        return (role && *role != InBackward::kUnavailable) || is_invariant(value);
+      });
     ValueSet open = border_;
     while (!open.empty()) {
       Value value = *std::prev(open.end());
       open.erase(std::prev(open.end()));
       if (is_outside(value)) continue;
-      if (in_backward(value) || keeps(value, open)) {
+      if (in_backward(value) || keeps(value)) {
         residuals_.insert(value);
         continue;
       }
@@ -195,7 +193,7 @@ class Joint {
     }
   }
 
-  bool keeps(const Value& value, const ValueSet& open) {
+  bool keeps(const Value& value) {
     if (is_invariant(value)) return false;
     switch (policy_.keep) {
       case Keep::kEverything: return true;
@@ -208,16 +206,7 @@ class Joint {
       }
       case Keep::kNeeded: break;
     }
-    if (!value->op().traits.is_cheap) return true;
-    // Keep the value if it is smaller than the operands that would have to be kept instead.
-    std::int64_t instead = 0;
-    for (const Value& operand : value->operands()) {
-      const InBackward* role = in_backward(operand);
-      bool there = is_outside(operand) || open.contains(operand) || is_invariant(operand) ||
-                   (role && *role != InBackward::kUnavailable);
-      if (!there) instead += operand.type().bytes();
-    }
-    return instead > value.type().bytes();
+    return cheapest_.contains(value);
   }
 
   // The body with the kept values as additional results; fills in `vjp.residuals`.
@@ -244,7 +233,7 @@ class Joint {
   const ResidualPolicy& policy_;
   std::vector<Tensor> parameters_, results_, cotangents_, gradients_;
   std::unordered_map<const Node*, InBackward> in_backward_;
-  ValueSet leaves_, border_, residuals_;
+  ValueSet leaves_, border_, cheapest_, residuals_;
   std::vector<std::vector<Tensor>> crossing_;  // the carriers of each residual
   std::vector<Tensor> handed_over_;
   std::unordered_map<const Node*, bool> invariant_;

@@ -53,6 +53,51 @@ TEST(DifferentiateBody, KeepsWhatThePolicySays) {
   EXPECT_EQ(kept(differentiated({Keep::kNothing}, InBackward::kAvailable)), Names{});
 }
 
+// silu(x g) (x u) d, as in a layer with a gated MLP, with a carry x.
+Tensor gated(const Tensor& x, const Tensor& g, const Tensor& u, const Tensor& d) {
+  return matmul(silu(matmul(x, g)) * matmul(x, u), d);
+}
+
+// The types of what the loops keep that compute `result` from `parameters`, in addition to carries.
+std::multiset<std::string> kept_by_loops(const Tensor& result,
+                                         const std::vector<Tensor>& parameters) {
+  std::vector<Value> leaves;
+  for (const Tensor& parameter : parameters) leaves.push_back(parameter.value());
+  Graph graph = Graph::build(leaves, std::vector<Value>{result.value()}, result.value()->trace());
+  std::multiset<std::string> types;
+  for (const Node* node : graph.nodes()) {
+    if (node->op().name != "scan") continue;
+    const auto& scan = node->attributes_as<ScanAttributes>();
+    if (scan.extends.empty()) continue;
+    for (auto i = static_cast<std::uint32_t>(scan.num_carries); i < node->num_outputs(); ++i)
+      types.insert(cat(node->type(i)));
+  }
+  return types;
+}
+
+// The sigmoid, its product with the gate, and the product of both branches are computed again.
+TEST(DifferentiateBody, ALoopKeepsTheTwoProductsOfAGatedMlp) {
+  using Types = std::multiset<std::string>;
+  internal::TraceScope scope;
+  auto parameter = [](Shape shape) {
+    return make_parameter({DType::f32, std::move(shape)}, std::nullopt, {});
+  };
+  Tensor x = parameter({4, 8}), g = parameter({3, 8, 16}), u = parameter({3, 8, 16}),
+         d = parameter({3, 16, 8}), batch = parameter({2, 4, 8});
+  auto loss = [&](const Tensor& given) {
+    using Weights = std::tuple<Tensor, Tensor, Tensor>;
+    auto step = [](const Tensor& c, const Weights& w) {
+      return std::pair(gated(c, std::get<0>(w), std::get<1>(w), std::get<2>(w)), c);
+    };
+    return sum(scan(step, given, Weights(g, u, d)).first);
+  };
+  // The loop's own result, and the products. The derivative needs the carry only by its products.
+  EXPECT_EQ(kept_by_loops(grad(loss)(x), {x, g, u, d}),
+            (Types{"f32[3,4,8]", "f32[3,4,16]", "f32[3,4,16]"}));
+  EXPECT_EQ(kept_by_loops(vmap(grad(loss))(batch), {batch, g, u, d}),
+            (Types{"f32[3,2,4,8]", "f32[3,2,4,16]", "f32[3,2,4,16]"}));
+}
+
 TEST(DifferentiateBody, BothHalvesAreSound) {
   for (Keep keep : {Keep::kNeeded, Keep::kNothing, Keep::kDots, Keep::kEverything}) {
     BodyVjp vjp = differentiated({keep});

@@ -134,15 +134,24 @@ enum class DTypeDomain : std::uint8_t {
   kBool,
 };
 
+/// What it costs to compute the results of an op again instead of storing them.
+enum class Recomputation : std::uint8_t {
+  kNever,       ///< too much, or not the same: products, reductions, random bits, exchanges
+  kFree,        ///< nothing: the elements of an operand under another name, shape or type
+  kArithmetic,  ///< a few instructions per element, or moving it
+  kFunction,    ///< tens of instructions per element: divisions, roots, exp, tanh
+  kSeries,      ///< hundreds of instructions per element: lgamma, zeta
+};
+
 /// Facts about an op for code that treats several ops alike; such code never compares names.
 /// Code that reads one op's attributes compares with its constant (ops/definition/op_table.h).
 struct OpTraits {
   /// Every element of the result is an element of the one operand; of a scalar, the result is a
   /// splat. Splats and scalars enter manual axes and bodies, and follow their users to devices.
   bool repeats_elements = false;
-  /// Computing the result costs no more than storing it. The derivative of a body computes such
-  /// results again and keeps none of them.
-  bool is_cheap = false;
+  /// The derivative of a body chooses by it what to keep (autodiff/cheapest_residuals.h).
+  /// element_wise::define replaces kNever with kArithmetic.
+  Recomputation recomputation = Recomputation::kNever;
   /// Sums of products, the work of a matrix unit. `checkpoint` policies keep them, and reports
   /// attribute the permutations of an overlapped product to them.
   bool is_product = false;

@@ -13,7 +13,7 @@ namespace meshard {
 /// but not kept are recomputed.
 struct ResidualPolicy {
   enum class Keep : std::uint8_t {
-    kNeeded,      ///< what the backward pass uses, except what is cheap to recompute
+    kNeeded,      ///< what costs the least to keep or to recompute (autodiff/cheapest_residuals.h)
     kEverything,  ///< everything that the backward pass uses
     kNothing,     ///< only the arguments
     kDots,        ///< results of products (dot_general, convolution)

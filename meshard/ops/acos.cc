@@ -21,6 +21,7 @@ extern constinit const OpDef acos_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, acos, -0.75, 0.75); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor acos(In x) { return element_wise::unary(acos_op, x); }

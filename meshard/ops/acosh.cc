@@ -22,6 +22,7 @@ extern constinit const OpDef acosh_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, acosh, 1.25, 3); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor acosh(In x) { return element_wise::unary(acosh_op, x); }

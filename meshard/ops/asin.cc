@@ -20,6 +20,7 @@ extern constinit const OpDef asin_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, asin, -0.75, 0.75); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor asin(In x) { return element_wise::unary(asin_op, x); }

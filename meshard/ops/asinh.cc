@@ -20,6 +20,7 @@ extern constinit const OpDef asinh_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, asinh, -2, 2); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor asinh(In x) { return element_wise::unary(asinh_op, x); }

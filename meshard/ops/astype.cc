@@ -47,7 +47,6 @@ extern constinit const OpDef astype_op = element_wise::define({
           };
         },
     .parse_attributes = parse_attributes<AstypeAttributes>,
-    .traits = {.is_cheap = true},
 });
 
 Tensor astype(In x, DType dtype) {

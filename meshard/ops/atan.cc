@@ -20,6 +20,7 @@ extern constinit const OpDef atan_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, atan, -2, 2); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor atan(In x) { return element_wise::unary(atan_op, x); }

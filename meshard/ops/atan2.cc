@@ -25,6 +25,7 @@ extern constinit const OpDef atan2_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::binary_samples(source, atan2, 0.25, 2); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor atan2(In a, In b) { return element_wise::binary(atan2_op, a, b); }

@@ -24,6 +24,7 @@ extern constinit const OpDef atanh_op = element_wise::define({
         [](SampleSource& source) {
           return element_wise::unary_samples(source, atanh, -0.75, 0.75);
         },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor atanh(In x) { return element_wise::unary(atanh_op, x); }

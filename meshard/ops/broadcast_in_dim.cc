@@ -98,7 +98,7 @@ extern constinit const OpDef broadcast_in_dim_op = {
     .batch = batch_broadcast_in_dim,
     .samples = broadcast_in_dim_samples,
     .parse_attributes = parse_attributes<BroadcastInDimAttributes>,
-    .traits = {.repeats_elements = true, .is_cheap = true},
+    .traits = {.repeats_elements = true, .recomputation = Recomputation::kFree},
 };
 
 Tensor broadcast_in_dim(In x, Shape shape, Dimensions dimensions) {

@@ -21,6 +21,7 @@ extern constinit const OpDef cbrt_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, cbrt, 0.25, 3); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor cbrt(In x) { return element_wise::unary(cbrt_op, x); }

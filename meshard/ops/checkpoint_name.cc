@@ -30,7 +30,7 @@ extern constinit const OpDef checkpoint_name_op = {
                                              [](In x) { return checkpoint_name(x, "kept"); });
         },
     .parse_attributes = parse_attributes<CheckpointNameAttributes>,
-    .traits = {.is_cheap = true},
+    .traits = {.recomputation = Recomputation::kFree},
 };
 
 Tensor checkpoint_name(In x, std::string_view name) {

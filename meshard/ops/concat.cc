@@ -107,6 +107,7 @@ extern constinit const OpDef concat_op = {
     .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
         -> std::string { return unlike_operands(operands); },
     .parse_attributes = parse_attributes<ConcatAttributes>,
+    .traits = {.recomputation = Recomputation::kArithmetic},
 };
 
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t dimension, SourceLocation where) {

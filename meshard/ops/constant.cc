@@ -42,7 +42,7 @@ extern constinit const OpDef constant_op = {
           };
         },
     .parse_attributes = parse_attributes<ConstantAttributes>,
-    .traits = {.is_cheap = true},
+    .traits = {.recomputation = Recomputation::kFree},
 };
 
 Tensor constant(HostArray value, SourceLocation where) {

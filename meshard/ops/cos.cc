@@ -18,6 +18,7 @@ extern constinit const OpDef cos_op = element_wise::define({
           out[0] = multiply(call.cotangents[0], negative(sin(call.operands[0])));
         },
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, cos); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor cos(In x) { return element_wise::unary(cos_op, x); }

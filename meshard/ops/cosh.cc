@@ -18,6 +18,7 @@ extern constinit const OpDef cosh_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, cosh, -2, 2); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor cosh(In x) { return element_wise::unary(cosh_op, x); }

@@ -21,6 +21,7 @@ extern constinit const OpDef digamma_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, digamma, 0.5, 4); },
+    .traits = {.recomputation = Recomputation::kSeries},
 });
 
 Tensor digamma(In x) { return element_wise::unary(digamma_op, x); }

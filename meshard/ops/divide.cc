@@ -20,6 +20,7 @@ extern constinit const OpDef divide_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::binary_samples(source, divide, 0.5, 2.5); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor divide(In a, In b) { return element_wise::binary(divide_op, a, b); }

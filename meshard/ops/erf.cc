@@ -24,6 +24,7 @@ extern constinit const OpDef erf_op = element_wise::define({
           out[0] = multiply(call.cotangents[0], multiply(scale, bell));
         },
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, erf); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor erf(In x) { return element_wise::unary(erf_op, x); }

@@ -25,6 +25,7 @@ extern constinit const OpDef erf_inv_op = element_wise::define({
         [](SampleSource& source) {
           return element_wise::unary_samples(source, erf_inv, -0.75, 0.75);
         },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor erf_inv(In x) { return element_wise::unary(erf_inv_op, x); }

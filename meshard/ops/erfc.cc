@@ -25,6 +25,7 @@ extern constinit const OpDef erfc_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, erfc, -2, 2); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor erfc(In x) { return element_wise::unary(erfc_op, x); }

@@ -14,6 +14,7 @@ extern constinit const OpDef exp_op = element_wise::define({
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = multiply(call.cotangents[0], call.results[0]); },
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, exp); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor exp(In x) { return element_wise::unary(exp_op, x); }

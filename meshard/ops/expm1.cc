@@ -20,6 +20,7 @@ extern constinit const OpDef expm1_op = element_wise::define({
           out[0] = multiply(call.cotangents[0], add(call.results[0], 1));
         },
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, expm1); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor expm1(In x) { return element_wise::unary(expm1_op, x); }

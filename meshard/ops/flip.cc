@@ -69,6 +69,7 @@ extern constinit const OpDef flip_op = {
     .batch = batch_along_all<FlipAttributes, &FlipAttributes::dimensions>,
     .samples = flip_samples,
     .parse_attributes = parse_attributes<FlipAttributes>,
+    .traits = {.recomputation = Recomputation::kArithmetic},
 };
 
 Tensor flip(In x, DimensionList dimensions) {

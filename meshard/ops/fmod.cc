@@ -51,6 +51,7 @@ extern constinit const OpDef fmod_op = element_wise::define({
           }
         },
     .samples = fmod_samples,
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor fmod(In a, In b) { return element_wise::binary(fmod_op, a, b); }

@@ -75,7 +75,7 @@ extern constinit const OpDef full_to_shard_op = {
         },
     .annotate = annotate_full_to_shard,
     .parse_attributes = parse_attributes<FullToShardAttributes>,
-    .traits = {.is_cheap = true},
+    .traits = {.recomputation = Recomputation::kFree},
 };
 
 Tensor full_to_shard(In x, const Sharding& sharding, AxisSet manual) {

@@ -43,7 +43,7 @@ extern constinit const OpDef iota_op = {
     .vjp = element_wise::zero_vjp,
     .samples = iota_samples,
     .parse_attributes = parse_attributes<IotaAttributes>,
-    .traits = {.is_cheap = true},
+    .traits = {.recomputation = Recomputation::kFree},
 };
 
 Tensor iota(DType dtype, Shape shape, std::int64_t dimension, SourceLocation where) {

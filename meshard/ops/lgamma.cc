@@ -18,6 +18,7 @@ extern constinit const OpDef lgamma_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, lgamma, 0.5, 4); },
+    .traits = {.recomputation = Recomputation::kSeries},
 });
 
 Tensor lgamma(In x) { return element_wise::unary(lgamma_op, x); }

@@ -15,6 +15,7 @@ extern constinit const OpDef log_op = element_wise::define({
               std::span<Tensor> out) { out[0] = divide(call.cotangents[0], call.operands[0]); },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, log, 0.25, 3); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor log(In x) { return element_wise::unary(log_op, x); }

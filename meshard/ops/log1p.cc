@@ -18,6 +18,7 @@ extern constinit const OpDef log1p_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, log1p, -0.75, 3); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor log1p(In x) { return element_wise::unary(log1p_op, x); }

@@ -18,6 +18,7 @@ extern constinit const OpDef logistic_op = element_wise::define({
           out[0] = multiply(call.cotangents[0], slope);
         },
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, logistic); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor logistic(In x) { return element_wise::unary(logistic_op, x); }

@@ -77,7 +77,7 @@ extern constinit const OpDef permute_dims_op = {
     .batch = batch_permute_dims,
     .samples = permute_dims_samples,
     .parse_attributes = parse_attributes<PermuteDimsAttributes>,
-    .traits = {.is_cheap = true},
+    .traits = {.recomputation = Recomputation::kArithmetic},
 };
 
 Tensor permute_dims(In x, Dimensions permutation) {

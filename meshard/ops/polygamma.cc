@@ -43,6 +43,7 @@ extern constinit const OpDef polygamma_op = element_wise::define({
           if (call.needs(1)) out[1] = multiply(call.cotangents[0], polygamma(add(order, 1), x));
         },
     .samples = polygamma_samples,
+    .traits = {.recomputation = Recomputation::kSeries},
 });
 
 Tensor polygamma(In order, In x) { return element_wise::binary(polygamma_op, order, x); }

@@ -34,6 +34,7 @@ extern constinit const OpDef pow_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::binary_samples(source, pow, 0.5, 2); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor pow(In a, In b) { return element_wise::binary(pow_op, a, b); }

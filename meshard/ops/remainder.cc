@@ -97,6 +97,7 @@ extern constinit const OpDef remainder_op = element_wise::define({
           }
         },
     .samples = [](SampleSource& source) { return remainder_samples(source); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor remainder(In a, In b) { return element_wise::binary(remainder_op, a, b); }

@@ -202,7 +202,7 @@ extern constinit const OpDef reshape_op = {
         },
     .sharding_conflict = reshape_conflict,
     .parse_attributes = parse_attributes<ReshapeAttributes>,
-    .traits = {.is_cheap = true, .takes_part = true},
+    .traits = {.recomputation = Recomputation::kFree, .takes_part = true},
 };
 
 Tensor reshape(In x, NewShape shape) {

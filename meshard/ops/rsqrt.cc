@@ -21,6 +21,7 @@ extern constinit const OpDef rsqrt_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, rsqrt, 0.25, 3); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor rsqrt(In x) { return element_wise::unary(rsqrt_op, x); }

@@ -119,7 +119,7 @@ extern constinit const OpDef sharding_constraint_op = {
     .samples = sharding_constraint_samples,
     .annotate = annotate_constraint,
     .parse_attributes = parse_attributes<ShardingMark>,
-    .traits = {.is_cheap = true, .marks_sharding = true},
+    .traits = {.recomputation = Recomputation::kFree, .marks_sharding = true},
 };
 
 Tensor sharding_constraint(In x, const Sharding& sharding) {

@@ -17,6 +17,7 @@ extern constinit const OpDef sin_op = element_wise::define({
           out[0] = multiply(call.cotangents[0], cos(call.operands[0]));
         },
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, sin); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor sin(In x) { return element_wise::unary(sin_op, x); }

@@ -18,6 +18,7 @@ extern constinit const OpDef sinh_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, sinh, -2, 2); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor sinh(In x) { return element_wise::unary(sinh_op, x); }

@@ -94,7 +94,7 @@ extern constinit const OpDef slice_op = {
     .batch = batch_slice,
     .samples = slice_samples,
     .parse_attributes = parse_attributes<SliceAttributes>,
-    .traits = {.takes_part = true},
+    .traits = {.recomputation = Recomputation::kArithmetic, .takes_part = true},
 };
 
 Tensor slice(In x, Dimensions start, Dimensions stop, Dimensions stride) {

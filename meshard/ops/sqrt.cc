@@ -19,6 +19,7 @@ extern constinit const OpDef sqrt_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, sqrt, 0.25, 3); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor sqrt(In x) { return element_wise::unary(sqrt_op, x); }

@@ -20,7 +20,7 @@ extern constinit const OpDef stop_gradient_op = element_wise::define({
           for (OpSample& sample : samples) sample.check_vjp = false;
           return samples;
         },
-    .traits = {.is_cheap = true, .stops_gradient = true},
+    .traits = {.recomputation = Recomputation::kFree, .stops_gradient = true},
 });
 
 Tensor stop_gradient(In x) { return element_wise::unary(stop_gradient_op, x); }

@@ -19,6 +19,7 @@ extern constinit const OpDef tan_op = element_wise::define({
         },
     .samples =
         [](SampleSource& source) { return element_wise::unary_samples(source, tan, -1.25, 1.25); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor tan(In x) { return element_wise::unary(tan_op, x); }

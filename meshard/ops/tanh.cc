@@ -18,6 +18,7 @@ extern constinit const OpDef tanh_op = element_wise::define({
           out[0] = multiply(call.cotangents[0], slope);
         },
     .samples = [](SampleSource& source) { return element_wise::unary_samples(source, tanh); },
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor tanh(In x) { return element_wise::unary(tanh_op, x); }

@@ -32,6 +32,7 @@ extern constinit const OpDef truncated_divide_op = element_wise::define({
     .mnemonic = "stablehlo.divide",
     .vjp = kNotDifferentiable,
     .samples = truncated_divide_samples,
+    .traits = {.recomputation = Recomputation::kFunction},
 });
 
 Tensor truncated_divide(In a, In b) { return element_wise::binary(truncated_divide_op, a, b); }

@@ -61,7 +61,7 @@ extern constinit const OpDef vary_op = element_wise::define({
         },
     .annotate = annotate_vary,
     .parse_attributes = parse_attributes<VaryAttributes>,
-    .traits = {.is_cheap = true},
+    .traits = {.recomputation = Recomputation::kFree},
 });
 
 Tensor vary(In x, const CollectiveAxes& axes) {

@@ -45,6 +45,7 @@ extern constinit const OpDef zeta_op = element_wise::define({
             out[1] = negative(multiply(call.cotangents[0], multiply(s, zeta(add(s, 1), q))));
         },
     .samples = zeta_samples,
+    .traits = {.recomputation = Recomputation::kSeries},
 });
 
 Tensor zeta(In s, In q) { return element_wise::binary(zeta_op, s, q); }

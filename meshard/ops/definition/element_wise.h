@@ -35,8 +35,8 @@ void emit(const OpCall& call, OpEmission& out);
 /// OpDef::batch: the same op on larger operands.
 void batch(const BatchCall& call, std::span<Tensor> results);
 
-/// The definition of an element-wise op: `op`, where each of infer, sharding_rule, emit and batch
-/// that it leaves out is that of all element-wise ops.
+/// The definition of an element-wise op: `op`, where each of infer, sharding_rule, emit, batch and
+/// traits.recomputation that it leaves out is that of all element-wise ops.
 /// @pre op.domain or op.infer is set; op.mnemonic or op.emit. Otherwise the constant does not
 /// compile.
 constexpr OpDef define(OpDef op) {
@@ -46,6 +46,8 @@ constexpr OpDef define(OpDef op) {
   if (!op.sharding_rule) op.sharding_rule = rule;
   if (!op.emit) op.emit = emit;
   if (!op.batch) op.batch = batch;
+  if (op.traits.recomputation == Recomputation::kNever)
+    op.traits.recomputation = Recomputation::kArithmetic;
   return op;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -52,10 +53,6 @@ std::set<std::string_view> ops_with(bool OpTraits::*trait) {
 TEST(OpTable, Traits) {
   using Names = std::set<std::string_view>;
   EXPECT_EQ(ops_with(&OpTraits::repeats_elements), (Names{"broadcast_in_dim"}));
-  EXPECT_EQ(
-      ops_with(&OpTraits::is_cheap),
-      (Names{"astype", "broadcast_in_dim", "checkpoint_name", "constant", "full_to_shard", "iota",
-             "permute_dims", "reshape", "sharding_constraint", "stop_gradient", "vary"}));
   EXPECT_EQ(ops_with(&OpTraits::is_product), (Names{"convolution", "dot_general"}));
   EXPECT_EQ(ops_with(&OpTraits::takes_part), (Names{"layer_slice", "reshape", "slice"}));
   EXPECT_EQ(ops_with(&OpTraits::puts_part_back), (Names{"pad"}));
@@ -63,6 +60,52 @@ TEST(OpTable, Traits) {
   EXPECT_EQ(ops_with(&OpTraits::is_collective), (Names{"all_gather", "all_reduce", "all_to_all",
                                                        "collective_permute", "reduce_scatter"}));
   EXPECT_EQ(ops_with(&OpTraits::marks_sharding), (Names{"sharding_constraint"}));
+}
+
+// All other element-wise ops are arithmetic; all other ops are never recomputed without a policy.
+TEST(OpTable, Recomputation) {
+  std::map<Recomputation, std::set<std::string_view>> found;
+  for (const OpDef* op : all_ops()) {
+    Recomputation recomputation = op->traits.recomputation;
+    bool usual = recomputation == (op->domain == DTypeDomain::kNone ? Recomputation::kNever
+                                                                    : Recomputation::kArithmetic);
+    if (!usual) found[recomputation].insert(op->name);
+  }
+  using Names = std::set<std::string_view>;
+  EXPECT_EQ(found[Recomputation::kFree],
+            (Names{"broadcast_in_dim", "checkpoint_name", "constant", "full_to_shard", "iota",
+                   "reshape", "sharding_constraint", "stop_gradient", "vary"}));
+  EXPECT_EQ(found[Recomputation::kFunction], (Names{"acos",
+                                                    "acosh",
+                                                    "asin",
+                                                    "asinh",
+                                                    "atan",
+                                                    "atan2",
+                                                    "atanh",
+                                                    "cbrt",
+                                                    "cos",
+                                                    "cosh",
+                                                    "divide",
+                                                    "erf",
+                                                    "erf_inv",
+                                                    "erfc",
+                                                    "exp",
+                                                    "expm1",
+                                                    "fmod",
+                                                    "log",
+                                                    "log1p",
+                                                    "logistic",
+                                                    "pow",
+                                                    "rsqrt",
+                                                    "remainder",
+                                                    "sin",
+                                                    "sinh",
+                                                    "sqrt",
+                                                    "tan",
+                                                    "tanh",
+                                                    "truncated_divide"}));
+  EXPECT_EQ(found[Recomputation::kSeries], (Names{"digamma", "lgamma", "polygamma", "zeta"}));
+  EXPECT_EQ(found[Recomputation::kNever], Names{});
 }
 
 }  // namespace
