@@ -62,7 +62,7 @@ TEST(OpTable, Traits) {
   EXPECT_EQ(ops_with(&OpTraits::marks_sharding), (Names{"sharding_constraint"}));
 }
 
-// All other element-wise ops are arithmetic; all other ops are never recomputed without a policy.
+// All other ops with a domain are arithmetic; all others are never recomputed without a policy.
 TEST(OpTable, Recomputation) {
   std::map<Recomputation, std::set<std::string_view>> found;
   for (const OpDef* op : all_ops()) {
@@ -75,6 +75,9 @@ TEST(OpTable, Recomputation) {
   EXPECT_EQ(found[Recomputation::kFree],
             (Names{"broadcast_in_dim", "checkpoint_name", "constant", "full_to_shard", "iota",
                    "reshape", "sharding_constraint", "stop_gradient", "vary"}));
+  // They move elements, or are element-wise with dtypes of their own.
+  EXPECT_EQ(found[Recomputation::kArithmetic],
+            (Names{"concat", "flip", "pad", "permute_dims", "slice"}));
   EXPECT_EQ(found[Recomputation::kFunction], (Names{"acos",
                                                     "acosh",
                                                     "asin",
