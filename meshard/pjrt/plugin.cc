@@ -12,7 +12,7 @@
 
 #include "meshard/base/file_trust.h"
 #include "meshard/pjrt/extensions.h"
-#include "meshard/pjrt/fetched_record.h"
+#include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/internal/c_api.h"
 #include "meshard/pjrt/internal/process_end.h"
 #include "meshard/pjrt/plugin_log.h"

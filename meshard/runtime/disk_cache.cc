@@ -14,7 +14,7 @@
 #include "meshard/base/fingerprint.h"
 #include "meshard/base/log_level.h"
 #include "meshard/base/whole_file.h"
-#include "meshard/pjrt/fetched_record.h"
+#include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/pjrt/wire.h"
 

@@ -1,4 +1,4 @@
-#include "meshard/pjrt/fetched_record.h"
+#include "meshard/pjrt/plugin_hash.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "meshard/pjrt/fetched_record.h"
+#include "meshard/pjrt/plugin_hash.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The record stored next to a fetched plugin: its file attributes and hash.
+// Checks the hash of a fetched plugin before it is loaded, against the record next to it.
 #pragma once
 #include <cstdint>
 #include <string>
