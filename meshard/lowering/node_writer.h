@@ -40,8 +40,8 @@ class NodeWriter {
   /// Writes the NaN check of result i of the graph, if there are checks. @pre all nodes are written
   void check_result(std::size_t i);
 
-  /// Writes the slice that removes padding, or the pad with zeros that adds it. Returns the value
-  /// unchanged if there is no padding.
+  /// Writes the slice that removes padding, or the pad with zeros that adds it
+  /// (boundary_padding.cc). Returns the value unchanged if there is no padding.
   SsaValue cut(SsaValue padded, const TensorType& from, const TensorType& to, std::uint32_t number);
   SsaValue pad(SsaValue value, const TensorType& from, const TensorType& to, std::uint32_t number);
 

@@ -46,7 +46,7 @@ class Launch {
     if (record_ != nullptr) internal::drop_launch(record_);
   }
 
-  /// Blocks until every device is done. A wait that is too long is reported (base/stall.h).
+  /// Blocks until every device is done. A wait that is too long is reported (base/stall_report.h).
   /// @error the first device's error, naming program and devices. After one device fails, the
   /// others get one second, because they may wait for it in a collective.
   Result<void> await() const;

@@ -1,4 +1,5 @@
-// Which device runs which logical device of a program.
+// Which device, by its id, runs which logical device of a program. The logical devices 0..n-1 are
+// numbered by lowering/program_mesh.h.
 #pragma once
 #include <cstdint>
 #include <optional>

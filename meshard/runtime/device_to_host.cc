@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "meshard/array/slice.h"
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/runtime/copy_pool.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/named_mesh.h"

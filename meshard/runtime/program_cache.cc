@@ -4,7 +4,7 @@
 
 #include "meshard/base/advice.h"
 #include "meshard/base/environment.h"
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_assignment.h"
 #include "meshard/runtime/event_recorder.h"

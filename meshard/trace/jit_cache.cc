@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/trace/trace_function.h"
 

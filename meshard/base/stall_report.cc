@@ -1,4 +1,4 @@
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 
 #include <algorithm>
 #include <atomic>
