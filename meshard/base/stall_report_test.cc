@@ -56,7 +56,7 @@ TEST_F(StallTest, AWaitThatIsTooLongIsReportedOnceAndGoesOn) {
   ASSERT_EQ(stalls.size(), 1u);
   EXPECT_THAT(stalls[0].text, testing::HasSubstr("waiting for 0 s for the door; nothing is in"));
   EXPECT_EQ(stalls[0].where.line, here.line);
-  EXPECT_THAT(stalls[0].to_string(), testing::HasSubstr("stall_test.cc"));
+  EXPECT_THAT(stalls[0].to_string(), testing::HasSubstr("stall_report_test.cc"));
   EXPECT_FALSE(internal::WaitPlace::current().known());
 }
 
