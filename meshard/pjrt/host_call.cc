@@ -7,8 +7,8 @@
 
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/executable_signature.h"
-#include "meshard/pjrt/extensions.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/internal/extensions.h"
 #include "meshard/pjrt/internal/ffi_abi.h"
 
 namespace meshard::pjrt {

@@ -1,4 +1,4 @@
-// Tested in meshard/lowering/host_calls_test.cc.
+// Tested in meshard/lowering/internal/host_calls_test.cc.
 #include "meshard/ops/definition/host_call.h"
 
 #include "meshard/ops/debug_print.h"
