@@ -148,6 +148,15 @@ TEST_F(PredictBodies, TheGradientOfAScan) {
                      {Kind::kAllReduce, 32 * 64 / 4 * 4, kDepth},
                      {Kind::kAllReduce, 32 * 64 / 4 * 4, kDepth}};
   EXPECT_EQ(facts_of(p), expected) << p.to_string();
+  if (!why_no_plugin().empty()) return;
+  // The compiler sums the gradients of both weights together.
+  std::int64_t compiled = 0;
+  ProgramReport report = explain(Target::parse("cpu:8").value(), gradient, std::pair(v, w), x);
+  for (const Collective& one : report.collectives()) {
+    EXPECT_EQ(one.executions, kDepth);
+    compiled += one.total_bytes();
+  }
+  EXPECT_EQ(p.bytes(), compiled);
 }
 
 TEST_F(PredictBodies, LoopsInLoops) {
@@ -218,6 +227,7 @@ TEST_F(PredictBodies, AConditionInALoop) {
             (MoveFacts{{Kind::kAllReduce, 4, kDepth}, {Kind::kAllReduce, kSum, kDepth}}))
       << p.to_string();
   EXPECT_EQ(p.bytes(), kDepth * (4 + kSum));
+  check_compiled(p, often, x, v, w);
 }
 
 TEST_F(PredictBodies, ACheckpoint) {
