@@ -86,6 +86,15 @@ void Coordinator::advance(Time now) {
   });
 }
 
+std::chrono::milliseconds Coordinator::next_step(Time now) const {
+  ProcessClock::duration step = times_.beat;
+  for (const Wait& wait : waits_)
+    if (wait.limit >= 0) step = std::min(step, wait.deadline - now);
+  // Rounded up, or the last millisecond would be spent in a busy loop.
+  return std::max(whole_milliseconds(step) + std::chrono::milliseconds(1),
+                  std::chrono::milliseconds(0));
+}
+
 std::vector<int> Coordinator::others_running() const {
   std::vector<int> ranks;
   for (int rank = 1; rank < static_cast<int>(members_.size()); ++rank)

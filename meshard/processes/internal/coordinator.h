@@ -34,6 +34,9 @@ class Coordinator {
   /// Lets time pass: limits of waits, and signs of life. Called at least once in each beat.
   void advance(Time now);
 
+  /// How long until advance() has something to do, at most one beat.
+  std::chrono::milliseconds next_step(Time now) const;
+
   /// Messages to send, in order, with the rank that receives each.
   std::vector<std::pair<int, Message>> take_outgoing() { return std::exchange(outgoing_, {}); }
   /// The ranks that are connected, or have lost their connection without being noticed yet, apart
