@@ -112,10 +112,13 @@ MemberConnection::MemberConnection(MemberOptions options, MessageSocket socket)
   server_.host = "?";
 }
 
-MemberConnection::~MemberConnection() {
+void MemberConnection::close() {
   {
     std::lock_guard lock(mutex_);
     closing_ = stopping_ = true;
+    if (!failure_)
+      failure_ = Error(ErrorCode::kFailedPrecondition, "[processes] this process has left the run");
+    replied_.notify_all();
   }
   wake_.notify();
   if (thread_.joinable()) thread_.join();
@@ -183,6 +186,7 @@ void MemberConnection::run() {
       return lose_server(LossKind::kStopped);
   }
   socket_.flush();
+  socket_.shut_down();
 }
 
 bool MemberConnection::hear() {

@@ -39,8 +39,7 @@ class MemberConnection {
   /// @error unavailable if process 0 is not reached within the limit; unauthenticated for a wrong
   /// secret; the reason of a refusal
   static Result<std::unique_ptr<MemberConnection>> open(MemberOptions options);
-  /// Closes the connection; the others regard it as a death unless say_bye() was called.
-  ~MemberConnection();
+  ~MemberConnection() { close(); }
 
   /// Sends a request and waits for the reply.
   /// @return the reply, whose `number` may be an error code
@@ -55,6 +54,11 @@ class MemberConnection {
   /// Tells process 0 that this process ends, and why; afterward the end of the connection is no
   /// loss.
   void say_bye(int status);
+  /// Closes the connection; the others regard it as a death unless say_bye() was called. Requests
+  /// fail afterward. Not from on_loss.
+  void close();
+  /// True on the thread that calls on_loss.
+  bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
  private:
   MemberConnection(MemberOptions options, MessageSocket socket);

@@ -48,6 +48,8 @@ bool MessageSocket::receive() {
   return true;
 }
 
+void MessageSocket::shut_down() { ::shutdown(socket_.get(), SHUT_RDWR); }
+
 WakeUp::WakeUp() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void WakeUp::notify() {

@@ -22,6 +22,8 @@ class MessageSocket {
   bool has_unsent() const { return !out_.empty(); }
   /// Sends what the socket takes now. @return false if the connection is broken
   bool flush();
+  /// Tells the other side that nothing follows, even if a forked process has the socket, too.
+  void shut_down();
   /// Reads what has arrived. @return false if the connection has ended or is broken; messages that
   /// came before can still be taken
   bool receive();

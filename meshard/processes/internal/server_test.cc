@@ -10,6 +10,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/processes/internal/member.h"
+#include "meshard/processes/internal/remote_store.h"
 
 namespace meshard::internal {
 namespace {
@@ -68,6 +69,27 @@ TEST(CoordinatorServer, AnswersMembers) {
             value);
   end_all(members);
   while (!server->others_running().empty()) std::this_thread::yield();
+}
+
+TEST(RemoteStore, AllFunctions) {
+  auto server = start_server(2);
+  auto members = join_all(*server, 2);
+  RemoteStore first(*members[0]), second(*members[1]);
+  EXPECT_EQ(second.try_get("k").value(), std::nullopt);
+  EXPECT_EQ(second.get("k", milliseconds(0)).error().code(), ErrorCode::kDeadlineExceeded);
+  std::jthread later([&] { first.put("k", "v").value(); });
+  EXPECT_EQ(second.get("k", kNoTimeLimit).value(), "v");
+  EXPECT_EQ(second.try_get("k").value(), "v");
+  std::string value;
+  first.publish("p", "a", &value).value();
+  EXPECT_EQ(value, "a");
+  Error error = second.publish("p", "b", &value).error();
+  EXPECT_EQ(error.code(), ErrorCode::kAlreadyExists);
+  EXPECT_EQ(error.message(),
+            "[store] publish \"p\": process 0 (pid 100 on host0) has stored another value");
+  EXPECT_EQ(value, "a");
+  second.publish("p", "a", nullptr).value();
+  end_all(members);
 }
 
 TEST(CoordinatorServer, StrangersAreRefusedAndBlockNobody) {

@@ -51,7 +51,11 @@ class Listener {
   static Result<Listener> open(const ProcessAddress& address);
   Listener(Listener&& other) noexcept
       : socket_(std::move(other.socket_)), address_(std::exchange(other.address_, {})) {}
-  Listener& operator=(Listener&&) = delete;
+  Listener& operator=(Listener&& other) noexcept {
+    std::swap(socket_, other.socket_);
+    std::swap(address_, other.address_);
+    return *this;
+  }
   ~Listener();
 
   int get() const { return socket_.get(); }
