@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/processes/internal/launch.h"
 #include "meshard/processes/internal/local_store.h"
 #include "meshard/processes/internal/loss_message.h"
