@@ -112,6 +112,11 @@ MemberConnection::MemberConnection(MemberOptions options, MessageSocket socket)
   server_.host = "?";
 }
 
+void MemberConnection::ignore_losses() {
+  std::lock_guard lock(mutex_);
+  closing_ = true;
+}
+
 void MemberConnection::close() {
   {
     std::lock_guard lock(mutex_);
@@ -161,6 +166,10 @@ void MemberConnection::set_server(std::string host, int pid) {
 }
 
 void MemberConnection::say_bye(int status) {
+  {
+    std::lock_guard lock(mutex_);
+    said_bye_ = true;
+  }
   [[maybe_unused]] Result<Message> reply = request({.kind = MessageKind::kBye, .number = status});
 }
 
@@ -172,8 +181,9 @@ void MemberConnection::run() {
       for (const Message& message : queue_) socket_.send(message);
       queue_.clear();
     }
+    bool open = socket_.flush();
     beat(ProcessClock::now());
-    if (!socket_.flush() && !hear()) return lose_server(LossKind::kDied);
+    if (!(socket_.flush() && open) && !hear()) return lose_server(LossKind::kDied);
     short wanted = POLLIN;
     if (socket_.has_unsent()) wanted |= POLLOUT;
     pollfd events[] = {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
@@ -236,7 +246,7 @@ void MemberConnection::lose_server(LossKind kind) {
       std::chrono::duration_cast<milliseconds>(ProcessClock::now() - server_in_activity_);
   ProcessLoss loss = server_;
   failure_ = Error(ErrorCode::kUnavailable, cat("[processes] ", loss.to_string()));
-  bool expected = closing_;
+  bool expected = closing_ || said_bye_;
   replied_.notify_all();
   lock.unlock();
   if (!expected) report(loss);
