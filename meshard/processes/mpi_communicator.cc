@@ -1,4 +1,4 @@
-// Tested in tests/processes/mpi_test.cc.
+// Tested in tests/processes/check_mpi.py.
 #include "meshard/processes/mpi_communicator.h"
 
 #include <dlfcn.h>

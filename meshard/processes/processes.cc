@@ -1,4 +1,4 @@
-// Tested in tests/processes/processes_test.cc.
+// Tested in tests/processes/check_processes.py.
 #include "meshard/processes/processes.h"
 
 #include <stdio.h>

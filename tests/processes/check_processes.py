@@ -24,6 +24,8 @@ PROGRAM = sys.argv[1]
 NIGHTLY = os.environ.get("MESHARD_NIGHTLY")
 KILLS = int(os.environ.get("MESHARD_PROCESS_KILLS") or (50 if NIGHTLY else 4))
 SEED = os.environ.get("MESHARD_TEST_SEED") or "1"
+if SEED == "random":
+    SEED = str(random.randrange(1 << 32))
 LIMIT = 60  # seconds until a run counts as hanging
 
 

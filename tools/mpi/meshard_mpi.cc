@@ -1,4 +1,4 @@
-// Tested in tests/processes/mpi_test.cc.
+// Tested in tests/processes/check_mpi.py.
 // libmeshard_mpi.so: the functions of meshard/processes/mpi_abi.h, by MPI.
 #include <mpi.h>
 #include <unistd.h>

@@ -37,7 +37,7 @@ std::string Coordinator::connected(int rank, Time now) {
 bool Coordinator::receive(int rank, Message message, Time now) {
   Member& m = member(rank);
   m.heard = now;
-  // A member that was declared lost may still talk; it will be told.
+  // A member that was declared lost may still send; it learns of it by a kLost.
   if (m.state == State::kLost || m.state == State::kEnded) return true;
   if (m.state == State::kConnected && message.kind != MessageKind::kJoin &&
       message.kind != MessageKind::kBeat && message.kind != MessageKind::kBye)

@@ -21,6 +21,7 @@ using Time = ProcessClock::time_point;
 constexpr milliseconds kConnectLimit{3000};
 constexpr milliseconds kHandshakeLimit{10000};
 constexpr milliseconds kBetweenTries{50};
+constexpr milliseconds kDoubt{2000};
 
 milliseconds until(Time deadline) {
   auto rest = std::chrono::ceil<milliseconds>(deadline - ProcessClock::now());
@@ -200,6 +201,8 @@ void MemberConnection::run() {
 }
 
 bool MemberConnection::hear() {
+  Time now = ProcessClock::now();
+  if (now - heard_ > options_.times.silence / 2) doubted_until_ = now + kDoubt;
   bool open = socket_.receive();
   for (;;) {
     Result<std::optional<Message>> message = socket_.next();
@@ -222,6 +225,8 @@ void MemberConnection::take(Message message) {
     waiting->second = std::move(message);
     replied_.notify_all();
   } else if (Result<ProcessLoss> loss = read_loss(message); loss.ok()) {
+    // Process 0 was suspended; others have noticed it and ended, which process 0 reports now.
+    if (heard_ < doubted_until_) return lose_server(LossKind::kStopped);
     report(*loss);
   }
 }
@@ -229,7 +234,7 @@ void MemberConnection::take(Message message) {
 void MemberConnection::beat(Time now) {
   if (now < next_beat_) return;
   next_beat_ = now + options_.times.beat;
-  if (socket_.has_unsent()) return;  // process 0 does not read, so it need not be told more
+  if (socket_.has_unsent()) return;  // process 0 does not read
   Message message{.kind = MessageKind::kBeat};
   {
     std::lock_guard lock(activity_mutex_);

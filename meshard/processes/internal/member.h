@@ -76,6 +76,7 @@ class MemberConnection {
   WakeUp wake_;
   OwnStalls stalls_;
   ProcessClock::time_point heard_;
+  ProcessClock::time_point doubted_until_{};  // process 0, after a long silence
   ProcessClock::time_point next_beat_;
   ProcessLoss server_;  // what is known about process 0, should it be lost
   ProcessClock::time_point server_in_activity_;
