@@ -217,7 +217,8 @@ void MemberConnection::take(Message message) {
   if (message.kind == MessageKind::kBeat) {
     std::lock_guard lock(mutex_);
     server_.activity = std::move(message.name);
-    server_in_activity_ = heard_ - milliseconds(message.number);
+    server_in_activity_ =
+        heard_ - milliseconds(std::clamp<std::int64_t>(message.number, 0, std::int64_t{1} << 40));
   } else if (message.kind == MessageKind::kReply) {
     std::lock_guard lock(mutex_);
     auto waiting = replies_.find(message.request);
