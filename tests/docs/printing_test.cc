@@ -100,8 +100,7 @@ TEST(Printing, Processes) {
   ProcessInfo info{.rank = 2, .host = "alpha", .pid = 4711};
   EXPECT_EQ(printed(info), "process 2 (pid 4711 on alpha)");
   ProcessLoss loss{.rank = 2, .host = "alpha", .pid = 4711, .activity = "step"};
-  EXPECT_EQ(printed(loss),
-            "process 2 (pid 4711 on alpha) died; it was last in \"step\", 0 s ago");
+  EXPECT_EQ(printed(loss), "process 2 (pid 4711 on alpha) died; it was last in \"step\", 0 s ago");
 }
 
 TEST(Printing, Hardware) {
