@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "meshard/base/print.h"
+
 namespace meshard {
 
 /// How a process was lost.

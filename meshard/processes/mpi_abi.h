@@ -14,31 +14,31 @@ extern "C" {
 
 /* Element types that MPI combines itself. */
 typedef enum MeshardMpiType {
-  MESHARD_MPI_BOOL = 0, /* one byte, 0 or 1 */
-  MESHARD_MPI_I8,
-  MESHARD_MPI_I16,
-  MESHARD_MPI_I32,
-  MESHARD_MPI_I64,
-  MESHARD_MPI_U8,
-  MESHARD_MPI_U16,
-  MESHARD_MPI_U32,
-  MESHARD_MPI_U64,
-  MESHARD_MPI_F32,
-  MESHARD_MPI_F64,
-  MESHARD_MPI_C64,
-  MESHARD_MPI_C128
+  kMeshardMpiBool = 0, /* one byte, 0 or 1 */
+  kMeshardMpiI8,
+  kMeshardMpiI16,
+  kMeshardMpiI32,
+  kMeshardMpiI64,
+  kMeshardMpiU8,
+  kMeshardMpiU16,
+  kMeshardMpiU32,
+  kMeshardMpiU64,
+  kMeshardMpiF32,
+  kMeshardMpiF64,
+  kMeshardMpiC64,
+  kMeshardMpiC128
 } MeshardMpiType;
 
 /* Reductions; the numbers are those of meshard::Reduction. Sums of bools are `or`, products `and`.
  */
 typedef enum MeshardMpiReduction {
-  MESHARD_MPI_SUM = 0,
-  MESHARD_MPI_PRODUCT,
-  MESHARD_MPI_MIN, /* NaN if an operand is NaN; -0 < +0 */
-  MESHARD_MPI_MAX,
-  MESHARD_MPI_AND,
-  MESHARD_MPI_OR,
-  MESHARD_MPI_XOR
+  kMeshardMpiSum = 0,
+  kMeshardMpiProduct,
+  kMeshardMpiMin, /* NaN if an operand is NaN; -0 < +0 */
+  kMeshardMpiMax,
+  kMeshardMpiAnd,
+  kMeshardMpiOr,
+  kMeshardMpiXor
 } MeshardMpiReduction;
 
 /* Ranks of the processes that take part in a call, in the order of the group. */

@@ -1,4 +1,4 @@
-// Tested in tests/processes/mpi_test.cc.
+// Tested in tests/processes/check_mpi.py.
 #include "meshard/processes/mpi_communicator.h"
 
 #include <dlfcn.h>
@@ -41,24 +41,24 @@ Result<void> done(int status, const MeshardMpiError& error, std::string_view cal
 /// The number of a type that MPI combines itself.
 MeshardMpiType mpi_type(DType type) {
   switch (type) {
-    case DType::bool_: return MESHARD_MPI_BOOL;
-    case DType::i8: return MESHARD_MPI_I8;
-    case DType::i16: return MESHARD_MPI_I16;
-    case DType::i32: return MESHARD_MPI_I32;
-    case DType::i64: return MESHARD_MPI_I64;
-    case DType::u8: return MESHARD_MPI_U8;
-    case DType::u16: return MESHARD_MPI_U16;
-    case DType::u32: return MESHARD_MPI_U32;
-    case DType::u64: return MESHARD_MPI_U64;
-    case DType::f32: return MESHARD_MPI_F32;
-    case DType::f64: return MESHARD_MPI_F64;
-    case DType::c64: return MESHARD_MPI_C64;
-    default: return MESHARD_MPI_C128;
+    case DType::bool_: return kMeshardMpiBool;
+    case DType::i8: return kMeshardMpiI8;
+    case DType::i16: return kMeshardMpiI16;
+    case DType::i32: return kMeshardMpiI32;
+    case DType::i64: return kMeshardMpiI64;
+    case DType::u8: return kMeshardMpiU8;
+    case DType::u16: return kMeshardMpiU16;
+    case DType::u32: return kMeshardMpiU32;
+    case DType::u64: return kMeshardMpiU64;
+    case DType::f32: return kMeshardMpiF32;
+    case DType::f64: return kMeshardMpiF64;
+    case DType::c64: return kMeshardMpiC64;
+    default: return kMeshardMpiC128;
   }
 }
 
 MeshardMpiReduction mpi_reduction(Reduction op) { return static_cast<MeshardMpiReduction>(op); }
-static_assert(static_cast<int>(Reduction::kXor) == MESHARD_MPI_XOR);
+static_assert(static_cast<int>(Reduction::kXor) == kMeshardMpiXor);
 
 MeshardMpiGroup mpi_group(std::span<const int> group) {
   return {group.data(), static_cast<int>(group.size())};

@@ -1,4 +1,4 @@
-// Tested in tests/processes/processes_test.cc.
+// Tested in tests/processes/check_processes.py.
 #include "meshard/processes/processes.h"
 
 #include <stdio.h>
@@ -80,6 +80,7 @@ class Processes::State {
 
 namespace {
 
+constexpr std::chrono::milliseconds kTimeToTellOthers{500};
 constexpr std::string_view kJoining = "initialize_processes";
 
 /// Writes what the program has printed, unless another thread holds the stream.
@@ -89,13 +90,12 @@ void flush_standard_output() {
   ::funlockfile(stdout);
 }
 
-[[noreturn]] void end_after(const ProcessLoss& loss, int rank, int size) {
+void print_loss(const ProcessLoss& loss, int rank, int size) {
   std::string text =
       cat("[processes] process ", rank, " of ", size, " ends: ", loss.to_string(), "\n");
   flush_standard_output();
   // In one call, so that the lines of several processes do not mix.
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-  ::_exit(1);
 }
 
 /// The table of internal::Coordinator.
@@ -206,16 +206,18 @@ Result<std::vector<ProcessInfo>> Processes::State::wait_for_all(int size) {
 
 Result<void> Processes::State::barrier(std::string_view name, std::chrono::milliseconds limit) {
   if (!connection_) return {};
-  std::string before = connection_->activity(), words = cat("[barrier] \"", name, '"');
+  std::string before = connection_->activity();
   connection_->set_activity(cat("barrier \"", name, '"'));
   Result<Message> reply = connection_->request({.kind = MessageKind::kBarrier,
                                                 .number = internal::limit_number(limit),
                                                 .name = std::string(name)});
+  connection_->set_activity(before);
   if (!reply.ok()) return reply.error();
   if (reply->number == static_cast<int>(ErrorCode::kDeadlineExceeded))
-    words += cat(" is not reached within ", internal::seconds_text(limit), " by\n ");
-  if (auto error = internal::reply_error(*reply, words)) return *error;
-  connection_->set_activity(before);
+    return Error(ErrorCode::kDeadlineExceeded,
+                 cat("[barrier] \"", name, "\" was not reached within ",
+                     internal::seconds_text(limit), " by\n  ", reply->name));
+  if (auto error = internal::reply_error(*reply, cat("[barrier] \"", name, '"'))) return *error;
   return {};
 }
 
@@ -229,8 +231,14 @@ void Processes::State::lost(const ProcessLoss& loss) {
 }
 
 void Processes::State::report(const ProcessLoss& loss) {
-  if (!options_.on_loss) end_after(loss, rank_, static_cast<int>(members_.size()));
-  options_.on_loss(loss);
+  if (options_.on_loss) return options_.on_loss(loss);
+  print_loss(loss, rank_, static_cast<int>(members_.size()));
+  // The others should hear of the loss, not that process 0 has gone.
+  auto deadline = std::chrono::steady_clock::now() + kTimeToTellOthers;
+  while (server_ && !server_->others_running().empty() &&
+         std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::_exit(1);
 }
 
 void Processes::State::wait_for_others() {
@@ -269,6 +277,7 @@ Result<void> Processes::State::finalize() {
 void Processes::State::end_with(int status) {
   if (::getpid() != process_ || !connection_ || connection_->is_own_thread()) return;
   std::call_once(finalized_, [&] {
+    connection_->ignore_losses();  // the others may end first
     connection_->say_bye(status);
     connection_->close();
     server_.reset();  // sends what is queued for the others

@@ -109,10 +109,13 @@ T maximum_of(T a, T b) {
   return a > b ? a : b;
 }
 
-/// Unsigned arithmetic, because overflow of signed integers is undefined. At least 32 bits wide,
-/// because narrower operands would be promoted to int.
+/// Integers wrap around in unsigned arithmetic; overflow of signed integers is undefined. At least
+/// 32 bits wide, because narrower operands would be promoted to int.
 template <class T>
-using WrappingType = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+auto to_wrapping(T value) {
+  using Wrapping = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  return Wrapping{static_cast<std::make_unsigned_t<T>>(value)};
+}
 
 template <Reduction kOp, class T>
 T combine_two(T a, T b) {
@@ -126,7 +129,7 @@ T combine_two(T a, T b) {
   } else if constexpr (kOp == Reduction::kMax) {
     return maximum_of(a, b);
   } else if constexpr (std::is_integral_v<T>) {
-    auto x = static_cast<WrappingType<T>>(a), y = static_cast<WrappingType<T>>(b);
+    auto x = to_wrapping(a), y = to_wrapping(b);
     if constexpr (kOp == Reduction::kSum) return static_cast<T>(x + y);
     if constexpr (kOp == Reduction::kProduct) return static_cast<T>(x * y);
     if constexpr (kOp == Reduction::kAnd) return static_cast<T>(x & y);

@@ -12,10 +12,12 @@ namespace meshard {
 
 /// How the elements of a reduction are combined.
 enum class Reduction : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor };
+/// The number of reductions.
 inline constexpr int kReductionCount = 7;
 
 /// `sum`, `product`, `min`, `max`, `and`, `or` or `xor`.
 std::string_view to_string(Reduction op);
+/// Parses the output of to_string.
 /// @error invalid argument for any other text
 Result<Reduction> parse_reduction(std::string_view text);
 

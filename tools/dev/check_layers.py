@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-PURE = ["base", "layout", "mesh", "sharding", "array", "stablehlo", "graph", "ops", "batching", "autodiff",
+PURE = ["base", "layout", "mesh", "sharding", "array", "processes", "stablehlo", "graph", "ops", "batching", "autodiff",
         "lowering", "trace"]
 ON_THE_PUBLIC_API = ["nn", "optim"]  # like user code, they may include meshard/meshard.h
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

@@ -1,4 +1,4 @@
-// Tested in tests/processes/mpi_test.cc.
+// Tested in tests/processes/check_mpi.py.
 // libmeshard_mpi.so: the functions of meshard/processes/mpi_abi.h, by MPI.
 #include <mpi.h>
 #include <unistd.h>
@@ -93,50 +93,50 @@ T greatest(T a, T b) {
 }
 
 template <class T, T (*kCombine)(T, T)>
-void combine_floats(const void* in, void* inout, int count) {
+void combine_floats(const void* in, void* into, int count) {
   auto* a = static_cast<const T*>(in);
-  auto* b = static_cast<T*>(inout);
+  auto* b = static_cast<T*>(into);
   for (int i = 0; i < count; ++i) b[i] = kCombine(a[i], b[i]);
 }
 
 // MPI_MIN and MPI_MAX leave open what becomes of NaN and of zeros.
-void float_min(void* in, void* inout, int* count, MPI_Datatype* type) {
+void float_min(void* in, void* into, int* count, MPI_Datatype* type) {
   if (*type == MPI_FLOAT)
-    combine_floats<float, least>(in, inout, *count);
+    combine_floats<float, least>(in, into, *count);
   else
-    combine_floats<double, least>(in, inout, *count);
+    combine_floats<double, least>(in, into, *count);
 }
-void float_max(void* in, void* inout, int* count, MPI_Datatype* type) {
+void float_max(void* in, void* into, int* count, MPI_Datatype* type) {
   if (*type == MPI_FLOAT)
-    combine_floats<float, greatest>(in, inout, *count);
+    combine_floats<float, greatest>(in, into, *count);
   else
-    combine_floats<double, greatest>(in, inout, *count);
+    combine_floats<double, greatest>(in, into, *count);
 }
 
 // Open MPI 4.1 adds 8-bit and 16-bit integers with saturation (its op component for AVX). Integers
 // wrap around, signed ones by the same bits as unsigned ones.
 template <class T>
-void wrapping_sum(void* in, void* inout, int* count, MPI_Datatype*) {
+void wrapping_sum(void* in, void* into, int* count, MPI_Datatype*) {
   auto* a = static_cast<const T*>(in);
-  auto* b = static_cast<T*>(inout);
+  auto* b = static_cast<T*>(into);
   for (int i = 0; i < *count; ++i) b[i] = static_cast<T>(a[i] + b[i]);
 }
 
 MPI_Datatype datatype_of(MeshardMpiType type) {
   switch (type) {
-    case MESHARD_MPI_BOOL:
-    case MESHARD_MPI_U8: return MPI_UINT8_T;
-    case MESHARD_MPI_I8: return MPI_INT8_T;
-    case MESHARD_MPI_I16: return MPI_INT16_T;
-    case MESHARD_MPI_I32: return MPI_INT32_T;
-    case MESHARD_MPI_I64: return MPI_INT64_T;
-    case MESHARD_MPI_U16: return MPI_UINT16_T;
-    case MESHARD_MPI_U32: return MPI_UINT32_T;
-    case MESHARD_MPI_U64: return MPI_UINT64_T;
-    case MESHARD_MPI_F32: return MPI_FLOAT;
-    case MESHARD_MPI_F64: return MPI_DOUBLE;
-    case MESHARD_MPI_C64: return MPI_C_FLOAT_COMPLEX;
-    case MESHARD_MPI_C128: return MPI_C_DOUBLE_COMPLEX;
+    case kMeshardMpiBool:
+    case kMeshardMpiU8: return MPI_UINT8_T;
+    case kMeshardMpiI8: return MPI_INT8_T;
+    case kMeshardMpiI16: return MPI_INT16_T;
+    case kMeshardMpiI32: return MPI_INT32_T;
+    case kMeshardMpiI64: return MPI_INT64_T;
+    case kMeshardMpiU16: return MPI_UINT16_T;
+    case kMeshardMpiU32: return MPI_UINT32_T;
+    case kMeshardMpiU64: return MPI_UINT64_T;
+    case kMeshardMpiF32: return MPI_FLOAT;
+    case kMeshardMpiF64: return MPI_DOUBLE;
+    case kMeshardMpiC64: return MPI_C_FLOAT_COMPLEX;
+    case kMeshardMpiC128: return MPI_C_DOUBLE_COMPLEX;
   }
   throw MpiFailure{MPI_ERR_TYPE};
 }
@@ -148,19 +148,19 @@ std::uint64_t bytes_of(MPI_Datatype type) {
 }
 
 MPI_Op operation_of(MeshardMpiReduction op, MeshardMpiType type, const MpiState& state) {
-  bool is_bool = type == MESHARD_MPI_BOOL;
-  bool is_float = type == MESHARD_MPI_F32 || type == MESHARD_MPI_F64;
+  bool is_bool = type == kMeshardMpiBool;
+  bool is_float = type == kMeshardMpiF32 || type == kMeshardMpiF64;
   switch (op) {
-    case MESHARD_MPI_SUM:
-      if (type == MESHARD_MPI_I8 || type == MESHARD_MPI_U8) return state.byte_sum;
-      if (type == MESHARD_MPI_I16 || type == MESHARD_MPI_U16) return state.short_sum;
+    case kMeshardMpiSum:
+      if (type == kMeshardMpiI8 || type == kMeshardMpiU8) return state.byte_sum;
+      if (type == kMeshardMpiI16 || type == kMeshardMpiU16) return state.short_sum;
       return is_bool ? MPI_BOR : MPI_SUM;
-    case MESHARD_MPI_PRODUCT: return is_bool ? MPI_BAND : MPI_PROD;
-    case MESHARD_MPI_MIN: return is_float ? state.float_min : MPI_MIN;
-    case MESHARD_MPI_MAX: return is_float ? state.float_max : MPI_MAX;
-    case MESHARD_MPI_AND: return MPI_BAND;
-    case MESHARD_MPI_OR: return MPI_BOR;
-    case MESHARD_MPI_XOR: return MPI_BXOR;
+    case kMeshardMpiProduct: return is_bool ? MPI_BAND : MPI_PROD;
+    case kMeshardMpiMin: return is_float ? state.float_min : MPI_MIN;
+    case kMeshardMpiMax: return is_float ? state.float_max : MPI_MAX;
+    case kMeshardMpiAnd: return MPI_BAND;
+    case kMeshardMpiOr: return MPI_BOR;
+    case kMeshardMpiXor: return MPI_BXOR;
   }
   throw MpiFailure{MPI_ERR_OP};
 }

@@ -37,7 +37,7 @@ std::string Coordinator::connected(int rank, Time now) {
 bool Coordinator::receive(int rank, Message message, Time now) {
   Member& m = member(rank);
   m.heard = now;
-  // A member that was declared lost may still talk; it will be told.
+  // A member that was declared lost may still send; it learns of it by a kLost.
   if (m.state == State::kLost || m.state == State::kEnded) return true;
   if (m.state == State::kConnected && message.kind != MessageKind::kJoin &&
       message.kind != MessageKind::kBeat && message.kind != MessageKind::kBye)
@@ -78,12 +78,6 @@ void Coordinator::advance(Time now) {
   for (const Wait& wait : waits_)  // all of them before any is removed: none of them is missing
     if (is_over(wait)) expire(wait, now);
   std::erase_if(waits_, is_over);
-  bool alone =
-      std::none_of(members_.begin() + 1, members_.end(), [](const Member& m) { return m.open; });
-  std::erase_if(tell_last_, [&](std::pair<Time, Message>& later) {
-    if (now < later.first && !alone) return false;
-    return send(0, std::move(later.second)), true;
-  });
 }
 
 std::chrono::milliseconds Coordinator::next_step(Time now) const {
@@ -241,10 +235,11 @@ void Coordinator::lose(int rank, LossKind kind, int status, Time now) {
                    .activity = m.activity,
                    .in_activity = whole_milliseconds(now - m.in_activity)};
   if (!first_loss_) first_loss_ = loss;
-  for (int other = 1; other < static_cast<int>(members_.size()); ++other)
-    if (member(other).open) send(other, loss_message(loss));
-  if (members_[0].open && rank != 0)
-    tell_last_.emplace_back(now + times_.tell_last, loss_message(loss));
+  // Process 0 last: the messages to the others should be on their way before it reacts. The process
+  // itself, if it was only suspended, learns that the others have gone on.
+  for (int other = static_cast<int>(members_.size()) - 1; other >= 0; --other)
+    if (member(other).open && (other != rank || kind == LossKind::kStopped))
+      send(other, loss_message(loss));
   fail_waits(gone_text());
 }
 

@@ -39,8 +39,7 @@ class Coordinator {
 
   /// Messages to send, in order, with the rank that receives each.
   std::vector<std::pair<int, Message>> take_outgoing() { return std::exchange(outgoing_, {}); }
-  /// The ranks that are connected, or have lost their connection without being noticed yet, apart
-  /// from process 0.
+  /// The ranks that are connected and have neither ended nor been lost, apart from process 0.
   std::vector<int> others_running() const;
   /// What is known about process 0 goes to the others with each beat.
   Message own_beat(Time now) const;
@@ -102,7 +101,6 @@ class Coordinator {
   std::map<std::string, Value, std::less<>> values_;
   std::vector<Wait> waits_;
   std::optional<ProcessLoss> first_loss_;
-  std::vector<std::pair<Time, Message>> tell_last_;  // to process 0
   std::vector<std::pair<int, Message>> outgoing_;
 };
 

@@ -21,6 +21,7 @@ using Time = ProcessClock::time_point;
 constexpr milliseconds kConnectLimit{3000};
 constexpr milliseconds kHandshakeLimit{10000};
 constexpr milliseconds kBetweenTries{50};
+constexpr milliseconds kDoubt{2000};
 
 milliseconds until(Time deadline) {
   auto rest = std::chrono::ceil<milliseconds>(deadline - ProcessClock::now());
@@ -112,6 +113,11 @@ MemberConnection::MemberConnection(MemberOptions options, MessageSocket socket)
   server_.host = "?";
 }
 
+void MemberConnection::ignore_losses() {
+  std::lock_guard lock(mutex_);
+  closing_ = true;
+}
+
 void MemberConnection::close() {
   {
     std::lock_guard lock(mutex_);
@@ -161,6 +167,10 @@ void MemberConnection::set_server(std::string host, int pid) {
 }
 
 void MemberConnection::say_bye(int status) {
+  {
+    std::lock_guard lock(mutex_);
+    said_bye_ = true;
+  }
   [[maybe_unused]] Result<Message> reply = request({.kind = MessageKind::kBye, .number = status});
 }
 
@@ -172,8 +182,9 @@ void MemberConnection::run() {
       for (const Message& message : queue_) socket_.send(message);
       queue_.clear();
     }
+    bool open = socket_.flush();
     beat(ProcessClock::now());
-    if (!socket_.flush() && !hear()) return lose_server(LossKind::kDied);
+    if (!(socket_.flush() && open) && !hear()) return lose_server(LossKind::kDied);
     short wanted = POLLIN;
     if (socket_.has_unsent()) wanted |= POLLOUT;
     pollfd events[] = {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
@@ -190,6 +201,8 @@ void MemberConnection::run() {
 }
 
 bool MemberConnection::hear() {
+  Time now = ProcessClock::now();
+  if (now - heard_ > options_.times.silence / 2) doubted_until_ = now + kDoubt;
   bool open = socket_.receive();
   for (;;) {
     Result<std::optional<Message>> message = socket_.next();
@@ -204,7 +217,8 @@ void MemberConnection::take(Message message) {
   if (message.kind == MessageKind::kBeat) {
     std::lock_guard lock(mutex_);
     server_.activity = std::move(message.name);
-    server_in_activity_ = heard_ - milliseconds(message.number);
+    server_in_activity_ =
+        heard_ - milliseconds(std::clamp<std::int64_t>(message.number, 0, std::int64_t{1} << 40));
   } else if (message.kind == MessageKind::kReply) {
     std::lock_guard lock(mutex_);
     auto waiting = replies_.find(message.request);
@@ -212,6 +226,8 @@ void MemberConnection::take(Message message) {
     waiting->second = std::move(message);
     replied_.notify_all();
   } else if (Result<ProcessLoss> loss = read_loss(message); loss.ok()) {
+    // Process 0 was suspended; others have noticed it and ended, which process 0 reports now.
+    if (heard_ < doubted_until_) return lose_server(LossKind::kStopped);
     report(*loss);
   }
 }
@@ -219,7 +235,7 @@ void MemberConnection::take(Message message) {
 void MemberConnection::beat(Time now) {
   if (now < next_beat_) return;
   next_beat_ = now + options_.times.beat;
-  if (socket_.has_unsent()) return;  // process 0 does not read, so it need not be told more
+  if (socket_.has_unsent()) return;  // process 0 does not read
   Message message{.kind = MessageKind::kBeat};
   {
     std::lock_guard lock(activity_mutex_);
@@ -236,7 +252,7 @@ void MemberConnection::lose_server(LossKind kind) {
       std::chrono::duration_cast<milliseconds>(ProcessClock::now() - server_in_activity_);
   ProcessLoss loss = server_;
   failure_ = Error(ErrorCode::kUnavailable, cat("[processes] ", loss.to_string()));
-  bool expected = closing_;
+  bool expected = closing_ || said_bye_;
   replied_.notify_all();
   lock.unlock();
   if (!expected) report(loss);

@@ -51,9 +51,11 @@ class MemberConnection {
   std::string activity() const;
   /// Host and process id of process 0, for messages.
   void set_server(std::string host, int pid);
-  /// Tells process 0 that this process ends, and why; afterward the end of the connection is no
-  /// loss.
+  /// Tells process 0 that this process ends, with which status. Losses of others are still
+  /// reported, but the end of process 0 is none any more.
   void say_bye(int status);
+  /// Reports no losses any more.
+  void ignore_losses();
   /// Closes the connection; the others regard it as a death unless say_bye() was called. Requests
   /// fail afterward. Not from on_loss.
   void close();
@@ -74,6 +76,7 @@ class MemberConnection {
   WakeUp wake_;
   OwnStalls stalls_;
   ProcessClock::time_point heard_;
+  ProcessClock::time_point doubted_until_{};  // process 0, after a long silence
   ProcessClock::time_point next_beat_;
   ProcessLoss server_;  // what is known about process 0, should it be lost
   ProcessClock::time_point server_in_activity_;
@@ -84,6 +87,7 @@ class MemberConnection {
   std::map<std::uint64_t, std::optional<Message>> replies_;
   std::uint64_t last_request_ = 0;
   std::optional<Error> failure_;
+  bool said_bye_ = false;
   bool closing_ = false;
   bool stopping_ = false;
 

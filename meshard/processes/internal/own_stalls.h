@@ -12,9 +12,6 @@ struct LivenessTimes {
   std::chrono::milliseconds beat{250};
   /// A process that was silent for so long is lost.
   std::chrono::milliseconds silence{3500};
-  /// How long process 0 waits before it tells its own process of a loss, so that it does not end
-  /// before the others were told.
-  std::chrono::milliseconds tell_last{500};
 };
 
 /// Notices that a loop which runs at every beat did not: all processes of a terminal were
