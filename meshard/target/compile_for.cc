@@ -12,7 +12,7 @@
 #include "meshard/target/compile_program.h"
 #include "meshard/target/compiled_cache.h"
 #include "meshard/target/memory_shortage.h"
-#include "meshard/target/temporary_folder.h"
+#include "meshard/base/temporary_folder.h"
 
 namespace meshard {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "meshard/base/whole_file.h"
-#include "meshard/target/temporary_folder.h"
+#include "meshard/base/temporary_folder.h"
 
 namespace meshard {
 namespace {

@@ -20,7 +20,7 @@
 
 #include "meshard/base/whole_file.h"
 #include "meshard/target/compile_job.h"
-#include "meshard/target/temporary_folder.h"
+#include "meshard/base/temporary_folder.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "meshard/target/temporary_folder.h"
+#include "meshard/base/temporary_folder.h"
 
 #include <cerrno>
 #include <cstdlib>
