@@ -1,20 +1,17 @@
 // Collective communication between the processes of one run.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include "meshard/array/dtype.h"
 #include "meshard/base/result.h"
+#include "meshard/processes/reduction.h"
 
 namespace meshard {
 
-/// How the elements of a reduction are combined.
-enum class Reduction : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor };
-
 /// Moves data between the processes of one run. Every process of `group` makes the same calls in
 /// the same order; a group is a list of ranks, in the order of the group's members, and the caller
-/// is one of them.
+/// is one of them. Any thread may call; calls of one process do not overlap.
 class Communicator {
  public:
   virtual ~Communicator() = default;
