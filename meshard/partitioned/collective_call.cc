@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "meshard/processes/reduction.h"
+
 namespace meshard {
 namespace {
 
@@ -9,7 +11,7 @@ constexpr std::string_view kKinds[] = {"all-reduce",         "all-gather",
                                        "reduce-scatter",     "all-to-all",
                                        "all-to-all",         "collective-permute",
                                        "collective-broadcast", "partition-id"};
-constexpr std::int32_t kKindCount = 8, kReductionCount = 7;
+constexpr std::int32_t kKindCount = 8;
 
 // A string of MLIR.
 std::string quoted(std::string_view text) {

@@ -40,10 +40,14 @@ Result<void> serve_collective(const pjrt::HostCall& call) {
 
 }  // namespace
 
+Result<void> accept_collectives(const pjrt::Client& client) {
+  return pjrt::accept_host_calls(client, kCollectiveTarget, serve_collective);
+}
+
 Result<CollectiveService> CollectiveService::start(const pjrt::Client& client,
                                                    std::shared_ptr<Communicator> communicator,
                                                    std::vector<int> devices) {
-  MESHARD_RETURN_IF_ERROR(pjrt::accept_host_calls(client, kCollectiveTarget, serve_collective));
+  MESHARD_RETURN_IF_ERROR(accept_collectives(client));
   Services& all = services();
   std::lock_guard lock(all.mutex);
   for (int device : devices)
@@ -55,6 +59,7 @@ Result<CollectiveService> CollectiveService::start(const pjrt::Client& client,
 }
 
 CollectiveService::~CollectiveService() {
+  if (devices_.empty()) return;
   Services& all = services();
   std::lock_guard lock(all.mutex);
   for (int device : devices_) all.by_device.erase(device);

@@ -9,13 +9,18 @@
 
 namespace meshard {
 
+/// Makes the calls of collectives known to the plugin of `client`, before a program that has them
+/// is compiled or loaded.
+/// @error unimplemented if programs on this client cannot call functions of the process (only CPU
+/// devices can)
+Result<void> accept_collectives(const pjrt::Client& client);
+
 /// Move-only: while it exists, collective calls that programs make on a device use a communicator.
 class CollectiveService {
  public:
   /// For these devices of `client`; they are identified by their ids, which are unique among the
   /// CPU devices of a process that has one CPU client.
-  /// @error unimplemented if programs on this client cannot call functions of the process (only
-  /// CPU devices can); already exists if a device has a service
+  /// @error those of accept_collectives; already exists if a device has a service
   static Result<CollectiveService> start(const pjrt::Client& client,
                                          std::shared_ptr<Communicator> communicator,
                                          std::vector<int> devices);

@@ -7,6 +7,8 @@
 
 #include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
+#include "meshard/partitioned/collective_call.h"
+#include "meshard/partitioned/collective_service.h"
 #include "meshard/pjrt/hlo_module.h"
 #include "meshard/pjrt/wire.h"
 
@@ -110,6 +112,8 @@ Result<RewrittenModule> partition(
 Result<pjrt::LoadedExecutable> load(const pjrt::Client& client, const RewrittenModule& module,
                                     const pjrt::Device& device,
                                     const pjrt::CompileOptions& options) {
+  if (module.hlo.find(kCollectiveTarget) != std::string::npos)
+    MESHARD_RETURN_IF_ERROR(accept_collectives(client));
   pjrt::CompileOptions local;
   local.use_spmd_partitioning = false;
   local.use_shardy = false;
