@@ -7,9 +7,8 @@
 namespace meshard {
 namespace {
 
-constexpr std::string_view kKinds[] = {"all-reduce",         "all-gather",
-                                       "reduce-scatter",     "all-to-all",
-                                       "all-to-all",         "collective-permute",
+constexpr std::string_view kKinds[] = {"all-reduce",           "all-gather",  "reduce-scatter",
+                                       "all-to-all",           "all-to-all",  "collective-permute",
                                        "collective-broadcast", "partition-id"};
 constexpr std::int32_t kKindCount = 8;
 
@@ -36,9 +35,7 @@ std::string array_text(std::span<const std::int32_t> numbers) {
 
 }  // namespace
 
-std::string_view to_string(CollectiveKind kind) {
-  return kKinds[static_cast<std::size_t>(kind)];
-}
+std::string_view to_string(CollectiveKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
 std::string CollectiveCall::to_string() const {
   return cat("{chained = ", chained ? 1 : 0, " : i32, dimension = ", dimension,
@@ -72,9 +69,8 @@ Result<CollectiveCall> CollectiveCall::from_attributes(const pjrt::HostCall& cal
     good = to.sizes.size() == 1 ? std::ssize(to.ranks) % total == 0 : std::ssize(to.ranks) == total;
   if (to.kind == CollectiveKind::kPermute) good &= std::ssize(to.ranks) == 2 * total;
   if (good) return to;
-  return Error(ErrorCode::kInvalidArgument,
-               cat("[collective] a custom call of ", kCollectiveTarget,
-                   " without the attributes of a collective"));
+  return Error(ErrorCode::kInvalidArgument, cat("[collective] a custom call of ", kCollectiveTarget,
+                                                " without the attributes of a collective"));
 }
 
 std::span<const std::int32_t> CollectiveCall::group_of(int rank) const {

@@ -20,13 +20,17 @@ Result<pjrt::Launch> CollectiveOrder::execute(const pjrt::LoadedExecutable& prog
                                               std::span<pjrt::BufferList> outputs,
                                               const pjrt::LaunchOptions& options) {
   std::lock_guard lock(mutex_);
+  if (failure_) return failure_->with_note("in an earlier launch");
   if (!chain_) MESHARD_RETURN_IF_ERROR(make_chain());
   arguments_.assign(arguments.begin(), arguments.end());
   arguments_.push_back(&chain_);
   outputs_.resize(outputs.size() + 1);
   std::move(outputs.begin(), outputs.end(), outputs_.begin());
   Result<pjrt::Launch> launch = program.execute(arguments_, outputs_, options);
-  if (launch.ok()) chain_ = std::move(outputs_.back());
+  if (launch.ok())
+    chain_ = std::move(outputs_.back());
+  else
+    failure_ = launch.error();
   std::move(outputs_.begin(), outputs_.end() - 1, outputs.begin());
   outputs_.clear();
   return launch;
@@ -35,6 +39,7 @@ Result<pjrt::Launch> CollectiveOrder::execute(const pjrt::LoadedExecutable& prog
 void CollectiveOrder::restart() {
   std::lock_guard lock(mutex_);
   chain_ = {};
+  failure_.reset();
 }
 
 }  // namespace meshard

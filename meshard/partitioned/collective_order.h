@@ -1,6 +1,7 @@
 // The order of collectives of successive launches in one process.
 #pragma once
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,8 @@ namespace meshard {
 /// starts it when that one has ended. No thread waits for that. If all processes launch the same
 /// programs in the same order, their collectives meet.
 ///
-/// After a launch has failed, the later ones fail with the same error, because the processes no
-/// longer agree on which collective is next; restart() begins anew. Thread-safe.
+/// After a launch has failed, or was refused, the later ones fail with the same error, because the
+/// processes no longer agree on which collective is next; restart() begins anew. Thread-safe.
 class CollectiveOrder {
  public:
   /// @pre the device is one of the client's
@@ -24,7 +25,7 @@ class CollectiveOrder {
 
   /// Launches `program`, a loaded RewrittenModule that communicates. Arguments and outputs are
   /// those of the program without the chain, as for LoadedExecutable::execute.
-  /// @error those of LoadedExecutable::execute
+  /// @error those of LoadedExecutable::execute; the same error in all later calls
   Result<pjrt::Launch> execute(const pjrt::LoadedExecutable& program,
                                std::span<const pjrt::BufferList* const> arguments,
                                std::span<pjrt::BufferList> outputs,
@@ -40,6 +41,7 @@ class CollectiveOrder {
   const pjrt::Device* device_;
   std::mutex mutex_;  // guards the rest, and the order of launches
   pjrt::BufferList chain_;
+  std::optional<Error> failure_;
   std::vector<const pjrt::BufferList*> arguments_;
   std::vector<pjrt::BufferList> outputs_;
 };

@@ -110,9 +110,9 @@ struct CanonicalModule {
 
 std::string text_of(const EditedInstruction& instruction) {
   const pjrt::HloMetadata& metadata = instruction.original->metadata;
-  std::string text = cat(instruction.opcode, " ",
-                         metadata.op_name.empty() ? instruction.name : metadata.op_name, " ",
-                         instruction.original->shape);
+  std::string text =
+      cat(instruction.opcode, " ", metadata.op_name.empty() ? instruction.name : metadata.op_name,
+          " ", instruction.original->shape);
   if (!metadata.source_file.empty())
     append(text, cat(" (", metadata.source_file, ":", metadata.source_line, ")"));
   return text;

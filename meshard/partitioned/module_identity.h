@@ -14,7 +14,8 @@ namespace meshard {
 /// @error data loss if the bytes are damaged
 Result<Fingerprint> module_fingerprint(std::string_view hlo);
 
-/// The first op in which two modules differ, in each of them: `all-reduce n17 f32[8] (train.cc:42)`.
+/// The first op in which two modules differ, in each of them: `all-reduce n17 f32[8]
+/// (train.cc:42)`.
 struct ModuleDifference {
   std::string first;
   std::string second;

@@ -95,14 +95,13 @@ Result<std::string> partitioned_module(const pjrt::Client& client, std::string_v
   MESHARD_ASSIGN_OR_RETURN(std::string proto,
                            read_whole_file((fs::path(folder.path()) / name).string()));
   std::string partitioned = module_of(proto);
-  if (std::string why = doubt(partitioned, options); !why.empty())
-    return unknown_form(client, why);
+  if (std::string why = doubt(partitioned, options); !why.empty()) return unknown_form(client, why);
   return partitioned;
 }
 
-Result<RewrittenModule> partition(
-    const pjrt::Client& client, std::string_view module, const pjrt::CompileOptions& options,
-    std::vector<int> ranks, std::function<std::string(std::string_view op_name)> source_of) {
+Result<RewrittenModule> partition(const pjrt::Client& client, std::string_view module,
+                                  const pjrt::CompileOptions& options, std::vector<int> ranks,
+                                  std::function<std::string(std::string_view op_name)> source_of) {
   MESHARD_ASSIGN_OR_RETURN(std::string partitioned, partitioned_module(client, module, options));
   return rewrite_collectives(partitioned, {.partitions = options.num_partitions,
                                            .ranks = std::move(ranks),

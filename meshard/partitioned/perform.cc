@@ -133,9 +133,8 @@ class Performance {
       total += one.in_bytes;
       arrays.push_back(one);
     }
-    bool one_type = std::all_of(arrays.begin(), arrays.end(), [&](const Array& one) {
-      return one.type == arrays.front().type;
-    });
+    bool one_type = std::all_of(arrays.begin(), arrays.end(),
+                                [&](const Array& one) { return one.type == arrays.front().type; });
     if (arrays.size() == 1 || !one_type || group_.size() == 1) {
       for (const Array& one : arrays) MESHARD_RETURN_IF_ERROR(all_reduce_array(one));
       return {};
@@ -195,8 +194,7 @@ class Performance {
     MESHARD_ASSIGN_OR_RETURN(Split rows, split(one.in_dimensions, one.in_bytes));
     if (rows.outer == 1) return communicator_.all_gather(group_, one.in, one.out, one.in_bytes);
     Memory blocks(one.out_bytes);
-    MESHARD_RETURN_IF_ERROR(
-        communicator_.all_gather(group_, one.in, blocks.data(), one.in_bytes));
+    MESHARD_RETURN_IF_ERROR(communicator_.all_gather(group_, one.in, blocks.data(), one.in_bytes));
     blocks_to_rows(blocks.data(), one.out, rows.outer, group_.size(), rows.row_bytes);
     return {};
   }
@@ -225,8 +223,7 @@ class Performance {
     std::size_t piece = rows.row_bytes / group_.size();
     Memory sent(one.in_bytes), received(one.in_bytes);
     rows_to_blocks(one.in, sent.data(), rows.outer, group_.size(), piece);
-    MESHARD_RETURN_IF_ERROR(
-        communicator_.all_to_all(group_, sent.data(), received.data(), block));
+    MESHARD_RETURN_IF_ERROR(communicator_.all_to_all(group_, sent.data(), received.data(), block));
     blocks_to_rows(received.data(), one.out, rows.outer, group_.size(), piece);
     return {};
   }
@@ -244,8 +241,7 @@ class Performance {
     Memory sent(bytes * group_.size()), received(bytes * group_.size());
     for (std::size_t i = 0; i < arrays.size(); ++i)
       put(arrays[i].in, sent.data() + i * bytes, bytes);
-    MESHARD_RETURN_IF_ERROR(
-        communicator_.all_to_all(group_, sent.data(), received.data(), bytes));
+    MESHARD_RETURN_IF_ERROR(communicator_.all_to_all(group_, sent.data(), received.data(), bytes));
     for (std::size_t i = 0; i < arrays.size(); ++i)
       put(received.data() + i * bytes, arrays[i].out, bytes);
     return {};
@@ -269,8 +265,7 @@ class Performance {
     if (one.in_bytes == 0) return {};
     std::span<const std::int32_t> pairs = collective_.ranks;
     bool receives = false;
-    for (std::size_t i = 1; i < pairs.size(); i += 2)
-      receives |= pairs[i] == communicator_.rank();
+    for (std::size_t i = 1; i < pairs.size(); i += 2) receives |= pairs[i] == communicator_.rank();
     if (!receives) std::memset(one.out, 0, one.out_bytes);
     for (std::int32_t size : collective_.sizes) {
       auto length = 2 * static_cast<std::size_t>(size);
@@ -311,8 +306,8 @@ Result<void> perform(const CollectiveCall& collective, const pjrt::HostCall& cal
     std::memset(call.results.back().data, 0, sizeof(std::int32_t));
   Result<void> done = Performance(collective, call, communicator).run();
   if (done.ok()) return done;
-  return Error(done.error().code(), cat("[", to_string(collective.kind), "] ",
-                                        done.error().message()))
+  return Error(done.error().code(),
+               cat("[", to_string(collective.kind), "] ", done.error().message()))
       .with_note(cat("in ", collective.where));
 }
 

@@ -20,8 +20,8 @@ Result<void> check_options(const RewriteOptions& options) {
                        options.partitions));
   if (options.ranks.empty()) return {};
   if (options.ranks.size() != static_cast<std::size_t>(options.partitions))
-    return invalid(cat(options.partitions, " partitions need as many ranks, got ",
-                       options.ranks.size()));
+    return invalid(
+        cat(options.partitions, " partitions need as many ranks, got ", options.ranks.size()));
   std::unordered_set<int> seen;
   for (int rank : options.ranks)
     if (rank < 0 || !seen.insert(rank).second)

@@ -13,7 +13,6 @@
 namespace meshard::pjrt {
 namespace {
 
-
 struct Release {
   std::function<void()> call;
 };

@@ -1,8 +1,8 @@
 // Tested in tests/plugin/host_call_test.cc.
 #include "meshard/pjrt/host_call.h"
 
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -71,8 +71,8 @@ void read_attribute(std::string_view name, int type, const void* value, HostCall
   } else if (type == ffi::kArray) {
     const auto& array = *static_cast<const ffi::Array*>(value);
     if (array.element == kS32)
-      to.numbers.emplace_back(
-          name, std::span(static_cast<const std::int32_t*>(array.data), array.size));
+      to.numbers.emplace_back(name,
+                              std::span(static_cast<const std::int32_t*>(array.data), array.size));
   } else if (type == ffi::kScalar) {
     const auto& scalar = *static_cast<const ffi::Scalar*>(value);
     if (scalar.element == kS32)
@@ -122,7 +122,8 @@ ffi::Error* handle(ffi::CallFrame* frame) {
 
 constexpr auto kHandlers = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
   return std::array{&handle<kIndex>...};
-}(std::make_index_sequence<kTargets>());
+}
+(std::make_index_sequence<kTargets>());
 
 // The index of a target's instance; kTargets if all are taken.
 std::size_t index_of_target(std::string_view name) {

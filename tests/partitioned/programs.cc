@@ -14,8 +14,7 @@ std::string fill(std::string text, int n) {
     std::string all;
     for (int g = 0; g < count; ++g) {
       std::string one;
-      for (int k = 0; k < size; ++k)
-        append(one, cat(k ? ", " : "", g * stride_group + k * stride));
+      for (int k = 0; k < size; ++k) append(one, cat(k ? ", " : "", g * stride_group + k * stride));
       append(all, cat(g ? ", " : "", "[", one, "]"));
     }
     return cat("dense<[", all, "]> : tensor<", count, "x", size, "xi64>");
@@ -68,9 +67,9 @@ struct Builder {
         append(parameters, cat(", tf.aliasing_output = ", each.donated_to, " : i32"));
       append(parameters, "}");
     }
-    std::string text =
-        cat("module @", name, " {\n  sdy.mesh @m = <[\"a\"=2, \"b\"=", n / 2,
-            "]>\n  func.func public @main(", parameters, ") -> (", results, ") {\n", body, "  }\n}\n");
+    std::string text = cat("module @", name, " {\n  sdy.mesh @m = <[\"a\"=2, \"b\"=", n / 2,
+                           "]>\n  func.func public @main(", parameters, ") -> (", results, ") {\n",
+                           body, "  }\n}\n");
     programs.push_back({std::move(name), std::move(arguments), fill(text, n), tolerance, runs});
   }
 };
@@ -78,14 +77,15 @@ struct Builder {
 constexpr std::string_view kReplicated0 = "{sdy.sharding = #sdy.sharding<@m, []>}";
 
 std::string sum_region(const std::string& type, const std::string& op = "add") {
-  return cat("({\n      ^bb0(%l: tensor<", type, ">, %r: tensor<", type, ">):\n        %s = stablehlo.", op,
-             " %l, %r : tensor<", type, ">\n        stablehlo.return %s : tensor<", type, ">\n      })");
+  return cat("({\n      ^bb0(%l: tensor<", type, ">, %r: tensor<", type,
+             ">):\n        %s = stablehlo.", op, " %l, %r : tensor<", type,
+             ">\n        stablehlo.return %s : tensor<", type, ">\n      })");
 }
 
 // All-reduce, all-gather, ... inside a manual region.
-std::string all_reduce(const std::string& result, const std::string& operand, const std::string& type,
-                       const std::string& element, const std::string& op, const std::string& groups,
-                       int channel) {
+std::string all_reduce(const std::string& result, const std::string& operand,
+                       const std::string& type, const std::string& element, const std::string& op,
+                       const std::string& groups, int channel) {
   return cat("      ", result, " = \"stablehlo.all_reduce\"(", operand, ") ",
              sum_region(element, op), " {replica_groups = ", groups,
              ", channel_handle = #stablehlo.channel_handle<handle = ", channel,
@@ -118,15 +118,16 @@ void add_automatic(Builder& to) {
     return %w, %b, %loss : tensor<8x4xf32>, tensor<4xf32>, tensor<f32>
 )",
          1e-5);
-  to.add("tensor_parallel",
-         {{"f32", {4, 8}, {"a", ""}}, {"f32", {8, 4 * n}, {"", "b"}}, {"f32", {4 * n, 8}, {"b", ""}}},
-         "tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@m, [{\"a\"}, {}]>}", R"(
+  to.add(
+      "tensor_parallel",
+      {{"f32", {4, 8}, {"a", ""}}, {"f32", {8, 4 * n}, {"", "b"}}, {"f32", {4 * n, 8}, {"b", ""}}},
+      "tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@m, [{\"a\"}, {}]>}", R"(
     %h = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x$4Nxf32>) -> tensor<4x$4Nxf32>
     %t = stablehlo.tanh %h : tensor<4x$4Nxf32>
     %o = stablehlo.dot_general %t, %a2, contracting_dims = [1] x [0] : (tensor<4x$4Nxf32>, tensor<$4Nx8xf32>) -> tensor<4x8xf32>
     return %o : tensor<4x8xf32>
 )",
-         1e-5);
+      1e-5);
   to.add("reshard", {{"i32", {2 * n, 2 * n}, {"ab", ""}}, {"f32", {4, 2 * n}, {"a", "b"}}},
          "tensor<$2Nx$2Nxi32> {sdy.sharding = #sdy.sharding<@m, [{}, {\"a\", \"b\"}]>}, "
          "tensor<$2Nx$2Nxi32> {sdy.sharding = #sdy.sharding<@m, [{}, {}]>}, "
@@ -208,7 +209,8 @@ void add_control_flow(Builder& to) {
 )",
          1e-5);
   for (int branch = 0; branch < 3; ++branch)
-    to.add(cat("conditional_", branch), {{"f32", {2 * n, 4}, {"ab", ""}}, {"f32", {4, 4}, {"", ""}}},
+    to.add(cat("conditional_", branch),
+           {{"f32", {2 * n, 4}, {"ab", ""}}, {"f32", {4, 4}, {"", ""}}},
            "tensor<$2Nx4xf32> {sdy.sharding = #sdy.sharding<@m, [{\"a\", \"b\"}, {}]>}, "
            "tensor<f32> {sdy.sharding = #sdy.sharding<@m, []>}",
            cat("    %which = stablehlo.constant dense<", branch, "> : tensor<i32>\n", R"(
@@ -290,8 +292,8 @@ std::string manual(const std::string& in, const std::string& out, const std::str
                    const std::string& body, const std::string& types, const std::string& operands,
                    int results) {
   return cat("    %r", results > 1 ? cat(":", results) : "", " = sdy.manual_computation(", operands,
-             ") in_shardings=[", in, "] out_shardings=[", out,
-             "] manual_axes={\"a\", \"b\"} (", parameters, ") {\n", body, "    } : ", types, "\n");
+             ") in_shardings=[", in, "] out_shardings=[", out, "] manual_axes={\"a\", \"b\"} (",
+             parameters, ") {\n", body, "    } : ", types, "\n");
 }
 
 constexpr std::string_view kHandle = "channel_handle = #stablehlo.channel_handle<handle = ";
@@ -340,7 +342,7 @@ void add_manual(Builder& to) {
            all_reduce("%1", "%p", "2x4xi32", "i32", "or", "$ROWS", 2),
            all_reduce("%2", "%p", "2x4xi32", "i32", "xor", "$COLUMNS", 3),
            "      sdy.return %0, %1, %2 : ", repeat("tensor<2x4xi32>", 3), "\n"),
-       3, 0, true, "i32");
+       3, 0, false, "i32");
   // Gather and scatter along each dimension, and over rows and columns of the mesh.
   std::string moves;
   for (int d = 0; d < 2; ++d)
@@ -348,15 +350,15 @@ void add_manual(Builder& to) {
       std::string k = cat(2 * d + along), groups = along ? "$COLUMNS" : "$ROWS";
       std::int64_t size = along ? 2 : n / 2;
       std::string wide = d == 0 ? cat(2 * size, "x4xf32") : cat("2x", 4 * size, "xf32");
-      append(moves, cat("      %g", k, " = \"stablehlo.all_gather\"(%p) {all_gather_dim = ", d,
-                        " : i64, replica_groups = ", groups, ", ", kHandle, 10 + 2 * d + along,
-                        ", type = 1>, use_global_device_ids} : (tensor<2x4xf32>) -> tensor<", wide,
-                        ">\n      %h", k, " = stablehlo.multiply %g", k, ", %g", k, " : tensor<",
-                        wide, ">\n      %s", k, " = \"stablehlo.reduce_scatter\"(%h", k, ") ",
-                        sum_region("f32"), " {scatter_dimension = ", d, " : i64, replica_groups = ",
-                        groups, ", ", kHandle, 20 + 2 * d + along,
-                        ", type = 1>, use_global_device_ids} : (tensor<", wide,
-                        ">) -> tensor<2x4xf32>\n"));
+      append(moves,
+             cat("      %g", k, " = \"stablehlo.all_gather\"(%p) {all_gather_dim = ", d,
+                 " : i64, replica_groups = ", groups, ", ", kHandle, 10 + 2 * d + along,
+                 ", type = 1>, use_global_device_ids} : (tensor<2x4xf32>) -> tensor<", wide,
+                 ">\n      %h", k, " = stablehlo.multiply %g", k, ", %g", k, " : tensor<", wide,
+                 ">\n      %s", k, " = \"stablehlo.reduce_scatter\"(%h", k, ") ", sum_region("f32"),
+                 " {scatter_dimension = ", d, " : i64, replica_groups = ", groups, ", ", kHandle,
+                 20 + 2 * d + along, ", type = 1>, use_global_device_ids} : (tensor<", wide,
+                 ">) -> tensor<2x4xf32>\n"));
     }
   same("manual_gather_scatter",
        cat(moves, "      sdy.return %s0, %s1, %s2, %s3 : ", repeat("tensor<2x4xf32>", 4), "\n"), 4);
@@ -364,24 +366,29 @@ void add_manual(Builder& to) {
   std::string exchange;
   for (int d = 0; d < 2; ++d) {
     append(exchange, cat("      %x", d, " = \"stablehlo.all_to_all\"(%p) {split_dimension = ", d,
-                         " : i64, concat_dimension = ", d, " : i64, split_count = 2 : i64, "
+                         " : i64, concat_dimension = ", d,
+                         " : i64, split_count = 2 : i64, "
                          "replica_groups = $COLUMNS, ",
                          kHandle, 30 + d, ", type = 1>} : (tensor<2x4xf32>) -> tensor<2x4xf32>\n"));
   }
-  append(exchange,
-         cat("      %w = \"stablehlo.all_to_all\"(%p) {split_dimension = 1 : i64, concat_dimension = "
-             "0 : i64, split_count = 2 : i64, replica_groups = $COLUMNS, ",
-             kHandle, 33, ", type = 1>} : (tensor<2x4xf32>) -> tensor<4x2xf32>\n",
-             "      %x2 = stablehlo.reshape %w : (tensor<4x2xf32>) -> tensor<2x4xf32>\n"));
+  append(
+      exchange,
+      cat("      %w = \"stablehlo.all_to_all\"(%p) {split_dimension = 1 : i64, concat_dimension = "
+          "0 : i64, split_count = 2 : i64, replica_groups = $COLUMNS, ",
+          kHandle, 33, ", type = 1>} : (tensor<2x4xf32>) -> tensor<4x2xf32>\n",
+          "      %x2 = stablehlo.reshape %w : (tensor<4x2xf32>) -> tensor<2x4xf32>\n"));
   same("manual_all_to_all",
-       cat(exchange, "      sdy.return %x0, %x1, %x2 : ", repeat("tensor<2x4xf32>", 3), "\n"), 3, 0);
+       cat(exchange, "      sdy.return %x0, %x1, %x2 : ", repeat("tensor<2x4xf32>", 3), "\n"), 3,
+       0);
   same("manual_permute",
-       cat("      %0 = \"stablehlo.collective_permute\"(%p) {source_target_pairs = $RING, ", kHandle,
-           "40, type = 1>} : (tensor<2x4xf32>) -> tensor<2x4xf32>\n",
-           "      %1 = \"stablehlo.collective_permute\"(%0) {source_target_pairs = dense<[[1, 0]]> : "
+       cat("      %0 = \"stablehlo.collective_permute\"(%p) {source_target_pairs = $RING, ",
+           kHandle, "40, type = 1>} : (tensor<2x4xf32>) -> tensor<2x4xf32>\n",
+           "      %1 = \"stablehlo.collective_permute\"(%0) {source_target_pairs = dense<[[1, 0]]> "
+           ": "
            "tensor<1x2xi64>, ",
            kHandle, "41, type = 1>} : (tensor<2x4xf32>) -> tensor<2x4xf32>\n",
-           "      %2 = \"stablehlo.collective_permute\"(%p) {source_target_pairs = dense<[[0, 0], [1, "
+           "      %2 = \"stablehlo.collective_permute\"(%p) {source_target_pairs = dense<[[0, 0], "
+           "[1, "
            "1]]> : tensor<2x2xi64>, ",
            kHandle, "42, type = 1>} : (tensor<2x4xf32>) -> tensor<2x4xf32>\n",
            "      sdy.return %0, %1, %2 : ", repeat("tensor<2x4xf32>", 3), "\n"),
@@ -409,40 +416,51 @@ void add_manual(Builder& to) {
            all_reduce("%z", "%y", local, "f32", "maximum", "$ROWS", 61),
            "        stablehlo.return %z : tensor<2x4xf32>\n      }, {\n",
            all_reduce("%x", "%p", local, "f32", "minimum", "$ROWS", 62),
-           "        stablehlo.return %x : tensor<2x4xf32>\n      }) : (tensor<i1>) -> tensor<2x4xf32>\n",
+           "        stablehlo.return %x : tensor<2x4xf32>\n      }) : (tensor<i1>) -> "
+           "tensor<2x4xf32>\n",
            "      sdy.return %0 : tensor<2x4xf32>\n"),
        1);
-  std::string independent;
-  std::string sum = "%p";
+  // Small programs run in one thread; the arrays of this one are large enough for several.
+  std::string independent, sum = "%p", large = "2x256xf32";
   for (int k = 0; k < 24; ++k) {
     std::string scaled = cat("%q", k);
-    append(independent,
-           cat("      %k", k, " = stablehlo.constant dense<", k + 1, ".0> : tensor<2x4xf32>\n      ",
-               scaled, " = stablehlo.multiply %p, %k", k, " : tensor<2x4xf32>\n"));
+    append(independent, cat("      %k", k, " = stablehlo.constant dense<", k + 1,
+                            ".0> : tensor<2x256xf32>\n      ", scaled,
+                            " = stablehlo.multiply %p, %k", k, " : tensor<2x256xf32>\n"));
     if (k % 3 == 2)
       append(independent, cat("      %v", k, " = \"stablehlo.collective_permute\"(", scaled,
                               ") {source_target_pairs = $RING, ", kHandle, 100 + k,
-                              ", type = 1>} : (tensor<2x4xf32>) -> tensor<2x4xf32>\n"));
+                              ", type = 1>} : (tensor<2x256xf32>) -> tensor<2x256xf32>\n"));
     else
-      append(independent, all_reduce(cat("%v", k), scaled, local, "f32", k % 4 < 2 ? "maximum" : "minimum",
-                                     k % 3 == 0 ? "$ROWS" : "$COLUMNS", 100 + k));
+      append(independent,
+             all_reduce(cat("%v", k), scaled, large, "f32", k % 4 < 2 ? "maximum" : "minimum",
+                        k % 3 == 0 ? "$ROWS" : "$COLUMNS", 100 + k));
     append(independent,
-           cat("      %t", k, " = stablehlo.add ", sum, ", %v", k, " : tensor<2x4xf32>\n"));
+           cat("      %t", k, " = stablehlo.add ", sum, ", %v", k, " : tensor<2x256xf32>\n"));
     sum = cat("%t", k);
   }
-  same("independent", cat(independent, "      sdy.return ", sum, " : tensor<2x4xf32>\n"), 1);
+  to.add("independent", {{"f32", {2 * n, 256}, {"ab", ""}}}, cat("tensor<$2Nx256xf32> ", shard),
+         cat(manual(split, split, "%p: tensor<2x256xf32>",
+                    cat(independent, "      sdy.return ", sum, " : tensor<2x256xf32>\n"),
+                    "(tensor<$2Nx256xf32>) -> tensor<$2Nx256xf32>", "%a0", 1),
+             "    return %r : tensor<$2Nx256xf32>\n"),
+         1e-6);
   for (std::string element : {"bf16", "f16", "f64", "i8", "ui16", "i64", "f8E4M3FN", "f8E5M2"})
     same(cat("dtype_", element),
          cat(all_reduce("%0", "%p", cat("2x4x", element), element, "add", "$ALL", 1),
              all_reduce("%1", "%p", cat("2x4x", element), element, "maximum", "$ROWS", 2),
              "      sdy.return %0, %1 : ", repeat(cat("tensor<2x4x", element, ">"), 2), "\n"),
-         2, element == "bf16" || element == "f16" ? 1e-2 : element[1] == '8' ? 0.2 : 0, true, element);
+         2,
+         element == "bf16" || element == "f16" ? 1e-2
+         : element[1] == '8'                   ? 0.2
+                                               : 0,
+         true, element);
   to.add("dtype_pred", {{"i1", {2 * n, 4}, {"ab", ""}}},
          result_types(cat("tensor<$2Nx4xi1> ", shard), 3),
          cat(manual(split, repeat(split, 3), "%p: tensor<2x4xi1>",
                     cat(all_reduce("%0", "%p", "2x4xi1", "i1", "and", "$ALL", 1),
                         all_reduce("%1", "%p", "2x4xi1", "i1", "or", "$ALL", 2),
-                        all_reduce("%2", "%p", "2x4xi1", "i1", "xor", "$ALL", 3),
+                        all_reduce("%2", "%p", "2x4xi1", "i1", "maximum", "$ROWS", 3),
                         "      sdy.return %0, %1, %2 : ", repeat("tensor<2x4xi1>", 3), "\n"),
                     cat("(tensor<$2Nx4xi1>) -> (", repeat("tensor<$2Nx4xi1>", 3), ")"), "%a0", 3),
              "    return ", values(3), " : ", repeat("tensor<$2Nx4xi1>", 3), "\n"));

@@ -46,8 +46,8 @@ Box box_of(const ProgramArgument& argument, int devices, int device) {
 
 pjrt::Buffer send(const pjrt::Client& client, const pjrt::Device& device, const HostArray& array,
                   const pjrt::ArrayType& type) {
-  pjrt::HostArrayView view{array.bytes(), type.element,
-                           {type.dimensions.data(), type.dimensions.size()}};
+  pjrt::HostArrayView view{
+      array.bytes(), type.element, {type.dimensions.data(), type.dimensions.size()}};
   // An empty array has no bytes.
   static const char kNothing = 0;
   if (view.data == nullptr) view.data = &kNothing;
@@ -62,8 +62,8 @@ Result<HostArray> receive(const pjrt::BufferView& buffer) {
   HostArray array = HostArray::uninitialized(
       {internal::dtype_of(buffer.type().element).value(), Shape(std::move(sizes))});
   if (array.size() == 0) return array;
-  MESHARD_RETURN_IF_ERROR(buffer.read(
-      {static_cast<std::byte*>(array.mutable_bytes()), static_cast<std::size_t>(array.size_in_bytes())}));
+  MESHARD_RETURN_IF_ERROR(buffer.read({static_cast<std::byte*>(array.mutable_bytes()),
+                                       static_cast<std::size_t>(array.size_in_bytes())}));
   return array;
 }
 
@@ -118,34 +118,45 @@ class StrictCommunicator : public Communicator {
   std::atomic<int> calls_{0};
 };
 
+std::vector<pjrt::BufferList> send_all(const pjrt::Client& client,
+                                       const pjrt::LoadedExecutable& program,
+                                       const std::vector<HostArray>& arguments) {
+  std::vector<pjrt::BufferList> lists;
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    pjrt::Buffer buffer =
+        send(client, *program.devices()[0], arguments[k], program.signature().parameters[k]);
+    lists.push_back(pjrt::BufferList::of({&buffer, 1}));
+  }
+  return lists;
+}
+
+std::vector<const pjrt::BufferList*> pointers_to(const std::vector<pjrt::BufferList>& lists) {
+  std::vector<const pjrt::BufferList*> pointers;
+  for (const pjrt::BufferList& list : lists) pointers.push_back(&list);
+  return pointers;
+}
+
 // What one process does.
 Result<std::vector<HostArray>> run_process(const pjrt::Client& client,
                                            const pjrt::LoadedExecutable& program, bool communicates,
                                            const std::vector<HostArray>& arguments, int launches) {
-  const pjrt::Device& device = *program.devices()[0];
-  CollectiveOrder order(client, device);
-  std::vector<pjrt::BufferList> outputs(program.output_count() - (communicates ? 1 : 0));
+  std::vector<Outputs> outputs;
+  if (!communicates) {
+    auto lists = send_all(client, program, arguments);
+    outputs.emplace_back(program.output_count());
+    MESHARD_ASSIGN_OR_RETURN(pjrt::Launch launch,
+                             program.execute(pointers_to(lists), outputs.back()));
+    MESHARD_RETURN_IF_ERROR(launch.await());
+    return read(outputs.back());
+  }
+  CollectiveOrder order(client, *program.devices()[0]);
   std::vector<pjrt::Launch> running;
   for (int i = 0; i < launches; ++i) {
-    std::vector<pjrt::BufferList> lists;
-    for (std::size_t k = 0; k < arguments.size(); ++k) {
-      pjrt::Buffer buffer = send(client, device, arguments[k], program.signature().parameters[k]);
-      lists.push_back(pjrt::BufferList::of({&buffer, 1}));
-    }
-    std::vector<const pjrt::BufferList*> pointers;
-    for (const pjrt::BufferList& list : lists) pointers.push_back(&list);
-    auto launch = communicates ? order.execute(program, pointers, outputs)
-                               : program.execute(pointers, outputs);
-    if (!launch.ok()) return launch.error();
-    running.push_back(*std::move(launch));
+    MESHARD_ASSIGN_OR_RETURN(pjrt::Launch one, launch(client, order, program, arguments, outputs));
+    running.push_back(std::move(one));
   }
   for (const pjrt::Launch& launch : running) MESHARD_RETURN_IF_ERROR(launch.await());
-  std::vector<HostArray> results;
-  for (const pjrt::BufferList& output : outputs) {
-    MESHARD_ASSIGN_OR_RETURN(HostArray array, receive(output[0]));
-    results.push_back(std::move(array));
-  }
-  return results;
+  return read(outputs.back());
 }
 
 testing::AssertionResult agree(const HostArray& expected, const HostArray& got, double tolerance) {
@@ -203,8 +214,8 @@ Result<DeviceArrays> run_in_one_process(const pjrt::Client& client, const Sharde
   std::vector<pjrt::Buffer> buffers;
   for (std::size_t d = 0; d < arguments.size(); ++d)
     for (std::size_t i = 0; i < arguments[d].size(); ++i)
-      buffers.push_back(send(client, *loaded.devices()[d], arguments[d][i],
-                             loaded.signature().parameters[i]));
+      buffers.push_back(
+          send(client, *loaded.devices()[d], arguments[d][i], loaded.signature().parameters[i]));
   std::vector<const pjrt::Buffer*> pointers;
   for (const pjrt::Buffer& buffer : buffers) pointers.push_back(&buffer);
   std::vector<pjrt::Buffer> outputs(loaded.output_count() * arguments.size());
@@ -232,8 +243,27 @@ std::vector<pjrt::LoadedExecutable> load_on_devices(const pjrt::Client& client,
   return programs;
 }
 
-StrictCommunicators::StrictCommunicators(int size, TestRandom& random) {
-  for (auto& each : make_thread_communicators(size, std::chrono::seconds(20)))
+Result<pjrt::Launch> launch(const pjrt::Client& client, CollectiveOrder& order,
+                            const pjrt::LoadedExecutable& program,
+                            const std::vector<HostArray>& arguments,
+                            std::vector<Outputs>& outputs) {
+  auto lists = send_all(client, program, arguments);
+  outputs.emplace_back(program.output_count() - 1);
+  return order.execute(program, pointers_to(lists), outputs.back());
+}
+
+Result<std::vector<HostArray>> read(const Outputs& outputs) {
+  std::vector<HostArray> results;
+  for (const pjrt::BufferList& output : outputs) {
+    MESHARD_ASSIGN_OR_RETURN(HostArray array, receive(output[0]));
+    results.push_back(std::move(array));
+  }
+  return results;
+}
+
+StrictCommunicators::StrictCommunicators(int size, TestRandom& random,
+                                         std::chrono::milliseconds limit) {
+  for (auto& each : make_thread_communicators(size, limit))
     all.push_back(std::make_shared<StrictCommunicator>(std::move(each), random()));
 }
 
@@ -247,9 +277,9 @@ Result<DeviceArrays> run_as_processes(const pjrt::Client& client,
                                       const StrictCommunicators& communicators, int launches) {
   std::vector<CollectiveService> services;
   for (std::size_t d = 0; d < programs.size(); ++d) {
-    MESHARD_ASSIGN_OR_RETURN(auto service,
-                             CollectiveService::start(client, communicators.all[d],
-                                                      {programs[d].devices()[0]->id()}));
+    MESHARD_ASSIGN_OR_RETURN(
+        auto service,
+        CollectiveService::start(client, communicators.all[d], {programs[d].devices()[0]->id()}));
     services.push_back(std::move(service));
   }
   std::vector<std::optional<Result<std::vector<HostArray>>>> results(programs.size());
@@ -276,9 +306,8 @@ testing::AssertionResult agree(const DeviceArrays& expected, const DeviceArrays&
              << expected[d].size() << " outputs instead of " << got[d].size();
     for (std::size_t i = 0; i < expected[d].size(); ++i)
       if (auto same = agree(expected[d][i], got[d][i], tolerance); !same)
-        return testing::AssertionFailure()
-               << "device " << d << ", output " << i << ":\n"
-               << same.message();
+        return testing::AssertionFailure() << "device " << d << ", output " << i << ":\n"
+                                           << same.message();
   }
   return testing::AssertionSuccess();
 }

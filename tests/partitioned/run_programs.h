@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,11 +41,20 @@ std::vector<pjrt::LoadedExecutable> load_on_devices(const pjrt::Client& client,
 /// Communicators between threads that check what their users promise: one call at a time. Each call
 /// begins after a short random delay.
 struct StrictCommunicators {
-  explicit StrictCommunicators(int size, TestRandom& random);
+  StrictCommunicators(int size, TestRandom& random,
+                      std::chrono::milliseconds limit = std::chrono::seconds(20));
   std::vector<std::shared_ptr<Communicator>> all;
   /// The number of calls of process 0.
   int calls() const;
 };
+
+/// The outputs of one launch on one device.
+using Outputs = std::vector<pjrt::BufferList>;
+/// Launches a program that communicates on its only device, and appends its outputs.
+Result<pjrt::Launch> launch(const pjrt::Client& client, CollectiveOrder& order,
+                            const pjrt::LoadedExecutable& program,
+                            const std::vector<HostArray>& arguments, std::vector<Outputs>& outputs);
+Result<std::vector<HostArray>> read(const Outputs& outputs);
 
 /// One thread for each device launches its program once, or `launches` times without waiting: then
 /// each launch reads the arguments, and the outputs are the last ones.

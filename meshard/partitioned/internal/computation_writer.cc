@@ -58,8 +58,7 @@ std::int64_t ComputationWriter::add(EditedInstruction instruction) {
 std::int64_t ComputationWriter::add_element(std::int64_t tuple, std::size_t index,
                                             const std::string& shape,
                                             std::optional<std::int64_t> id) {
-  EditedInstruction element =
-      new_instruction("get-tuple-element", id ? *id : fresh(), shape);
+  EditedInstruction element = new_instruction("get-tuple-element", id ? *id : fresh(), shape);
   element.operands = {tuple};
   WireWriter rest;
   rest.add_varint(13, index);
@@ -71,8 +70,7 @@ std::int64_t ComputationWriter::add_tuple(const std::vector<std::int64_t>& parts
                                           std::optional<std::int64_t> id) {
   std::vector<std::string> shapes;
   for (std::int64_t part : parts) shapes.push_back(shape_of(part));
-  EditedInstruction tuple =
-      new_instruction("tuple", id ? *id : fresh(), tuple_shape(shapes));
+  EditedInstruction tuple = new_instruction("tuple", id ? *id : fresh(), tuple_shape(shapes));
   tuple.operands = parts;
   return add(std::move(tuple));
 }

@@ -13,7 +13,7 @@ namespace meshard::internal {
 /// Ids that are not used yet.
 struct IdSource {
   explicit IdSource(const EditedModule& module);
-  std::int64_t next = 0;              // of an instruction
+  std::int64_t next = 0;  // of an instruction
   std::int64_t next_computation = 0;
 };
 

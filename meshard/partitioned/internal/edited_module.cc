@@ -172,13 +172,12 @@ Result<EditedModule> EditedModule::from_bytes(std::string_view bytes) {
         std::size_t index = to.computations.size();
         if (index >= to.original.computations.size()) return damaged_module("the computations");
         MESHARD_ASSIGN_OR_RETURN(
-            auto one,
-            read_edited_computation(field->bytes, to.original.computations[index]));
+            auto one, read_edited_computation(field->bytes, to.original.computations[index]));
         to.computations.push_back(std::move(one));
         break;
       }
       case 4: good = take_text(*field, to.host_program_shape); break;
-      case 6: break;   // written from `entry`
+      case 6: break;  // written from `entry`
       case 8: good = take_text(*field, to.input_output_alias); break;
       // The module's number in the process that compiled it; the schedule, the shardings and the
       // device assignment of the whole mesh.

@@ -64,10 +64,10 @@ struct Reader {
   Result<Groups> positions(CollectiveKind kind) const {
     MESHARD_RETURN_IF_ERROR(check_group_count());
     MESHARD_ASSIGN_OR_RETURN(Groups groups, instruction.groups.expand());
-    bool counts_replicas = !instruction.use_global_device_ids &&
-                           (kind == CollectiveKind::kAllReduce ||
-                            kind == CollectiveKind::kAllGather ||
-                            kind == CollectiveKind::kReduceScatter);
+    bool counts_replicas =
+        !instruction.use_global_device_ids &&
+        (kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+         kind == CollectiveKind::kReduceScatter);
     // Groups of replicas, each in all of its partitions: the only replica is in one group.
     if (counts_replicas && !groups.empty() && groups != Groups{{0}})
       return error(ErrorCode::kUnimplemented, "its groups are of replicas");
@@ -147,10 +147,9 @@ struct Reader {
   Result<void> read_reduction(FoundCollective& to) const {
     if (to.kind != CollectiveKind::kAllReduce && to.kind != CollectiveKind::kReduceScatter)
       return {};
-    const pjrt::HloComputation* computation =
-        instruction.called_computations.size() == 1
-            ? module.find(instruction.called_computations[0])
-            : nullptr;
+    const pjrt::HloComputation* computation = instruction.called_computations.size() == 1
+                                                  ? module.find(instruction.called_computations[0])
+                                                  : nullptr;
     if (computation == nullptr) return error(ErrorCode::kDataLoss, "it has no reduction");
     std::optional<Reduction> reduction = reduction_of(*computation);
     if (!reduction)
@@ -177,10 +176,12 @@ struct Reader {
 
   static std::optional<Reduction> reduction_of(const pjrt::HloComputation& computation) {
     constexpr std::pair<std::string_view, Reduction> kReductions[] = {
-        {"add", Reduction::kSum}, {"multiply", Reduction::kProduct}, {"minimum", Reduction::kMin},
-        {"maximum", Reduction::kMax}, {"and", Reduction::kAnd}, {"or", Reduction::kOr},
+        {"add", Reduction::kSum},     {"multiply", Reduction::kProduct},
+        {"minimum", Reduction::kMin}, {"maximum", Reduction::kMax},
+        {"and", Reduction::kAnd},     {"or", Reduction::kOr},
         {"xor", Reduction::kXor}};
-    const HloInstruction* root = through_conversion(computation, computation.find(computation.root));
+    const HloInstruction* root =
+        through_conversion(computation, computation.find(computation.root));
     if (root == nullptr || root->operands.size() != 2) return std::nullopt;
     const HloInstruction* operands[2];
     for (std::size_t i = 0; i < 2; ++i)
@@ -221,8 +222,7 @@ std::string_view file_name(std::string_view path) {
 // The partitioner removes these; where one remains, it has not run.
 bool is_before_partitioning(const HloInstruction& instruction) {
   constexpr std::string_view kTargets[] = {"Sharding", "SPMDFullToShardShape",
-                                           "SPMDShardToFullShape",
-                                           "xla.sdy.GlobalToLocalShape",
+                                           "SPMDShardToFullShape", "xla.sdy.GlobalToLocalShape",
                                            "xla.sdy.LocalToGlobalShape"};
   return instruction.opcode == "custom-call" &&
          std::find(std::begin(kTargets), std::end(kTargets), instruction.custom_call_target) !=
@@ -233,8 +233,8 @@ bool is_before_partitioning(const HloInstruction& instruction) {
 
 std::string describe(const HloInstruction& instruction, const Placement& placement) {
   const pjrt::HloMetadata& metadata = instruction.metadata;
-  std::string text = cat(instruction.opcode, " ",
-                         metadata.op_name.empty() ? instruction.name : metadata.op_name);
+  std::string text =
+      cat(instruction.opcode, " ", metadata.op_name.empty() ? instruction.name : metadata.op_name);
   if (placement.source_of && !metadata.op_name.empty())
     if (std::string source = placement.source_of(metadata.op_name); !source.empty())
       return cat(text, " (", source, ")");
@@ -250,7 +250,8 @@ Result<std::optional<FoundCollective>> find_collective(const HloInstruction& ins
   std::string_view opcode = instruction.opcode;
   using Found = std::optional<FoundCollective>;
   if (opcode == "partition-id") {
-    FoundCollective id{.kind = CollectiveKind::kPosition, .where = describe(instruction, placement)};
+    FoundCollective id{.kind = CollectiveKind::kPosition,
+                       .where = describe(instruction, placement)};
     id.ranks.assign(placement.ranks.begin(), placement.ranks.end());
     return Found(std::move(id));
   }

@@ -13,7 +13,8 @@ namespace {
 using pjrt::WireReader;
 using pjrt::WireWriter;
 
-constexpr int kMostDepth = 200;  // of nested loops and calls; damaged modules could overflow the stack
+constexpr int kMostDepth =
+    200;  // of nested loops and calls; damaged modules could overflow the stack
 
 // Fields of HloInstructionProto.
 enum InstructionField {
@@ -33,7 +34,8 @@ std::string kept_fields(const EditedInstruction& instruction) {
   WireWriter writer;
   WireReader reader(instruction.rest);
   while (auto field = reader.next())
-    if (field->number == kMetadata || field->number == kFrontendAttributes) writer.add_field(*field);
+    if (field->number == kMetadata || field->number == kFrontendAttributes)
+      writer.add_field(*field);
   return writer.take();
 }
 
@@ -143,7 +145,8 @@ Result<void> Rewriter::find_collectives() {
       MESHARD_ASSIGN_OR_RETURN(auto one,
                                find_collective(*each.original, module_.original, placement_));
       if (one) {
-        communicates |= one->kind != CollectiveKind::kPosition && one->part != CollectivePart::kDone;
+        communicates |=
+            one->kind != CollectiveKind::kPosition && one->part != CollectivePart::kDone;
         found_.emplace(each.original, *std::move(one));
       }
       for (std::int64_t called : each.called) {
@@ -228,8 +231,7 @@ EditedComputation Rewriter::clone(const EditedComputation& computation) {
   append(copy.name, cat(".chain.", copy.id));
   std::unordered_map<std::int64_t, std::int64_t> ids;
   for (EditedInstruction& each : copy.instructions) {
-    std::int64_t id =
-        by_computation ? copy.id << 32 | (each.id & 0xFFFFFFFF) : ids_.next++;
+    std::int64_t id = by_computation ? copy.id << 32 | (each.id & 0xFFFFFFFF) : ids_.next++;
     ids[each.id] = id;
     each.id = id;
     append(each.name, cat(".chain.", id));
@@ -245,8 +247,8 @@ Result<void> Rewriter::thread(EditedComputation& computation, Entry entry) {
               .entry = entry,
               .writer = ComputationWriter(computation, ids_),
               .old = {}};
-  auto order = combined_order(computation,
-                              [&](const EditedInstruction& each) { return found(each); });
+  auto order =
+      combined_order(computation, [&](const EditedInstruction& each) { return found(each); });
   scope.old = computation.instructions;
   enter(scope);
   for (const std::vector<std::size_t>& indices : order)
@@ -372,8 +374,7 @@ void Rewriter::write_chained(Scope& scope, EditedInstruction instruction) {
   instruction.clear(kOriginalValue);
   std::int64_t result = writer.add(std::move(instruction));
   if (rebuilt) writer.deliver(id, shape, result, 0);
-  scope.chain =
-      writer.add_element(result, is_tuple ? tuple_parts(shape).size() : 1, chain_shape());
+  scope.chain = writer.add_element(result, is_tuple ? tuple_parts(shape).size() : 1, chain_shape());
 }
 
 Result<void> Rewriter::write_while(Scope& scope, EditedInstruction instruction) {
@@ -398,8 +399,7 @@ Result<void> Rewriter::write_conditional(Scope& scope, EditedInstruction instruc
     std::vector<std::int64_t> parts = scope.writer.parts_of(instruction.operands[i + 1]);
     parts.push_back(scope.chain);
     instruction.operands[i + 1] = scope.writer.add_tuple(parts);
-    MESHARD_ASSIGN_OR_RETURN(instruction.called[i],
-                             threaded(instruction.called[i], Entry::kState));
+    MESHARD_ASSIGN_OR_RETURN(instruction.called[i], threaded(instruction.called[i], Entry::kState));
   }
   write_chained(scope, std::move(instruction));
   return {};

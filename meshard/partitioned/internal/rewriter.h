@@ -69,9 +69,9 @@ class Rewriter {
   int calls_ = 0;
   int depth_ = 0;
   std::unordered_map<const pjrt::HloInstruction*, FoundCollective> found_;
-  std::unordered_map<std::int64_t, bool> communicates_;         // by computation
-  std::unordered_map<std::int64_t, std::size_t> index_;         // of a computation, by id
-  std::unordered_map<std::int64_t, int> callers_;               // by computation
+  std::unordered_map<std::int64_t, bool> communicates_;          // by computation
+  std::unordered_map<std::int64_t, std::size_t> index_;          // of a computation, by id
+  std::unordered_map<std::int64_t, int> callers_;                // by computation
   std::map<std::pair<std::int64_t, Entry>, std::int64_t> done_;  // rewritten computations
   // Computations that are used in several ways are rewritten as copies, which follow them.
   std::vector<std::pair<std::size_t, EditedComputation>> copies_;
