@@ -41,14 +41,14 @@ struct CollectiveCall {
   std::int32_t dimension = 0;
   /// The members of all groups, one group after the other; for a permutation, pairs of source and
   /// target; for a position, the ranks by position, or nothing if they are equal.
-  std::span<const std::int32_t> ranks;
+  std::span<const std::int32_t> ranks = {};
   /// The sizes of the groups: one number if all groups have this size, else one for each group. For
   /// a permutation, the numbers of pairs in each round: a process sends once in a round.
-  std::span<const std::int32_t> sizes;
+  std::span<const std::int32_t> sizes = {};
   /// Whether the last operand and result are the value that orders the calls of a program.
   bool chained = false;
   /// What the program calls it, and its source line.
-  std::string_view where;
+  std::string_view where = {};
 
   /// The attributes as text, as `backend_config` of a custom call: an MLIR dictionary.
   std::string to_string() const;

@@ -179,6 +179,9 @@ TEST(RewriteCollectives, Errors) {
                                  .channel()
                                  .pairs({{0, 1}, {2, 1}})),
                     ErrorCode::kUnimplemented, {"partition 1 has two sources"}));
+  std::string once = rewrite_collectives(with_one(reduce()).bytes(), on(4)).value().hlo;
+  EXPECT_TRUE(throws_error([&] { rewrite_collectives(once, on(4)).value(); },
+                           ErrorCode::kInvalidArgument, {"rewritten before"}));
   ModuleBytes small;
   std::string s4 = array_bytes(kS4Element, {4});
   small.add(5,

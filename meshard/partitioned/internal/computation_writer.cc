@@ -1,3 +1,4 @@
+// Tested in meshard/partitioned/rewrite_test.cc.
 #include "meshard/partitioned/internal/computation_writer.h"
 
 #include <algorithm>

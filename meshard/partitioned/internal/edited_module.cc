@@ -1,3 +1,4 @@
+// Tested in meshard/partitioned/rewrite_test.cc.
 #include "meshard/partitioned/internal/edited_module.h"
 
 #include <algorithm>

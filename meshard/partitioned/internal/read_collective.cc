@@ -1,3 +1,4 @@
+// Tested in meshard/partitioned/rewrite_test.cc.
 #include "meshard/partitioned/internal/read_collective.h"
 
 #include <algorithm>
@@ -266,6 +267,8 @@ Result<std::optional<FoundCollective>> find_collective(const HloInstruction& ins
         reader.read(kind, end.empty() ? CollectivePart::kWhole : CollectivePart::kStart));
     return Found(std::move(found));
   }
+  if (opcode == "custom-call" && instruction.custom_call_target == kCollectiveTarget)
+    return reader.error(ErrorCode::kInvalidArgument, "the module was rewritten before");
   if (is_before_partitioning(instruction))
     return reader.error(ErrorCode::kUnimplemented, "the partitioner has left ",
                         instruction.custom_call_target);

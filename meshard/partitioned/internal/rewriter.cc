@@ -250,6 +250,11 @@ Result<void> Rewriter::thread(EditedComputation& computation, Entry entry) {
   auto order =
       combined_order(computation, [&](const EditedInstruction& each) { return found(each); });
   scope.old = computation.instructions;
+  auto parameters = std::count_if(scope.old.begin(), scope.old.end(),
+                                  [](const auto& each) { return each.opcode == "parameter"; });
+  if (entry != Entry::kParameter && parameters != 1)
+    return Error(ErrorCode::kDataLoss, cat("[partition] ", computation.name, " has ", parameters,
+                                           " parameters instead of one state"));
   enter(scope);
   for (const std::vector<std::size_t>& indices : order)
     MESHARD_RETURN_IF_ERROR(write(scope, indices));
