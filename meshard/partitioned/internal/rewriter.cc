@@ -250,16 +250,28 @@ Result<void> Rewriter::thread(EditedComputation& computation, Entry entry) {
   auto order =
       combined_order(computation, [&](const EditedInstruction& each) { return found(each); });
   scope.old = computation.instructions;
-  auto parameters = std::count_if(scope.old.begin(), scope.old.end(),
-                                  [](const auto& each) { return each.opcode == "parameter"; });
-  if (entry != Entry::kParameter && parameters != 1)
-    return Error(ErrorCode::kDataLoss, cat("[partition] ", computation.name, " has ", parameters,
-                                           " parameters instead of one state"));
+  MESHARD_RETURN_IF_ERROR(check_parameters(scope));
   enter(scope);
   for (const std::vector<std::size_t>& indices : order)
     MESHARD_RETURN_IF_ERROR(write(scope, indices));
   leave(scope);
   return {};
+}
+
+// The chain becomes the next parameter, or a part of the only one.
+Result<void> Rewriter::check_parameters(const Scope& scope) const {
+  std::vector<std::int64_t> numbers;
+  for (const EditedInstruction& each : scope.old)
+    if (each.opcode == "parameter") numbers.push_back(each.original->parameter_number);
+  std::sort(numbers.begin(), numbers.end());
+  bool good = scope.entry == Entry::kParameter || numbers.size() == 1;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    good &= numbers[i] == static_cast<std::int64_t>(i);
+  if (good) return {};
+  return Error(ErrorCode::kDataLoss,
+               cat("[partition] ", scope.computation.name, " has the parameters ",
+                   join(numbers, ", "),
+                   scope.entry == Entry::kParameter ? "" : " instead of one state"));
 }
 
 void Rewriter::enter(Scope& scope) {

@@ -46,6 +46,7 @@ class Rewriter {
   Result<std::int64_t> threaded(std::int64_t computation, Entry entry);
   EditedComputation clone(const EditedComputation& computation);
   Result<void> thread(EditedComputation& computation, Entry entry);
+  Result<void> check_parameters(const Scope& scope) const;
   void enter(Scope& scope);
   void leave(Scope& scope);
   Result<void> write(Scope& scope, const std::vector<std::size_t>& indices);
