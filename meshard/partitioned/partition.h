@@ -34,8 +34,9 @@ Result<RewrittenModule> partition(
 /// CollectiveOrder, in a process with a CollectiveService for the device.
 /// @param options of the compiler: only the overrides are used
 /// @error the compiler's
-Result<pjrt::LoadedExecutable> load(const pjrt::Client& client, const RewrittenModule& module,
-                                    const pjrt::Device& device,
-                                    const pjrt::CompileOptions& options = {});
+Result<pjrt::LoadedExecutable> load_partitioned(const pjrt::Client& client,
+                                                const RewrittenModule& module,
+                                                const pjrt::Device& device,
+                                                const pjrt::CompileOptions& options = {});
 
 }  // namespace meshard
