@@ -41,7 +41,8 @@ struct Exchange {
     return results;
   }
 
-  std::vector<Floats> one(int rank, const std::function<float(int, std::size_t, std::size_t)>& value,
+  std::vector<Floats> one(int rank,
+                          const std::function<float(int, std::size_t, std::size_t)>& value,
                           Communicator& communicator) const {
     CollectiveCall call{.kind = kind,
                         .reduction = reduction,
@@ -87,38 +88,59 @@ TEST(CollectiveCall, AllReducesOfSeveralArraysInGroups) {
 }
 
 TEST(CollectiveCall, GathersAlongAnInnerDimension) {
-  Exchange run{.ranks = {1, 0}, .sizes = {2}, .kind = CollectiveKind::kAllGather, .dimension = 1,
-          .in = {2, 2}, .out = {2, 4}};
+  Exchange run{.ranks = {1, 0},
+               .sizes = {2},
+               .kind = CollectiveKind::kAllGather,
+               .dimension = 1,
+               .in = {2, 2},
+               .out = {2, 4}};
   // Rows [0 1] [2 3]; process 1 comes first.
   EXPECT_EQ(run(plain)[0][0], (Floats{100, 101, 0, 1, 102, 103, 2, 3}));
 }
 
 TEST(CollectiveCall, ScattersAlongAnInnerDimension) {
-  Exchange run{.ranks = {0, 1}, .sizes = {2}, .kind = CollectiveKind::kReduceScatter, .dimension = 1,
-          .reduction = Reduction::kMax, .in = {2, 4}, .out = {2, 2}};
+  Exchange run{.ranks = {0, 1},
+               .sizes = {2},
+               .kind = CollectiveKind::kReduceScatter,
+               .dimension = 1,
+               .reduction = Reduction::kMax,
+               .in = {2, 4},
+               .out = {2, 2}};
   auto results = run(plain);
   EXPECT_EQ(results[0][0], (Floats{100, 101, 104, 105}));
   EXPECT_EQ(results[1][0], (Floats{102, 103, 106, 107}));
 }
 
 TEST(CollectiveCall, ExchangesAlongBothDimensions) {
-  Exchange run{.ranks = {0, 1}, .sizes = {2}, .kind = CollectiveKind::kAllToAll, .dimension = 1,
-          .in = {2, 4}, .out = {2, 4}};
+  Exchange run{.ranks = {0, 1},
+               .sizes = {2},
+               .kind = CollectiveKind::kAllToAll,
+               .dimension = 1,
+               .in = {2, 4},
+               .out = {2, 4}};
   EXPECT_EQ(run(plain)[1][0], (Floats{2, 3, 102, 103, 6, 7, 106, 107}));
   run.dimension = 0;
   EXPECT_EQ(run(plain)[1][0], (Floats{4, 5, 6, 7, 104, 105, 106, 107}));
 }
 
 TEST(CollectiveCall, ExchangesTuples) {
-  Exchange run{.ranks = {0, 1}, .sizes = {2}, .kind = CollectiveKind::kAllToAllOfTuple, .in = {2},
-          .out = {2}, .arrays = 2};
+  Exchange run{.ranks = {0, 1},
+               .sizes = {2},
+               .kind = CollectiveKind::kAllToAllOfTuple,
+               .in = {2},
+               .out = {2},
+               .arrays = 2};
   EXPECT_EQ(run(plain)[1], (std::vector<Floats>{{10, 11}, {110, 111}}));
 }
 
 // In two rounds: 0 to 1 and 1 to 2; then 0 to 0. Process 3 receives zeros.
 TEST(CollectiveCall, PermutesInRounds) {
-  Exchange run{.size = 4, .ranks = {0, 1, 1, 2, 0, 0}, .sizes = {2, 1},
-          .kind = CollectiveKind::kPermute, .in = {1}, .out = {1}};
+  Exchange run{.size = 4,
+               .ranks = {0, 1, 1, 2, 0, 0},
+               .sizes = {2, 1},
+               .kind = CollectiveKind::kPermute,
+               .in = {1},
+               .out = {1}};
   auto results = run(plain);
   EXPECT_EQ(results[0][0], (Floats{0}));
   EXPECT_EQ(results[1][0], (Floats{0}));
@@ -127,8 +149,12 @@ TEST(CollectiveCall, PermutesInRounds) {
 }
 
 TEST(CollectiveCall, BroadcastsFromTheFirstMember) {
-  Exchange run{.size = 3, .ranks = {2, 0}, .sizes = {2}, .kind = CollectiveKind::kBroadcast, .in = {2},
-          .out = {2}};
+  Exchange run{.size = 3,
+               .ranks = {2, 0},
+               .sizes = {2},
+               .kind = CollectiveKind::kBroadcast,
+               .in = {2},
+               .out = {2}};
   auto results = run(plain);
   EXPECT_EQ(results[0][0], (Floats{200, 201}));
   EXPECT_EQ(results[1][0], (Floats{0, 0}));  // in no group
@@ -136,11 +162,14 @@ TEST(CollectiveCall, BroadcastsFromTheFirstMember) {
 }
 
 TEST(CollectiveCall, EmptyArraysAndGroupsOfOneSendNothing) {
-  Exchange run{.ranks = {0, 1}, .sizes = {2}, .kind = CollectiveKind::kAllGather, .in = {0, 3},
-          .out = {0, 3}};
+  Exchange run{.ranks = {0, 1},
+               .sizes = {2},
+               .kind = CollectiveKind::kAllGather,
+               .in = {0, 3},
+               .out = {0, 3}};
   EXPECT_EQ(run(plain)[0][0], Floats{});
-  Exchange alone{.ranks = {0, 1}, .sizes = {1}, .kind = CollectiveKind::kReduceScatter, .in = {2},
-            .out = {2}};
+  Exchange alone{
+      .ranks = {0, 1}, .sizes = {1}, .kind = CollectiveKind::kReduceScatter, .in = {2}, .out = {2}};
   EXPECT_EQ(alone(plain)[1][0], (Floats{100, 101}));
 }
 
@@ -212,10 +241,11 @@ TEST(CollectiveCall, ErrorsSayWhere) {
   pjrt::HostCall host;
   host.arguments.push_back(array(data, four));
   host.results.push_back(array(data, three));
-  CollectiveCall call{.kind = CollectiveKind::kAllReduce, .ranks = ranks, .sizes = sizes,
+  CollectiveCall call{.kind = CollectiveKind::kAllReduce,
+                      .ranks = ranks,
+                      .sizes = sizes,
                       .where = "all-reduce n17 (train.cc:42)"};
-  EXPECT_TRUE(throws_error([&] { perform(call, host, communicator).value(); },
-                           ErrorCode::kInternal,
+  EXPECT_TRUE(throws_error([&] { perform(call, host, communicator).value(); }, ErrorCode::kInternal,
                            {"[all-reduce]", "do not fit", "all-reduce n17 (train.cc:42)"}));
   host.results[0] = array(data, four);
   call.ranks = others;
@@ -232,8 +262,8 @@ TEST(CollectiveCall, ReadsItsAttributes) {
                                   sizes = {2}, wrong = {3}, many = {8};
   pjrt::HostCall host;
   auto set = [&](std::span<const std::int32_t> kinds, std::span<const std::int32_t> group_sizes) {
-    host.numbers = {{"chained", one}, {"dimension", one}, {"kind", kinds}, {"ranks", ranks},
-                    {"reduction", zero}, {"sizes", group_sizes}};
+    host.numbers = {{"chained", one}, {"dimension", one},  {"kind", kinds},
+                    {"ranks", ranks}, {"reduction", zero}, {"sizes", group_sizes}};
     host.attributes = {{"where", "here"}};
   };
   set(kind, sizes);

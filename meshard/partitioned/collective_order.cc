@@ -33,6 +33,7 @@ Result<pjrt::Launch> CollectiveOrder::execute(const pjrt::LoadedExecutable& prog
     failure_ = launch.error();
   std::move(outputs_.begin(), outputs_.end() - 1, outputs.begin());
   outputs_.clear();
+  arguments_.clear();
   return launch;
 }
 

@@ -1,4 +1,4 @@
-// Tested in tests/partitioned/collective_service_test.cc.
+// Tested in tests/partitioned/collective_order_test.cc.
 #include "meshard/partitioned/collective_service.h"
 
 #include <map>

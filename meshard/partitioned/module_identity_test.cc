@@ -23,17 +23,17 @@ struct Program {
     std::int64_t id = first_id;
     ModuleBytes module;
     module.reduction(1, reduction);
-    module.add(5,
-               {parameter_bytes(id, 0, f32_bytes({size})),
-                InstructionBytes(id + 1, "all-reduce", f32_bytes({size}), {id})
-                    .calls({1})
-                    .channel()
-                    .global_ids()
-                    .groups(groups)
-                    .source("n17", file, line),
-                InstructionBytes(id + 2, last, f32_bytes({size}), {id + 1})
-                    .source("n18", file, line + 1)},
-               id + 2, {f32_bytes({size})}, f32_bytes({size}));
+    module.add(
+        5,
+        {parameter_bytes(id, 0, f32_bytes({size})),
+         InstructionBytes(id + 1, "all-reduce", f32_bytes({size}), {id})
+             .calls({1})
+             .channel()
+             .global_ids()
+             .groups(groups)
+             .source("n17", file, line),
+         InstructionBytes(id + 2, last, f32_bytes({size}), {id + 1}).source("n18", file, line + 1)},
+        id + 2, {f32_bytes({size})}, f32_bytes({size}));
     return rewrite_collectives(module.bytes(), {.partitions = 4, .ranks = {}}).value().hlo;
   }
 };
@@ -72,10 +72,16 @@ TEST(ModuleIdentity, EntersComputations) {
   auto loop = [](const std::string& op) {
     std::string array = f32_bytes(), pred = array_bytes(kPredElement, {});
     ModuleBytes module;
-    module.add(1, {parameter_bytes(10, 0, array), InstructionBytes(11, op, array, {10}).source(op, "l.cc", 3)}, 11);
+    module.add(1,
+               {parameter_bytes(10, 0, array),
+                InstructionBytes(11, op, array, {10}).source(op, "l.cc", 3)},
+               11);
     module.add(2, {parameter_bytes(20, 0, array), InstructionBytes(21, "constant", pred)}, 21,
                {array}, pred);
-    module.add(5, {parameter_bytes(50, 0, array), InstructionBytes(51, "while", array, {50}).calls({1, 2})}, 51);
+    module.add(
+        5,
+        {parameter_bytes(50, 0, array), InstructionBytes(51, "while", array, {50}).calls({1, 2})},
+        51);
     return module.bytes();
   };
   auto found = first_difference(loop("negate"), loop("abs")).value();

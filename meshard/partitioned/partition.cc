@@ -108,9 +108,10 @@ Result<RewrittenModule> partition(const pjrt::Client& client, std::string_view m
                                            .source_of = std::move(source_of)});
 }
 
-Result<pjrt::LoadedExecutable> load(const pjrt::Client& client, const RewrittenModule& module,
-                                    const pjrt::Device& device,
-                                    const pjrt::CompileOptions& options) {
+Result<pjrt::LoadedExecutable> load_partitioned(const pjrt::Client& client,
+                                                const RewrittenModule& module,
+                                                const pjrt::Device& device,
+                                                const pjrt::CompileOptions& options) {
   if (module.hlo.find(kCollectiveTarget) != std::string::npos)
     MESHARD_RETURN_IF_ERROR(accept_collectives(client));
   pjrt::CompileOptions local;

@@ -13,7 +13,7 @@ namespace meshard {
 /// Compiles a StableHLO module for all devices of `options`, and returns the module that XLA's
 /// partitioner makes of it: the bytes of a HloModuleProto that every device runs, with collectives
 /// between them. The module is read from a dump of the compiler, in a temporary folder that is
-/// removed in any case. A collective that the compiler itself does not support is no error.
+/// removed in any case. Collectives that the compiler itself does not support are allowed.
 ///
 /// `client` needs as many devices, which may be virtual ones.
 /// @error invalid argument for fewer than two partitions, or several replicas; unimplemented,
@@ -34,8 +34,9 @@ Result<RewrittenModule> partition(
 /// CollectiveOrder, in a process with a CollectiveService for the device.
 /// @param options of the compiler: only the overrides are used
 /// @error the compiler's
-Result<pjrt::LoadedExecutable> load(const pjrt::Client& client, const RewrittenModule& module,
-                                    const pjrt::Device& device,
-                                    const pjrt::CompileOptions& options = {});
+Result<pjrt::LoadedExecutable> load_partitioned(const pjrt::Client& client,
+                                                const RewrittenModule& module,
+                                                const pjrt::Device& device,
+                                                const pjrt::CompileOptions& options = {});
 
 }  // namespace meshard

@@ -55,10 +55,10 @@ void check_valid(const pjrt::HloModule& module) {
 TEST(RewriteCollectives, RecordedModules) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(MESHARD_GOLDEN "/partitioned")) {
-    if (entry.path().extension() != ".hlo") continue;
+    if (entry.path().extension() != ".bin") continue;
     ++files;
     SCOPED_TRACE(entry.path().filename().string());
-    int devices = std::stoi(entry.path().stem().extension().string().substr(1));
+    int devices = std::stoi(entry.path().stem().stem().extension().string().substr(1));
     std::string bytes = read_whole_file(entry.path().string()).value();
     RewrittenModule rewritten = rewrite_collectives(bytes, on(devices)).value();
     EXPECT_TRUE(rewritten.communicates);
@@ -89,8 +89,7 @@ TEST(RewriteCollectives, RecordedModules) {
 
 // Three all-reduces of one kind and group are one call with three operands.
 TEST(RewriteCollectives, DataParallelSyncsOnce) {
-  std::string bytes =
-      read_whole_file(MESHARD_GOLDEN "/partitioned/data_parallel.4.hlo").value();
+  std::string bytes = read_whole_file(MESHARD_GOLDEN "/partitioned/data_parallel.4.hlo.bin").value();
   RewrittenModule rewritten = rewrite_collectives(bytes, on(4)).value();
   EXPECT_EQ(rewritten.calls, 1);
   pjrt::HloModule module = read_module(rewritten.hlo);
@@ -123,8 +122,9 @@ std::string config_of(const ModuleBytes& module, int partitions = 4) {
 
 TEST(RewriteCollectives, GroupsByModeAndForm) {
   // Groups of partitions.
-  EXPECT_THAT(config_of(with_one(all_reduce().channel().global_ids().groups({{0, 2}, {1, 3}}))),
-              HasSubstr("ranks = array<i32: 0, 2, 1, 3>, reduction = 0 : i32, sizes = array<i32: 2>"));
+  EXPECT_THAT(
+      config_of(with_one(all_reduce().channel().global_ids().groups({{0, 2}, {1, 3}}))),
+      HasSubstr("ranks = array<i32: 0, 2, 1, 3>, reduction = 0 : i32, sizes = array<i32: 2>"));
   EXPECT_THAT(config_of(with_one(all_reduce().channel().global_ids().groups({{0, 2, 1}, {3}}))),
               HasSubstr("sizes = array<i32: 3, 1>"));
   // No groups: all partitions. A channel without global ids: groups of replicas, all partitions.
@@ -156,12 +156,11 @@ TEST(RewriteCollectives, ReductionsAreRecognized) {
 }
 
 TEST(RewriteCollectives, Errors) {
-  auto fails = [](const ModuleBytes& module, ErrorCode code, const std::vector<std::string>& parts) {
+  auto fails = [](const ModuleBytes& module, ErrorCode code,
+                  const std::vector<std::string>& parts) {
     return throws_error([&] { rewrite_collectives(module.bytes(), on(4)).value(); }, code, parts);
   };
-  auto reduce = [] {
-    return all_reduce().channel().global_ids().source("n17", "a/train.cc", 42);
-  };
+  auto reduce = [] { return all_reduce().channel().global_ids().source("n17", "a/train.cc", 42); };
   EXPECT_TRUE(fails(with_one(reduce(), "subtract"), ErrorCode::kUnimplemented,
                     {"all-reduce n17 (train.cc:42)", "computation.1", "multiply"}));
   EXPECT_TRUE(fails(with_one(reduce().groups({{0, 4}})), ErrorCode::kDataLoss, {"partition 4"}));
@@ -170,11 +169,13 @@ TEST(RewriteCollectives, Errors) {
   EXPECT_TRUE(fails(with_one(reduce().groups({{0, 1}})), ErrorCode::kDataLoss, {"in no group"}));
   EXPECT_TRUE(fails(with_one(all_reduce().channel().groups({{0, 1}})), ErrorCode::kUnimplemented,
                     {"of replicas"}));
-  EXPECT_TRUE(fails(with_one(InstructionBytes(51, "ragged-all-to-all", f32_bytes(), {50}).channel()),
-                    ErrorCode::kUnimplemented, {"ragged-all-to-all"}));
-  EXPECT_TRUE(fails(with_one(InstructionBytes(51, "custom-call", f32_bytes(), {50})
-                                 .bytes(28, "SPMDFullToShardShape")),
-                    ErrorCode::kUnimplemented, {"the partitioner has left SPMDFullToShardShape"}));
+  EXPECT_TRUE(
+      fails(with_one(InstructionBytes(51, "ragged-all-to-all", f32_bytes(), {50}).channel()),
+            ErrorCode::kUnimplemented, {"ragged-all-to-all"}));
+  EXPECT_TRUE(fails(
+      with_one(
+          InstructionBytes(51, "custom-call", f32_bytes(), {50}).bytes(28, "SPMDFullToShardShape")),
+      ErrorCode::kUnimplemented, {"the partitioner has left SPMDFullToShardShape"}));
   EXPECT_TRUE(fails(with_one(InstructionBytes(51, "collective-permute", f32_bytes(), {50})
                                  .channel()
                                  .pairs({{0, 1}, {2, 1}})),
@@ -185,15 +186,16 @@ TEST(RewriteCollectives, Errors) {
   ModuleBytes small;
   std::string s4 = array_bytes(kS4Element, {4});
   small.add(5,
-            {parameter_bytes(50, 0, s4), InstructionBytes(51, "collective-permute", s4, {50})
-                                             .channel()
-                                             .pairs({{0, 1}})},
+            {parameter_bytes(50, 0, s4),
+             InstructionBytes(51, "collective-permute", s4, {50}).channel().pairs({{0, 1}})},
             51, {s4}, s4);
   EXPECT_TRUE(fails(small, ErrorCode::kUnimplemented, {"whole bytes"}));
   EXPECT_TRUE(throws_error([&] { rewrite_collectives("nonsense", on(4)).value(); },
                            ErrorCode::kDataLoss, {}));
   EXPECT_TRUE(throws_error(
-      [&] { rewrite_collectives(with_one(reduce()).bytes(), {.partitions = 2, .ranks = {1, 1}}).value(); },
+      [&] {
+        rewrite_collectives(with_one(reduce()).bytes(), {.partitions = 2, .ranks = {1, 1}}).value();
+      },
       ErrorCode::kInvalidArgument, {"rank 1 is given twice"}));
 }
 
@@ -307,7 +309,8 @@ TEST(RewriteCollectives, UnknownFieldsStay) {
 
 TEST(RewriteCollectives, ReducesPredWithLogic) {
   std::string scalar = array_bytes(kPredElement, {}), array = array_bytes(kPredElement, {4});
-  for (auto [opcode, number] : {std::pair{"add", 5}, {"multiply", 4}, {"maximum", 5}, {"minimum", 4}}) {
+  for (auto [opcode, number] :
+       {std::pair{"add", 5}, {"multiply", 4}, {"maximum", 5}, {"minimum", 4}}) {
     ModuleBytes module;
     module.add(1,
                {parameter_bytes(11, 0, scalar), parameter_bytes(12, 1, scalar),

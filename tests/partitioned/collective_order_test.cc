@@ -56,7 +56,7 @@ TEST_F(Order, ProcessesMustAgree) {
   for (std::size_t d = 0; d < kDevices; ++d) {
     RewrittenModule other = rechained(module, random_);
     EXPECT_EQ(ChainCheck(read_module(other.hlo)).problem(), "");
-    programs.push_back(load(client(), other, client().device(d)).value());
+    programs.push_back(load_partitioned(client(), other, client().device(d)).value());
   }
   EXPECT_FALSE(run(programs, given).ok());
 }
@@ -142,7 +142,7 @@ class FailingCommunicator : public Communicator {
 
 TEST_F(Order, AFailureIsTheErrorOfTheLaunchAndOfTheNext) {
   RewrittenModule module = rewritten("tensor_parallel");
-  pjrt::LoadedExecutable program = load(client(), module, client().device(0)).value();
+  pjrt::LoadedExecutable program = load_partitioned(client(), module, client().device(0)).value();
   std::vector<HostArray> given = arguments("tensor_parallel")[0];
   CollectiveOrder order(client(), client().device(0));
   // A small program may run in the calling thread, which then receives the error.
@@ -171,7 +171,7 @@ TEST_F(Order, AFailureIsTheErrorOfTheLaunchAndOfTheNext) {
 // Larger programs fail in a thread of the plugin.
 TEST_F(Order, AFailureInAnotherThreadIsThatOfTheNextLaunchToo) {
   RewrittenModule module = rewritten("independent");
-  pjrt::LoadedExecutable program = load(client(), module, client().device(0)).value();
+  pjrt::LoadedExecutable program = load_partitioned(client(), module, client().device(0)).value();
   std::vector<HostArray> given = arguments("independent")[0];
   CollectiveOrder order(client(), client().device(0));
   auto communicator = std::make_shared<FailingCommunicator>();

@@ -1,6 +1,6 @@
 // usage: record_partitioned FOLDER PROGRAM DEVICES
 // Writes the partitioned module of one of the test programs, as the CPU plugin dumps it, to
-// FOLDER/PROGRAM.DEVICES.hlo (tests/golden/partitioned/README.md).
+// FOLDER/PROGRAM.DEVICES.hlo.bin (tests/golden/partitioned/README.md).
 #include <cstdio>
 #include <cstdlib>
 
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     options.num_partitions = devices;
     std::string module =
         partitioned_module(client, sharded_program(argv[2], devices).text, options).value();
-    write_whole_file(cat(argv[1], "/", argv[2], ".", devices, ".hlo"), module).value();
+    write_whole_file(cat(argv[1], "/", argv[2], ".", devices, ".hlo.bin"), module).value();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

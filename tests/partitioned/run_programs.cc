@@ -232,7 +232,7 @@ Result<DeviceArrays> run_in_one_process(const pjrt::Client& client, const Sharde
 std::vector<pjrt::LoadedExecutable> load_on_devices(const pjrt::Client& client,
                                                     const RewrittenModule& module, int devices) {
   std::vector<pjrt::LoadedExecutable> programs;
-  programs.push_back(load(client, module, client.device(0)).value());
+  programs.push_back(load_partitioned(client, module, client.device(0)).value());
   std::string bytes = programs[0].executable().serialize().value();
   for (int d = 1; d < devices; ++d) {
     pjrt::CompileOptions options;

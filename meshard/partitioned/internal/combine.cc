@@ -36,7 +36,7 @@ bool can_combine(const EditedInstruction& instruction, const FoundCollective* fo
          instruction.original->shape.byte_size() <= kMostCombinedBytes;
 }
 
-// How many combinable all-reduces lie, one after the other, before each instruction.
+// How many combinable all-reduces each instruction needs one after the other.
 struct Level {
   std::size_t level = 0;
   bool combinable = false;

@@ -275,7 +275,7 @@ Result<std::optional<FoundCollective>> find_collective(const HloInstruction& ins
   bool communicates = pjrt::is_collective_opcode(opcode) || instruction.channel_id > 0;
   if (communicates)
     return reader.error(ErrorCode::kUnimplemented,
-                        "this communication between devices has no form between processes");
+                        "this communication between devices is not supported between processes");
   return Found();
 }
 

@@ -268,10 +268,10 @@ Result<void> Rewriter::check_parameters(const Scope& scope) const {
   for (std::size_t i = 0; i < numbers.size(); ++i)
     good &= numbers[i] == static_cast<std::int64_t>(i);
   if (good) return {};
-  return Error(ErrorCode::kDataLoss,
-               cat("[partition] ", scope.computation.name, " has the parameters ",
-                   join(numbers, ", "),
-                   scope.entry == Entry::kParameter ? "" : " instead of one state"));
+  return Error(
+      ErrorCode::kDataLoss,
+      cat("[partition] ", scope.computation.name, " has the parameters ", join(numbers, ", "),
+          scope.entry == Entry::kParameter ? "" : " instead of one state"));
 }
 
 void Rewriter::enter(Scope& scope) {
