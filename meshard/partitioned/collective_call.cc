@@ -35,7 +35,9 @@ std::string array_text(std::span<const std::int32_t> numbers) {
 
 }  // namespace
 
-std::string_view to_string(CollectiveKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(CollectiveCallKind kind) {
+  return kKinds[static_cast<std::size_t>(kind)];
+}
 
 std::string CollectiveCall::to_string() const {
   return cat("{chained = ", chained ? 1 : 0, " : i32, dimension = ", dimension,
@@ -52,7 +54,7 @@ Result<CollectiveCall> CollectiveCall::from_attributes(const pjrt::HostCall& cal
     good &= list.size() == 1 && list[0] >= 0 && list[0] < end;
     return list.empty() ? 0 : list[0];
   };
-  to.kind = static_cast<CollectiveKind>(number("kind", kKindCount));
+  to.kind = static_cast<CollectiveCallKind>(number("kind", kKindCount));
   to.reduction = static_cast<Reduction>(number("reduction", kReductionCount));
   to.dimension = number("dimension", INT32_MAX);
   to.chained = number("chained", 2) != 0;
@@ -64,10 +66,11 @@ Result<CollectiveCall> CollectiveCall::from_attributes(const pjrt::HostCall& cal
     good &= size > 0;
     total += size;
   }
-  bool in_groups = to.kind != CollectiveKind::kPermute && to.kind != CollectiveKind::kPosition;
+  bool in_groups =
+      to.kind != CollectiveCallKind::kPermute && to.kind != CollectiveCallKind::kPosition;
   if (good && in_groups)
     good = to.sizes.size() == 1 ? std::ssize(to.ranks) % total == 0 : std::ssize(to.ranks) == total;
-  if (to.kind == CollectiveKind::kPermute) good &= std::ssize(to.ranks) == 2 * total;
+  if (to.kind == CollectiveCallKind::kPermute) good &= std::ssize(to.ranks) == 2 * total;
   if (good) return to;
   return Error(ErrorCode::kInvalidArgument, cat("[collective] a custom call of ", kCollectiveTarget,
                                                 " without the attributes of a collective"));

@@ -16,7 +16,7 @@ namespace meshard {
 inline constexpr std::string_view kCollectiveTarget = "meshard.collective";
 
 /// What a call does. The numbers are those in programs.
-enum class CollectiveKind : std::int32_t {
+enum class CollectiveCallKind : std::int32_t {
   kAllReduce = 0,
   kAllGather = 1,
   kReduceScatter = 2,
@@ -31,11 +31,11 @@ enum class CollectiveKind : std::int32_t {
 };
 
 /// HLO's name: `all-reduce`, `collective-permute`, `partition-id`.
-std::string_view to_string(CollectiveKind kind);
+std::string_view to_string(CollectiveCallKind kind);
 
 /// A view of the attributes of one call. Processes are named by their rank.
 struct CollectiveCall {
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  CollectiveCallKind kind = CollectiveCallKind::kAllReduce;
   Reduction reduction = Reduction::kSum;
   /// The dimension that is gathered, scattered, or exchanged.
   std::int32_t dimension = 0;

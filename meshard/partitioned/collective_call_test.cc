@@ -24,7 +24,7 @@ pjrt::HostCallArray array(void* data, const Numbers& dimensions,
 struct Exchange {
   int size = 2;
   std::vector<std::int32_t> ranks = {}, sizes = {};
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  CollectiveCallKind kind = CollectiveCallKind::kAllReduce;
   std::int32_t dimension = 0;
   Reduction reduction = Reduction::kSum;
   Numbers in = {}, out = {};  // dimensions
@@ -90,7 +90,7 @@ TEST(CollectiveCall, AllReducesOfSeveralArraysInGroups) {
 TEST(CollectiveCall, GathersAlongAnInnerDimension) {
   Exchange run{.ranks = {1, 0},
                .sizes = {2},
-               .kind = CollectiveKind::kAllGather,
+               .kind = CollectiveCallKind::kAllGather,
                .dimension = 1,
                .in = {2, 2},
                .out = {2, 4}};
@@ -101,7 +101,7 @@ TEST(CollectiveCall, GathersAlongAnInnerDimension) {
 TEST(CollectiveCall, ScattersAlongAnInnerDimension) {
   Exchange run{.ranks = {0, 1},
                .sizes = {2},
-               .kind = CollectiveKind::kReduceScatter,
+               .kind = CollectiveCallKind::kReduceScatter,
                .dimension = 1,
                .reduction = Reduction::kMax,
                .in = {2, 4},
@@ -114,7 +114,7 @@ TEST(CollectiveCall, ScattersAlongAnInnerDimension) {
 TEST(CollectiveCall, ExchangesAlongBothDimensions) {
   Exchange run{.ranks = {0, 1},
                .sizes = {2},
-               .kind = CollectiveKind::kAllToAll,
+               .kind = CollectiveCallKind::kAllToAll,
                .dimension = 1,
                .in = {2, 4},
                .out = {2, 4}};
@@ -126,7 +126,7 @@ TEST(CollectiveCall, ExchangesAlongBothDimensions) {
 TEST(CollectiveCall, ExchangesTuples) {
   Exchange run{.ranks = {0, 1},
                .sizes = {2},
-               .kind = CollectiveKind::kAllToAllOfTuple,
+               .kind = CollectiveCallKind::kAllToAllOfTuple,
                .in = {2},
                .out = {2},
                .arrays = 2};
@@ -138,7 +138,7 @@ TEST(CollectiveCall, PermutesInRounds) {
   Exchange run{.size = 4,
                .ranks = {0, 1, 1, 2, 0, 0},
                .sizes = {2, 1},
-               .kind = CollectiveKind::kPermute,
+               .kind = CollectiveCallKind::kPermute,
                .in = {1},
                .out = {1}};
   auto results = run(plain);
@@ -152,7 +152,7 @@ TEST(CollectiveCall, BroadcastsFromTheFirstMember) {
   Exchange run{.size = 3,
                .ranks = {2, 0},
                .sizes = {2},
-               .kind = CollectiveKind::kBroadcast,
+               .kind = CollectiveCallKind::kBroadcast,
                .in = {2},
                .out = {2}};
   auto results = run(plain);
@@ -164,12 +164,15 @@ TEST(CollectiveCall, BroadcastsFromTheFirstMember) {
 TEST(CollectiveCall, EmptyArraysAndGroupsOfOneSendNothing) {
   Exchange run{.ranks = {0, 1},
                .sizes = {2},
-               .kind = CollectiveKind::kAllGather,
+               .kind = CollectiveCallKind::kAllGather,
                .in = {0, 3},
                .out = {0, 3}};
   EXPECT_EQ(run(plain)[0][0], Floats{});
-  Exchange alone{
-      .ranks = {0, 1}, .sizes = {1}, .kind = CollectiveKind::kReduceScatter, .in = {2}, .out = {2}};
+  Exchange alone{.ranks = {0, 1},
+                 .sizes = {1},
+                 .kind = CollectiveCallKind::kReduceScatter,
+                 .in = {2},
+                 .out = {2}};
   EXPECT_EQ(alone(plain)[1][0], (Floats{100, 101}));
 }
 
@@ -212,10 +215,10 @@ TEST(CollectiveCall, SizesBeyond32Bits) {
   ASSERT_NE(memory, MAP_FAILED);
   const Numbers whole = {3, 1 << 29};
   const std::vector<std::int32_t> ranks = {0, 1}, sizes = {2}, pairs = {0, 1, 1, 0};
-  auto size_of = [&](CollectiveKind kind, const Numbers& in, const Numbers& out) {
+  auto size_of = [&](CollectiveCallKind kind, const Numbers& in, const Numbers& out) {
     SizeCommunicator communicator;
     CollectiveCall call{.kind = kind,
-                        .ranks = kind == CollectiveKind::kPermute ? pairs : ranks,
+                        .ranks = kind == CollectiveCallKind::kPermute ? pairs : ranks,
                         .sizes = sizes,
                         .where = "here"};
     pjrt::HostCall host;
@@ -224,12 +227,12 @@ TEST(CollectiveCall, SizesBeyond32Bits) {
     EXPECT_TRUE(perform(call, host, communicator).ok());
     return communicator.size_seen;
   };
-  EXPECT_EQ(size_of(CollectiveKind::kAllReduce, whole, whole), kCount);
-  EXPECT_EQ(size_of(CollectiveKind::kPermute, whole, whole), 4 * kCount);
+  EXPECT_EQ(size_of(CollectiveCallKind::kAllReduce, whole, whole), kCount);
+  EXPECT_EQ(size_of(CollectiveCallKind::kPermute, whole, whole), 4 * kCount);
   const Numbers flat_half = {std::int64_t{kCount / 2}}, flat = {std::int64_t{kCount}};
-  EXPECT_EQ(size_of(CollectiveKind::kAllGather, flat_half, flat), 2 * kCount);
-  EXPECT_EQ(size_of(CollectiveKind::kReduceScatter, flat, flat_half), kCount / 2);
-  EXPECT_EQ(size_of(CollectiveKind::kAllToAll, flat, flat), 2 * kCount);
+  EXPECT_EQ(size_of(CollectiveCallKind::kAllGather, flat_half, flat), 2 * kCount);
+  EXPECT_EQ(size_of(CollectiveCallKind::kReduceScatter, flat, flat_half), kCount / 2);
+  EXPECT_EQ(size_of(CollectiveCallKind::kAllToAll, flat, flat), 2 * kCount);
   ::munmap(memory, 4 * kCount);
 }
 
@@ -241,7 +244,7 @@ TEST(CollectiveCall, ErrorsSayWhere) {
   pjrt::HostCall host;
   host.arguments.push_back(array(data, four));
   host.results.push_back(array(data, three));
-  CollectiveCall call{.kind = CollectiveKind::kAllReduce,
+  CollectiveCall call{.kind = CollectiveCallKind::kAllReduce,
                       .ranks = ranks,
                       .sizes = sizes,
                       .where = "all-reduce n17 (train.cc:42)"};
@@ -268,7 +271,7 @@ TEST(CollectiveCall, ReadsItsAttributes) {
   };
   set(kind, sizes);
   CollectiveCall call = CollectiveCall::from_attributes(host).value();
-  EXPECT_EQ(call.kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(call.kind, CollectiveCallKind::kAllGather);
   EXPECT_EQ(call.dimension, 1);
   EXPECT_TRUE(call.chained);
   EXPECT_THAT(call.group_of(3), testing::ElementsAre(2, 3));

@@ -55,7 +55,7 @@ class Performance {
   }
 
   Result<void> run() {
-    using Kind = CollectiveKind;
+    using Kind = CollectiveCallKind;
     if (collective_.kind == Kind::kPosition) return position();
     if (arguments_.size() != results_.size()) return misfit();
     if (collective_.kind == Kind::kPermute) return each(&Performance::permute);

@@ -30,7 +30,7 @@ pjrt::ElementType only_element(const pjrt::HloShape& shape) {
 }
 
 bool can_combine(const EditedInstruction& instruction, const FoundCollective* found) {
-  return found != nullptr && found->kind == CollectiveKind::kAllReduce &&
+  return found != nullptr && found->kind == CollectiveCallKind::kAllReduce &&
          found->part == CollectivePart::kWhole && instruction.original != nullptr &&
          only_element(instruction.original->shape) != pjrt::ElementType::kInvalid &&
          instruction.original->shape.byte_size() <= kMostCombinedBytes;

@@ -21,7 +21,7 @@ Order order_of(const std::vector<InstructionBytes>& instructions,
   std::map<std::int64_t, FoundCollective> found;
   for (const EditedInstruction& each : computation.instructions) {
     if (each.opcode != "all-reduce") continue;
-    FoundCollective one{.kind = CollectiveKind::kAllReduce};
+    FoundCollective one{.kind = CollectiveCallKind::kAllReduce};
     auto at = groups.find(each.id);
     one.ranks = at == groups.end() ? std::vector<std::int32_t>{0, 1} : at->second;
     found[each.id] = one;

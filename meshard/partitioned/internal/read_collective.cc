@@ -17,15 +17,15 @@ using Groups = std::vector<std::vector<std::int64_t>>;
 
 struct CollectiveOpcode {
   std::string_view name;
-  CollectiveKind kind;
+  CollectiveCallKind kind;
 };
 constexpr CollectiveOpcode kOpcodes[] = {
-    {"all-reduce", CollectiveKind::kAllReduce},
-    {"all-gather", CollectiveKind::kAllGather},
-    {"reduce-scatter", CollectiveKind::kReduceScatter},
-    {"all-to-all", CollectiveKind::kAllToAll},
-    {"collective-permute", CollectiveKind::kPermute},
-    {"collective-broadcast", CollectiveKind::kBroadcast},
+    {"all-reduce", CollectiveCallKind::kAllReduce},
+    {"all-gather", CollectiveCallKind::kAllGather},
+    {"reduce-scatter", CollectiveCallKind::kReduceScatter},
+    {"all-to-all", CollectiveCallKind::kAllToAll},
+    {"collective-permute", CollectiveCallKind::kPermute},
+    {"collective-broadcast", CollectiveCallKind::kBroadcast},
 };
 
 struct Reader {
@@ -62,13 +62,13 @@ struct Reader {
   }
 
   // The groups of positions.
-  Result<Groups> positions(CollectiveKind kind) const {
+  Result<Groups> positions(CollectiveCallKind kind) const {
     MESHARD_RETURN_IF_ERROR(check_group_count());
     MESHARD_ASSIGN_OR_RETURN(Groups groups, instruction.groups.expand());
     bool counts_replicas =
         !instruction.use_global_device_ids &&
-        (kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
-         kind == CollectiveKind::kReduceScatter);
+        (kind == CollectiveCallKind::kAllReduce || kind == CollectiveCallKind::kAllGather ||
+         kind == CollectiveCallKind::kReduceScatter);
     // Groups of replicas, each in all of its partitions: the only replica is in one group.
     if (counts_replicas && !groups.empty() && groups != Groups{{0}})
       return error(ErrorCode::kUnimplemented, "its groups are of replicas");
@@ -100,7 +100,7 @@ struct Reader {
       to.sizes.push_back(static_cast<std::int32_t>(group.size()));
     }
     bool all = std::find(seen.begin(), seen.end(), false) == seen.end();
-    if (!all && to.kind != CollectiveKind::kBroadcast)
+    if (!all && to.kind != CollectiveCallKind::kBroadcast)
       return error(ErrorCode::kDataLoss, "some partitions are in no group");
     if (std::adjacent_find(to.sizes.begin(), to.sizes.end(), std::not_equal_to<>()) ==
         to.sizes.end())
@@ -130,12 +130,12 @@ struct Reader {
   }
 
   Result<void> read_dimension(FoundCollective& to) const {
-    bool has_dimension = to.kind == CollectiveKind::kAllGather ||
-                         to.kind == CollectiveKind::kReduceScatter ||
-                         to.kind == CollectiveKind::kAllToAll;
+    bool has_dimension = to.kind == CollectiveCallKind::kAllGather ||
+                         to.kind == CollectiveCallKind::kReduceScatter ||
+                         to.kind == CollectiveCallKind::kAllToAll;
     if (!has_dimension) return {};
-    if (to.kind == CollectiveKind::kAllToAll && instruction.dimensions.empty()) {
-      to.kind = CollectiveKind::kAllToAllOfTuple;
+    if (to.kind == CollectiveCallKind::kAllToAll && instruction.dimensions.empty()) {
+      to.kind = CollectiveCallKind::kAllToAllOfTuple;
       return {};
     }
     if (instruction.dimensions.size() != 1 || instruction.dimensions[0] < 0 ||
@@ -146,7 +146,7 @@ struct Reader {
   }
 
   Result<void> read_reduction(FoundCollective& to) const {
-    if (to.kind != CollectiveKind::kAllReduce && to.kind != CollectiveKind::kReduceScatter)
+    if (to.kind != CollectiveCallKind::kAllReduce && to.kind != CollectiveCallKind::kReduceScatter)
       return {};
     const pjrt::HloComputation* computation = instruction.called_computations.size() == 1
                                                   ? module.find(instruction.called_computations[0])
@@ -203,11 +203,11 @@ struct Reader {
     return reduction;
   }
 
-  Result<FoundCollective> read(CollectiveKind kind, CollectivePart part) const {
+  Result<FoundCollective> read(CollectiveCallKind kind, CollectivePart part) const {
     FoundCollective to{.kind = kind, .part = part, .where = describe(instruction, placement)};
     MESHARD_RETURN_IF_ERROR(read_dimension(to));
     MESHARD_RETURN_IF_ERROR(read_reduction(to));
-    if (kind == CollectiveKind::kPermute) {
+    if (kind == CollectiveCallKind::kPermute) {
       MESHARD_RETURN_IF_ERROR(read_pairs(to));
     } else {
       MESHARD_RETURN_IF_ERROR(read_groups(to));
@@ -251,7 +251,7 @@ Result<std::optional<FoundCollective>> find_collective(const HloInstruction& ins
   std::string_view opcode = instruction.opcode;
   using Found = std::optional<FoundCollective>;
   if (opcode == "partition-id") {
-    FoundCollective id{.kind = CollectiveKind::kPosition,
+    FoundCollective id{.kind = CollectiveCallKind::kPosition,
                        .where = describe(instruction, placement)};
     id.ranks.assign(placement.ranks.begin(), placement.ranks.end());
     return Found(std::move(id));

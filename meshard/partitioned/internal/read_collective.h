@@ -30,7 +30,7 @@ enum class CollectivePart { kWhole, kStart, kDone };
 
 /// What an instruction does between processes.
 struct FoundCollective {
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  CollectiveCallKind kind = CollectiveCallKind::kAllReduce;
   CollectivePart part = CollectivePart::kWhole;
   Reduction reduction = Reduction::kSum;
   std::int32_t dimension = 0;

@@ -146,7 +146,7 @@ Result<void> Rewriter::find_collectives() {
                                find_collective(*each.original, module_.original, placement_));
       if (one) {
         communicates |=
-            one->kind != CollectiveKind::kPosition && one->part != CollectivePart::kDone;
+            one->kind != CollectiveCallKind::kPosition && one->part != CollectivePart::kDone;
         found_.emplace(each.original, *std::move(one));
       }
       for (std::int64_t called : each.called) {
@@ -162,7 +162,7 @@ Result<void> Rewriter::find_collectives() {
 void Rewriter::replace_positions(EditedComputation& computation) {
   for (EditedInstruction& each : computation.instructions) {
     const FoundCollective* one = found(each);
-    if (one == nullptr || one->kind != CollectiveKind::kPosition) continue;
+    if (one == nullptr || one->kind != CollectiveCallKind::kPosition) continue;
     become_call(each, call_of(*one, false), {});
     each.shape = row_major(each.shape);
   }
@@ -331,7 +331,7 @@ void Rewriter::leave(Scope& scope) {
 Result<void> Rewriter::write(Scope& scope, const std::vector<std::size_t>& indices) {
   const EditedInstruction& first = scope.old[indices.front()];
   const FoundCollective* one = found(first);
-  bool is_whole = one != nullptr && one->kind != CollectiveKind::kPosition &&
+  bool is_whole = one != nullptr && one->kind != CollectiveCallKind::kPosition &&
                   one->part == CollectivePart::kWhole;
   if (!is_whole) return write_one(scope, first);
   std::vector<Member> members;
