@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "meshard/explain/predict/front_rule.h"
 #include "meshard/explain/predict/loop_trips.h"
 #include "meshard/explain/predict/module_collective.h"
 #include "meshard/lowering/module_rules.h"
@@ -169,13 +170,16 @@ class ModuleWalk {
       result_types.push_back(std::move(*type));
     }
     std::optional<StatedCollective> stated = collective_of(module_, op);
-    std::optional<ShardingRule> rule =
-        stated ? rule_by_sizes(operand_types, result_types)
-               : rule_of_module_op(module_, op, operand_types, result_types);
+    std::optional<ShardingRule> rule = front_rule(module_, op, operand_types, result_types);
+    bool keeps_indices = rule.has_value();
+    if (!rule)
+      rule = stated ? rule_by_sizes(operand_types, result_types)
+                    : rule_of_module_op(module_, op, operand_types, result_types);
     if (!rule) return false;
     std::vector<std::size_t> results;
     for (int result : op.results) results.push_back(*add(values, result, place));
-    RuledOpFacts facts{.origin = place.origin, .stated = std::move(stated)};
+    RuledOpFacts facts{
+        .origin = place.origin, .keeps_indices = keeps_indices, .stated = std::move(stated)};
     if (op.mnemonic == kConstraint) {
       constrain(results[0], attribute(op, {"", "sharding"}));
       if (place.is_mark) facts.asked_by = "the mark";

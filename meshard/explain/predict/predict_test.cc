@@ -134,6 +134,20 @@ TEST_F(Predict, AReshapeThatCannotKeepItsSplit) {
   EXPECT_THAT(p.moves[0].cause, HasSubstr("would not be contiguous"));
 }
 
+// The module has the padding of uneven arguments and results, which stays where it is.
+TEST_F(Predict, UnevenSizes) {
+  EXPECT_TRUE(
+      check([](Tensor x) { return tanh(x); }, placed({10, 32}, P("model", none))).moves.empty());
+  EXPECT_TRUE(check([](Tensor x) { return mark_sharding(tanh(x), kPredictMesh, P("model", none)); },
+                    placed({10, 32}, P("model", none)))
+                  .moves.empty());
+  Prediction p = check([](Tensor x, Tensor w) { return matmul(x, w); },
+                       placed({10, 30}, P("data", "model")), placed({30, 6}, P("model", none)));
+  ASSERT_EQ(p.moves.size(), 1u) << p.to_string();
+  EXPECT_EQ(p.moves[0].kind, Kind::kAllReduce);
+  EXPECT_EQ(p.moves[0].bytes, 5 * 6 * 4);
+}
+
 TEST_F(Predict, ADimensionThatIsNeededWhole) {
   Prediction p = predict([](Tensor x) { return sort(x, 1); }, placed({16, 32}, P(none, "model")));
   ASSERT_EQ(p.moves.size(), 1u);
