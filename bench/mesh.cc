@@ -241,7 +241,8 @@ void scale_rows(Report& report) {
     const AxisList tp = {"tp"};
     double coordinate =
         least_each(2000, [&](int k) { observed = (*mesh.coordinate(700 + k % 64))[0]; });
-    double group = least_each(2000, [&](int k) { observed = mesh.group(tp, 700 + k % 64)->size(); });
+    double group =
+        least_each(2000, [&](int k) { observed = mesh.group(tp, 700 + k % 64)->size(); });
     largest = bytes_at(kCurve[i]);
     if (i == 0) smallest = largest;
     std::printf("%14lld %12.3f %12.4f %12.4f %14.0f %12.0f\n", static_cast<long long>(kCurve[i]),

@@ -89,7 +89,8 @@ TEST(RewriteCollectives, RecordedModules) {
 
 // Three all-reduces of one kind and group are one call with three operands.
 TEST(RewriteCollectives, DataParallelSyncsOnce) {
-  std::string bytes = read_whole_file(MESHARD_GOLDEN "/partitioned/data_parallel.4.hlo.bin").value();
+  std::string bytes =
+      read_whole_file(MESHARD_GOLDEN "/partitioned/data_parallel.4.hlo.bin").value();
   RewrittenModule rewritten = rewrite_collectives(bytes, on(4)).value();
   EXPECT_EQ(rewritten.calls, 1);
   pjrt::HloModule module = read_module(rewritten.hlo);

@@ -6,6 +6,7 @@
 
 #include "meshard/base/cache_folder.h"
 #include "meshard/base/cat.h"
+#include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/target/child_program.h"
@@ -13,7 +14,6 @@
 #include "meshard/target/compile_program.h"
 #include "meshard/target/compiled_cache.h"
 #include "meshard/target/memory_shortage.h"
-#include "meshard/base/temporary_folder.h"
 
 namespace meshard {
 namespace {

@@ -16,7 +16,8 @@ namespace meshard {
 ///
 /// What is in a loop counts as often as the loop runs, or once if that is unknown. Of all branches
 /// of an op, the one that moves the most counts. The result of an op without a sharding rule is
-/// replicated, and its operands do not move. Collectives of manual computations are moves.
+/// replicated; a custom call takes whole operands, and those of any other op do not move.
+/// Collectives of manual computations are moves.
 class ModuleProgram {
  public:
   /// @param find_place what the names in the module's locations stand for. Default: nothing

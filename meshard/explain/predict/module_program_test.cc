@@ -335,6 +335,17 @@ TEST(ModuleProgram, UnknownOpsGiveWholeResults) {
   EXPECT_TRUE(values[2].is_whole());
 }
 
+TEST(ModuleProgram, CustomCallsTakeWholeOperands) {
+  constexpr const char* kCustom =
+      R"(  func.func @main(%x: tensor<16x32xf32>) -> tensor<16x32xf32> {
+    %0 = stablehlo.custom_call @mine(%x) : (tensor<16x32xf32>) -> tensor<16x32xf32>
+    return %0 : tensor<16x32xf32>
+  }
+)";
+  EXPECT_EQ(flow_bytes(kCustom, {P("x", none)}), 16 * 32 * 4);
+  EXPECT_EQ(flow_bytes(kCustom, {P()}, {P("x", none)}), 0) << "the result is cut";
+}
+
 // A step of a model with a loop over 12 layers, as JAX wrote it.
 TEST(ModuleProgram, ARecordedModel) {
   std::ifstream file(MESHARD_GOLDEN "/exported/gpt12_scan_v5e_4x4.mlir");

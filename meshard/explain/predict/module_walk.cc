@@ -5,7 +5,8 @@
 #include <unordered_map>
 
 #include "meshard/explain/predict/loop_trips.h"
-#include "meshard/explain/predict/module_collective.h"
+#include "meshard/explain/predict/shifted_rule.h"
+#include "meshard/explain/predict/unruled_ops.h"
 #include "meshard/lowering/module_rules.h"
 #include "meshard/stablehlo/types.h"
 
@@ -169,19 +170,31 @@ class ModuleWalk {
       result_types.push_back(std::move(*type));
     }
     std::optional<StatedCollective> stated = collective_of(module_, op);
+    std::optional<ShiftedRule> shifted = shifted_rule(module_, op, operand_types, result_types);
     std::optional<ShardingRule> rule =
-        stated ? rule_by_sizes(operand_types, result_types)
-               : rule_of_module_op(module_, op, operand_types, result_types);
+        shifted  ? shifted->rule
+        : stated ? rule_by_sizes(operand_types, result_types)
+                 : rule_of_module_op(module_, op, operand_types, result_types);
+    bool opaque = !rule && op.mnemonic == "stablehlo.custom_call" && takes_whole(op);
+    if (opaque) rule = whole_rule(operand_types, result_types);
     if (!rule) return false;
     std::vector<std::size_t> results;
     for (int result : op.results) results.push_back(*add(values, result, place));
-    RuledOpFacts facts{.origin = place.origin, .stated = std::move(stated)};
+    RuledOpFacts facts{.origin = place.origin,
+                       .keeps_indices = shifted && shifted->keeps_indices,
+                       .stated = std::move(stated)};
     if (op.mnemonic == kConstraint) {
       constrain(results[0], attribute(op, {"", "sharding"}));
       if (place.is_mark) facts.asked_by = "the mark";
     }
+    if (opaque) out_.replicated.insert(out_.replicated.end(), results.begin(), results.end());
     add_op(std::move(*rule), std::move(operands), std::move(results), std::move(facts));
     return true;
+  }
+
+  // False for the custom calls with which GSPMD changes between full and local values.
+  static bool takes_whole(const ModuleOp& op) {
+    return op.symbol != "SPMDFullToShardShape" && op.symbol != "SPMDShardToFullShape";
   }
 
   // The first of these attributes that the op has.

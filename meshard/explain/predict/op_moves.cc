@@ -257,6 +257,7 @@ class OpPlan {
   void borders(std::vector<PredictedMove>& moves) const {
     for (std::size_t f = 0; f < chosen_.size(); ++f) {
       if (factor(f).kind != FactorKind::kPermutation || chosen_[f].empty()) continue;
+      if (facts_.keeps_indices && shards_are_equal(f)) continue;
       Sharding result =
           sharding_with_axes(mesh_, dimension_axes(mesh_, rule_, rule_.results()[0], chosen_));
       ReshardStep step{CollectiveKind::kCollectivePermute, chosen_[f], shard_bytes(0, result)};
@@ -265,6 +266,18 @@ class OpPlan {
                        meshard::to_string(chosen_[f]));
       moves.push_back(std::move(made));
     }
+  }
+
+  // Whether the shards of the first operand and result have equal sizes along a factor.
+  bool shards_are_equal(std::size_t f) const {
+    std::int64_t tiles = AxesIndex(mesh_, chosen_[f]).size();
+    auto shard = [&](std::int64_t size) { return (size + tiles - 1) / tiles; };
+    const Shape &from = type_of(0).shape, &to = result_type(0).shape;
+    for (std::size_t d = 0; d < rule_.results()[0].size(); ++d)
+      if (has({rule_.results()[0][d]}, f) &&
+          shard(from[static_cast<std::int64_t>(d)]) != shard(to[static_cast<std::int64_t>(d)]))
+        return false;
+    return true;
   }
 
   std::int64_t shard_bytes(std::size_t r, const Sharding& sharding) const {

@@ -28,6 +28,9 @@ struct RuledOpFacts {
   std::string_view asked_by = {};
   /// The index of the region that the op is in.
   std::size_t region = 0;
+  /// True if every element keeps its indices: where shards of operand and result are of equal size,
+  /// none moves.
+  bool keeps_indices = false;
   /// Set for a collective of the program: it moves its operands.
   std::optional<StatedCollective> stated = std::nullopt;
 };

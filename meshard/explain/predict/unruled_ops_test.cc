@@ -1,4 +1,4 @@
-#include "meshard/explain/predict/module_collective.h"
+#include "meshard/explain/predict/unruled_ops.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::optional<StatedCollective> collective_in(std::string_view op) {
   return collective_of(module, module.functions()[0].op->regions[0].ops[0]);
 }
 
-TEST(ModuleCollective, KindsAndGroups) {
+TEST(UnruledOps, KindsAndGroups) {
   std::optional<StatedCollective> sum = collective_in(
       R"(%0 = "stablehlo.all_reduce"(%x) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>}> ({
       ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -44,7 +44,7 @@ TEST(ModuleCollective, KindsAndGroups) {
   EXPECT_FALSE(collective_in("%0 = stablehlo.tanh %x : tensor<8xf32>").has_value());
 }
 
-TEST(ModuleCollective, DimensionsOfEqualSizeCorrespond) {
+TEST(UnruledOps, DimensionsOfEqualSizeCorrespond) {
   TensorType part{DType::f32, {4, 8}}, whole{DType::f32, {16, 8}};
   std::optional<ShardingRule> rule = rule_by_sizes({&part, 1}, {&whole, 1});
   ASSERT_TRUE(rule.has_value());
@@ -55,7 +55,7 @@ TEST(ModuleCollective, DimensionsOfEqualSizeCorrespond) {
   EXPECT_FALSE(rule_by_sizes({&part, 1}, {}).has_value());
 }
 
-TEST(ModuleCollective, BordersOfManualComputations) {
+TEST(UnruledOps, BordersOfManualComputations) {
   EXPECT_THAT(shardings_in(R"([<@mesh, [{"x"}, {}]>, <@mesh, [{?}], replicated={"y"}>])"),
               ElementsAre(R"(<@mesh, [{"x"}, {}]>)", R"(<@mesh, [{?}], replicated={"y"}>)"));
   EXPECT_THAT(shardings_in(R"(#sdy.sharding_per_value<[<@mesh, [{"x"}]>]>)"),

@@ -1,4 +1,5 @@
-// The collectives that a module's text contains, and the borders of its manual computations.
+// What a module's text says of ops that have no rule of their own: collectives, custom calls, and
+// the borders of manual computations.
 #pragma once
 #include <optional>
 #include <span>
@@ -20,6 +21,9 @@ std::optional<StatedCollective> collective_of(const stablehlo::Module& module,
 /// @return none if the numbers of values or their ranks differ
 std::optional<ShardingRule> rule_by_sizes(std::span<const TensorType> operands,
                                           std::span<const TensorType> results);
+
+/// The rule of an op that the compiler knows nothing about: each device needs all of it.
+ShardingRule whole_rule(std::span<const TensorType> operands, std::span<const TensorType> results);
 
 /// The shardings of `#sdy.sharding_per_value<[<@mesh, [{"x"}]>, ...]>` or `[<@mesh, [{"x"}]>,
 /// ...]`.

@@ -1,4 +1,4 @@
-#include "meshard/explain/predict/module_collective.h"
+#include "meshard/explain/predict/unruled_ops.h"
 
 #include <algorithm>
 #include <utility>
@@ -62,6 +62,19 @@ std::optional<ShardingRule> rule_by_sizes(std::span<const TensorType> operands,
     }
     builder.operand(std::move(operand)).result(std::move(result));
   }
+  return builder.build();
+}
+
+ShardingRule whole_rule(std::span<const TensorType> operands, std::span<const TensorType> results) {
+  ShardingRuleBuilder builder;
+  auto whole = [&](const TensorType& type) {
+    TensorFactors factors;
+    for (std::int64_t size : type.shape)
+      factors.push_back({builder.factor(size, FactorKind::kNeedReplication)});
+    return factors;
+  };
+  for (const TensorType& operand : operands) builder.operand(whole(operand));
+  for (const TensorType& result : results) builder.result(whole(result));
   return builder.build();
 }
 
