@@ -17,7 +17,7 @@ std::vector<Tensor> halve_and_add(std::vector<Tensor> parameters) {
   return parameters;
 }
 
-Tensor ones(Shape shape, const Mesh& mesh, const PartitionSpec& spec) {
+Tensor ones_on(Shape shape, const Mesh& mesh, const PartitionSpec& spec) {
   return mark_sharding(from_host(HostArray::full<float>(std::move(shape), 1.0f)), mesh, spec);
 }
 
@@ -34,7 +34,7 @@ Row call_row(std::string name, std::string work, OursAndFloor times, double allo
 
 void matmul_row(Report& report) {
   Mesh mesh({{"tp", 8}});
-  Tensor x = ones({8, 64}, mesh, P()), w = ones({64, 64}, mesh, P(none, "tp"));
+  Tensor x = ones_on({8, 64}, mesh, P()), w = ones_on({64, 64}, mesh, P(none, "tp"));
   auto step = jit(&matmul_of, {.name = "matmul"});
   wait_for(step(x, w));
   std::vector<Tensor> arguments{x, w};
@@ -65,7 +65,7 @@ void matmul_row(Report& report) {
 void parameter_row(Report& report, int count, bool donate, bool chained) {
   Mesh mesh({{"tp", 8}});
   std::vector<Tensor> state;
-  for (int i = 0; i < count; ++i) state.push_back(ones({8, 8}, mesh, P("tp")));
+  for (int i = 0; i < count; ++i) state.push_back(ones_on({8, 8}, mesh, P("tp")));
   JitOptions options{.name = "parameters"};
   if (donate) options.donate = {0};
   auto step = jit(&halve_and_add, options);
@@ -113,7 +113,7 @@ void call_rows(Report& report) {
 
 void single_rows(Report& report) {
   Mesh mesh({{"one", 1}});
-  Tensor x = ones({8, 64}, mesh, P()), w = ones({64, 64}, mesh, P());
+  Tensor x = ones_on({8, 64}, mesh, P()), w = ones_on({64, 64}, mesh, P());
   auto step = jit(&matmul_of, {.name = "matmul"});
   wait_for(step(x, w));
   std::vector<Tensor> arguments{x, w};

@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t kRanks = 1 << 20;
 constexpr int kTurns = 40;
 
-volatile std::int64_t kept;
+volatile std::int64_t observed;
 
 std::vector<MeshAxis> mesh_axes(std::int64_t ranks) {
   return {{"dp", ranks / 64}, {"cp", 8}, {"tp", 8}};
@@ -72,7 +72,7 @@ double chain_once(std::int64_t ranks, std::int64_t first, std::int64_t step) {
   double begin = now();
   for (int i = 0; i < kTimes; ++i) {
     Mesh mesh(mesh_axes(ranks), RankMap::affine(first, step, ranks));
-    kept = mesh.slice({"dp", "tp"}).flatten("f").size();
+    observed = mesh.slice({"dp", "tp"}).flatten("f").size();
   }
   return (now() - begin) / kTimes;
 }
@@ -89,7 +89,7 @@ double invert(const std::vector<std::int64_t>& ids) {
   std::vector<std::int64_t> position(ids.size(), -1);
   for (std::size_t i = 0; i < ids.size(); ++i)
     position[static_cast<std::size_t>(ids[i])] = static_cast<std::int64_t>(i);
-  kept = position[ids.size() / 2];
+  observed = position[ids.size() / 2];
   return (now() - begin) / 1e3;
 }
 
@@ -116,7 +116,7 @@ void chain_rows(Report& report) {
       [&] {
         std::vector<std::int64_t> given = ids;
         double begin = now();
-        kept = Mesh(mesh_axes(kRanks), std::move(given)).size();
+        observed = Mesh(mesh_axes(kRanks), std::move(given)).size();
         return (now() - begin) / 1e3;
       },
       [&] { return invert(ids); });
@@ -133,7 +133,7 @@ void chain_rows(Report& report) {
            "the listed mesh: slice (dp, tp), flatten, without the pass",
            least_each(200,
                       [&](int) {
-                        kept = listed.slice({"dp", "tp"}).flatten("f").size();
+                        observed = listed.slice({"dp", "tp"}).flatten("f").size();
                       }),
            20, goal);
 }
@@ -143,11 +143,11 @@ void operation_rows(Report& report) {
   auto make = [] { return Mesh(mesh_axes(kRanks)); };
   const Mesh mesh = make();
   add_time(report, "mesh.slice.tp", "slice tp",
-           least_each(500, [&](int) { kept = mesh.slice("tp").size(); }), 20, goal);
+           least_each(500, [&](int) { observed = mesh.slice("tp").size(); }), 20, goal);
   add_time(report, "mesh.slice.dp_tp", "slice dp, tp",
            least_each(500,
                       [&](int) {
-                        kept = mesh.slice({"dp", "tp"}).size();
+                        observed = mesh.slice({"dp", "tp"}).size();
                       }),
            20, goal);
   static const char* const kNames[] = {"f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7"};
@@ -157,7 +157,7 @@ void operation_rows(Report& report) {
         [&] {
           return adjacent ? make().slice({"dp", "cp"}) : make().slice({"dp", "tp"});
         },
-        [](const Mesh& slice, int i) { kept = slice.flatten(kNames[i]).size(); });
+        [](const Mesh& slice, int i) { observed = slice.flatten(kNames[i]).size(); });
     add_time(report, adjacent ? "mesh.flatten.dp_cp" : "mesh.flatten.dp_tp",
              adjacent ? "flatten the slice dp, cp under a new name"
                       : "flatten the slice dp, tp under a new name",
@@ -166,20 +166,20 @@ void operation_rows(Report& report) {
   add_time(report, "mesh.unflatten", "unflatten dp into (2, n/128)",
            least_each(500,
                       [&](int) {
-                        kept = mesh.unflatten("dp", {{"a", 2}, {"b", kRanks / 128}}).size();
+                        observed = mesh.unflatten("dp", {{"a", 2}, {"b", kRanks / 128}}).size();
                       }),
            20, goal);
   const Mesh tp = mesh.slice("tp"), dp = mesh.slice("dp");
   add_time(report, "mesh.concatenate", "concatenate tp, dp",
            least_each(500,
                       [&](int) {
-                        kept = concatenate({tp, dp}).size();
+                        observed = concatenate({tp, dp}).size();
                       }),
            20, goal);
   add_time(report, "mesh.submesh", "submesh (cp, tp) of one device",
            least_each(500,
                       [&](int i) {
-                        kept = mesh.submesh({"cp", "tp"}, i * 2001)->size();
+                        observed = mesh.submesh({"cp", "tp"}, i * 2001)->size();
                       }),
            20, goal);
 }
@@ -191,10 +191,10 @@ void question_rows(Report& report) {
   // The list of ids and its inverse have 16 MB. The test uses nearby devices, which stay in the
   // cache, as they do for a program that queries one device.
   auto ask = [](const Mesh& asked) {
-    return least_each(2000, [&](int i) { kept = (*asked.coordinate(777777 + i % 64))[0]; });
+    return least_each(2000, [&](int i) { observed = (*asked.coordinate(777777 + i % 64))[0]; });
   };
   auto ask_group = [&](const Mesh& asked, const AxisList& axes) {
-    return least_each(2000, [&](int i) { kept = asked.group(axes, 777777 + i % 64)->size(); });
+    return least_each(2000, [&](int i) { observed = asked.group(axes, 777777 + i % 64)->size(); });
   };
   const std::string goal = "at most 0.1 us";
   add_time(report, "mesh.coordinate", "coordinate of a device", ask(mesh), 0.1, goal);
@@ -240,8 +240,9 @@ void scale_rows(Report& report) {
     const Mesh mesh(mesh_axes(kCurve[i]));
     const AxisList tp = {"tp"};
     double coordinate =
-        least_each(2000, [&](int k) { kept = (*mesh.coordinate(700 + k % 64))[0]; });
-    double group = least_each(2000, [&](int k) { kept = mesh.group(tp, 700 + k % 64)->size(); });
+        least_each(2000, [&](int k) { observed = (*mesh.coordinate(700 + k % 64))[0]; });
+    double group =
+        least_each(2000, [&](int k) { observed = mesh.group(tp, 700 + k % 64)->size(); });
     largest = bytes_at(kCurve[i]);
     if (i == 0) smallest = largest;
     std::printf("%14lld %12.3f %12.4f %12.4f %14.0f %12.0f\n", static_cast<long long>(kCurve[i]),
@@ -287,19 +288,19 @@ void layout_rows(Report& report) {
     add_time(report, name, work, least_each(2000, f), bound, goal);
   };
   add("layout.coalesce", "coalesce 4 modes", 0.05, "at most 0.05 us",
-      [&](int) { kept = coalesce(four).size(); });
+      [&](int) { observed = coalesce(four).size(); });
   add("layout.composition", "(16,16):(1024,1) o (4,4,16)", 0.3, "at most 0.3 us",
-      [&](int) { kept = composition(two, inner)->size(); });
+      [&](int) { observed = composition(two, inner)->size(); });
   add("layout.complement", "complement of 2 modes in 16384", 0.1, "at most 0.1 us",
-      [&](int) { kept = complement(two, 16384)->size(); });
+      [&](int) { observed = complement(two, 16384)->size(); });
   add("layout.right_inverse", "right inverse of 6 nested modes", 0.32, "50 times PyTorch's 15.9 us",
-      [&](int) { kept = right_inverse(nested).size(); });
+      [&](int) { observed = right_inverse(nested).size(); });
   add("layout.left_inverse", "left inverse of 2 modes", 0.39, "50 times PyTorch's 19.6 us",
-      [&](int) { kept = left_inverse(left)->size(); });
+      [&](int) { observed = left_inverse(left)->size(); });
   add("layout.logical_divide", "64 divided by 8", 0.33, "50 times PyTorch's 16.7 us",
-      [&](int) { kept = logical_divide(line, tile)->size(); });
+      [&](int) { observed = logical_divide(line, tile)->size(); });
   add("layout.value", "the value at index 37 of 6 nested modes", 0.14, "50 times PyTorch's 7.1 us",
-      [&](int) { kept = nested(37); });
+      [&](int) { observed = nested(37); });
 }
 
 }  // namespace meshard::bench

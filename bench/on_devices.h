@@ -5,7 +5,7 @@
 
 #include "meshard/meshard.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/lazy_evaluator.h"
+#include "meshard/runtime/loaded_program.h"
 
 namespace meshard::bench {
 

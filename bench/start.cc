@@ -17,7 +17,7 @@
 #include "bench/raw_api.h"
 #include "bench/report.h"
 #include "bench/timing.h"
-#include "meshard/runtime/process_runtime.h"
+#include "meshard/runtime/internal/process_runtime.h"
 
 extern char** environ;
 

@@ -16,25 +16,63 @@ if(MESHARD_SANITIZE)
   target_link_options(meshard_flags INTERFACE -fsanitize=${MESHARD_SANITIZE})
 endif()
 
-# meshard_unity(TARGET): compiles a dozen files at a time, because most of a file's compile time is spent in headers
-# that all files include. Names in anonymous namespaces must therefore be unique within a folder. -DMESHARD_UNITY=OFF
-# compiles each file separately, which is faster if one file changes repeatedly.
+# meshard_unity(TARGET [FILES]): compiles FILES files at a time (default: 12), because most of a file's compile time is
+# spent in headers and templates that all files use. Names in anonymous namespaces must therefore be unique within a
+# folder. -DMESHARD_UNITY=OFF compiles each file separately and without precompiled headers, which is faster if one file
+# changes repeatedly.
 option(MESHARD_UNITY "Compile files together" ON)
 function(meshard_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MESHARD_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  set(files 12)
+  if(ARGC GREATER 1)
+    set(files ${ARGV1})
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MESHARD_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
 
-# meshard_test_flags(TARGET): disables optimization, because test code is compiled once and runs only briefly.
+# The headers that test programs precompile: GoogleTest's, or these and <meshard/meshard.h>. An empty library holds
+# each, compiled with the flags of the programs.
+function(meshard_precompiled_headers name)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${name}.cc CONTENT "")
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/${name}.cc)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0> -fPIE)  # as executables
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
+  target_link_libraries(${name} PRIVATE meshard_flags GTest::gmock)
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+endfunction()
+if(MESHARD_TESTS AND MESHARD_UNITY)
+  meshard_precompiled_headers(meshard_gtest_headers <gmock/gmock.h> <gtest/gtest.h>)
+  meshard_precompiled_headers(meshard_test_headers <gmock/gmock.h> <gtest/gtest.h>
+                              ${PROJECT_SOURCE_DIR}/meshard/meshard.h)
+endif()
+
+# meshard_test_flags(TARGET [FOLDER]): flags of test programs. They are not optimized, because test code is compiled
+# once and runs only briefly, and they share precompiled headers: with FOLDER only GoogleTest's, so that a change of a
+# header elsewhere does not affect them.
 function(meshard_test_flags target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "FOLDER" "" "")
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL EXECUTABLE OR NOT MESHARD_UNITY)
+    return()
+  endif()
+  # Part of GoogleTest's flags. Programs without GoogleTest need it too, because g++ requires the same definitions.
+  target_compile_definitions(${target} PRIVATE GTEST_HAS_PTHREAD=1)
+  if(arg_FOLDER)
+    target_precompile_headers(${target} REUSE_FROM meshard_gtest_headers)
+  else()
+    target_precompile_headers(${target} REUSE_FROM meshard_test_headers)
+  endif()
 endfunction()
 
-# meshard_folder(NAME [DEPENDS folder...])
+# meshard_folder(NAME [QUICK_BUILD] [DEPENDS folder...])
 #
 # Builds one folder of meshard/: one library target meshard_NAME with all its sources, and one test program NAME_test
-# with all its *_test.cc files. The tests link only what the folder may depend on.
+# with all its *_test.cc files. The tests link only what the folder may depend on. QUICK_BUILD: compiled with
+# -Og, which takes g++ half of the time of -O2. For folders that no call of a compiled program passes through: recording
+# an op takes the same time, and tracing, differentiating and lowering 12 layers 9.3 ms instead of 8.5.
 function(meshard_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "QUICK_BUILD" "" "DEPENDS")
   set(root ${CMAKE_CURRENT_SOURCE_DIR}/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cc)
   set(tests ${sources})
@@ -49,13 +87,16 @@ function(meshard_folder name)
     add_library(meshard_${name} STATIC ${sources})
     target_include_directories(meshard_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(meshard_${name} PUBLIC meshard_flags ${arg_DEPENDS})
-    meshard_unity(meshard_${name})
+    meshard_unity(meshard_${name} 24)
+    if(arg_QUICK_BUILD)
+      target_compile_options(meshard_${name} PRIVATE $<$<CONFIG:Release>:-Og>)
+    endif()
     set_property(GLOBAL APPEND PROPERTY MESHARD_OBJECTS $<TARGET_OBJECTS:meshard_${name}>)
   endif()
   if(MESHARD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE meshard_${name} GTest::gmock_main)
-    meshard_test_flags(${name}_test)
+    meshard_test_flags(${name}_test FOLDER)
     meshard_unity(${name}_test)
     add_test(NAME ${name}_test COMMAND ${name}_test)
   endif()

@@ -28,6 +28,7 @@
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/plan/plan.h"
+#include "meshard/processes/processes.h"
 #include "meshard/report/diff.h"
 #include "meshard/report/expect.h"
 #include "meshard/report/html.h"

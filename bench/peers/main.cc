@@ -9,7 +9,7 @@
 
 #include "bench/on_devices.h"
 #include "bench/peers/contest.h"
-#include "meshard/runtime/process_runtime.h"
+#include "meshard/runtime/internal/process_runtime.h"
 
 namespace meshard::bench {
 namespace {

@@ -56,8 +56,9 @@ TEST(Peer, AProcessThatEndsIsAnError) {
 TEST(Peer, OtherProgramsAreErrors) {
   EXPECT_THAT(error_of([] { Peer peer({"/no/such/program"}); }),
               testing::StartsWith("/no/such/program cannot be started: "));
-  Peer peer({"echo", "hello"});
-  EXPECT_EQ(error_of([&] { peer.ask({}); }), "echo did not answer in JSON");
+  Peer peer(
+      {"sh", "-c", "read request; echo hello"});  // reads first, so that the request can be written
+  EXPECT_EQ(error_of([&] { peer.ask({}); }), "sh did not answer in JSON");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "bench/peers/saved.h"
 #include "bench/timing.h"
 #include "meshard/ops/definition/bodies.h"
-#include "meshard/runtime/process_runtime.h"
+#include "meshard/runtime/internal/process_runtime.h"
 
 namespace meshard::bench {
 namespace {

@@ -80,7 +80,7 @@ Split split(const Digits& all, std::int64_t count) {
   return {all.pick(numbers.subspan(held_back)), all.pick(numbers.first(held_back))};
 }
 
-std::string default_data_path() { return meshard::pjrt::cache_folder() + "/data/digits.csv"; }
+std::string default_data_path() { return meshard::cache_folder() + "/data/digits.csv"; }
 
 Batches::Batches(const Digits& digits, std::int64_t size, std::uint64_t seed)
     : digits_(digits), size_(static_cast<std::size_t>(size)), state_(seed) {

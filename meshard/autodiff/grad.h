@@ -99,7 +99,7 @@ auto value_and_grad(F f) {
             auto part = structure::with_tensors(
                 argument, std::span<const Tensor>(gradients).subspan(used, count));
             used += count;
-            return std::tuple(part);
+            return std::tuple<decltype(part)>(part);  // deduced from a pair, it would be its parts
           } else {
             return std::tuple<>();
           }

@@ -66,6 +66,18 @@ TEST(Grad, StructuresHaveGradientsOfTheirForm) {
   EXPECT_EQ(number(g[1].at("b")), 6);
 }
 
+TEST(Grad, APairIsOneArgument) {
+  auto f = [](const std::pair<Tensor, Tensor>& p) { return p.first * p.second * p.second; };
+  std::pair<Tensor, Tensor> gradient = grad(f)(std::pair(scalar(2), scalar(3)));
+  EXPECT_EQ(number(gradient.first), 9);
+  EXPECT_EQ(number(gradient.second), 12);
+  auto [of_pair, of_last] = grad<0, 1>([](const std::pair<Tensor, Tensor>& p, Tensor x) {
+    return p.first * p.second * x;
+  })(std::pair(scalar(2), scalar(3)), scalar(5));
+  EXPECT_EQ(number(of_pair.second), 10);
+  EXPECT_EQ(number(of_last), 6);
+}
+
 TEST(Grad, SeveralArguments) {
   auto f = [](Tensor a, Tensor b, Line line) { return a * b * b * line.slope + line.offset; };
   auto [value, gradients] =

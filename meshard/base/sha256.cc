@@ -59,15 +59,22 @@ void Sha256::add(std::string_view bytes) {
   }
 }
 
-std::string Sha256::digits() {
+std::string Sha256::bytes() {
   std::uint64_t bits = 8 * size_;
   std::string end(1, '\x80');
   end.append((55 - size_ % 64 + 64) % 64, '\0');
   for (int shift = 56; shift >= 0; shift -= 8) end.push_back(static_cast<char>(bits >> shift));
   add(end);
-  std::string text;
+  std::string hash;
   for (std::uint32_t word : state_)
-    for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];
+    for (int shift = 24; shift >= 0; shift -= 8) hash.push_back(static_cast<char>(word >> shift));
+  return hash;
+}
+
+std::string Sha256::digits() {
+  std::string text;
+  for (char byte : bytes())
+    for (int shift = 4; shift >= 0; shift -= 4) text += "0123456789abcdef"[byte >> shift & 15];
   return text;
 }
 

@@ -13,8 +13,10 @@ class Sha256 {
  public:
   void add(std::string_view bytes);
   /// The hash as 64 lowercase hexadecimal digits.
-  /// @pre called once, after the last add()
+  /// @pre digits() or bytes() is called once, after the last add()
   std::string digits();
+  /// The hash as 32 bytes.
+  std::string bytes();
 
  private:
   void add_block(const unsigned char* block);

@@ -22,6 +22,15 @@ TEST(Sha256, ExamplesOfTheStandard) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(Sha256, Bytes) {
+  Sha256 hash;
+  hash.add("abc");
+  std::string bytes = hash.bytes();
+  ASSERT_EQ(bytes.size(), 32u);
+  EXPECT_EQ(bytes.substr(0, 4), "\xba\x78\x16\xbf");
+  EXPECT_EQ(bytes.substr(30), "\x15\xad");
+}
+
 TEST(Sha256, PiecesDoNotMatter) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += std::to_string(i);

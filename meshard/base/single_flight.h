@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 
 namespace meshard::internal {
 

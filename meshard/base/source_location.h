@@ -1,4 +1,5 @@
 // A location in the user's code. Not std::source_location, because clang 14 lacks it.
+// Error (error.h) keeps that of the failed call, and prints it first.
 #pragma once
 #include <cstdint>
 #include <string>

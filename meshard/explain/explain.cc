@@ -2,7 +2,6 @@
 
 #include "meshard/explain/report_of.h"
 #include "meshard/pjrt/executable.h"
-#include "meshard/runtime/lazy_evaluator.h"
 #include "meshard/runtime/loaded_program.h"
 
 namespace meshard {

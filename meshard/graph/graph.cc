@@ -44,22 +44,6 @@ class NodeSet {
   std::size_t count_ = 0;
 };
 
-void append_number(std::string& out, std::uint64_t number) {
-  out.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
-void append_leaf_key(std::string& out, const Value& leaf) {
-  attribute_text::append_key(out, leaf.type());
-  if (const Sharding* sharding = leaf_sharding(leaf))
-    attribute_text::append_key(out, *sharding);
-  else
-    out.push_back('-');
-  // For a parameter of a body.
-  if (const ManualAxes* manual = manual_axes(leaf))
-    attribute_text::append_key(out,
-                               cat(*manual, " varying", manual->varying.to_string(manual->mesh)));
-}
-
 }  // namespace
 
 Graph Graph::build(std::span<const Value> parameters, std::span<const Value> results,
@@ -175,32 +159,6 @@ const Node* Graph::find(std::string_view path) const {
   path.remove_prefix(static_cast<std::size_t>(after - path.data()));
   if (path.empty() || path.front() != '.') return nullptr;
   return bodies[body].graph().find(path.substr(1));
-}
-
-Fingerprint Graph::fingerprint() const {
-  std::string key;
-  append_key(key);
-  return meshard::fingerprint(key);
-}
-
-void Graph::append_key(std::string& key) const {
-  key.reserve(key.size() + 32 * state_->nodes.size() + 256);
-  append_number(key, state_->parameters.size());
-  for (const Value& leaf : state_->parameters) append_leaf_key(key, leaf);
-  append_number(key, state_->captured.size());
-  for (const Value& leaf : state_->captured) append_leaf_key(key, leaf);
-  auto append_value = [&](const Value& value) {
-    append_number(key, (std::uint64_t{number(value.node())} << 32) | value.index());
-  };
-  for (const Node* node : state_->nodes) {
-    key.append(node->op().name);
-    key.push_back('\0');
-    if (node->attributes()) node->attributes()->append_key(key);
-    append_number(key, node->operands().size());
-    for (const Value& operand : node->operands()) append_value(operand);
-  }
-  append_number(key, state_->results.size());
-  for (const Value& result : state_->results) append_value(result);
 }
 
 }  // namespace meshard

@@ -55,7 +55,7 @@ class Graph {
   const Node* find(std::string_view path) const;
 
   /// Equal for programs that compute the same from the same types and shardings; source lines are
-  /// ignored.
+  /// ignored (graph_fingerprint.cc).
   Fingerprint fingerprint() const;
   /// Appends the bytes that the fingerprint hashes; they are equal exactly for such programs.
   void append_key(std::string& out) const;

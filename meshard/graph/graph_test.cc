@@ -63,41 +63,6 @@ TEST(Graph, RefusesALeakedTracedValue) {
                            ErrorCode::kInvalidArgument, {"outside its trace", "graph_test.cc"}));
 }
 
-Graph program(double factor, std::int64_t extent, int extra_lines) {
-  internal::TraceScope scope;
-  SourceLocation where{"f.cc", "f", static_cast<std::uint32_t>(10 + extra_lines)};
-  Tensor a = make_parameter({DType::f32, Shape{extent}}, std::nullopt, where);
-  Tensor y = scale(plus(a, In(a, where)), factor, {1, 2});
-  return Graph::build(values({a}), values({y}), scope.trace());
-}
-
-TEST(Graph, FingerprintsAreOfWhatIsComputed) {
-  Fingerprint base = program(2, 4, 0).fingerprint();
-  EXPECT_EQ(base, program(2, 4, 7).fingerprint()) << "source lines do not count";
-  EXPECT_NE(base, program(3, 4, 0).fingerprint()) << "attributes count";
-  EXPECT_NE(base, program(2, 5, 0).fingerprint()) << "types count";
-}
-
-TEST(Graph, FingerprintsSeeWhichOperandIsWhich) {
-  auto make = [](bool swapped) {
-    internal::TraceScope scope;
-    Tensor a = make_parameter(kType, std::nullopt, {}), b = make_parameter(kType, std::nullopt, {});
-    Tensor y = swapped ? plus(scale(b, 2), a) : plus(scale(a, 2), b);
-    return Graph::build(values({a, b}), values({y}), scope.trace()).fingerprint();
-  };
-  EXPECT_NE(make(false), make(true));
-}
-
-TEST(Graph, FingerprintsSeeShardings) {
-  auto make = [](const PartitionSpec& spec) {
-    internal::TraceScope scope;
-    Tensor a = make_parameter({DType::f32, Shape{8}}, Sharding(Mesh({{"x", 2}}), spec, 1), {});
-    return Graph::build(values({a}), values({scale(a, 2)}), scope.trace()).fingerprint();
-  };
-  EXPECT_EQ(make(P("x")), make(P("x")));
-  EXPECT_NE(make(P("x")), make(P(none)));
-}
-
 TEST(Graph, WithOtherResults) {
   internal::TraceScope scope;
   Tensor a = make_parameter({DType::f32, {2}}, std::nullopt, {});

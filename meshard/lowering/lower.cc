@@ -6,8 +6,9 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
-#include "meshard/lowering/dropped_shardings.h"
-#include "meshard/lowering/node_writer.h"
+#include "meshard/lowering/internal/boundary_padding.h"
+#include "meshard/lowering/internal/dropped_shardings.h"
+#include "meshard/lowering/internal/node_writer.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/stablehlo/module_writer.h"
@@ -68,11 +69,8 @@ class Lowering {
       sharding = Sharding::replicated(sharding->mesh(), static_cast<std::size_t>(type.rank()));
     if (sharding) sharding = closed_at_sub_axes(*sharding, meshes_);
     LoweredValue value{type, type, std::move(sharding)};
-    if (value.sharding && module_.num_partitions() > 1) {
-      Dimensions padded;
-      for (std::int64_t size : value.sharding->padded_shape(type.shape)) padded.push_back(size);
-      value.padded.shape = Shape(std::move(padded));
-    }
+    if (value.sharding && module_.num_partitions() > 1)
+      value.padded = padded_type(type, *value.sharding);
     return value;
   }
 

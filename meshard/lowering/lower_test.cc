@@ -150,31 +150,6 @@ TEST(Lower, TwoMeshesOverTheSameDevices) {
   EXPECT_EQ(*module.mesh, first);
 }
 
-TEST(Lower, UnevenArgumentsAreCutAndResultsPadded) {
-  Mesh mesh({{"x", 4}});
-  Sharding rows(mesh, P("x", none));
-  LoweredModule module = lowered({{{DType::f32, {7, 3}}, rows}}, [&](const Tensors& p) {
-    return Tensors{sharding_constraint(exp(p[0]), rows)};
-  });
-  EXPECT_EQ(
-      module.text,
-      R"(module @main attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
-  sdy.mesh @mesh = <["x"=4]>
-  func.func public @main(%arg0: tensor<8x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} loc("n0")) -> (tensor<8x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
-    %t0 = "stablehlo.slice"(%arg0) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 7, 3>, strides = array<i64: 1, 1>}> : (tensor<8x3xf32>) -> tensor<7x3xf32> loc("n0")
-    %0 = stablehlo.exponential %t0 : tensor<7x3xf32> loc("n1")
-    %1 = sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]> : tensor<7x3xf32> loc("n2")
-    %t2 = stablehlo.constant dense<0.0> : tensor<f32>
-    %t1 = "stablehlo.pad"(%1, %t2) <{edge_padding_low = array<i64: 0, 0>, edge_padding_high = array<i64: 1, 0>, interior_padding = array<i64: 0, 0>}> : (tensor<7x3xf32>, tensor<f32>) -> tensor<8x3xf32> loc("n2")
-    return %t1 : tensor<8x3xf32>
-  }
-}
-)");
-  EXPECT_EQ(module.arguments[0].type.shape, (Shape{7, 3}));
-  EXPECT_EQ(module.arguments[0].padded.shape, (Shape{8, 3}));
-  EXPECT_EQ(module.results[0].padded.shape, (Shape{8, 3}));
-}
-
 TEST(Lower, DonationPairsArgumentsWithResults) {
   Mesh mesh({{"x", 4}});
   Sharding rows(mesh, P("x", none));

@@ -1,4 +1,6 @@
-// The meshes of one program: the numbering of its logical devices, and the name of each mesh.
+// The meshes of one program: the numbering of its logical devices 0..n-1, and the name of each
+// mesh. Device ids play no role here; runtime/internal/device_assignment.h maps the numbers to
+// them.
 #pragma once
 #include <optional>
 #include <set>

@@ -2,12 +2,11 @@
 
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {
-
-constexpr std::int64_t kTypedFfi = 4;
 
 void infer_custom_call(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<CustomCallAttributes>();

@@ -13,8 +13,6 @@
 namespace meshard::pjrt {
 namespace {
 
-constexpr std::string_view kFormat = "mlir";
-
 struct Release {
   std::function<void()> call;
 };
@@ -93,14 +91,24 @@ Result<std::string> Client::complete_options(const CompileOptions& options) cons
 
 Result<LoadedExecutable> Client::compile(std::string_view module,
                                          const CompileOptions& options) const {
+  return compile_program(module, "mlir", options);
+}
+
+Result<LoadedExecutable> Client::compile_hlo(std::string_view module,
+                                             const CompileOptions& options) const {
+  return compile_program(module, "hlo", options);
+}
+
+Result<LoadedExecutable> Client::compile_program(std::string_view module, std::string_view format,
+                                                 const CompileOptions& options) const {
   if (module.empty()) return Error(ErrorCode::kInvalidArgument, "[compile] the module is empty");
   MESHARD_ASSIGN_OR_RETURN(std::string bytes, complete_options(options));
   PJRT_Program program{};
   program.struct_size = PJRT_Program_STRUCT_SIZE;
   program.code = const_cast<char*>(module.data());  // not written in this direction
   program.code_size = module.size();
-  program.format = kFormat.data();
-  program.format_size = kFormat.size();
+  program.format = format.data();
+  program.format_size = format.size();
   MESHARD_PJRT_ARGS(PJRT_Client_Compile, args);
   args.client = state_->raw;
   args.program = &program;

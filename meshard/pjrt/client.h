@@ -96,6 +96,12 @@ class Client {
   /// otherwise the plugin's error
   Result<LoadedExecutable> compile(std::string_view module, const CompileOptions& options) const;
 
+  /// Compiles an HLO module: the bytes of a HloModuleProto.
+  /// @pre the module is valid HLO; some plugins end the process for other modules
+  /// @error as compile()
+  Result<LoadedExecutable> compile_hlo(std::string_view module,
+                                       const CompileOptions& options) const;
+
   /// Loads the output of Executable::serialize. `options` replace those of the compilation: pass
   /// another device assignment to run the same program elsewhere. A known `signature`, for example
   /// from a cache, avoids reading the compiled module.
@@ -144,6 +150,8 @@ class Client {
  private:
   explicit Client(ClientRef state) : state_(std::move(state)) {}
   Result<void> check_options(const CompileOptions& options) const;
+  Result<LoadedExecutable> compile_program(std::string_view module, std::string_view format,
+                                           const CompileOptions& options) const;
   Result<std::string> complete_options(const CompileOptions& options) const;
   Result<const Device*> check_device(const Device& device, std::string_view operation) const;
   Buffer make_buffer(PJRT_Buffer* raw, const ArrayType& type, const Device* device) const;

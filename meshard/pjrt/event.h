@@ -40,7 +40,7 @@ class Event {
   Event& operator=(Event&& other) noexcept;
   ~Event();
 
-  /// Blocks until the event completes. A wait that is too long is reported (base/stall.h).
+  /// Blocks until the event completes. A wait that is too long is reported (base/stall_report.h).
   /// @error the error of the operation that the event represents
   Result<void> await() const;
   /// Whether it completed (or failed); does not block.

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "meshard/pjrt/extensions.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/internal/extensions.h"
 
 namespace meshard::pjrt {
 namespace {

@@ -1,20 +1,30 @@
 // Tested in tests/plugin/host_call_test.cc.
 #include "meshard/pjrt/host_call.h"
 
+#include <array>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/executable_signature.h"
-#include "meshard/pjrt/extensions.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/internal/extensions.h"
 #include "meshard/pjrt/internal/ffi_abi.h"
 
 namespace meshard::pjrt {
 namespace {
 
-constinit std::atomic<HostCallFunction> the_function{nullptr};
+// A handler receives no data of its own, so each target has its own instance of handle().
+struct Target {
+  std::string_view name;  // empty: free
+  std::atomic<HostCallFunction> function{nullptr};
+};
+constexpr std::size_t kTargets = 4;
+constinit Target targets[kTargets];
+constinit std::mutex targets_mutex;  // guards the names
 
 // The oldest version of the interface, which all plugins accept.
 constexpr int kMajor = 0, kMinor = 1;
@@ -53,17 +63,31 @@ int device_of(const ffi::CallFrame& frame) {
   return frame.api->device_ordinal(&args) == nullptr ? args.ordinal : -1;
 }
 
+void read_attribute(std::string_view name, int type, const void* value, HostCall& to) {
+  constexpr int kS32 = 4;
+  if (type == ffi::kString) {
+    const auto& text = *static_cast<const ffi::Bytes*>(value);
+    to.attributes.emplace_back(name, std::string_view(text.data, text.size));
+  } else if (type == ffi::kArray) {
+    const auto& array = *static_cast<const ffi::Array*>(value);
+    if (array.element == kS32)
+      to.numbers.emplace_back(name,
+                              std::span(static_cast<const std::int32_t*>(array.data), array.size));
+  } else if (type == ffi::kScalar) {
+    const auto& scalar = *static_cast<const ffi::Scalar*>(value);
+    if (scalar.element == kS32)
+      to.numbers.emplace_back(name, std::span(static_cast<const std::int32_t*>(scalar.value), 1));
+  }
+}
+
 HostCall call_of(const ffi::CallFrame& frame) {
   HostCall call;
   call.arguments = arrays_of(frame.arguments);
   call.results = arrays_of(frame.results);
-  for (std::int64_t i = 0; i < frame.attributes.size; ++i) {
-    if (frame.attributes.types[i] != ffi::kString) continue;
-    const ffi::Bytes& name = *frame.attributes.names[i];
-    const auto& value = *static_cast<const ffi::Bytes*>(frame.attributes.values[i]);
-    call.attributes.emplace_back(std::string_view(name.data, name.size),
-                                 std::string_view(value.data, value.size));
-  }
+  const ffi::Attributes& attributes = frame.attributes;
+  for (std::int64_t i = 0; i < attributes.size; ++i)
+    read_attribute({attributes.names[i]->data, attributes.names[i]->size}, attributes.types[i],
+                   attributes.values[i], call);
   call.device = device_of(frame);
   return call;
 }
@@ -80,10 +104,11 @@ bool answer_metadata(const ffi::CallFrame& frame) {
   return false;
 }
 
+template <std::size_t kTarget>
 ffi::Error* handle(ffi::CallFrame* frame) {
   if (answer_metadata(*frame) || frame->stage != ffi::kExecute) return nullptr;
   try {
-    Result<void> done = the_function.load()(call_of(*frame));
+    Result<void> done = targets[kTarget].function.load()(call_of(*frame));
     if (done.ok()) return nullptr;
     return make_error(*frame, done.error().code(), done.error().what());
   } catch (const Error& error) {
@@ -93,6 +118,21 @@ ffi::Error* handle(ffi::CallFrame* frame) {
   } catch (...) {
     return make_error(*frame, ErrorCode::kUnknown, "an exception that is not a std::exception");
   }
+}
+
+constexpr auto kHandlers = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+  return std::array{&handle<kIndex>...};
+}
+(std::make_index_sequence<kTargets>());
+
+// The index of a target's instance; kTargets if all are taken.
+std::size_t index_of_target(std::string_view name) {
+  std::lock_guard lock(targets_mutex);
+  for (std::size_t i = 0; i < kTargets; ++i) {
+    if (targets[i].name.empty()) targets[i].name = name;
+    if (targets[i].name == name) return i;
+  }
+  return kTargets;
 }
 
 Error cannot(const Client& client, const std::string& why) {
@@ -109,7 +149,14 @@ std::string_view HostCall::attribute(std::string_view name) const {
   return {};
 }
 
-Result<void> accept_host_calls(const Client& client, HostCallFunction function) {
+std::span<const std::int32_t> HostCall::number_list(std::string_view name) const {
+  for (const auto& [each, values] : numbers)
+    if (each == name) return values;
+  return {};
+}
+
+Result<void> accept_host_calls(const Client& client, std::string_view target,
+                               HostCallFunction function) {
   if (client.platform() != "cpu")
     return cannot(client, "the elements are in the memory of the device; only CPU devices can");
   if (client.plugin().version() < kOldest)
@@ -121,12 +168,16 @@ Result<void> accept_host_calls(const Client& client, HostCallFunction function) 
     if (type_of(*each) == kFfiExtension && each->struct_size >= sizeof(FfiExtension))
       found = reinterpret_cast<const FfiExtension*>(each);
   if (found == nullptr) return cannot(client, "the plugin has no FFI extension");
-  the_function = function;
+  std::size_t index = index_of_target(target);
+  if (index == kTargets)
+    return Error(ErrorCode::kResourceExhausted,
+                 cat("[host_call] there are more than ", kTargets, " targets: ", target));
+  targets[index].function = function;
   constexpr std::string_view kPlatform = "Host";  // XLA's name for CPUs
   ffi::RegisterArgs args{sizeof(ffi::RegisterArgs),
-                         kHostCallTarget.data(),
-                         kHostCallTarget.size(),
-                         reinterpret_cast<void*>(handle),
+                         target.data(),
+                         target.size(),
+                         reinterpret_cast<void*>(kHandlers[index]),
                          kPlatform.data(),
                          kPlatform.size(),
                          0};

@@ -13,8 +13,8 @@ namespace meshard::pjrt {
 
 class Client;
 
-/// The name under which programs make these calls: the target of a custom call with api_version 4
-/// whose attributes are all strings.
+/// The target under which programs call functions of users. Targets are custom calls with
+/// api_version 4 whose attributes are strings, i32 numbers, and arrays of i32.
 inline constexpr std::string_view kHostCallTarget = "meshard.host_call";
 
 /// A view of an argument or result of a host call: dense, row-major elements in host memory.
@@ -29,22 +29,33 @@ struct HostCall {
   std::vector<HostCallArray> arguments;
   /// Their memory is uninitialized; the function fills it.
   std::vector<HostCallArray> results;
+  /// The attributes that are strings.
   std::vector<std::pair<std::string_view, std::string_view>> attributes;
+  /// The attributes that are i32 numbers or arrays of them. Both are sorted by name.
+  std::vector<std::pair<std::string_view, std::span<const std::int32_t>>> numbers;
   /// The id of the device; -1 if the plugin does not report it.
   int device = -1;
 
   /// The value of an attribute; empty if there is none of this name.
   std::string_view attribute(std::string_view name) const;
+  /// The numbers of an attribute; empty if there is none of this name.
+  std::span<const std::int32_t> number_list(std::string_view name) const;
 };
 
 /// Runs in a thread of the plugin, for several devices at once. An error, or an exception, becomes
 /// the error of the launch.
 using HostCallFunction = Result<void> (*)(const HostCall& call);
 
-/// Lets the programs of `client` call `function`. There is one function for the process; a later
-/// call replaces it.
+/// Lets the programs of `client` call `function` under the name `target`. There is one function for
+/// each target in the process; a later call replaces it.
+/// @pre `target` outlives the process, as a literal does
 /// @error unimplemented, naming the plugin and the reason: it has no FFI extension, or its devices
-/// do not use host memory (only CPU devices do)
-Result<void> accept_host_calls(const Client& client, HostCallFunction function);
+/// do not use host memory (only CPU devices do); resource exhausted for more than 4 targets
+Result<void> accept_host_calls(const Client& client, std::string_view target,
+                               HostCallFunction function);
+/// The same for kHostCallTarget.
+inline Result<void> accept_host_calls(const Client& client, HostCallFunction function) {
+  return accept_host_calls(client, kHostCallTarget, function);
+}
 
 }  // namespace meshard::pjrt

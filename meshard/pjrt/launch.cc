@@ -1,80 +1,226 @@
+// Makes a launch: checks it, enters the one order of all devices, and calls the plugin.
 // Tested in tests/plugin/launches_test.cc.
 #include "meshard/pjrt/launch.h"
 
+#include <algorithm>
 #include <chrono>
 
-#include "meshard/base/stall.h"
+#include "meshard/base/thread_instance.h"
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/launch_call.h"
+#include "meshard/pjrt/internal/released_buffers.h"
 
 namespace meshard::pjrt {
-namespace internal {
+
+using internal::ClientState;
+using internal::LaunchRecord;
+
 namespace {
 
-std::string describe_launch(const void* subject) {
-  return cat("the launch of ", static_cast<const LaunchRecord*>(subject)->to_string());
-}
+/// Arrays that the plugin reads and fills during a call; reused by the next call.
+struct Scratch {
+  std::vector<PJRT_Buffer*> arguments;
+  std::vector<PJRT_Buffer*> outputs;
+  std::vector<PJRT_Buffer* const*> argument_lists;
+  std::vector<PJRT_Buffer**> output_lists;
+};
+
+Scratch& scratch() { return meshard::internal::thread_instance<Scratch>(); }
 
 }  // namespace
 
-Result<void> LaunchRecord::await() {
-  if (done.load(std::memory_order_acquire)) {
-    std::lock_guard lock(mutex);
-    return *outcome;
+const Device& LoadedExecutable::device(const Call& call, std::size_t k) const {
+  return (*devices_)[call.first + k];
+}
+
+Result<void> LoadedExecutable::check(const Call& call) const {
+  std::size_t per_device = parameter_types_.size();
+  MESHARD_RETURN_IF_ERROR(check_sizes(call));
+  if (call.device_by_device && !can_run_device_by_device())
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[", call.place, "] the parts of this program wait for each other, and the ",
+            client_->platform, " plugin ",
+            client_->rules.parts_start_together ? "starts no part before all parts are launched"
+                                                : "may run one device's part in the calling thread",
+            ": use execute"));
+  if (client_->wedged && call.count > 1)
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[", call.place,
+            "] an earlier launch of this client failed inside the plugin, which can no longer "
+            "complete launches on several devices: create a new client (restart_runtime())"));
+  std::int64_t last = -1;
+  for (std::int64_t kept : call.options.keep) {
+    if (kept <= last || kept >= static_cast<std::int64_t>(per_device))
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[", call.place, "] keep must list parameter numbers below ", per_device,
+                       " in ascending order, got ", kept, " after ", last));
+    last = kept;
   }
-  Awaited awaited{.describe = describe_launch, .subject = this};
-  Result<void> result =
-      await_events(api, {events.data(), events.size()}, "PJRT_LoadedExecutable_Execute", awaited);
-  if (!result.ok()) {
-    result = result.error().with_note(cat("while running ", to_string()));
-    // The other devices wait forever, and so do all later launches.
-    if (client->rules.error_wedges_client && !is_through()) client->wedged = true;
+  return call.has_lists ? take_lists(call) : take_buffers(call);
+}
+
+// For the error on device k of a device-by-device launch: the devices that already run.
+std::string LoadedExecutable::launched_before(const Call& call) const {
+  if (call.launched == 0) return "; it was launched on no other device";
+  std::string text = "; it was already launched on device";
+  for (std::size_t k = 0; k < call.launched; ++k)
+    append(text, cat(k == 0 ? " " : ",", device(call, k).id()));
+  return text + (signature_.donated.empty() ? "" : ", which consumed the donated arguments there");
+}
+
+// Makes the plugin's call or calls. @post on success raw_outputs and events are filled
+Result<void> LoadedExecutable::enter_plugin(Call& call) const {
+  const PJRT_Api* api = client_->api;
+  std::size_t per_device = parameter_types_.size();
+  std::size_t outputs = result_types_.size();
+  Scratch& lists = scratch();
+  for (std::size_t k = 0; k < call.count; ++k) {
+    lists.argument_lists[k] = call.raw_arguments.data() + k * per_device;
+    lists.output_lists[k] = call.raw_outputs.data() + k * outputs;
   }
-  std::lock_guard lock(mutex);
-  if (!outcome) outcome = result;
-  done.store(true, std::memory_order_release);
-  return *outcome;
-}
-
-bool LaunchRecord::has_failed() {
-  if (done.load(std::memory_order_acquire)) {
-    std::lock_guard lock(mutex);
-    return !outcome->ok();
+  PJRT_ExecuteOptions options{};
+  options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
+  options.launch_id = call.id;
+  options.non_donatable_input_indices = call.options.keep.data();
+  options.num_non_donatable_input_indices = call.options.keep.size();
+  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Execute, args);
+  args.executable = raw_;
+  args.options = &options;
+  args.num_args = per_device;
+  if (!call.device_by_device) {
+    args.argument_lists = lists.argument_lists.data();
+    args.output_lists = lists.output_lists.data();
+    args.num_devices = call.count;
+    args.device_complete_events = call.events.data();
+    auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
+                                     "PJRT_LoadedExecutable_Execute");
+    if (done.ok()) return done;
+    return done.error().with_note(cat("while launching \"", site_->name, "\" on ", call.count,
+                                      " devices", device(call, 0).of_platform()));
   }
-  for (std::size_t k = 0; k < events.size(); ++k) {
-    if (is_through(k) && !outcome_of(api, events[k], "").ok()) return true;
+  args.num_devices = 1;
+  for (std::size_t k = 0; k < call.count; ++k) {
+    args.argument_lists = &lists.argument_lists[k];
+    args.output_lists = &lists.output_lists[k];
+    args.execute_device = device(call, k).raw();
+    args.device_complete_events = call.events.data() + k;
+    auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
+                                     "PJRT_LoadedExecutable_Execute");
+    if (done.ok()) continue;
+    for (std::size_t j = 0; j < k * outputs; ++j)  // nobody owns earlier devices' outputs now
+      internal::destroy_buffer(api, call.raw_outputs[j]);
+    call.launched = k;
+    return done.error().with_note(cat("while launching \"", site_->name, "\" on device ",
+                                      device(call, k).id(), device(call, k).of_platform(),
+                                      launched_before(call)));
   }
-  return false;
+  return {};
 }
 
-bool LaunchRecord::is_through(std::size_t k) const {
-  if (done.load(std::memory_order_acquire)) return true;
-  // If the query fails, await() reports the error.
-  return is_ready(api, events[k]).value_or(true);
+internal::LaunchRecord* LoadedExecutable::new_record(const Call& call) const {
+  ClientState& client = *client_.get();
+  LaunchRecord* record = nullptr;
+  {
+    std::lock_guard lock(client.launch_mutex);
+    record = client.spare_launch.release();
+  }
+  if (record == nullptr) record = new LaunchRecord;
+  record->api = client.api;
+  record->client = &client;
+  record->id = call.id;
+  // Null until the plugin creates them; values that a failed call leaves here are not owned.
+  record->events.assign(call.count, nullptr);
+  record->first = call.first;
+  record->site = site_;
+  record->where = call.options.where;
+  record->begun = std::chrono::steady_clock::now();
+  return record;
 }
 
-bool LaunchRecord::is_through() const {
-  for (std::size_t k = 0; k < events.size(); ++k)
-    if (!is_through(k)) return false;
-  return true;
+Result<Launch> LoadedExecutable::run(Call& call) const {
+  internal::ReleasedBuffers::of_thread().destroy();
+  Scratch& arrays = scratch();
+  auto fit = [](auto& vector, std::size_t size) {
+    if (vector.size() < size) vector.resize(size);
+  };
+  std::size_t arguments = call.count * parameter_types_.size();
+  std::size_t outputs = call.count * result_types_.size();
+  fit(arrays.arguments, arguments);
+  fit(arrays.outputs, outputs);
+  fit(arrays.argument_lists, call.count);
+  fit(arrays.output_lists, call.count);
+  call.raw_arguments = {arrays.arguments.data(), arguments};
+  call.raw_outputs = {arrays.outputs.data(), outputs};
+  MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
+
+  give_outputs(call);
+  return launch;
 }
 
-std::string LaunchRecord::to_string() const {
-  std::string devices;
-  for (std::size_t k = 0; k < events.size(); ++k)
-    append(devices, cat(k ? "," : "", (*site->devices)[first + k].id()));
-  return cat("\"", site->name, "\" on device", events.size() == 1 ? " " : "s ", devices,
-             (*site->devices)[first].of_platform(),
-             where.known() ? cat(", launched at ", where) : std::string());
+namespace {
+
+// Counts the launch among those of the client until its call ends, in any way.
+struct Entering {
+  explicit Entering(ClientState& of) : client(of) { client.begin_launch(); }
+  ~Entering() { client.end_launch(launched); }
+  Entering(const Entering&) = delete;
+  Entering& operator=(const Entering&) = delete;
+  ClientState& client;
+  LaunchRecord* launched = nullptr;
+};
+
+}  // namespace
+
+// Programs whose devices may wait for each other enter the plugin one at a time, so that all
+// devices receive their launches in the same order.
+Result<Launch> LoadedExecutable::enter(Call& call) const {
+  ClientState& client = *client_.get();
+  Entering entering(client);
+  std::unique_lock order(client.order_mutex, std::defer_lock);
+  if (call.may_meet(signature_)) order.lock();
+  Result<void> ready;
+  {
+    std::lock_guard lock(client.launch_mutex);
+    ready = check(call);
+    if (ready.ok()) ready = claim_donated(call);
+  }
+  if (!ready.ok()) return ready.error();
+  call.id = next_launch_id();
+  LaunchRecord* record = new_record(call);
+  call.events = {record->events.data(), call.count};
+  Result<void> entered = enter_plugin(call);
+  if (order.owns_lock()) order.unlock();
+  bool at_once = entered.ok() && call.count == 1 && !call.options.track && record->is_through();
+  if (at_once) entered = record->await();  // a small program ran inside the call
+  if (!entered.ok()) {
+    if (at_once)
+      for (PJRT_Buffer* output : call.raw_outputs) internal::destroy_buffer(client.api, output);
+    else  // keep the events of the devices that were launched
+      std::fill(record->events.begin() + static_cast<std::ptrdiff_t>(call.launched),
+                record->events.end(), nullptr);
+    internal::drop_launch(record);
+    settle_donated(call);
+    if (client.rules.error_wedges_client && call.count > 1 && !call.device_by_device)
+      client.wedged = true;
+    return entered.error();
+  }
+  if (at_once) {
+    internal::destroy_event(client.api, std::exchange(record->events[0], nullptr));
+    record->done = false;
+    record->outcome.reset();
+    std::lock_guard lock(client.launch_mutex);
+    client.spare_launch.reset(record);
+    return Launch();
+  }
+  record->references.store(call.options.track ? 2 : 1, std::memory_order_relaxed);
+  entering.launched = record;
+  return call.options.track ? Launch(client_, record) : Launch();
 }
 
-void drop_launch(LaunchRecord* record) noexcept {
-  if (record->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  for (PJRT_Event* event : record->events) destroy_event(record->api, event);
-  delete record;
-}
-
-}  // namespace internal
+// ---- The handle on a launch.
 
 Result<void> Launch::await() const {
   return record_ == nullptr ? Result<void>() : record_->await();

@@ -1,10 +1,13 @@
-// The completion of one launch.
+// One launch of a program: its options, and the handle on its completion.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "meshard/base/result.h"
+#include "meshard/base/source_location.h"
 #include "meshard/pjrt/client_ref.h"
 #include "meshard/pjrt/event.h"
 
@@ -14,6 +17,18 @@ namespace internal {
 struct LaunchRecord;
 void drop_launch(LaunchRecord* record) noexcept;
 }  // namespace internal
+
+/// Options of one launch.
+struct LaunchOptions {
+  /// Indices, ascending, of parameters that this launch must not consume although the program
+  /// donates them. Their outputs use new memory.
+  std::span<const std::int64_t> keep = {};
+  /// Whether to return a handle on the launch's completion (default: true). Otherwise the handle is
+  /// empty.
+  bool track = true;
+  /// The user's source line, for errors and for reports of launches that do not end.
+  SourceLocation where = {};
+};
 
 /// Move-only handle on the completion of one launch on all devices. Dropping it does not wait. An
 /// empty handle (of a launch that was not tracked) counts as done.
@@ -31,7 +46,7 @@ class Launch {
     if (record_ != nullptr) internal::drop_launch(record_);
   }
 
-  /// Blocks until every device is done. A wait that is too long is reported (base/stall.h).
+  /// Blocks until every device is done. A wait that is too long is reported (base/stall_report.h).
   /// @error the first device's error, naming program and devices. After one device fails, the
   /// others get one second, because they may wait for it in a collective.
   Result<void> await() const;

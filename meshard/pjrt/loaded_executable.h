@@ -23,18 +23,6 @@ namespace internal {
 struct LaunchSite;
 }
 
-/// Options of one launch.
-struct LaunchOptions {
-  /// Indices, ascending, of parameters that this launch must not consume although the program
-  /// donates them. Their outputs use new memory.
-  std::span<const std::int64_t> keep = {};
-  /// Whether to return a handle on the launch's completion (default: true). Otherwise the handle is
-  /// empty.
-  bool track = true;
-  /// The user's source line, for errors and for reports of launches that do not end.
-  SourceLocation where = {};
-};
-
 /// The outputs, in the order of LoadedExecutable::execute, and the launch's completion.
 struct LaunchResult {
   std::vector<Buffer> outputs;

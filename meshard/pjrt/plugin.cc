@@ -11,11 +11,11 @@
 #include <mutex>
 
 #include "meshard/base/file_trust.h"
-#include "meshard/pjrt/extensions.h"
-#include "meshard/pjrt/fetched_record.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/internal/extensions.h"
+#include "meshard/pjrt/internal/plugin_log.h"
 #include "meshard/pjrt/internal/process_end.h"
-#include "meshard/pjrt/plugin_log.h"
+#include "meshard/pjrt/plugin_hash.h"
 
 namespace meshard::pjrt {
 

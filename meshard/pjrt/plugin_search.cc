@@ -1,12 +1,9 @@
 #include "meshard/pjrt/plugin_search.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
+#include "meshard/base/cache_folder.h"
 #include "meshard/base/cat.h"
 
 namespace meshard::pjrt {
@@ -16,23 +13,6 @@ namespace fs = std::filesystem;
 
 // The CPU plugin that `meshard fetch cpu` downloads (third_party/plugins.lock), by its Python name.
 constexpr std::string_view kDefaultPlugin = "fastatomstruct_xla_cpu";
-
-std::optional<std::string> read_process_environment(const char* name) {
-  const char* value =
-      ::secure_getenv(name);  // a setuid program must not load a plugin that the caller chose
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return std::string(value);
-}
-
-// From the password database; empty if the user has no account there.
-std::string home_of_account() {
-  std::vector<char> space(1 << 14);
-  passwd entry{}, *found = nullptr;
-  if (::getpwuid_r(::geteuid(), &entry, space.data(), space.size(), &found) != 0 ||
-      found == nullptr || !fs::path(entry.pw_dir).is_absolute())
-    return "";
-  return entry.pw_dir;
-}
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -65,7 +45,7 @@ bool looks_like_plugin(const fs::path& path) {
 class Search {
  public:
   explicit Search(const ReadEnvironment& environment)
-      : read_(environment ? environment : ReadEnvironment(read_process_environment)) {}
+      : read_(environment ? environment : ReadEnvironment(process_variable)) {}
 
   PluginSearch run() {
     for (const std::string& path : split(read_("MESHARD_PLUGIN").value_or(""), ':')) {
@@ -151,17 +131,6 @@ class Search {
 }  // namespace
 
 PluginSearch find_plugins(const ReadEnvironment& environment) { return Search(environment).run(); }
-
-std::string cache_folder(const ReadEnvironment& environment) {
-  auto read = environment ? environment : ReadEnvironment(read_process_environment);
-  if (auto cache = read("MESHARD_CACHE")) return *cache;
-  if (auto cache = read("XDG_CACHE_HOME"); cache && fs::path(*cache).is_absolute())
-    return (fs::path(*cache) / "meshard").string();
-  std::string home = read("HOME").value_or("");
-  if (!fs::path(home).is_absolute()) home = home_of_account();
-  if (home.empty()) return "";
-  return (fs::path(home) / ".cache" / "meshard").string();
-}
 
 std::string guess_platform(std::string_view path) {
   std::string name = fs::path(path).filename().string();

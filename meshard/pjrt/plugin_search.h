@@ -1,11 +1,10 @@
 // Searches for plugins on this machine.
 #pragma once
-#include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/cache_folder.h"
 #include "meshard/base/result.h"
 
 namespace meshard::pjrt {
@@ -38,9 +37,6 @@ struct PluginSearch {
   Result<std::string> first(std::string_view platform) const;
 };
 
-/// Reads an environment variable for the search; tests supply their own function.
-using ReadEnvironment = std::function<std::optional<std::string>(const char* name)>;
-
 /// Searches for plugins, in this order:
 /// 1. the files in MESHARD_PLUGIN, separated by colons;
 /// 2. `plugins/`, `plugins/*/jax_plugins/` and `xla_plugins/` of the cache folder: MESHARD_CACHE,
@@ -49,11 +45,6 @@ using ReadEnvironment = std::function<std::optional<std::string>(const char* nam
 /// 3. `xla_plugins/*`, `jax_plugins/*`, `libtpu/` and the default CPU plugin's folder of Python's
 ///    site-packages: VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH, ~/.local, /usr/local and /usr.
 PluginSearch find_plugins(const ReadEnvironment& environment = {});
-
-/// The cache directory, whether or not it exists: MESHARD_CACHE, otherwise XDG_CACHE_HOME/meshard,
-/// otherwise ~/.cache/meshard. The home directory is HOME or, if it is not set, that of the
-/// password database. Empty if none of these is set: then nothing is cached.
-std::string cache_folder(const ReadEnvironment& environment = {});
 
 /// The platform guessed from a plugin's file name: `cpu`, `cuda`, `rocm`, `tpu` or empty.
 std::string guess_platform(std::string_view path);

@@ -1,7 +1,6 @@
 #include "meshard/pjrt/plugin_search.h"
 
 #include <gtest/gtest.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -52,10 +51,6 @@ TEST_F(PluginSearchTest, WithoutHomeTheAccountsHomeCounts) {
   for (const char* home : {"", "relative", "none"}) {
     variables_["HOME"] = home;
     if (std::string_view(home) == "none") variables_.erase("HOME");
-    const passwd* account = ::getpwuid(::geteuid());
-    std::string expected =
-        account != nullptr ? (fs::path(account->pw_dir) / ".cache/meshard").string() : "";
-    EXPECT_EQ(cache_folder(environment()), expected) << home;
     for (const SearchedPlace& place : find_plugins(environment()).places)
       EXPECT_FALSE(place.path.starts_with("/tmp/.cache")) << place.path;
   }
@@ -113,14 +108,6 @@ TEST_F(PluginSearchTest, TheDefaultCpuPluginComesBeforeOthers) {
   EXPECT_EQ(find_plugins(environment()).first("cpu").value(), cpu);
   variables_["MESHARD_CACHE"] = (root_ / "empty").string();
   EXPECT_EQ(find_plugins(environment()).first("cpu").value(), wheel);
-}
-
-TEST_F(PluginSearchTest, TheCacheFolderFollowsTheEnvironment) {
-  EXPECT_EQ(cache_folder(environment()), (root_ / "home/.cache/meshard").string());
-  variables_["XDG_CACHE_HOME"] = "/xdg";
-  EXPECT_EQ(cache_folder(environment()), "/xdg/meshard");
-  variables_["MESHARD_CACHE"] = "/own";
-  EXPECT_EQ(cache_folder(environment()), "/own");
 }
 
 TEST_F(PluginSearchTest, NotFoundListsThePlaces) {

@@ -46,6 +46,13 @@ void WireWriter::add_double(int field, double value) {
   for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<char>(bits >> (8 * i)));
 }
 
+void WireWriter::add_field(const WireField& field) {
+  if (field.type == kVarint) return add_varint(field.number, field.value);
+  if (field.type == kBytes) return add_bytes(field.number, field.bytes);
+  put_tag(field.number, field.type);
+  bytes_.append(field.bytes);
+}
+
 double WireField::as_double() const {
   double result;
   std::memcpy(&result, &value, sizeof result);

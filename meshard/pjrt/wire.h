@@ -9,6 +9,8 @@
 
 namespace meshard::pjrt {
 
+struct WireField;
+
 /// Appends the fields of one message. Default values are written too; the caller omits them if
 /// necessary.
 class WireWriter {
@@ -19,6 +21,8 @@ class WireWriter {
   void add_bytes(int field, std::string_view bytes);
   void add_message(int field, const WireWriter& message) { add_bytes(field, message.bytes_); }
   void add_double(int field, double value);
+  /// Appends a field that was read from another message.
+  void add_field(const WireField& field);
   /// Appends a packed list of integers. An empty list writes nothing.
   template <class Range>
   void add_packed(int field, const Range& values) {

@@ -70,5 +70,18 @@ TEST(Wire, DamagedBytesEndTheReading) {
   }
 }
 
+TEST(Wire, CopiesFieldsOfEveryType) {
+  WireWriter original;
+  original.add_varint(1, 300);
+  original.add_double(2, -2.5);
+  original.add_bytes(3, "text");
+  std::string bytes = original.take() + std::string("\x25\x01\x02\x03\x04", 5);  // field 4, 4 bytes
+  WireWriter copy;
+  WireReader reader(bytes);
+  while (auto field = reader.next()) copy.add_field(*field);
+  EXPECT_TRUE(reader.ok());
+  EXPECT_EQ(copy.bytes(), bytes);
+}
+
 }  // namespace
 }  // namespace meshard::pjrt

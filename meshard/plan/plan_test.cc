@@ -3,9 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshard/autodiff/grad.h"
 #include "meshard/base/cat.h"
 #include "meshard/explain/predict/predict.h"
+#include "meshard/ops/add.h"
 #include "meshard/ops/composite/matmul.h"
+#include "meshard/ops/layer_slice.h"
+#include "meshard/ops/multiply.h"
+#include "meshard/ops/reduction.h"
 #include "meshard/ops/tanh.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "tests/support/matchers.h"
@@ -131,6 +136,105 @@ TEST(Plan, ATracedProgramIsEstimated) {
       internal::estimate_of_program(traced(mesh, {P(none, "model"), P("model", none)}), 8);
   EXPECT_EQ(halves.communication, 32 * 32 * 4);
   EXPECT_EQ(halves.least_memory, 32 * 32 * 4 + 2 * 32 * 64 * 4);
+}
+
+// The gradients of four equal layers and their argument: the weights stacked, as nn::Layers has
+// them, so that they become one loop, or each on its own.
+struct LayersToPlan {
+  static constexpr std::int64_t kCount = 4;
+  Target target = Target::parse("cpu:8").value();
+
+  static Tensor applied(const Tensor& x, const Tensor& v, const Tensor& w) {
+    return add(x, matmul(tanh(matmul(x, v)), w));
+  }
+  static Tensor given(const Mesh& mesh) {
+    return abstract_tensor({64, 32}, DType::f32, mesh, P("data", none));
+  }
+
+  static std::vector<FreeValue> stacked_values() {
+    return {{"v", {DType::f32, {kCount, 32, 256}}, P(none, none, unconstrained)},
+            {"w", {DType::f32, {kCount, 256, 32}}, P(none, unconstrained, none)}};
+  }
+  static TracedProgram stacked(const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
+    auto loss = [](const std::pair<std::vector<Tensor>, Tensor>& all) {
+      auto [weights, x] = all;
+      for (std::int64_t i = 0; i < kCount; ++i)
+        x = applied(x, layer_slice(weights[0], i), layer_slice(weights[1], i));
+      return sum(multiply(x, x));
+    };
+    std::vector<Tensor> weights;
+    for (std::size_t i = 0; i < 2; ++i)
+      weights.push_back(
+          abstract_tensor(stacked_values()[i].type.shape, DType::f32, mesh, specs.at(i)));
+    return trace_program(grad(loss), std::pair(weights, given(mesh)));
+  }
+
+  static std::vector<FreeValue> separate_values() {
+    return {{"v", {DType::f32, {32, 256}}, P(none, unconstrained)},
+            {"w", {DType::f32, {256, 32}}, P(unconstrained, none)}};
+  }
+  static TracedProgram separate(const Mesh& mesh, const std::vector<PartitionSpec>& specs) {
+    auto loss = [](const std::pair<std::vector<Tensor>, Tensor>& all) {
+      auto [weights, x] = all;
+      for (std::size_t i = 0; i < weights.size(); i += 2)
+        x = applied(x, weights[i], weights[i + 1]);
+      return sum(multiply(x, x));
+    };
+    std::vector<Tensor> weights;
+    for (std::int64_t layer = 0; layer < kCount; ++layer)
+      for (std::size_t i = 0; i < 2; ++i)
+        weights.push_back(
+            abstract_tensor(separate_values()[i].type.shape, DType::f32, mesh, specs.at(i)));
+    return trace_program(grad(loss), std::pair(weights, given(mesh)));
+  }
+
+  // Without the dimension of the layers.
+  static std::vector<PartitionSpec> of_a_layer(std::vector<PartitionSpec> specs) {
+    for (PartitionSpec& spec : specs) {
+      std::vector<DimensionSpec> dimensions(spec.dimensions().begin() + 1, spec.dimensions().end());
+      spec = PartitionSpec(std::move(dimensions));
+    }
+    return specs;
+  }
+};
+
+TEST(Plan, LayersInALoopAreEstimatedLikeLayersOnTheirOwn) {
+  Mesh mesh({{"data", 2}, {"model", 4}});
+  ASSERT_THAT(internal::module_text_of(LayersToPlan::stacked(mesh, {P(none), P(none)})),
+              HasSubstr("stablehlo.while"));
+  auto bytes = [&](const std::vector<PartitionSpec>& specs) {
+    double in_a_loop =
+        internal::estimate_of_program(LayersToPlan::stacked(mesh, specs), 8).communication;
+    double alone = internal::estimate_of_program(
+                       LayersToPlan::separate(mesh, LayersToPlan::of_a_layer(specs)), 8)
+                       .communication;
+    EXPECT_EQ(in_a_loop, alone) << specs[0].to_string() << specs[1].to_string();
+    return in_a_loop;
+  };
+  const double layers = LayersToPlan::kCount, weights = 2 * 32 * 256 * 4, rows = 32 * 32 * 4;
+  // Whole weights: their gradients are summed over "data".
+  EXPECT_EQ(bytes({P(none, none, none), P(none, none, none)}), layers * weights);
+  // v by columns and w by rows: a quarter of the gradients, and a sum of 32 rows in each layer,
+  // forward and backward.
+  EXPECT_EQ(bytes({P(none, none, "model"), P(none, "model", none)}),
+            layers * (weights / 4 + 2 * rows));
+}
+
+TEST(Plan, LayersInALoopArePlannedLikeLayersOnTheirOwn) {
+  if (!pjrt::find_plugins().first("cpu").ok()) GTEST_SKIP() << "no CPU plugin";
+  LayersToPlan layers;
+  // Only the most promising candidate is compiled.
+  PlanOptions options{.most_compiled = 1};
+  PlanResult in_a_loop = plan(layers.target, {"data", "model"}, LayersToPlan::stacked_values(),
+                              LayersToPlan::stacked, options);
+  PlanResult alone = plan(layers.target, {"data", "model"}, LayersToPlan::separate_values(),
+                          LayersToPlan::separate, options);
+  ASSERT_TRUE(in_a_loop.anything_fits());
+  ASSERT_TRUE(alone.anything_fits());
+  const PlanCandidate &best = in_a_loop.ranking[0].candidate, &other = alone.ranking[0].candidate;
+  EXPECT_EQ(best.axes, other.axes);
+  EXPECT_EQ(LayersToPlan::of_a_layer(best.specs), other.specs);
+  EXPECT_NE(other.specs[0], P(none, none)) << "whole weights move more";
 }
 
 TEST(Plan, TracedProgramsAreCompiledInTheOrderOfTheirEstimates) {

@@ -1,8 +1,8 @@
 #include "meshard/runtime/device_array.h"
 
-#include "meshard/runtime/host_to_device.h"
+#include "meshard/runtime/internal/host_to_device.h"
+#include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/plugin_testutil.h"
-#include "meshard/runtime/process_runtime.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

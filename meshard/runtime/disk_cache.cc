@@ -10,11 +10,12 @@
 #include <sstream>
 
 #include "meshard/base/advice.h"
+#include "meshard/base/cache_folder.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/base/log_level.h"
 #include "meshard/base/whole_file.h"
-#include "meshard/pjrt/fetched_record.h"
+#include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/pjrt/wire.h"
 
@@ -106,7 +107,7 @@ Result<DiskCache> DiskCache::of_process() {
   MESHARD_ASSIGN_OR_RETURN(
       std::int64_t megabytes,
       environment_integer("MESHARD_PROGRAM_CACHE_MB", 1024, 0, std::int64_t{1} << 40));
-  std::string folder = pjrt::cache_folder();
+  std::string folder = cache_folder();
   DiskCache cache(folder.empty() ? "" : (fs::path(folder) / "programs").string(),
                   static_cast<std::uint64_t>(megabytes) << 20);
   if (!cache.is_on()) return cache;

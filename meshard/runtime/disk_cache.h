@@ -24,7 +24,7 @@ namespace meshard {
 class DiskCache {
  public:
   /// The process's cache: MESHARD_PROGRAM_CACHE_MB MiB (default 1024; 0: none) in
-  /// pjrt::cache_folder().
+  /// cache_folder().
   /// @error invalid argument if that is not a whole number
   static Result<DiskCache> of_process();
   /// With an empty folder name nothing is kept.

@@ -11,10 +11,10 @@
 #include "meshard/graph/record.h"
 #include "meshard/graph/sync.h"
 #include "meshard/ops/all.h"
-#include "meshard/runtime/load_program.h"
+#include "meshard/runtime/internal/load_program.h"
+#include "meshard/runtime/internal/process_runtime.h"
+#include "meshard/runtime/internal/program_cache.h"
 #include "meshard/runtime/plugin_testutil.h"
-#include "meshard/runtime/process_runtime.h"
-#include "meshard/runtime/program_cache.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -3,8 +3,8 @@
 #include "meshard/base/thread_instance.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/counters.h"
-#include "meshard/runtime/event_recorder.h"
-#include "meshard/runtime/wait.h"
+#include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/wait_at_exit.h"
 
 namespace meshard {
 namespace {
@@ -123,6 +123,12 @@ void LoadedProgram::take_results(std::span<pjrt::BufferList> made, std::span<Ten
         type, make_storage<DeviceArray>(platforms_, type, chosen_.results[i], std::move(made[i])),
         where);
   }
+}
+
+ProgramView view_of(const CompiledProgram& program) {
+  internal_check(program.loaded() != nullptr, "[runtime] a program of another evaluator");
+  const Program& source = program.source();
+  return {*program.loaded(), source.graph, source.parameter_names, source.donated};
 }
 
 }  // namespace meshard

@@ -83,4 +83,15 @@ class LoadedProgram {
   std::uint32_t generation_ = platforms_.generation();
 };
 
+/// A compiled program and what it was made from; used by explain/.
+struct ProgramView {
+  const LoadedProgram& program;
+  const Graph& graph;
+  /// Names of the parameters for messages: one for each, or none.
+  const std::vector<std::string>& parameter_names;
+  const std::vector<std::uint32_t>& donated;
+};
+/// @pre the runtime's evaluator compiled the program
+ProgramView view_of(const CompiledProgram& program);
+
 }  // namespace meshard

@@ -5,7 +5,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
-#include "meshard/runtime/call_program.h"
+#include "meshard/runtime/internal/call_program.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
 

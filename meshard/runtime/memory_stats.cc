@@ -3,7 +3,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/pjrt/client.h"
-#include "meshard/runtime/device_assignment.h"
+#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {

@@ -5,7 +5,7 @@
 
 #include "meshard/base/log_level.h"
 #include "meshard/mesh/device_type.h"
-#include "meshard/runtime/make_client.h"
+#include "meshard/runtime/internal/make_client.h"
 
 namespace meshard {
 

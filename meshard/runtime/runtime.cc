@@ -1,6 +1,6 @@
 #include "meshard/runtime/runtime.h"
 
-#include "meshard/runtime/process_runtime.h"
+#include "meshard/runtime/internal/process_runtime.h"
 
 namespace meshard {
 

@@ -5,10 +5,10 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/device_assignment.h"
-#include "meshard/runtime/device_to_device.h"
-#include "meshard/runtime/host_to_device.h"
-#include "meshard/runtime/process_runtime.h"
+#include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/internal/device_to_device.h"
+#include "meshard/runtime/internal/host_to_device.h"
+#include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "meshard/base/json_writer.h"
-#include "meshard/runtime/event_recorder.h"
+#include "meshard/runtime/internal/event_recorder.h"
 
 namespace meshard {
 namespace {

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "meshard/base/cache_folder.h"
 #include "meshard/base/cat.h"
+#include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/target/child_program.h"
@@ -12,7 +14,6 @@
 #include "meshard/target/compile_program.h"
 #include "meshard/target/compiled_cache.h"
 #include "meshard/target/memory_shortage.h"
-#include "meshard/target/temporary_folder.h"
 
 namespace meshard {
 namespace {
@@ -178,7 +179,7 @@ Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
 // Empty if there is no cache folder.
 std::string cache_folder_of(const CompileForOptions& options) {
   if (!options.cache.empty()) return options.cache;
-  std::string folder = pjrt::cache_folder();
+  std::string folder = cache_folder();
   return folder.empty() ? "" : (fs::path(folder) / "compiled").string();
 }
 

@@ -13,12 +13,12 @@
 #include <fstream>
 #include <thread>
 
+#include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/pjrt/hlo_module.h"
 #include "meshard/target/compile_program.h"
 #include "meshard/target/compiled_cache.h"
 #include "meshard/target/memory_shortage.h"
-#include "meshard/target/temporary_folder.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

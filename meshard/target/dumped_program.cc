@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
-#include "meshard/target/temporary_folder.h"
 
 namespace meshard {
 namespace {

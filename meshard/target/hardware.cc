@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <utility>
 
-#include "meshard/base/cat.h"
+#include "meshard/base/error.h"
 #include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
@@ -22,28 +23,77 @@ struct KnownHardware {
   HardwareFigures chip;
 };
 
+// Figures per chip. f32 products take one bf16 pass at XLA's default precision. ICI: published
+// rates count both directions where the page says "bidirectional", else one; these figures count
+// one. v2 and v3 have none. topology/tpu_generation.cc has the shape of each generation.
 std::vector<KnownHardware> tpu_hardware() {
-  std::vector<KnownHardware> list;
-  for (const TpuGeneration& tpu : tpu_generations()) {
-    if (!tpu.figures) continue;
-    KnownHardware known;
-    known.names = tpu.kinds;
-    known.names.push_back(tpu.name);
-    known.devices_per_chip = static_cast<int>(tpu.devices_per_chip);
-    known.chip_memory_bytes = tpu.figures->megacore_memory_bytes;
-    for (const auto& [type, flops] : tpu.figures->matrix_rates)
-      known.chip.matrix_rates.push_back({std::string(type), flops});
-    known.chip.memory_bytes = tpu.figures->memory_bytes;
-    known.chip.memory_bandwidth = tpu.figures->memory_bandwidth;
-    known.chip.link_bandwidth = tpu.figures->link_bandwidth;
-    known.chip.links = tpu.figures->links;
+  constexpr const char* kMemory = "memory: device_memory_bytes_limit of libtpu 0.0.51";
+  auto row = [](std::string_view generation, std::int64_t chip_memory_bytes, HardwareFigures chip) {
+    const TpuGeneration* tpu = tpu_generation_named(generation);
+    internal_check(tpu != nullptr, "[hardware] figures of an unknown generation of TPUs");
+    KnownHardware known{tpu->kinds, static_cast<int>(tpu->devices_per_chip), chip_memory_bytes,
+                        std::move(chip)};
+    known.names.push_back(tpu->name);
     known.chip.link_name = "ICI";
-    known.chip.network_bandwidth = tpu.figures->network_bandwidth;
     known.chip.network_name = "DCN";
-    known.chip.sources.assign(tpu.figures->sources.begin(), tpu.figures->sources.end());
-    list.push_back(std::move(known));
-  }
-  return list;
+    return known;
+  };
+  return {
+      row("v4", 33014413312,
+          {.matrix_rates = {{"bf16", 275 * kTera}, {"f32", 275 * kTera}, {"s8", 275 * kTera}},
+           .memory_bytes = 32745971712,
+           .memory_bandwidth = 1200 * kGiga,
+           .link_bandwidth = 300 * kGiga,
+           .links = 6,
+           .sources =
+               {"Google Cloud TPU documentation, \"TPU v4\": 275 TFLOPS bf16 or int8, 1200 GBps "
+                "HBM",
+                "N. Jouppi et al., TPU v4 (ISCA 2023): 6 ICI links of 50 GB/s in each direction",
+                kMemory}}),
+      row("v5e", 0,
+          {.matrix_rates = {{"bf16", 197 * kTera}, {"f32", 197 * kTera}, {"s8", 393 * kTera}},
+           .memory_bytes = 16909334528,
+           .memory_bandwidth = 819 * kGiga,
+           .link_bandwidth = 200 * kGiga,
+           .links = 4,
+           .network_bandwidth = 25 * kGiga / 8,
+           .sources = {"Google Cloud TPU documentation, \"TPU v6e\" (comparison with v5e): 197 "
+                       "TFLOPS bf16, 393 TOPS int8, 819 GBps HBM, 1600 Gbps ICI over 4 ports, 6.4 "
+                       "Tbps DCN per pod of 256",
+                       kMemory}}),
+      row("v5p", 0,
+          {.matrix_rates = {{"bf16", 459 * kTera}, {"f32", 459 * kTera}, {"s8", 918 * kTera}},
+           .memory_bytes = 102786660352,
+           .memory_bandwidth = 2765 * kGiga,
+           .link_bandwidth = 600 * kGiga,
+           .links = 6,
+           .network_bandwidth = 50 * kGiga / 8,
+           .sources =
+               {"Google Cloud TPU documentation, \"TPU v5p\" and \"TPU7x\": 459 TFLOPS bf16, 918 "
+                "TOPS int8, 2765 GBps HBM, 1200 GBps bidirectional ICI, 50 Gbps DCN per chip",
+                kMemory}}),
+      row("v6e", 0,
+          {.matrix_rates = {{"bf16", 918 * kTera}, {"f32", 918 * kTera}, {"s8", 1836 * kTera}},
+           .memory_bytes = 33546041344,
+           .memory_bandwidth = 1638 * kGiga,
+           .link_bandwidth = 400 * kGiga,
+           .links = 4,
+           .network_bandwidth = 100 * kGiga / 8,
+           .sources = {"Google Cloud TPU documentation, \"TPU v6e\" and \"TPU7x\": 918 TFLOPS "
+                       "bf16, 1836 TOPS int8, 1638 GBps HBM, 800 GBps bidirectional ICI over 4 "
+                       "ports, 100 Gbps DCN per chip",
+                       kMemory}}),
+      row("tpu7x", 2 * 101724450816,
+          {.matrix_rates = {{"bf16", 2307 * kTera}, {"f32", 2307 * kTera}, {"f8", 4614 * kTera}},
+           .memory_bytes = 101724450816,
+           .memory_bandwidth = 7380 * kGiga,
+           .link_bandwidth = 600 * kGiga,
+           .links = 6,
+           .network_bandwidth = 100 * kGiga / 8,
+           .sources = {
+               "Google Cloud TPU documentation, \"TPU7x\": per chip of two devices 2307 TFLOPS "
+               "bf16, 4614 TFLOPS fp8, 7380 GBps HBM, 1200 GBps bidirectional ICI, 100 Gbps DCN",
+               kMemory}})};
 }
 
 // Dense rates: the data sheets list rates with sparsity, which are twice as high. f32 products use

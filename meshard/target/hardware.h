@@ -27,10 +27,10 @@ struct HardwareFigures {
   /// second that one device can send to its neighbors over all links together, in one direction.
   double link_bandwidth = 0;
   int links = 0;
-  std::string link_name;
+  std::string link_name = {};
   /// Bandwidth to other slices or nodes. 0: not published.
   double network_bandwidth = 0;
-  std::string network_name;
+  std::string network_name = {};
   /// Where each figure was published.
   std::vector<std::string> sources;
 

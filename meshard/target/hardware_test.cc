@@ -4,6 +4,7 @@
 
 #include "meshard/target/gpu_kind.h"
 #include "meshard/target/target.h"
+#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
@@ -59,6 +60,26 @@ TEST(Hardware, AChipOfTwoDevicesIsShared) {
   EXPECT_DOUBLE_EQ(2 * core.matrix_rate("bf16"), 275e12);
   EXPECT_DOUBLE_EQ(chip.matrix_rate("bf16"), 275e12);
   EXPECT_DOUBLE_EQ(chip.memory_bandwidth, 2 * core.memory_bandwidth);
+}
+
+TEST(Hardware, FiguresOfTpusAreComplete) {
+  for (const TpuGeneration& tpu : tpu_generations()) {
+    auto figures = hardware_figures(tpu.name);
+    ASSERT_EQ(figures.has_value(), tpu.name != "v2" && tpu.name != "v3") << tpu.name;
+    if (!figures) continue;
+    EXPECT_FALSE(figures->matrix_rates.empty()) << tpu.name;
+    EXPECT_GT(figures->memory_bytes, 0) << tpu.name;
+    EXPECT_GT(figures->memory_bandwidth, 0) << tpu.name;
+    // A torus has two links in each direction.
+    EXPECT_EQ(figures->links, 2 * static_cast<int>(tpu.directions)) << tpu.name;
+    EXPECT_FALSE(figures->sources.empty()) << tpu.name;
+    // A chip of two devices may also be one, which has more memory than each of the two.
+    auto chip = hardware_figures(Topology({DeviceAttributes{.kind = std::string(tpu.kinds[0])}}));
+    if (tpu.devices_per_chip > 1)
+      EXPECT_GT(chip->memory_bytes, figures->memory_bytes) << tpu.name;
+    else
+      EXPECT_EQ(chip->memory_bytes, figures->memory_bytes) << tpu.name;
+  }
 }
 
 TEST(Hardware, MemoryIsThatOfTheCompilersDescription) {

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "meshard/base/error.h"
+#include "meshard/topology/closed_directions.h"
 #include "meshard/topology/physical_grid.h"
-#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
@@ -46,10 +46,7 @@ void check_devices(const std::vector<DeviceAttributes>& devices, SourceLocation 
 Topology::Topology(std::vector<DeviceAttributes> devices, SourceLocation where)
     : devices_(std::move(devices)) {
   check_devices(devices_, where);
-  const TpuGeneration* tpu = tpu_generation_of(kind());
-  if (!tpu || tpu->closing_multiple == 0) return;
-  wrap_.emplace();
-  for (std::int64_t size : extent()) wrap_->push_back(size % tpu->closing_multiple == 0);
+  wrap_ = closed_directions(kind(), extent());
 }
 
 Topology::Topology(std::vector<DeviceAttributes> devices, Wrap wrap, SourceLocation where)

@@ -1,11 +1,11 @@
-// What is known of each generation of TPUs. A new generation is one more row in tpu_generation.cc.
+// The shape of each generation of TPUs: kinds, devices of a chip, closed directions, order of
+// boards. A new generation is one more row in tpu_generation.cc, and one in target/hardware.cc for
+// its published figures (FLOPS, memory, links).
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace meshard {
@@ -16,21 +16,6 @@ enum class TpuBoardOrder : std::uint8_t {
   kRingOfEight,       ///< a ring over the eight cores of 2 x 2 chips, repeated along an axis of 8
   kRingsOfTwoBoards,  ///< the same ring for one or two boards only
   kFlat,              ///< rings over 2 x 2 and 4 x 4 chips, rows over 2 x 4
-};
-
-/// Published figures of a chip, in FLOPS, bytes and bytes per second.
-struct TpuFigures {
-  std::vector<std::pair<std::string_view, double>> matrix_rates;
-  /// Of one device as plugins list it by default; and of a chip that is one device, if it is two by
-  /// default.
-  std::int64_t memory_bytes = 0, megacore_memory_bytes = 0;
-  double memory_bandwidth = 0;
-  /// Over all links together, in one direction.
-  double link_bandwidth = 0;
-  int links = 0;
-  /// 0: not published.
-  double network_bandwidth = 0;
-  std::vector<std::string_view> sources;
 };
 
 /// A generation of TPUs.
@@ -49,7 +34,6 @@ struct TpuGeneration {
   TpuBoardOrder board_order = TpuBoardOrder::kAsListed;
   /// JAX and torch_xla make hybrid meshes of several devices per chip (hybrid_mesh.h).
   bool has_hybrid_cores = false;
-  std::optional<TpuFigures> figures = {};
 };
 
 /// All generations, oldest first.

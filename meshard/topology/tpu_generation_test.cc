@@ -38,18 +38,5 @@ TEST(TpuGeneration, ItsTopologyHasItsDevices) {
   }
 }
 
-TEST(TpuGeneration, FiguresAreComplete) {
-  for (const TpuGeneration& tpu : tpu_generations()) {
-    if (!tpu.figures) continue;
-    EXPECT_FALSE(tpu.figures->matrix_rates.empty()) << tpu.name;
-    EXPECT_GT(tpu.figures->memory_bytes, 0) << tpu.name;
-    EXPECT_GT(tpu.figures->memory_bandwidth, 0) << tpu.name;
-    // A torus has two links in each direction.
-    EXPECT_EQ(tpu.figures->links, 2 * static_cast<int>(tpu.directions)) << tpu.name;
-    EXPECT_FALSE(tpu.figures->sources.empty()) << tpu.name;
-    EXPECT_EQ(tpu.figures->megacore_memory_bytes > 0, tpu.devices_per_chip > 1) << tpu.name;
-  }
-}
-
 }  // namespace
 }  // namespace meshard

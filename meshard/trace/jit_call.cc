@@ -5,7 +5,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/graph/record.h"
-#include "meshard/trace/jit_cache.h"
+#include "meshard/trace/internal/jit_cache.h"
 
 namespace meshard::internal {
 namespace {

@@ -23,7 +23,8 @@ namespace meshard::internal {
 Tensor number_argument(const Scalar& number, std::size_t position, SourceLocation where);
 
 /// Records what `tracer` does with fresh parameters that have the types and shardings of
-/// `arguments`.
+/// `arguments`. Tensors that the function captures become the graph's captured() values
+/// (Graph::build), which its program passes as hidden arguments.
 /// @error a result has no value; what the function throws.
 Graph trace_function(std::span<const Tensor* const> arguments,
                      FunctionRef<std::vector<Tensor>(std::span<const Tensor> parameters)> tracer,

@@ -11,7 +11,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/meshard.h"
-#include "meshard/runtime/stages.h"
+#include "meshard/runtime/internal/stages.h"
 #include "tests/support/random.h"
 
 namespace meshard::conformance {

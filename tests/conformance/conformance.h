@@ -14,7 +14,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/definition/op_table.h"
-#include "meshard/runtime/lazy_evaluator.h"
+#include "meshard/runtime/loaded_program.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/sharding/sharding.h"
 

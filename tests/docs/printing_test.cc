@@ -94,6 +94,15 @@ TEST(Printing, TensorsAndPrograms) {
   EXPECT_EQ(printed(SourceLocation{"a/b.cc", "f", 3}), "b.cc:3");
 }
 
+TEST(Printing, Processes) {
+  EXPECT_EQ(printed(Reduction::kMax), "max");
+  EXPECT_EQ(printed(LossKind::kStopped), "stopped");
+  ProcessInfo info{.rank = 2, .host = "alpha", .pid = 4711};
+  EXPECT_EQ(printed(info), "process 2 (pid 4711 on alpha)");
+  ProcessLoss loss{.rank = 2, .host = "alpha", .pid = 4711, .activity = "step"};
+  EXPECT_EQ(printed(loss), "process 2 (pid 4711 on alpha) died; it was last in \"step\", 0 s ago");
+}
+
 TEST(Printing, Hardware) {
   Target target = Target::parse("v5e:4x4").value();
   const Topology& topology = target.topology();

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "meshard/runtime/lazy_evaluator.h"
+#include "meshard/runtime/loaded_program.h"
 #include "tests/support/devices.h"
 #include "tests/support/matchers.h"
 

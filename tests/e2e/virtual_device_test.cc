@@ -1,6 +1,6 @@
 // The virtual device: data stays on the host until its sharding is known. Then each shard is sent
 // directly to its device, once; nothing is read back and no full copy is made.
-#include "meshard/runtime/lazy_evaluator.h"
+#include "meshard/runtime/loaded_program.h"
 #include "tests/support/devices.h"
 #include "tests/support/matchers.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <latch>
 
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "tests/faulty_plugin/control.h"
 #include "tests/plugin/fixture.h"
 #include "tests/support/matchers.h"

@@ -25,6 +25,9 @@ if grep -rhoE '^ *# *include *[<"][^">]+' "$folder/prefix/include" |
    grep -E 'nlohmann|CLI/|xxhash|google/protobuf|zlib|gtest|gmock|pjrt_c_api'; then
   echo "a public header includes the above"; exit 1
 fi
+missing=$(cd "$folder/prefix/include" && grep -rhoE '^ *# *include *"meshard/[^"]+' meshard | sed 's/.*"//' | sort -u |
+          while read -r header; do [[ -f $header ]] || echo "$header"; done)
+[[ -z $missing ]] || { echo "included by installed headers, but not installed: $missing"; exit 1; }
 
 quietly cmake -S "$folder/user" -B "$folder/user/build" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/meshard.h"
 #include "tests/error/fake_runtime.h"
 

@@ -104,6 +104,44 @@ TEST_F(HostCalls, AnExceptionIsAnErrorOfTheLaunch) {
   EXPECT_TRUE(run(false).ok());
 }
 
+std::vector<std::string> others;  // guarded by seen_mutex
+
+Result<void> other(const HostCall& call) {
+  *static_cast<float*>(call.results[0].data) = 5;
+  std::lock_guard lock(seen_mutex);
+  others.push_back(cat(call.attribute("text"), " ", join(call.number_list("list"), ","), " ",
+                       join(call.number_list("number"), ","), " ",
+                       call.number_list("absent").size(), " ", call.number_list("empty").size()));
+  return {};
+}
+
+// Each target has its own function, and attributes of several types.
+TEST_F(HostCalls, OfAnotherTargetWithNumbers) {
+  others.clear();
+  ASSERT_TRUE(accept_host_calls(*client_, twice).ok());
+  ASSERT_TRUE(accept_host_calls(*client_, "meshard.test.other", other).ok());
+  LoadedExecutable program =
+      client_
+          ->compile(
+              "module @numbers { func.func public @main() -> tensor<f32> {\n"
+              "  %0 = stablehlo.custom_call @meshard.test.other() {api_version = 4 : i32, "
+              "has_side_effect = true, backend_config = {text = \"t\", list = array<i32: 3, "
+              "-4>, number = 7 : i32, empty = array<i32>, wide = 8 : i64}} : () -> "
+              "tensor<f32>\n"
+              "  return %0 : tensor<f32> } }",
+              on_devices({2}))
+          .value();
+  LaunchResult result = program.execute(std::span<const Buffer* const>()).value();
+  ASSERT_TRUE(result.launch.await().ok());
+  EXPECT_EQ(read_all<float>(result.outputs[0]), std::vector<float>{5});
+  EXPECT_THAT(others, testing::ElementsAre("t 3,-4 7 0 0"));
+  EXPECT_THAT(seen, testing::IsEmpty());
+  EXPECT_EQ(accept_host_calls(*client_, "meshard.test.third", other).ok() &&
+                accept_host_calls(*client_, "meshard.test.fourth", other).ok() &&
+                accept_host_calls(*client_, "meshard.test.fifth", other).ok(),
+            false);
+}
+
 TEST(HostCallsWithoutFfi, AreAnErrorThatNamesThePlugin) {
   FakeControl fake(MESHARD_FAKE_PLUGIN);
   fake.reset();

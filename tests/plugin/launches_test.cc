@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "meshard/base/advice.h"
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "tests/plugin/fixture.h"
 #include "tests/support/matchers.h"
 

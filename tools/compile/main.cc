@@ -18,9 +18,9 @@
 #include <string_view>
 #include <thread>
 
+#include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/target/compile_job.h"
-#include "meshard/target/temporary_folder.h"
 
 namespace {
 

@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-PURE = ["base", "layout", "mesh", "sharding", "array", "stablehlo", "graph", "ops", "batching", "autodiff",
+PURE = ["base", "layout", "mesh", "sharding", "array", "processes", "stablehlo", "graph", "ops", "batching", "autodiff",
         "lowering", "trace"]
 ON_THE_PUBLIC_API = ["nn", "optim"]  # like user code, they may include meshard/meshard.h
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
@@ -26,7 +26,7 @@ def read_depends(text):
     depends = {}
     for body in re.findall(r"meshard_folder\(([^)]*)\)", text):
         name, *words = body.split()
-        depends[name] = [word for word in words if word != "DEPENDS"]
+        depends[name] = [word for word in words if word not in ("DEPENDS", "QUICK_BUILD")]
     return depends
 
 

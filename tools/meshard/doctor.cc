@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "meshard/pjrt/client.h"
-#include "meshard/pjrt/fetched_record.h"
+#include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/runtime/disk_cache.h"
 #include "tools/meshard/child_process.h"

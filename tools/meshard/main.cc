@@ -9,21 +9,15 @@
 #include <sstream>
 
 #include "meshard/base/error.h"
-#include "meshard/pjrt/plugin.h"
 #include "tools/meshard/command_line.h"
 #include "tools/meshard/subcommands.h"
 #include "tools/meshard/terminal.h"
+#include "tools/meshard/version.h"
 
 namespace {
 
 // The command line is invalid, or the output could not be written.
 constexpr int kNoAnswer = 2;
-
-std::string version_text() {
-  return meshard::cat("meshard ", MESHARD_VERSION, " (PJRT API ",
-                      meshard::pjrt::built_api_version(), ", plugins from ",
-                      meshard::pjrt::oldest_api_version(), ")");
-}
 
 int complain(const std::string& problem) {
   std::fprintf(stderr, "meshard: %s\nRun `meshard --help` for more information.\n",
@@ -77,7 +71,7 @@ int main(int argc, char** argv) {
 
   CLI::App app("SPMD programs over device meshes, on any PJRT plugin.", "meshard");
   app.require_subcommand(1);
-  app.set_version_flag("--version", version_text());
+  app.set_version_flag("--version", meshard::tool::version_text());
   app.footer(
       "Files: - is standard input, or standard output.\n"
       "Exit codes: 0; 1 if the answer is negative (an expectation fails, nothing fits, no plugin "

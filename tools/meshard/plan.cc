@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "meshard/base/cache_folder.h"
 #include "meshard/base/file_trust.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/explain/byte_text.h"
@@ -77,7 +78,7 @@ void show_progress(const PlanProgress& progress) {
 // The journal in the cache folder: one file for each module and set of free choices.
 std::string journal_path(const PlanArguments& arguments, const PlanProblem& problem) {
   if (!arguments.journal.empty()) return arguments.journal;
-  std::string folder = pjrt::cache_folder();
+  std::string folder = cache_folder();
   if (folder.empty()) return "";
   std::string key = cat(problem.identity, "\n", join(problem.axes, ","), "\n", arguments.pin, "\n",
                         arguments.margin);

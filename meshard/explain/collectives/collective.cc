@@ -19,14 +19,6 @@ std::string axes_text(const Collective& one) {
   return cat(axes.size() == 1 ? " on axis " : " on axes ", join(axes, ", "));
 }
 
-std::string repetition_text(const Collective& one) {
-  std::string text;
-  if (one.executions != 1) append(text, cat(" x ", one.executions));
-  if (!one.executions_known) text += " per iteration of a loop of unknown length";
-  if (one.conditional) text += " if its branch is taken";
-  return text;
-}
-
 std::string form_text(const Collective& one) {
   std::string text;
   if (one.form != CollectiveForm::kPlain) text = cat(", ", meshard::to_string(one.form));
@@ -38,8 +30,9 @@ std::string form_text(const Collective& one) {
 std::string details(const Collective& one, std::int64_t bytes) {
   std::string text = axes_text(one);
   if (!one.shifts.empty()) append(text, cat(", moving ", join(one.shifts, " and ")));
-  append(text,
-         cat(", ", byte_text(bytes), repetition_text(one), form_text(one), ", from ", one.origin));
+  append(text, cat(", ", byte_text(bytes),
+                   repetition_text(one.executions, one.executions_known, one.conditional),
+                   form_text(one), ", from ", one.origin));
   if (std::string_view cause = to_string(one.cause); !cause.empty()) append(text, cat(", ", cause));
   return text;
 }
@@ -119,6 +112,14 @@ std::string_view to_string(CollectiveForm form) {
     case CollectiveForm::kAcrossSlices: return "across slices";
   }
   return "";
+}
+
+std::string repetition_text(std::int64_t executions, bool executions_known, bool conditional) {
+  std::string text;
+  if (executions != 1) append(text, cat(" x ", executions));
+  if (!executions_known) text += " per iteration of a loop of unknown length";
+  if (conditional) text += " if its branch is taken";
+  return text;
 }
 
 std::string Collective::to_string() const {

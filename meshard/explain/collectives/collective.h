@@ -103,6 +103,10 @@ enum class CollectiveForm {
 /// `plain`, `fused`, `windowed einsum`, `across slices`
 std::string_view to_string(CollectiveForm form);
 
+/// ` x 12`, ` per iteration of a loop of unknown length`, ` if its branch is taken`, or several of
+/// them. Empty for a single execution.
+std::string repetition_text(std::int64_t executions, bool executions_known, bool conditional);
+
 /// Value type: one collective instruction.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;

@@ -3,26 +3,38 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "meshard/explain/predict/ruled_program.h"
+#include "meshard/explain/predict/module_walk.h"
 #include "meshard/sharding/partition_spec.h"
 #include "meshard/stablehlo/module.h"
 
 namespace meshard {
 
-/// Value type: the main function of a module: called functions, loops and branches are part of it.
-/// Immutable; copies share their state.
+/// Value type: the main function of a module: called functions, loops, branches and manual
+/// computations are part of it. Immutable; copies share their state.
 ///
-/// A loop runs as often as the constant in its condition says, or once; each branch is counted
-/// once. The result of an op without a sharding rule is replicated, and its operands do not move.
+/// What is in a loop counts as often as the loop runs, or once if that is unknown. Of all branches
+/// of an op, the one that moves the most counts. The result of an op without a sharding rule is
+/// replicated; a custom call takes whole operands, and those of any other op do not move.
+/// Collectives of manual computations are moves.
 class ModuleProgram {
  public:
+  /// @param find_place what the names in the module's locations stand for. Default: nothing
   /// @error data loss: no main function
-  static Result<ModuleProgram> of(const stablehlo::Module& module);
+  static Result<ModuleProgram> of(const stablehlo::Module& module,
+                                  const FindPlace& find_place = {});
 
   const RuledProgram& rules() const { return state_->rules; }
+  /// The numbers of the values of main's arguments and results; none for one that is not a tensor
+  /// of known shape.
+  const std::vector<std::optional<std::size_t>>& arguments() const { return state_->arguments; }
+  const std::vector<std::optional<std::size_t>>& results() const { return state_->results; }
+
+  /// The shardings that the text gives to values inside of main, by value: constraints, and the
+  /// borders of manual computations. All other values are open. What the text shards over another
+  /// mesh than its first one is not known.
+  std::vector<PartialSharding> given_shardings(const Mesh& mesh) const;
 
   /// The shardings after propagation.
   /// @param arguments, results those of main, by position; missing ones are open
@@ -39,19 +51,9 @@ class ModuleProgram {
   std::size_t all_ops() const { return state_->all_ops; }
   std::size_t known_ops() const { return state_->known_ops; }
 
-  struct State {
-    RuledProgram rules;
-    /// Numbers of values; none for one that is not a tensor of known shape.
-    std::vector<std::optional<std::size_t>> arguments, results;
-    /// Values that are replicated, and those that a sharding constraint gives, with its text.
-    std::vector<std::size_t> replicated;
-    std::vector<std::pair<std::size_t, std::string>> constraints;
-    std::size_t all_ops = 0, known_ops = 0;
-  };
-
  private:
-  explicit ModuleProgram(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit ModuleProgram(std::shared_ptr<const WalkedModule> state) : state_(std::move(state)) {}
+  std::shared_ptr<const WalkedModule> state_;
 };
 
 }  // namespace meshard

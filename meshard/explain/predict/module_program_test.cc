@@ -9,6 +9,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/explain/explain_for.h"
 #include "meshard/explain/hlo_testutil.h"
+#include "meshard/explain/predict/op_moves.h"
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/sharding/shardy_text.h"
 #include "meshard/stablehlo/module_reader.h"
@@ -95,7 +96,9 @@ TEST(ModuleProgram, LoopsCallsAndConstraints) {
       stablehlo.return %5 : tensor<i1>
     } do {
       %5 = func.call @layer(%iterArg_0, %iterArg_1, %iterArg) : (tensor<16x32xf32>, tensor<12x32x32xf32>, tensor<i32>) -> tensor<16x32xf32>
-      stablehlo.return %iterArg, %5, %iterArg_1 : tensor<i32>, tensor<16x32xf32>, tensor<12x32x32xf32>
+      %c_8 = stablehlo.constant dense<1> : tensor<i32>
+      %6 = stablehlo.add %iterArg, %c_8 : tensor<i32>
+      stablehlo.return %6, %5, %iterArg_1 : tensor<i32>, tensor<16x32xf32>, tensor<12x32x32xf32>
     }
     %2 = sdy.sharding_constraint %1#1 <@mesh, [{"x"}, {}]> : tensor<16x32xf32>
     return %2 : tensor<16x32xf32>
@@ -114,7 +117,7 @@ TEST(ModuleProgram, LoopsCallsAndConstraints) {
   // at the end wants them whole.
   EXPECT_EQ(flow_bytes(kLoop, {P("x"), P(none, "y")}), 12 * 8 * 32 * 4 + 8 * 32 * 4);
   // Columns over y: each layer needs them whole, and so does the constraint at the end.
-  EXPECT_EQ(flow_bytes(kLoop, {P("x"), P(none, none, "y")}), 12 * 8 * 32 * 4);
+  EXPECT_EQ(flow_bytes(kLoop, {P("x"), P(none, none, "y")}), 12 * 8 * 32 * 4 + 8 * 32 * 4);
   EXPECT_EQ(flow_bytes(kLoop, {P("x"), P()}), 0);
 }
 
@@ -196,11 +199,117 @@ TEST(ModuleProgram, Branches) {
   }
 )";
   EXPECT_EQ(flow_bytes(kBranches, {std::nullopt, P("x"), P()}), 0);
-  // The product in the second branch is summed over y.
+  // The product in the second branch is summed over y. The result of the op has columns split by
+  // y, as the first branch gives it; they are gathered.
   EXPECT_EQ(flow_bytes(kBranches, {std::nullopt, P("x", "y"), P("y")}, {P("x")}),
-            8 * 32 * 4 /* the product */ + 8 * 32 * 4 /* x, in the first branch */);
+            8 * 32 * 4 + 8 * 32 * 4);
   ModuleProgram program = program_of(kBranches).value();
   EXPECT_EQ(program.known_ops(), program.all_ops());
+}
+
+// x w over rows of w, in a manual computation over y that sums the parts by hand; x is also split
+// by x, which the compiler shards over.
+constexpr const char* kManual =
+    R"(  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func @main(%x: tensor<16x32xf32>, %w: tensor<32x64xf32>) -> tensor<16x64xf32> {
+    %0 = sdy.manual_computation(%x, %w) in_shardings=[<@mesh, [{?}, {"y", ?}]>, <@mesh, [{"y", ?}, {?}]>] out_shardings=[<@mesh, [{?}, {?}], replicated={"y"}>] manual_axes={"y"} (%a: tensor<16x8xf32>, %b: tensor<8x64xf32>) {
+      %1 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+      %2 = "stablehlo.all_reduce"(%1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3], [4, 5, 6, 7]]> : tensor<2x4xi64>, use_global_device_ids}> ({
+      ^bb0(%c: tensor<f32>, %d: tensor<f32>):
+        %3 = stablehlo.add %c, %d : tensor<f32>
+        stablehlo.return %3 : tensor<f32>
+      }) : (tensor<16x64xf32>) -> tensor<16x64xf32>
+      sdy.return %2 : tensor<16x64xf32>
+    } : (tensor<16x32xf32>, tensor<32x64xf32>) -> tensor<16x64xf32>
+    return %0 : tensor<16x64xf32>
+  }
+)";
+
+TEST(ModuleProgram, ManualComputations) {
+  ModuleProgram program = program_of(kManual).value();
+  EXPECT_EQ(program.known_ops(), program.all_ops());
+  Mesh mesh(kFlowAxes);
+  // As the text wants its operands: only the sum that it contains. The rows are split by x.
+  EXPECT_EQ(program.communication(mesh, {P("x", "y"), P("y", none)}), 8 * 64 * 4);
+  ProgramMoves found = predict_moves(mesh, program.rules(),
+                                     program.shardings(mesh, {P("x", "y"), P("y", none)}, {}));
+  ASSERT_EQ(found.moves.size(), 1u);
+  EXPECT_EQ(found.moves[0].kind, CollectiveKind::kAllReduce);
+  EXPECT_EQ(found.moves[0].axes, AxisList({"y"}));
+  EXPECT_EQ(found.moves[0].who, CollectiveCause::kAsked);
+  // Rows that nothing splits stay whole: inside, no axis but x may split them.
+  EXPECT_EQ(program.communication(mesh, {P(none, "y"), P("y", none)}), 16 * 64 * 4);
+  // x is whole, and cut where it enters; w is split by columns, and its parts are exchanged.
+  EXPECT_EQ(program.communication(mesh, {P(none, none), P(none, "y")}),
+            16 * 64 * 4 + 32 * 64 * 4 / 4);
+  // Split by y, the result is cut where it leaves; split by x, it is already.
+  EXPECT_EQ(program.communication(mesh, {P("x", "y"), P("y", none)}, {P("x", "y")}), 8 * 64 * 4);
+  // Wanted whole, it is gathered over x.
+  EXPECT_EQ(program.communication(mesh, {P("x", "y"), P("y", none)}, {P(none, none)}),
+            8 * 64 * 4 + 16 * 64 * 4);
+}
+
+TEST(ModuleProgram, ACollectiveInALoopOfAManualComputation) {
+  constexpr const char* kRing =
+      R"(  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func @main(%x: tensor<16x32xf32>) -> tensor<16x32xf32> {
+    %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"y"}, {"x"}]>] out_shardings=[<@mesh, [{"y"}, {"x"}]>] manual_axes={"x", "y"} (%a: tensor<4x16xf32>) {
+      %c = stablehlo.constant dense<0> : tensor<i32>
+      %c_0 = stablehlo.constant dense<1> : tensor<i32>
+      %c_1 = stablehlo.constant dense<3> : tensor<i32>
+      %1:2 = stablehlo.while(%i = %c, %b = %a) : tensor<i32>, tensor<4x16xf32>
+      cond {
+        %2 = stablehlo.compare LT, %i, %c_1, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %2 : tensor<i1>
+      } do {
+        %2 = stablehlo.add %i, %c_0 : tensor<i32>
+        %3 = "stablehlo.collective_permute"(%b) <{source_target_pairs = dense<[[0, 1], [1, 2], [2, 3], [3, 0]]> : tensor<4x2xi64>}> : (tensor<4x16xf32>) -> tensor<4x16xf32>
+        stablehlo.return %2, %3 : tensor<i32>, tensor<4x16xf32>
+      }
+      sdy.return %1#1 : tensor<4x16xf32>
+    } : (tensor<16x32xf32>) -> tensor<16x32xf32>
+    return %0 : tensor<16x32xf32>
+  }
+)";
+  EXPECT_EQ(flow_bytes(kRing, {P("y", "x")}), 3 * 4 * 16 * 4);
+  // Entering costs an exchange, as rows become columns.
+  EXPECT_GT(flow_bytes(kRing, {P("x", "y")}), 3 * 4 * 16 * 4);
+}
+
+TEST(ModuleProgram, ALoopOfUnknownLengthCountsOnce) {
+  constexpr const char* kUnknownLength =
+      R"(  func.func @main(%n: tensor<i32>, %x: tensor<16x32xf32>) -> tensor<16x32xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %c_0 = stablehlo.constant dense<1> : tensor<i32>
+    %1:2 = stablehlo.while(%i = %c, %b = %x) : tensor<i32>, tensor<16x32xf32>
+    cond {
+      %2 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %2 = stablehlo.add %i, %c_0 : tensor<i32>
+      %3 = sdy.sharding_constraint %b <@mesh, [{}, {}]> : tensor<16x32xf32>
+      %4 = sdy.sharding_constraint %3 <@mesh, [{"x"}, {}]> : tensor<16x32xf32>
+      stablehlo.return %2, %4 : tensor<i32>, tensor<16x32xf32>
+    }
+    return %1#1 : tensor<16x32xf32>
+  }
+)";
+  EXPECT_EQ(flow_bytes(kUnknownLength, {std::nullopt, P("x", none)}), 16 * 32 * 4);
+}
+
+TEST(ModuleProgram, WhatIsOverAnotherMeshIsLeftOut) {
+  constexpr const char* kTwoMeshes =
+      R"(  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  sdy.mesh @other = <["x"=8]>
+  func.func @main(%x: tensor<16x32xf32>) -> tensor<16x32xf32> {
+    %0 = sdy.sharding_constraint %x <@other, [{}, {"x"}]> : tensor<16x32xf32>
+    return %0 : tensor<16x32xf32>
+  }
+)";
+  EXPECT_EQ(flow_bytes(kTwoMeshes, {P("x", none)}), 0);
+  Mesh mesh(kFlowAxes);
+  ModuleProgram program = program_of(kTwoMeshes).value();
+  EXPECT_EQ(predict_moves(mesh, program.rules(), program.shardings(mesh, {}, {})).left_out, 2u);
 }
 
 TEST(ModuleProgram, UnknownOpsGiveWholeResults) {
@@ -226,6 +335,17 @@ TEST(ModuleProgram, UnknownOpsGiveWholeResults) {
   EXPECT_TRUE(values[2].is_whole());
 }
 
+TEST(ModuleProgram, CustomCallsTakeWholeOperands) {
+  constexpr const char* kCustom =
+      R"(  func.func @main(%x: tensor<16x32xf32>) -> tensor<16x32xf32> {
+    %0 = stablehlo.custom_call @mine(%x) : (tensor<16x32xf32>) -> tensor<16x32xf32>
+    return %0 : tensor<16x32xf32>
+  }
+)";
+  EXPECT_EQ(flow_bytes(kCustom, {P("x", none)}), 16 * 32 * 4);
+  EXPECT_EQ(flow_bytes(kCustom, {P()}, {P("x", none)}), 0) << "the result is cut";
+}
+
 // A step of a model with a loop over 12 layers, as JAX wrote it.
 TEST(ModuleProgram, ARecordedModel) {
   std::ifstream file(MESHARD_GOLDEN "/exported/gpt12_scan_v5e_4x4.mlir");
@@ -235,7 +355,8 @@ TEST(ModuleProgram, ARecordedModel) {
   EXPECT_EQ(program.known_ops(), program.all_ops());
   EXPECT_GT(program.all_ops(), 900u);
   std::size_t in_loops = 0;
-  for (const RuledOpFacts& op : program.rules().facts) in_loops += op.repeats == 12;
+  for (const RuledOpFacts& op : program.rules().facts)
+    in_loops += program.rules().regions[op.region].executions == 12;
   EXPECT_GT(in_loops, 300u) << "forward and backward";
   // Its arguments whole, but for the tokens: the gradient of each weight is summed over them, once.
   Specs specs;

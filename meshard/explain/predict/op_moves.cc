@@ -2,11 +2,12 @@
 #include "meshard/explain/predict/op_moves.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "meshard/mesh/axes_index.h"
+#include "meshard/sharding/replica_groups.h"
 
 namespace meshard {
 namespace {
@@ -29,6 +30,12 @@ std::vector<AxisList> dimensions_of(const Sharding& sharding) {
   std::vector<AxisList> axes;
   for (std::size_t d = 0; d < sharding.rank(); ++d) axes.push_back(sharding.axes(d));
   return axes;
+}
+
+std::int64_t bytes_of_shard(const TensorType& type, const Sharding& sharding) {
+  std::int64_t elements = 1;
+  for (std::int64_t size : sharding.shard_shape(type.shape)) elements *= size;
+  return elements * static_cast<std::int64_t>(size_in_bytes(type.dtype));
 }
 
 // The plan for one op: the axes that shard its factors, and the moves before and after it.
@@ -176,7 +183,7 @@ class OpPlan {
                        .from = from,
                        .to = to,
                        .origin = facts_.origin};
-    if (facts_.asked) made.who = CollectiveCause::kAsked;
+    if (!facts_.asked_by.empty()) made.who = CollectiveCause::kAsked;
     return made;
   }
 
@@ -191,10 +198,10 @@ class OpPlan {
 
   void explain_operand(std::size_t t, const Sharding& needed, PredictedMove& made) const {
     std::string what = cat("operand ", t);
-    if (t < facts_.made_at.size() && facts_.made_at[t].known())
-      append(what, cat(" (made at ", facts_.made_at[t], ")"));
+    if (const std::string& made_at = program_.made_at[op_.operands[t]]; !made_at.empty())
+      append(what, cat(" (made at ", made_at, ")"));
     if (made.who == CollectiveCause::kAsked) {
-      made.cause = cat("the mark requests ", needed.spec());
+      made.cause = cat(facts_.asked_by, " requests ", needed.spec());
       if (made.full_rematerialization)
         made.suggestion = "mark it in two steps that each only gather, slice or exchange shards";
       return;
@@ -250,6 +257,7 @@ class OpPlan {
   void borders(std::vector<PredictedMove>& moves) const {
     for (std::size_t f = 0; f < chosen_.size(); ++f) {
       if (factor(f).kind != FactorKind::kPermutation || chosen_[f].empty()) continue;
+      if (facts_.keeps_indices && shards_are_equal(f)) continue;
       Sharding result =
           sharding_with_axes(mesh_, dimension_axes(mesh_, rule_, rule_.results()[0], chosen_));
       ReshardStep step{CollectiveKind::kCollectivePermute, chosen_[f], shard_bytes(0, result)};
@@ -260,11 +268,20 @@ class OpPlan {
     }
   }
 
+  // Whether the shards of the first operand and result have equal sizes along a factor.
+  bool shards_are_equal(std::size_t f) const {
+    std::int64_t tiles = AxesIndex(mesh_, chosen_[f]).size();
+    auto shard = [&](std::int64_t size) { return (size + tiles - 1) / tiles; };
+    const Shape &from = type_of(0).shape, &to = result_type(0).shape;
+    for (std::size_t d = 0; d < rule_.results()[0].size(); ++d)
+      if (has({rule_.results()[0][d]}, f) &&
+          shard(from[static_cast<std::int64_t>(d)]) != shard(to[static_cast<std::int64_t>(d)]))
+        return false;
+    return true;
+  }
+
   std::int64_t shard_bytes(std::size_t r, const Sharding& sharding) const {
-    const TensorType& type = result_type(r);
-    std::int64_t elements = 1;
-    for (std::int64_t size : sharding.shard_shape(type.shape)) elements *= size;
-    return elements * static_cast<std::int64_t>(size_in_bytes(type.dtype));
+    return bytes_of_shard(result_type(r), sharding);
   }
 
   void after(std::size_t r, std::vector<PredictedMove>& moves) const {
@@ -332,34 +349,103 @@ class Shardings {
   std::vector<std::optional<Sharding>> made_;
 };
 
+// The moves of a collective of the program: one for each operand.
+void add_stated(const Mesh& mesh, const RuledProgram& program, std::size_t op,
+                const std::vector<Sharding>& operands, const std::vector<Sharding>& results,
+                std::vector<PredictedMove>& moves) {
+  const RuledOpFacts& facts = program.facts[op];
+  const StatedCollective& stated = *facts.stated;
+  bool pairs = stated.kind == CollectiveKind::kCollectivePermute;
+  // Devices that are alone in their groups, and devices that send to themselves, move nothing.
+  bool moves_data = stated.groups.empty()
+                        ? !pairs
+                        : std::any_of(stated.groups.begin(), stated.groups.end(),
+                                      [&](const std::vector<std::int64_t>& group) {
+                                        return group.size() > 1 && group[0] != group[1];
+                                      });
+  if (!moves_data) return;
+  AxisList axes;
+  if (!pairs) axes = axes_of_groups(mesh, stated.groups).value_or(AxisList());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const TensorType& from = program.types[program.ops[op].operands[i]];
+    const TensorType& to = program.types[program.ops[op].results[i]];
+    moves.push_back(
+        {.kind = stated.kind,
+         .axes = axes,
+         .bytes = std::max(bytes_of_shard(from, operands[i]), bytes_of_shard(to, results[i])),
+         .type = from,
+         .origin = facts.origin,
+         .who = CollectiveCause::kAsked,
+         .cause = "the program contains this collective"});
+  }
+}
+
+// The shardings that values have been brought to, and the regions where.
+class Brought {
+ public:
+  explicit Brought(const RuledProgram& program) : program_(program) {}
+
+  /// False if the value is there already: what was moved in a region is there in all regions
+  /// inside.
+  bool is_new(std::size_t value, const Sharding& needed, std::size_t region) {
+    std::vector<std::size_t>& regions = known_[{value, needed.spec().to_string()}];
+    for (std::size_t other : regions)
+      if (program_.is_inside(region, other)) return false;
+    regions.push_back(region);
+    return true;
+  }
+
+ private:
+  const RuledProgram& program_;
+  std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>> known_;
+};
+
+// Says which moves are in branches that other branches of the same op exceed.
+void find_smaller_branches(const RuledProgram& program, const std::vector<std::size_t>& regions,
+                           std::vector<PredictedMove>& moves) {
+  std::vector<double> bytes(program.regions.size());
+  for (std::size_t i = 0; i < moves.size(); ++i)
+    bytes[regions[i]] += static_cast<double>(moves[i].total_bytes());
+  std::vector<bool> counted = regions_with_most(program, bytes);
+  for (std::size_t i = 0; i < moves.size(); ++i) moves[i].in_smaller_branch = !counted[regions[i]];
+}
+
 }  // namespace
 
-std::size_t predict_moves(const Mesh& mesh, const RuledProgram& program,
-                          const std::vector<PartialSharding>& values,
-                          const std::function<void(std::size_t op, PredictedMove move)>& visit) {
-  // Values, with the shardings that they were already brought to.
-  std::set<std::pair<std::size_t, std::string>> known;
+ProgramMoves predict_moves(const Mesh& mesh, const RuledProgram& program,
+                           const std::vector<PartialSharding>& values) {
+  Brought brought(program);
   Shardings shardings(mesh, values);
-  std::vector<PredictedMove> moves;
-  std::size_t left_out = 0;
+  ProgramMoves made;
+  std::vector<std::size_t> regions;  // by move
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const RuledOp& op = program.ops[i];
-    bool all_known = true, split = false;
+    bool all_known = true, split = program.facts[i].stated.has_value();
     for (const std::vector<std::size_t>* side : {&op.operands, &op.results})
       for (std::size_t value : *side) {
         all_known = all_known && values[value].known;
         split = split || !values[value].is_whole();
       }
-    if (!all_known) ++left_out;
+    if (!all_known) ++made.left_out;
     if (!all_known || !split || op.operands.empty()) continue;
-    OpPlan(mesh, program, i, shardings.of(op.operands), shardings.of(op.results))
-        .run(moves, [&](std::size_t value, const Sharding& needed) {
-          return known.emplace(value, needed.spec().to_string()).second;
-        });
-    for (PredictedMove& move : moves) visit(i, std::move(move));
-    moves.clear();
+    std::vector<Sharding> operands = shardings.of(op.operands), results = shardings.of(op.results);
+    std::size_t region = program.facts[i].region, before = made.moves.size();
+    if (program.facts[i].stated)
+      add_stated(mesh, program, i, operands, results, made.moves);
+    else
+      OpPlan(mesh, program, i, std::move(operands), std::move(results))
+          .run(made.moves, [&](std::size_t value, const Sharding& needed) {
+            return brought.is_new(value, needed, region);
+          });
+    regions.resize(made.moves.size(), region);
+    for (std::size_t m = before; m < made.moves.size(); ++m) {
+      made.moves[m].executions = program.regions[region].executions;
+      made.moves[m].executions_known = program.regions[region].executions_known;
+      made.moves[m].conditional = program.regions[region].conditional;
+    }
   }
-  return left_out;
+  find_smaller_branches(program, regions, made.moves);
+  return made;
 }
 
 }  // namespace meshard

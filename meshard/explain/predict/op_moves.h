@@ -1,6 +1,5 @@
 // Predicts the moves that the ops of a program need for given shardings.
 #pragma once
-#include <functional>
 #include <vector>
 
 #include "meshard/explain/predict/predict.h"
@@ -8,12 +7,17 @@
 
 namespace meshard {
 
-/// Calls `visit` with each predicted move and the number of its op, in program order. Ops with a
-/// value that is not known are left out, and so are ops without operands: each device creates its
-/// part. A value that was brought to a sharding for one op is not moved to it again.
-/// @return the number of ops with a value that is not known
-std::size_t predict_moves(const Mesh& mesh, const RuledProgram& program,
-                          const std::vector<PartialSharding>& values,
-                          const std::function<void(std::size_t op, PredictedMove move)>& visit);
+/// Value type: the predicted moves of a program, in program order.
+struct ProgramMoves {
+  std::vector<PredictedMove> moves;
+  /// The number of ops that are left out: those with a value that is not known.
+  std::size_t left_out = 0;
+};
+
+/// Ops without operands do not move anything: each device creates its part. A value that was
+/// brought to a sharding for one op is not moved to it again, as far as the value is still there: a
+/// value that was moved in a loop or branch is moved again outside of it.
+ProgramMoves predict_moves(const Mesh& mesh, const RuledProgram& program,
+                           const std::vector<PartialSharding>& values);
 
 }  // namespace meshard

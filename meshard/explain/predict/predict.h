@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "meshard/base/saturating.h"
 #include "meshard/explain/collectives/collective.h"
 #include "meshard/explain/predict/reshard_plan.h"
 #include "meshard/graph/structure.h"
@@ -22,8 +23,17 @@ struct PredictedMove {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   /// The axes that are summed over, gathered or exchanged. Empty for a permutation.
   AxisList axes = {};
-  /// As Collective::bytes(): the larger of what one device sends and receives.
+  /// As Collective::bytes(): the larger of what one device sends and receives, in one execution.
   std::int64_t bytes = 0;
+  /// How often the move runs in one run of the program: the product of the trip counts of the loops
+  /// around it.
+  std::int64_t executions = 1;
+  /// False if a trip count is unknown; such a loop counts as one iteration.
+  bool executions_known = true;
+  /// True in a branch, which may not be taken.
+  bool conditional = false;
+  /// True if another branch of the same op moves more. Only the branch with the most bytes counts.
+  bool in_smaller_branch = false;
   /// True for part of a reshard in which the partitioner rematerializes the value on every device.
   bool full_rematerialization = false;
   /// The type of the moved value; for an all-reduce, of the op's result.
@@ -38,8 +48,12 @@ struct PredictedMove {
   std::string cause = {};
   std::string suggestion = {};
 
-  /// `all-gather on axis "model", 64 KiB, of f32[32,64] P(none, "model") to P(none, none), from
-  /// demo.cc:42 (dot_general): ...`
+  /// `bytes` over all executions in one run of the program; 0 in a branch that does not count.
+  std::int64_t total_bytes() const {
+    return in_smaller_branch ? 0 : saturating_multiply(bytes, executions);
+  }
+  /// `all-gather on axis "model", 64 KiB x 12, of f32[32,64] P(none, "model") to P(none, none),
+  /// from demo.cc:42 (dot_general): ...`
   std::string to_string() const;
 };
 
@@ -53,20 +67,24 @@ struct Prediction {
 
   /// The moves of one kind.
   std::vector<PredictedMove> of(CollectiveKind kind) const;
-  /// Sum over all moves.
+  /// The sum of total_bytes().
   std::int64_t bytes() const;
   /// One line for each move, with causes and suggestions.
   std::string to_string() const;
 };
 
 /// Predicts the collectives that the partitioner will insert into a program, without compiling.
-/// Uses the ops' sharding rules and the shardings of leaves and marks: predict_shardings() gives
-/// the shardings of values, plan_reshard() the moves where an op needs an operand sharded
-/// differently.
+/// Reads the module that the compiler would be given (ModuleProgram): shardings spread by the ops'
+/// sharding rules, and into the bodies of loops, branches and checkpoints; plan_reshard() gives the
+/// moves where an op needs an operand sharded differently. The collectives of manual functions are
+/// listed too.
+///
+/// What is in a loop is listed once, with the number of its executions.
 ///
 /// The compiler may do better (it merges, hoists and drops collectives) and, where operands
 /// disagree, may choose differently. Ops that exchange the borders of shards along a sharded
 /// dimension (slice, pad, concat, flip) are reported as one permutation, whose bytes are a guess.
+/// @error errors of lower()
 Prediction predict(const Graph& graph);
 
 namespace internal {
@@ -77,7 +95,7 @@ Graph graph_for_prediction(
 }  // namespace internal
 
 /// The same for a function, with arguments of these types and shardings. Nothing is compiled, run
-/// or computed; f is traced once, as by jit.
+/// or computed; f is traced as by jit, so equal layers become one loop.
 ///
 /// @code
 /// Mesh mesh({{"model", 4}});
@@ -88,7 +106,7 @@ Graph graph_for_prediction(
 /// @endcode
 /// prints `all-reduce of 512 bytes`.
 ///
-/// @error errors of tracing f
+/// @error errors of tracing f, and of lower()
 template <class F, class... Arguments>
 requires(!std::same_as<F, Graph>) Prediction predict(const F& f, const Arguments&... arguments) {
   return predict(internal::graph_for_prediction(

@@ -15,6 +15,8 @@
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/softmax.h"
+#include "meshard/ops/cumulative_sum.h"
+#include "meshard/ops/eigh.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/sort.h"
@@ -134,10 +136,38 @@ TEST_F(Predict, AReshapeThatCannotKeepItsSplit) {
   EXPECT_THAT(p.moves[0].cause, HasSubstr("would not be contiguous"));
 }
 
+// The module has the padding of uneven arguments and results, which stays where it is.
+TEST_F(Predict, UnevenSizes) {
+  EXPECT_TRUE(
+      check([](Tensor x) { return tanh(x); }, placed({10, 32}, P("model", none))).moves.empty());
+  EXPECT_TRUE(check([](Tensor x) { return mark_sharding(tanh(x), kPredictMesh, P("model", none)); },
+                    placed({10, 32}, P("model", none)))
+                  .moves.empty());
+  Prediction p = check([](Tensor x, Tensor w) { return matmul(x, w); },
+                       placed({10, 30}, P("data", "model")), placed({30, 6}, P("model", none)));
+  ASSERT_EQ(p.moves.size(), 1u) << p.to_string();
+  EXPECT_EQ(p.moves[0].kind, Kind::kAllReduce);
+  EXPECT_EQ(p.moves[0].bytes, 5 * 6 * 4);
+}
+
 TEST_F(Predict, ADimensionThatIsNeededWhole) {
   Prediction p = predict([](Tensor x) { return sort(x, 1); }, placed({16, 32}, P(none, "model")));
   ASSERT_EQ(p.moves.size(), 1u);
   EXPECT_THAT(p.moves[0].cause, HasSubstr("sort needs all of dimension 1 of operand 0"));
+}
+
+// A decomposition is a custom call, which the compiler does not know: it gathers all of it.
+TEST_F(Predict, ACustomCallTakesTheWholeValue) {
+  Prediction p = check([](Tensor x) { return eigh(x).eigenvalues; },
+                       placed({8, 16, 16}, P("data", "model", none)));
+  EXPECT_EQ(p.of(Kind::kAllGather).size(), 2u) << p.to_string();
+}
+
+TEST_F(Predict, ShiftedElementsCrossBorders) {
+  Prediction p = predict([](Tensor x) { return cumulative_sum(x, 1); },
+                         placed({8, 16, 16}, P("data", "model", none)));
+  EXPECT_FALSE(p.moves.empty());
+  EXPECT_EQ(p.moves.size(), p.of(Kind::kCollectivePermute).size()) << p.to_string();
 }
 
 TEST_F(Predict, OperandsThatDisagree) {

@@ -1,4 +1,4 @@
-// Tested in meshard/lowering/host_calls_test.cc.
+// Tested in meshard/lowering/internal/host_calls_test.cc.
 #include "meshard/ops/definition/host_call.h"
 
 #include "meshard/ops/debug_print.h"
@@ -11,7 +11,6 @@ extern const OpDef debug_print_op;
 extern const OpDef pure_callback_op;
 namespace {
 constexpr std::string_view kTarget = "meshard.host_call";  // also in pjrt/host_call.h
-constexpr int kTypedFfi = 4;
 }  // namespace
 
 bool is_host_call(const Node& node) {

@@ -13,6 +13,9 @@
 
 namespace meshard {
 
+/// The `api_version` of custom calls through XLA's typed foreign function interface (FFI).
+inline constexpr int kTypedFfi = 4;
+
 /// What a node passes to the host.
 struct HostCallText {
   /// Names and values; `kind` tells the host what to do.

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "meshard/base/inline_vector.h"
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/pjrt/event.h"
 #include "meshard/pjrt/internal/client_state.h"
 

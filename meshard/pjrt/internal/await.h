@@ -33,8 +33,9 @@ Result<bool> is_ready(const PJRT_Api* api, PJRT_Event* event);
 /// without a report.
 Result<void> outcome_of(const PJRT_Api* api, PJRT_Event* event, std::string_view entry);
 
-/// Waits until all of `events` complete. A wait that is too long is reported (base/stall.h). After
-/// one has failed, the others get one second, because they may wait for the failed device forever.
+/// Waits until all of `events` complete. A wait that is too long is reported (base/stall_report.h).
+/// After one has failed, the others get one second, because they may wait for the failed device
+/// forever.
 /// @error the first error of an event, attributed to `entry`; or the error of the launch that
 /// prevents them from completing
 Result<void> await_events(const PJRT_Api* api, std::span<PJRT_Event* const> events,

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "meshard/base/stall.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/pjrt/client_ref.h"
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/process_end.h"

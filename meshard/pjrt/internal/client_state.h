@@ -1,74 +1,25 @@
 // The state that all objects of one client share.
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "meshard/base/free_list.h"
-#include "meshard/base/inline_vector.h"
-#include "meshard/base/source_location.h"
 #include "meshard/pjrt/array_type.h"
 #include "meshard/pjrt/device.h"
 #include "meshard/pjrt/device_list.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/internal/launch_record.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
 
 namespace meshard::pjrt::internal {
-
-struct ClientState;
-
-/// The data that all launches of one program share.
-struct LaunchSite {
-  std::string name;
-  const DeviceList* devices = nullptr;  // interned
-};
-
-/// One launch and its events, shared by the client's list of launches in flight and the user's
-/// handle.
-struct LaunchRecord {
-  // Each launch makes one.
-  static void* operator new(std::size_t) {
-    return meshard::internal::FreeList<LaunchRecord, 256>::take();
-  }
-  static void operator delete(void* memory) {
-    meshard::internal::FreeList<LaunchRecord, 256>::give(memory);
-  }
-
-  const PJRT_Api* api = nullptr;
-  ClientState* client = nullptr;  // alive while the record is in its list or in a handle
-  int id = 0;
-  std::atomic<int> references{1};
-  std::atomic<bool> done{false};
-  /// The events of devices [first, first + size) of the site. Null: not created yet.
-  InlineVector<PJRT_Event*, 8> events;
-  std::size_t first = 0;
-  std::shared_ptr<const LaunchSite> site;
-  SourceLocation where;
-  std::chrono::steady_clock::time_point begun;
-
-  std::mutex mutex;
-  std::optional<Result<void>> outcome;  // after it was awaited; guarded by mutex
-
-  /// Waits for every event; returns the first error, if any.
-  Result<void> await();
-  /// Whether a device has failed; does not wait.
-  bool has_failed();
-  /// Whether device `k` of the launch, or every device, is done; does not wait.
-  bool is_through(std::size_t k) const;
-  bool is_through() const;
-  /// `"train" on devices 0,1, launched at train.cc:42`
-  std::string to_string() const;
-};
 
 struct ClientState {
   ClientState(Plugin from, PJRT_Client* client, std::string_view called)

@@ -68,7 +68,18 @@ struct Attributes {
   Bytes** names;
   void** values;
 };
-inline constexpr int kString = 4;
+inline constexpr int kArray = 1, kScalar = 3, kString = 4;
+
+/// The value of an attribute that is an array of numbers.
+struct Array {
+  int element;  // number of XLA's PrimitiveType
+  std::size_t size;
+  void* data;
+};
+struct Scalar {
+  int element;
+  void* value;
+};
 
 struct Error;
 struct Context;

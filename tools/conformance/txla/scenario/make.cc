@@ -1,5 +1,5 @@
 #include "meshard/meshard.h"
-#include "meshard/runtime/device_assignment.h"
+#include "meshard/runtime/internal/device_assignment.h"
 #include "tools/conformance/txla/inputs.h"
 #include "tools/conformance/txla/scenario/scope.h"
 

@@ -1,0 +1,45 @@
+#include "meshard/lowering/internal/boundary_padding.h"
+
+#include "meshard/lowering/internal/node_writer.h"
+
+namespace meshard {
+
+TensorType padded_type(const TensorType& type, const Sharding& sharding) {
+  Dimensions padded;
+  for (std::int64_t size : sharding.padded_shape(type.shape)) padded.push_back(size);
+  return {type.dtype, Shape(std::move(padded))};
+}
+
+NodeWriter::SsaValue NodeWriter::cut(SsaValue padded, const TensorType& from, const TensorType& to,
+                                     std::uint32_t number) {
+  if (from == to) return padded;
+  SsaValue whole = writer_.temporary();
+  Dimensions zeros(static_cast<std::size_t>(to.rank()), 0);
+  Dimensions ones(static_cast<std::size_t>(to.rank()), 1);
+  writer_.op("stablehlo.slice", {{whole, to}}, {{padded, from}}, location_of(number))
+      .i64_array("start_indices", zeros)
+      .i64_array("limit_indices", to.shape)
+      .i64_array("strides", ones)
+      .done();
+  return whole;
+}
+
+NodeWriter::SsaValue NodeWriter::pad(SsaValue value, const TensorType& from, const TensorType& to,
+                                     std::uint32_t number) {
+  if (from == to) return value;
+  value = behind_barriers(value, from, counters_.fills.group(from, kZeroFill));
+  SsaValue padded = writer_.temporary();
+  SsaValue zero = writer_.scalar(from.dtype, 0);
+  TensorType scalar{from.dtype, Shape{}};
+  Dimensions none_low(static_cast<std::size_t>(from.rank()), 0);
+  Dimensions high;
+  for (int d = 0; d < from.rank(); ++d) high.push_back(to.shape[d] - from.shape[d]);
+  writer_.op("stablehlo.pad", {{padded, to}}, {{value, from}, {zero, scalar}}, location_of(number))
+      .i64_array("edge_padding_low", none_low)
+      .i64_array("edge_padding_high", high)
+      .i64_array("interior_padding", none_low)
+      .done();
+  return padded;
+}
+
+}  // namespace meshard

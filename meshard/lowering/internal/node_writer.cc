@@ -1,0 +1,237 @@
+// Tested in meshard/lowering/lower_test.cc.
+#include "meshard/lowering/internal/node_writer.h"
+
+#include <algorithm>
+
+#include "meshard/graph/annotation.h"
+#include "meshard/graph/body.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/graph/sharding_mark.h"
+#include "meshard/graph/superseded.h"
+#include "meshard/lowering/internal/only_padding.h"
+#include "meshard/lowering/internal/scattered_updates.h"
+#include "meshard/lowering/internal/whole_dimensions.h"
+#include "meshard/ops/definition/host_call.h"
+
+namespace meshard {
+namespace {
+
+using stablehlo::Typed;
+
+// A result with an explicit sharding: the computed value, and the constraint to apply to it.
+struct Pin {
+  stablehlo::Value result, computed;
+  const TensorType& type;
+  std::string sharding;
+};
+
+}  // namespace
+
+// Writes the bodies of one node.
+class NodeWriter::Bodies final : public BodyWriter {
+ public:
+  Bodies(const NodeWriter& around, const Node& node, std::string location)
+      : around_(around), node_(node), location_(std::move(location)) {}
+
+  std::vector<SsaValue> write(std::size_t which, std::span<const SsaValue> arguments) override {
+    const Graph& graph = bodies_of(node_)[which].graph();
+    std::size_t depth = std::max(around_.depth_, manual_depth(node_));
+    NodeWriter inner(graph, around_, cat(location_, ".", which, "."), depth);
+    for (std::uint32_t i = 0; i < arguments.size(); ++i) inner.name_leaf(i, arguments[i]);
+    inner.write_nodes();
+    std::vector<SsaValue> results;
+    for (const Value& result : graph.results()) results.push_back(inner.value_of(result));
+    return results;
+  }
+
+ private:
+  const NodeWriter& around_;
+  const Node& node_;
+  std::string location_;
+};
+
+NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
+                       stablehlo::ModuleWriter& writer, NanChecks* nan_checks)
+    : graph_(graph),
+      meshes_(meshes),
+      writer_(writer),
+      nan_checks_(nan_checks),
+      own_counters_{0, std::int64_t{graph.num_leaves()} + std::ssize(graph.nodes()) + 1, {}},
+      counters_(own_counters_),
+      leaves_(graph.num_leaves()),
+      first_result_(graph.nodes().size()),
+      superseded_(superseded_nodes(graph)) {}
+
+NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix,
+                       std::size_t depth)
+    : graph_(graph),
+      meshes_(around.meshes_),
+      writer_(around.writer_),
+      nan_checks_(around.nan_checks_),
+      prefix_(std::move(prefix)),
+      depth_(depth),
+      counters_(around.counters_),
+      leaves_(graph.num_leaves()),
+      first_result_(graph.nodes().size()),
+      superseded_(superseded_nodes(graph)) {}
+
+void NodeWriter::write_nodes() {
+  // On one device, regions are not needed.
+  if (!meshes_.numbering() || meshes_.numbering()->size() == 1) {
+    for (const Node* node : graph_.nodes()) {
+      if (!meshes_.numbering() && node->annotations() && node->annotations()->manual)
+        throw_invalid(node->where(), "[lowering] ", node->op().name, " is ",
+                      *node->annotations()->manual,
+                      ": manual regions cannot be lowered without shardings");
+      write(*node);
+    }
+    return;
+  }
+  ProgramOrder order(graph_, depth_);
+  write(order, order.steps);
+}
+
+void NodeWriter::write(const ProgramOrder& order, std::span<const ProgramStep> steps) {
+  for (const ProgramStep& step : steps)
+    step.node ? write(*step.node) : write(order, order.regions[step.region]);
+}
+
+NodeWriter::SsaValue NodeWriter::value_of(const Value& value) const {
+  if (auto known = entered_.find({value.node(), value.index()}); known != entered_.end())
+    return known->second;
+  std::uint32_t number = graph_.number(value.node());
+  if (number < leaves_.size()) return leaves_[number + value.index()];
+  SsaValue first = first_result_[number - leaves_.size()];
+  first.number += static_cast<std::int32_t>(value.index());
+  return first;
+}
+
+void NodeWriter::write(const Node& node, const Node& takes) {
+  if (auto better = superseded_.find(&node); better != superseded_.end()) {
+    // Written here, before its users: its operands equal those of `more` and were recorded earlier.
+    const Node& more = *better->second;
+    write(more, takes);
+    first_result_[graph_.number(&node) - leaves_.size()] =
+        value_of(Value(const_cast<Node*>(&more)));
+    return;
+  }
+  const OpDef& op = node.op();
+  if (node.attributes() && !node.attributes()->extends().empty() &&
+      !written_.emplace(&node, true).second)
+    return;
+  if (!op.emit)
+    throw Error(ErrorCode::kUnimplemented, cat("[", op.name, "] cannot be written as StableHLO"),
+                node.where());
+  emit(node, takes);
+}
+
+void NodeWriter::emit(const Node& node, const Node& takes) {
+  OpCall call{.op = node.op(),
+              .attributes = node.attributes(),
+              .operands = {},
+              .results = {},
+              .where = node.where()};
+  InlineVector<Typed, 4> operands, results;
+  for (std::size_t i = 0; i < node.operands().size(); ++i) {
+    const Value& operand = takes.operands()[i];
+    call.operands.push_back(&operand.type());
+    operands.push_back(Typed(with_workarounds(node, i, value_of(operand)), operand.type()));
+  }
+  std::uint32_t number = graph_.number(&node);
+  first_result_[number - leaves_.size()] = SsaValue::result(counters_.next_result);
+  std::vector<Pin> pins;
+  for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
+    call.results.push_back(&node.type(i));
+    SsaValue result = SsaValue::result(counters_.next_result++);
+    for (const std::string& text : {pin_text(node, i), whole_text(node)}) {
+      if (text.empty()) continue;
+      pins.push_back({result, writer_.temporary(), node.type(i), text});
+      result = pins.back().computed;
+    }
+    results.push_back(Typed(result, node.type(i)));
+  }
+  const std::string location = location_of(number);
+  bool mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
+  std::string sharding;
+  if (mark) sharding = meshes_.sharding_text(*node.attributes_as<ShardingMark>().sharding);
+  if (mark && sharding.empty()) {
+    // On one device, a mark has no effect: the result is the operand.
+    writer_
+        .op("stablehlo.reshape", std::span<const Typed>(results.data(), 1),
+            std::span<const Typed>(operands.data(), 1))
+        .done();
+    return;
+  }
+  OpEmission emission{.writer = writer_,
+                      .operands = std::span<const Typed>(operands.data(), operands.size()),
+                      .results = std::span<const Typed>(results.data(), results.size()),
+                      .location = location,
+                      .sharding = sharding,
+                      .partitioned = is_partitioned(node)};
+  if (node.annotations() && node.annotations()->manual) {
+    emission.mesh = &node.annotations()->manual->mesh;
+    emission.numbering = &meshes_.numbering_inside(*emission.mesh);
+    emission.channel =
+        &counters_ == &own_counters_ ? std::int64_t{number} + 1 : ++counters_.next_channel;
+  }
+  std::optional<Bodies> bodies;
+  if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
+  if (is_host_call(node))
+    emit_host_call(node, call, emission);
+  else
+    node.op().emit(call, emission);
+  // The innermost was made last.
+  for (auto pin = pins.rbegin(); pin != pins.rend(); ++pin)
+    writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
+                                emission.location);
+  if (nan_checks_) check_nan(node, takes);
+}
+
+bool NodeWriter::is_partitioned(const Node& node) const {
+  if (!meshes_.numbering() || meshes_.numbering()->size() == 1) return false;
+  if (!node.annotations() || !node.annotations()->manual) return true;
+  const ManualAxes& manual = *node.annotations()->manual;
+  return manual.axes != AxisSet::all(manual.mesh);
+}
+
+NodeWriter::SsaValue NodeWriter::with_workarounds(const Node& node, std::size_t operand,
+                                                  SsaValue value) {
+  if (!is_partitioned(node)) return value;
+  const TensorType& type = node.operands()[operand].type();
+  if (operand == 0 && keeps_only_padding(node)) return behind_barriers(value, type, 1);
+  if (std::string fill = window_fill(node, operand); !fill.empty())
+    value = behind_barriers(value, type, counters_.fills.group(windowed_type(node), fill));
+  bool is_local = node.annotations() && node.annotations()->manual;
+  if (is_local) return value;
+  std::optional<Sharding> needed = even_for_scatter(node, operand, *meshes_.numbering());
+  if (!needed) needed = whole_operand(node, operand, *meshes_.numbering());
+  if (!needed) return value;
+  SsaValue result = writer_.temporary();
+  writer_.sharding_constraint(result, value, type, meshes_.sharding_text(*needed));
+  return result;
+}
+
+NodeWriter::SsaValue NodeWriter::behind_barriers(SsaValue value, const TensorType& type,
+                                                 std::size_t count) {
+  for (; count > 0; --count) {
+    SsaValue result = writer_.temporary();
+    writer_.op("stablehlo.optimization_barrier", {{result, type}}, {{value, type}}).done();
+    value = result;
+  }
+  return value;
+}
+
+std::string NodeWriter::whole_text(const Node& node) const {
+  bool is_local = node.annotations() && node.annotations()->manual;
+  if (is_local || !is_partitioned(node)) return {};
+  std::optional<Sharding> needed = whole_result(node, *meshes_.numbering());
+  return needed ? meshes_.sharding_text(*needed) : std::string();
+}
+
+std::string NodeWriter::pin_text(const Node& node, std::uint32_t result) const {
+  const Sharding* sharding = explicit_sharding(node, result);
+  bool is_mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
+  return sharding && !is_mark ? meshes_.sharding_text(*sharding) : std::string();
+}
+
+}  // namespace meshard

@@ -1,0 +1,233 @@
+#include "meshard/lowering/internal/whole_dimensions.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/sharding_mark.h"
+#include "meshard/ops/convolution.h"
+#include "meshard/ops/fft.h"
+#include "meshard/ops/gather.h"
+#include "meshard/ops/pad.h"
+#include "meshard/ops/scatter_add.h"
+#include "meshard/ops/select_and_scatter_add.h"
+
+namespace meshard {
+namespace {
+
+// Indices into the dimension lists of ConvolutionAttributes; spatial dimensions start at kSpatial.
+constexpr std::size_t kIn = 1, kSpatial = 2;
+
+template <class T>
+const T* attributes_of(const Node& node) {
+  bool has = node.attributes() && node.attributes()->type() == typeid(T);
+  return has ? &node.attributes_as<T>() : nullptr;
+}
+
+bool is_in(const Dimensions& list, std::int64_t dimension) {
+  return std::find(list.begin(), list.end(), dimension) != list.end();
+}
+
+std::optional<Sharding> closed_at(const Dimensions& closed, int rank, const Mesh& mesh) {
+  if (closed.empty()) return std::nullopt;
+  std::vector<DimensionSpec> dimensions;
+  for (int d = 0; d < rank; ++d) {
+    dimensions.push_back(is_in(closed, d) ? DimensionSpec(none) : DimensionSpec(unconstrained));
+  }
+  return Sharding(mesh, PartitionSpec(std::move(dimensions)));
+}
+
+// The transformed dimensions are the last ones. If the partitioner gathers them itself, their
+// memory order may be one that the CPU plugin's FFT rejects.
+Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
+  Dimensions closed;
+  for (std::size_t i = 0; i < fft.lengths.size(); ++i)
+    closed.push_back(rank - 1 - static_cast<int>(i));
+  return closed;
+}
+
+// The sharding that the program specified for the value, or for a value that it is computed from
+// element by element. Empty if it specified none: the compiler may choose one.
+std::optional<Sharding> nearest_specified_sharding(Value value) {
+  for (int steps = 0; steps < 32; ++steps) {
+    if (std::optional<Sharding> marked = marked_sharding(value)) return marked;
+    if (const Sharding* stored = leaf_sharding(value)) return *stored;
+    if (value->operands().empty() || value->operands()[0].type().shape != value.type().shape)
+      return std::nullopt;
+    value = value->operands()[0];
+  }
+  return std::nullopt;
+}
+
+// Whether a specified sharding splits one of these dimensions.
+std::optional<bool> is_specified_split(const Value& value,
+                                       std::span<const std::int64_t> dimensions) {
+  std::optional<Sharding> said = nearest_specified_sharding(value);
+  if (!said) return std::nullopt;
+  return std::any_of(dimensions.begin(), dimensions.end(), [&](std::int64_t d) {
+    return said->num_tiles(static_cast<std::size_t>(d)) > 1;
+  });
+}
+
+// The second operand of gather and scatter contains indices.
+constexpr std::size_t kIndexOperand = 1;
+
+// The partitioner produces an invalid module if the components of one index are on several devices,
+// or if one axis splits an uneven dimension of the indices and a dimension of the operand.
+Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
+  const Shape& shape = node.operands()[kIndexOperand].type().shape;
+  std::int64_t rank = shape.rank(), components = rank;
+  if (const auto* gather = attributes_of<GatherAttributes>(node))
+    components = gather->index_vector_dim;
+  else if (const auto* scatter = attributes_of<ScatterAttributes>(node))
+    components = scatter->index_vector_dim;
+  else
+    return {};
+  const Value& operand = node.operands()[0];
+  Dimensions all(static_cast<std::size_t>(operand.type().rank())), closed;
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  bool may_be_split = is_specified_split(operand, std::span(all.begin(), all.end())).value_or(true);
+  for (std::int64_t d = 0; d < rank; ++d) {
+    bool is_uneven = std::any_of(mesh.axes().begin(), mesh.axes().end(), [&](const MeshAxis& axis) {
+      return shape[static_cast<int>(d)] % axis.size != 0;
+    });
+    if (d == components || (is_uneven && may_be_split)) closed.push_back(d);
+  }
+  return closed;
+}
+
+// The result of a gather is split as its indices are, where the program specified that. If it were
+// split otherwise, the partitioner could use one axis both for the indices and inside the slices,
+// and produce an invalid module. What uses the result reshards it.
+std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gather,
+                                   const Mesh& mesh) {
+  const Value& indices = node.operands()[kIndexOperand];
+  std::optional<Sharding> said = nearest_specified_sharding(indices);
+  if (!said || !said->mesh().same_devices(mesh)) return std::nullopt;
+  Dimensions closed = closed_for_indices(node, mesh);
+  std::vector<DimensionSpec> dimensions;
+  bool is_split = false;
+  std::int64_t from = 0;
+  for (std::int64_t d = 0; d < node.type().rank(); ++d) {
+    dimensions.push_back(unconstrained);
+    if (is_in(gather.offset_dims, d)) continue;
+    if (from == gather.index_vector_dim) ++from;
+    auto i = static_cast<std::size_t>(from++);
+    if (is_in(closed, static_cast<std::int64_t>(i)) || said->num_tiles(i) == 1) continue;
+    dimensions.back() = said->spec().dimensions()[i];
+    is_split = true;
+  }
+  if (!is_split) return std::nullopt;
+  return Sharding(said->mesh(), PartitionSpec(std::move(dimensions)));
+}
+
+// In an uneven dimension, the partitioner fills gaps with elements of the next device.
+Dimensions closed_for_pad(const PadAttributes& pad) {
+  Dimensions closed;
+  for (std::size_t d = 0; d < pad.interior.size(); ++d)
+    if (pad.interior[d] > 0) closed.push_back(static_cast<std::int64_t>(d));
+  return closed;
+}
+
+// Overlapping windows treat zeros from beyond the edge as elements.
+Dimensions closed_for_select(const SelectAndScatterAddAttributes& windows) {
+  Dimensions closed;
+  for (std::size_t d = 0; d < windows.window.size(); ++d)
+    if (windows.window[d] > windows.strides[d]) closed.push_back(static_cast<std::int64_t>(d));
+  return closed;
+}
+
+enum class Part { kInput, kKernel, kResult };
+
+// A convolution on a mesh. The closed dimensions were found with random convolutions: split along
+// them, convolutions gave wrong results or terminated the process.
+class SplitConvolution {
+ public:
+  SplitConvolution(const Node& node, const ConvolutionAttributes& a, const Mesh& mesh)
+      : a_(a),
+        input_(node.operands()[0].type().shape),
+        kernel_(node.operands()[1].type().shape),
+        result_(node.type().shape),
+        devices_(mesh.size()),
+        several_axes_(std::count_if(mesh.axes().begin(), mesh.axes().end(),
+                                    [](const MeshAxis& axis) { return axis.size > 1; }) > 1),
+        space_is_said_(
+            is_specified_split(node.operands()[0],
+                               std::span(a.input.begin(), a.input.end()).subspan(kSpatial))
+                .value_or(false)) {}
+
+  Dimensions closed(Part part) const {
+    const Dimensions& layout = part == Part::kInput    ? a_.input
+                               : part == Part::kKernel ? a_.kernel
+                                                       : a_.result;
+    if (groups_are_cut()) return layout;
+    // With spatial dimensions split along one axis and the kernel's features along another, XLA
+    // sums partial results over devices that hold copies. Spatial dimensions take precedence if the
+    // program split them.
+    if (several_axes_ && space_is_said_ && part == Part::kKernel) return layout;
+    Dimensions out;
+    for (std::size_t d = kSpatial; d < layout.size(); ++d)
+      if (is_closed(part, d)) out.push_back(layout[d]);
+    return out;
+  }
+
+ private:
+  bool divides(std::int64_t size) const { return size % devices_ == 0; }
+
+  // Padding of uneven groups, or of the features in a group, would move elements between groups.
+  bool groups_are_cut() const {
+    std::int64_t groups = std::max(a_.feature_groups, a_.batch_groups);
+    if (groups == 1) return false;
+    return !divides(groups) || (a_.feature_groups > 1 && kernel_[a_.kernel[kIn]] > 1);
+  }
+
+  bool is_closed(Part part, std::size_t d) const {
+    std::size_t window = d - kSpatial;
+    if (several_axes_ && !space_is_said_ && part != Part::kKernel) return true;
+    if (a_.input_dilation[window] > 1) return true;
+    bool steps = a_.strides[window] > 1 || a_.kernel_dilation[window] > 1;
+    // Evenly split kernels occur in derivatives with respect to a kernel: there the cotangent is
+    // the kernel.
+    if (part == Part::kKernel) return steps || !divides(kernel_[a_.kernel[d]]);
+    return steps && !(divides(input_[a_.input[d]]) && divides(result_[a_.result[d]]));
+  }
+
+  const ConvolutionAttributes& a_;
+  const Shape &input_, &kernel_, &result_;
+  std::int64_t devices_;
+  bool several_axes_, space_is_said_;
+};
+
+}  // namespace
+
+std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, const Mesh& mesh) {
+  int rank = node.operands()[operand].type().rank();
+  if (const auto* fft = attributes_of<FftAttributes>(node))
+    return closed_at(closed_for_fft(*fft, rank), rank, mesh);
+  if (const auto* conv = attributes_of<ConvolutionAttributes>(node)) {
+    Part part = operand == 0 ? Part::kInput : Part::kKernel;
+    return closed_at(SplitConvolution(node, *conv, mesh).closed(part), rank, mesh);
+  }
+  if (const auto* pad = attributes_of<PadAttributes>(node); pad && operand == 0)
+    return closed_at(closed_for_pad(*pad), rank, mesh);
+  if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node))
+    return closed_at(closed_for_select(*select), rank, mesh);
+  if (operand == kIndexOperand) return closed_at(closed_for_indices(node, mesh), rank, mesh);
+  return std::nullopt;
+}
+
+std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh) {
+  int rank = node.type().rank();
+  if (const auto* pad = attributes_of<PadAttributes>(node))
+    return closed_at(closed_for_pad(*pad), rank, mesh);
+  if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node))
+    return closed_at(closed_for_select(*select), rank, mesh);
+  if (const auto* gather = attributes_of<GatherAttributes>(node))
+    return as_indices(node, *gather, mesh);
+  const auto* conv = attributes_of<ConvolutionAttributes>(node);
+  if (!conv) return std::nullopt;
+  return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), rank, mesh);
+}
+
+}  // namespace meshard

@@ -1,0 +1,49 @@
+// The order of collectives of successive launches in one process.
+#pragma once
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/pjrt/loaded_executable.h"
+
+namespace meshard {
+
+/// Launches programs that communicate, on one device of this process. Their collectives happen in
+/// the order of the launches: each launch takes the chain that the one before gives, so the plugin
+/// starts it when that one has ended. No thread waits for that. If all processes launch the same
+/// programs in the same order, their collectives meet.
+///
+/// After a launch has failed, or was refused, the later ones fail with the same error, because the
+/// processes no longer agree on which collective is next; restart() begins anew. Thread-safe.
+class CollectiveOrder {
+ public:
+  /// @pre the device is one of the client's
+  CollectiveOrder(pjrt::Client client, const pjrt::Device& device)
+      : client_(std::move(client)), device_(&device) {}
+
+  /// Launches `program`, a loaded RewrittenModule that communicates. Arguments and outputs are
+  /// those of the program without the chain, as for LoadedExecutable::execute.
+  /// @error those of LoadedExecutable::execute; the same error in all later calls
+  Result<pjrt::Launch> execute(const pjrt::LoadedExecutable& program,
+                               std::span<const pjrt::BufferList* const> arguments,
+                               std::span<pjrt::BufferList> outputs,
+                               const pjrt::LaunchOptions& options = {});
+
+  /// Forgets the launches so far: the next one does not wait for them.
+  /// @pre none of them is running
+  void restart();
+
+ private:
+  Result<void> make_chain();
+  pjrt::Client client_;
+  const pjrt::Device* device_;
+  std::mutex mutex_;  // guards the rest, and the order of launches
+  pjrt::BufferList chain_;
+  std::optional<Error> failure_;
+  std::vector<const pjrt::BufferList*> arguments_;
+  std::vector<pjrt::BufferList> outputs_;
+};
+
+}  // namespace meshard

@@ -1,0 +1,68 @@
+// Tested in tests/partitioned/collective_order_test.cc.
+#include "meshard/partitioned/collective_service.h"
+
+#include <map>
+#include <mutex>
+
+#include "meshard/partitioned/collective_call.h"
+
+namespace meshard {
+namespace {
+
+struct Services {
+  std::mutex mutex;
+  std::map<int, std::shared_ptr<Communicator>> by_device;
+};
+
+// Never destroyed: programs may still run when the process ends.
+Services& services() {
+  static Services& all = *new Services();
+  return all;
+}
+
+std::shared_ptr<Communicator> communicator_of(int device) {
+  Services& all = services();
+  std::lock_guard lock(all.mutex);
+  auto found = all.by_device.find(device);
+  return found == all.by_device.end() ? nullptr : found->second;
+}
+
+Result<void> serve_collective(const pjrt::HostCall& call) {
+  MESHARD_ASSIGN_OR_RETURN(CollectiveCall collective, CollectiveCall::from_attributes(call));
+  std::shared_ptr<Communicator> communicator = communicator_of(call.device);
+  if (communicator == nullptr)
+    return Error(ErrorCode::kFailedPrecondition,
+                 cat("[", to_string(collective.kind), "] device ", call.device,
+                     " is not connected to other processes"))
+        .with_note(cat("in ", collective.where));
+  return perform(collective, call, *communicator);
+}
+
+}  // namespace
+
+Result<void> accept_collectives(const pjrt::Client& client) {
+  return pjrt::accept_host_calls(client, kCollectiveTarget, serve_collective);
+}
+
+Result<CollectiveService> CollectiveService::start(const pjrt::Client& client,
+                                                   std::shared_ptr<Communicator> communicator,
+                                                   std::vector<int> devices) {
+  MESHARD_RETURN_IF_ERROR(accept_collectives(client));
+  Services& all = services();
+  std::lock_guard lock(all.mutex);
+  for (int device : devices)
+    if (all.by_device.count(device))
+      return Error(ErrorCode::kAlreadyExists,
+                   cat("[collective] device ", device, " already communicates"));
+  for (int device : devices) all.by_device[device] = communicator;
+  return CollectiveService(std::move(devices));
+}
+
+CollectiveService::~CollectiveService() {
+  if (devices_.empty()) return;
+  Services& all = services();
+  std::lock_guard lock(all.mutex);
+  for (int device : devices_) all.by_device.erase(device);
+}
+
+}  // namespace meshard

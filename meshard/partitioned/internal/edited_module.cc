@@ -1,0 +1,285 @@
+// Tested in meshard/partitioned/rewrite_test.cc.
+#include "meshard/partitioned/internal/edited_module.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "meshard/pjrt/wire.h"
+
+// Field numbers are those of xla/service/hlo.proto and xla/xla_data.proto.
+namespace meshard::internal {
+namespace {
+
+using pjrt::append_numbers;
+using pjrt::WireReader;
+using pjrt::WireWriter;
+
+constexpr int kTuple = 13, kS32 = 4;  // of PrimitiveType
+
+Error damaged_module(std::string_view what) {
+  return Error(ErrorCode::kDataLoss, cat("[partition] the partitioned module is damaged: ", what));
+}
+
+// A name or another text, numbers, or a message; false if the field has another type.
+bool take_text(const pjrt::WireField& field, std::string& to) {
+  if (field.type != 2) return false;
+  to = field.bytes;
+  return true;
+}
+
+Result<EditedInstruction> read_edited_instruction(std::string_view bytes,
+                                                  const pjrt::HloInstruction& original) {
+  EditedInstruction to;
+  to.original = &original;
+  WireWriter rest;
+  WireReader reader(bytes);
+  while (auto field = reader.next()) {
+    bool good = true;
+    switch (field->number) {
+      case 1: good = take_text(*field, to.name); break;
+      case 2: good = take_text(*field, to.opcode); break;
+      case 3: good = take_text(*field, to.shape); break;
+      case 35: to.id = field->as_int(); break;
+      case 36: good = append_numbers(*field, to.operands); break;
+      case 37: good = append_numbers(*field, to.control_predecessors); break;
+      case 38: good = append_numbers(*field, to.called); break;
+      case 40: break;
+      default: rest.add_field(*field);
+    }
+    if (!good) return damaged_module("an instruction");
+  }
+  if (!reader.ok()) return damaged_module("an instruction");
+  to.rest = rest.take();
+  return to;
+}
+
+Result<EditedComputation> read_edited_computation(std::string_view bytes,
+                                                  const pjrt::HloComputation& original) {
+  EditedComputation to;
+  WireWriter rest;
+  WireReader reader(bytes);
+  while (auto field = reader.next()) {
+    bool good = true;
+    switch (field->number) {
+      case 1: good = take_text(*field, to.name); break;
+      case 2: {
+        std::size_t index = to.instructions.size();
+        if (index >= original.instructions.size()) return damaged_module("a computation");
+        MESHARD_ASSIGN_OR_RETURN(
+            auto one, read_edited_instruction(field->bytes, original.instructions[index]));
+        to.instructions.push_back(std::move(one));
+        break;
+      }
+      case 4: good = take_text(*field, to.program_shape); break;
+      case 5: to.id = field->as_int(); break;
+      case 6: to.root = field->as_int(); break;
+      default: rest.add_field(*field);
+    }
+    if (!good) return damaged_module("a computation");
+  }
+  if (!reader.ok()) return damaged_module("a computation");
+  to.rest = rest.take();
+  return to;
+}
+
+// Operands precede their users, callees their callers, and ids are unique.
+Result<void> check_references(const EditedModule& module) {
+  std::unordered_set<std::int64_t> computations;
+  for (const EditedComputation& computation : module.computations) {
+    std::unordered_set<std::int64_t> ids;
+    for (const EditedInstruction& each : computation.instructions) {
+      for (std::int64_t operand : each.operands)
+        if (!ids.count(operand)) return damaged_module(cat(each.name, " has no operand ", operand));
+      for (std::int64_t before : each.control_predecessors)
+        if (!ids.count(before))
+          return damaged_module(cat(each.name, " has no control predecessor ", before));
+      for (std::int64_t called : each.called)
+        if (!computations.count(called))
+          return damaged_module(cat(each.name, " calls no computation ", called));
+      if (each.id < 0 || each.id >> 62 != 0) return damaged_module(cat("the id ", each.id));
+      if (!ids.insert(each.id).second) return damaged_module(cat("id ", each.id, " occurs twice"));
+    }
+    if (!ids.count(computation.root))
+      return damaged_module(cat("computation ", computation.name, " has no root"));
+    if (computation.id < 0 || computation.id >> 62 != 0)
+      return damaged_module(cat("the computation id ", computation.id));
+    if (!computations.insert(computation.id).second)
+      return damaged_module(cat("computation id ", computation.id, " occurs twice"));
+  }
+  return {};
+}
+
+// The computations that the entry computation needs.
+std::unordered_set<std::int64_t> reachable(const EditedModule& module) {
+  std::unordered_map<std::int64_t, const EditedComputation*> by_id;
+  for (const EditedComputation& each : module.computations) by_id[each.id] = &each;
+  std::unordered_set<std::int64_t> seen = {module.entry};
+  std::vector<std::int64_t> open = {module.entry};
+  while (!open.empty()) {
+    const EditedComputation& computation = *by_id.at(open.back());
+    open.pop_back();
+    for (const EditedInstruction& each : computation.instructions)
+      for (std::int64_t called : each.called)
+        if (seen.insert(called).second) open.push_back(called);
+  }
+  return seen;
+}
+
+}  // namespace
+
+std::string EditedInstruction::bytes() const {
+  WireWriter writer;
+  writer.add_bytes(1, name);
+  writer.add_bytes(2, opcode);
+  writer.add_bytes(3, shape);
+  writer.add_varint(35, static_cast<std::uint64_t>(id));
+  writer.add_packed(36, operands);
+  writer.add_packed(37, control_predecessors);
+  writer.add_packed(38, called);
+  return writer.take() + rest;
+}
+
+void EditedInstruction::clear(int field) { rest = without_field(rest, field); }
+
+std::string EditedComputation::bytes() const {
+  WireWriter writer;
+  writer.add_bytes(1, name);
+  for (const EditedInstruction& each : instructions) writer.add_bytes(2, each.bytes());
+  writer.add_bytes(4, program_shape);
+  writer.add_varint(5, static_cast<std::uint64_t>(id));
+  writer.add_varint(6, static_cast<std::uint64_t>(root));
+  return writer.take() + rest;
+}
+
+const EditedInstruction* EditedComputation::find(std::int64_t instruction) const {
+  auto found = std::find_if(instructions.begin(), instructions.end(),
+                            [&](const EditedInstruction& one) { return one.id == instruction; });
+  return found == instructions.end() ? nullptr : &*found;
+}
+
+Result<EditedModule> EditedModule::from_bytes(std::string_view bytes) {
+  EditedModule to;
+  WireWriter with_config;
+  with_config.add_bytes(1, bytes);
+  MESHARD_ASSIGN_OR_RETURN(to.original, pjrt::HloModule::from_bytes(with_config.bytes()));
+  to.entry = to.original.entry_id;
+  WireWriter rest;
+  WireReader reader(bytes);
+  while (auto field = reader.next()) {
+    bool good = true;
+    switch (field->number) {
+      case 3: {
+        std::size_t index = to.computations.size();
+        if (index >= to.original.computations.size()) return damaged_module("the computations");
+        MESHARD_ASSIGN_OR_RETURN(
+            auto one, read_edited_computation(field->bytes, to.original.computations[index]));
+        to.computations.push_back(std::move(one));
+        break;
+      }
+      case 4: good = take_text(*field, to.host_program_shape); break;
+      case 6: break;  // written from `entry`
+      case 8: good = take_text(*field, to.input_output_alias); break;
+      // The module's number in the process that compiled it; the schedule, the shardings and the
+      // device assignment of the whole mesh.
+      case 5:
+      case 7:
+      case 12:
+      case 14:
+      case 15: break;
+      default: rest.add_field(*field);
+    }
+    if (!good) return damaged_module("its fields");
+  }
+  if (!reader.ok()) return damaged_module("its fields");
+  if (to.find(to.entry) == nullptr) return damaged_module("the entry computation");
+  to.rest = rest.take();
+  MESHARD_RETURN_IF_ERROR(check_references(to));
+  return to;
+}
+
+std::string EditedModule::bytes() const {
+  std::unordered_set<std::int64_t> needed = reachable(*this);
+  WireWriter writer;
+  for (const EditedComputation& each : computations)
+    if (needed.count(each.id)) writer.add_bytes(3, each.bytes());
+  writer.add_bytes(4, host_program_shape);
+  writer.add_varint(6, static_cast<std::uint64_t>(entry));
+  writer.add_bytes(8, input_output_alias);
+  return rest + writer.take();
+}
+
+EditedComputation* EditedModule::find(std::int64_t computation) {
+  auto found = std::find_if(computations.begin(), computations.end(),
+                            [&](const EditedComputation& one) { return one.id == computation; });
+  return found == computations.end() ? nullptr : &*found;
+}
+
+const EditedComputation* EditedModule::find(std::int64_t computation) const {
+  return const_cast<EditedModule*>(this)->find(computation);
+}
+
+std::string chain_shape() {
+  WireWriter writer;
+  writer.add_varint(2, kS32);
+  writer.add_bytes(5, "");  // its layout
+  return writer.take();
+}
+
+bool is_tuple_shape(std::string_view shape) {
+  std::uint64_t element = 0;
+  WireReader reader(shape);
+  while (auto field = reader.next())
+    if (field->number == 2) element = field->value;
+  return element == kTuple;
+}
+
+std::vector<std::string> tuple_parts(std::string_view shape) {
+  std::vector<std::string> parts;
+  WireReader reader(shape);
+  while (auto field = reader.next())
+    if (field->number == 4) parts.emplace_back(field->bytes);
+  return parts;
+}
+
+std::string tuple_shape(const std::vector<std::string>& parts) {
+  WireWriter writer;
+  writer.add_varint(2, kTuple);
+  for (const std::string& part : parts) writer.add_bytes(4, part);
+  return writer.take();
+}
+
+std::string with_chain(std::string_view shape) {
+  std::vector<std::string> parts = {std::string(shape)};
+  if (is_tuple_shape(shape)) parts = tuple_parts(shape);
+  parts.push_back(chain_shape());
+  return tuple_shape(parts);
+}
+
+std::string row_major(std::string_view shape) {
+  if (is_tuple_shape(shape)) {
+    std::vector<std::string> parts;
+    for (const std::string& part : tuple_parts(shape)) parts.push_back(row_major(part));
+    return tuple_shape(parts);
+  }
+  std::vector<std::int64_t> dimensions, minor_to_major;
+  WireReader reader(shape);
+  while (auto field = reader.next())
+    if (field->number == 3) (void)append_numbers(*field, dimensions);
+  for (std::size_t d = dimensions.size(); d-- > 0;)
+    minor_to_major.push_back(static_cast<std::int64_t>(d));
+  WireWriter layout, result;
+  layout.add_packed(1, minor_to_major);
+  result.add_message(5, layout);
+  return without_field(shape, 5) + result.take();
+}
+
+std::string without_field(std::string_view message, int field) {
+  WireWriter writer;
+  WireReader reader(message);
+  while (auto each = reader.next())
+    if (each->number != field) writer.add_field(*each);
+  return writer.take();
+}
+
+}  // namespace meshard::internal

@@ -1,0 +1,74 @@
+// Tested in tests/plugin/launches_test.cc.
+#include "meshard/pjrt/internal/launch_record.h"
+
+#include "meshard/pjrt/internal/await.h"
+#include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/launch.h"
+
+namespace meshard::pjrt::internal {
+namespace {
+
+std::string describe_launch(const void* subject) {
+  return cat("the launch of ", static_cast<const LaunchRecord*>(subject)->to_string());
+}
+
+}  // namespace
+
+Result<void> LaunchRecord::await() {
+  if (done.load(std::memory_order_acquire)) {
+    std::lock_guard lock(mutex);
+    return *outcome;
+  }
+  Awaited awaited{.describe = describe_launch, .subject = this};
+  Result<void> result =
+      await_events(api, {events.data(), events.size()}, "PJRT_LoadedExecutable_Execute", awaited);
+  if (!result.ok()) {
+    result = result.error().with_note(cat("while running ", to_string()));
+    // The other devices wait forever, and so do all later launches.
+    if (client->rules.error_wedges_client && !is_through()) client->wedged = true;
+  }
+  std::lock_guard lock(mutex);
+  if (!outcome) outcome = result;
+  done.store(true, std::memory_order_release);
+  return *outcome;
+}
+
+bool LaunchRecord::has_failed() {
+  if (done.load(std::memory_order_acquire)) {
+    std::lock_guard lock(mutex);
+    return !outcome->ok();
+  }
+  for (std::size_t k = 0; k < events.size(); ++k) {
+    if (is_through(k) && !outcome_of(api, events[k], "").ok()) return true;
+  }
+  return false;
+}
+
+bool LaunchRecord::is_through(std::size_t k) const {
+  if (done.load(std::memory_order_acquire)) return true;
+  // If the query fails, await() reports the error.
+  return is_ready(api, events[k]).value_or(true);
+}
+
+bool LaunchRecord::is_through() const {
+  for (std::size_t k = 0; k < events.size(); ++k)
+    if (!is_through(k)) return false;
+  return true;
+}
+
+std::string LaunchRecord::to_string() const {
+  std::string devices;
+  for (std::size_t k = 0; k < events.size(); ++k)
+    append(devices, cat(k ? "," : "", (*site->devices)[first + k].id()));
+  return cat("\"", site->name, "\" on device", events.size() == 1 ? " " : "s ", devices,
+             (*site->devices)[first].of_platform(),
+             where.known() ? cat(", launched at ", where) : std::string());
+}
+
+void drop_launch(LaunchRecord* record) noexcept {
+  if (record->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  for (PJRT_Event* event : record->events) destroy_event(record->api, event);
+  delete record;
+}
+
+}  // namespace meshard::pjrt::internal

@@ -1,0 +1,44 @@
+// Collective communication between the processes of one run.
+#pragma once
+#include <cstddef>
+#include <span>
+
+#include "meshard/array/dtype.h"
+#include "meshard/base/result.h"
+#include "meshard/processes/reduction.h"
+
+namespace meshard {
+
+/// Moves data between the processes of one run. Every process of `group` makes the same calls in
+/// the same order; a group is a list of ranks, in the order of the group's members, and the caller
+/// is one of them. Any thread may call; calls of one process do not overlap.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Combines `count` elements of each member; every member receives the result. `in` may be `out`.
+  virtual Result<void> all_reduce(std::span<const int> group, Reduction op, DType type,
+                                  const void* in, void* out, std::size_t count) = 0;
+  /// Concatenates `bytes` bytes of each member, in the order of the group. `out` holds
+  /// group.size() * bytes.
+  virtual Result<void> all_gather(std::span<const int> group, const void* in, void* out,
+                                  std::size_t bytes) = 0;
+  /// Combines group.size() * count elements of each member; the i-th member receives the i-th
+  /// block of `count` elements.
+  virtual Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type,
+                                      const void* in, void* out, std::size_t count) = 0;
+  /// Sends the i-th block of `bytes` bytes to the i-th member, and receives one block from each.
+  virtual Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
+                                  std::size_t bytes) = 0;
+  /// Copies `bytes` bytes of process `root_rank`, a member of the group, to all members.
+  virtual Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
+                                 std::size_t bytes) = 0;
+  /// Sends `in` to process `to` (-1: to none) and receives `out` from process `from` (-1: from
+  /// none; then `out` becomes zeros).
+  virtual Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) = 0;
+};
+
+}  // namespace meshard

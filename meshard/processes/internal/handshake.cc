@@ -1,0 +1,85 @@
+#include "meshard/processes/internal/handshake.h"
+
+#include "meshard/base/cat.h"
+#include "meshard/processes/internal/hmac.h"
+
+namespace meshard::internal {
+namespace {
+
+constexpr std::size_t kChallengeBytes = 32;
+
+std::string code_of(std::string_view secret, std::string_view label, int rank,
+                    std::string_view member_challenge, std::string_view server_challenge) {
+  std::string text;
+  append_field(text, kMessageVersion);
+  append_field(text, label);
+  append_field(text, cat(rank));
+  append_field(text, member_challenge);
+  append_field(text, server_challenge);
+  return hmac_sha256(secret, text);
+}
+
+constexpr std::string_view kMemberLabel = "member";
+constexpr std::string_view kServerLabel = "process 0";
+
+}  // namespace
+
+Message refusal(ErrorCode code, std::string reason) {
+  return {
+      .kind = MessageKind::kRefuse, .number = static_cast<int>(code), .name = std::move(reason)};
+}
+
+Message ServerHandshake::receive(const Message& message) {
+  if (message.kind == MessageKind::kHello && member_challenge_.empty()) {
+    if (message.name != kMessageVersion)
+      return refusal(ErrorCode::kFailedPrecondition,
+                     cat("process 0 runs another version of meshard: ", kMessageVersion));
+    if (message.number < 0 || message.number >= size_ || message.value.size() != kChallengeBytes)
+      return refusal(ErrorCode::kInvalidArgument,
+                     cat("process 0 has no process ", message.number, " in a run of ", size_));
+    rank_ = static_cast<int>(message.number);
+    member_challenge_ = message.value;
+    return {.kind = MessageKind::kChallenge, .value = challenge_};
+  }
+  if (message.kind != MessageKind::kProof || member_challenge_.empty() || accepted_)
+    return refusal(ErrorCode::kInvalidArgument, "unexpected message");
+  if (!equal_codes(message.value,
+                   code_of(secret_, kMemberLabel, rank_, member_challenge_, challenge_)))
+    return refusal(ErrorCode::kUnauthenticated, "the secret is not that of process 0");
+  accepted_ = true;
+  return {.kind = MessageKind::kAccept,
+          .value = code_of(secret_, kServerLabel, rank_, member_challenge_, challenge_)};
+}
+
+Message MemberHandshake::hello() const {
+  return {.kind = MessageKind::kHello,
+          .number = rank_,
+          .name = std::string(kMessageVersion),
+          .value = challenge_};
+}
+
+Result<std::optional<Message>> MemberHandshake::receive(const Message& message) {
+  if (message.kind == MessageKind::kRefuse) {
+    bool known = message.number >= 1 && message.number <= 16;
+    return Error(known ? static_cast<ErrorCode>(message.number) : ErrorCode::kUnknown,
+                 cat("[processes] process 0 refused process ", rank_, ": ", message.name));
+  }
+  if (message.kind == MessageKind::kChallenge && server_challenge_.empty() &&
+      message.value.size() == kChallengeBytes) {
+    server_challenge_ = message.value;
+    return std::optional<Message>(
+        {.kind = MessageKind::kProof,
+         .value = code_of(secret_, kMemberLabel, rank_, challenge_, server_challenge_)});
+  }
+  if (message.kind != MessageKind::kAccept || server_challenge_.empty() || accepted_)
+    return Error(ErrorCode::kInvalidArgument,
+                 "[processes] what listens at the address is not process 0 of a meshard run");
+  if (!equal_codes(message.value,
+                   code_of(secret_, kServerLabel, rank_, challenge_, server_challenge_)))
+    return Error(ErrorCode::kUnauthenticated,
+                 "[processes] what listens at the address does not know the secret of the run");
+  accepted_ = true;
+  return std::optional<Message>();
+}
+
+}  // namespace meshard::internal

@@ -1,0 +1,22 @@
+// Tested in meshard/processes/loss_test.cc.
+#include "meshard/processes/internal/member_text.h"
+
+#include "meshard/base/cat.h"
+
+namespace meshard::internal {
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  auto tenths = time.count() / 100;
+  return tenths % 10 == 0 ? cat(tenths / 10, " s") : cat(tenths / 10, '.', tenths % 10, " s");
+}
+
+std::string member_text(int rank, std::string_view host, int pid) {
+  return cat("process ", rank, " (pid ", pid, " on ", host, ")");
+}
+
+std::string activity_text(std::string_view activity, std::chrono::milliseconds age) {
+  if (activity.empty()) return "";
+  return cat("; it was last in \"", activity, "\", ", seconds_text(age), " ago");
+}
+
+}  // namespace meshard::internal

@@ -1,0 +1,84 @@
+#include "meshard/processes/internal/message.h"
+
+#include "meshard/base/cat.h"
+
+namespace meshard::internal {
+namespace {
+
+// kind, request, number, and the sizes of name and value
+constexpr std::size_t kFixedBytes = 1 + 8 + 8 + 4 + 4;
+
+void append_number(std::string& out, std::uint64_t number, int bytes) {
+  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
+}
+
+std::uint64_t number_at(std::string_view text, std::size_t at, int bytes) {
+  std::uint64_t number = 0;
+  for (int i = 0; i < bytes; ++i)
+    number |= std::uint64_t{static_cast<unsigned char>(text[at + static_cast<std::size_t>(i)])}
+              << (8 * i);
+  return number;
+}
+
+Error not_a_message(std::string_view what) {
+  return Error(ErrorCode::kInvalidArgument, cat("[processes] malformed message: ", what));
+}
+
+}  // namespace
+
+std::string encode(const Message& message) {
+  std::string out;
+  std::size_t size = kFixedBytes + message.name.size() + message.value.size();
+  out.reserve(4 + size);
+  append_number(out, size, 4);
+  out.push_back(static_cast<char>(message.kind));
+  append_number(out, message.request, 8);
+  append_number(out, static_cast<std::uint64_t>(message.number), 8);
+  append_number(out, message.name.size(), 4);
+  append_number(out, message.value.size(), 4);
+  return out += message.name, out += message.value;
+}
+
+Result<std::optional<Message>> MessageReader::next() {
+  std::string_view rest = std::string_view(bytes_).substr(begin_);
+  if (rest.size() < 4) return std::optional<Message>();
+  std::size_t size = number_at(rest, 0, 4);
+  if (size < kFixedBytes || size > limit_)
+    return not_a_message(cat("its size is ", size, ", not from ", kFixedBytes, " to ", limit_));
+  if (rest.size() < 4 + size) return std::optional<Message>();
+  rest = rest.substr(4, size);
+  std::size_t name = number_at(rest, 17, 4), value = number_at(rest, 21, 4);
+  auto kind = static_cast<std::uint8_t>(rest[0]);
+  if (kind < static_cast<int>(MessageKind::kHello) || kind > static_cast<int>(MessageKind::kLost))
+    return not_a_message(cat("kind ", int{kind}));
+  if (name > kMostNameBytes || value > size || kFixedBytes + name + value != size)
+    return not_a_message(cat("fields of ", name, " and ", value, " bytes in ", size));
+  Message message{.kind = static_cast<MessageKind>(kind),
+                  .request = number_at(rest, 1, 8),
+                  .number = static_cast<std::int64_t>(number_at(rest, 9, 8)),
+                  .name = std::string(rest.substr(kFixedBytes, name)),
+                  .value = std::string(rest.substr(kFixedBytes + name, value))};
+  begin_ += 4 + size;
+  if (begin_ == bytes_.size() || begin_ > (std::size_t{1} << 20)) {
+    bytes_.erase(0, begin_);
+    begin_ = 0;
+    if (bytes_.empty()) bytes_.shrink_to_fit();
+  }
+  return std::optional<Message>(std::move(message));
+}
+
+void append_field(std::string& out, std::string_view text) {
+  append_number(out, text.size(), 4);
+  out += text;
+}
+
+std::optional<std::string> take_field(std::string_view& rest) {
+  if (rest.size() < 4) return std::nullopt;
+  std::size_t size = number_at(rest, 0, 4);
+  if (size > rest.size() - 4) return std::nullopt;
+  std::string text(rest.substr(4, size));
+  rest.remove_prefix(4 + size);
+  return text;
+}
+
+}  // namespace meshard::internal

@@ -1,0 +1,80 @@
+// The messages between the processes of a run and process 0, and their form on the wire.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "meshard/base/result.h"
+
+namespace meshard::internal {
+
+/// What a message is. All have the same fields; those that a kind does not name are empty.
+enum class MessageKind : std::uint8_t {
+  // Before the sender is known (handshake.h).
+  kHello = 1,  ///< member: number = rank, name = version, value = its challenge
+  kChallenge,  ///< process 0: value = its challenge
+  kProof,      ///< member: value = its answer to the challenge
+  kAccept,     ///< process 0: value = its answer
+  kRefuse,     ///< process 0: number = error code, name = reason
+  // Requests of a member; the answer is a kReply with the same `request`.
+  kJoin,     ///< number = milliseconds to wait for all; name = host, value = pid, devices, count
+  kPut,      ///< name = key, value
+  kPublish,  ///< name = key, value
+  kGet,      ///< name = key, number = milliseconds to wait (0: not at all, -1: for ever)
+  kBarrier,  ///< name, number = milliseconds to wait (-1: for ever)
+  kBye,      ///< number = exit status; the member ends
+  // Without an answer.
+  kBeat,   ///< either side: name = activity, number = its age in milliseconds
+  kReply,  ///< process 0: number = error code (0: success), name = error text, value = result
+  kLost,   ///< process 0: number = rank, name = how, value = host, pid, activity (loss.h)
+};
+
+/// A value: one message.
+struct Message {
+  MessageKind kind = MessageKind::kBeat;
+  std::uint64_t request = 0;  ///< chosen by the member; pairs a request with its reply
+  std::int64_t number = 0;
+  std::string name = {};
+  std::string value = {};
+
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+/// Limits of a message's fields in bytes. What strangers send must be small.
+inline constexpr std::size_t kMostNameBytes = 4096;
+inline constexpr std::size_t kMostValueBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMostStrangerBytes = 512;
+
+/// The bytes of a message: its size, then the fields.
+/// @pre the name and the value are within the limits
+std::string encode(const Message& message);
+
+/// Cuts a stream of bytes into messages.
+class MessageReader {
+ public:
+  /// `limit` is the largest message in bytes, without its size.
+  explicit MessageReader(std::size_t limit = kMostStrangerBytes) : limit_(limit) {}
+  void set_limit(std::size_t limit) { limit_ = limit; }
+
+  void add(std::string_view bytes) { bytes_ += bytes; }
+  /// The next complete message, if there is one.
+  /// @error invalid argument if the bytes are not a message; nothing can be read afterward
+  Result<std::optional<Message>> next();
+
+ private:
+  std::size_t limit_;
+  std::string bytes_;
+  std::size_t begin_ = 0;  // of the bytes that are not read yet
+};
+
+/// The limit of MessageReader for messages of members.
+inline constexpr std::size_t kMostMemberBytes = kMostNameBytes + kMostValueBytes + 64;
+
+/// Texts in one field: each with its size in front.
+void append_field(std::string& out, std::string_view text);
+/// Removes the first text of `rest`; empty if there is none.
+std::optional<std::string> take_field(std::string_view& rest);
+
+}  // namespace meshard::internal

@@ -1,0 +1,69 @@
+// Tested in meshard/processes/internal/server_test.cc.
+#include "meshard/processes/internal/remote_store.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+
+namespace meshard::internal {
+namespace {
+
+Message store_request(MessageKind kind, std::string_view key, std::string_view value,
+                      std::int64_t number = 0) {
+  return {.kind = kind, .number = number, .name = std::string(key), .value = std::string(value)};
+}
+
+/// For messages, which need not be as long as keys may be.
+std::string short_key(std::string_view key) {
+  return cat('"', key.substr(0, 200), key.size() > 200 ? "..." : "", '"');
+}
+
+}  // namespace
+
+std::optional<Error> reply_error(const Message& reply, std::string_view request) {
+  if (reply.number == 0) return std::nullopt;
+  bool known = reply.number >= 1 && reply.number <= 16;
+  return Error(known ? static_cast<ErrorCode>(reply.number) : ErrorCode::kUnknown,
+               cat(request, ": ", reply.name));
+}
+
+std::int64_t limit_number(std::chrono::milliseconds limit) {
+  return std::max<std::int64_t>(limit.count(), -1);
+}
+
+Result<void> RemoteStore::put(std::string_view key, std::string_view value) {
+  MESHARD_ASSIGN_OR_RETURN(Message reply,
+                           connection_.request(store_request(MessageKind::kPut, key, value)));
+  if (auto error = reply_error(reply, cat("[store] put ", short_key(key)))) return *error;
+  return {};
+}
+
+Result<std::string> RemoteStore::get(std::string_view key, std::chrono::milliseconds limit) {
+  // 0 would be try_get()
+  std::int64_t wait = limit.count() == 0 ? 1 : limit_number(limit);
+  MESHARD_ASSIGN_OR_RETURN(Message reply,
+                           connection_.request(store_request(MessageKind::kGet, key, "", wait)));
+  if (auto error = reply_error(reply, cat("[store] get ", short_key(key)))) return *error;
+  return std::move(reply.value);
+}
+
+Result<std::optional<std::string>> RemoteStore::try_get(std::string_view key) {
+  MESHARD_ASSIGN_OR_RETURN(Message reply,
+                           connection_.request(store_request(MessageKind::kGet, key, "")));
+  if (reply.number == static_cast<int>(ErrorCode::kNotFound)) return std::optional<std::string>();
+  if (auto error = reply_error(reply, cat("[store] get ", short_key(key)))) return *error;
+  return std::optional(std::move(reply.value));
+}
+
+Result<void> RemoteStore::publish(std::string_view key, std::string_view value,
+                                  std::string* first) {
+  MESHARD_ASSIGN_OR_RETURN(Message reply,
+                           connection_.request(store_request(MessageKind::kPublish, key, value)));
+  bool differs = reply.number == static_cast<int>(ErrorCode::kAlreadyExists);
+  if (first != nullptr) *first = differs ? std::move(reply.value) : std::string(value);
+  if (differs) reply.name += " has stored another value";
+  if (auto error = reply_error(reply, cat("[store] publish ", short_key(key)))) return *error;
+  return {};
+}
+
+}  // namespace meshard::internal

@@ -1,0 +1,27 @@
+#include "meshard/processes/loss.h"
+
+#include "meshard/base/cat.h"
+#include "meshard/processes/internal/member_text.h"
+
+namespace meshard {
+
+std::string_view to_string(LossKind kind) {
+  switch (kind) {
+    case LossKind::kDied: return "died";
+    case LossKind::kStopped: return "stopped";
+    case LossKind::kFailed: break;
+  }
+  return "failed";
+}
+
+std::string ProcessLoss::to_string() const {
+  std::string text = internal::member_text(rank, host, pid);
+  switch (kind) {
+    case LossKind::kDied: text += " died"; break;
+    case LossKind::kStopped: text += " does not run any more: it gives no sign of life"; break;
+    case LossKind::kFailed: text += cat(" ended with status ", status); break;
+  }
+  return text + internal::activity_text(activity, in_activity);
+}
+
+}  // namespace meshard

@@ -1,0 +1,40 @@
+// A process of the run that is gone.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "meshard/base/print.h"
+
+namespace meshard {
+
+/// How a process was lost.
+enum class LossKind : std::uint8_t {
+  kDied,     ///< its connection closed and it had not ended: killed, crashed, or its machine went
+  kStopped,  ///< it gives no sign of life: suspended, or its machine or network hangs
+  kFailed,   ///< it ended with a status that is not 0 while others were running
+};
+
+/// `died`, `stopped` or `failed`.
+std::string_view to_string(LossKind kind);
+
+/// A value: a process that is gone, and what it did last.
+struct ProcessLoss {
+  int rank = 0;
+  LossKind kind = LossKind::kDied;
+  /// The exit status, for kFailed.
+  int status = 0;
+  std::string host = {};
+  int pid = 0;
+  /// What the process was in (Processes::entering), as of its last sign of life; empty if unknown.
+  std::string activity = {};
+  /// How long it had been in `activity` when the loss was noticed.
+  std::chrono::milliseconds in_activity{0};
+
+  /// `process 2 (pid 4711 on alpha) died; it was last in "all-reduce %12, train.cc:42", 3.2 s ago`
+  std::string to_string() const;
+  friend bool operator==(const ProcessLoss&, const ProcessLoss&) = default;
+};
+
+}  // namespace meshard

@@ -1,0 +1,25 @@
+#include "meshard/processes/loss.h"
+
+#include <gtest/gtest.h>
+
+namespace meshard {
+namespace {
+
+TEST(ProcessLoss, Texts) {
+  ProcessLoss loss{
+      .rank = 2, .host = "alpha", .pid = 4711, .activity = "all-reduce %12, train.cc:42"};
+  loss.in_activity = std::chrono::milliseconds(3249);
+  EXPECT_EQ(loss.to_string(),
+            "process 2 (pid 4711 on alpha) died; it was last in \"all-reduce %12, train.cc:42\", "
+            "3.2 s ago");
+  loss.kind = LossKind::kFailed;
+  loss.status = 3;
+  loss.activity.clear();
+  EXPECT_EQ(loss.to_string(), "process 2 (pid 4711 on alpha) ended with status 3");
+  loss.kind = LossKind::kStopped;
+  EXPECT_EQ(loss.to_string(),
+            "process 2 (pid 4711 on alpha) does not run any more: it gives no sign of life");
+}
+
+}  // namespace
+}  // namespace meshard

@@ -1,0 +1,203 @@
+// Tested in tests/processes/check_mpi.py.
+#include "meshard/processes/mpi_communicator.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/file_trust.h"
+#include "meshard/processes/check_call.h"
+#include "meshard/processes/mpi_abi.h"
+#include "meshard/processes/narrow_reduction.h"
+
+namespace meshard {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMpiLibrary = "libmeshard_mpi.so";
+
+void add_library_places(const fs::path& file, std::vector<fs::path>& places) {
+  fs::path folder = file.parent_path();
+  places.push_back(folder / kMpiLibrary);
+  places.push_back(folder / ".." / "lib" / kMpiLibrary);
+}
+
+Error mpi_error(const MeshardMpiError& error, std::string_view call) {
+  return Error(ErrorCode::kUnavailable, cat("[processes] MPI failed in ", call, ": ", error.text));
+}
+
+Result<void> done(int status, const MeshardMpiError& error, std::string_view call) {
+  if (status != 0) return mpi_error(error, call);
+  return {};
+}
+
+/// The number of a type that MPI combines itself.
+MeshardMpiType mpi_type(DType type) {
+  switch (type) {
+    case DType::bool_: return kMeshardMpiBool;
+    case DType::i8: return kMeshardMpiI8;
+    case DType::i16: return kMeshardMpiI16;
+    case DType::i32: return kMeshardMpiI32;
+    case DType::i64: return kMeshardMpiI64;
+    case DType::u8: return kMeshardMpiU8;
+    case DType::u16: return kMeshardMpiU16;
+    case DType::u32: return kMeshardMpiU32;
+    case DType::u64: return kMeshardMpiU64;
+    case DType::f32: return kMeshardMpiF32;
+    case DType::f64: return kMeshardMpiF64;
+    case DType::c64: return kMeshardMpiC64;
+    default: return kMeshardMpiC128;
+  }
+}
+
+MeshardMpiReduction mpi_reduction(Reduction op) { return static_cast<MeshardMpiReduction>(op); }
+static_assert(static_cast<int>(Reduction::kXor) == kMeshardMpiXor);
+
+MeshardMpiGroup mpi_group(std::span<const int> group) {
+  return {group.data(), static_cast<int>(group.size())};
+}
+
+/// A group of one needs no MPI.
+void copy_own(void* out, const void* in, std::size_t bytes) {
+  if (bytes != 0 && out != in) std::memcpy(out, in, bytes);
+}
+
+}  // namespace
+
+Result<std::string> find_mpi_library() {
+  if (const char* named = ::secure_getenv("MESHARD_MPI_LIBRARY");
+      named != nullptr && *named != '\0') {
+    if (::access(named, R_OK) == 0) return std::string(named);
+    return Error(ErrorCode::kNotFound,
+                 cat("[processes] MESHARD_MPI_LIBRARY=", named, " cannot be read"));
+  }
+  std::vector<fs::path> places;
+  std::error_code ignored;
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&find_mpi_library), &info) != 0 &&
+      info.dli_fname != nullptr)
+    add_library_places(fs::absolute(info.dli_fname, ignored), places);
+  add_library_places(fs::read_symlink("/proc/self/exe", ignored), places);
+#ifdef MESHARD_LIBRARY_FOLDER
+  places.push_back(fs::path(MESHARD_LIBRARY_FOLDER) / kMpiLibrary);
+#endif
+  std::string searched;
+  for (const fs::path& place : places) {
+    if (fs::is_regular_file(place, ignored)) return place.lexically_normal().string();
+    searched += cat("\n  ", place.lexically_normal().string());
+  }
+  return Error(
+      ErrorCode::kNotFound,
+      cat("[processes] cannot find libmeshard_mpi.so, which meshard builds where CMake finds "
+          "MPI (Debian: libopenmpi-dev); set MESHARD_MPI_LIBRARY to its path. Searched",
+          searched));
+}
+
+Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::open() {
+  MESHARD_ASSIGN_OR_RETURN(std::string path, find_mpi_library());
+  MESHARD_RETURN_IF_ERROR(check_file_trust(path));
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: MPI has threads
+  if (library == nullptr)
+    return Error(ErrorCode::kUnavailable, cat("[processes] cannot load ", path, ": ", ::dlerror()));
+  auto function = reinterpret_cast<MeshardMpiApiFunction>(::dlsym(library, "meshard_mpi_api"));
+  const MeshardMpiApi* api = function != nullptr ? function() : nullptr;
+  if (api == nullptr || api->version != MESHARD_MPI_VERSION ||
+      api->struct_size < sizeof(MeshardMpiApi))
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[processes] ", path, " belongs to another version of meshard: its interface is ",
+            api != nullptr ? cat("version ", api->version) : std::string("unknown"),
+            ", this library wants version ", MESHARD_MPI_VERSION));
+  MeshardMpiError error{};
+  int rank = 0, size = 0;
+  MESHARD_RETURN_IF_ERROR(done(api->initialize(&rank, &size, &error), error, "initialization"));
+  return std::unique_ptr<MpiCommunicator>(new MpiCommunicator(api, rank, size));
+}
+
+Result<void> MpiCommunicator::finalize() {
+  MeshardMpiError error{};
+  return done(api_->finalize(&error), error, "finalization");
+}
+
+Result<std::string> MpiCommunicator::library_name() const {
+  MeshardMpiError error{};
+  std::string name(8192, '\0');
+  MESHARD_RETURN_IF_ERROR(
+      done(api_->library_name(name.data(), name.size(), &error), error, "library_name"));
+  name.resize(std::strlen(name.c_str()));
+  return name;
+}
+
+void MpiCommunicator::set_largest_message(std::size_t bytes) { api_->set_largest_message(bytes); }
+
+Result<void> MpiCommunicator::all_reduce(std::span<const int> group, Reduction op, DType type,
+                                         const void* in, void* out, std::size_t count) {
+  MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
+  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
+  MESHARD_ASSIGN_OR_RETURN(std::size_t bytes, check_size(1, count, size_in_bytes(type)));
+  if (group.size() == 1) return copy_own(out, in, bytes), Result<void>();
+  if (is_narrow_float(type)) return all_reduce_by_exchange(*this, group, op, type, in, out, count);
+  MeshardMpiError error{};
+  return done(
+      api_->all_reduce(mpi_group(group), mpi_reduction(op), mpi_type(type), in, out, count, &error),
+      error, "all-reduce");
+}
+
+Result<void> MpiCommunicator::all_gather(std::span<const int> group, const void* in, void* out,
+                                         std::size_t bytes) {
+  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
+  MESHARD_RETURN_IF_ERROR(check_size(group.size(), bytes, 1));
+  if (group.size() == 1) return copy_own(out, in, bytes), Result<void>();
+  MeshardMpiError error{};
+  return done(api_->all_gather(mpi_group(group), in, out, bytes, &error), error, "all-gather");
+}
+
+Result<void> MpiCommunicator::reduce_scatter(std::span<const int> group, Reduction op, DType type,
+                                             const void* in, void* out, std::size_t count) {
+  MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
+  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
+  MESHARD_RETURN_IF_ERROR(check_size(group.size(), count, size_in_bytes(type)));
+  if (group.size() == 1) return copy_own(out, in, count * size_in_bytes(type)), Result<void>();
+  if (is_narrow_float(type))
+    return reduce_scatter_by_exchange(*this, group, op, type, in, out, count);
+  MeshardMpiError error{};
+  return done(api_->reduce_scatter(mpi_group(group), mpi_reduction(op), mpi_type(type), in, out,
+                                   count, &error),
+              error, "reduce-scatter");
+}
+
+Result<void> MpiCommunicator::all_to_all(std::span<const int> group, const void* in, void* out,
+                                         std::size_t bytes) {
+  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
+  MESHARD_RETURN_IF_ERROR(check_size(group.size(), bytes, 1));
+  if (group.size() == 1) return copy_own(out, in, bytes), Result<void>();
+  MeshardMpiError error{};
+  return done(api_->all_to_all(mpi_group(group), in, out, bytes, &error), error, "all-to-all");
+}
+
+Result<void> MpiCommunicator::broadcast(std::span<const int> group, int root_rank, void* data,
+                                        std::size_t bytes) {
+  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
+  MESHARD_ASSIGN_OR_RETURN(int root, check_group(group, root_rank, size_));
+  if (group.size() == 1) return {};
+  MeshardMpiError error{};
+  return done(api_->broadcast(mpi_group(group), root, data, bytes, &error), error, "broadcast");
+}
+
+Result<void> MpiCommunicator::permute(int to, int from, const void* in, void* out,
+                                      std::size_t bytes) {
+  MESHARD_RETURN_IF_ERROR(check_permute(to, from, rank_, size_));
+  if (to == rank_) return copy_own(out, in, bytes), Result<void>();
+  if (from < 0 && bytes != 0) std::memset(out, 0, bytes);
+  MeshardMpiError error{};
+  return done(api_->permute(to, from, in, out, bytes, &error), error, "permute");
+}
+
+}  // namespace meshard

@@ -1,0 +1,56 @@
+// Collectives by MPI, through libmeshard_mpi.so.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "meshard/processes/communicator.h"
+
+struct MeshardMpiApi;
+
+namespace meshard {
+
+/// Owner of MPI in this process. MPI can be started once per process.
+class MpiCommunicator : public Communicator {
+ public:
+  /// Opens the library and starts MPI, unless the program has started it.
+  /// @error not found, with the places where the library was searched; failed precondition for a
+  /// library of another version; MPI's own error
+  static Result<std::unique_ptr<MpiCommunicator>> open();
+
+  /// Ends MPI, if open() started it. Waits for all processes.
+  /// @error MPI's own
+  Result<void> finalize();
+  /// The name and version of the MPI library.
+  Result<std::string> library_name() const;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  Result<void> all_reduce(std::span<const int> group, Reduction op, DType type, const void* in,
+                          void* out, std::size_t count) override;
+  Result<void> all_gather(std::span<const int> group, const void* in, void* out,
+                          std::size_t bytes) override;
+  Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type, const void* in,
+                              void* out, std::size_t count) override;
+  Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
+                          std::size_t bytes) override;
+  Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
+                         std::size_t bytes) override;
+  Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override;
+
+  /// Cuts messages into pieces of this size instead of 1 GiB, for tests. 0: the default.
+  void set_largest_message(std::size_t bytes);
+
+ private:
+  MpiCommunicator(const MeshardMpiApi* api, int rank, int size)
+      : api_(api), rank_(rank), size_(size) {}
+  const MeshardMpiApi* api_;
+  int rank_;
+  int size_;
+};
+
+/// The path of libmeshard_mpi.so: MESHARD_MPI_LIBRARY, else next to the library that holds this
+/// function or to the program, in the lib folder beside it, or where meshard was installed.
+/// @error not found, with all places
+Result<std::string> find_mpi_library();
+
+}  // namespace meshard

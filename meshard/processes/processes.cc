@@ -1,0 +1,330 @@
+// Tested in tests/processes/check_processes.py.
+#include "meshard/processes/processes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/stall_report.h"
+#include "meshard/processes/internal/launch.h"
+#include "meshard/processes/internal/local_store.h"
+#include "meshard/processes/internal/loss_message.h"
+#include "meshard/processes/internal/meeting_point.h"
+#include "meshard/processes/internal/member.h"
+#include "meshard/processes/internal/member_text.h"
+#include "meshard/processes/internal/remote_store.h"
+#include "meshard/processes/internal/server.h"
+#include "meshard/processes/mpi_communicator.h"
+
+namespace meshard {
+
+using internal::Launch;
+using internal::LaunchKind;
+using internal::MemberConnection;
+using internal::Message;
+using internal::MessageKind;
+
+std::string ProcessInfo::to_string() const { return internal::member_text(rank, host, pid); }
+
+class Processes::State {
+ public:
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  /// After a failed initialization; else the state lives until the process ends.
+  ~State() {
+    if (connection_) connection_->close();
+    server_.reset();
+  }
+  State()
+      : members_{
+            {.rank = 0, .host = internal::host_name(), .pid = ::getpid(), .local_devices = 1}} {}
+
+  Result<void> join(ProcessesOptions options);
+  Result<void> barrier(std::string_view name, std::chrono::milliseconds limit);
+  Result<void> finalize();
+  /// The process ends with a status that is not 0.
+  void end_with(int status);
+  static void leave(int status, void*);
+  static inline std::atomic<State*> current_{nullptr};
+
+  int rank_ = 0;
+  std::vector<ProcessInfo> members_;
+  std::unique_ptr<Store> store_ = std::make_unique<internal::LocalStore>();
+  std::unique_ptr<MpiCommunicator> mpi_;
+  std::unique_ptr<MemberConnection> connection_;
+
+ private:
+  Result<void> connect(internal::MemberOptions options, int size);
+  Result<void> join_by_mpi(const Launch& launch);
+  Result<std::vector<ProcessInfo>> wait_for_all(int size);
+  void lost(const ProcessLoss& loss);
+  void report(const ProcessLoss& loss);
+  void wait_for_others();
+
+  ProcessesOptions options_;
+  std::unique_ptr<internal::CoordinatorServer> server_;
+  int process_ = ::getpid();
+  std::once_flag finalized_;
+  std::mutex mutex_;  // of the members below
+  bool joined_ = false;
+  std::vector<ProcessLoss> losses_;
+};
+
+namespace {
+
+constexpr std::chrono::milliseconds kTimeToTellOthers{500};
+constexpr std::string_view kJoining = "initialize_processes";
+
+/// Writes what the program has printed, unless another thread holds the stream.
+void flush_standard_output() {
+  if (::ftrylockfile(stdout) != 0) return;
+  ::fflush_unlocked(stdout);
+  ::funlockfile(stdout);
+}
+
+void print_loss(const ProcessLoss& loss, int rank, int size) {
+  std::string text =
+      cat("[processes] process ", rank, " of ", size, " ends: ", loss.to_string(), "\n");
+  flush_standard_output();
+  // In one call, so that the lines of several processes do not mix.
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+/// The table of internal::Coordinator.
+Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
+  std::vector<ProcessInfo> members;
+  while (!table.empty()) {
+    auto host = internal::take_field(table), pid = internal::take_field(table),
+         devices = internal::take_field(table);
+    if (!host || !pid || !devices)
+      return Error(ErrorCode::kInternal, "[processes] malformed list of processes");
+    ProcessInfo info{.rank = static_cast<int>(members.size()), .host = *host};
+    MESHARD_ASSIGN_OR_RETURN(std::int64_t number, internal::read_number(*pid));
+    MESHARD_ASSIGN_OR_RETURN(std::int64_t count, internal::read_number(*devices));
+    info.pid = static_cast<int>(number);
+    info.local_devices = static_cast<int>(count);
+    members.push_back(std::move(info));
+  }
+  return members;
+}
+
+}  // namespace
+
+Result<void> Processes::State::join(ProcessesOptions options) {
+  options_ = std::move(options);
+  MESHARD_ASSIGN_OR_RETURN(Launch launch, internal::find_launch(options_, [](const char* name) {
+                             return ::getenv(name);
+                           }));
+  if (options_.local_devices < 0)
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[processes] local_devices is ", options_.local_devices));
+  members_[0].local_devices = options_.local_devices;
+  if (launch.kind == LaunchKind::kSingle) return {};
+  if (launch.kind == LaunchKind::kMpi) return join_by_mpi(launch);
+  rank_ = launch.rank;
+  if (rank_ == 0) {
+    MESHARD_ASSIGN_OR_RETURN(internal::Listener listener, internal::Listener::open(launch.address));
+    server_ =
+        internal::CoordinatorServer::start(std::move(listener), launch.secret, launch.count, {});
+  }
+  internal::MemberOptions member;
+  member.addresses = {launch.address};
+  member.secret = launch.secret;
+  return connect(std::move(member), launch.count);
+}
+
+Result<void> Processes::State::join_by_mpi(const Launch& launch) {
+  MESHARD_ASSIGN_OR_RETURN(mpi_, MpiCommunicator::open());
+  rank_ = mpi_->rank();
+  if (launch.announced != 0 && launch.announced != mpi_->size())
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[processes] ", launch.variable, " is ", launch.announced, ", but MPI has ",
+            mpi_->size(),
+            " processes: libmeshard_mpi.so was built for another MPI than that of the launcher"));
+  if (mpi_->size() == 1) return {};
+  MESHARD_ASSIGN_OR_RETURN(internal::MeetingPoint point, internal::agree_on_meeting_point(*mpi_));
+  if (point.listener)
+    server_ = internal::CoordinatorServer::start(*std::move(point.listener), point.secret,
+                                                 mpi_->size(), {});
+  internal::MemberOptions member;
+  member.addresses = std::move(point.addresses);
+  member.secret = std::move(point.secret);
+  return connect(std::move(member), mpi_->size());
+}
+
+Result<void> Processes::State::connect(internal::MemberOptions options, int size) {
+  options.rank = rank_;
+  options.limit = options_.join_limit;
+  options.on_loss = [this](const ProcessLoss& loss) { lost(loss); };
+  MESHARD_ASSIGN_OR_RETURN(connection_, MemberConnection::open(std::move(options)));
+  Result<std::vector<ProcessInfo>> members = wait_for_all(size);
+  if (!members.ok()) {
+    connection_->say_bye(1);
+    return members.error();
+  }
+  members_ = *std::move(members);
+  store_ = std::make_unique<internal::RemoteStore>(*connection_);
+  connection_->set_server(members_[0].host, members_[0].pid);
+  connection_->set_activity("");
+  std::vector<ProcessLoss> losses;
+  {
+    std::lock_guard lock(mutex_);
+    joined_ = true;
+    losses = losses_;
+  }
+  for (const ProcessLoss& loss : losses) report(loss);  // in the meantime
+  return {};
+}
+
+Result<std::vector<ProcessInfo>> Processes::State::wait_for_all(int size) {
+  connection_->set_activity(kJoining);
+  Message request{.kind = MessageKind::kJoin,
+                  .number = internal::limit_number(options_.join_limit),
+                  .name = internal::host_name()};
+  for (int number : {::getpid(), options_.local_devices, size})
+    internal::append_field(request.value, cat(number));
+  MESHARD_ASSIGN_OR_RETURN(Message reply, connection_->request(std::move(request)));
+  std::string words = cat("[processes] not all of ", size, " processes have joined within ",
+                          internal::seconds_text(options_.join_limit));
+  bool in_time = reply.number != static_cast<int>(ErrorCode::kDeadlineExceeded);
+  if (auto error = internal::reply_error(reply, in_time ? "[processes] cannot join" : words))
+    return *error;
+  MESHARD_ASSIGN_OR_RETURN(std::vector<ProcessInfo> members, read_members(reply.value));
+  if (static_cast<int>(members.size()) != size)
+    return Error(ErrorCode::kInternal, cat("[processes] a list of ", members.size(), " processes"));
+  return members;
+}
+
+Result<void> Processes::State::barrier(std::string_view name, std::chrono::milliseconds limit) {
+  if (!connection_) return {};
+  std::string before = connection_->activity();
+  connection_->set_activity(cat("barrier \"", name, '"'));
+  Result<Message> reply = connection_->request({.kind = MessageKind::kBarrier,
+                                                .number = internal::limit_number(limit),
+                                                .name = std::string(name)});
+  connection_->set_activity(before);
+  if (!reply.ok()) return reply.error();
+  if (reply->number == static_cast<int>(ErrorCode::kDeadlineExceeded))
+    return Error(ErrorCode::kDeadlineExceeded,
+                 cat("[barrier] \"", name, "\" was not reached within ",
+                     internal::seconds_text(limit), " by\n  ", reply->name));
+  if (auto error = internal::reply_error(*reply, cat("[barrier] \"", name, '"'))) return *error;
+  return {};
+}
+
+void Processes::State::lost(const ProcessLoss& loss) {
+  {
+    std::lock_guard lock(mutex_);
+    losses_.push_back(loss);
+    if (!joined_) return;  // connect() reports it
+  }
+  report(loss);
+}
+
+void Processes::State::report(const ProcessLoss& loss) {
+  if (options_.on_loss) return options_.on_loss(loss);
+  print_loss(loss, rank_, static_cast<int>(members_.size()));
+  // The others should hear of the loss, not that process 0 has gone.
+  auto deadline = std::chrono::steady_clock::now() + kTimeToTellOthers;
+  while (server_ && !server_->others_running().empty() &&
+         std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::_exit(1);
+}
+
+void Processes::State::wait_for_others() {
+  internal::StallWatch watch;
+  for (std::vector<int> others; !(others = server_->others_running()).empty();) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (!watch.is_due()) continue;
+    std::string names;
+    for (int rank : others)
+      names += cat("\n  ", members_[static_cast<std::size_t>(rank)].to_string());
+    internal::report_stall(cat("the end of other processes:", names), watch.waited());
+  }
+}
+
+Result<void> Processes::State::finalize() {
+  Result<void> result;
+  if (::getpid() != process_) return result;  // a forked child does not take part
+  std::call_once(finalized_, [&] {
+    if (connection_) connection_->set_activity("finalize");
+    bool has_losses = false;
+    {
+      std::lock_guard lock(mutex_);
+      has_losses = !losses_.empty();
+    }
+    // It waits for all processes, so for ever if one is gone.
+    if (mpi_ && !has_losses) result = mpi_->finalize();
+    if (!connection_) return;
+    connection_->say_bye(0);
+    if (server_) wait_for_others();
+    connection_->close();
+    server_.reset();
+  });
+  return result;
+}
+
+void Processes::State::end_with(int status) {
+  if (::getpid() != process_ || !connection_ || connection_->is_own_thread()) return;
+  std::call_once(finalized_, [&] {
+    connection_->ignore_losses();  // the others may end first
+    connection_->say_bye(status);
+    connection_->close();
+    server_.reset();  // sends what is queued for the others
+  });
+}
+
+/// Registered with on_exit(): tells the others how this process ends.
+void Processes::State::leave(int status, void*) {
+  State* state = current_.load();
+  if (status != 0) return state->end_with(status);
+  [[maybe_unused]] Result<void> result = state->finalize();
+}
+
+Result<Processes> initialize_processes(ProcessesOptions options) {
+  static std::mutex one_at_a_time;
+  std::lock_guard lock(one_at_a_time);
+  if (Processes::State::current_.load() != nullptr)
+    return Error(ErrorCode::kFailedPrecondition,
+                 "[processes] initialize_processes() has been called before");
+  auto state = std::make_unique<Processes::State>();
+  MESHARD_RETURN_IF_ERROR(state->join(std::move(options)));
+  Processes::State::current_.store(state.get());
+#ifdef __GLIBC__
+  ::on_exit(&Processes::State::leave, nullptr);
+#else
+  std::atexit([] { Processes::State::leave(0, nullptr); });
+#endif
+  return Processes(state.release());
+}
+
+Processes processes() {
+  static auto* single = new Processes::State;
+  Processes::State* state = Processes::State::current_.load(std::memory_order_acquire);
+  return Processes(state != nullptr ? state : single);
+}
+
+int Processes::rank() const { return state_->rank_; }
+int Processes::size() const { return static_cast<int>(state_->members_.size()); }
+const std::vector<ProcessInfo>& Processes::members() const { return state_->members_; }
+Store& Processes::store() const { return *state_->store_; }
+Communicator* Processes::communicator() const { return size() > 1 ? state_->mpi_.get() : nullptr; }
+Result<void> Processes::barrier(std::string_view name, std::chrono::milliseconds limit) const {
+  return state_->barrier(name, limit);
+}
+void Processes::entering(std::string_view activity) const {
+  if (state_->connection_) state_->connection_->set_activity(activity);
+}
+Result<void> Processes::finalize() const { return state_->finalize(); }
+
+}  // namespace meshard

@@ -1,0 +1,106 @@
+// The processes of one run: a program that is started several times, on one machine or many.
+//
+// Without initialize_processes(), and if the program is started once, there is one process. Started
+// by mpirun or srun, processes find each other by MPI; otherwise by the environment:
+//
+//   MESHARD_PROCESS_ADDRESS   where process 0 listens: host:port, or the path of a Unix socket
+//   MESHARD_PROCESS_RANK      the number of this process, from 0
+//   MESHARD_PROCESS_COUNT     how many there are
+//   MESHARD_PROCESS_SECRET    at least 16 characters, the same in all; required for host:port
+#pragma once
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/processes/communicator.h"
+#include "meshard/processes/loss.h"
+#include "meshard/processes/store.h"
+
+namespace meshard {
+
+/// A value: one process of the run.
+struct ProcessInfo {
+  int rank = 0;
+  std::string host;
+  int pid = 0;
+  /// How many devices of the run it has.
+  int local_devices = 1;
+
+  /// `process 2 (pid 4711 on alpha)`
+  std::string to_string() const;
+};
+
+/// How a process takes part in a run.
+struct ProcessesOptions {
+  /// As the variables MESHARD_PROCESS_*, which are not read if `address` is set.
+  std::string address = {};
+  int rank = -1;
+  int count = 0;
+  std::string secret = {};
+  /// How many devices of the run this process has.
+  int local_devices = 1;
+  /// How long to wait until all processes have joined.
+  std::chrono::milliseconds join_limit = std::chrono::minutes(5);
+  /// Called for each process that is lost, on a thread of its own. It must return soon, and neither
+  /// call finalize() nor wait for other processes. Without it, the loss is printed on the standard
+  /// error stream and the process ends with status 1: a thread that is blocked in MPI can only be
+  /// ended with its process.
+  std::function<void(const ProcessLoss&)> on_loss = {};
+};
+
+/// A handle on this process's place in the run. All functions may be called from several threads.
+class Processes {
+ public:
+  int rank() const;
+  int size() const;
+  const std::vector<ProcessInfo>& members() const;
+
+  Store& store() const;
+
+  /// Waits until all processes have called barrier() with this name. The name may be used again.
+  /// @error deadline exceeded if that does not happen within `limit`; the message names the missing
+  /// processes with host, pid, and what they were last in. Unavailable if a process is lost or has
+  /// ended
+  Result<void> barrier(std::string_view name, std::chrono::milliseconds limit = kNoTimeLimit) const;
+
+  /// Collectives between processes; null if there is one process, or if the processes were not
+  /// started by MPI (PJRT communicates between GPUs and TPUs itself).
+  Communicator* communicator() const;
+
+  /// Says what this process does next: `all-reduce %12, train.cc:42`. The others report it if this
+  /// process is lost. Cheap: it is sent with the next sign of life, 4 times a second.
+  void entering(std::string_view activity) const;
+
+  /// Leaves the run. The end of the process does it, too. Process 0 waits for the others, because
+  /// it keeps the store; with MPI, all wait for all.
+  /// @error MPI's own
+  Result<void> finalize() const;
+
+ private:
+  friend Result<Processes> initialize_processes(ProcessesOptions options);
+  friend Processes processes();
+  class State;
+  explicit Processes(State* state) : state_(state) {}
+  State* state_;  // lives until the process ends
+};
+
+/// Joins the run; called once, before other threads use meshard. Waits until all processes have
+/// joined.
+///
+/// A process that dies, is suspended, or ends with a status other than 0 is reported to all others
+/// within 5 s (ProcessesOptions::on_loss). A normal end (return from main, exit(0), finalize()) is
+/// no loss, but _exit() is. A long computation is none either: a thread of its own gives signs of
+/// life.
+///
+/// @error invalid argument for missing or contradictory options and variables; deadline exceeded,
+/// naming the missing processes; unauthenticated for a wrong secret; not found if the program was
+/// started by mpirun but libmeshard_mpi.so is missing
+Result<Processes> initialize_processes(ProcessesOptions options = {});
+
+/// The run that this process takes part in; one process before initialize_processes().
+Processes processes();
+
+}  // namespace meshard

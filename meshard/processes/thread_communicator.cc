@@ -1,0 +1,217 @@
+#include "meshard/processes/thread_communicator.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "meshard/base/cat.h"
+#include "meshard/processes/check_call.h"
+
+namespace meshard {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+/// What one thread passed to a collective.
+struct ThreadCall {
+  std::string text;  ///< operation and sizes, which must be equal in the group
+  const void* in = nullptr;
+};
+
+/// The calls of one group. All members wait for one another twice in each call: before they read
+/// the operands, and before they write their results, which may be in the operands' memory.
+struct Meeting {
+  std::vector<ThreadCall> calls;
+  std::vector<bool> here;
+  int arrived = 0;
+  std::uint64_t round = 0;
+};
+
+struct ThreadBoard {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::vector<int>, Meeting> meetings;
+  std::map<std::pair<int, int>, std::deque<Bytes>> mail;  // by sender and receiver
+  std::optional<Error> failure;
+};
+
+class ThreadCommunicator : public Communicator {
+ public:
+  ThreadCommunicator(std::shared_ptr<ThreadBoard> board, int rank, int size,
+                     std::chrono::milliseconds limit)
+      : board_(std::move(board)), rank_(rank), size_(size), limit_(limit) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  Result<void> all_reduce(std::span<const int> group, Reduction op, DType type, const void* in,
+                          void* out, std::size_t count) override {
+    MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
+    MESHARD_ASSIGN_OR_RETURN(std::size_t bytes, check_size(1, count, size_in_bytes(type)));
+    return meet(group, cat("all-reduce ", to_string(op), " of ", count, ' ', type), in, out, bytes,
+                [&](const Blocks& blocks, void* result) {
+                  combine_blocks(op, type, blocks.whole(0), result, count);
+                });
+  }
+  Result<void> all_gather(std::span<const int> group, const void* in, void* out,
+                          std::size_t bytes) override {
+    MESHARD_ASSIGN_OR_RETURN(std::size_t all, check_size(group.size(), bytes, 1));
+    return meet(group, cat("all-gather of ", bytes, " bytes"), in, out, all,
+                [&](const Blocks& blocks, unsigned char* result) {
+                  for (std::size_t i = 0; i < blocks.in.size(); ++i)
+                    copy(result + i * bytes, blocks.in[i], bytes);
+                });
+  }
+  Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type, const void* in,
+                              void* out, std::size_t count) override {
+    MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
+    MESHARD_RETURN_IF_ERROR(check_size(group.size(), count, size_in_bytes(type)));
+    std::size_t bytes = count * size_in_bytes(type);
+    return meet(group, cat("reduce-scatter ", to_string(op), " of ", count, ' ', type), in, out,
+                bytes, [&](const Blocks& blocks, void* result) {
+                  combine_blocks(op, type, blocks.whole(blocks.position * bytes), result, count);
+                });
+  }
+  Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
+                          std::size_t bytes) override {
+    MESHARD_ASSIGN_OR_RETURN(std::size_t all, check_size(group.size(), bytes, 1));
+    return meet(group, cat("all-to-all of ", bytes, " bytes"), in, out, all,
+                [&](const Blocks& blocks, unsigned char* result) {
+                  for (std::size_t i = 0; i < blocks.in.size(); ++i)
+                    copy(result + i * bytes, blocks.in[i] + blocks.position * bytes, bytes);
+                });
+  }
+  Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
+                         std::size_t bytes) override {
+    MESHARD_ASSIGN_OR_RETURN(int root, check_group(group, root_rank, size_));
+    return meet(group, cat("broadcast of ", bytes, " bytes from ", root_rank), data, data, bytes,
+                [&](const Blocks& blocks, void* result) {
+                  copy(result, blocks.in[static_cast<std::size_t>(root)], bytes);
+                });
+  }
+
+  Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override {
+    MESHARD_RETURN_IF_ERROR(check_permute(to, from, rank_, size_));
+    std::unique_lock lock(board_->mutex);
+    if (to >= 0) {
+      Bytes letter(bytes);
+      copy(letter.data(), in, bytes);
+      board_->mail[{rank_, to}].push_back(std::move(letter));
+      board_->changed.notify_all();
+    }
+    if (from < 0) {
+      if (bytes != 0) std::memset(out, 0, bytes);
+      return {};
+    }
+    std::deque<Bytes>& letters = board_->mail[{from, rank_}];
+    auto ready = [&] { return !letters.empty() || board_->failure; };
+    if (!board_->changed.wait_for(lock, limit_, ready))
+      return fail(cat("a permute on process ", rank_, ": nothing came from process ", from));
+    if (board_->failure) return *board_->failure;
+    Bytes letter = std::move(letters.front());
+    letters.pop_front();
+    if (letter.size() != bytes)
+      return fail(cat("a permute: process ", from, " sent ", letter.size(), " bytes, process ",
+                      rank_, " expects ", bytes));
+    copy(out, letter.data(), bytes);
+    return {};
+  }
+
+ private:
+  /// The operands of all members.
+  struct Blocks {
+    std::vector<const unsigned char*> in;
+    std::size_t position = 0;  ///< of this member
+
+    std::vector<const void*> whole(std::size_t offset) const {
+      std::vector<const void*> blocks;
+      for (const unsigned char* block : in) blocks.push_back(block + offset);
+      return blocks;
+    }
+  };
+
+  static void copy(void* out, const void* in, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(out, in, bytes);
+  }
+
+  /// Ends all calls, also those of other threads. @pre the board is locked
+  Error fail(std::string text) {
+    board_->failure = Error(ErrorCode::kDeadlineExceeded, "[processes] " + std::move(text));
+    board_->changed.notify_all();
+    return *board_->failure;
+  }
+
+  Result<void> wait_for_all(Meeting& meeting, std::span<const int> group, std::size_t position,
+                            std::unique_lock<std::mutex>& lock) {
+    if (board_->failure) return *board_->failure;
+    std::uint64_t round = meeting.round;
+    meeting.here[position] = true;
+    if (++meeting.arrived == static_cast<int>(group.size())) {
+      meeting.arrived = 0;
+      meeting.here.assign(group.size(), false);
+      ++meeting.round;
+      board_->changed.notify_all();
+      return {};
+    }
+    auto done = [&] { return meeting.round != round || board_->failure; };
+    if (!board_->changed.wait_for(lock, limit_, done)) {
+      std::string missing;
+      for (std::size_t i = 0; i < group.size(); ++i)
+        if (!meeting.here[i]) missing += cat(missing.empty() ? "" : ", ", group[i]);
+      return fail(cat(meeting.calls[position].text, ": no call of the processes ", missing));
+    }
+    if (meeting.round == round) return *board_->failure;
+    return {};
+  }
+
+  template <class Compute>
+  Result<void> meet(std::span<const int> group, std::string text, const void* in, void* out,
+                    std::size_t bytes, Compute compute) {
+    MESHARD_ASSIGN_OR_RETURN(int own, check_group(group, rank_, size_));
+    auto position = static_cast<std::size_t>(own);
+    std::unique_lock lock(board_->mutex);
+    Meeting& meeting = board_->meetings[std::vector<int>(group.begin(), group.end())];
+    meeting.calls.resize(group.size());
+    meeting.here.resize(group.size());
+    meeting.calls[position] = {std::move(text), in};
+    MESHARD_RETURN_IF_ERROR(wait_for_all(meeting, group, position, lock));
+    Blocks blocks{.in = {}, .position = position};
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (meeting.calls[i].text != meeting.calls[0].text)
+        return fail(cat("process ", group[0], " calls ", meeting.calls[0].text, ", but process ",
+                        group[i], " calls ", meeting.calls[i].text));
+      blocks.in.push_back(static_cast<const unsigned char*>(meeting.calls[i].in));
+    }
+    lock.unlock();
+    Bytes result(bytes);
+    compute(blocks, result.data());
+    lock.lock();
+    MESHARD_RETURN_IF_ERROR(wait_for_all(meeting, group, position, lock));
+    copy(out, result.data(), bytes);
+    return {};
+  }
+
+  std::shared_ptr<ThreadBoard> board_;
+  int rank_;
+  int size_;
+  std::chrono::milliseconds limit_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> make_thread_communicators(
+    int size, std::chrono::milliseconds limit) {
+  auto board = std::make_shared<ThreadBoard>();
+  std::vector<std::unique_ptr<Communicator>> result;
+  for (int rank = 0; rank < size; ++rank)
+    result.push_back(std::make_unique<ThreadCommunicator>(board, rank, size, limit));
+  return result;
+}
+
+}  // namespace meshard

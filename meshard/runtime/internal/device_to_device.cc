@@ -1,0 +1,161 @@
+#include "meshard/runtime/internal/device_to_device.h"
+
+#include "meshard/graph/leaf.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/copies.h"
+#include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/host_to_device.h"
+#include "meshard/runtime/internal/pad_on_device.h"
+#include "meshard/runtime/internal/reshard.h"
+#include "meshard/runtime/internal/reshard_by_copy.h"
+#include "meshard/runtime/tiles.h"
+
+namespace meshard {
+namespace {
+
+Error not_between_devices() {
+  return Error(ErrorCode::kUnimplemented,
+               "[transfer] these tiles cannot be copied directly between devices");
+}
+
+// The same tiles, over a mesh of the devices of `mesh`.
+Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t id : mesh.device_ids()) ids.push_back(id);
+  std::span<const MeshAxis> axes = sharding.mesh().axes();
+  return Sharding(
+      Mesh({axes.begin(), axes.end()}, std::move(ids)).with_device_type(mesh.device_type()),
+      sharding.spec());
+}
+
+// False if the storage is on another platform or a client that was replaced; it must then go
+// through the host.
+bool is_reached_by(const pjrt::Client& client, const Storage& storage) {
+  return is_on_this_client(storage) &&
+         static_cast<const DeviceArray&>(storage).buffers()[0].is_of(client.ref());
+}
+
+const DeviceArray& array_on_devices(const Value& value) {
+  return static_cast<const DeviceArray&>(*value.storage());
+}
+
+// Sends `shard_for(position)` to the device of each position of the target.
+template <class F>
+Result<std::vector<pjrt::Buffer>> send_to_devices(const pjrt::Client& client,
+                                                  const Sharding& target, SourceLocation where,
+                                                  F shard_for) {
+  std::vector<pjrt::Buffer> buffers;
+  buffers.reserve(static_cast<std::size_t>(target.mesh().size()));
+  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
+    const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
+    MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer moved, buffer_on(client, shard_for(p), device));
+    buffers.push_back(std::move(moved));
+  }
+  return buffers;
+}
+
+// @pre has_same_tiles
+Result<std::vector<pjrt::Buffer>> send_shards(const pjrt::Client& client, const Value& value,
+                                              const Sharding& target, SourceLocation where) {
+  const DeviceArray& array = array_on_devices(value);
+  const Sharding* source = array.sharding();
+  return send_to_devices(client, target, where, [&](std::int64_t p) {
+    if (!source) return array.buffers()[0];
+    // A tile that is already there is reused. Otherwise the replicas take turns, so that no device
+    // sends to all others.
+    std::optional<std::int64_t> there = source->mesh().position(target.mesh().device_id(p));
+    if (there && tile_number(*source, *there) == tile_number(target, p))
+      return array.buffers()[static_cast<std::size_t>(*there)];
+    IntVector tile;
+    for (std::size_t d = 0; d < source->rank(); ++d) tile.push_back(target.tile_index(d, p));
+    std::int64_t replica = target.replica_id(p) % source->num_replicas();
+    return array.buffers()[static_cast<std::size_t>(source->position_of(tile, replica))];
+  });
+}
+
+Result<std::vector<pjrt::Buffer>> send_tiles(const pjrt::Client& client,
+                                             const std::vector<Tensor>& tiles,
+                                             const Sharding& target, SourceLocation where) {
+  return send_to_devices(client, target, where, [&](std::int64_t p) {
+    const Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
+    return array_on_devices(tile.value()).buffers()[0];
+  });
+}
+
+}  // namespace
+
+Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::BufferView& source,
+                               const pjrt::Device& device) {
+  if (!source.is_of(client.ref()))
+    return Error(ErrorCode::kUnimplemented,
+                 cat("[runtime] the data is not on platform ", client.name(),
+                     ", or is on a client that was replaced"));
+  if (source.device().id() != device.id()) {
+    internal::count(internal::counters().buffers_moved);
+    internal::count(internal::counters().bytes_moved, source.type().host_size());
+    internal::TransferSpan span;
+    if (internal::records_events())
+      span.begin("move", cat(source.type(), " from device ", source.device().id()), device,
+                 source.type().host_size());
+    Result<pjrt::Buffer> moved = source.copy_to_device(device);
+    if (moved.ok()) span.end_when_ready(*moved);
+    return moved;
+  }
+  if (source.type().element_count() == 0) return client.uninitialized_buffer(source.type(), device);
+  MESHARD_ASSIGN_OR_RETURN(pjrt::HostView view, source.host_view());
+  // While a view exists, the plugin does not reuse the memory, even if the source is donated.
+  auto held = std::make_shared<pjrt::HostView>(std::move(view));
+  void* address = const_cast<std::byte*>(held->bytes().data());
+  return client.view_device_memory(address, source.type(), device, [held] {});
+}
+
+Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, SourceLocation where) {
+  if (!value.storage()->gone().empty())
+    (void)value.storage()->to_host(where);  // throws with the reason
+  Platforms& platforms = runtime.platforms;
+  const pjrt::Client& client = platforms.client(target.mesh(), where);
+  auto through_host = [&](const HostArray& array) {
+    return make_array(value.type(), place(platforms, array, target, where), where);
+  };
+  // Never split: the partitioner drops the sharding of an empty value.
+  if (value.type().size() == 0) return through_host(HostArray::zeros(value.type()));
+  StoragePtr storage = nearest_copy(value, target);
+  if (!is_reached_by(client, *storage)) return through_host(storage->to_host(where));
+  Tensor source = make_array(value.type(), storage, value->where());
+  const Sharding* present = storage->sharding();
+  Result<std::vector<pjrt::Buffer>> moved = not_between_devices();
+  // On the same devices, the result needs buffers of its own, because views cannot be donated.
+  if (present && present->mesh().same_devices(target.mesh())) {
+    if (value.type().bytes() >= kLeastCopiedBytes) {
+      Result<StoragePtr> copied =
+          reshard_by_copy(platforms, array_on_devices(source.value()), target, where);
+      if (copied.ok()) return make_array(value.type(), *std::move(copied), where);
+    }
+    return reshard(runtime, source.value(), target, where);
+  }
+  bool in_place = present && has_tiles_in_place(*present, target);
+  if (present && !in_place)
+    if (std::optional<Sharding> part = part_in_place(*present, target))
+      return reshard(runtime, move_to(runtime, source.value(), *part, where).value(), target,
+                     where);
+  if (in_place || has_same_tiles(present, target))
+    moved = send_shards(client, source.value(), target, where);
+  else if (!present)
+    moved =
+        send_tiles(client, tiles_on_device(runtime, source.value(), target, where), target, where);
+  else if (present->mesh().size() == target.mesh().size())
+    moved = send_shards(
+        client,
+        reshard(runtime, source.value(), on_the_devices_of(target, present->mesh()), where).value(),
+        target, where);
+  if (!moved.ok() && moved.error().code() != ErrorCode::kUnimplemented)
+    throw moved.error().at(where);
+  if (!moved.ok()) return through_host(storage->to_host(where));
+  return make_array(value.type(),
+                    make_storage<DeviceArray>(platforms, value.type(), target, *std::move(moved)),
+                    where);
+}
+
+}  // namespace meshard

@@ -1,0 +1,283 @@
+#include "meshard/runtime/internal/lazy_evaluator.h"
+
+#include <algorithm>
+
+#include "meshard/base/stall_report.h"
+#include "meshard/graph/annotation.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/named_mesh.h"
+#include "meshard/graph/record.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/internal/call_program.h"
+#include "meshard/runtime/internal/placement.h"
+
+namespace meshard {
+namespace {
+
+void check_not_traced(const Value& value, SourceLocation where) {
+  if (value->trace() != 0)
+    throw Error(ErrorCode::kFailedPrecondition,
+                "[tensor] a traced value cannot be computed: it is known only inside the jitted "
+                "function. Return it from the function",
+                where)
+        .with_note(cat("it was recorded at ", value->where()));
+}
+
+// Counts how often the graph's nodes use each node.
+std::vector<std::uint32_t> count_uses(const Graph& graph) {
+  std::vector<std::uint32_t> uses(graph.num_leaves() + graph.nodes().size(), 0);
+  for (const Node* node : graph.nodes())
+    for (const Value& operand : node->operands()) ++uses[graph.number(operand.node())];
+  return uses;
+}
+
+// The requested results, and every intermediate node that something outside refers to: a handle, or
+// a recorded node that is not computed now. This way nothing runs twice, except local values inside
+// manual axes, which cannot be results.
+std::vector<Value> results_to_keep(const Graph& graph) {
+  std::vector<Value> results;
+  std::vector<std::uint32_t> uses = count_uses(graph);
+  std::vector<bool> asked(uses.size(), false);
+  for (const Value& result : graph.results()) {
+    std::uint32_t number = graph.number(result.node());
+    if (asked[number]) continue;
+    asked[number] = true;
+    for (std::uint32_t i = 0; i < result->num_outputs(); ++i)
+      results.emplace_back(result.node(), i);
+  }
+  for (const Node* node : graph.nodes()) {
+    std::uint32_t number = graph.number(node);
+    if (asked[number] || node->references() <= uses[number]) continue;
+    if (node->annotations() && node->annotations()->manual) continue;
+    for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
+      results.emplace_back(const_cast<Node*>(node), i);
+  }
+  return results;
+}
+
+// A loaded program with its captured values. Compiled again after a restart of the runtime.
+class JitProgram final : public CompiledProgram {
+ public:
+  JitProgram(Runtime& runtime, std::shared_ptr<const LoadedProgram> loaded, Program source)
+      : CompiledProgram(std::move(source)), runtime_(runtime), program_(std::move(loaded)) {
+    const Graph& graph = this->source().graph;
+    for (const Value& value : graph.captured()) captured_.emplace_back(value);
+    places_ = std::any_of(captured_.begin(), captured_.end(), is_placed) ||
+              std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                          [](const Node* node) { return named_mesh(*node) != nullptr; });
+  }
+
+  void run(std::span<const Tensor* const> arguments, std::span<Tensor> results,
+           SourceLocation where) override {
+    std::shared_ptr<const LoadedProgram> again;
+    const LoadedProgram* program = program_.get();
+    if (!program->is_current()) [[unlikely]]
+      program = (again = compiled_again(where)).get();
+    const std::vector<std::string>& names = source().parameter_names;
+    if (captured_.empty()) {
+      (void)call_program(runtime_, *program, arguments, results, where, names);
+    } else {
+      InlineVector<const Tensor*, 256> all(arguments.begin(), arguments.end());
+      for (const Tensor& tensor : captured_) all.push_back(&tensor);
+      (void)call_program(runtime_, *program, std::span<const Tensor* const>(all.data(), all.size()),
+                         results, where, names);
+    }
+    // Usually fast: the first argument of a training step is placed.
+    if (places_ || !program_->lowered().mesh) return;
+    for (const Tensor* argument : arguments)
+      if (is_placed(*argument)) return;
+    for (Tensor& result : results) result.value()->set_unplaced();
+  }
+  const Sharding* parameter_sharding(std::size_t i) const override {
+    const auto& sharding = program_->shardings().arguments[i];
+    return sharding ? &*sharding : nullptr;
+  }
+  const LoadedProgram* loaded() const override { return program_.get(); }
+
+ private:
+  static bool is_placed(const Tensor& tensor) { return !is_unplaced(tensor.value()); }
+
+  // The program, compiled for the client that replaced its original one.
+  std::shared_ptr<const LoadedProgram> compiled_again(SourceLocation where) {
+    std::lock_guard lock(again_mutex_);
+    if (!again_ || !again_->is_current()) again_ = runtime_.programs.get(source(), where);
+    return again_;
+  }
+
+  Runtime& runtime_;
+  std::shared_ptr<const LoadedProgram> program_;
+  std::mutex again_mutex_;
+  std::shared_ptr<const LoadedProgram> again_;  // guarded by again_mutex_
+  std::vector<Tensor> captured_;
+  bool places_ = false;  // its results are placed, whatever the arguments are
+};
+
+}  // namespace
+
+// Claims the nodes of a graph for this thread, and releases them when the evaluation ends in any
+// way.
+class LazyEvaluator::Claim {
+ public:
+  /// @pre the evaluator's lock is held, and no node of the graph is claimed
+  Claim(LazyEvaluator& evaluator, const Graph& graph) : evaluator_(evaluator), graph_(&graph) {
+    evaluator_.running_.push_back(graph_);
+  }
+  ~Claim() {
+    {
+      std::lock_guard lock(evaluator_.mutex_);
+      std::erase(evaluator_.running_, graph_);
+      ++evaluator_.num_finished_;
+    }
+    evaluator_.finished_.notify_all();
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+ private:
+  LazyEvaluator& evaluator_;
+  const Graph* graph_;
+};
+
+bool LazyEvaluator::is_claimed(const Graph& graph) const {
+  for (const Graph* running : running_)
+    for (const Node* node : graph.nodes())
+      if (running->contains(node)) return true;
+  return false;
+}
+
+LazyEvaluator::LazyEvaluator(Runtime& runtime) : runtime_(runtime) {
+  runtime_.platforms.set_failure_listener(*this);
+}
+
+void LazyEvaluator::wait() {
+  runtime_.platforms.wait_for_launches();
+  // Otherwise the results of the last evaluation, which nobody may hold any more, would keep their
+  // memory until the next one.
+  if (!has_unsettled_.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(mutex_);
+  settle_locked(Failed::kLeave);
+}
+
+void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
+  runtime_.platforms.know_default(where);
+  std::unique_lock lock(mutex_);
+  settle_locked(Failed::kForget);
+  Program program;
+  program.name = "lazy";
+  do {
+    std::vector<Value> pending;
+    for (const Value& value : values) {
+      if (value.storage()) continue;
+      check_not_traced(value, where);
+      pending.push_back(value);
+    }
+    if (pending.empty()) return;
+    try {
+      program.graph = Graph::build({}, pending, 0);
+    } catch (const Error& error) {
+      throw error.with_note(cat("a value read at ", where, " needs it"));
+    }
+    for (const Value& leaf : program.graph.captured()) check_not_traced(leaf, where);
+    if (!is_claimed(program.graph)) break;
+    internal::WaitPlace place(where);
+    internal::wait_or_report(
+        finished_, lock, [&, before = num_finished_] { return num_finished_ != before; },
+        [] { return "an evaluation of the same values in another thread"; });
+  } while (true);
+  Graph entire = program.graph.with_results(results_to_keep(program.graph));
+  std::vector<Stage> stages = split_by_devices(entire);
+  // When a stage is done, its nodes forget their operands. Keep them alive, so that nodes that a
+  // later stage records do not reuse the addresses of claimed nodes: this thread would wait for
+  // itself.
+  std::vector<Value> held;
+  if (stages.size() > 1)
+    for (const Node* node : entire.nodes()) held.emplace_back(const_cast<Node*>(node));
+  Claim claim(*this, entire);
+  lock.unlock();
+  for (const Stage& stage : stages) run(stage, stages.size() == 1 ? &entire : nullptr, where);
+}
+
+// @pre the node of each result has all of its operands, and no storage yet
+void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation where) {
+  Program program;
+  program.name = "lazy";
+  program.graph = entire ? entire->with_results(stage.results) : Graph::build({}, stage.results, 0);
+  if (stage.mesh) program.graph = on_devices_of(runtime_, program.graph, *stage.mesh, where);
+  std::shared_ptr<const LoadedProgram> loaded = runtime_.programs.get(program, where);
+  std::vector<Tensor> captured, computed(stage.results.size());
+  for (const Value& leaf : program.graph.captured()) captured.emplace_back(leaf);
+  std::vector<const Tensor*> arguments;
+  for (const Tensor& tensor : captured) arguments.push_back(&tensor);
+  Unsettled run{std::make_shared<const pjrt::Launch>(call_program(
+                    runtime_, *loaded, arguments, computed, where, /*names=*/{}, /*track=*/true)),
+                stage.results};
+  internal::count(internal::counters().nodes_run, program.graph.nodes().size());
+
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    const Value& result = stage.results[i];
+    if (stage.unplaced[i]) result.node()->set_unplaced();
+    result.node()->set_storage(result.index(), StoragePtr(computed[i].value().storage()));
+  }
+  unsettled_.push_back(std::move(run));
+  has_unsettled_.store(true, std::memory_order_relaxed);
+  settle_locked(Failed::kLeave);
+}
+
+void LazyEvaluator::settle_locked(Failed what) {
+  std::erase_if(unsettled_, [&](Unsettled& each) {
+    bool failed = each.launch->has_failed();
+    if (failed && what == Failed::kLeave) return false;
+    if (!failed && !each.launch->is_ready().value_or(false)) return false;
+    for (const Value& result : each.results) {
+      if (failed)
+        failed_.push_back(result.node()->take_storage(result.index()));
+      else if (!result->keeps_operands())
+        result.node()->forget_operands();
+    }
+    return true;
+  });
+  has_unsettled_.store(!unsettled_.empty(), std::memory_order_relaxed);
+}
+
+void LazyEvaluator::on_failed_launches() {
+  std::vector<std::shared_ptr<const pjrt::Launch>> under_way;
+  bool failed = false;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Unsettled& each : unsettled_) {
+      failed |= each.launch->has_failed();
+      under_way.push_back(each.launch);
+    }
+  }
+  if (failed)
+    for (const auto& launch : under_way) (void)launch->await();  // the error is discarded
+  if (!has_unsettled_.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(mutex_);
+  settle_locked(Failed::kForget);
+}
+
+Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
+  runtime_.platforms.know_default(where);
+  return place_value(runtime_, value, sharding, where);
+}
+
+std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceLocation where) {
+  runtime_.platforms.know_default(where);
+  std::vector<Value> pending;
+  for (const Value& value : program.graph.captured())
+    if (!value.storage()) pending.push_back(value);
+  if (!pending.empty()) evaluate(pending, where);
+  if (!program.unsharded)
+    if (std::optional<Mesh> mesh = devices_of_program(program.graph, where))
+      program.graph = on_devices_of(runtime_, program.graph, *mesh, where);
+  std::shared_ptr<const LoadedProgram> loaded = runtime_.programs.get(program, where);
+  return std::make_shared<JitProgram>(runtime_, std::move(loaded), std::move(program));
+}
+
+std::size_t LazyEvaluator::count_pending(const Value& value) {
+  std::lock_guard lock(mutex_);
+  return Evaluator::count_pending(value);
+}
+
+}  // namespace meshard

@@ -1,0 +1,181 @@
+// Tested in meshard/runtime/internal/program_cache_test.cc.
+#include "meshard/runtime/internal/load_program.h"
+
+#include <chrono>
+#include <optional>
+
+#include "meshard/pjrt/hlo_module.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/internal/event_recorder.h"
+
+namespace meshard {
+namespace {
+
+// The shardings of a known program, for the same text on other devices: each mesh is replaced by
+// the corresponding one.
+class RetargetedShardings {
+ public:
+  RetargetedShardings(const LoweredModule& known, const LoweredModule& lowered)
+      : known_(known), lowered_(lowered) {}
+
+  std::vector<std::optional<Sharding>> of(const std::vector<std::optional<Sharding>>& before,
+                                          const std::vector<LoweredValue>& values) const {
+    std::vector<std::optional<Sharding>> after;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (values[i].is_exact())
+        after.push_back(*values[i].sharding);
+      else if (lowered_.mesh->size() == 1)  // the text has no mesh; nothing was chosen
+        after.push_back(
+            Sharding::replicated(*lowered_.mesh, static_cast<std::size_t>(values[i].type.rank())));
+      else
+        after.push_back(of(*before[i]));
+    }
+    return after;
+  }
+
+ private:
+  Sharding of(const Sharding& sharding) const {
+    return Sharding(mesh_for(sharding.mesh()), sharding.spec())
+        .with_unreduced(sharding.unreduced_axes());
+  }
+
+  // Equal texts have their meshes in the same order. A mesh that is not in the text was made for
+  // the compiler's choice; it keeps its logical devices.
+  Mesh mesh_for(const Mesh& mesh) const {
+    for (std::size_t m = 0; m < known_.meshes.size(); ++m)
+      if (known_.meshes[m] == mesh) return lowered_.meshes[m];
+    std::vector<std::int64_t> ids;
+    for (std::int64_t id : mesh.device_ids())
+      ids.push_back(lowered_.mesh->device_id(*known_.mesh->position(id)));
+    return Mesh({mesh.axes().begin(), mesh.axes().end()}, std::move(ids))
+        .with_device_type(lowered_.mesh->device_type());
+  }
+
+  const LoweredModule& known_;
+  const LoweredModule& lowered_;
+};
+
+pjrt::CompileOptions options_for(const std::vector<int>& devices) {
+  pjrt::CompileOptions options;
+  options.num_partitions = static_cast<int>(devices.size());
+  options.device_assignment = devices;
+  return options;
+}
+
+pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
+                                         const std::vector<int>& devices) {
+  pjrt::CompileOptions options = options_for(devices);
+  // By default, max and min of XLA's CPU compiler may lose a NaN. Other platforms keep it, and so
+  // does meshard.
+  if (client.platform() == "cpu") options.overrides["xla_cpu_enable_fast_min_max"] = false;
+  // XNNPACK's kernels, which XLA uses for matrix products on CPUs with AVX-512, wait for workers of
+  // the pool whose threads wait in collectives. With fewer cores than devices, this deadlocks.
+  if (client.platform() == "cpu" && options.num_partitions > 1)
+    options.overrides["xla_cpu_use_xnnpack"] = false;
+  return options;
+}
+
+// Compiling a program that takes less time is about as fast as reading it.
+constexpr std::chrono::milliseconds kLeastCompileTime{10};
+
+Result<std::shared_ptr<LoadedProgram>> with_shardings(const Platforms& platforms,
+                                                      const pjrt::Client& client,
+                                                      LoweredModule lowered,
+                                                      pjrt::LoadedExecutable executable) {
+  ChosenShardings chosen;
+  if (lowered.mesh) {
+    MESHARD_ASSIGN_OR_RETURN(std::string bytes, executable.executable().optimized_program());
+    MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule module, pjrt::HloModule::from_bytes(bytes));
+    MESHARD_ASSIGN_OR_RETURN(chosen, read_shardings(lowered, module));
+  } else {
+    chosen.arguments.resize(lowered.arguments.size());
+    chosen.results.resize(lowered.results.size());
+  }
+  return std::make_shared<LoadedProgram>(platforms, client, std::move(lowered),
+                                         std::move(executable), std::move(chosen));
+}
+
+// None if it is not on disk, or cannot be loaded; disk_misses() has the reason.
+std::shared_ptr<const LoadedProgram> load_from_disk(
+    const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
+    const DiskCache::Key& key, const LoweredModule& lowered, const std::vector<int>& devices,
+    SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("load", lowered.name, where);
+  auto missed = [](std::string reason) {
+    internal::count(internal::counters().disk_misses);
+    if (!reason.empty()) internal::record_disk_miss(std::move(reason));
+    return nullptr;
+  };
+  std::optional<DiskCache::Entry> entry = disk.find(key);
+  if (!entry) return missed({});
+  pjrt::CompileOptions options = options_for(devices);
+  Result<pjrt::LoadedExecutable> executable =
+      client.deserialize_and_load(entry->executable, &options, &entry->signature);
+  if (!executable.ok()) return missed(cat('"', lowered.name, "\": ", executable.error().message()));
+  Result<std::shared_ptr<LoadedProgram>> loaded =
+      with_shardings(platforms, client, lowered, *std::move(executable));
+  if (!loaded.ok()) return missed(cat('"', lowered.name, "\": ", loaded.error().message()));
+  (*loaded)->set_from_bytes();
+  internal::count(internal::counters().disk_hits);
+  return *std::move(loaded);
+}
+
+// A program that cannot be kept is compiled again next time.
+void keep_on_disk(const DiskCache& disk, const DiskCache::Key& key,
+                  const pjrt::LoadedExecutable& executable) {
+  Result<std::string> bytes = executable.executable().serialize();
+  Result<void> kept = bytes.ok() ? disk.keep(key, {*std::move(bytes), executable.signature()})
+                                 : Result<void>(bytes.error());
+  if (!kept.ok())
+    internal::record_disk_miss(cat('"', key.name, "\" was not kept: ", kept.error().message()));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
+    const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
+    LoweredModule lowered, const std::vector<int>& devices, SourceLocation where) {
+  pjrt::CompileOptions options = compile_options_for(client, devices);
+  std::optional<DiskCache::Key> key;
+  // A program that calls this process refers to its functions by number.
+  if (disk.is_on() && !lowered.calls_host) {
+    key = DiskCache::key_of(client, lowered, options);
+    if (auto loaded = load_from_disk(platforms, client, disk, *key, lowered, devices, where))
+      return loaded;
+  }
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("compile", lowered.name, where);
+  internal::count(internal::counters().compiles);
+  auto begin = std::chrono::steady_clock::now();
+  MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
+                           client.compile(lowered.text, options));
+  if (key && std::chrono::steady_clock::now() - begin >= kLeastCompileTime)
+    keep_on_disk(disk, *key, executable);
+  MESHARD_ASSIGN_OR_RETURN(
+      std::shared_ptr<const LoadedProgram> loaded,
+      with_shardings(platforms, client, std::move(lowered), std::move(executable)));
+  return loaded;
+}
+
+Result<std::shared_ptr<const LoadedProgram>> load_for_other_devices(
+    const Platforms& platforms, const pjrt::Client& client, const LoadedProgram& known,
+    LoweredModule lowered, const std::vector<int>& devices, SourceLocation where) {
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("load", lowered.name, where);
+  pjrt::CompileOptions options = options_for(devices);
+  MESHARD_ASSIGN_OR_RETURN(std::string bytes, known.executable().executable().serialize());
+  MESHARD_ASSIGN_OR_RETURN(
+      pjrt::LoadedExecutable executable,
+      client.deserialize_and_load(bytes, &options, &known.executable().signature()));
+  internal::count(internal::counters().retargets);
+  RetargetedShardings retargeted(known.lowered(), lowered);
+  ChosenShardings chosen{retargeted.of(known.shardings().arguments, lowered.arguments),
+                         retargeted.of(known.shardings().results, lowered.results)};
+  auto loaded = std::make_shared<LoadedProgram>(platforms, client, std::move(lowered),
+                                                std::move(executable), std::move(chosen));
+  loaded->set_from_bytes();
+  return std::shared_ptr<const LoadedProgram>(std::move(loaded));
+}
+
+}  // namespace meshard

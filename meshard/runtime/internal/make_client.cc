@@ -1,0 +1,171 @@
+// Tested in tests/platforms/platforms_choice_test.cc.
+#include "meshard/runtime/internal/make_client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+
+#include "meshard/base/environment.h"
+#include "meshard/base/log_level.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/pjrt/plugin.h"
+#include "meshard/pjrt/plugin_search.h"
+
+namespace meshard::internal {
+namespace {
+
+constexpr int kDefaultCpuDevices = 8;
+
+std::string variable_of(std::string_view type) {
+  std::string name = "MESHARD_PLUGIN_";
+  for (char c : type) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+// Empty if it is not set, or in a setuid program, which must not load a plugin that the caller
+// chose.
+std::string plugin_in_environment(const std::string& variable) {
+  const char* path = ::secure_getenv(variable.c_str());
+  return path ? path : "";
+}
+
+Result<int> cpu_device_count(int said) {
+  if (said != 0) return said;
+  MESHARD_ASSIGN_OR_RETURN(std::int64_t count,
+                           environment_integer("MESHARD_CPU_DEVICES", kDefaultCpuDevices, 1,
+                                               std::numeric_limits<int>::max()));
+  return static_cast<int>(count);
+}
+
+Error no_file(const std::string& path, std::string_view variable) {
+  return Error(ErrorCode::kNotFound,
+               cat("[runtime] ", variable, " names the file ", path,
+                   ", which does not exist; unset it to use an installed plugin"));
+}
+
+Result<std::string> existing_file(const std::string& path, std::string_view variable) {
+  if (::access(path.c_str(), F_OK) != 0) return no_file(path, variable);
+  return path;
+}
+
+// If MESHARD_PLUGIN names a plugin, no other may replace it silently.
+Result<std::string> find_default_plugin(const std::string& platform) {
+  pjrt::PluginSearch search = pjrt::find_plugins();
+  auto named = [](const auto& each) { return each.reason == "MESHARD_PLUGIN"; };
+  auto asked = std::find_if(search.places.begin(), search.places.end(), named);
+  if (asked != search.places.end() && std::none_of(search.found.begin(), search.found.end(), named))
+    return no_file(asked->path, "MESHARD_PLUGIN");
+  std::string variable = variable_of(platform);
+  if (std::string path = plugin_in_environment(variable);
+      asked == search.places.end() && !path.empty())
+    return existing_file(path, variable);
+  return search.first(platform);
+}
+
+Result<std::string> find_further_plugin(const std::string& type) {
+  std::string variable = variable_of(type);
+  if (std::string path = plugin_in_environment(variable); !path.empty())
+    return existing_file(path, variable);
+  pjrt::PluginSearch search = pjrt::find_plugins();
+  // A file in MESHARD_PLUGIN may be for another platform than the default one, if its name says so.
+  for (const pjrt::FoundPlugin& each : search.found)
+    if (each.platform == type) return each.path;
+  std::string looked;
+  for (const pjrt::SearchedPlace& place : search.places) looked += cat("\n  ", place.path);
+  bool fetched = type == "cpu" || type == "cuda" || type == "tpu";
+  return Error(ErrorCode::kNotFound,
+               cat("[runtime] no plugin for device type ", type,
+                   ", which is not the default platform, was found; ",
+                   fetched ? cat("`meshard fetch ", type, "` downloads one, ") : "",
+                   "RuntimeOptions::platforms or ", variable,
+                   "=/path/to/plugin.so specifies one. Searched", looked));
+}
+
+// `devices`: the requested number; 0: not specified.
+Result<pjrt::Client> start(const std::string& path, std::vector<pjrt::NamedValue> options, bool cpu,
+                           int devices, std::string_view name) {
+  MESHARD_RETURN_IF_ERROR(check_log_variable());
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
+  if (cpu && !pjrt::find_value<std::int64_t>(options, "cpu_device_count")) {
+    MESHARD_ASSIGN_OR_RETURN(int count, cpu_device_count(devices));
+    options.push_back({"cpu_device_count", std::int64_t{count}});
+  }
+  return pjrt::Client::create(std::move(plugin), options, {}, name);
+}
+
+const PlatformOptions* options_of(const RuntimeOptions& options, std::string_view type) {
+  for (const PlatformOptions& each : options.platforms)
+    if (each.device_type == type) return &each;
+  return nullptr;
+}
+
+}  // namespace
+
+bool names_default_plugin(const RuntimeOptions& options) {
+  return !options.plugin.empty() || !plugin_in_environment("MESHARD_PLUGIN").empty();
+}
+
+std::string default_platform(const RuntimeOptions& options) {
+  if (!options.platform.empty()) return options.platform;
+  if (const char* text = std::getenv("MESHARD_PLATFORM")) return text;
+  return names_default_plugin(options) ? "" : "cpu";
+}
+
+bool is_further_platform(const RuntimeOptions& options, std::string_view type) {
+  if (type.empty() || type == default_platform(options)) return false;
+  return options_of(options, type) || !plugin_in_environment(variable_of(type)).empty();
+}
+
+Result<void> check_runtime_options(const RuntimeOptions& options) {
+  std::string standard = default_platform(options);
+  for (const PlatformOptions& each : options.platforms) {
+    const std::string& type = each.device_type;
+    auto invalid = [&](const auto&... why) {
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[runtime] invalid additional platform \"", type, "\": ", why...));
+    };
+    if (type.empty()) return invalid("give it a device type, such as cuda");
+    for (char c : type)
+      if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_')
+        return invalid("use letters, digits and _");
+    if (type == standard)
+      return invalid("it is the default platform; RuntimeOptions::plugin names its plugin");
+    if (options_of(options, type) != &each) return invalid("it is listed twice");
+  }
+  return {};
+}
+
+Result<pjrt::Client> make_default_client(const RuntimeOptions& options) {
+  std::string platform = default_platform(options);
+  if (platform.empty()) platform = "cpu";
+  std::string path = options.plugin;
+  if (path.empty()) {
+    MESHARD_ASSIGN_OR_RETURN(path, find_default_plugin(platform));
+  }
+  // A plugin that is named without its platform is taken for one of CPUs, unless its file's name
+  // says otherwise: other plugins refuse the option cpu_device_count.
+  if (default_platform(options).empty())
+    if (std::string guess = pjrt::guess_platform(path); !guess.empty()) platform = guess;
+  return start(path, options.client_options, platform == "cpu", options.cpu_devices,
+               default_platform(options));
+}
+
+Result<pjrt::Client> make_further_client(const RuntimeOptions& options, const std::string& type) {
+  const PlatformOptions* said = options_of(options, type);
+  PlatformOptions own = said ? *said : PlatformOptions{};
+  if (own.plugin.empty()) {
+    MESHARD_ASSIGN_OR_RETURN(own.plugin, find_further_plugin(type));
+  }
+  bool cpu = type == "cpu" || own.cpu_devices != 0 || pjrt::guess_platform(own.plugin) == "cpu";
+  int devices = own.cpu_devices != 0 ? own.cpu_devices : options.cpu_devices;
+  Result<pjrt::Client> client = start(own.plugin, own.client_options, cpu, devices, type);
+  if (client.ok()) return client;
+  return client.error().with_note(
+      cat("while starting platform ", type, " with the plugin ", own.plugin));
+}
+
+}  // namespace meshard::internal

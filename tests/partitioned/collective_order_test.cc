@@ -1,0 +1,188 @@
+// The order of collectives: within a program, and of several programs in flight.
+#include "meshard/partitioned/collective_order.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+#include <thread>
+
+#include "meshard/partitioned/chain_check_testutil.h"
+#include "tests/partitioned/run_programs.h"
+#include "tests/partitioned/unchained.h"
+
+namespace meshard {
+namespace {
+
+constexpr int kDevices = 4;
+
+class Order : public OnCpuDevices {
+ protected:
+  RewrittenModule rewritten(const std::string& name) {
+    pjrt::CompileOptions options;
+    options.num_partitions = kDevices;
+    return partition(client(), sharded_program(name, kDevices).text, options).value();
+  }
+  DeviceArrays arguments(const std::string& name) {
+    return random_arguments(sharded_program(name, kDevices), kDevices, random_);
+  }
+  Result<DeviceArrays> run(const std::vector<pjrt::LoadedExecutable>& programs,
+                           const DeviceArrays& given, int launches = 1) {
+    StrictCommunicators communicators(kDevices, random_, std::chrono::seconds(2));
+    return run_as_processes(client(), programs, true, given, communicators, launches);
+  }
+  TestRandom random_;
+};
+
+TEST_F(Order, IndependentCollectivesMeet) {
+  auto programs = load_on_devices(client(), rewritten("independent"), kDevices);
+  DeviceArrays given = arguments("independent");
+  DeviceArrays expected =
+      run_in_one_process(client(), sharded_program("independent", kDevices), kDevices, given)
+          .value();
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(agree(expected, run(programs, given).value(), 1e-6));
+}
+
+TEST_F(Order, AMissingChainIsNoticed) {
+  RewrittenModule module = rewritten("independent");
+  EXPECT_EQ(ChainCheck(read_module(module.hlo)).problem(), "");
+  EXPECT_NE(ChainCheck(read_module(unchained(module).hlo)).problem(), "");
+}
+
+// These communicators notice processes that order their collectives differently.
+TEST_F(Order, ProcessesMustAgree) {
+  RewrittenModule module = rewritten("independent");
+  DeviceArrays given = arguments("independent");
+  std::vector<pjrt::LoadedExecutable> programs;
+  for (std::size_t d = 0; d < kDevices; ++d) {
+    RewrittenModule other = rechained(module, random_);
+    EXPECT_EQ(ChainCheck(read_module(other.hlo)).problem(), "");
+    programs.push_back(load_partitioned(client(), other, client().device(d)).value());
+  }
+  EXPECT_FALSE(run(programs, given).ok());
+}
+
+// The launches of all threads count as launches in flight of their client, which may have 31.
+TEST_F(Order, LaunchesInFlightOfOneProgram) {
+  auto programs = load_on_devices(client(), rewritten("independent"), kDevices);
+  DeviceArrays given = arguments("independent");
+  EXPECT_TRUE(agree(run(programs, given).value(), run(programs, given, 7).value(), 0));
+}
+
+// Every process launches several programs, in turn, before it waits for the first.
+TEST_F(Order, LaunchesInFlightOfSeveralPrograms) {
+  const std::vector<std::string> names = {"independent", "scan", "manual_permute", "nested_loops",
+                                          "manual_branches"};
+  std::vector<std::vector<pjrt::LoadedExecutable>> programs;
+  std::vector<DeviceArrays> given, expected;
+  for (const std::string& name : names) {
+    RewrittenModule module = rewritten(name);
+    programs.push_back(load_on_devices(client(), module, kDevices));
+    given.push_back(arguments(name));
+    StrictCommunicators communicators(kDevices, random_);
+    expected.push_back(
+        run_as_processes(client(), programs.back(), true, given.back(), communicators).value());
+  }
+  StrictCommunicators communicators(kDevices, random_);
+  std::vector<CollectiveService> services;
+  std::vector<DeviceArrays> got(names.size(), DeviceArrays(kDevices));
+  std::vector<std::thread> threads;
+  for (int d = 0; d < kDevices; ++d)
+    services.push_back(
+        CollectiveService::start(client(), communicators.all[static_cast<std::size_t>(d)],
+                                 {programs[0][static_cast<std::size_t>(d)].devices()[0]->id()})
+            .value());
+  for (std::size_t d = 0; d < kDevices; ++d)
+    threads.emplace_back([&, d] {
+      CollectiveOrder order(client(), *programs[0][d].devices()[0]);
+      std::vector<Outputs> outputs;
+      std::vector<pjrt::Launch> launches;
+      // Seven launches; the last ones of each program are read.
+      for (std::size_t p : {1, 3, 0, 1, 2, 3, 4})
+        launches.push_back(launch(client(), order, programs[p][d], given[p][d], outputs).value());
+      for (const pjrt::Launch& each : launches) EXPECT_TRUE(each.await().ok());
+      for (std::size_t p = 0; p < names.size(); ++p)
+        got[p][d] = read(outputs[outputs.size() - names.size() + p]).value();
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t p = 0; p < names.size(); ++p)
+    EXPECT_TRUE(agree(expected[p], got[p], 0)) << names[p];
+}
+
+// Fails from the n-th call on.
+class FailingCommunicator : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  Result<void> all_reduce(std::span<const int>, Reduction, DType, const void*, void*,
+                          std::size_t) override {
+    return answer();
+  }
+  Result<void> all_gather(std::span<const int>, const void*, void*, std::size_t) override {
+    return answer();
+  }
+  Result<void> reduce_scatter(std::span<const int>, Reduction, DType, const void*, void*,
+                              std::size_t) override {
+    return answer();
+  }
+  Result<void> all_to_all(std::span<const int>, const void*, void*, std::size_t) override {
+    return answer();
+  }
+  Result<void> broadcast(std::span<const int>, int, void*, std::size_t) override {
+    return answer();
+  }
+  Result<void> permute(int, int, const void*, void*, std::size_t) override { return answer(); }
+  bool fails = true;
+
+ private:
+  Result<void> answer() const {
+    if (fails) return Error(ErrorCode::kUnavailable, "process 3 is gone");
+    return {};
+  }
+};
+
+TEST_F(Order, AFailureIsTheErrorOfTheLaunchAndOfTheNext) {
+  RewrittenModule module = rewritten("tensor_parallel");
+  pjrt::LoadedExecutable program = load_partitioned(client(), module, client().device(0)).value();
+  std::vector<HostArray> given = arguments("tensor_parallel")[0];
+  CollectiveOrder order(client(), client().device(0));
+  // A small program may run in the calling thread, which then receives the error.
+  auto outcome = [&]() -> std::string {
+    std::vector<Outputs> outputs;
+    Result<pjrt::Launch> launched = launch(client(), order, program, given, outputs);
+    if (!launched.ok()) return launched.error().what();
+    Result<void> done = launched->await();
+    return done.ok() ? "" : done.error().what();
+  };
+  EXPECT_THAT(outcome(), testing::HasSubstr("device 0 is not connected to other processes"));
+  order.restart();
+  auto communicator = std::make_shared<FailingCommunicator>();
+  auto service = CollectiveService::start(client(), communicator, {0}).value();
+  EXPECT_EQ(CollectiveService::start(client(), communicator, {1, 0}).error().code(),
+            ErrorCode::kAlreadyExists);
+  std::string text = outcome();
+  EXPECT_THAT(text, testing::HasSubstr("[all-reduce] process 3 is gone"));
+  EXPECT_THAT(text, testing::HasSubstr("in all-reduce dot"));
+  communicator->fails = false;
+  EXPECT_THAT(outcome(), testing::HasSubstr("process 3 is gone"));
+  order.restart();
+  EXPECT_EQ(outcome(), "");
+}
+
+// Larger programs fail in a thread of the plugin.
+TEST_F(Order, AFailureInAnotherThreadIsThatOfTheNextLaunchToo) {
+  RewrittenModule module = rewritten("independent");
+  pjrt::LoadedExecutable program = load_partitioned(client(), module, client().device(0)).value();
+  std::vector<HostArray> given = arguments("independent")[0];
+  CollectiveOrder order(client(), client().device(0));
+  auto communicator = std::make_shared<FailingCommunicator>();
+  auto service = CollectiveService::start(client(), communicator, {0}).value();
+  std::vector<Outputs> outputs;
+  std::vector<pjrt::Launch> launches;
+  for (int i = 0; i < 3; ++i)
+    launches.push_back(launch(client(), order, program, given, outputs).value());
+  for (const pjrt::Launch& each : launches)
+    EXPECT_THAT(std::string(each.await().error().what()), testing::HasSubstr("process 3 is gone"));
+}
+
+}  // namespace
+}  // namespace meshard

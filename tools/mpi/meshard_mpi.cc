@@ -1,0 +1,411 @@
+// Tested in tests/processes/check_mpi.py.
+// libmeshard_mpi.so: the functions of meshard/processes/mpi_abi.h, by MPI.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "meshard/processes/mpi_abi.h"
+
+namespace {
+
+constexpr std::uint64_t kLargestMessage = std::uint64_t{1} << 30;  // counts of MPI are int
+
+/// A communicator of a group. Calls on one communicator must not overlap.
+struct GroupCommunicator {
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::mutex mutex;
+};
+
+struct MpiState {
+  std::mutex mutex;       // of the map
+  std::mutex serialized;  // held in every call if MPI does not allow several threads
+  std::map<std::vector<int>, std::unique_ptr<GroupCommunicator>> groups;
+  MPI_Comm all = MPI_COMM_NULL;
+  int rank = 0;
+  int size = 1;
+  bool started_here = false;
+  bool several_threads = false;
+  std::uint64_t largest = kLargestMessage;
+  MPI_Op float_min = MPI_OP_NULL;
+  MPI_Op float_max = MPI_OP_NULL;
+  MPI_Op byte_sum = MPI_OP_NULL;
+  MPI_Op short_sum = MPI_OP_NULL;
+};
+
+MpiState& mpi_state() {
+  static auto* state = new MpiState;  // never destroyed: the program may end in any order
+  return *state;
+}
+
+/// A failed call of MPI.
+struct MpiFailure {
+  int code;
+};
+
+void check(int code) {
+  if (code != MPI_SUCCESS) throw MpiFailure{code};
+}
+
+/// Runs `body`, in turn with other threads if MPI wants it, and describes what it throws.
+template <class Body>
+int guarded(MeshardMpiError* error, Body body) {
+  MpiState& state = mpi_state();
+  std::unique_lock<std::mutex> turn(state.serialized, std::defer_lock);
+  if (!state.several_threads) turn.lock();
+  try {
+    body(state);
+    return 0;
+  } catch (const MpiFailure& failure) {
+    char own[MPI_MAX_ERROR_STRING] = {};
+    int size = 0;
+    MPI_Error_string(failure.code, own, &size);
+    std::snprintf(error->text, sizeof error->text, "%.*s", size, own);
+    return failure.code;
+  } catch (const std::exception& failure) {
+    std::snprintf(error->text, sizeof error->text, "%s", failure.what());
+    return -1;
+  }
+}
+
+template <class T>
+T least(T a, T b) {
+  if (a != a || b != b) return a != a ? a : b;
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+template <class T>
+T greatest(T a, T b) {
+  if (a != a || b != b) return a != a ? a : b;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+
+template <class T, T (*kCombine)(T, T)>
+void combine_floats(const void* in, void* into, int count) {
+  auto* a = static_cast<const T*>(in);
+  auto* b = static_cast<T*>(into);
+  for (int i = 0; i < count; ++i) b[i] = kCombine(a[i], b[i]);
+}
+
+// MPI_MIN and MPI_MAX leave open what becomes of NaN and of zeros.
+void float_min(void* in, void* into, int* count, MPI_Datatype* type) {
+  if (*type == MPI_FLOAT)
+    combine_floats<float, least>(in, into, *count);
+  else
+    combine_floats<double, least>(in, into, *count);
+}
+void float_max(void* in, void* into, int* count, MPI_Datatype* type) {
+  if (*type == MPI_FLOAT)
+    combine_floats<float, greatest>(in, into, *count);
+  else
+    combine_floats<double, greatest>(in, into, *count);
+}
+
+// Open MPI 4.1 adds 8-bit and 16-bit integers with saturation (its op component for AVX). Integers
+// wrap around, signed ones by the same bits as unsigned ones.
+template <class T>
+void wrapping_sum(void* in, void* into, int* count, MPI_Datatype*) {
+  auto* a = static_cast<const T*>(in);
+  auto* b = static_cast<T*>(into);
+  for (int i = 0; i < *count; ++i) b[i] = static_cast<T>(a[i] + b[i]);
+}
+
+MPI_Datatype datatype_of(MeshardMpiType type) {
+  switch (type) {
+    case kMeshardMpiBool:
+    case kMeshardMpiU8: return MPI_UINT8_T;
+    case kMeshardMpiI8: return MPI_INT8_T;
+    case kMeshardMpiI16: return MPI_INT16_T;
+    case kMeshardMpiI32: return MPI_INT32_T;
+    case kMeshardMpiI64: return MPI_INT64_T;
+    case kMeshardMpiU16: return MPI_UINT16_T;
+    case kMeshardMpiU32: return MPI_UINT32_T;
+    case kMeshardMpiU64: return MPI_UINT64_T;
+    case kMeshardMpiF32: return MPI_FLOAT;
+    case kMeshardMpiF64: return MPI_DOUBLE;
+    case kMeshardMpiC64: return MPI_C_FLOAT_COMPLEX;
+    case kMeshardMpiC128: return MPI_C_DOUBLE_COMPLEX;
+  }
+  throw MpiFailure{MPI_ERR_TYPE};
+}
+
+std::uint64_t bytes_of(MPI_Datatype type) {
+  int size = 0;
+  check(MPI_Type_size(type, &size));
+  return static_cast<std::uint64_t>(size);
+}
+
+MPI_Op operation_of(MeshardMpiReduction op, MeshardMpiType type, const MpiState& state) {
+  bool is_bool = type == kMeshardMpiBool;
+  bool is_float = type == kMeshardMpiF32 || type == kMeshardMpiF64;
+  switch (op) {
+    case kMeshardMpiSum:
+      if (type == kMeshardMpiI8 || type == kMeshardMpiU8) return state.byte_sum;
+      if (type == kMeshardMpiI16 || type == kMeshardMpiU16) return state.short_sum;
+      return is_bool ? MPI_BOR : MPI_SUM;
+    case kMeshardMpiProduct: return is_bool ? MPI_BAND : MPI_PROD;
+    case kMeshardMpiMin: return is_float ? state.float_min : MPI_MIN;
+    case kMeshardMpiMax: return is_float ? state.float_max : MPI_MAX;
+    case kMeshardMpiAnd: return MPI_BAND;
+    case kMeshardMpiOr: return MPI_BOR;
+    case kMeshardMpiXor: return MPI_BXOR;
+  }
+  throw MpiFailure{MPI_ERR_OP};
+}
+
+bool is_everyone(const std::vector<int>& ranks, int size) {
+  if (static_cast<int>(ranks.size()) != size) return false;
+  for (int i = 0; i < size; ++i)
+    if (ranks[static_cast<std::size_t>(i)] != i) return false;
+  return true;
+}
+
+/// The communicator of a group, made at its first use by its members only. The members' positions
+/// are their ranks in it.
+GroupCommunicator& communicator_of(MeshardMpiGroup group, MpiState& state) {
+  std::vector<int> ranks(group.ranks, group.ranks + group.size);
+  std::lock_guard lock(state.mutex);
+  std::unique_ptr<GroupCommunicator>& entry = state.groups[ranks];
+  if (entry) return *entry;
+  auto made = std::make_unique<GroupCommunicator>();
+  if (is_everyone(ranks, state.size)) {
+    made->comm = state.all;
+  } else {
+    std::uint32_t tag = 0;  // of this group, should several be made at once
+    for (int rank : ranks) tag = tag * 31 + static_cast<std::uint32_t>(rank) + 1;
+    MPI_Group all = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
+    check(MPI_Comm_group(state.all, &all));
+    check(MPI_Group_incl(all, group.size, ranks.data(), &members));
+    check(MPI_Comm_create_group(state.all, members, static_cast<int>(tag % 32768), &made->comm));
+    check(MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN));
+    MPI_Group_free(&members);
+    MPI_Group_free(&all);
+  }
+  entry = std::move(made);
+  return *entry;
+}
+
+/// Bytes at a stride: one element is `size` bytes, the next begins `stride` bytes later.
+class StridedType {
+ public:
+  StridedType(std::uint64_t size, std::uint64_t stride) {
+    MPI_Datatype bytes = MPI_DATATYPE_NULL;
+    check(MPI_Type_contiguous(static_cast<int>(size), MPI_BYTE, &bytes));
+    int status = MPI_Type_create_resized(bytes, 0, static_cast<MPI_Aint>(stride), &type_);
+    MPI_Type_free(&bytes);
+    check(status);
+    check(MPI_Type_commit(&type_));
+  }
+  ~StridedType() { MPI_Type_free(&type_); }
+  StridedType(const StridedType&) = delete;
+  StridedType& operator=(const StridedType&) = delete;
+  MPI_Datatype get() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+const char* bytes_at(const void* data, std::uint64_t offset) {
+  return static_cast<const char*>(data) + offset;
+}
+char* bytes_at(void* data, std::uint64_t offset) { return static_cast<char*>(data) + offset; }
+
+/// Calls `step(begin, count)` for pieces of at most `most`.
+template <class Step>
+void in_pieces(std::uint64_t count, std::uint64_t most, Step step) {
+  most = std::clamp<std::uint64_t>(most, 1, INT_MAX);
+  for (std::uint64_t begin = 0; begin < count; begin += most)
+    step(begin, std::min(most, count - begin));
+}
+
+// Open MPI polls in a busy loop, which is slow if another process waits for the core. It reads the
+// variable when it starts.
+void yield_if_crowded() {
+  const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (local != nullptr && std::atol(local) > ::sysconf(_SC_NPROCESSORS_ONLN))
+    ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+}
+
+int initialize(int* rank, int* size, MeshardMpiError* error) {
+  return guarded(error, [&](MpiState& state) {
+    int started = 0, level = MPI_THREAD_SINGLE;
+    check(MPI_Initialized(&started));
+    if (!started) {
+      yield_if_crowded();
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level));
+      state.started_here = true;
+    } else {
+      check(MPI_Query_thread(&level));
+    }
+    state.several_threads = level == MPI_THREAD_MULTIPLE;
+    if (state.all == MPI_COMM_NULL) {
+      check(MPI_Comm_dup(MPI_COMM_WORLD, &state.all));
+      check(MPI_Comm_set_errhandler(state.all, MPI_ERRORS_RETURN));
+      check(MPI_Op_create(&float_min, 1, &state.float_min));
+      check(MPI_Op_create(&float_max, 1, &state.float_max));
+      check(MPI_Op_create(&wrapping_sum<std::uint8_t>, 1, &state.byte_sum));
+      check(MPI_Op_create(&wrapping_sum<std::uint16_t>, 1, &state.short_sum));
+    }
+    check(MPI_Comm_rank(state.all, &state.rank));
+    check(MPI_Comm_size(state.all, &state.size));
+    *rank = state.rank;
+    *size = state.size;
+  });
+}
+
+int finalize(MeshardMpiError* error) {
+  return guarded(error, [&](MpiState& state) {
+    int ended = 0;
+    check(MPI_Finalized(&ended));
+    if (state.started_here && !ended) check(MPI_Finalize());
+  });
+}
+
+int library_name(char* name, std::size_t size, MeshardMpiError* error) {
+  return guarded(error, [&](MpiState&) {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    check(MPI_Get_library_version(text, &length));
+    std::snprintf(name, size, "%.*s", length, text);
+  });
+}
+
+void set_largest_message(std::uint64_t bytes) {
+  mpi_state().largest = bytes == 0 ? kLargestMessage : std::min(bytes, kLargestMessage);
+}
+
+int all_reduce(MeshardMpiGroup group, MeshardMpiReduction op, MeshardMpiType type, const void* in,
+               void* out, std::uint64_t count, MeshardMpiError* error) {
+  return guarded(error, [&](MpiState& state) {
+    GroupCommunicator& members = communicator_of(group, state);
+    std::lock_guard lock(members.mutex);
+    MPI_Datatype datatype = datatype_of(type);
+    std::uint64_t size = bytes_of(datatype);
+    in_pieces(count, state.largest / size, [&](std::uint64_t begin, std::uint64_t piece) {
+      const void* from = in == out ? MPI_IN_PLACE : bytes_at(in, begin * size);
+      check(MPI_Allreduce(from, bytes_at(out, begin * size), static_cast<int>(piece), datatype,
+                          operation_of(op, type, state), members.comm));
+    });
+  });
+}
+
+int reduce_scatter(MeshardMpiGroup group, MeshardMpiReduction op, MeshardMpiType type,
+                   const void* in, void* out, std::uint64_t count, MeshardMpiError* error) {
+  return guarded(error, [&](MpiState& state) {
+    GroupCommunicator& members = communicator_of(group, state);
+    std::lock_guard lock(members.mutex);
+    MPI_Datatype datatype = datatype_of(type);
+    std::uint64_t size = bytes_of(datatype), parts = static_cast<std::uint64_t>(group.size);
+    std::uint64_t most = state.largest / size / parts;
+    std::vector<char> packed;  // the same piece of all blocks, if there are several pieces
+    in_pieces(count, most, [&](std::uint64_t begin, std::uint64_t piece) {
+      const void* from = in;
+      if (piece != count) {
+        packed.resize(parts * piece * size);
+        for (std::uint64_t i = 0; i < parts; ++i)
+          std::memcpy(&packed[i * piece * size], bytes_at(in, (i * count + begin) * size),
+                      piece * size);
+        from = packed.data();
+      }
+      check(MPI_Reduce_scatter_block(from, bytes_at(out, begin * size), static_cast<int>(piece),
+                                     datatype, operation_of(op, type, state), members.comm));
+    });
+  });
+}
+
+int all_gather(MeshardMpiGroup group, const void* in, void* out, std::uint64_t bytes,
+               MeshardMpiError* error) {
+  return guarded(error, [&](MpiState& state) {
+    GroupCommunicator& members = communicator_of(group, state);
+    std::lock_guard lock(members.mutex);
+    std::uint64_t most = state.largest / static_cast<std::uint64_t>(group.size);
+    in_pieces(bytes, most, [&](std::uint64_t begin, std::uint64_t piece) {
+      int count = static_cast<int>(piece);
+      if (piece == bytes) {
+        check(MPI_Allgather(in, count, MPI_BYTE, out, count, MPI_BYTE, members.comm));
+      } else {
+        StridedType blocks(piece, bytes);
+        check(MPI_Allgather(bytes_at(in, begin), count, MPI_BYTE, bytes_at(out, begin), 1,
+                            blocks.get(), members.comm));
+      }
+    });
+  });
+}
+
+int all_to_all(MeshardMpiGroup group, const void* in, void* out, std::uint64_t bytes,
+               MeshardMpiError* error) {
+  return guarded(error, [&](MpiState& state) {
+    GroupCommunicator& members = communicator_of(group, state);
+    std::lock_guard lock(members.mutex);
+    std::uint64_t most = state.largest / static_cast<std::uint64_t>(group.size);
+    in_pieces(bytes, most, [&](std::uint64_t begin, std::uint64_t piece) {
+      int count = static_cast<int>(piece);
+      if (piece == bytes) {
+        check(MPI_Alltoall(in, count, MPI_BYTE, out, count, MPI_BYTE, members.comm));
+      } else {
+        StridedType blocks(piece, bytes);
+        check(MPI_Alltoall(bytes_at(in, begin), 1, blocks.get(), bytes_at(out, begin), 1,
+                           blocks.get(), members.comm));
+      }
+    });
+  });
+}
+
+int broadcast(MeshardMpiGroup group, int root, void* data, std::uint64_t bytes,
+              MeshardMpiError* error) {
+  return guarded(error, [&](MpiState& state) {
+    GroupCommunicator& members = communicator_of(group, state);
+    std::lock_guard lock(members.mutex);
+    in_pieces(bytes, state.largest, [&](std::uint64_t begin, std::uint64_t piece) {
+      check(
+          MPI_Bcast(bytes_at(data, begin), static_cast<int>(piece), MPI_BYTE, root, members.comm));
+    });
+  });
+}
+
+int permute(int to, int from, const void* in, void* out, std::uint64_t bytes,
+            MeshardMpiError* error) {
+  return guarded(error, [&](MpiState& state) {
+    constexpr int kTag = 1;
+    in_pieces(bytes, state.largest, [&](std::uint64_t begin, std::uint64_t piece) {
+      int count = static_cast<int>(piece);
+      check(MPI_Sendrecv(bytes_at(in, begin), to < 0 ? 0 : count, MPI_BYTE,
+                         to < 0 ? MPI_PROC_NULL : to, kTag, bytes_at(out, begin),
+                         from < 0 ? 0 : count, MPI_BYTE, from < 0 ? MPI_PROC_NULL : from, kTag,
+                         state.all, MPI_STATUS_IGNORE));
+    });
+  });
+}
+
+constexpr MeshardMpiApi kApi = {
+    .version = MESHARD_MPI_VERSION,
+    .struct_size = sizeof(MeshardMpiApi),
+    .initialize = initialize,
+    .finalize = finalize,
+    .library_name = library_name,
+    .set_largest_message = set_largest_message,
+    .all_reduce = all_reduce,
+    .reduce_scatter = reduce_scatter,
+    .all_gather = all_gather,
+    .all_to_all = all_to_all,
+    .broadcast = broadcast,
+    .permute = permute,
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const MeshardMpiApi* meshard_mpi_api(void) {
+  return &kApi;
+}
