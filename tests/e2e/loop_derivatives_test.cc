@@ -10,7 +10,7 @@ namespace {
 using LoopDerivatives = OnDevices;
 
 auto is_close_to(const Tensor& expected) {
-  return testing::Pointwise(testing::DoubleNear(1e-10), expected.to_vector<double>());
+  return testing::Pointwise(testing::DoubleNear(1e-12), expected.to_vector<double>());
 }
 
 // Three layers, each a normalization, a gated MLP and dropout, with slices of one weight.
