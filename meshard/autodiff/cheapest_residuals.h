@@ -19,10 +19,9 @@ using ValueSet = std::set<Value, ValueOrder>;
 /// cost. Each value in between is either kept, or computed again from its operands:
 ///
 /// - Keeping a value costs its bytes: it is written, held until the backward pass, and read.
-/// - Computing it again costs, per element, 0, 1/8, 1 or 16 bytes for OpTraits::recomputation
-/// kFree,
-///   kArithmetic, kFunction or kSeries. That is about the traffic that takes as long on processors
-///   that do 10 to 20 operations per byte. Ops with kNever are not computed again.
+/// - Computing it again costs, per element, 0, 1/8, 1 or 16 bytes for the recomputation kFree,
+///   kArithmetic, kFunction or kSeries (OpTraits). That is about the traffic that takes as long on
+///   processors that do 10 to 20 operations per byte. Ops with kNever are not computed again.
 /// - Values for which `is_available` is true cost nothing; they are not in the result.
 ///
 /// Of sets with equal costs, the one nearest to the operands is returned. The costs are those of
