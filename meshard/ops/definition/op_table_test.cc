@@ -77,7 +77,8 @@ TEST(OpTable, Recomputation) {
                    "reshape", "sharding_constraint", "stop_gradient", "vary"}));
   // They move elements, or are element-wise with dtypes of their own.
   EXPECT_EQ(found[Recomputation::kArithmetic],
-            (Names{"concat", "flip", "pad", "permute_dims", "slice"}));
+            (Names{"astype", "complex", "concat", "flip", "imag", "pad", "permute_dims", "real",
+                   "slice", "where"}));
   EXPECT_EQ(found[Recomputation::kFunction], (Names{"acos",
                                                     "acosh",
                                                     "asin",
