@@ -20,7 +20,7 @@ Tensor gated_layers(const Tensor& x, const Tensor& weights, bool as_loop) {
     Tensor hidden = dropout(silu(matmul(h, w)) * matmul(h, w + 1), 0.25, key);
     return tanh(c + matmul(gelu(hidden), permute_dims(w, {1, 0})));
   };
-  Tensor keys = random::split(random::key(3), 3);
+  Tensor keys = random::split_into(random::key(3), {3});
   if (as_loop)
     return scan(
                [&](const Tensor& c, const std::pair<Tensor, Tensor>& slice) {
