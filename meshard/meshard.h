@@ -36,6 +36,7 @@
 #include "meshard/runtime/check_devices.h"
 #include "meshard/runtime/device_loader.h"
 #include "meshard/runtime/device_topology.h"
+#include "meshard/runtime/gather.h"
 #include "meshard/runtime/group_collectives.h"
 #include "meshard/runtime/logical_mesh.h"
 #include "meshard/runtime/memory_stats.h"

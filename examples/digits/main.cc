@@ -16,6 +16,9 @@ namespace {
 using namespace meshard;
 
 int run(const Options& options) {
+  // Under mpirun, every process runs this program, with one device of the mesh; process 0 prints.
+  Processes processes = initialize_processes().value();
+  if (processes.rank() != 0 && !std::freopen("/dev/null", "w", stdout)) return 1;
   configure_runtime({.cpu_devices = options.device_count()}).value();
   Split digits = split(read_digits(options.data).value(), /*count=*/360);
   Mesh mesh = options.mesh();
@@ -28,6 +31,7 @@ int run(const Options& options) {
   std::vector<double> losses = trainer.run(digits.train, options.steps, Progress(options.steps));
   double accuracy = trainer.accuracy(digits.held_back);
 
+  if (processes.rank() != 0) return 0;
   std::printf("\n%s\n", describe(trainer, mesh).c_str());
   std::printf("final loss %.5f\naccuracy on the held-out digits: %.2f %%\n", losses.back(),
               100 * accuracy);

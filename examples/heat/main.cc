@@ -30,6 +30,8 @@ struct Options {
   std::string module;
 };
 
+bool is_first() { return processes().rank() == 0; }
+
 bool read_number(std::string_view text, std::int64_t& out) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc() && end == text.data() + text.size() && out > 0;
@@ -72,7 +74,10 @@ void draw(const char* title, const Tensor& plate) {
   }
 }
 
-void print_collectives(const char* title, const ProgramReport& report) {
+template <class Program>
+void print_collectives(const char* title, const Program& program) {
+  if (!is_first()) return;  // compiles the program again, if it runs in several processes
+  ProgramReport report = explain(program);
   std::printf("%s\n", title);
   for (const CollectiveGroup& group : report.groups()) std::printf("  %s\n", cat(group).c_str());
   if (report.groups().empty()) std::printf("  none\n");
@@ -86,8 +91,8 @@ void run_forward(const Options& options, const Mesh& mesh, const Tensor& start) 
   draw(cat("after ", options.steps, " steps:").c_str(), end);
   std::printf("shifted slices and explicit exchanges differ by at most %.1e\n",
               max(abs(end - other)).item<double>());
-  print_collectives("collectives of the shifted slices:", explain(shifts));
-  print_collectives("collectives of the explicit exchanges:", explain(exchange));
+  print_collectives("collectives of the shifted slices:", shifts);
+  print_collectives("collectives of the explicit exchanges:", exchange);
 }
 
 // Compares the gradient in one direction with a difference quotient.
@@ -119,6 +124,7 @@ void run_backward(const Options& options, const Mesh& mesh, const Tensor& truth)
   });
   Tensor guess = mark_sharding(zeros(truth.shape(), DType::f64), mesh, P("rows", "columns"));
   if (!options.module.empty()) {
+    if (!is_first()) return;
     std::ofstream file(options.module, std::ios::binary);
     if (!(file << module_text(step, guess, observed)).flush())
       throw Error(ErrorCode::kUnavailable, "cannot write " + options.module);
@@ -132,7 +138,7 @@ void run_backward(const Options& options, const Mesh& mesh, const Tensor& truth)
     guess = next;
   }
   draw("recovered initial state:", guess);
-  print_collectives("collectives of one update:", explain(step));
+  print_collectives("collectives of one update:", step);
 }
 
 }  // namespace
@@ -144,6 +150,9 @@ int main(int count, char** arguments) {
   }
   try {
     Options options = read_options(count, arguments);
+    // Under mpirun, every process runs this program, with one device of the mesh; process 0 prints.
+    (void)initialize_processes().value();
+    if (!is_first() && !std::freopen("/dev/null", "w", stdout)) return 1;
     Mesh mesh({{"rows", options.rows}, {"columns", options.columns}});
     configure_runtime({.cpu_devices = static_cast<int>(mesh.size())}).value();
     Tensor start = heat::warm_disc(mesh, options.size);

@@ -20,8 +20,12 @@ Result<Compiled> compiled_here(const pjrt::Executable& executable) {
 }
 
 Result<ProgramReport> report_of_loaded(const ProgramView& view) {
-  MESHARD_ASSIGN_OR_RETURN(Compiled compiled,
-                           compiled_here(view.program.executable().executable()));
+  Compiled compiled;
+  MESHARD_RETURN_IF_ERROR(
+      view.program.look_at_whole([&](const pjrt::LoadedExecutable& whole) -> Result<void> {
+        MESHARD_ASSIGN_OR_RETURN(compiled, compiled_here(whole.executable()));
+        return {};
+      }));
   ProgramFacts facts;
   facts.program = view.program.lowered();
   describe_graph(view.graph, view.parameter_names, view.donated, facts);

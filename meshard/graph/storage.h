@@ -32,6 +32,10 @@ class Storage {
   /// Copies the whole value to host memory; no program is compiled for it.
   /// @error failed precondition if the value was donated or deleted.
   virtual HostArray to_host(SourceLocation where) const = 0;
+  /// The parts of the value that this process has, as text, if others are in other processes; empty
+  /// if this process has the whole value. Communicates with nobody.
+  /// @error failed precondition if the value was donated or deleted.
+  virtual std::string local_text(SourceLocation) const { return {}; }
   /// Waits until the value is available.
   /// @error what failed while it was computed or moved; failed precondition if it was donated or
   /// deleted.

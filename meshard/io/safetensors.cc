@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "meshard/array/slice.h"
@@ -13,6 +14,8 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/io/new_file.h"
 #include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/processes/processes.h"
+#include "meshard/runtime/gather.h"
 #include "meshard/runtime/shards.h"
 
 namespace meshard::io {
@@ -88,6 +91,20 @@ TensorType type_of_one(const TensorType& type, std::size_t stacked) {
   return {type.dtype, Shape(std::move(sizes))};
 }
 
+// The outcome of process 0, in all processes. Called by all of them in the same order.
+Result<void> share_outcome(Result<void> outcome) {
+  static std::atomic<int> calls{0};
+  std::string key = cat("meshard/saved/", calls++);
+  Processes run = processes();
+  if (run.rank() == 0) {
+    MESHARD_RETURN_IF_ERROR(run.store().put(key, outcome.ok() ? "" : outcome.error().message()));
+    return outcome;
+  }
+  MESHARD_ASSIGN_OR_RETURN(std::string failure, run.store().get(key));
+  if (failure.empty()) return {};
+  return Error(ErrorCode::kUnavailable, cat("process 0 could not write: ", failure));
+}
+
 Result<void> save_or_throw(const std::string& path, std::span<const internal::NamedTensors> tensors,
                            const std::map<std::string, std::string>& metadata,
                            SourceLocation where) {
@@ -104,6 +121,26 @@ Result<void> save_or_throw(const std::string& path, std::span<const internal::Na
   Result<std::string> header = write_safetensors_header(entries, metadata);
   if (!header) return header.error();
   compute(values, where);
+  if (std::any_of(values.begin(), values.end(), is_across_processes)) {
+    // Process 0 writes what it receives from the others, tensor by tensor.
+    bool writes = processes().rank() == 0;
+    std::uint64_t size = header->size() + (entries.empty() ? 0 : entries.back().end);
+    std::optional<Result<NewFile>> file;
+    if (writes) file.emplace(NewFile::create(path, size));
+    if (writes && file->ok()) std::memcpy((*file)->data(), header->data(), header->size());
+    for (const SafetensorsEntry& entry : entries) {
+      auto found = by_first_name.find(entry.name);
+      if (found == by_first_name.end()) continue;
+      const TensorType& type = found->second->type();
+      std::optional<HostArray> whole = gather_to(*found->second, 0, where);
+      if (writes && file->ok())
+        write_part(*whole, whole_box(type.shape), type,
+                   (*file)->data() + header->size() + entry.begin);
+    }
+    Result<void> written;
+    if (writes) written = file->ok() ? (*file)->commit() : Result<void>(file->error());
+    return share_outcome(std::move(written));
+  }
   std::uint64_t bytes = header->size() + (entries.empty() ? 0 : entries.back().end);
   Result<NewFile> file = NewFile::create(path, bytes);
   if (!file) return file.error();

@@ -37,6 +37,16 @@ Result<pjrt::Launch> CollectiveOrder::execute(const pjrt::LoadedExecutable& prog
   return launch;
 }
 
+Result<void> CollectiveOrder::communicate(const std::function<Result<void>()>& function) {
+  std::lock_guard lock(mutex_);
+  if (failure_) return failure_->with_note("in an earlier launch");
+  Result<void> done;
+  if (chain_) done = chain_[0].await_ready();
+  if (done.ok()) done = function();
+  if (!done.ok()) failure_ = done.error();
+  return done;
+}
+
 void CollectiveOrder::restart() {
   std::lock_guard lock(mutex_);
   chain_ = {};

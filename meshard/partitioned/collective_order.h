@@ -1,5 +1,6 @@
 // The order of collectives of successive launches in one process.
 #pragma once
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -30,6 +31,12 @@ class CollectiveOrder {
                                std::span<const pjrt::BufferList* const> arguments,
                                std::span<pjrt::BufferList> outputs,
                                const pjrt::LaunchOptions& options = {});
+
+  /// Waits until the launches so far have ended, and calls `function`, which may use the
+  /// communicator of the device. Launches by other threads wait for it. If all processes make the
+  /// call between the same launches, their collectives meet.
+  /// @error that of an earlier launch or of `function`; later calls and launches fail with the same
+  Result<void> communicate(const std::function<Result<void>()>& function);
 
   /// Forgets the launches so far: the next one does not wait for them.
   /// @pre none of them is running

@@ -108,18 +108,23 @@ Result<RewrittenModule> partition(const pjrt::Client& client, std::string_view m
                                            .source_of = std::move(source_of)});
 }
 
+pjrt::CompileOptions options_for_part(const pjrt::Device& device,
+                                      const pjrt::CompileOptions& options) {
+  pjrt::CompileOptions local;
+  local.use_spmd_partitioning = false;
+  local.use_shardy = false;
+  local.device_assignment = {device.id()};
+  local.overrides = options.overrides;
+  return local;
+}
+
 Result<pjrt::LoadedExecutable> load_partitioned(const pjrt::Client& client,
                                                 const RewrittenModule& module,
                                                 const pjrt::Device& device,
                                                 const pjrt::CompileOptions& options) {
   if (module.hlo.find(kCollectiveTarget) != std::string::npos)
     MESHARD_RETURN_IF_ERROR(accept_collectives(client));
-  pjrt::CompileOptions local;
-  local.use_spmd_partitioning = false;
-  local.use_shardy = false;
-  local.device_assignment = {device.id()};
-  local.overrides = options.overrides;
-  return client.compile_hlo(module.hlo, local);
+  return client.compile_hlo(module.hlo, options_for_part(device, options));
 }
 
 }  // namespace meshard

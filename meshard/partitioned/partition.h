@@ -30,6 +30,11 @@ Result<RewrittenModule> partition(
     std::vector<int> ranks = {},
     std::function<std::string(std::string_view op_name)> source_of = {});
 
+/// The options that a rewritten module is compiled and loaded with.
+/// @param options only the overrides are used
+pjrt::CompileOptions options_for_part(const pjrt::Device& device,
+                                      const pjrt::CompileOptions& options = {});
+
 /// Compiles a rewritten module for one device. If it communicates, launch it with a
 /// CollectiveOrder, in a process with a CollectiveService for the device.
 /// @param options of the compiler: only the overrides are used

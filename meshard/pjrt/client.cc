@@ -30,8 +30,8 @@ void call_release(void*, void* argument) {
 }  // namespace
 
 Result<Client> Client::create(Plugin plugin, std::span<const NamedValue> options,
-                              std::span<const ClientOptionSpec> more_options,
-                              std::string_view name) {
+                              std::span<const ClientOptionSpec> more_options, std::string_view name,
+                              const ProcessDevices* run) {
   MESHARD_RETURN_IF_ERROR(check_client_options(options, more_options));
   auto views = internal::view_named_values(options);
   MESHARD_PJRT_ARGS(PJRT_Client_Create, args);
@@ -40,7 +40,7 @@ Result<Client> Client::create(Plugin plugin, std::span<const NamedValue> options
   internal::PluginWork work;  // the process must not end during the call
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin.api(), PJRT_Client_Create, args));
   ClientRef state(new internal::ClientState(plugin, args.client, name));
-  MESHARD_RETURN_IF_ERROR(state->initialize());
+  MESHARD_RETURN_IF_ERROR(state->initialize(run));
   return Client(std::move(state));
 }
 
@@ -78,14 +78,28 @@ Result<void> Client::check_options(const CompileOptions& options) const {
   return {};
 }
 
+Result<void> Client::use_plugin_ids(std::vector<int>& device_assignment) const {
+  for (int& id : device_assignment) {
+    const Device& device = *find_device(id);
+    if (device.raw() == nullptr)
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[compile] device ", id, " belongs to process ", device.process_index(),
+                       ", of which the plugin does not know"));
+    id = device.plugin_id();
+  }
+  return {};
+}
+
 // The serialized options with a device assignment. If it is missing, plugins choose their own,
 // which may differ from ours.
 Result<std::string> Client::complete_options(const CompileOptions& options) const {
   MESHARD_RETURN_IF_ERROR(check_options(options));
-  if (!options.device_assignment.empty() || options.portable) return options.serialize();
+  if (options.portable) return options.serialize();
   CompileOptions complete = options;
-  for (int i = 0; i < options.num_devices(); ++i)
-    complete.device_assignment.push_back(state_->devices[static_cast<std::size_t>(i)]->id());
+  if (options.device_assignment.empty())
+    for (int i = 0; i < options.num_devices(); ++i)
+      complete.device_assignment.push_back(state_->devices[static_cast<std::size_t>(i)]->id());
+  MESHARD_RETURN_IF_ERROR(use_plugin_ids(complete.device_assignment));
   return complete.serialize();
 }
 

@@ -18,6 +18,7 @@
 #include "meshard/pjrt/device_list.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
+#include "meshard/pjrt/process_devices.h"
 
 struct PJRT_Client;
 
@@ -62,12 +63,14 @@ struct SentBuffer {
 class Client {
  public:
   /// Creates a client, which the process calls `name`. An empty name means the plugin's name for
-  /// its platform.
+  /// its platform. `run`, if not null: the plugin knows only the devices of this process, and the
+  /// client also has those of the others.
   /// @error invalid argument for options that check_client_options rejects; failed precondition if
-  /// the client has no devices; otherwise the plugin's error
+  /// the client has no devices; invalid argument if `run` has another number of devices for this
+  /// process than the plugin; otherwise the plugin's error
   static Result<Client> create(Plugin plugin, std::span<const NamedValue> options = {},
                                std::span<const ClientOptionSpec> more_options = {},
-                               std::string_view name = {});
+                               std::string_view name = {}, const ProcessDevices* run = nullptr);
 
   const Plugin& plugin() const;
   /// `cpu`, `tpu`, `cuda`, ... in lower case.
@@ -150,6 +153,7 @@ class Client {
  private:
   explicit Client(ClientRef state) : state_(std::move(state)) {}
   Result<void> check_options(const CompileOptions& options) const;
+  Result<void> use_plugin_ids(std::vector<int>& device_assignment) const;
   Result<LoadedExecutable> compile_program(std::string_view module, std::string_view format,
                                            const CompileOptions& options) const;
   Result<std::string> complete_options(const CompileOptions& options) const;

@@ -39,7 +39,16 @@ Result<std::vector<NamedValue>> DeviceDescription::attributes() const {
   return internal::read_named_values(args.attributes, args.num_attributes);
 }
 
+DeviceDescription DeviceDescription::renumbered(int id, int process) const {
+  DeviceDescription other = *this;
+  other.id_ = id;
+  other.process_index_ = process;
+  other.is_renumbered_ = true;
+  return other;
+}
+
 std::string DeviceDescription::to_string() const {
+  if (is_renumbered_) return cat("device ", id_);  // the plugin's text has another id
   MESHARD_PJRT_ARGS(PJRT_DeviceDescription_ToString, args);
   args.device_description = raw_;
   if (!MESHARD_PJRT_CALL(api_, PJRT_DeviceDescription_ToString, args).ok())
@@ -92,6 +101,11 @@ Result<std::unique_ptr<Device>> Device::read(const PJRT_Api* api, PJRT_Device* r
   else if (known.error().code() != ErrorCode::kUnimplemented)
     return known.error();
   return device;
+}
+
+std::unique_ptr<Device> Device::elsewhere(const PJRT_Api* api, const DeviceDescription& description,
+                                          const std::string& platform) {
+  return std::unique_ptr<Device>(new Device(api, nullptr, description, platform));
 }
 
 void Device::add_live_bytes(std::int64_t bytes) const noexcept {

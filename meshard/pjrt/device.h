@@ -34,6 +34,8 @@ class DeviceDescription {
   Result<std::vector<NamedValue>> attributes() const;
   /// The plugin's short text for the device; `device 3` if it provides none.
   std::string to_string() const;
+  /// The description of a like device with another id, in a process that the plugin does not know.
+  DeviceDescription renumbered(int id, int process) const;
 
  private:
   DeviceDescription(const PJRT_Api* api, PJRT_DeviceDescription* raw) : api_(api), raw_(raw) {}
@@ -41,6 +43,7 @@ class DeviceDescription {
   PJRT_DeviceDescription* raw_;
   int id_ = -1;
   int process_index_ = 0;
+  bool is_renumbered_ = false;
 };
 
 /// One memory of a device: `device`, `pinned_host`, ... Valid as long as its client.
@@ -75,10 +78,19 @@ class Device {
   /// @pre `platform` lives as long as the device
   static Result<std::unique_ptr<Device>> read(const PJRT_Api* api, PJRT_Device* raw,
                                               const std::string& platform);
+  /// A device of another process, of which the plugin does not know.
+  static std::unique_ptr<Device> elsewhere(const PJRT_Api* api,
+                                           const DeviceDescription& description,
+                                           const std::string& platform);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   int id() const { return description_.id(); }
+  /// The plugin's own id of the device. It differs from id() if the plugin does not know the other
+  /// processes (process_devices.h).
+  int plugin_id() const { return plugin_id_; }
+  /// Gives the device an id that the plugin does not know. @pre nothing refers to the device yet
+  void renumber(int id, int process) { description_ = description_.renumbered(id, process); }
   int process_index() const { return description_.process_index(); }
   /// Whether this process can place data on it.
   bool addressable() const { return addressable_; }
@@ -116,13 +128,18 @@ class Device {
  private:
   Device(const PJRT_Api* api, PJRT_Device* raw, const DeviceDescription& description,
          const std::string& platform)
-      : api_(api), raw_(raw), platform_(&platform), description_(description) {}
+      : api_(api),
+        raw_(raw),
+        platform_(&platform),
+        description_(description),
+        plugin_id_(description.id()) {}
   void add_live_bytes(std::int64_t bytes) const noexcept;
 
   const PJRT_Api* api_;
   PJRT_Device* raw_;
   const std::string* platform_;
   DeviceDescription description_;
+  int plugin_id_ = -1;
   bool addressable_ = false;
   int local_hardware_id_ = -1;
   // Mutable: buffers refer to a const device.

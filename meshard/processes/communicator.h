@@ -36,8 +36,8 @@ class Communicator {
   /// Copies `bytes` bytes of process `root_rank`, a member of the group, to all members.
   virtual Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
                                  std::size_t bytes) = 0;
-  /// Sends `in` to process `to` (-1: to none) and receives `out` from process `from` (-1: from
-  /// none; then `out` becomes zeros).
+  /// Sends `in` to process `to` (-1: to none; `in` may then be null) and receives `out` from
+  /// process `from` (-1: from none; `out` then becomes zeros, or is null).
   virtual Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) = 0;
 };
 

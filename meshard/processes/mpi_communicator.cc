@@ -195,7 +195,7 @@ Result<void> MpiCommunicator::permute(int to, int from, const void* in, void* ou
                                       std::size_t bytes) {
   MESHARD_RETURN_IF_ERROR(check_permute(to, from, rank_, size_));
   if (to == rank_) return copy_own(out, in, bytes), Result<void>();
-  if (from < 0 && bytes != 0) std::memset(out, 0, bytes);
+  if (from < 0 && bytes != 0 && out != nullptr) std::memset(out, 0, bytes);
   MeshardMpiError error{};
   return done(api_->permute(to, from, in, out, bytes, &error), error, "permute");
 }

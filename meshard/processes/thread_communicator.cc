@@ -106,7 +106,7 @@ class ThreadCommunicator : public Communicator {
       board_->changed.notify_all();
     }
     if (from < 0) {
-      if (bytes != 0) std::memset(out, 0, bytes);
+      if (bytes != 0 && out != nullptr) std::memset(out, 0, bytes);
       return {};
     }
     std::deque<Bytes>& letters = board_->mail[{from, rank_}];

@@ -22,7 +22,7 @@ std::string listed(const std::vector<std::int64_t>& ids) {
 
 std::vector<std::int64_t> ids_of(const pjrt::Client& client) {
   std::vector<std::int64_t> ids;
-  for (const pjrt::Device* device : client.addressable_devices()) ids.push_back(device->id());
+  for (std::size_t i = 0; i < client.device_count(); ++i) ids.push_back(client.device(i).id());
   std::sort(ids.begin(), ids.end());
   return ids;
 }
@@ -39,8 +39,8 @@ void check_devices(const Mesh& mesh, SourceLocation where) {
   }
   if (!missing.empty())
     throw Error(ErrorCode::kNotFound,
-                cat("[runtime] ", mesh, " has devices that this process lacks: ", listed(missing),
-                    "; it has ", there.size(), " ", client.name(), " devices: ", listed(there)),
+                cat("[runtime] ", mesh, " has devices that do not exist: ", listed(missing),
+                    "; there are ", there.size(), " ", client.name(), " devices: ", listed(there)),
                 where);
 }
 
@@ -53,7 +53,7 @@ Mesh init_device_mesh(std::string device_type, IntView shape, const MaybeNames& 
   std::int64_t wanted = IntTuple::flat(shape).product();
   if (wanted > std::ssize(there))
     throw_invalid(where, "[runtime] a mesh of ", join(shape, " x "), " needs ", wanted,
-                  " devices; this process has ", there.size(), " of type ", client.name());
+                  " devices; there are ", there.size(), " of type ", client.name());
   there.resize(static_cast<std::size_t>(wanted));
   return Mesh(std::move(axes), std::move(there), where)
       .with_device_type(std::move(device_type), where);

@@ -5,9 +5,9 @@
 
 namespace meshard {
 
-/// Checks that this process has all devices of the mesh's platform that the mesh uses. Without this
-/// check, a mesh with missing devices is an error at the first placement on it. Starts the
-/// platform's client.
+/// Checks that all devices of the mesh's platform that the mesh uses exist, in this process or in
+/// another one of the run. Without this check, a mesh with missing devices is an error at the first
+/// placement on it. Starts the platform's client.
 /// @error not found, with the missing and the existing devices, or if there is no plugin for the
 /// mesh's device type; the plugin's errors.
 void check_devices(const Mesh& mesh, SourceLocation where = SourceLocation::current());

@@ -25,7 +25,7 @@ TEST_F(CheckDevices, NamesWhatIsMissing) {
       [] {
         check_devices(Mesh({{"x", 2}}, {3, 4096}));
       },
-      ErrorCode::kNotFound, {"check_devices_test.cc:", "lacks: 4096;", "0, 1, 2"}));
+      ErrorCode::kNotFound, {"check_devices_test.cc:", "do not exist: 4096;", "0, 1, 2"}));
   // A mesh too large to list.
   EXPECT_TRUE(throws_error(
       [] {

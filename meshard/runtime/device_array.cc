@@ -1,6 +1,7 @@
 #include "meshard/runtime/device_array.h"
 
 #include <array>
+#include <set>
 
 #include "meshard/base/free_list.h"
 #include "meshard/runtime/tiles.h"
@@ -54,9 +55,39 @@ void* DeviceArray::operator new(std::size_t) { return internal::FreeList<DeviceA
 
 void DeviceArray::operator delete(void* memory) { internal::FreeList<DeviceArray>::give(memory); }
 
-Box DeviceArray::box(std::size_t position) const {
+std::int64_t DeviceArray::position(std::size_t i) const {
+  if (has_all_shards()) return static_cast<std::int64_t>(i);
+  return *sharding_->mesh().position(device_id(i));
+}
+
+std::optional<std::size_t> DeviceArray::shard_at(std::int64_t position) const {
+  if (has_all_shards()) return static_cast<std::size_t>(position);
+  std::int64_t id = sharding_->mesh().device_id(position);
+  for (std::size_t i = 0; i < num_shards(); ++i)
+    if (device_id(i) == id) return i;
+  return std::nullopt;
+}
+
+std::vector<std::size_t> DeviceArray::distinct_shards() const {
+  std::vector<std::size_t> shards;
+  std::set<std::int64_t> tiles;
+  bool all = has_all_shards();
+  for (std::size_t i = 0; i < num_shards(); ++i) {
+    bool is_new = !sharding_ || (all ? sharding_->replica_id(static_cast<std::int64_t>(i)) == 0
+                                     : tiles.insert(tile_number(*sharding_, position(i))).second);
+    if (is_new) shards.push_back(i);
+  }
+  return shards;
+}
+
+bool DeviceArray::has_all_parts() const {
+  return has_all_shards() ||
+         static_cast<std::int64_t>(distinct_shards().size()) == sharding_->num_tiles();
+}
+
+Box DeviceArray::box(std::size_t i) const {
   if (!sharding_) return whole_box(type_.shape);
-  return box_of(*sharding_, type_.shape, static_cast<std::int64_t>(position));
+  return box_of(*sharding_, type_.shape, position(i));
 }
 
 std::string DeviceArray::gone() const {
@@ -73,10 +104,24 @@ void DeviceArray::check_live(SourceLocation where) const {
 }
 
 std::string DeviceArray::placement() const {
-  std::string text = buffers_.size() == 1 ? "device " : "devices ";
-  for (std::size_t i = 0; i < buffers_.size(); ++i)
-    append(text, cat(i ? "," : "", buffers_[i].device().id()));
-  return text + buffers_[0].device().of_platform();
+  std::vector<std::int64_t> ids;
+  if (has_all_shards())
+    for (std::size_t i = 0; i < buffers_.size(); ++i) ids.push_back(device_id(i));
+  else
+    for (std::int64_t id : sharding_->mesh().device_ids()) ids.push_back(id);
+  return cat(ids.size() == 1 ? "device " : "devices ", join(ids, ","),
+             buffers_ ? buffers_[0].device().of_platform() : "");
+}
+
+std::string DeviceArray::local_text(SourceLocation where) const {
+  if (has_all_parts()) return {};
+  check_live(where);
+  std::string text = cat(type_, " on ", placement(), ", of which this process has ",
+                         num_shards() == 0 ? "none" : "");
+  for (std::size_t i = 0; i < num_shards(); ++i)
+    append(text, cat(i == 0 ? "device " : ", device ", device_id(i), " with ",
+                     meshard::to_string(box(i)), ":\n", shard(i, where).to_string()));
+  return text;
 }
 
 }  // namespace meshard

@@ -16,12 +16,16 @@
 namespace meshard {
 
 /// The storage of a computed or placed value. It has one buffer per position of its mesh, in mesh
-/// order, or one buffer on one device. Dimensions that the mesh does not divide evenly are padded
-/// at the end in the buffers; only `padded_shard` exposes the padding.
+/// order, or one buffer on one device. If the mesh has devices of several processes, it has the
+/// buffers of this process only, and none if the whole value is elsewhere. Dimensions that the mesh
+/// does not divide evenly are padded at the end in the buffers; only `padded_shard` exposes the
+/// padding.
+///
+/// Functions with a parameter `i` refer to the i-th buffer.
 class DeviceArray final : public Storage {
  public:
-  /// @pre one buffer per position of the sharding's mesh, or one buffer without a sharding;
-  /// `platforms` owns their client
+  /// @pre one buffer for each device of the sharding's mesh that is in this process, or one buffer
+  /// without a sharding; `platforms` owns their client
   DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
               pjrt::BufferList&& buffers)
       : Storage(Kind::kDevice),
@@ -32,7 +36,7 @@ class DeviceArray final : public Storage {
   DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
               std::vector<pjrt::Buffer> buffers)
       : DeviceArray(platforms, std::move(type), std::move(sharding),
-                    pjrt::BufferList::of(buffers)) {}
+                    buffers.empty() ? pjrt::BufferList() : pjrt::BufferList::of(buffers)) {}
 
   static void* operator new(std::size_t size);
   static void operator delete(void* memory);
@@ -40,24 +44,41 @@ class DeviceArray final : public Storage {
   const TensorType& type() const { return type_; }
   const Sharding* sharding() const override { return sharding_ ? &*sharding_ : nullptr; }
   const pjrt::BufferList& buffers() const { return buffers_; }
+  /// The number of shards in this process.
   std::size_t num_shards() const { return buffers_.size(); }
+  /// Whether this process has a shard for every position of the mesh.
+  bool has_all_shards() const {
+    return !sharding_ || static_cast<std::int64_t>(buffers_.size()) == sharding_->mesh().size();
+  }
+  /// The position of shard `i` in the mesh; 0 without a sharding.
+  std::int64_t position(std::size_t i) const;
+  /// The shard at a position of the mesh; none if it is in another process.
+  std::optional<std::size_t> shard_at(std::int64_t position) const;
+  /// For each part of the value that is in this process, a shard that holds it.
+  std::vector<std::size_t> distinct_shards() const;
+  /// Whether this process has all parts of the value.
+  bool has_all_parts() const;
 
-  /// The part of the value that shard `position` holds, clamped to the value; the last ones may be
-  /// empty.
-  Box box(std::size_t position) const;
+  /// The part of the value that shard `i` holds, clamped to the value; the last ones may be empty.
+  Box box(std::size_t i) const;
   /// The shard without padding; padded_shard() returns it with padding.
   /// @error failed precondition if donated or deleted.
-  HostArray shard(std::size_t position, SourceLocation where) const;
-  HostArray padded_shard(std::size_t position, SourceLocation where) const;
-  int device_id(std::size_t position) const { return buffers_[position].device().id(); }
+  HostArray shard(std::size_t i, SourceLocation where) const;
+  HostArray padded_shard(std::size_t i, SourceLocation where) const;
+  int device_id(std::size_t i) const { return buffers_[i].device().id(); }
 
+  /// If parts of the value are in other processes, all processes of its mesh must call this
+  /// function, and each receives the whole value.
+  /// @error failed precondition if this process has no part of it
   HostArray to_host(SourceLocation where) const override;
+  std::string local_text(SourceLocation where) const override;
   /// Gathers into the caller's memory: `destination` must have type().bytes() bytes.
+  /// @error as to_host
   void read_into(void* destination, SourceLocation where) const;
   void wait(SourceLocation where) const override;
   std::string placement() const override;
   std::string gone() const override;
-  bool is_live() const { return buffers_.is_live(); }
+  bool is_live() const { return buffers_ ? buffers_.is_live() : !donated_at_.known(); }
   /// False after a restart of the runtime: the buffers belong to the old client and can only be
   /// read.
   bool is_current() const { return generation_ == platforms_.generation(); }

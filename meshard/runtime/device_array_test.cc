@@ -62,6 +62,72 @@ TEST_F(Arrays, EveryDTypeComesBack) {
   }
 }
 
+// An array over `mesh` of which this process has only the buffers on some devices, as if the others
+// were in other processes.
+StoragePtr part_of(const HostArray& values, const Sharding& sharding,
+                   const std::vector<std::int64_t>& positions) {
+  Platforms& platforms = process_runtime().platforms;
+  const pjrt::Client& client = platforms.client(SourceLocation{});
+  TensorType shard{values.dtype(), Shape{sharding.shard_shape(values.shape())[0]}};
+  std::vector<pjrt::Buffer> buffers;
+  for (std::int64_t p : positions) {
+    HostArray block = values.slice({{p % 2 * 2, p % 2 * 2 + 2}});
+    const pjrt::Device& device = *client.find_device(sharding.mesh().device_id(p));
+    buffers.push_back(
+        internal::give_to_device(client, block, block.bytes(), shard, false, device, {}));
+  }
+  return make_storage<DeviceArray>(platforms, values.type(), sharding, std::move(buffers));
+}
+
+TEST_F(Arrays, PartsInOtherProcesses) {
+  HostArray values = numbers({1, 2, 3, 4}, {4});
+  Sharding twice(Mesh({{"copy", 2}, {"x", 2}}, {5, 4, 3, 2}), P("x"));
+  StoragePtr storage = part_of(values, twice, {1, 3});
+  const auto& array = static_cast<const DeviceArray&>(*storage);
+  EXPECT_FALSE(array.has_all_shards());
+  EXPECT_FALSE(array.has_all_parts());
+  EXPECT_EQ(array.num_shards(), 2u);
+  EXPECT_EQ(array.position(0), 1);
+  EXPECT_EQ(array.position(1), 3);
+  EXPECT_EQ(array.shard_at(3), 1u);
+  EXPECT_FALSE(array.shard_at(0));
+  EXPECT_EQ(array.distinct_shards(), std::vector<std::size_t>{0});
+  EXPECT_EQ(array.box(1)[0].start, 2);
+  EXPECT_EQ(array.shard(1, {}).to_string(), "[3, 4] f32[2]");
+  EXPECT_EQ(array.placement(), "devices 5,4,3,2");
+  EXPECT_EQ(array.local_text({}),
+            "f32[4] on devices 5,4,3,2, of which this process has device 4 with [2:4]:\n"
+            "[3, 4] f32[2], device 2 with [2:4]:\n[3, 4] f32[2]");
+  EXPECT_TRUE(throws_error([&] { (void)array.to_host({}); }, ErrorCode::kUnimplemented,
+                           {"parts of the value f32[4] on devices 5,4,3,2"}));
+}
+
+TEST_F(Arrays, AllPartsWithoutAllShards) {
+  Sharding twice(Mesh({{"copy", 2}, {"x", 2}}), P("x"));
+  StoragePtr storage = part_of(numbers({1, 2, 3, 4}, {4}), twice, {1, 2});
+  const auto& array = static_cast<const DeviceArray&>(*storage);
+  EXPECT_TRUE(array.has_all_parts());
+  EXPECT_EQ(array.to_host({}).to_string(), "[1, 2, 3, 4] f32[4]");
+  EXPECT_EQ(array.local_text({}), "");
+}
+
+TEST_F(Arrays, EntirelyInOtherProcesses) {
+  StoragePtr storage =
+      part_of(numbers({1, 2, 3, 4}, {4}), Sharding(Mesh({{"x", 2}}, {6, 7}), P("x")), {});
+  const auto& array = static_cast<const DeviceArray&>(*storage);
+  EXPECT_EQ(array.num_shards(), 0u);
+  EXPECT_TRUE(array.is_live());
+  EXPECT_EQ(array.placement(), "devices 6,7");
+  EXPECT_EQ(array.local_text({}), "f32[4] on devices 6,7, of which this process has none");
+  array.wait({});
+  std::uint32_t line = __LINE__ + 1;
+  array.set_donated_at(SourceLocation::current());
+  EXPECT_FALSE(array.is_live());
+  EXPECT_NE(array.gone().find(cat("donated to a program at device_array_test.cc:", line)),
+            std::string::npos)
+      << array.gone();
+}
+
 TEST_F(Arrays, ADeletedValueSaysSo) {
   StoragePtr storage = place(process_runtime().platforms, numbers({1, 2}, {2}),
                              Sharding(Mesh({{"x", 2}}), P("x")), {});

@@ -3,7 +3,9 @@
 #include "meshard/base/thread_instance.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/load_program.h"
 #include "meshard/runtime/internal/wait_at_exit.h"
 
 namespace meshard {
@@ -44,15 +46,39 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
       for (std::int64_t id : sharding->mesh().device_ids())
         devices.push_back(client_.find_device(id));
       order.devices = &client_.device_list(devices);
-      order.positions = executable_.device_list().positions_of(*order.devices).value();
+      order.positions = executable_->device_list().positions_of(*order.devices).value();
     }
   }
-  for (int donated : executable_.signature().donated)
+  for (int donated : executable_->signature().donated)
     donated_.push_back(static_cast<std::uint32_t>(donated));
-  device_by_device_ =
-      executable_.devices().size() > 1 && executable_.can_run_device_by_device() &&
-      executable_.parameter_count() + executable_.output_count() <= kMostBuffersDeviceByDevice;
+  if (executable_->devices().size() > 1 && executable_->can_run_device_by_device() &&
+      executable_->parameter_count() + executable_->output_count() <= kMostBuffersDeviceByDevice)
+    way_ = LaunchWay::kEachDevice;
   share_equal_shardings();
+}
+
+LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
+                             std::optional<pjrt::LoadedExecutable> executable, bool communicates,
+                             std::vector<std::uint32_t> donated, ChosenShardings chosen)
+    : platforms_(platforms),
+      client_(std::move(client)),
+      lowered_(std::move(lowered)),
+      executable_(std::move(executable)),
+      chosen_(std::move(chosen)),
+      // This process has one device, so there is one order of the results.
+      result_orders_(chosen_.results.size()),
+      donated_(std::move(donated)),
+      way_(!executable_   ? LaunchWay::kElsewhere
+           : communicates ? LaunchWay::kInOrder
+                          : LaunchWay::kTogether),
+      is_across_(true) {
+  share_equal_shardings();
+}
+
+void LoadedProgram::fail_elsewhere() const {
+  throw Error(ErrorCode::kFailedPrecondition,
+              cat("[runtime] the program \"", lowered_.name,
+                  "\" runs in other processes only, on the devices of ", *lowered_.mesh));
 }
 
 void LoadedProgram::share_equal_shardings() {
@@ -70,28 +96,50 @@ void LoadedProgram::share_equal_shardings() {
   for (auto& sharding : chosen_.results) share(sharding);
 }
 
+inline Result<pjrt::Launch> LoadedProgram::execute(
+    std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
+    const pjrt::LaunchOptions& options) const {
+  if (way_ == LaunchWay::kInOrder) [[unlikely]]
+    return platforms_.across()->order().execute(*executable_, arguments, results, options);
+  return executable_->execute(arguments, results, options);
+}
+
 Result<pjrt::Launch> LoadedProgram::launch_buffers(
     std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
     SourceLocation where, bool track) const {
   if (!internal::records_events()) [[likely]] {
     pjrt::LaunchOptions options{.track = track, .where = where};
-    return device_by_device_ ? executable_.execute_each_device(arguments, results, options)
-                             : executable_.execute(arguments, results, options);
+    return way_ == LaunchWay::kEachDevice
+               ? executable_->execute_each_device(arguments, results, options)
+               : execute(arguments, results, options);
   }
   // Launch on all devices at once: device by device, the completion events would be available only
   // after the last launch.
   internal::HostSpan span;
   span.begin("launch", lowered_.name, where);
   internal::TraceClock::time_point start = internal::TraceClock::now();
-  Result<pjrt::Launch> launched = executable_.execute(arguments, results, {.where = where});
+  Result<pjrt::Launch> launched = execute(arguments, results, {.where = where});
   if (!launched.ok()) return launched;
-  internal::record_executions(*launched, executable_.devices(), lowered_.name, where, start);
+  internal::record_executions(*launched, executable_->devices(), lowered_.name, where, start);
   return launched;
+}
+
+Result<pjrt::Launch> LoadedProgram::skip(std::span<const DeviceArray* const> arguments,
+                                         std::span<Tensor> results, SourceLocation where) const {
+  for (const DeviceArray* argument : arguments)
+    if (!argument->is_live())
+      return Error(ErrorCode::kFailedPrecondition, "[runtime] an argument is gone");
+  for (std::uint32_t i : donated_) arguments[i]->set_donated_at(where);
+  std::vector<pjrt::BufferList> empty(results.size());
+  take_results(empty, results, where);
+  return pjrt::Launch();
 }
 
 Result<pjrt::Launch> LoadedProgram::launch(std::span<const DeviceArray* const> arguments,
                                            std::span<Tensor> results, SourceLocation where,
                                            bool track) const {
+  if (way_ == LaunchWay::kElsewhere) [[unlikely]]
+    return skip(arguments, results, where);
   std::vector<const pjrt::BufferList*>& given = scratch().given;
   given.clear();
   for (const DeviceArray* argument : arguments) given.push_back(&argument->buffers());
@@ -123,6 +171,17 @@ void LoadedProgram::take_results(std::span<pjrt::BufferList> made, std::span<Ten
         type, make_storage<DeviceArray>(platforms_, type, chosen_.results[i], std::move(made[i])),
         where);
   }
+}
+
+Result<void> LoadedProgram::look_at_whole(
+    const std::function<Result<void>(const pjrt::LoadedExecutable&)>& look) const {
+  if (!is_across_) return look(*executable_);
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Client compiler, platforms_.across()->partitioner());
+  std::vector<int> devices;
+  for (std::int64_t i = 0; i < lowered_.mesh->size(); ++i) devices.push_back(static_cast<int>(i));
+  MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable whole,
+                           compiler.compile(lowered_.text, compile_options_for(compiler, devices)));
+  return look(whole);
 }
 
 ProgramView view_of(const CompiledProgram& program) {

@@ -1,5 +1,6 @@
 // A program that was compiled and loaded on its devices, and can be called.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,18 +17,38 @@
 
 namespace meshard {
 
+/// How a program is launched.
+enum class LaunchWay : std::uint8_t {
+  /// On all devices with one call of the plugin.
+  kTogether,
+  /// Device by device, which is faster for small programs without collectives.
+  kEachDevice,
+  /// On the devices of this process, with collectives that other processes take part in
+  /// (partitioned/collective_order.h).
+  kInOrder,
+  /// Not at all: its devices belong to other processes. Its results have no shards here.
+  kElsewhere,
+};
+
 /// An immutable loaded program. Shared; several threads may call it.
 class LoadedProgram {
  public:
   /// @pre `platforms` owns the client
   LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
                 pjrt::LoadedExecutable executable, ChosenShardings chosen);
+  /// A program over devices of several processes. `executable` runs the part of this process; none
+  /// if it has no part.
+  /// @param communicates whether the executable has the chain (partitioned/rewrite.h)
+  /// @param donated the arguments whose memory the program takes
+  LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
+                std::optional<pjrt::LoadedExecutable> executable, bool communicates,
+                std::vector<std::uint32_t> donated, ChosenShardings chosen);
 
   /// True if the array has the sharding of argument `i` (the parameters, then the captured values),
   /// on the program's devices.
   bool accepts(std::size_t i, const DeviceArray& array) const {
     return array.is_current() && same_sharding(array.sharding(), chosen_.arguments[i]) &&
-           (array.sharding() || &array.buffers()[0].device() == executable_.devices()[0]);
+           (array.sharding() || &array.buffers()[0].device() == executable_->devices()[0]);
   }
   /// Launches the program. Nothing is placed, moved or compiled. If `track`, the launch reports
   /// when it is done and whether it failed.
@@ -51,7 +72,19 @@ class LoadedProgram {
   void set_from_bytes() { is_from_bytes_ = true; }
 
   const LoweredModule& lowered() const { return lowered_; }
-  const pjrt::LoadedExecutable& executable() const { return executable_; }
+  /// The part of this process, if the program runs on devices of several.
+  /// @error failed precondition if this process has no part
+  const pjrt::LoadedExecutable& executable() const {
+    if (!executable_) [[unlikely]]
+      fail_elsewhere();
+    return *executable_;
+  }
+  LaunchWay way() const { return way_; }
+  /// Calls `look` with the program for all its devices, as one process would run it; for reports.
+  /// It is compiled for that if the devices belong to several processes.
+  /// @error the compiler's; that of `look`
+  Result<void> look_at_whole(
+      const std::function<Result<void>(const pjrt::LoadedExecutable&)>& look) const;
   const ChosenShardings& shardings() const { return chosen_; }
   const pjrt::Client& client() const { return client_; }
 
@@ -59,6 +92,13 @@ class LoadedProgram {
   Result<pjrt::Launch> launch_buffers(std::span<const pjrt::BufferList* const> arguments,
                                       std::span<pjrt::BufferList> results, SourceLocation where,
                                       bool track) const;
+  Result<pjrt::Launch> execute(std::span<const pjrt::BufferList* const> arguments,
+                               std::span<pjrt::BufferList> results,
+                               const pjrt::LaunchOptions& options) const;
+  // What launch() does if the program runs elsewhere.
+  Result<pjrt::Launch> skip(std::span<const DeviceArray* const> arguments,
+                            std::span<Tensor> results, SourceLocation where) const;
+  [[noreturn]] void fail_elsewhere() const;
   // Moves the results of a launch into tensors.
   void take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                     SourceLocation where) const;
@@ -69,7 +109,7 @@ class LoadedProgram {
   const Platforms& platforms_;
   pjrt::Client client_;
   LoweredModule lowered_;
-  pjrt::LoadedExecutable executable_;
+  std::optional<pjrt::LoadedExecutable> executable_;
   ChosenShardings chosen_;
   // The devices of a result in the order of its mesh, and their positions in the program's order.
   struct ResultOrder {
@@ -78,7 +118,8 @@ class LoadedProgram {
   };
   std::vector<ResultOrder> result_orders_;
   std::vector<std::uint32_t> donated_;
-  bool device_by_device_ = false;
+  LaunchWay way_ = LaunchWay::kTogether;
+  bool is_across_ = false;  // over devices of several processes
   bool is_from_bytes_ = false;
   std::uint32_t generation_ = platforms_.generation();
 };

@@ -41,14 +41,18 @@ std::string MemoryStats::to_string() const {
 }
 
 MemoryStats memory_stats(std::int64_t device, std::string_view device_type, SourceLocation where) {
-  return stats_of(device_of(runtime_client(device_type, where), device, where), where);
+  const pjrt::Device& found = device_of(runtime_client(device_type, where), device, where);
+  if (!found.addressable())
+    throw Error(ErrorCode::kFailedPrecondition,
+                cat("[runtime] device ", device, " is in process ", found.process_index()), where);
+  return stats_of(found, where);
 }
 
 std::vector<MemoryStats> memory_stats(const Mesh& mesh, SourceLocation where) {
   const pjrt::Client& client = runtime_client(mesh, where);
   std::vector<MemoryStats> all;
-  for (std::int64_t id : mesh.device_ids())
-    all.push_back(stats_of(device_of(client, id, where), where));
+  for (const LocalPosition& at : local_positions(client, mesh, where))
+    all.push_back(stats_of(*at.device, where));
   return all;
 }
 

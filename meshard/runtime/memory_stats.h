@@ -44,7 +44,7 @@ struct MemoryStats {
 MemoryStats memory_stats(std::int64_t device, std::string_view device_type = {},
                          SourceLocation where = SourceLocation::current());
 
-/// The memory of all devices of a mesh, in mesh order. @error as above
+/// The memory of the devices of a mesh that are in this process, in mesh order. @error as above
 std::vector<MemoryStats> memory_stats(const Mesh& mesh,
                                       SourceLocation where = SourceLocation::current());
 

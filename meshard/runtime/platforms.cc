@@ -3,8 +3,10 @@
 
 #include <pthread.h>
 
+#include "meshard/base/environment.h"
 #include "meshard/base/log_level.h"
 #include "meshard/mesh/device_type.h"
+#include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/make_client.h"
 
 namespace meshard {
@@ -28,6 +30,21 @@ class Platforms::Making {
   Platforms& platforms_;
   RuntimeOptions options_;
 };
+
+Platforms::Platforms() = default;
+Platforms::~Platforms() = default;
+
+// If the client of CPU devices also has devices of other processes: they communicate by MPI.
+Result<void> Platforms::connect(const pjrt::Client& client) {
+  if (client.platform() != "cpu" || client.device_count() == client.addressable_devices().size())
+    return {};
+  if (AcrossProcesses* before = across_) before->stop();
+  MESHARD_ASSIGN_OR_RETURN(std::unique_ptr<AcrossProcesses> connection,
+                           AcrossProcesses::start(processes(), client));
+  across_ = connection.get();
+  connections_.push_back(std::move(connection));
+  return {};
+}
 
 RuntimeOptions Platforms::options_now() {
   std::lock_guard lock(mutex_);
@@ -70,11 +87,21 @@ const pjrt::Client& Platforms::started(Platform& platform, Make make, SourceLoca
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, [] { internal::is_forked_child = true; });
   std::lock_guard lock(mutex_);
+  if (&platform == &default_)
+    if (Result<void> connected = connect(*made); !connected.ok()) throw connected.error().at(where);
   const pjrt::Client& client = clients_.emplace_back(*std::move(made));
   if (&platform != &default_) pjrt::name_platforms();
   platform.client.store(&client, std::memory_order_release);
   publish_default_names();
   return client;
+}
+
+bool Platforms::checks_host_data() const {
+  {
+    std::lock_guard lock(mutex_);
+    if (options_.check_host_data) return *options_.check_host_data;
+  }
+  return environment_integer("MESHARD_CHECK_HOST_DATA", 0, 0, 1).value() != 0;
 }
 
 // Whether a device type refers to the default platform.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
+
+class AcrossProcesses;
 
 /// Receives failed launches.
 class FailureListener {
@@ -30,7 +33,8 @@ class FailureListener {
 /// destroying a wedged client would wait for its launches.
 class Platforms {
  public:
-  Platforms() = default;
+  Platforms();
+  ~Platforms();
   Platforms(const Platforms&) = delete;
   Platforms& operator=(const Platforms&) = delete;
 
@@ -42,6 +46,12 @@ class Platforms {
   const pjrt::Client& client(const Mesh& mesh, SourceLocation where);
   /// The current clients, the default platform's first.
   std::vector<const pjrt::Client*> started() const;
+  /// What connects the default platform's devices in this process with those in other processes;
+  /// null if it has not started, or has only devices of this process.
+  AcrossProcesses* across() const { return across_.load(std::memory_order_acquire); }
+  /// See RuntimeOptions::check_host_data.
+  /// @error invalid argument for an invalid MESHARD_CHECK_HOST_DATA
+  bool checks_host_data() const;
   /// Determines which device types refer to the default platform (mesh/device_type.h). Starts its
   /// client only if the name depends on the plugin. Called before values are combined whose meshes
   /// may or may not have device types.
@@ -79,7 +89,10 @@ class Platforms {
   bool any_runs() const;         // under mutex_
   void publish_default_names();  // under mutex_
 
+  Result<void> connect(const pjrt::Client& client);  // under mutex_
+
   Platform default_;
+  std::atomic<AcrossProcesses*> across_{nullptr};
   std::atomic<bool> default_is_known_{false};
   std::atomic<std::uint32_t> generation_{0};
   std::atomic<FailureListener*> listener_{nullptr};
@@ -88,7 +101,8 @@ class Platforms {
   RuntimeOptions options_;
   int making_ = 0;  // clients that are being made with `options_`
   std::map<std::string, Platform, std::less<>> further_;
-  std::deque<pjrt::Client> clients_;  // including replaced ones
+  std::deque<pjrt::Client> clients_;                           // including replaced ones
+  std::vector<std::unique_ptr<AcrossProcesses>> connections_;  // likewise
 };
 
 }  // namespace meshard

@@ -46,6 +46,11 @@ struct RuntimeOptions {
   /// What is written to the standard error stream: advice, long waits, lines of the plugins.
   /// Empty (default): MESHARD_LOG, otherwise errors only.
   std::optional<LogLevel> log = std::nullopt;
+  /// Checks that the processes of a mesh place equal host data on it (from_host, mark_sharding), by
+  /// comparing hashes; otherwise the devices would hold parts of different arrays. Default: the
+  /// value of MESHARD_CHECK_HOST_DATA (0 or 1), else false, because each placement then takes a
+  /// message to process 0 and back.
+  std::optional<bool> check_host_data = std::nullopt;
   /// Further platforms. A device type that is not listed here and has no variable
   /// MESHARD_PLUGIN_<TYPE> is searched for among the installed plugins at its first use.
   std::vector<PlatformOptions> platforms = {};

@@ -34,13 +34,22 @@ TensorType whole_type(const TensorType& shard, const Sharding& sharding,
   return {shard.dtype, Shape(sizes)};
 }
 
-// Checks what must hold before the individual shards are checked.
-Sharding checked_sharding(std::size_t shards, const Mesh& mesh, const PartitionSpec& spec,
-                          std::int64_t rank, SourceLocation where) {
-  if (static_cast<std::int64_t>(shards) != mesh.size())
-    throw_invalid(where, "[sharded_tensor] ", shards, " shards for the ", mesh.size(),
-                  " devices of ", mesh);
-  return Sharding(mesh, spec, static_cast<std::size_t>(rank), where);
+// The shards of this process, from a list of them or of those of all processes.
+template <class T>
+std::vector<T> own_shards(std::span<const T> shards, const Mesh& mesh, SourceLocation where) {
+  const pjrt::Client& client = process_runtime().platforms.client(mesh, where);
+  std::vector<LocalPosition> positions = local_positions(client, mesh, where);
+  if (shards.size() == positions.size()) return {shards.begin(), shards.end()};
+  if (std::ssize(shards) != mesh.size())
+    throw_invalid(where, "[sharded_tensor] ", shards.size(), " shards for the ", mesh.size(),
+                  " devices of ", mesh,
+                  std::ssize(positions) == mesh.size()
+                      ? std::string()
+                      : cat(", of which this process has ", positions.size()));
+  std::vector<T> own;
+  for (const LocalPosition& at : positions)
+    own.push_back(shards[static_cast<std::size_t>(at.position)]);
+  return own;
 }
 
 ShardedTensor stored(const TensorType& type, StoragePtr storage, SourceLocation where) {
@@ -56,10 +65,10 @@ ShardedTensor ShardedTensor::from_shards(std::span<const HostArray> shards, cons
                                          const PartitionSpec& spec,
                                          const std::optional<Shape>& shape, SourceLocation where) {
   if (shards.empty()) throw_invalid(where, "[sharded_tensor] no shards were given for ", mesh);
-  Sharding sharding = checked_sharding(shards.size(), mesh, spec, shards[0].shape().rank(), where);
+  std::vector<HostArray> own = own_shards(shards, mesh, where);
+  Sharding sharding(mesh, spec, static_cast<std::size_t>(shards[0].shape().rank()), where);
   TensorType type = whole_type(shards[0].type(), sharding, shape, where);
-  return stored(type, place_shards(process_runtime().platforms, type, sharding, shards, where),
-                where);
+  return stored(type, place_shards(process_runtime().platforms, type, sharding, own, where), where);
 }
 
 ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Sharding& sharding,
@@ -71,8 +80,9 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
   Sharding whole = sharding.with_rank(static_cast<std::size_t>(type.rank()), where);
   std::vector<HostArray> shards;
   std::map<std::vector<std::int64_t>, std::size_t> made;  // by the start of the part
-  for (std::int64_t p = 0; p < whole.mesh().size(); ++p) {
-    Box box = box_of(whole, type.shape, p);
+  const pjrt::Client& client = process_runtime().platforms.client(whole.mesh(), where);
+  for (const LocalPosition& at : local_positions(client, whole.mesh(), where)) {
+    Box box = box_of(whole, type.shape, at.position);
     if (box_shape(box).size() == 0) {
       shards.push_back(HostArray::zeros({type.dtype, box_shape(box)}));
       continue;
@@ -92,32 +102,33 @@ ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Me
                                         const PartitionSpec& spec,
                                         const std::optional<Shape>& shape, SourceLocation where) {
   if (locals.empty()) throw_invalid(where, "[sharded_tensor] no tensors were given for ", mesh);
-  compute(locals, where);
-  Sharding sharding = checked_sharding(locals.size(), mesh, spec, locals[0].rank(), where);
+  std::vector<Tensor> own = own_shards(locals, mesh, where);
+  compute(own, where);
+  Sharding sharding(mesh, spec, static_cast<std::size_t>(locals[0].rank()), where);
   TensorType type = whole_type(locals[0].type(), sharding, shape, where);
   Platforms& platforms = process_runtime().platforms;
   const pjrt::Client& client = platforms.client(mesh, where);
   TensorType shard_type = shard_type_of(type, sharding);
+  std::vector<LocalPosition> positions = local_positions(client, mesh, where);
   std::vector<pjrt::Buffer> buffers;
-  for (std::size_t i = 0; i < locals.size(); ++i) {
-    const pjrt::Device& device =
-        device_of(client, mesh.device_id(static_cast<std::int64_t>(i)), where);
-    const Storage* storage = locals[i].value().storage();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const pjrt::Device& device = *positions[i].device;
+    const Storage* storage = own[i].value().storage();
     const auto* array = storage->kind() == Storage::Kind::kDevice
                             ? static_cast<const DeviceArray*>(storage)
                             : nullptr;
-    if (!array || array->num_shards() != 1 || locals[i].type() != shard_type) break;
+    if (!array || array->num_shards() != 1 || own[i].type() != shard_type) break;
     Result<pjrt::Buffer> buffer = buffer_on(client, array->buffers()[0], device);
     if (!buffer.ok() && buffer.error().code() == ErrorCode::kUnimplemented) break;
     if (!buffer.ok()) throw buffer.error().at(where);
     buffers.push_back(*std::move(buffer));
   }
-  if (buffers.size() == locals.size())
+  if (buffers.size() == own.size())
     return stored(type, make_storage<DeviceArray>(platforms, type, sharding, std::move(buffers)),
                   where);
   // Host data, missing padding, or memory that cannot be viewed: go through the host.
   std::vector<HostArray> shards;
-  for (const Tensor& local : locals) shards.push_back(local.to_host(where));
+  for (const Tensor& local : own) shards.push_back(local.to_host(where));
   return stored(type, place_shards(platforms, type, sharding, shards, where), where);
 }
 
@@ -131,8 +142,9 @@ void ShardedTensor::load_local_shards(std::span<const HostArray> shards, SourceL
                 cat("[sharded_tensor] ", type(), " is replicated on ", sharding_.mesh(),
                     ": its devices hold copies of one value, not shards; use assign"),
                 where);
-  *this = stored(
-      type(), place_shards(process_runtime().platforms, type(), sharding_, shards, where), where);
+  std::vector<HostArray> own = own_shards(shards, sharding_.mesh(), where);
+  *this = stored(type(), place_shards(process_runtime().platforms, type(), sharding_, own, where),
+                 where);
 }
 
 std::optional<ShardedTensor> wrap_if_sharded(const Tensor& tensor) {

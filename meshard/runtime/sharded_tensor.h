@@ -16,6 +16,9 @@ namespace meshard {
 /// can be made from shards, and its shards can be read and replaced. Shards are listed in mesh
 /// order. A shard may be passed unpadded or padded to the shard shape.
 ///
+/// If the mesh has devices of several processes, each process may list only the shards of its own
+/// devices. If it lists all of them, it uses its own.
+///
 /// @code
 /// Mesh mesh({{"data", 2}});
 /// std::vector<HostArray> parts{HostArray::from_vector<float>({1, 2}),
@@ -30,7 +33,8 @@ class ShardedTensor {
   explicit ShardedTensor(Tensor tensor, SourceLocation where = SourceLocation::current());
 
   /// Makes a value from one host array per position of the mesh, each sent to its own device.
-  /// @param shape shape of the whole value; none: the spec's number of tiles, of full shards
+  /// @param shape shape of the whole value, the same in all processes; none: the spec's number of
+  /// tiles, of full shards
   /// @error invalid argument for a wrong number of shards, a shard with another dtype or shape, or
   /// a shape that these shards do not tile.
   static ShardedTensor from_shards(std::span<const HostArray> shards, const Mesh& mesh,
@@ -38,8 +42,8 @@ class ShardedTensor {
                                    const std::optional<Shape>& shape = std::nullopt,
                                    SourceLocation where = SourceLocation::current());
   /// Makes a value from the parts that `make` returns. `make` is called on the calling thread, once
-  /// for each distinct part (a box of the value; empty ones are skipped), and the part is sent to
-  /// all devices that hold it. The whole value is never materialized.
+  /// for each distinct part (a box of the value; empty ones are skipped) that devices of this
+  /// process hold, and the part is sent to them. The whole value is never materialized.
   /// @error invalid argument if `make` returns another dtype, or a shape other than the box's.
   static ShardedTensor from_callback(const TensorType& type, const Sharding& sharding,
                                      const std::function<HostArray(const Box& box)>& make,

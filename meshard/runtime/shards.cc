@@ -13,11 +13,11 @@ const DeviceArray& array_of(const Tensor& tensor) {
 }  // namespace
 
 HostArray LocalShard::data(SourceLocation where) const {
-  return array_of(tensor_).shard(static_cast<std::size_t>(position_), where);
+  return array_of(tensor_).shard(index_, where);
 }
 
 HostArray LocalShard::padded_data(SourceLocation where) const {
-  return array_of(tensor_).padded_shard(static_cast<std::size_t>(position_), where);
+  return array_of(tensor_).padded_shard(index_, where);
 }
 
 std::vector<LocalShard> local_shards(const Tensor& tensor, SourceLocation where) {
@@ -29,7 +29,8 @@ std::vector<LocalShard> local_shards(const Tensor& tensor, SourceLocation where)
   for (std::size_t i = 0; i < array.num_shards(); ++i) {
     LocalShard shard;
     shard.tensor_ = tensor;
-    shard.position_ = static_cast<std::int64_t>(i);
+    shard.index_ = i;
+    shard.position_ = array.position(i);
     shard.device_id_ = array.device_id(i);
     shard.replica_id_ = sharding ? sharding->replica_id(shard.position_) : 0;
     shard.box_ = array.box(i);

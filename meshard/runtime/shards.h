@@ -42,6 +42,7 @@ class LocalShard {
  private:
   friend std::vector<LocalShard> local_shards(const Tensor& tensor, SourceLocation where);
   Tensor tensor_;
+  std::size_t index_ = 0;  // among those of this process
   std::int64_t position_ = 0;
   int device_id_ = 0;
   std::int64_t replica_id_ = 0;
@@ -49,7 +50,8 @@ class LocalShard {
 };
 
 /// The shards on the devices of this process, in mesh order. Computes the tensor if it is only
-/// recorded. A tensor on one device has one shard; a tensor on the host has none.
+/// recorded; otherwise nothing communicates. A tensor on one device has one shard; a tensor on the
+/// host, or only on devices of other processes, has none.
 /// @error the errors of computing it.
 std::vector<LocalShard> local_shards(const Tensor& tensor,
                                      SourceLocation where = SourceLocation::current());

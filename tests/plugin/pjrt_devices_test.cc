@@ -71,6 +71,43 @@ TEST_F(FakeDevices, LaunchesAreHeld) {
   EXPECT_TRUE(result.launch.is_ready().value());
 }
 
+TEST_F(FakeDevices, OfProcessesThatThePluginDoesNotKnow) {
+  NamedValue count = device_count_option(2);
+  ProcessDevices run{.process = 1, .counts = {3, 2, 1}};
+  Client client = Client::create(plugin(), {&count, 1}, {}, {}, &run).value();
+  EXPECT_EQ(client.process_index(), 1);
+  std::vector<int> processes, addressable;
+  for (std::size_t i = 0; i < client.device_count(); ++i) {
+    const Device& device = client.device(i);
+    EXPECT_EQ(device.id(), static_cast<int>(i));
+    EXPECT_EQ(client.find_device(device.id()), &device);
+    EXPECT_EQ(device.to_string(), cat("device ", i));
+    processes.push_back(device.process_index());
+    if (device.addressable()) addressable.push_back(device.plugin_id());
+  }
+  EXPECT_EQ(processes, (std::vector<int>{0, 0, 0, 1, 1, 2}));
+  EXPECT_EQ(addressable, (std::vector<int>{0, 1}));
+  EXPECT_EQ(client.addressable_devices()[1]->id(), 4);
+
+  auto program = client.compile(pass_on(1, 1), on_devices({4})).value();
+  EXPECT_EQ(program.devices()[0], client.find_device(4));
+  Buffer buffer = send(client, *client.find_device(4), {1, 2, 3, 4});
+  std::vector<const Buffer*> arguments = {&buffer};
+  auto result = program.execute(arguments).value();
+  EXPECT_EQ(read_all<float>(result.outputs[0])[3], 4.0f);
+
+  EXPECT_TRUE(throws_error([&] { client.compile(pass_on(1, 1), on_devices({5})).value(); },
+                           ErrorCode::kInvalidArgument, {"device 5 belongs to process 2"}));
+  EXPECT_TRUE(throws_error([&] { send(client, client.device(0), {1}); },
+                           ErrorCode::kInvalidArgument, {"device 0 is not an addressable device"}));
+  run.counts = {2, 1, 3};
+  EXPECT_TRUE(throws_error(
+      [&] {
+        Client::create(plugin(), {&count, 1}, {}, {}, &run).value();
+      },
+      ErrorCode::kInvalidArgument, {"process 1 of 3 has 2 of the plugin's 2 devices"}));
+}
+
 TEST_F(FakeDevices, AReadyEventAloneFails) {
   Client client = make_client(plugin(), 1);
   Buffer buffer = send(client, client.device(0), {1, 2});

@@ -57,7 +57,7 @@ ClientState::~ClientState() {
   (void)MESHARD_PJRT_CALL(api, PJRT_Client_Destroy, args);  // no one is left to handle an error
 }
 
-Result<void> ClientState::initialize() {
+Result<void> ClientState::initialize(const ProcessDevices* run) {
   MESHARD_PJRT_ARGS(PJRT_Client_PlatformName, says);
   says.client = raw;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_PlatformName, says));
@@ -94,9 +94,37 @@ Result<void> ClientState::initialize() {
   if (addressable.empty())
     return Error(ErrorCode::kFailedPrecondition,
                  cat("[client] ", plugin.path(), " created a client without addressable devices"));
+  if (run) MESHARD_RETURN_IF_ERROR(add_devices_of_others(*run));
   std::lock_guard lock(clients().mutex);
   clients().all.push_back(this);
   meshard::internal::set_stall_detail(launches_in_flight);
+  return {};
+}
+
+Result<void> ClientState::add_devices_of_others(const ProcessDevices& run) {
+  if (static_cast<std::size_t>(run.process) >= run.counts.size() ||
+      static_cast<std::size_t>(run.counts[static_cast<std::size_t>(run.process)]) !=
+          addressable.size() ||
+      devices.size() != addressable.size())
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[client] process ", run.process, " of ", run.counts.size(), " has ",
+                     addressable.size(), " of the plugin's ", devices.size(), " devices"));
+  std::vector<std::unique_ptr<Device>> ours = std::move(devices);
+  const DeviceDescription like = ours[0]->description();
+  devices.clear();
+  by_id.clear();
+  int id = 0;
+  for (int process = 0; process < static_cast<int>(run.counts.size()); ++process)
+    for (int i = 0; i < run.counts[static_cast<std::size_t>(process)]; ++i, ++id) {
+      if (process == run.process) {
+        ours[static_cast<std::size_t>(i)]->renumber(id, process);
+        devices.push_back(std::move(ours[static_cast<std::size_t>(i)]));
+      } else {
+        devices.push_back(Device::elsewhere(api, like.renumbered(id, process), name));
+      }
+      by_id[id] = devices.back().get();
+    }
+  process_index = run.process;
   return {};
 }
 

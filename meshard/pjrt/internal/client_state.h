@@ -18,6 +18,7 @@
 #include "meshard/pjrt/internal/launch_record.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
+#include "meshard/pjrt/process_devices.h"
 
 namespace meshard::pjrt::internal {
 
@@ -28,8 +29,9 @@ struct ClientState {
   ClientState& operator=(const ClientState&) = delete;
   ~ClientState();
 
-  /// Reads the platform and the devices from the plugin.
-  Result<void> initialize();
+  /// Reads the platform and the devices from the plugin. `run`, if not null: adds the devices of
+  /// other processes.
+  Result<void> initialize(const ProcessDevices* run);
   /// The unique object for `type` in this client.
   const ArrayType* intern(const ArrayType& type);
   /// The unique object for these devices, in this order, in this client.
@@ -55,6 +57,7 @@ struct ClientState {
   std::string list_launches();
 
   void await_those(bool (*wanted)(LaunchRecord&));
+  Result<void> add_devices_of_others(const ProcessDevices& run);
 
   Plugin plugin;
   const PJRT_Api* api;

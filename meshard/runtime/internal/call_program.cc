@@ -15,7 +15,6 @@ namespace {
 StoragePtr on_its_devices(Runtime& runtime, const LoadedProgram& program, std::size_t i,
                           const Tensor& tensor, SourceLocation where) {
   const std::optional<Sharding>& sharding = program.shardings().arguments[i];
-  const pjrt::Device& device = *program.executable().devices()[0];
   Storage* storage = tensor.value().storage();
   if (storage->kind() == Storage::Kind::kDevice && is_on_this_client(*storage)) {
     // An equivalent sharding (an open dimension, another name of an axis) with the same shards in
@@ -35,6 +34,7 @@ StoragePtr on_its_devices(Runtime& runtime, const LoadedProgram& program, std::s
   // program on one device, all data goes through the host.
   if (sharding)
     return StoragePtr(copy_with(runtime, tensor.value(), *sharding, where).value().storage());
+  const pjrt::Device& device = *program.executable().devices()[0];
   if (StoragePtr known = find_copy(*storage, sharding, &device)) return known;
   StoragePtr placed =
       place(runtime.platforms, program.client(), storage->to_host(where), device, where);

@@ -1,5 +1,6 @@
 #include "meshard/runtime/internal/device_assignment.h"
 
+#include <set>
 #include <string>
 
 #include "meshard/base/cat.h"
@@ -8,16 +9,43 @@
 namespace meshard {
 
 const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, SourceLocation where) {
-  const pjrt::Device* device = client.find_device(id);
-  if (device && device->addressable()) return *device;
+  if (const pjrt::Device* device = client.find_device(id)) return *device;
   std::string known;
-  for (const pjrt::Device* each : client.addressable_devices())
-    append(known, cat(known.empty() ? "" : ",", each->id()));
-  throw Error(
-      ErrorCode::kNotFound,
-      cat("[runtime] device ", id, " does not exist: platform ", client.name(), " has devices ",
-          known, client.platform() == "cpu" ? " (MESHARD_CPU_DEVICES sets their number)" : ""),
-      where);
+  for (std::size_t i = 0; i < client.device_count(); ++i)
+    append(known, cat(known.empty() ? "" : ",", client.device(i).id()));
+  bool is_alone = client.device_count() == client.addressable_devices().size();
+  const char* hint = client.platform() != "cpu" ? ""
+                     : is_alone                 ? " (MESHARD_CPU_DEVICES sets their number)"
+                                                : ", one for each process of the run";
+  throw Error(ErrorCode::kNotFound,
+              cat("[runtime] device ", id, " does not exist: platform ", client.name(),
+                  " has devices ", known, hint),
+              where);
+}
+
+std::vector<LocalPosition> local_positions(const pjrt::Client& client, const Mesh& mesh,
+                                           SourceLocation where) {
+  std::vector<LocalPosition> positions;
+  for (std::int64_t p = 0; p < mesh.size(); ++p) {
+    const pjrt::Device& device = device_of(client, mesh.device_id(p), where);
+    if (device.addressable()) positions.push_back({p, &device});
+  }
+  return positions;
+}
+
+Reach reach_of(const pjrt::Client& client, const Mesh& mesh) {
+  if (client.device_count() == client.addressable_devices().size()) return Reach::kHere;
+  bool here = false, there = false;
+  for (std::int64_t id : mesh.device_ids())
+    (client.find_device(id)->addressable() ? here : there) = true;
+  return !there ? Reach::kHere : here ? Reach::kAcross : Reach::kElsewhere;
+}
+
+std::vector<int> processes_of(const pjrt::Client& client, const Mesh& mesh) {
+  std::set<int> processes;
+  for (std::int64_t id : mesh.device_ids())
+    processes.insert(client.find_device(id)->process_index());
+  return {processes.begin(), processes.end()};
 }
 
 std::vector<int> device_assignment(const pjrt::Client& client, const std::optional<Mesh>& mesh,

@@ -6,6 +6,7 @@
 #include "meshard/runtime/internal/copies.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/exchange.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/internal/pad_on_device.h"
 #include "meshard/runtime/internal/reshard.h"
@@ -33,30 +34,32 @@ Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
 // False if the storage is on another platform or a client that was replaced; it must then go
 // through the host.
 bool is_reached_by(const pjrt::Client& client, const Storage& storage) {
-  return is_on_this_client(storage) &&
-         static_cast<const DeviceArray&>(storage).buffers()[0].is_of(client.ref());
+  const auto& array = static_cast<const DeviceArray&>(storage);
+  if (!is_on_this_client(storage)) return false;
+  return !array.buffers() || array.buffers().is_of(client.ref());
 }
 
 const DeviceArray& array_on_devices(const Value& value) {
   return static_cast<const DeviceArray&>(*value.storage());
 }
 
-// Sends `shard_for(position)` to the device of each position of the target.
+// Sends `shard_for(position)` to the device of each position of the target in this process.
 template <class F>
 Result<std::vector<pjrt::Buffer>> send_to_devices(const pjrt::Client& client,
                                                   const Sharding& target, SourceLocation where,
                                                   F shard_for) {
   std::vector<pjrt::Buffer> buffers;
-  buffers.reserve(static_cast<std::size_t>(target.mesh().size()));
-  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
-    const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
-    MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer moved, buffer_on(client, shard_for(p), device));
+  std::vector<LocalPosition> positions = local_positions(client, target.mesh(), where);
+  buffers.reserve(positions.size());
+  for (const LocalPosition& at : positions) {
+    MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer moved,
+                             buffer_on(client, shard_for(at.position), *at.device));
     buffers.push_back(std::move(moved));
   }
   return buffers;
 }
 
-// @pre has_same_tiles
+// @pre has_same_tiles; the tiles for devices of this process are in this process
 Result<std::vector<pjrt::Buffer>> send_shards(const pjrt::Client& client, const Value& value,
                                               const Sharding& target, SourceLocation where) {
   const DeviceArray& array = array_on_devices(value);
@@ -67,11 +70,11 @@ Result<std::vector<pjrt::Buffer>> send_shards(const pjrt::Client& client, const 
     // sends to all others.
     std::optional<std::int64_t> there = source->mesh().position(target.mesh().device_id(p));
     if (there && tile_number(*source, *there) == tile_number(target, p))
-      return array.buffers()[static_cast<std::size_t>(*there)];
+      return array.buffers()[*array.shard_at(*there)];
     IntVector tile;
     for (std::size_t d = 0; d < source->rank(); ++d) tile.push_back(target.tile_index(d, p));
     std::int64_t replica = target.replica_id(p) % source->num_replicas();
-    return array.buffers()[static_cast<std::size_t>(source->position_of(tile, replica))];
+    return array.buffers()[*array.shard_at(source->position_of(tile, replica))];
   });
 }
 
@@ -82,6 +85,41 @@ Result<std::vector<pjrt::Buffer>> send_tiles(const pjrt::Client& client,
     const Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
     return array_on_devices(tile.value()).buffers()[0];
   });
+}
+
+// Whether moving a value between these sets of devices needs more than the devices of this process.
+bool crosses_processes(const pjrt::Client& client, const Mesh& source, const Mesh& target) {
+  return reach_of(client, source) != Reach::kHere || reach_of(client, target) != Reach::kHere;
+}
+
+// Each process that has devices of the target receives its tiles from those that have them.
+Result<std::vector<pjrt::Buffer>> exchange_tiles(AcrossProcesses& across, const Value& value,
+                                                 const Sharding& target, SourceLocation where) {
+  const pjrt::Client client = across.client();
+  const TensorType& type = value.type();
+  const TensorType shard_type = shard_type_of(type, target);
+  std::vector<WantedPart> wanted;
+  std::vector<std::pair<HostArray, const pjrt::Device*>> blocks;
+  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
+    const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
+    WantedPart part{device.process_index(), box_of(target, type.shape, p), nullptr,
+                    shard_type.shape};
+    if (device.addressable()) {
+      blocks.push_back({HostArray::zeros(shard_type), &device});
+      part.destination = blocks.back().first.mutable_bytes();
+    }
+    wanted.push_back(std::move(part));
+  }
+  exchange(across, array_on_devices(value), wanted, where);
+  std::vector<pjrt::Buffer> buffers;
+  for (const auto& [block, device] : blocks) {
+    buffers.push_back(internal::give_to_device(client, block, block.bytes(), shard_type,
+                                               /*may_write=*/true, *device, where));
+    internal::count(internal::counters().buffers_moved);
+    internal::count(internal::counters().bytes_moved,
+                    static_cast<std::uint64_t>(shard_type.bytes()));
+  }
+  return buffers;
 }
 
 }  // namespace
@@ -140,7 +178,10 @@ Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, Sou
     if (std::optional<Sharding> part = part_in_place(*present, target))
       return reshard(runtime, move_to(runtime, source.value(), *part, where).value(), target,
                      where);
-  if (in_place || has_same_tiles(present, target))
+  if (AcrossProcesses* across = platforms.across();
+      across && present && !in_place && crosses_processes(client, present->mesh(), target.mesh()))
+    moved = exchange_tiles(*across, source.value(), target, where);
+  else if (in_place || has_same_tiles(present, target))
     moved = send_shards(client, source.value(), target, where);
   else if (!present)
     moved =

@@ -19,7 +19,8 @@ Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::BufferVie
 /// The value with the sharding `target`, made from its nearest copy (copies.h). If the tiles are
 /// already on the devices, nothing moves; if larger tiles that contain them are, they are cut
 /// there. Otherwise the value's own devices make the required tiles, by resharding or, on one
-/// device, by cutting, and each tile is sent to its device. The data goes through the host only for
+/// device, by cutting, and each tile is sent to its device. Between devices of several processes,
+/// tiles go through the processes' memory (exchange.h). The data goes through the host only for
 /// another number of devices, if the plugin cannot copy between devices, and between platforms.
 /// @pre `value` is stored on devices
 /// @error not found if the client lacks a device; failed precondition if the value is gone.

@@ -9,6 +9,7 @@
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/exchange.h"
 
 namespace meshard {
 namespace {
@@ -22,10 +23,10 @@ void begin_read(internal::TransferSpan& span, const pjrt::BufferView& buffer, st
 
 }  // namespace
 
-HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) const {
+HostArray DeviceArray::padded_shard(std::size_t i, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
-  pjrt::BufferView buffer = buffers_[position];
+  pjrt::BufferView buffer = buffers_[i];
   TensorType type{type_.dtype, padded_shape_of(buffer)};
   HostArray array = HostArray::uninitialized(type);
   internal::TransferSpan span;
@@ -45,9 +46,9 @@ HostArray DeviceArray::padded_shard(std::size_t position, SourceLocation where) 
   return array;
 }
 
-HostArray DeviceArray::shard(std::size_t position, SourceLocation where) const {
-  HostArray padded = padded_shard(position, where);
-  Shape wanted = box_shape(box(position));
+HostArray DeviceArray::shard(std::size_t i, SourceLocation where) const {
+  HostArray padded = padded_shard(i, where);
+  Shape wanted = box_shape(box(i));
   if (padded.shape() == wanted) return padded;
   return padded.slice(whole_box(wanted), where);
 }
@@ -108,6 +109,14 @@ class ShardBytes {
 void DeviceArray::read_into(void* destination, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
+  if (!has_all_parts()) {
+    if (AcrossProcesses* across = platforms_.across())
+      return gather_across(*across, *this, destination, where);
+    throw Error(ErrorCode::kUnimplemented,
+                cat("[tensor] parts of the value ", type_, " on ", placement(),
+                    " are in other processes, with which this platform does not communicate"),
+                where);
+  }
   internal::HostSpan gather;
   std::vector<internal::TransferSpan> reads;
   if (internal::records_events()) gather.begin("gather", type_.to_string(), where);
@@ -131,13 +140,7 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
     internal::count(internal::counters().buffers_read);
     internal::count(internal::counters().bytes_read, bytes);
   };
-  if (!sharding_) {
-    add(buffers_[0], whole_box(type_.shape));
-  } else {
-    // One copy of each part: that of replica 0.
-    for (std::size_t i = 0; i < buffers_.size(); ++i)
-      if (sharding_->replica_id(static_cast<std::int64_t>(i)) == 0) add(buffers_[i], box(i));
-  }
+  for (std::size_t i : distinct_shards()) add(buffers_[i], box(i));
   if (Result<void> fetched = shards.await(); !fetched.ok()) failed = fetched.error();
   if (failed) {
     platforms_.handle_failure();

@@ -1,6 +1,7 @@
 // Tested in tests/e2e/host_calls_test.cc.
 #include "meshard/runtime/internal/host_calls.h"
 
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <string>
@@ -16,6 +17,9 @@
 
 namespace meshard::internal {
 namespace {
+
+// Calls have the plugin's ids, which begin with 0 in each process of a run.
+std::atomic<int> id_of_device_0{0};
 
 std::int64_t number_in(std::string_view text) {
   std::int64_t number = -1;
@@ -52,7 +56,7 @@ Result<void> print(const pjrt::HostCall& call) {
     values = values.first(values.size() - 1);
     std::string_view place = entry_of(places, partition);
     if (place == "-") return {};
-    if (!place.empty()) line = cat("[device ", call.device, ", ", place, "] ");
+    if (!place.empty()) line = cat("[device ", call.device + id_of_device_0, ", ", place, "] ");
   }
   std::vector<std::string> texts;
   for (const pjrt::HostCallArray& value : values) texts.push_back(elements_text(copy_of(value)));
@@ -95,6 +99,8 @@ Result<void> serve(const pjrt::HostCall& call) {
 }  // namespace
 
 Result<void> accept_host_calls(const pjrt::Client& client) {
+  const pjrt::Device& first = *client.addressable_devices()[0];
+  id_of_device_0 = first.id() - first.plugin_id();
   return pjrt::accept_host_calls(client, serve);
 }
 

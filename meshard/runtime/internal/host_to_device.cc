@@ -5,9 +5,12 @@
 #include "meshard/array/slice.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/across_processes.h"
+#include "meshard/runtime/internal/agreement.h"
 #include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/load_across.h"
 #include "meshard/runtime/internal/pad_on_host.h"
 #include "meshard/runtime/tiles.h"
 
@@ -47,6 +50,34 @@ bool is_contiguous(const Box& box, const Shape& shape) {
   return true;
 }
 
+// Checks that all processes of the mesh have the same array.
+Result<void> check_equal_data(AcrossProcesses& across, const HostArray& array, const Mesh& mesh,
+                              SourceLocation where) {
+  constexpr std::size_t kBlock = 4096;
+  std::string_view bytes(reinterpret_cast<const char*>(array.bytes()),
+                         static_cast<std::size_t>(array.size_in_bytes()));
+  std::vector<int> ranks = processes_of(across.client(), mesh);
+  MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
+  Intention intention{.ranks = ranks,
+                      .rank = across.rank(),
+                      .key = across.next_step(ranks),
+                      .fingerprint = fingerprint(cat(array.type(), ";", fingerprint(bytes))),
+                      .what = cat("place ", array.type(), where.known() ? cat(" at ", where) : ""),
+                      .details = [&] {
+                        std::string text = cat(array.type(), "\n");
+                        for (std::size_t begin = 0; begin < bytes.size(); begin += kBlock) {
+                          std::string_view block = bytes.substr(begin, kBlock);
+                          append(text, cat("bytes ", begin, " to ", begin + block.size(),
+                                           " with hash ", fingerprint(block), "\n"));
+                        }
+                        return text;
+                      }};
+  auto agreed = agree(
+      across.run().store(), intention, [] { return Result<std::string>(std::string()); }, limit);
+  if (!agreed.ok()) return agreed.error();
+  return {};
+}
+
 // Sends one array. Replicas of a shard share one block of host memory.
 class ShardSender {
  public:
@@ -62,30 +93,27 @@ class ShardSender {
   StoragePtr run() {
     internal::HostSpan span;
     if (internal::records_events()) begin_span(span, array_.type(), where_);
-    std::int64_t positions = sharding_.mesh().size();
-    std::vector<const pjrt::Device*> devices;
-    for (std::int64_t p = 0; p < positions; ++p)
-      devices.push_back(&device_of(client_, sharding_.mesh().device_id(p), where_));
+    std::vector<LocalPosition> positions = local_positions(client_, sharding_.mesh(), where_);
+    check_equal_in_processes();
     // The first position of each tile determines its source; all positions of a tile share it.
-    std::vector<std::size_t> tile_of(static_cast<std::size_t>(positions));
+    std::vector<std::size_t> tile_of;
     std::unordered_map<std::int64_t, std::size_t> tiles;
-    for (std::int64_t p = 0; p < positions; ++p) {
-      auto [found, fresh] = tiles.try_emplace(tile_number(sharding_, p), sources_.size());
-      if (fresh) add_source(p);
-      tile_of[static_cast<std::size_t>(p)] = found->second;
+    for (const LocalPosition& at : positions) {
+      auto [found, fresh] = tiles.try_emplace(tile_number(sharding_, at.position), sources_.size());
+      if (fresh) add_source(at.position);
+      tile_of.push_back(found->second);
     }
     CopyPool::get().run(copies_);
     std::vector<pjrt::Buffer> buffers;
-    buffers.reserve(static_cast<std::size_t>(positions));
+    buffers.reserve(positions.size());
     bool alone = sharding_.num_replicas() == 1;
-    for (std::int64_t p = 0; p < positions; ++p) {
-      const Source& source = sources_[tile_of[static_cast<std::size_t>(p)]];
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      const Source& source = sources_[tile_of[i]];
       if (source.aliases_user && shard_type_.bytes() >= kInPlaceBytes)
         internal::count(internal::counters().bytes_aliased,
                         static_cast<std::uint64_t>(shard_type_.bytes()));
       buffers.push_back(send(client_, source.block, source.data, shard_type_,
-                             alone && !source.aliases_user, *devices[static_cast<std::size_t>(p)],
-                             where_));
+                             alone && !source.aliases_user, *positions[i].device, where_));
     }
     return make_storage<DeviceArray>(platforms_, array_.type(), sharding_, std::move(buffers));
   }
@@ -96,6 +124,14 @@ class ShardSender {
     const std::byte* data;
     bool aliases_user;
   };
+
+  void check_equal_in_processes() const {
+    AcrossProcesses* across = platforms_.across();
+    if (!across || !(across->client() == client_) || !platforms_.checks_host_data()) return;
+    if (reach_of(client_, sharding_.mesh()) != Reach::kAcross) return;
+    Result<void> equal = check_equal_data(*across, array_, sharding_.mesh(), where_);
+    if (!equal.ok()) throw equal.error().at(where_);
+  }
 
   void add_source(std::int64_t position) {
     Box box = box_of(sharding_, array_.shape(), position);
@@ -168,16 +204,18 @@ StoragePtr place_shards(Platforms& platforms, const TensorType& type, const Shar
   internal::HostSpan span;
   if (internal::records_events()) begin_span(span, type, where);
   const pjrt::Client& client = platforms.client(sharding.mesh(), where);
-  std::int64_t positions = sharding.mesh().size();
-  if (static_cast<std::int64_t>(shards.size()) != positions)
-    throw_invalid(where, "[sharded_tensor] ", shards.size(), " shards for the ", positions,
-                  " devices of ", sharding.mesh());
+  std::vector<LocalPosition> positions = local_positions(client, sharding.mesh(), where);
+  if (shards.size() != positions.size())
+    throw_invalid(where, "[sharded_tensor] ", shards.size(), " shards for the ", positions.size(),
+                  " devices of ", sharding.mesh(),
+                  std::ssize(positions) == sharding.mesh().size() ? "" : " in this process");
   TensorType shard_type = shard_type_of(type, sharding);
   std::vector<pjrt::Buffer> buffers;
   buffers.reserve(shards.size());
-  for (std::int64_t p = 0; p < positions; ++p) {
-    const HostArray& shard = shards[static_cast<std::size_t>(p)];
-    const pjrt::Device& device = device_of(client, sharding.mesh().device_id(p), where);
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const HostArray& shard = shards[i];
+    const std::int64_t p = positions[i].position;
+    const pjrt::Device& device = *positions[i].device;
     Box box = box_of(sharding, type.shape, p);
     if (shard.dtype() != type.dtype ||
         (shard.shape() != shard_type.shape && shard.shape() != box_shape(box)))

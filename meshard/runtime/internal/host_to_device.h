@@ -10,7 +10,9 @@
 
 namespace meshard {
 
-/// Places `array` on the devices of the sharding's mesh. Starts the client of its platform.
+/// Places `array` on the devices of the sharding's mesh. Starts the client of its platform. If the
+/// mesh has devices of several processes, each process places its part, and all must pass the same
+/// array (RuntimeOptions::check_host_data).
 ///
 /// The device uses the host memory of a shard in place if the shard is contiguous and aligned
 /// there, has at least 64 KiB, and the plugin supports it. Smaller shards are copied during the
@@ -25,10 +27,10 @@ StoragePtr place(Platforms& platforms, const HostArray& array, const Sharding& s
 StoragePtr place(const Platforms& platforms, const pjrt::Client& client, const HostArray& array,
                  const pjrt::Device& device, SourceLocation where);
 
-/// Makes a value of `type` from one host array per position of the sharding's mesh. The arrays are
-/// in mesh order; each is sent to its own device. An array is its position's part of the value,
-/// either unpadded or padded to the shard shape. Arrays of replicas may share one block of host
-/// memory, which is duplicated on the host only to add padding.
+/// Makes a value of `type` from one host array per position of the sharding's mesh that is in this
+/// process. The arrays are in mesh order; each is sent to its own device. An array is its
+/// position's part of the value, either unpadded or padded to the shard shape. Arrays of replicas
+/// may share one block of host memory, which is duplicated on the host only to add padding.
 /// @error invalid argument for a wrong number of arrays, or an array with another dtype or shape;
 /// the message has the position, the device and both shapes.
 StoragePtr place_shards(Platforms& platforms, const TensorType& type, const Sharding& sharding,

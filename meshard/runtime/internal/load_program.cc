@@ -62,19 +62,6 @@ pjrt::CompileOptions options_for(const std::vector<int>& devices) {
   return options;
 }
 
-pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
-                                         const std::vector<int>& devices) {
-  pjrt::CompileOptions options = options_for(devices);
-  // By default, max and min of XLA's CPU compiler may lose a NaN. Other platforms keep it, and so
-  // does meshard.
-  if (client.platform() == "cpu") options.overrides["xla_cpu_enable_fast_min_max"] = false;
-  // XNNPACK's kernels, which XLA uses for matrix products on CPUs with AVX-512, wait for workers of
-  // the pool whose threads wait in collectives. With fewer cores than devices, this deadlocks.
-  if (client.platform() == "cpu" && options.num_partitions > 1)
-    options.overrides["xla_cpu_use_xnnpack"] = false;
-  return options;
-}
-
 // Compiling a program that takes less time is about as fast as reading it.
 constexpr std::chrono::milliseconds kLeastCompileTime{10};
 
@@ -95,6 +82,11 @@ Result<std::shared_ptr<LoadedProgram>> with_shardings(const Platforms& platforms
                                          std::move(executable), std::move(chosen));
 }
 
+void count_disk_miss(std::string_view name, const Error& error) {
+  internal::count(internal::counters().disk_misses);
+  internal::record_disk_miss(cat('"', name, "\": ", error.message()));
+}
+
 // None if it is not on disk, or cannot be loaded; disk_misses() has the reason.
 std::shared_ptr<const LoadedProgram> load_from_disk(
     const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
@@ -102,36 +94,60 @@ std::shared_ptr<const LoadedProgram> load_from_disk(
     SourceLocation where) {
   internal::HostSpan span;
   if (internal::records_events()) span.begin("load", lowered.name, where);
-  auto missed = [](std::string reason) {
-    internal::count(internal::counters().disk_misses);
-    if (!reason.empty()) internal::record_disk_miss(std::move(reason));
-    return nullptr;
-  };
-  std::optional<DiskCache::Entry> entry = disk.find(key);
-  if (!entry) return missed({});
-  pjrt::CompileOptions options = options_for(devices);
-  Result<pjrt::LoadedExecutable> executable =
-      client.deserialize_and_load(entry->executable, &options, &entry->signature);
-  if (!executable.ok()) return missed(cat('"', lowered.name, "\": ", executable.error().message()));
+  std::optional<pjrt::LoadedExecutable> executable =
+      load_executable(client, disk, key, options_for(devices), lowered.name);
+  if (!executable) return nullptr;
   Result<std::shared_ptr<LoadedProgram>> loaded =
       with_shardings(platforms, client, lowered, *std::move(executable));
-  if (!loaded.ok()) return missed(cat('"', lowered.name, "\": ", loaded.error().message()));
+  if (!loaded.ok()) return count_disk_miss(lowered.name, loaded.error()), nullptr;
   (*loaded)->set_from_bytes();
   internal::count(internal::counters().disk_hits);
   return *std::move(loaded);
 }
 
+}  // namespace
+
+pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
+                                         const std::vector<int>& devices) {
+  pjrt::CompileOptions options = options_for(devices);
+  // By default, max and min of XLA's CPU compiler may lose a NaN. Other platforms keep it, and so
+  // does meshard.
+  if (client.platform() == "cpu") options.overrides["xla_cpu_enable_fast_min_max"] = false;
+  // XNNPACK's kernels, which XLA uses for matrix products on CPUs with AVX-512, wait for workers of
+  // the pool whose threads wait in collectives. With fewer cores than devices, this deadlocks.
+  if (client.platform() == "cpu" && options.num_partitions > 1)
+    options.overrides["xla_cpu_use_xnnpack"] = false;
+  return options;
+}
+
+std::optional<pjrt::LoadedExecutable> load_executable(const pjrt::Client& client,
+                                                      const DiskCache& disk,
+                                                      const DiskCache::Key& key,
+                                                      const pjrt::CompileOptions& options,
+                                                      std::string_view name) {
+  std::optional<DiskCache::Entry> entry = disk.find(key);
+  if (!entry) {
+    internal::count(internal::counters().disk_misses);
+    return std::nullopt;
+  }
+  Result<pjrt::LoadedExecutable> executable =
+      client.deserialize_and_load(entry->executable, &options, &entry->signature);
+  if (executable.ok()) return *std::move(executable);
+  count_disk_miss(name, executable.error());
+  return std::nullopt;
+}
+
 // A program that cannot be kept is compiled again next time.
-void keep_on_disk(const DiskCache& disk, const DiskCache::Key& key,
-                  const pjrt::LoadedExecutable& executable) {
+void keep_executable(const DiskCache& disk, const DiskCache::Key& key,
+                     const pjrt::LoadedExecutable& executable,
+                     std::chrono::steady_clock::time_point begin) {
+  if (std::chrono::steady_clock::now() - begin < kLeastCompileTime) return;
   Result<std::string> bytes = executable.executable().serialize();
   Result<void> kept = bytes.ok() ? disk.keep(key, {*std::move(bytes), executable.signature()})
                                  : Result<void>(bytes.error());
   if (!kept.ok())
     internal::record_disk_miss(cat('"', key.name, "\" was not kept: ", kept.error().message()));
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
     const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
@@ -150,8 +166,7 @@ Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
   auto begin = std::chrono::steady_clock::now();
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
                            client.compile(lowered.text, options));
-  if (key && std::chrono::steady_clock::now() - begin >= kLeastCompileTime)
-    keep_on_disk(disk, *key, executable);
+  if (key) keep_executable(disk, *key, executable, begin);
   MESHARD_ASSIGN_OR_RETURN(
       std::shared_ptr<const LoadedProgram> loaded,
       with_shardings(platforms, client, std::move(lowered), std::move(executable)));

@@ -14,6 +14,7 @@
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/plugin_search.h"
+#include "meshard/processes/processes.h"
 
 namespace meshard::internal {
 namespace {
@@ -85,6 +86,30 @@ Result<std::string> find_further_plugin(const std::string& type) {
                    "=/path/to/plugin.so specifies one. Searched", looked));
 }
 
+// The CPU devices of all processes, if there are several and they can communicate. The CPU plugin
+// itself knows only those of its process.
+std::optional<pjrt::ProcessDevices> devices_of_run() {
+  Processes run = processes();
+  if (!run.communicator()) return std::nullopt;
+  pjrt::ProcessDevices devices{.process = run.rank(), .counts = {}};
+  for (const ProcessInfo& member : run.members()) devices.counts.push_back(member.local_devices);
+  return devices;
+}
+
+Result<pjrt::Client> start_of_run(const std::string& path, std::vector<pjrt::NamedValue> options,
+                                  const pjrt::ProcessDevices& run, std::string_view name) {
+  MESHARD_RETURN_IF_ERROR(check_log_variable());
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
+  int count = run.counts[static_cast<std::size_t>(run.process)];
+  if (count != 1)
+    return Error(ErrorCode::kUnimplemented,
+                 cat("[runtime] process ", run.process, " has ", count,
+                     " CPU devices; in a run of several processes, each must have 1"));
+  std::erase_if(options, [](const auto& option) { return option.name == "cpu_device_count"; });
+  options.push_back({"cpu_device_count", std::int64_t{count}});
+  return pjrt::Client::create(std::move(plugin), options, {}, name, &run);
+}
+
 // `devices`: the requested number; 0: not specified.
 Result<pjrt::Client> start(const std::string& path, std::vector<pjrt::NamedValue> options, bool cpu,
                            int devices, std::string_view name) {
@@ -150,6 +175,8 @@ Result<pjrt::Client> make_default_client(const RuntimeOptions& options) {
   // says otherwise: other plugins refuse the option cpu_device_count.
   if (default_platform(options).empty())
     if (std::string guess = pjrt::guess_platform(path); !guess.empty()) platform = guess;
+  if (std::optional<pjrt::ProcessDevices> run = devices_of_run(); run && platform == "cpu")
+    return start_of_run(path, options.client_options, *run, default_platform(options));
   return start(path, options.client_options, platform == "cpu", options.cpu_devices,
                default_platform(options));
 }

@@ -9,6 +9,7 @@
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/host_calls.h"
+#include "meshard/runtime/internal/load_across.h"
 #include "meshard/runtime/internal/load_program.h"
 
 namespace meshard {
@@ -90,6 +91,11 @@ std::shared_ptr<const LoadedProgram> ProgramCache::get(const Program& program,
   return found;
 }
 
+const DiskCache& ProgramCache::disk_for(bool keep_on_disk) const {
+  static const DiskCache no_disk("", 0);
+  return keep_on_disk ? disk_.value() : no_disk;
+}
+
 std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
                                                         SourceLocation where) {
   LoweredModule lowered = lower_recorded(program, where);
@@ -102,6 +108,13 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
       throw accepted.error().at(where).with_note(
           lowered.nan_checks ? "NaN checks are on, which call this process (set_check_nans)"
                              : "debug_print and pure_callback call this process");
+  if (AcrossProcesses* across = platforms_.across();
+      across && lowered.mesh && across->client() == client &&
+      reach_of(client, *lowered.mesh) != Reach::kHere) {
+    auto loaded = load_across(platforms_, *across, disk_for(program.keep_on_disk), program,
+                              std::move(lowered), where);
+    return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(where);
+  }
   Fingerprint text = fingerprint(cat(client.name(), ";", lowered.text));
   bool is_known = true;
   auto same_text = find_or_make(by_text_, text, [&] {
@@ -126,9 +139,8 @@ std::shared_ptr<const LoadedProgram> ProgramCache::compile(const pjrt::Client& c
                                                            bool keep_on_disk,
                                                            const std::vector<int>& devices,
                                                            SourceLocation where) {
-  static const DiskCache no_disk("", 0);
-  Result<std::shared_ptr<const LoadedProgram>> compiled = compile_and_load(
-      platforms_, client, keep_on_disk ? disk_.value() : no_disk, lowered, devices, where);
+  Result<std::shared_ptr<const LoadedProgram>> compiled =
+      compile_and_load(platforms_, client, disk_for(keep_on_disk), lowered, devices, where);
   if (compiled.ok()) return *std::move(compiled);
   Error error = compiled.error().at(where);
   std::string of = client.addressable_devices()[0]->of_platform();

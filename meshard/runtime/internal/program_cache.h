@@ -50,6 +50,7 @@ class ProgramCache {
   template <class Make>
   static std::shared_ptr<const LoadedProgram> find_or_make(Table& table, const Fingerprint& key,
                                                            Make make);
+  const DiskCache& disk_for(bool keep_on_disk) const;
   std::shared_ptr<const LoadedProgram> make(const Program& program, SourceLocation where);
   std::shared_ptr<const LoadedProgram> compile(const pjrt::Client& client,
                                                const LoweredModule& lowered, bool keep_on_disk,

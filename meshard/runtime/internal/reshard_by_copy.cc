@@ -116,7 +116,9 @@ Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& sour
                                    const Sharding& target, SourceLocation where) {
   const TensorType& type = source.type();
   const Sharding* present = source.sharding();
-  if (!present || !present->unreduced_axes().empty() || !is_plain(target)) return needs_program();
+  if (!present || !present->unreduced_axes().empty() || !is_plain(target) ||
+      !source.has_all_shards())
+    return needs_program();
   const std::unordered_map<std::int64_t, std::int64_t> targets = first_positions(target);
   const TileGrid grid(*present, type);
   std::int64_t pieces = 0;

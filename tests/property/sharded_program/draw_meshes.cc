@@ -8,7 +8,7 @@ namespace meshard::property {
 std::vector<std::int64_t> Draw::shuffled_devices(int count) {
   std::vector<std::int64_t> ids = own_places();
   if (!one_in(3)) std::shuffle(ids.begin(), ids.end(), random_);
-  ids.resize(static_cast<std::size_t>(count));
+  ids.resize(std::min(ids.size(), static_cast<std::size_t>(count)));
   return ids;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "tests/property/sharded_program/record.h"
@@ -30,7 +31,9 @@ bool takes_derivatives(const std::vector<Step>& steps) {
 
 const std::vector<std::int64_t>& own_places() {
   static const std::vector<std::int64_t> places = [] {
-    std::vector<std::int64_t> ids(kDevices);
+    const char* devices = std::getenv("MESHARD_PROGRAM_DEVICES");
+    std::vector<std::int64_t> ids(devices ? static_cast<std::size_t>(std::atoi(devices))
+                                          : kDevices);
     std::iota(ids.begin(), ids.end(), std::int64_t{0});
     return ids;
   }();

@@ -38,7 +38,8 @@ std::vector<Mesh> make_meshes(const std::vector<MeshSpec>& specs,
                               const std::vector<std::string>& device_types = {});
 /// The devices of a mesh in its order.
 std::vector<std::int64_t> devices_of(const Mesh& mesh);
-/// As many devices as programs use, each in its own place.
+/// As many devices as programs use (MESHARD_PROGRAM_DEVICES, at least 4; default 8), each in its
+/// own place.
 const std::vector<std::int64_t>& own_places();
 
 /// Where a value is put: a mesh of the program, and a spec for it.

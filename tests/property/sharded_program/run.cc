@@ -57,7 +57,7 @@ class Run {
       result = flip(result);
     if (wrong_ == Wrong::kOtherDevicesAreOff && elsewhere_ && name == "tanh") result = result + 1;
     if (level == 0 && args.step.look == Step::kSync) sync({result});
-    if (level == 0 && args.step.look == Step::kRead) (void)result.to_host();
+    if (level == 0 && args.step.look == Step::kRead) (void)gather(result);
     return result;
   }
 
@@ -154,6 +154,12 @@ void compare_values(const HostArray& whole, const HostArray& sharded, double all
                       whole.to_string(), "\nsharded ", sharded.to_string())};
 }
 
+// How many devices of a mesh this process has: in a run of several, the one with its rank.
+std::int64_t own_devices(const Mesh& mesh) {
+  if (processes().size() == 1) return mesh.size();
+  return mesh.position(processes().rank()) ? 1 : 0;
+}
+
 // Each shard is its part of the whole, and is where the sharding says.
 void compare_shards(const HostArray& whole, const Tensor& tensor, const std::string& what) {
   std::optional<Sharding> sharding = tensor.stored_sharding();
@@ -162,7 +168,7 @@ void compare_shards(const HostArray& whole, const Tensor& tensor, const std::str
     if (!right) throw Failure{check, cat(what, ": ", detail...)};
   };
   std::int64_t on_host = tensor.placement() == "host" ? 0 : 1;
-  auto count = static_cast<std::size_t>(sharding ? sharding->mesh().size() : on_host);
+  auto count = static_cast<std::size_t>(sharding ? own_devices(sharding->mesh()) : on_host);
   expect(shards.size() == count, "every device has a shard", shards.size(), " shards of ", count);
   for (const LocalShard& shard : shards) {
     HostArray part = shard.data(), expected = whole;
@@ -215,7 +221,7 @@ class Expected {
                std::string_view where) const {
     for (std::size_t i = 0; i < results.size(); ++i) {
       std::string what = cat("result ", i, where);
-      HostArray value = results[i].to_host();
+      HostArray value = gather(results[i]);
       compare_values(whole_[i], value, tolerance_.error[i] + tolerance_.relative * largest_, what);
       compare_shards(value, results[i], what);
       std::optional<Sharding> stated =

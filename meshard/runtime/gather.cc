@@ -1,0 +1,54 @@
+#include "meshard/runtime/gather.h"
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/processes/processes.h"
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/exchange.h"
+#include "meshard/runtime/internal/process_runtime.h"
+
+namespace meshard {
+namespace {
+
+// The stored value; null if each process has it for itself.
+const DeviceArray* shared_array(const Tensor& tensor, SourceLocation where) {
+  compute(std::span(&tensor, 1), where);
+  const Storage& storage = computed_storage(tensor.value(), where);
+  if (storage.kind() != Storage::Kind::kDevice || !storage.sharding()) return nullptr;
+  const auto& array = static_cast<const DeviceArray&>(storage);
+  if (!array.gone().empty()) (void)array.to_host(where);  // throws with the reason
+  AcrossProcesses* across = process_runtime().platforms.across();
+  if (!across) return nullptr;
+  bool is_of_run = !array.buffers() || array.buffers().is_of(across->client().ref());
+  return is_of_run ? &array : nullptr;
+}
+
+}  // namespace
+
+HostArray gather(const Tensor& tensor, SourceLocation where) {
+  const DeviceArray* array = shared_array(tensor, where);
+  if (!array) return tensor.to_host(where);
+  HostArray gathered = HostArray::uninitialized(array->type());
+  gather_to_process(*process_runtime().platforms.across(), *array, -1, gathered.mutable_bytes(),
+                    where);
+  return gathered;
+}
+
+bool is_across_processes(const Tensor& tensor) {
+  const Storage* storage = tensor.defined() ? tensor.value().storage() : nullptr;
+  return storage && storage->kind() == Storage::Kind::kDevice &&
+         !static_cast<const DeviceArray&>(*storage).has_all_shards();
+}
+
+std::optional<HostArray> gather_to(const Tensor& tensor, int process, SourceLocation where) {
+  Processes run = processes();
+  if (process < 0 || process >= run.size())
+    throw_invalid(where, "[gather] there is no process ", process, " in a run of ", run.size());
+  const DeviceArray* array = shared_array(tensor, where);
+  if (!array) return run.rank() == process ? std::optional(tensor.to_host(where)) : std::nullopt;
+  HostArray whole = run.rank() == process ? HostArray::uninitialized(array->type()) : HostArray();
+  gather_to_process(*process_runtime().platforms.across(), *array, process,
+                    run.rank() == process ? whole.mutable_bytes() : nullptr, where);
+  return run.rank() == process ? std::optional(std::move(whole)) : std::nullopt;
+}
+
+}  // namespace meshard

@@ -1,0 +1,191 @@
+// Tested in tests/processes/check_across.py.
+#include "meshard/runtime/internal/exchange.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/tiles.h"
+
+namespace meshard {
+namespace {
+
+// Empty if the boxes have no element in common.
+std::optional<Box> overlap(const Box& a, const Box& b) {
+  Box both = a;
+  for (std::size_t d = 0; d < both.size(); ++d) {
+    both[d].start = std::max(a[d].start, b[d].start);
+    both[d].stop = std::min(a[d].stop, b[d].stop);
+    if (both[d].start >= both[d].stop) return std::nullopt;
+  }
+  return both;
+}
+
+Box from_start_of(const Box& outer, Box inner) {
+  for (std::size_t d = 0; d < inner.size(); ++d) {
+    inner[d].start -= outer[d].start;
+    inner[d].stop -= outer[d].start;
+  }
+  return inner;
+}
+
+// One tile of the value: the processes that hold it, and where.
+struct HeldTile {
+  Box box;
+  std::vector<std::pair<int, std::int64_t>> holders;  // process, position
+};
+
+std::vector<HeldTile> held_tiles(const pjrt::Client& client, const DeviceArray& source) {
+  const Sharding& sharding = *source.sharding();
+  std::map<std::int64_t, HeldTile> by_number;
+  for (std::int64_t p = 0; p < sharding.mesh().size(); ++p) {
+    HeldTile& tile = by_number[tile_number(sharding, p)];
+    if (tile.holders.empty()) tile.box = box_of(sharding, source.type().shape, p);
+    int process = client.find_device(sharding.mesh().device_id(p))->process_index();
+    tile.holders.push_back({process, p});
+  }
+  std::vector<HeldTile> tiles;
+  for (auto& [number, tile] : by_number) tiles.push_back(std::move(tile));
+  return tiles;
+}
+
+class Exchange {
+ public:
+  Exchange(AcrossProcesses& across, const DeviceArray& source, SourceLocation where)
+      : across_(across),
+        source_(source),
+        where_(where),
+        element_(meshard::size_in_bytes(source.type().dtype)),
+        tiles_(held_tiles(across.client(), source)) {}
+
+  bool takes_part(std::span<const WantedPart> wanted) const {
+    for (const WantedPart& part : wanted)
+      if (part.rank == across_.rank()) return true;
+    for (const HeldTile& tile : tiles_)
+      for (const auto& [process, position] : tile.holders)
+        if (process == across_.rank()) return true;
+    return false;
+  }
+
+  Result<void> run(Communicator& communicator, std::span<const WantedPart> wanted) {
+    for (const WantedPart& part : wanted)
+      for (const HeldTile& tile : tiles_)
+        if (std::optional<Box> piece = overlap(part.box, tile.box))
+          MESHARD_RETURN_IF_ERROR(move(communicator, part, tile, *piece));
+    return {};
+  }
+
+ private:
+  Result<void> move(Communicator& communicator, const WantedPart& part, const HeldTile& tile,
+                    const Box& piece) {
+    auto own =
+        std::ranges::find(tile.holders, part.rank, [](const auto& each) { return each.first; });
+    auto [holder, position] = own == tile.holders.end() ? tile.holders.front() : *own;
+    bool sends = holder == across_.rank(), receives = part.rank == across_.rank();
+    if (!sends && !receives) return {};
+    if (sends && receives) {
+      const HostArray& shard = shard_at(position);
+      copy_to(part, piece, shard.bytes(), shard.shape(), from_start_of(tile.box, piece));
+      return {};
+    }
+    HostArray packed = HostArray::uninitialized({source_.type().dtype, box_shape(piece)});
+    auto bytes = static_cast<std::size_t>(packed.size_in_bytes());
+    if (sends) {
+      const HostArray& shard = shard_at(position);
+      plan_gather(shard.bytes(), shard.shape(), from_start_of(tile.box, piece), element_,
+                  packed.mutable_bytes())
+          .run();
+      return communicator.permute(part.rank, -1, packed.bytes(), nullptr, bytes);
+    }
+    MESHARD_RETURN_IF_ERROR(
+        communicator.permute(-1, holder, nullptr, packed.mutable_bytes(), bytes));
+    copy_to(part, piece, packed.bytes(), packed.shape(), whole_box(packed.shape()));
+    return {};
+  }
+
+  void copy_to(const WantedPart& part, const Box& piece, const void* from, const Shape& from_shape,
+               const Box& from_box) {
+    plan_copy(from, from_shape, from_box, part.destination, part.shape,
+              from_start_of(part.box, piece), element_)
+        .run();
+  }
+
+  // Read once.
+  const HostArray& shard_at(std::int64_t position) {
+    std::size_t i = *source_.shard_at(position);
+    auto known = shards_.find(i);
+    if (known == shards_.end()) known = shards_.emplace(i, source_.padded_shard(i, where_)).first;
+    return known->second;
+  }
+
+  AcrossProcesses& across_;
+  const DeviceArray& source_;
+  SourceLocation where_;
+  std::size_t element_;
+  std::vector<HeldTile> tiles_;
+  std::map<std::size_t, HostArray> shards_;
+};
+
+// Exchanges, and then sends what process `root` received to all of `group`.
+void run_exchange(AcrossProcesses& across, const DeviceArray& source,
+                  std::span<const WantedPart> wanted, SourceLocation where,
+                  std::span<const int> group = {}, int root = -1, void* data = nullptr) {
+  Exchange exchange(across, source, where);
+  if (group.empty() && !exchange.takes_part(wanted)) return;
+  across.run().entering(cat("transfer of ", source.type(), " between processes, ", where));
+  Result<void> done = across.in_order([&](Communicator& communicator) -> Result<void> {
+    try {
+      MESHARD_RETURN_IF_ERROR(exchange.run(communicator, wanted));
+    } catch (const Error& error) {  // from reading a shard
+      return error;
+    }
+    if (group.size() < 2) return {};
+    return communicator.broadcast(group, root, data,
+                                  static_cast<std::size_t>(source.type().bytes()));
+  });
+  if (!done.ok())
+    throw done.error().at(where).with_note(
+        cat("while bringing ", source.type(), " from ", source.placement(), " to other processes"));
+}
+
+WantedPart whole_value(const DeviceArray& source, int rank, void* destination) {
+  return {rank, whole_box(source.type().shape), destination, source.type().shape};
+}
+
+}  // namespace
+
+void exchange(AcrossProcesses& across, const DeviceArray& source,
+              std::span<const WantedPart> wanted, SourceLocation where) {
+  run_exchange(across, source, wanted, where);
+}
+
+void gather_across(AcrossProcesses& across, const DeviceArray& source, void* destination,
+                   SourceLocation where) {
+  std::vector<int> ranks = processes_of(across.client(), source.sharding()->mesh());
+  if (std::ranges::find(ranks, across.rank()) == ranks.end())
+    throw Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[tensor] the value ", source.type(), " is on devices of ", names_of_processes(ranks),
+            " only, and this is process ", across.rank(), ": gather() brings it to all processes"),
+        where);
+  WantedPart all_of_it = whole_value(source, ranks.front(), destination);
+  run_exchange(across, source, std::span(&all_of_it, 1), where, ranks, ranks.front(), destination);
+}
+
+void gather_to_process(AcrossProcesses& across, const DeviceArray& source, int to,
+                       void* destination, SourceLocation where) {
+  std::vector<int> holders = processes_of(across.client(), source.sharding()->mesh());
+  int root = to >= 0 ? to : holders.front();
+  WantedPart all_of_it = whole_value(source, root, destination);
+  std::vector<int> all;
+  if (to < 0) {
+    all.resize(static_cast<std::size_t>(across.run().size()));
+    std::iota(all.begin(), all.end(), 0);
+  }
+  run_exchange(across, source, std::span(&all_of_it, 1), where, all, root, destination);
+}
+
+}  // namespace meshard

@@ -1,0 +1,44 @@
+// Process to process: parts of a value, through host memory.
+#pragma once
+#include <cstddef>
+#include <span>
+
+#include "meshard/array/slice.h"
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/across_processes.h"
+
+namespace meshard {
+
+/// A part of a value that a process wants.
+struct WantedPart {
+  int rank = 0;
+  Box box;
+  /// In process `rank`: where the part goes, the first elements of a row-major array of `shape`.
+  /// Elements outside of the part are left as they are.
+  void* destination = nullptr;
+  Shape shape;
+};
+
+/// Brings parts of a value to processes that want them, from those that have them. Called by all of
+/// these processes, with equal lists except for the destinations, at the same place in their order
+/// of launches; it does nothing in others. A part that its process has is copied there. All others
+/// are sent directly, one after the other.
+/// @pre the value's sharding has no unreduced axes
+/// @error those of the communicator and of reading the value
+void exchange(AcrossProcesses& across, const DeviceArray& source,
+              std::span<const WantedPart> wanted, SourceLocation where);
+
+/// Brings the whole value to all processes of its mesh, which must all call it.
+/// @pre `destination` has the bytes of the value
+/// @error failed precondition if this process is none of them; otherwise as exchange()
+void gather_across(AcrossProcesses& across, const DeviceArray& source, void* destination,
+                   SourceLocation where);
+
+/// Brings the whole value to the process `to` (-1: to all processes of the run). Called by all
+/// processes of the run.
+/// @pre `destination` has the bytes of the value, in each process that receives it
+/// @error as exchange()
+void gather_to_process(AcrossProcesses& across, const DeviceArray& source, int to,
+                       void* destination, SourceLocation where);
+
+}  // namespace meshard

@@ -1,0 +1,35 @@
+// Loads programs over devices of several processes.
+#pragma once
+#include <chrono>
+#include <memory>
+
+#include "meshard/base/result.h"
+#include "meshard/graph/evaluator.h"
+#include "meshard/lowering/lower.h"
+#include "meshard/runtime/disk_cache.h"
+#include "meshard/runtime/internal/across_processes.h"
+#include "meshard/runtime/loaded_program.h"
+#include "meshard/runtime/platforms.h"
+
+namespace meshard {
+
+/// Loads the part of this process in a program over devices of several processes. The processes of
+/// the program's mesh first check that all of them are about to run the same program. The lowest
+/// one partitions it, and each compiles what its device runs. A process that has no device of the
+/// mesh only learns the shardings of the results.
+///
+/// Each process keeps its part on `disk` if compiling it took long, and loads it from there. All
+/// these processes load the same programs in the same order.
+/// @param program what `lowered` was made from, for messages
+/// @error those of agree(), of the partitioner and the compiler; unimplemented if a process has
+/// several devices of the mesh
+Result<std::shared_ptr<const LoadedProgram>> load_across(
+    const Platforms& platforms, AcrossProcesses& across, const DiskCache& disk,
+    const Program& program, LoweredModule lowered, SourceLocation where);
+
+/// How long a process waits for others that must do the same: MESHARD_PROCESS_WAIT_SECONDS, else
+/// 600 s.
+/// @error invalid argument if that is not a whole number from 1
+Result<std::chrono::milliseconds> wait_for_processes();
+
+}  // namespace meshard

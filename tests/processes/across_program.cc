@@ -1,0 +1,296 @@
+// A program over N devices, which check_across.py starts in one process and in N, and whose output
+// must be the same. usage: across_program DEVICES SCENARIO...
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "meshard/meshard.h"
+
+namespace {
+
+using namespace meshard;
+
+int devices = 1;
+bool is_first() { return processes().rank() == 0; }
+
+void say(const std::string& text) {
+  if (!is_first()) return;
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+/// The values of a tensor, which all processes read.
+void show(const char* name, const Tensor& tensor) {
+  std::vector<double> values = tensor.to_host().astype(DType::f64).to_vector<double>();
+  std::string text = cat(name, " ", tensor.type(), ":");
+  for (double value : values) append(text, cat(" ", value));
+  say(text);
+}
+
+Mesh line() { return Mesh({{"x", devices}}); }
+Mesh grid() { return Mesh({{"a", devices / 2}, {"b", 2}}); }
+
+Tensor numbers(Shape shape, double scale = 1) {
+  std::vector<float> values(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(scale * std::sin(1.0 + static_cast<double>(i)));
+  return from_host(std::move(values), std::move(shape));
+}
+
+struct Model {
+  Tensor up, down;
+  MESHARD_FIELDS(up, down)
+};
+
+void train() {
+  Mesh mesh = grid();
+  Model model{mark_sharding(numbers({12, 16}, 0.4), mesh, P(none, "b")),
+              mark_sharding(numbers({16, 5}, 0.4), mesh, P("b", none))};
+  optim::Adam adam{.rate = 1e-2};
+  auto state = optim::init(adam, model);
+  auto step = jit(
+      [&](Model now, decltype(state) moments, Tensor in, Tensor out) {
+        auto loss_of = [&](Model at) {
+          return mean(square(matmul(tanh(matmul(in, at.up)), at.down) - out));
+        };
+        auto [loss, gradient] = value_and_grad(loss_of)(now);
+        auto [next, after] = optim::update(adam, now, gradient, moments);
+        return std::tuple(next, after, loss);
+      },
+      {.name = "train", .donate = {0, 1}});
+  for (int i = 0; i < 12; ++i) {
+    Tensor x = mark_sharding(numbers({16, 12}, 1 + i % 3), mesh, P("a", none));
+    Tensor y = mark_sharding(numbers({16, 5}, 1), mesh, P("a", none));
+    auto [next, after, loss] = step(model, state, x, y);
+    model = next;
+    state = after;
+    say(cat("loss ", loss.item<float>()));
+  }
+  show("up", model.up);
+}
+
+void uneven() {
+  Mesh mesh = line();
+  Tensor x = mark_sharding(numbers({7, 3}), mesh, P("x", none));
+  Tensor y = jit([](Tensor in) { return cumulative_sum(in * 2, 0) - mean(in); })(x);
+  show("uneven", y);
+  show("first rows", index(y, {range(0, 2), whole}));
+  show("gradient", grad([](Tensor in) { return sum(square(in) * 0.5f); })(x));
+}
+
+void resharding() {
+  Mesh mesh = grid();
+  Tensor x = mark_sharding(numbers({8, 6}), mesh, P("a", "b"));
+  show("marked again", mark_sharding(x, mesh, P("b", "a")));
+  show("columns", mark_sharding(x, mesh, P(none, axes("a", "b"))));
+  show("replicated", mark_sharding(x, mesh, P(none, none)) + 1);
+  show("transposed", matmul(matrix_transpose(x), x));
+}
+
+void submeshes() {
+  Mesh mesh({{"x", 2}}, {1, 3}), all = line();
+  Tensor a = mark_sharding(numbers({4, 3}), mesh, P("x", none));
+  Tensor b = tanh(a) * 2;
+  sync(b);
+  // The others know nothing of this.
+  if (processes().size() == 1 || processes().rank() == 1 || processes().rank() == 3)
+    if (float most = max(abs(b)).item<float>(); most < 1.5f || most > 2)
+      throw InternalError(cat("the largest is ", most));
+  std::optional<HostArray> at_0 = gather_to(b, 0);
+  if (at_0) say(cat("gathered ", at_0->to_string()));
+  say(cat("everywhere ", gather(b).to_string()));
+  Tensor moved = transfer(b, Mesh({{"y", 2}}, {0, 2}), P(none, "y"));
+  say(cat("moved ", gather(exp(moved)).to_string()));
+  show("spread", transfer(b, all, P("x", none)) + 1);
+  Tensor loss = sum(b);
+  show("a number elsewhere", mark_sharding(numbers({4}), all, P("x")) * loss);
+}
+
+void explicit_axes() {
+  Mesh mesh({{"a", devices / 2, AxisKind::kExplicit}, {"b", 2, AxisKind::kExplicit}});
+  Tensor x = mark_sharding(numbers({8, 4}), mesh, P("a", none));
+  Tensor w = mark_sharding(numbers({4, 6}), mesh, P(none, "b"));
+  Tensor v = mark_sharding(numbers({6, 4}), mesh, P("b", none));
+  auto f = jit([&](Tensor in, Tensor first, Tensor second) {
+    Tensor hidden = tanh(matmul(in, first));
+    return matmul(hidden, second, Sharding(mesh, P("a", none)));
+  });
+  Tensor y = f(x, w, v);
+  say(cat("sharded ", y.sharding()->spec()));
+  show("explicit", y);
+}
+
+void loops() {
+  Mesh mesh = grid();
+  Tensor x = mark_sharding(numbers({8, 8}), mesh, P("a", "b"));
+  auto f = jit([](Tensor in) {
+    auto is_large = [](Tensor at) { return greater(max(abs(at)), 0.01f); };
+    return while_loop(
+        is_large, [](Tensor at) { return matmul(at, at) * 0.2f; }, in);
+  });
+  show("while", f(x));
+  auto g = jit(grad([](Tensor in) {
+    Tensor y = repeat(5, in, [](Tensor at) { return tanh(at) + mean(at); });
+    auto squares = [](Tensor at) { return sum(square(at)); };
+    return cond(
+        greater(sum(y), 0.f), squares, [](Tensor at) { return sum(at); }, y);
+  }));
+  show("gradient of a loop", g(x));
+}
+
+void parts() {
+  Mesh mesh = line();
+  ShardedTensor table = ShardedTensor::from_callback(
+      {DType::f32, {devices * 2 + 1, 3}}, Sharding(mesh, P("x", none)), [](const Box& box) {
+        return HostArray::full({DType::f32, box_shape(box)}, double(box[0].start));
+      });
+  show("from_callback", table.global() * 2);
+  std::vector<Tensor> locals;
+  for (int i = 0; i < devices; ++i)
+    if (processes().size() == 1 || i == processes().rank()) locals.push_back(full({2, 2}, i));
+  ShardedTensor joined = ShardedTensor::from_local(locals, mesh, P("x", none));
+  show("from_local", joined.global() + 1);
+  for (const LocalShard& shard : joined.local_shards())
+    if (shard.device_id() == 0) say(shard.to_string());
+  std::size_t own = processes().size() == 1 ? static_cast<std::size_t>(devices) : 1;
+  if (joined.local_shards().size() != own) throw InternalError("other shards");
+}
+
+void lazy() {
+  Mesh mesh = line();
+  Tensor x = mark_sharding(ones({devices, 4}), mesh, P("x", none));
+  Tensor kept = x * 3;
+  for (int i = 0; i < 3; ++i) {
+    x = x + kept * 0.5f;
+    say(cat("sum ", sum(x).item<float>()));
+  }
+  show("kept", kept);
+  Tensor noise = random::normal(random::key(7), {devices, 4});
+  show("noise", mark_sharding(noise, mesh, P("x")) + x);
+  x += 1;
+  show("in place", x);
+}
+
+void collectives() {
+  Mesh mesh = grid();
+  Tensor x = mark_sharding(numbers({8, 4}), mesh, P("a", "b"));
+  show("all_reduce", all_reduce(x, mesh, "b"));
+  show("all_gather", all_gather(x, mesh, "a"));
+  show("all_to_all", all_to_all(x, mesh, "b", 0, 1));
+  Tensor integers = astype(x * 10, DType::i32);
+  show("integers", matmul(matrix_transpose(integers), integers));
+  show("any", any(greater(x, 0.99f), 0));
+}
+
+void printing() {
+  Mesh mesh = line();
+  Tensor x = mark_sharding(arange(devices * 2.0), mesh, P("x"));
+  say(cat(x));
+  say(x.placement());
+  say(cat(sum(x)));
+}
+
+void disk_hits() { say(cat("disk hits: ", runtime_counters().disk_hits)); }
+
+/// The last process runs another op.
+void differ() {
+  Tensor x = mark_sharding(numbers({8}), line(), P("x"));
+  bool last = processes().rank() == processes().size() - 1;
+  auto f = jit(
+      [&](Tensor in) {
+        Tensor y = tanh(in);
+        if (last) return exp(y) * sum(y);
+        return log(y) * sum(y);
+      },
+      {.name = "differs"});
+  try {
+    f(x);
+    std::printf("no error in process %d\n", processes().rank());
+  } catch (const Error& error) {
+    std::printf("process %d: %s\n", processes().rank(), error.what());
+  }
+}
+
+/// The last process evaluates something else.
+void other_program() {
+  Tensor x = mark_sharding(numbers({8}), line(), P("x"));
+  say(cat("first ", sum(x).item<float>()));
+  try {
+    if (processes().rank() == processes().size() - 1) {
+      Tensor y = x * 2;
+      sync(y);
+    } else {
+      (void)sum(exp(x)).item<float>();
+    }
+    std::printf("no error in process %d\n", processes().rank());
+  } catch (const Error& error) {
+    std::printf("process %d: %s\n", processes().rank(), error.what());
+  }
+}
+
+/// The last process runs no second program.
+void absent() {
+  Tensor x = mark_sharding(numbers({8}), line(), P("x"));
+  say(cat("first ", sum(x).item<float>()));
+  if (processes().rank() == processes().size() - 1) {
+    (void)processes().barrier("the end").value();
+    return;
+  }
+  try {
+    (void)sum(exp(x)).item<float>();
+    std::printf("no error in process %d\n", processes().rank());
+  } catch (const Error& error) {
+    std::printf("process %d: %s\n", processes().rank(), error.what());
+  }
+  (void)processes().barrier("the end").value();
+}
+
+/// The last process has other host data.
+void other_data() {
+  float last = processes().rank() == processes().size() - 1 ? 2 : 1;
+  try {
+    mark_sharding(from_host(HostArray::full({DType::f32, {8}}, last)), line(), P("x"));
+    std::printf("no error in process %d\n", processes().rank());
+  } catch (const Error& error) {
+    std::printf("process %d: %s\n", processes().rank(), error.what());
+  }
+}
+
+const std::map<std::string, void (*)()> kScenarios = {
+    {"train", train},
+    {"uneven", uneven},
+    {"resharding", resharding},
+    {"submeshes", submeshes},
+    {"explicit_axes", explicit_axes},
+    {"loops", loops},
+    {"parts", parts},
+    {"lazy", lazy},
+    {"collectives", collectives},
+    {"printing", printing},
+    {"disk_hits", disk_hits},
+    {"differ", differ},
+    {"other_program", other_program},
+    {"absent", absent},
+    {"other_data", other_data},
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    devices = count > 1 ? std::atoi(arguments[1]) : 0;
+    (void)initialize_processes().value();
+    configure_runtime({.cpu_devices = devices}).value();
+    for (int i = 2; i < count; ++i) {
+      say(cat("== ", arguments[i]));
+      kScenarios.at(arguments[i])();
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "process %d: %s\n", processes().rank(), error.what());
+    return 1;
+  }
+}
