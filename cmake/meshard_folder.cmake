@@ -67,14 +67,15 @@ function(meshard_test_flags target)
   endif()
 endfunction()
 
-# meshard_folder(NAME [QUICK_BUILD] [DEPENDS folder...])
+# meshard_folder(NAME [QUICK_BUILD] [QUICK_COMPILER] [DEPENDS folder...])
 #
 # Builds one folder of meshard/: one library target meshard_NAME with all its sources, and one test program NAME_test
 # with all its *_test.cc files. The tests link only what the folder may depend on. QUICK_BUILD: compiled with
 # -Og, which takes g++ half of the time of -O2. For folders that no call of a compiled program passes through: recording
-# an op takes the same time, and tracing, differentiating and lowering 12 layers 9.3 ms instead of 8.5.
+# an op takes the same time, and tracing, differentiating and lowering 12 layers 9.3 ms instead of 8.5. QUICK_COMPILER:
+# the tests compile programs quickly (meshard_quick_compiler).
 function(meshard_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "QUICK_BUILD" "" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "QUICK_BUILD;QUICK_COMPILER" "" "DEPENDS")
   set(root ${CMAKE_CURRENT_SOURCE_DIR}/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cc)
   set(tests ${sources})
@@ -101,14 +102,18 @@ function(meshard_folder name)
     meshard_test_flags(${name}_test FOLDER)
     meshard_unity(${name}_test)
     add_test(NAME ${name}_test COMMAND ${name}_test)
+    if(arg_QUICK_COMPILER)
+      meshard_quick_compiler(${name}_test)
+    endif()
   endif()
 endfunction()
 
-# meshard_quick_compiler(TEST...): makes the CPU plugin compile for these tests at its lowest optimization level and
-# without fusion emitters, which takes a third of the time: most of it is spent in the compiler. `./dev nightly` uses
-# the fusion emitters (tools/dev/run_tests.py). Only for tests whose processes load no other compiler, because a plugin
-# ends the process if it does not know a flag.
+# meshard_quick_compiler(TEST...): makes the CPU plugin compile for these tests at its lowest optimization level, in one
+# piece, without fusion emitters and LLVM's expensive passes. This takes a quarter of the time, most of which is spent in
+# the compiler. `./dev nightly` and MESHARD_TEST_COMPILER=default use the plugin's own settings (tools/dev/run_tests.py).
+# Only for tests whose processes load no other compiler, because a plugin ends the process if it does not know a flag.
 function(meshard_quick_compiler)
-  set(flags "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+  string(JOIN " " flags --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
+         --xla_cpu_parallel_codegen_split_count=1 --xla_llvm_disable_expensive_passes=true)
   set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT "XLA_FLAGS=${flags}")
 endfunction()

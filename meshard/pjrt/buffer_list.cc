@@ -46,19 +46,23 @@ void BufferList::count(bool lives) const noexcept {
 
 void BufferList::set_life(BufferState::Life life) const noexcept {
   bool was_live = is_live(), lives = life == BufferState::kLive;
-  state_.life.store(life, std::memory_order_relaxed);
+  set_life_uncounted(life);
   if (was_live != lives) count(lives);
 }
 
 void BufferList::release() noexcept {
   if (devices_ == nullptr) return;
-  bool delay = is_of_launch_ && is_live();
-  set_life(BufferState::kEmpty);  // before the client and its devices may go
+  bool delay = is_of_launch_ && is_live() &&
+               internal::ReleasedBuffers::takes(bytes_, devices_->size()) &&
+               state_.shared.load(std::memory_order_acquire) == nullptr;
+  if (delay)
+    set_life_uncounted(BufferState::kEmpty);  // counted when they are destroyed
+  else
+    set_life(BufferState::kEmpty);  // before the client and its devices may go
   const DeviceList& devices = *std::exchange(devices_, nullptr);
   internal::ClientState* client = std::exchange(state_.client, nullptr);
   std::span<PJRT_Buffer* const> buffers(raw_.data(), raw_.size());
-  if (delay && internal::ReleasedBuffers::takes(bytes_, devices.size()) &&
-      state_.shared.load(std::memory_order_acquire) == nullptr) {
+  if (delay) {
     internal::ReleasedBuffers::of_thread().add(client, devices, buffers, bytes_);
   } else {
     internal::destroy_buffers(client->api, state_, buffers);

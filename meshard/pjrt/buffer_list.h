@@ -82,6 +82,10 @@ class BufferList {
   }
   void release() noexcept;
   void set_life(internal::BufferState::Life life) const noexcept;
+  /// The same without counting bytes: the caller counts those of many lists at once.
+  void set_life_uncounted(internal::BufferState::Life life) const noexcept {
+    state_.life.store(life, std::memory_order_relaxed);
+  }
   void count(bool lives) const noexcept;
   /// Whether the plugin has deleted one of them.
   bool plugin_says_deleted() const;

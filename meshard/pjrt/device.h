@@ -110,8 +110,9 @@ class Device {
   /// @error unimplemented on plugins that do not report it (the CPU plugin)
   Result<DeviceMemoryStats> memory_stats() const;
 
-  /// The bytes of the live buffers of this process on the device, by their types. Temporary memory
-  /// of running programs is not included.
+  /// The bytes of the live buffers of this process on the device, by their types. Small results of
+  /// launches that a thread has dropped are included until its next launch or wait. Temporary
+  /// memory of running programs is not included.
   std::int64_t live_bytes() const { return live_bytes_.load(std::memory_order_relaxed); }
   /// The most live bytes so far.
   std::int64_t peak_live_bytes() const { return peak_live_bytes_.load(std::memory_order_relaxed); }

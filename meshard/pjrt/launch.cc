@@ -141,7 +141,6 @@ internal::LaunchRecord* LoadedExecutable::new_record(const Call& call) const {
 }
 
 Result<Launch> LoadedExecutable::run(Call& call) const {
-  internal::ReleasedBuffers::of_thread().destroy();
   Scratch& arrays = scratch();
   auto fit = [](auto& vector, std::size_t size) {
     if (vector.size() < size) vector.resize(size);
@@ -155,7 +154,7 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
   call.raw_arguments = {arrays.arguments.data(), arguments};
   call.raw_outputs = {arrays.outputs.data(), outputs};
   MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
-
+  internal::ReleasedBuffers::of_thread().destroy();  // while the devices run
   give_outputs(call);
   return launch;
 }

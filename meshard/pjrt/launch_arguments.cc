@@ -148,11 +148,14 @@ Result<void> LoadedExecutable::claim_donated(Call& call) const {
     for (std::size_t owner = 0; owner < call.owners(); ++owner)
       if (call.state(i, owner, per_device).launch_mark == mark) return twice(i, owner);
   }
+  std::int64_t bytes = 0;  // of the donated lists, on each device
   for (std::size_t owner = 0; owner < call.owners(); ++owner)
     for (int donated : signature_.donated) {
       auto i = static_cast<std::size_t>(donated);
-      if (!kept(i)) call.set_life(i, owner, per_device, BufferState::kDonated);
+      if (!kept(i)) bytes += call.donate(i, owner, per_device);
     }
+  if (bytes > 0)
+    for (const Device* device : devices_->devices()) device->count_bytes(bytes, false);
   return {};
 }
 

@@ -26,7 +26,7 @@ def read_depends(text):
     depends = {}
     for body in re.findall(r"meshard_folder\(([^)]*)\)", text):
         name, *words = body.split()
-        depends[name] = [word for word in words if word not in ("DEPENDS", "QUICK_BUILD")]
+        depends[name] = [word for word in words if word not in ("DEPENDS", "QUICK_BUILD", "QUICK_COMPILER")]
     return depends
 
 

@@ -39,7 +39,7 @@ RUNNING = re.compile(r"^\[ RUN      \] (\S+)$")
 ENDED = re.compile(r"^\[ {6,7}OK \] |^\[  FAILED  \] |^\[  SKIPPED \] ")
 MOST_LINES = 100  # of one failure; the log has all lines
 DEFAULT_LIMIT = 600
-WITHOUT_FUSION_EMITTERS = "--xla_cpu_use_fusion_emitters=false"  # cmake/meshard_folder.cmake; not in ./dev nightly
+QUICK_COMPILER = "--xla_cpu_use_fusion_emitters=false"  # one of the flags of meshard_quick_compiler in CMake
 
 
 class Outcome:
@@ -192,6 +192,11 @@ def left_out(command):
     return ""
 
 
+def uses_default_compiler():
+    """Whether tests that compile quickly use the settings that users get instead."""
+    return "MESHARD_NIGHTLY" in os.environ or os.environ.get("MESHARD_TEST_COMPILER") == "default"
+
+
 def run_program(name, command, properties, results, limit, test_filter, under):
     outcome = Outcome(name, results / f"{name}.log")
     if not command or not pathlib.Path(command[0]).exists():
@@ -205,8 +210,8 @@ def run_program(name, command, properties, results, limit, test_filter, under):
     settings.setdefault("MESHARD_PROGRAM_CACHE_MB", "0")
     for setting in properties.get("ENVIRONMENT", []):
         key, _, value = setting.partition("=")
-        if key == "XLA_FLAGS" and "MESHARD_NIGHTLY" in os.environ:
-            value = value.replace(WITHOUT_FUSION_EMITTERS, "").strip()
+        if key == "XLA_FLAGS" and QUICK_COMPILER in value and uses_default_compiler():
+            continue
         settings[key] = value
     environment = {**os.environ, **settings}
     gtest = is_gtest(command)
@@ -325,7 +330,7 @@ def main():
     def job(program):
         return run_program(*program, results, arguments.timeout, test_filter, shlex.split(arguments.under))
 
-    for group, workers in ((together, arguments.jobs), (alone, 1)):
+    for group, workers in ((together, arguments.jobs + 1), (alone, 1)):
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             for future in concurrent.futures.as_completed([pool.submit(job, p) for p in group]):
                 outcome = future.result()

@@ -1,5 +1,6 @@
 """run_tests.py counts correctly, especially when a program misbehaves."""
 
+import os
 import pathlib
 import shutil
 import signal
@@ -184,13 +185,17 @@ class RunTests(unittest.TestCase):
             printed = (pathlib.Path(folder) / "test-results" / "part.log").read_text(encoding="utf-8")
         self.assertEqual(printed, "--gtest_filter=-S.z --gtest_filter=*S.x*-S.z\n")
 
-    def test_nightly_compiles_with_fusion_emitters(self):
+    def test_nightly_compiles_like_a_users_program(self):
         settings = 'ENVIRONMENT "XLA_FLAGS=--level=0 --xla_cpu_use_fusion_emitters=false"'
         programs = {"a": self.shell('test "$XLA_FLAGS" = "$EXPECTED"', settings)}
         under = "env EXPECTED='--level=0 --xla_cpu_use_fusion_emitters=false'"
-        self.check(programs, 0, "1 passed, 0 failed", arguments=["--under", under])
-        with unittest.mock.patch.dict("os.environ", MESHARD_NIGHTLY="1"):
-            self.check(programs, 0, "1 passed, 0 failed", arguments=["--under", "env EXPECTED=--level=0"])
+        with unittest.mock.patch.dict("os.environ"):
+            for name in ("XLA_FLAGS", "MESHARD_NIGHTLY", "MESHARD_TEST_COMPILER"):
+                os.environ.pop(name, None)
+            self.check(programs, 0, "1 passed, 0 failed", arguments=["--under", under])
+            for setting in ({"MESHARD_NIGHTLY": "1"}, {"MESHARD_TEST_COMPILER": "default"}):
+                with unittest.mock.patch.dict("os.environ", setting):
+                    self.check(programs, 0, "1 passed, 0 failed", arguments=["--under", "env EXPECTED="])
 
 
 if __name__ == "__main__":

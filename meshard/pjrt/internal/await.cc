@@ -1,10 +1,12 @@
 // Tested in tests/plugin/launches_test.cc.
 #include "meshard/pjrt/internal/await.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/stall_report.h"
@@ -17,20 +19,47 @@ namespace {
 constexpr std::chrono::seconds kTimeForPartners{1};
 
 // State shared by a waiting thread and the plugin's callbacks, which may come after the thread has
-// given up.
+// given up: the last of them deletes it.
 struct Gate {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::size_t pending = 0;
-  std::optional<Error> failed;
+  Gate(const PJRT_Api* plugin, std::string_view name, std::size_t events)
+      : api(plugin), entry(name), references(events + 1), pending(events) {}
 
+  // Wakes the thread only when nothing is pending or something failed.
   void arrive(const Result<void>& outcome) {
     std::lock_guard lock(mutex);
     --pending;
     if (!outcome.ok() && !failed) failed = outcome.error();
-    changed.notify_all();
+    if (pending == 0 || failed) changed.notify_all();
   }
+  void drop() noexcept {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  const PJRT_Api* api;
+  std::string entry;
+  std::atomic<std::size_t> references;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t pending;
+  std::optional<Error> failed;
 };
+
+struct DropGate {
+  void operator()(Gate* gate) const noexcept { gate->drop(); }
+};
+
+void arrive_at_gate(PJRT_Error* error, void* argument) {
+  std::unique_ptr<Gate, DropGate> gate(static_cast<Gate*>(argument));
+  gate->arrive(take_error(gate->api, error, gate->entry));
+}
+
+Result<void> ask(Gate& gate, PJRT_Event* event) {
+  MESHARD_PJRT_ARGS(PJRT_Event_OnReady, args);
+  args.event = event;
+  args.callback = arrive_at_gate;
+  args.user_arg = &gate;
+  return MESHARD_PJRT_CALL(gate.api, PJRT_Event_OnReady, args);
+}
 
 Result<void> wait_at(Gate& gate, const Awaited& awaited) {
   meshard::internal::StallWatch watch;
@@ -91,13 +120,12 @@ Result<void> await_events(const PJRT_Api* api, std::span<PJRT_Event* const> even
       pending.push_back(event);
   }
   if (pending.empty()) return outcome;
-  auto gate = std::make_shared<Gate>();
-  gate->pending = pending.size();
+  std::unique_ptr<Gate, DropGate> gate(new Gate(api, entry, pending.size()));
   if (!outcome.ok()) gate->failed = outcome.error();
   for (PJRT_Event* event : pending) {
-    Result<void> asked = call_when_ready(api, event, entry,
-                                         [gate](const Result<void>& each) { gate->arrive(each); });
-    if (!asked.ok()) gate->arrive(outcome_of(api, event, entry));
+    if (ask(*gate, event).ok()) continue;
+    gate->arrive(outcome_of(api, event, entry));
+    gate->drop();  // in place of the callback
   }
   return wait_at(*gate, awaited);
 }

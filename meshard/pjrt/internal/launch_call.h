@@ -47,6 +47,15 @@ struct LoadedExecutable::Call {
     else
       buffers[owner * per_device + i]->set_life(life);
   }
+  // Returns the bytes on each device that the caller has to count: those of lists.
+  std::int64_t donate(std::size_t i, std::size_t owner, std::size_t per_device) const {
+    if (!has_lists) {
+      buffers[owner * per_device + i]->set_life(internal::BufferState::kDonated);
+      return 0;
+    }
+    lists[i]->set_life_uncounted(internal::BufferState::kDonated);
+    return static_cast<std::int64_t>(lists[i]->bytes_);
+  }
   bool plugin_says_deleted(std::size_t i, std::size_t owner, std::size_t per_device) const {
     return has_lists ? lists[i]->plugin_says_deleted()
                      : buffers[owner * per_device + i]->plugin_says_deleted().value_or(true);

@@ -28,6 +28,8 @@ void ReleasedBuffers::destroy() noexcept {
     for (std::size_t i = 0; i < arrays; ++i)
       destroy_buffer(client_->api, buffers_[i * per_array + device]);
   buffers_.clear();
+  for (const Device* device : devices_->devices())
+    device->count_bytes(static_cast<std::int64_t>(bytes_ / per_array), false);
   bytes_ = 0;
   devices_ = nullptr;
   drop_references(client_, static_cast<long>(arrays));

@@ -14,8 +14,8 @@ namespace meshard::pjrt::internal {
 /// takes half of the time.
 class ReleasedBuffers {
  public:
-  /// Those of this thread. They are destroyed during its next launch, before it waits or reads
-  /// statistics, and when it ends.
+  /// Those of this thread. They are destroyed during its next launch, while the devices work;
+  /// before it waits or reads statistics; and when it ends.
   static ReleasedBuffers& of_thread();
   ~ReleasedBuffers() { destroy(); }
 
