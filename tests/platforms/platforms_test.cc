@@ -124,7 +124,8 @@ TEST_F(Platforms, DevicesThatThePlatformLacks) {
       [] {
         check_devices(second({3, 4}));
       },
-      ErrorCode::kNotFound, {"platforms_test.cc:", "lacks: 4;", "it has 4 second devices"}));
+      ErrorCode::kNotFound,
+      {"platforms_test.cc:", "do not exist: 4;", "there are 4 second devices"}));
   EXPECT_TRUE(throws_error([] { init_device_mesh("second", {8}); }, ErrorCode::kInvalidArgument,
                            {"platforms_test.cc:", "needs 8 devices", "4 of type second"}));
   Mesh seven = second({0, 7});

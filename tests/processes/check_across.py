@@ -62,11 +62,11 @@ def expect_equal(one, many, tolerance=1e-6):
     expect(len(one) == len(many), f"{len(one)} lines in one process, {len(many)} in several:",
            "\n".join(["", *one, "--", *many]))
     for a, b in zip(one, many):
-        expect(NUMBER.sub("#", a) == NUMBER.sub("#", b), f"in one process: {a}\nin several: {b}")
+        expect(NUMBER.sub("#", a) == NUMBER.sub("#", b), f"in one process: {a}; in several: {b}")
         in_a, in_b = ([float(n) for n in NUMBER.findall(line)] for line in (a, b))
         most = max([1.0] + [abs(n) for n in in_a])
         expect(all(abs(x - y) <= tolerance * most for x, y in zip(in_a, in_b)),
-               f"in one process: {a}\nin several: {b}")
+               f"in one process: {a}; in several: {b}")
 
 
 def scenario(count, *names):

@@ -330,7 +330,7 @@ def main():
     def job(program):
         return run_program(*program, results, arguments.timeout, test_filter, shlex.split(arguments.under))
 
-    for group, workers in ((together, arguments.jobs + 1), (alone, 1)):
+    for group, workers in ((together, arguments.jobs), (alone, 1)):
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             for future in concurrent.futures.as_completed([pool.submit(job, p) for p in group]):
                 outcome = future.result()

@@ -49,7 +49,7 @@ struct Answer {
     writer.add_varint(1, static_cast<std::uint64_t>(code));
     writer.add_bytes(2, text);
     for (const std::string& note : notes) writer.add_bytes(3, note);
-    writer.add_varint(4, static_cast<std::uint64_t>(asked + 1));
+    writer.add_varint(4, static_cast<std::uint64_t>(std::int64_t{asked} + 1));
     return writer.take();
   }
   static Answer from_bytes(std::string_view bytes) {
@@ -123,8 +123,9 @@ std::string first_difference(std::string_view a, int rank_a, std::string_view b,
 // `processes 0 and 2 run "train" at train.cc:42; process 1 runs ...`
 std::string who_does_what(const std::map<int, Said>& said) {
   std::vector<std::pair<const Said*, std::vector<int>>> groups;
-  for (const auto& [rank, each] : said) {
-    auto same = std::ranges::find_if(groups, [&](const auto& group) {
+  for (const auto& [rank, of_rank] : said) {
+    const Said& each = of_rank;
+    auto same = std::ranges::find_if(groups, [&each](const auto& group) {
       return group.first->fingerprint == each.fingerprint && group.first->what == each.what;
     });
     if (same == groups.end())

@@ -118,6 +118,36 @@ Result<pjrt::LoadedExecutable> load_part(const pjrt::Client& client, const DiskC
   return compiled;
 }
 
+// The processes of a program's mesh.
+struct Members {
+  std::vector<int> ranks;    // ascending
+  std::vector<int> rank_at;  // by position of the mesh
+  bool others = false;       // this process is none of them
+};
+
+// The partitioned module, if all processes of the mesh load the same program.
+Result<std::string> agreed_module(AcrossProcesses& across, const Graph& graph,
+                                  const LoweredModule& lowered, const Members& members,
+                                  const pjrt::CompileOptions& options, SourceLocation where) {
+  MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
+  const Fingerprint same = fingerprint(cat(lowered.text, join(members.rank_at, ",")));
+  Intention intention{
+      .ranks = members.ranks,
+      .rank = across.rank(),
+      .key = members.others ? std::string() : across.next_step(members.ranks),
+      .fingerprint = same,
+      .what = cat("run \"", lowered.name, "\"", where.known() ? cat(" at ", where) : ""),
+      .announced_as = cat("meshard/program/", join(members.ranks, ","), "/", same),
+      .details = [&] { return text_with_sources(lowered, graph); }};
+  Store& store = across.run().store();
+  if (members.others) return result_of_others(store, intention, limit);
+  auto partitioned = [&]() -> Result<std::string> {
+    MESHARD_ASSIGN_OR_RETURN(pjrt::Client partitioner, across.partitioner());
+    return partitioned_module(partitioner, lowered.text, options);
+  };
+  return agree(store, intention, partitioned, limit);
+}
+
 }  // namespace
 
 Result<std::chrono::milliseconds> wait_for_processes() {
@@ -145,29 +175,13 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
                                                  std::nullopt, false, program.donated,
                                                  std::move(chosen));
   }
-  MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
-  const std::string set = join(ranks, ",");
-  const Fingerprint same = fingerprint(cat(lowered.text, join(rank_at, ",")));
-  Intention intention{
-      .ranks = ranks,
-      .rank = across.rank(),
-      .key = here.empty() ? std::string() : across.next_step(ranks),
-      .fingerprint = same,
-      .what = cat("run \"", lowered.name, "\"", where.known() ? cat(" at ", where) : ""),
-      .announced_as = cat("meshard/program/", set, "/", same),
-      .details = [&] { return text_with_sources(lowered, program.graph); }};
   across.run().entering(cat("load of \"", lowered.name, "\", ", where));
   pjrt::CompileOptions options = compile_options_for(client, logical_devices(mesh));
   internal::HostSpan span;
   if (internal::records_events()) span.begin("compile", lowered.name, where);
-  Store& store = across.run().store();
-  auto partitioned = [&]() -> Result<std::string> {
-    MESHARD_ASSIGN_OR_RETURN(pjrt::Client partitioner, across.partitioner());
-    return partitioned_module(partitioner, lowered.text, options);
-  };
-  MESHARD_ASSIGN_OR_RETURN(std::string module, here.empty()
-                                                   ? result_of_others(store, intention, limit)
-                                                   : agree(store, intention, partitioned, limit));
+  MESHARD_ASSIGN_OR_RETURN(std::string module,
+                           agreed_module(across, program.graph, lowered,
+                                         {ranks, rank_at, here.empty()}, options, where));
   std::string readable = with_config(module);
   MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule read, pjrt::HloModule::from_bytes(readable));
   MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, read_shardings(lowered, read));

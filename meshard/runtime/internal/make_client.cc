@@ -107,7 +107,7 @@ Result<pjrt::Client> start_of_run(const std::string& path, std::vector<pjrt::Nam
                      " CPU devices; in a run of several processes, each must have 1"));
   std::erase_if(options, [](const auto& option) { return option.name == "cpu_device_count"; });
   options.push_back({"cpu_device_count", std::int64_t{count}});
-  return pjrt::Client::create(std::move(plugin), options, {}, name, &run);
+  return pjrt::Client::create(plugin, options, {}, name, &run);
 }
 
 // `devices`: the requested number; 0: not specified.
@@ -119,7 +119,7 @@ Result<pjrt::Client> start(const std::string& path, std::vector<pjrt::NamedValue
     MESHARD_ASSIGN_OR_RETURN(int count, cpu_device_count(devices));
     options.push_back({"cpu_device_count", std::int64_t{count}});
   }
-  return pjrt::Client::create(std::move(plugin), options, {}, name);
+  return pjrt::Client::create(plugin, options, {}, name);
 }
 
 const PlatformOptions* options_of(const RuntimeOptions& options, std::string_view type) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "meshard/array/slice.h"
+#include "meshard/base/stall_report.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/device_assignment.h"
