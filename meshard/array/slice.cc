@@ -48,6 +48,9 @@ StridedCopy make_plan(const std::byte* source, const Dimensions& source_strides,
   return plan;
 }
 
+// A shorter row may have no whole cache line.
+constexpr std::int64_t kShortestStreamed = 256;
+
 template <std::size_t kBytes>
 void copy_rows(const std::byte* source, std::byte* destination, const StridedCopy::Level& level) {
   for (std::int64_t i = 0; i < level.count; ++i) {
@@ -75,11 +78,22 @@ void copy_rows(const std::byte* source, std::byte* destination, const StridedCop
   }
 }
 
+void stream_rows(const std::byte* source, std::byte* destination, const StridedCopy::Level& level,
+                 std::int64_t row_bytes) {
+  for (std::int64_t i = 0; i < level.count; ++i) {
+    stream_row(destination, source, static_cast<std::size_t>(row_bytes));
+    source += level.source_stride;
+    destination += level.destination_stride;
+  }
+}
+
+using CopyRows = void(const std::byte*, std::byte*, const StridedCopy::Level&, std::int64_t);
+
 void run_levels(const std::byte* source, std::byte* destination, std::int64_t row_bytes,
-                std::span<const StridedCopy::Level> levels) {
-  if (levels.size() == 1) return copy_rows(source, destination, levels[0], row_bytes);
+                std::span<const StridedCopy::Level> levels, CopyRows* rows) {
+  if (levels.size() == 1) return rows(source, destination, levels[0], row_bytes);
   for (std::int64_t i = 0; i < levels[0].count; ++i) {
-    run_levels(source, destination, row_bytes, levels.subspan(1));
+    run_levels(source, destination, row_bytes, levels.subspan(1), rows);
     source += levels[0].source_stride;
     destination += levels[0].destination_stride;
   }
@@ -157,12 +171,19 @@ std::int64_t StridedCopy::bytes() const {
   return product;
 }
 
-void StridedCopy::run() const {
+void StridedCopy::run(CopyWrites writes) const {
   if (row_bytes == 0) return;
-  if (levels.empty())
+  if (writes == CopyWrites::kStreamed && row_bytes >= kShortestStreamed) {
+    if (levels.empty())
+      stream_row(destination, source, static_cast<std::size_t>(row_bytes));
+    else
+      run_levels(source, destination, row_bytes, levels, stream_rows);
+    finish_streaming();
+  } else if (levels.empty()) {
     std::memcpy(destination, source, static_cast<std::size_t>(row_bytes));
-  else
-    run_levels(source, destination, row_bytes, levels);
+  } else {
+    run_levels(source, destination, row_bytes, levels, copy_rows);
+  }
 }
 
 std::vector<StridedCopy> StridedCopy::split(std::int64_t piece_bytes) const {

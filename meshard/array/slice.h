@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/array/copy_row.h"
 #include "meshard/array/shape.h"
 #include "meshard/base/box.h"
 
@@ -36,8 +37,9 @@ struct StridedCopy {
 
   /// The total number of bytes copied.
   std::int64_t bytes() const;
-  /// Performs the copy. Source and destination must not overlap.
-  void run() const;
+  /// Performs the copy. Rows that are too short for it are never streamed.
+  /// @pre source and destination do not overlap
+  void run(CopyWrites writes = CopyWrites::kCached) const;
   /// Splits the copy into pieces of at most `piece_bytes` that write to disjoint memory. A long row
   /// is split at multiples of 64 bytes, so its pieces may have 64 bytes even if `piece_bytes` is
   /// smaller.

@@ -119,6 +119,24 @@ TEST(PlanCopy, MovesBetweenBoxes) {
   }
 }
 
+TEST(StridedCopy, StreamedRowsAreTheSame) {
+  TestRandom random;
+  for (int i = 0; i < 200; ++i) {
+    Shape whole{3, 5, random.between(300, 900)};
+    std::int64_t start = random.between(0, 99);
+    Box box{{random.between(0, 1), 3}, {0, random.between(1, 5)}, {start, whole[2]}};
+    auto dense = noise(static_cast<std::size_t>(box_shape(box).size()), random);
+    std::vector<unsigned char> cached(static_cast<std::size_t>(whole.size()), 0), streamed(cached);
+    plan_scatter(dense.data(), cached.data(), whole, box, 1).run();
+    plan_scatter(dense.data(), streamed.data(), whole, box, 1).run(CopyWrites::kStreamed);
+    ASSERT_EQ(cached, streamed) << box_shape(box).to_string();
+    plan_gather(streamed.data(), whole, box, 1, dense.data()).run(CopyWrites::kStreamed);
+    auto again = dense;
+    plan_gather(cached.data(), whole, box, 1, again.data()).run();
+    ASSERT_EQ(dense, again);
+  }
+}
+
 TEST(PlanGather, JoinsContiguousDimensions) {
   std::vector<float> whole(8 * 4 * 6), dense(whole.size());
   auto plan = [&](Box box) {

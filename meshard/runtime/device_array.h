@@ -15,6 +15,8 @@
 
 namespace meshard {
 
+enum class CopyTarget;  // internal/copy_pool.h
+
 /// The storage of a computed or placed value. It has one buffer per position of its mesh, in mesh
 /// order, or one buffer on one device. If the mesh has devices of several processes, it has the
 /// buffers of this process only, and none if the whole value is elsewhere. Dimensions that the mesh
@@ -88,6 +90,7 @@ class DeviceArray final : public Storage {
 
  private:
   void check_live(SourceLocation where) const;
+  void gather_into(void* destination, CopyTarget target, SourceLocation where) const;
   const Platforms& platforms_;
   TensorType type_;
   std::optional<Sharding> sharding_;

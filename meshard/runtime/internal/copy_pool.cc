@@ -12,18 +12,21 @@ constexpr std::int64_t kParallelBytes = std::int64_t{1} << 20;
 // Large enough to hide the cost of handing over work, small enough to distribute fresh pages
 // evenly.
 constexpr std::int64_t kPieceBytes = std::int64_t{2} << 20;
+// Larger than what a core finds in its caches later.
+constexpr std::int64_t kStreamedBytes = std::int64_t{32} << 20;
 
 }  // namespace
 
 struct CopyPool::Batch {
   std::vector<StridedCopy> pieces;
+  CopyWrites writes = CopyWrites::kCached;
   std::atomic<std::size_t> next{0};
   std::size_t helpers = 0;  // guarded by the pool's mutex
   std::condition_variable left;
 
   void run() {
     for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < pieces.size();)
-      pieces[i].run();
+      pieces[i].run(writes);
   }
 };
 
@@ -50,14 +53,18 @@ CopyPool::~CopyPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void CopyPool::run(std::span<const StridedCopy> copies) {
+void CopyPool::run(std::span<const StridedCopy> copies, CopyTarget target) {
   std::int64_t bytes = 0;
   for (const StridedCopy& copy : copies) bytes += copy.bytes();
+  CopyWrites writes = target == CopyTarget::kFreshPages || bytes < kStreamedBytes
+                          ? CopyWrites::kCached
+                          : CopyWrites::kStreamed;
   if (bytes < kParallelBytes || threads_.empty()) {
-    for (const StridedCopy& copy : copies) copy.run();
+    for (const StridedCopy& copy : copies) copy.run(writes);
     return;
   }
   Batch batch;
+  batch.writes = writes;
   for (const StridedCopy& copy : copies)
     for (StridedCopy& piece : copy.split(kPieceBytes)) batch.pieces.push_back(std::move(piece));
   {

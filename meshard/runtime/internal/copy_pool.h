@@ -12,6 +12,15 @@
 
 namespace meshard {
 
+/// The memory that copies write to.
+enum class CopyTarget {
+  /// Not used before: the system clears its pages during the copy, which brings them into a cache.
+  kFreshPages,
+  /// Used before. Copies larger than the caches are streamed: 256 MB in rows of 4 kB take 0.72 of
+  /// the time (2 cores of a Xeon with AVX-512).
+  kUsedPages,
+};
+
 /// A pool of threads that copy. One per process, started at the first large copy.
 class CopyPool {
  public:
@@ -22,7 +31,7 @@ class CopyPool {
 
   /// Runs all copies and returns after the last one. Small copies run on the calling thread. The
   /// destinations must not overlap. Thread-safe.
-  void run(std::span<const StridedCopy> copies);
+  void run(std::span<const StridedCopy> copies, CopyTarget target = CopyTarget::kFreshPages);
 
  private:
   struct Batch;

@@ -56,7 +56,7 @@ HostArray DeviceArray::shard(std::size_t i, SourceLocation where) const {
 HostArray DeviceArray::to_host(SourceLocation where) const {
   check_live(where);
   HostArray array = HostArray::uninitialized(type_);
-  read_into(array.mutable_bytes(), where);
+  gather_into(array.mutable_bytes(), CopyTarget::kFreshPages, where);
   return array;
 }
 
@@ -107,6 +107,10 @@ class ShardBytes {
 }  // namespace
 
 void DeviceArray::read_into(void* destination, SourceLocation where) const {
+  gather_into(destination, CopyTarget::kUsedPages, where);
+}
+
+void DeviceArray::gather_into(void* destination, CopyTarget target, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
   if (!has_all_parts()) {
@@ -125,8 +129,8 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
   ShardBytes shards;
   std::vector<StridedCopy> copies;
   std::optional<Error> failed;
-  auto add = [&](const pjrt::BufferView& buffer, const Box& target) {
-    Shape extents = box_shape(target);
+  auto add = [&](const pjrt::BufferView& buffer, const Box& part) {
+    Shape extents = box_shape(part);
     if (extents.size() == 0 || failed) return;
     auto bytes = static_cast<std::uint64_t>(extents.size()) * element_bytes;
     if (gather.begun()) begin_read(reads.emplace_back(), buffer, bytes, where);
@@ -136,7 +140,7 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
       return;
     }
     copies.push_back(plan_copy(*source, padded_shape_of(buffer), whole_box(extents), destination,
-                               type_.shape, target, element_bytes));
+                               type_.shape, part, element_bytes));
     internal::count(internal::counters().buffers_read);
     internal::count(internal::counters().bytes_read, bytes);
   };
@@ -146,7 +150,7 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
     platforms_.handle_failure();
     throw failed->at(where).with_note(cat("while reading ", type_, " from ", placement()));
   }
-  CopyPool::get().run(copies);
+  CopyPool::get().run(copies, target);
   for (internal::TransferSpan& read : reads) read.end();
 }
 
