@@ -2,56 +2,102 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <unordered_map>
+#include <vector>
 
 namespace meshard {
 namespace {
 
-using Places = std::vector<const DeviceAttributes*>;  // by position of a mesh
+// The locations of devices by position of a mesh: the slice and the coordinates of each.
+struct Places {
+  std::size_t dimensions;
+  std::vector<std::int64_t> slices = {};        // -1: unknown
+  std::vector<std::uint32_t> coordinates = {};  // `dimensions` of each device
+
+  const std::uint32_t* of(std::int64_t position) const {
+    return coordinates.data() + static_cast<std::size_t>(position) * dimensions;
+  }
+};
+
+// Finds devices by id: a table where the ids are dense, as they are in practice.
+class DevicesById {
+ public:
+  explicit DevicesById(const std::vector<DeviceAttributes>& devices) {
+    std::int64_t largest = 0;
+    for (const DeviceAttributes& device : devices) largest = std::max(largest, device.id);
+    if (largest < 4 * std::ssize(devices)) table_.resize(static_cast<std::size_t>(largest) + 1);
+    for (const DeviceAttributes& device : devices)
+      (table_.empty() ? sparse_[device.id] : table_[static_cast<std::size_t>(device.id)]) = &device;
+  }
+  // Null if there is no such device.
+  const DeviceAttributes* find(std::int64_t id) const {
+    if (!table_.empty())
+      return id >= 0 && id < std::ssize(table_) ? table_[static_cast<std::size_t>(id)] : nullptr;
+    auto found = sparse_.find(id);
+    return found == sparse_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::vector<const DeviceAttributes*> table_;
+  std::unordered_map<std::int64_t, const DeviceAttributes*> sparse_;
+};
 
 Places places_of(const Mesh& mesh, const Topology& topology, SourceLocation where) {
-  std::vector<std::int64_t> ids;
-  for (const DeviceAttributes& device : topology.devices()) ids.push_back(device.id);
-  RankMap index = RankMap::listed(std::move(ids));
-  Places places;
+  DevicesById devices(topology.devices());
+  Places places{topology.extent().size()};
+  places.slices.reserve(static_cast<std::size_t>(mesh.size()));
+  places.coordinates.reserve(static_cast<std::size_t>(mesh.size()) * places.dimensions);
   for (std::int64_t id : mesh.as_root(where).device_ids()) {
-    std::optional<std::int64_t> at = index.find(id);
-    if (!at)
+    const DeviceAttributes* device = devices.find(id);
+    if (!device)
       throw_invalid(where, "[topology] device ", id, " of ", mesh, " is not in the topology");
-    places.push_back(&topology.devices()[static_cast<std::size_t>(*at)]);
+    places.slices.push_back(device->slice_index.value_or(-1));
+    for (std::int64_t coordinate : device->coords)
+      places.coordinates.push_back(static_cast<std::uint32_t>(coordinate));
   }
   return places;
 }
 
-std::int64_t hops_between(const DeviceAttributes& a, const DeviceAttributes& b,
-                          const IntVector& extent, const Topology::Wrap& wrap) {
+// The size of each direction that closes, else 0.
+std::vector<std::int64_t> rings_of(const Topology& topology) {
+  std::vector<std::int64_t> rings(topology.extent().size(), 0);
+  for (std::size_t k = 0; k < rings.size(); ++k)
+    if (topology.wrap() && (*topology.wrap())[k]) rings[k] = topology.extent()[k];
+  return rings;
+}
+
+std::int64_t hops_between(const std::uint32_t* a, const std::uint32_t* b,
+                          const std::vector<std::int64_t>& rings) {
   std::int64_t hops = 0;
-  for (std::size_t k = 0; k < extent.size(); ++k) {
-    std::int64_t apart = std::abs(a.coords[k] - b.coords[k]);
-    hops += wrap[k] ? std::min(apart, extent[k] - apart) : apart;
+  for (std::size_t k = 0; k < rings.size(); ++k) {
+    std::int64_t apart = std::abs(std::int64_t{a[k]} - std::int64_t{b[k]});
+    hops += rings[k] > 0 ? std::min(apart, rings[k] - apart) : apart;
   }
   return hops;
 }
 
 AxisHops along(const Places& places, std::int64_t size, std::int64_t stride,
-               const IntVector& extent, const Topology::Wrap& wrap) {
+               const std::vector<std::int64_t>& rings) {
   AxisHops axis;
   std::int64_t sum = 0;
-  for (std::int64_t position = 0; position < std::ssize(places) && size > 1; ++position) {
-    std::int64_t i = position / stride % size;
-    if (size == 2 && i == 1) continue;
-    std::int64_t next = i + 1 < size ? position + stride : position - i * stride;
-    const DeviceAttributes& from = *places[static_cast<std::size_t>(position)];
-    const DeviceAttributes& to = *places[static_cast<std::size_t>(next)];
-    if (from.slice_index != to.slice_index) {
+  auto step = [&](std::int64_t from, std::int64_t to) {
+    if (places.slices[static_cast<std::size_t>(from)] !=
+        places.slices[static_cast<std::size_t>(to)]) {
       ++axis.between_slices;
-      continue;
+      return;
     }
-    std::int64_t hops = hops_between(from, to, extent, wrap);
+    std::int64_t hops = hops_between(places.of(from), places.of(to), rings);
     ++axis.steps;
     sum += hops;
     axis.worst = std::max(axis.worst, hops);
-  }
+  };
+  std::int64_t around = size > 2 ? size : size - 1;  // two devices have one step
+  for (std::int64_t block = 0; block < std::ssize(places.slices); block += size * stride)
+    for (std::int64_t i = 0; i < around; ++i)
+      for (std::int64_t from = block + i * stride; from < block + (i + 1) * stride; ++from)
+        step(from, i + 1 < size ? from + stride : from - i * stride);
   if (axis.steps > 0) axis.mean = static_cast<double>(sum) / static_cast<double>(axis.steps);
   return axis;
 }
@@ -65,13 +111,12 @@ MeshHops mesh_hops(const Mesh& mesh, const Topology& topology, SourceLocation wh
   if (!topology.has_coords())
     throw_invalid(where, "[topology] the devices have no coordinates, so hops cannot be counted");
   Places places = places_of(mesh, topology, where);
-  IntVector extent = topology.extent();
-  Topology::Wrap open(extent.size(), false);
+  std::vector<std::int64_t> rings = rings_of(topology);
   MeshHops hops{{}, topology.wrap().has_value()};
   std::int64_t stride = mesh.size();
   for (std::int64_t size : mesh.shape()) {
     stride /= size;
-    hops.axes.push_back(along(places, size, stride, extent, topology.wrap().value_or(open)));
+    hops.axes.push_back(along(places, size, stride, rings));
   }
   return hops;
 }

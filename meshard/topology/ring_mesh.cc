@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <tuple>
+#include <vector>
 
 #include "meshard/topology/join_granules.h"
 #include "meshard/topology/physical_grid.h"
@@ -11,10 +13,11 @@
 namespace meshard {
 namespace {
 
-using Slice = std::vector<DeviceAttributes>;
+using Slice = std::span<const DeviceAttributes>;
 using Grid = std::vector<RingDirection>;
 
-PhysicalGrid line_of(Slice devices) {
+PhysicalGrid line_of(const Slice& slice) {
+  std::vector<DeviceAttributes> devices(slice.begin(), slice.end());
   std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
     return std::tie(a.process_index, a.coords, a.id) < std::tie(b.process_index, b.coords, b.id);
   });
@@ -77,6 +80,13 @@ IntVector chosen_outer(IntView shape, std::int64_t slices) {
   return outer;
 }
 
+bool is_one_slice(const Topology& topology) {
+  const std::vector<DeviceAttributes>& devices = topology.devices();
+  return std::all_of(devices.begin(), devices.end(), [&](const DeviceAttributes& device) {
+    return device.slice_index == devices.front().slice_index;
+  });
+}
+
 void check_slices(const std::vector<Slice>& slices, SourceLocation where) {
   for (const Slice& slice : slices)
     if (slice.size() != slices[0].size())
@@ -112,7 +122,10 @@ RingMesh ring_mesh(const Topology& topology, IntView shape, const MaybeNames& na
   if (std::int64_t places = IntTuple::flat(shape).product(); places != topology.size())
     throw_invalid(where, "[topology] a mesh of ", join(shape, " x "), " needs ", places,
                   " devices, but there are ", topology.size());
-  std::vector<Slice> slices = granules_of(topology, Granule::kSlice);
+  std::vector<std::vector<DeviceAttributes>> several;
+  if (!is_one_slice(topology)) several = granules_of(topology, Granule::kSlice);
+  std::vector<Slice> slices(several.begin(), several.end());
+  if (several.empty()) slices.push_back(topology.devices());
   check_slices(slices, where);
   IntVector chosen = chosen_outer(shape, std::ssize(slices));
   IntView over_slices = outer.empty() ? IntView(chosen) : outer;

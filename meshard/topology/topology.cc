@@ -46,18 +46,18 @@ void check_devices(const std::vector<DeviceAttributes>& devices, SourceLocation 
 Topology::Topology(std::vector<DeviceAttributes> devices, SourceLocation where)
     : devices_(std::move(devices)) {
   check_devices(devices_, where);
-  wrap_ = closed_directions(kind(), extent());
+  extent_ = box_of(devices_).size;
+  wrap_ = closed_directions(kind(), extent_);
 }
 
 Topology::Topology(std::vector<DeviceAttributes> devices, Wrap wrap, SourceLocation where)
     : devices_(std::move(devices)), wrap_(std::move(wrap)) {
   check_devices(devices_, where);
+  extent_ = box_of(devices_).size;
   if (wrap_->size() != devices_.front().coords.size())
     throw_invalid(where, "[topology] wrap has ", wrap_->size(), " values, but each device has ",
                   devices_.front().coords.size(), " coordinates");
 }
-
-IntVector Topology::extent() const { return box_of(devices_).size; }
 
 std::vector<std::vector<DeviceAttributes>> granules_of(const Topology& topology, Granule granule) {
   auto index_of = [granule](const DeviceAttributes& device) {
@@ -80,7 +80,7 @@ std::string Topology::to_string() const {
   std::string out = cat(size(), size() == 1 ? " device" : " devices");
   if (!kind().empty()) append(out, cat(" of ", kind()));
   if (!has_coords()) return out;
-  IntVector sizes = extent();
+  const IntVector& sizes = extent();
   for (std::size_t k = 0; k < sizes.size(); ++k)
     append(out, cat(k == 0 ? ", " : "x", sizes[k], wrap_ && (*wrap_)[k] ? "*" : ""));
   return out + " chips";

@@ -35,13 +35,14 @@ class Topology {
   /// Which directions close; empty if that is not known.
   const std::optional<Wrap>& wrap() const { return wrap_; }
   /// The number of chips in each direction, in the box around the coordinates of all devices.
-  IntVector extent() const;
+  const IntVector& extent() const { return extent_; }
 
   /// `16 devices of TPU v5 lite, 4x4x1 chips`; closed directions are marked: `4*x4*x8`.
   std::string to_string() const;
 
  private:
   std::vector<DeviceAttributes> devices_;
+  IntVector extent_;
   std::optional<Wrap> wrap_;
 };
 
