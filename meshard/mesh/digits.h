@@ -53,8 +53,15 @@ class Digits {
     }
     return index;
   }
-  /// True if the index is 0 in all other digits: offset(operator()(index)) = index.
-  bool covers(std::int64_t index) const { return offset((*this)(index)) == index; }
+  /// The index with these digits of `index`, and 0 in all others: offset(operator()(index)).
+  /// @pre index >= 0
+  std::int64_t part_of(std::int64_t index) const {
+    std::int64_t part = 0;
+    for (const Digit& mode : modes_) part += index / mode.stride % mode.size * mode.stride;
+    return part;
+  }
+  /// True if the index is 0 in all other digits. @pre index >= 0
+  bool covers(std::int64_t index) const { return part_of(index) == index; }
   /// Fills in the number of each index 0..n-1, with 2 or 3 operations per index.
   void fill(std::span<std::int64_t> number_by_index) const;
 

@@ -61,6 +61,7 @@ TEST(Digits, InvertTheirLayout) {
       ASSERT_EQ(filled[static_cast<std::size_t>(i)], digits(i));
       ASSERT_EQ(digits.covers(i), covered.contains(i));
       ASSERT_EQ(digits.offset(digits(i)) + rest.offset(rest(i)), i);  // the two parts add up
+      ASSERT_EQ(digits.part_of(i), digits.offset(digits(i)));
     }
     ASSERT_EQ(rest.sorted(), rest);
     ASSERT_TRUE(digits.is_orthogonal());
