@@ -32,20 +32,6 @@ Result<HloComputation> read_computation(std::string_view bytes) {
   return computation;
 }
 
-Result<void> read_program_shape(std::string_view bytes, HloModule& to) {
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(HloShape shape, internal::read_shape(field->bytes));
-      to.parameters.push_back(std::move(shape));
-    }
-    if (field->number == 2) {
-      MESHARD_ASSIGN_OR_RETURN(to.result, internal::read_shape(field->bytes));
-    }
-  }
-  return reader.ok() ? Result<void>() : damaged("the program's shape");
-}
-
 Result<void> read_aliases(std::string_view bytes, std::vector<HloAlias>& to) {
   constexpr std::uint64_t kMustAlias = 2;
   WireReader reader(bytes);
@@ -178,22 +164,12 @@ Result<void> read_module(std::string_view bytes, HloModule& to) {
         to.computations.push_back(std::move(computation));
         break;
       }
-      case 4: MESHARD_RETURN_IF_ERROR(read_program_shape(field->bytes, to)); break;
       case 6: to.entry_id = field->as_int(); break;
       case 7: MESHARD_RETURN_IF_ERROR(read_schedules(field->bytes, tables.schedules)); break;
       case 8: MESHARD_RETURN_IF_ERROR(read_aliases(field->bytes, to.aliases)); break;
-      case 12: {
-        MESHARD_ASSIGN_OR_RETURN(to.output_sharding, OpSharding::from_bytes(field->bytes));
-        break;
-      }
-      case 14: {
-        MESHARD_ASSIGN_OR_RETURN(auto sharding, OpSharding::from_bytes(field->bytes));
-        to.parameter_shardings.push_back(std::move(sharding));
-        break;
-      }
       case 15: MESHARD_RETURN_IF_ERROR(read_device_assignment(field->bytes, to)); break;
       case 17: MESHARD_RETURN_IF_ERROR(read_stack_frames(field->bytes, tables.stacks)); break;
-      default: break;
+      default: MESHARD_RETURN_IF_ERROR(internal::read_interface_field(*field, to)); break;
     }
   }
   if (!reader.ok()) return damaged("the module");

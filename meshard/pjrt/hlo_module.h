@@ -8,6 +8,7 @@
 
 #include "meshard/base/result.h"
 #include "meshard/pjrt/hlo_instruction.h"
+#include "meshard/pjrt/hlo_interface.h"
 
 namespace meshard::pjrt {
 
@@ -33,18 +34,12 @@ struct HloAlias {
 };
 
 /// A module: its computations, and what the partitioner decided about its inputs and outputs.
-struct HloModule {
+struct HloModule : HloInterface {
   std::string name;
   std::string entry_name;
   std::int64_t entry_id = 0;
   std::vector<HloComputation> computations;
-  /// The parameters and result of one device: shard shapes.
-  std::vector<HloShape> parameters;
-  HloShape result;
   std::vector<HloAlias> aliases;
-  /// The compiler's choice; empty if the module does not record it.
-  std::optional<OpSharding> output_sharding;
-  std::vector<OpSharding> parameter_shardings;
   /// Device ids by partition and replica: [partition][replica]. Empty if not present.
   std::vector<std::vector<std::int64_t>> device_assignment;
 

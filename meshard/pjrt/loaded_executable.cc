@@ -1,6 +1,9 @@
 // Tested in tests/plugin/pjrt_conformance_test.cc.
 #include "meshard/pjrt/loaded_executable.h"
 
+#include <utility>
+
+#include "meshard/pjrt/hlo_interface.h"
 #include "meshard/pjrt/internal/client_state.h"
 #include "meshard/pjrt/internal/launch_call.h"
 
@@ -15,6 +18,7 @@ LoadedExecutable::LoadedExecutable(LoadedExecutable&& other) noexcept
       raw_(std::exchange(other.raw_, nullptr)),
       executable_(std::move(other.executable_)),
       signature_(std::move(other.signature_)),
+      interface_(std::move(other.interface_)),
       devices_(other.devices_),
       site_(std::move(other.site_)),
       parameter_types_(std::move(other.parameter_types_)),
@@ -78,6 +82,7 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
   } else {
     MESHARD_ASSIGN_OR_RETURN(std::string module, executable_.optimized_program());
     MESHARD_ASSIGN_OR_RETURN(signature_, ExecutableSignature::from_module(module));
+    interface_ = interface_bytes(module);
   }
   MESHARD_PJRT_ARGS(PJRT_Executable_NumOutputs, outputs);
   outputs.executable = executable_.raw();
@@ -96,6 +101,12 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
     result_bytes_ += static_cast<std::int64_t>(type.host_size());
   }
   return {};
+}
+
+Result<std::string> LoadedExecutable::take_interface() {
+  if (!interface_.empty()) return std::exchange(interface_, {});
+  MESHARD_ASSIGN_OR_RETURN(std::string module, executable_.optimized_program());
+  return interface_bytes(module);
 }
 
 bool LoadedExecutable::can_run_device_by_device() const {

@@ -47,6 +47,10 @@ class LoadedExecutable {
 
   const Executable& executable() const { return executable_; }
   const ExecutableSignature& signature() const { return signature_; }
+  /// The interface_bytes() of the optimized program, moved out: a second call reads the program
+  /// again, which takes the plugin up to a second for large ones.
+  /// @error the plugin's
+  Result<std::string> take_interface();
   std::span<const Device* const> devices() const { return devices_->devices(); }
   const DeviceList& device_list() const { return *devices_; }
   std::size_t parameter_count() const { return signature_.parameters.size(); }
@@ -124,6 +128,7 @@ class LoadedExecutable {
   PJRT_LoadedExecutable* raw_ = nullptr;
   Executable executable_;
   ExecutableSignature signature_;
+  std::string interface_;                // until it is taken; empty if the signature was known
   const DeviceList* devices_ = nullptr;  // interned
   std::shared_ptr<const internal::LaunchSite> site_;
   std::vector<const ArrayType*> parameter_types_;  // interned

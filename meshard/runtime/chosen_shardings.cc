@@ -168,7 +168,7 @@ Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue
 }  // namespace
 
 Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
-                                       const pjrt::HloModule& compiled) {
+                                       const pjrt::HloInterface& compiled) {
   ChosenShardings chosen;
   if (!lowered.mesh) {
     chosen.arguments.resize(lowered.arguments.size());

@@ -5,7 +5,7 @@
 
 #include "meshard/base/result.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/pjrt/hlo_interface.h"
 
 namespace meshard {
 
@@ -21,7 +21,7 @@ struct ChosenShardings {
 /// @error invalid argument if the compiler's choice is not a device placement; internal if it did
 /// not use a specified sharding.
 Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
-                                       const pjrt::HloModule& compiled);
+                                       const pjrt::HloInterface& compiled);
 
 /// Converts a sharding of a compiled module. The result is over the first of `program`'s meshes
 /// whose axes can express it, or over a mesh made for it.

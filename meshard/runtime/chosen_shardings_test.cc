@@ -7,7 +7,7 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloModule;
+using pjrt::HloInterface;
 using pjrt::HloShape;
 using pjrt::OpSharding;
 
@@ -30,7 +30,7 @@ OpSharding tiles(std::vector<std::int64_t> dimensions, std::vector<std::int64_t>
 struct Case {
   Mesh mesh{{{"x", 2}, {"y", 2}}};
   LoweredModule lowered;
-  HloModule compiled;
+  HloInterface compiled;
   Case() {
     TensorType type{DType::f32, {8, 4}};
     lowered.mesh = mesh;

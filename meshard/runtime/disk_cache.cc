@@ -25,10 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Increases when the meaning of the bytes changes.
-constexpr const char* kFormat = "meshard program 1";
+constexpr const char* kFormat = "meshard program 2";
 
 // Field numbers of an entry; numbers are never reused.
-enum EntryField { kEnvironment = 1, kSignature, kExecutable };
+enum EntryField { kEnvironment = 1, kSignature, kExecutable, kInterface };
 
 // A plugin that was fetched is known by its hash, any other one by its place, size and time.
 std::string plugin_line(const std::string& path) {
@@ -145,6 +145,7 @@ std::optional<DiskCache::Entry> DiskCache::find(const Key& key) const {
   while (auto field = reader.next()) {
     if (field->number == kEnvironment) is_same = field->bytes == key.environment;
     if (field->number == kExecutable) entry.executable = field->bytes;
+    if (field->number == kInterface) entry.interface = field->bytes;
     if (field->number != kSignature) continue;
     Result<pjrt::ExecutableSignature> signature = pjrt::ExecutableSignature::parse(field->bytes);
     is_whole = signature.ok();
@@ -159,6 +160,7 @@ Result<void> DiskCache::keep(const Key& key, const Entry& entry) const {
   pjrt::WireWriter bytes;
   bytes.add_bytes(kEnvironment, key.environment);
   bytes.add_bytes(kSignature, entry.signature.to_string());
+  bytes.add_bytes(kInterface, entry.interface);
   bytes.add_bytes(kExecutable, entry.executable);
   return files_.keep(file_key(key), bytes.bytes());
 }

@@ -47,6 +47,8 @@ class DiskCache {
   struct Entry {
     std::string executable;  // as from pjrt::Executable::serialize
     pjrt::ExecutableSignature signature;
+    /// As from pjrt::interface_bytes: the shardings that the compiler chose.
+    std::string interface = {};
   };
   /// None if there is no such entry; disk_misses() then has the reason.
   std::optional<Entry> find(const Key& key) const;

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "meshard/pjrt/hlo_instruction.h"
+#include "meshard/pjrt/hlo_interface.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard::pjrt::internal {
@@ -18,6 +19,8 @@ Result<HloMesh> read_mesh(std::string_view bytes);
 Result<HloAxisRef> read_axis_ref(std::string_view bytes);
 Result<HloNamedSharding> read_named_sharding(std::string_view bytes, int depth = 0);
 Result<OpSharding> read_op_sharding(std::string_view bytes, int depth = 0);
+/// Reads a field of HloModuleProto that belongs to the interface, and skips any other.
+Result<void> read_interface_field(const WireField& field, HloInterface& to);
 /// Appends one ReplicaGroup {replica_ids 1}.
 Result<void> read_replica_group(std::string_view bytes, ReplicaGroups& to);
 /// CollectiveDeviceListProto {replica_groups 1, iota_replica_group_list 2}.

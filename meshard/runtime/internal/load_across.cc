@@ -8,7 +8,7 @@
 
 #include "meshard/base/environment.h"
 #include "meshard/partitioned/partition.h"
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/pjrt/hlo_interface.h"
 #include "meshard/pjrt/wire.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/agreement.h"
@@ -107,14 +107,14 @@ Result<pjrt::LoadedExecutable> load_part(const pjrt::Client& client, const DiskC
     auto loaded = load_executable(client, *disk, *key, own, name);
     if (loaded) {
       internal::count(internal::counters().disk_hits);
-      return *std::move(loaded);
+      return std::move(loaded->executable);
     }
   }
   internal::count(internal::counters().compiles);
   auto begin = std::chrono::steady_clock::now();
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable compiled,
                            load_partitioned(client, module, device, options));
-  if (key) keep_executable(*disk, *key, compiled, begin);
+  if (key) keep_executable(*disk, *key, compiled, {}, begin);  // its module is known
   return compiled;
 }
 
@@ -183,7 +183,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
                            agreed_module(across, program.graph, lowered,
                                          {ranks, rank_at, here.empty()}, options, where));
   std::string readable = with_config(module);
-  MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule read, pjrt::HloModule::from_bytes(readable));
+  MESHARD_ASSIGN_OR_RETURN(pjrt::HloInterface read, pjrt::HloInterface::from_bytes(readable));
   MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, read_shardings(lowered, read));
   std::optional<pjrt::LoadedExecutable> executable;
   bool communicates = false;

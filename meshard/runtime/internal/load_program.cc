@@ -4,7 +4,7 @@
 #include <chrono>
 #include <optional>
 
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/pjrt/hlo_interface.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/event_recorder.h"
 
@@ -68,12 +68,12 @@ constexpr std::chrono::milliseconds kLeastCompileTime{10};
 Result<std::shared_ptr<LoadedProgram>> with_shardings(const Platforms& platforms,
                                                       const pjrt::Client& client,
                                                       LoweredModule lowered,
-                                                      pjrt::LoadedExecutable executable) {
+                                                      pjrt::LoadedExecutable executable,
+                                                      std::string_view interface) {
   ChosenShardings chosen;
   if (lowered.mesh) {
-    MESHARD_ASSIGN_OR_RETURN(std::string bytes, executable.executable().optimized_program());
-    MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule module, pjrt::HloModule::from_bytes(bytes));
-    MESHARD_ASSIGN_OR_RETURN(chosen, read_shardings(lowered, module));
+    MESHARD_ASSIGN_OR_RETURN(pjrt::HloInterface read, pjrt::HloInterface::from_bytes(interface));
+    MESHARD_ASSIGN_OR_RETURN(chosen, read_shardings(lowered, read));
   } else {
     chosen.arguments.resize(lowered.arguments.size());
     chosen.results.resize(lowered.results.size());
@@ -94,11 +94,11 @@ std::shared_ptr<const LoadedProgram> load_from_disk(
     SourceLocation where) {
   internal::HostSpan span;
   if (internal::records_events()) span.begin("load", lowered.name, where);
-  std::optional<pjrt::LoadedExecutable> executable =
+  std::optional<ExecutableFromDisk> found =
       load_executable(client, disk, key, options_for(devices), lowered.name);
-  if (!executable) return nullptr;
+  if (!found) return nullptr;
   Result<std::shared_ptr<LoadedProgram>> loaded =
-      with_shardings(platforms, client, lowered, *std::move(executable));
+      with_shardings(platforms, client, lowered, std::move(found->executable), found->interface);
   if (!loaded.ok()) return count_disk_miss(lowered.name, loaded.error()), nullptr;
   (*loaded)->set_from_bytes();
   internal::count(internal::counters().disk_hits);
@@ -120,11 +120,10 @@ pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
   return options;
 }
 
-std::optional<pjrt::LoadedExecutable> load_executable(const pjrt::Client& client,
-                                                      const DiskCache& disk,
-                                                      const DiskCache::Key& key,
-                                                      const pjrt::CompileOptions& options,
-                                                      std::string_view name) {
+std::optional<ExecutableFromDisk> load_executable(const pjrt::Client& client, const DiskCache& disk,
+                                                  const DiskCache::Key& key,
+                                                  const pjrt::CompileOptions& options,
+                                                  std::string_view name) {
   std::optional<DiskCache::Entry> entry = disk.find(key);
   if (!entry) {
     internal::count(internal::counters().disk_misses);
@@ -132,19 +131,21 @@ std::optional<pjrt::LoadedExecutable> load_executable(const pjrt::Client& client
   }
   Result<pjrt::LoadedExecutable> executable =
       client.deserialize_and_load(entry->executable, &options, &entry->signature);
-  if (executable.ok()) return *std::move(executable);
+  if (executable.ok())
+    return ExecutableFromDisk{*std::move(executable), std::move(entry->interface)};
   count_disk_miss(name, executable.error());
   return std::nullopt;
 }
 
 // A program that cannot be kept is compiled again next time.
 void keep_executable(const DiskCache& disk, const DiskCache::Key& key,
-                     const pjrt::LoadedExecutable& executable,
+                     const pjrt::LoadedExecutable& executable, std::string interface,
                      std::chrono::steady_clock::time_point begin) {
   if (std::chrono::steady_clock::now() - begin < kLeastCompileTime) return;
   Result<std::string> bytes = executable.executable().serialize();
-  Result<void> kept = bytes.ok() ? disk.keep(key, {*std::move(bytes), executable.signature()})
-                                 : Result<void>(bytes.error());
+  Result<void> kept =
+      bytes.ok() ? disk.keep(key, {*std::move(bytes), executable.signature(), std::move(interface)})
+                 : Result<void>(bytes.error());
   if (!kept.ok())
     internal::record_disk_miss(cat('"', key.name, "\" was not kept: ", kept.error().message()));
 }
@@ -166,10 +167,11 @@ Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
   auto begin = std::chrono::steady_clock::now();
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable executable,
                            client.compile(lowered.text, options));
-  if (key) keep_executable(disk, *key, executable, begin);
+  MESHARD_ASSIGN_OR_RETURN(std::string interface, executable.take_interface());
+  if (key) keep_executable(disk, *key, executable, interface, begin);
   MESHARD_ASSIGN_OR_RETURN(
       std::shared_ptr<const LoadedProgram> loaded,
-      with_shardings(platforms, client, std::move(lowered), std::move(executable)));
+      with_shardings(platforms, client, std::move(lowered), std::move(executable), interface));
   return loaded;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,17 +27,23 @@ Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
     const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
     LoweredModule lowered, const std::vector<int>& devices, SourceLocation where);
 
+/// An executable, and the pjrt::interface_bytes() of its program.
+struct ExecutableFromDisk {
+  pjrt::LoadedExecutable executable;
+  std::string interface;
+};
+
 /// The executable of `key` from `disk`, loaded with these options. None if it is not there, or
 /// cannot be loaded; disk_misses() has the reason. `name` is that of the program.
-std::optional<pjrt::LoadedExecutable> load_executable(const pjrt::Client& client,
-                                                      const DiskCache& disk,
-                                                      const DiskCache::Key& key,
-                                                      const pjrt::CompileOptions& options,
-                                                      std::string_view name);
+std::optional<ExecutableFromDisk> load_executable(const pjrt::Client& client, const DiskCache& disk,
+                                                  const DiskCache::Key& key,
+                                                  const pjrt::CompileOptions& options,
+                                                  std::string_view name);
 
-/// Keeps a compiled executable on disk, if compiling it since `begin` took long enough.
+/// Keeps a compiled executable on disk, if compiling it since `begin` took long enough. `interface`
+/// is what load_executable() then returns.
 void keep_executable(const DiskCache& disk, const DiskCache::Key& key,
-                     const pjrt::LoadedExecutable& executable,
+                     const pjrt::LoadedExecutable& executable, std::string interface,
                      std::chrono::steady_clock::time_point begin);
 
 /// Loads the executable of `known` for other devices, without compiling it. Its shardings are those
