@@ -248,6 +248,8 @@ ProgramReport::Parts sample_parts() {
   add_memory(parts);
   add_times(parts);
   add_timeline(parts);
+  parts.processes = MeshProcesses{.count = 8, .axes = {"dcn", "data"}};
+  for (std::size_t i = 0; i < 3; ++i) parts.collectives[i].across_processes = true;
   parts.notes = {"3 all-reduces were written as a reduce-scatter and an all-gather each",
                  "the trip count of while.3 is not known: it counts once"};
   return parts;
@@ -344,7 +346,8 @@ bool same_report(const ProgramReport::Parts& a, const ProgramReport::Parts& b) {
                        (!a.topology || (a.topology->devices() == b.topology->devices() &&
                                         a.topology->wrap() == b.topology->wrap()));
   return a.name == b.name && a.target == b.target && a.mesh == b.mesh && same_topology &&
-         a.arguments == b.arguments && a.num_captured == b.num_captured && a.results == b.results &&
+         a.processes == b.processes && a.arguments == b.arguments &&
+         a.num_captured == b.num_captured && a.results == b.results &&
          a.intermediates == b.intermediates && a.collectives == b.collectives &&
          a.reshards == b.reshards && a.out_of_memory == b.out_of_memory && a.memory == b.memory &&
          a.largest_buffers == b.largest_buffers && a.cost == b.cost && a.roofline == b.roofline &&
