@@ -28,6 +28,7 @@ void trace(const std::string& path) {
   Tensor x = mark_sharding(arange(2.0 * static_cast<double>(mesh.size())), mesh, P("x"));
   auto step = jit([](Tensor in) { return sum(in * 2); }, {.name = "total"});
   for (const std::string& file : {path, path + ".1"}) {
+    (void)run.barrier("together").value();
     std::this_thread::sleep_for(std::chrono::milliseconds(50 * run.rank()));
     TraceSession session = start_trace();
     std::this_thread::sleep_for(std::chrono::milliseconds(50 * (run.size() - run.rank())));

@@ -15,13 +15,13 @@ std::string chrome_trace(const std::vector<TraceEvent>& events, std::uint64_t le
 /// A value: the events of one process of a run.
 struct ProcessTrace {
   int rank = 0;
-  std::string host;
+  std::string host = {};
   int pid = 0;
   /// In microseconds by the clock of process 0: when the trace began, and how precisely that is
   /// known. The starts of the events count from then.
   double begin = 0, precision = 0;
   std::uint64_t left_out = 0;
-  std::vector<TraceEvent> events;
+  std::vector<TraceEvent> events = {};
 
   /// For the store. Each distinct text is written once.
   std::string to_bytes() const;

@@ -9,8 +9,12 @@ using testing::HasSubstr;
 using Track = TraceEvent::Track;
 
 TraceEvent host_event(const char* what, double start, double duration, int thread = 0) {
-  return {
-      .category = "barrier", .what = what, .number = thread, .start = start, .duration = duration};
+  return {.category = "barrier",
+          .what = what,
+          .place = {},
+          .number = thread,
+          .start = start,
+          .duration = duration};
 }
 
 ProcessTrace process(int rank, double begin) {
@@ -29,6 +33,7 @@ ProcessTrace process(int rank, double begin) {
     trace.events.push_back({.track = Track::kTransfer,
                             .category = "send",
                             .what = "f32[4]",
+                            .place = {},
                             .number = rank,
                             .platform = "cpu",
                             .start = start,
@@ -44,31 +49,33 @@ TEST(ChromeTrace, OfARunHasOneTimeAxis) {
   EXPECT_THAT(
       text,
       HasSubstr(
-          R"("name":"barrier step","cat":"barrier","ph":"X","pid":0,"tid":1,"ts":310,"dur":5)"));
+          R"x("name":"barrier step","cat":"barrier","ph":"X","pid":0,"tid":1,"ts":310,"dur":5)x"));
   EXPECT_THAT(
       text,
       HasSubstr(
-          R"("name":"barrier step","cat":"barrier","ph":"X","pid":1,"tid":1,"ts":10,"dur":5)"));
+          R"x("name":"barrier step","cat":"barrier","ph":"X","pid":1,"tid":1,"ts":10,"dur":5)x"));
   EXPECT_THAT(
       text,
       HasSubstr(
-          R"("name":"process_name","ph":"M","pid":1,"tid":0,"args":{"name":"process 1 on alpha"})"));
+          R"x("name":"process_name","ph":"M","pid":1,"tid":0,"args":{"name":"process 1 on alpha"})x"));
   // Host threads, then the device, then its transfers.
   EXPECT_THAT(
       text,
-      HasSubstr(R"("name":"thread_name","ph":"M","pid":0,"tid":2,"args":{"name":"thread 3"})"));
+      HasSubstr(R"x("name":"thread_name","ph":"M","pid":0,"tid":2,"args":{"name":"thread 3"})x"));
   EXPECT_THAT(
       text,
       HasSubstr(
-          R"("name":"execute train","cat":"execute","ph":"X","pid":1,"tid":3,"ts":30,"dur":2.5,"args":{"place":"train.cc:42"})"));
-  EXPECT_THAT(text, HasSubstr(R"("pid":1,"tid":4,"args":{"name":"transfers of device 1"})"));
-  EXPECT_THAT(text, HasSubstr(R"("pid":1,"tid":5,"args":{"name":"transfers of device 1 (2)"
-})"));
-  EXPECT_THAT(text, HasSubstr(R"("pid":1,"tid":5,"ts":41,"dur":10,"args":{"bytes":16,"failed":true})"));
-EXPECT_THAT(
-    text, HasSubstr(R"("rank":0,"host":"alpha","pid":100,"begin_us":300,"clock_precision_us":0)"));
-EXPECT_THAT(text,
-            HasSubstr(R"("rank":1,"host":"alpha","pid":101,"begin_us":0,"clock_precision_us":1)"));
+          R"x("name":"execute train","cat":"execute","ph":"X","pid":1,"tid":3,"ts":30,"dur":2.5,"args":{"place":"train.cc:42"})x"));
+  EXPECT_THAT(text, HasSubstr(R"x("pid":1,"tid":4,"args":{"name":"transfers of device 1"})x"));
+  EXPECT_THAT(text, HasSubstr(R"x("pid":1,"tid":5,"args":{"name":"transfers of device 1 (2)"})x"));
+  EXPECT_THAT(text,
+              HasSubstr(R"x("pid":1,"tid":5,"ts":41,"dur":10,"args":{"bytes":16,"failed":true})x"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(R"x("rank":0,"host":"alpha","pid":100,"begin_us":300,"clock_precision_us":0)x"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(R"x("rank":1,"host":"alpha","pid":101,"begin_us":0,"clock_precision_us":1)x"));
 }
 
 TEST(ChromeTrace, BytesComeBackAsTheyWere) {
