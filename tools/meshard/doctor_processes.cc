@@ -39,6 +39,15 @@ void complain(const std::string& text) {
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
+/// Prints an error, if this process speaks for its host. Otherwise gives the one that does time to
+/// print its own: the launcher ends all processes when one has ended. If that does not happen, the
+/// error is only this process's.
+void complain_for_host(bool speaks, const std::string& text) {
+  constexpr std::chrono::seconds kTimeOfOthers{10};
+  if (!speaks) std::this_thread::sleep_for(kTimeOfOthers);
+  complain(text);
+}
+
 /// Ends the process if a step takes too long: MPI waits for ever for processes that are missing.
 class Watchdog {
  public:
@@ -69,7 +78,7 @@ class Watchdog {
       bool next = changed_.wait_for(lock, std::chrono::duration<double>(limit_),
                                     [&] { return number_ != now; });
       if (next) continue;
-      if (speaks_) complain(cat(step_, " did not end within ", limit_, " s"));
+      complain_for_host(speaks_, cat(step_, " did not end within ", limit_, " s"));
       ::_exit(kNotTogether);
     }
   }
@@ -266,9 +275,10 @@ ProcessesOptions options_of(const LaunchVariables& launch, double limit) {
   options.join_limit =
       std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(limit * 1000)));
   options.on_loss = [rank = launch.rank](const ProcessLoss& loss) {
-    if (rank <= (loss.rank == 0 ? 1 : 0)) complain(loss.to_string());
-    // The others learn of it from process 0.
-    std::this_thread::sleep_for(std::chrono::milliseconds(rank <= 0 ? 500 : 0));
+    bool first = rank <= (loss.rank == 0 ? 1 : 0);  // of those that are left
+    if (first) complain(loss.to_string());
+    // Process 0 tells the others. The launcher ends all processes when one has ended.
+    if (rank <= 0 || !first) std::this_thread::sleep_for(std::chrono::seconds(1));
     ::_exit(kNotTogether);
   };
   return options;
@@ -290,12 +300,14 @@ int doctor_processes(double limit) {
                         : "the start of all processes");
   Result<Processes> run = initialize_processes(options_of(launch, limit));
   if (!run.ok()) {
-    if (speaks) complain(run.error().message());
+    watchdog.begin("");
+    complain_for_host(speaks, run.error().message());
     return kNotTogether;
   }
   Result<int> result = examine(*run, launch, own, watchdog);
   if (result.ok()) return *result;
-  if (run->rank() == 0) complain(result.error().message());
+  watchdog.begin("");
+  complain_for_host(run->rank() == 0, result.error().message());
   return kNotTogether;
 }
 
