@@ -64,6 +64,43 @@ void add_arguments(ProgramReport::Parts& parts, const Mesh& mesh) {
       parts.intermediates[1].sharding->with_unreduced({"model"}).with_replicated({"dcn"});
 }
 
+// A permutation, a send, and an exchange in groups that match no axes.
+void add_moves(ProgramReport::Parts& parts) {
+  using enum CollectiveKind;
+  std::vector<Collective> moves = {
+      {.kind = kCollectivePermute,
+       .instruction = "collective-permute.4",
+       .axes = AxisList{"model"},
+       .shifts = {{.axes = {"model"}, .by = -1, .wraps = false}},
+       .bytes_in = 2 * kMiB,
+       .bytes_out = 2 * kMiB,
+       .channel = 4,
+       .loop_depth = 2,
+       .executions = 48,
+       .executions_known = false,
+       .form = CollectiveForm::kWindowedEinsum,
+       .continues = true,
+       .origin = origin("dot_general", "", OriginCertainty::kInferred)},
+      {.kind = kSend,
+       .instruction = "send.1",
+       .axes = AxisList{"dcn"},
+       .group_size = 2,
+       .bytes_in = 512 * kMiB,
+       .bytes_out = 0,
+       .channel = 5,
+       .form = CollectiveForm::kAcrossSlices,
+       .origin = origin("psum", "gpt.py:90", OriginCertainty::kExact),
+       .cause = CollectiveCause::kAsked},
+      {.kind = kAllToAll,
+       .instruction = "all-to-all.7",
+       .axes = std::nullopt,
+       .group_size = 3,
+       .bytes_in = 96,
+       .bytes_out = 96,
+       .conditional = true}};
+  parts.collectives.insert(parts.collectives.end(), moves.begin(), moves.end());
+}
+
 void add_collectives(ProgramReport::Parts& parts) {
   using enum CollectiveKind;
   CollectiveOrigin ffn = origin("dot_general", "gpt.py:42", OriginCertainty::kExact);
@@ -103,37 +140,8 @@ void add_collectives(ProgramReport::Parts& parts) {
                         .executions = 12,
                         .form = CollectiveForm::kFused,
                         .origin = two,
-                        .cause = CollectiveCause::kInserted},
-                       {.kind = kCollectivePermute,
-                        .instruction = "collective-permute.4",
-                        .axes = AxisList{"model"},
-                        .shifts = {{.axes = {"model"}, .by = -1, .wraps = false}},
-                        .bytes_in = 2 * kMiB,
-                        .bytes_out = 2 * kMiB,
-                        .channel = 4,
-                        .loop_depth = 2,
-                        .executions = 48,
-                        .executions_known = false,
-                        .form = CollectiveForm::kWindowedEinsum,
-                        .continues = true,
-                        .origin = origin("dot_general", "", OriginCertainty::kInferred)},
-                       {.kind = kSend,
-                        .instruction = "send.1",
-                        .axes = AxisList{"dcn"},
-                        .group_size = 2,
-                        .bytes_in = 512 * kMiB,
-                        .bytes_out = 0,
-                        .channel = 5,
-                        .form = CollectiveForm::kAcrossSlices,
-                        .origin = origin("psum", "gpt.py:90", OriginCertainty::kExact),
-                        .cause = CollectiveCause::kAsked},
-                       {.kind = kAllToAll,
-                        .instruction = "all-to-all.7",
-                        .axes = std::nullopt,
-                        .group_size = 3,
-                        .bytes_in = 96,
-                        .bytes_out = 96,
-                        .conditional = true}};
+                        .cause = CollectiveCause::kInserted}};
+  add_moves(parts);
 }
 
 void add_timeline(ProgramReport::Parts& parts) {
