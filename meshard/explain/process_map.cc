@@ -10,7 +10,7 @@
 namespace meshard {
 namespace {
 
-bool is_one_to_one(CollectiveKind kind) {
+bool moves_in_pairs(CollectiveKind kind) {
   return kind == CollectiveKind::kCollectivePermute || kind == CollectiveKind::kSend ||
          kind == CollectiveKind::kReceive;
 }
@@ -87,7 +87,7 @@ bool ProcessMap::crosses(const Mesh& mesh, const AxisList& axes) const {
 bool ProcessMap::crosses(const std::optional<Mesh>& mesh, const Collective& one) const {
   if (!mesh || !one.axes) return one.group_size > most_devices(mesh);
   if (one.axes->empty()) return false;
-  if (is_one_to_one(one.kind) && one.shifts.size() == 1)
+  if (moves_in_pairs(one.kind) && one.shifts.size() == 1)
     return most_senders(*mesh, one.shifts[0]) > 0;
   return crosses(*mesh, *one.axes);
 }

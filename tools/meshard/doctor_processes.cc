@@ -33,7 +33,7 @@ void row(std::string_view name, const std::string& value) {
   std::printf("  %-12s%s\n", std::string(name).c_str(), value.c_str());
 }
 
-void complain(const std::string& text) {
+void print_problem(const std::string& text) {
   std::string line = cat("meshard doctor: ", text, "\n");
   std::fflush(stdout);
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
@@ -42,10 +42,10 @@ void complain(const std::string& text) {
 /// Prints an error, if this process speaks for its host. Otherwise gives the one that does time to
 /// print its own: the launcher ends all processes when one has ended. If that does not happen, the
 /// error is only this process's.
-void complain_for_host(bool speaks, const std::string& text) {
+void print_problem_of_host(bool speaks, const std::string& text) {
   constexpr std::chrono::seconds kTimeOfOthers{10};
   if (!speaks) std::this_thread::sleep_for(kTimeOfOthers);
-  complain(text);
+  print_problem(text);
 }
 
 /// Ends the process if a step takes too long: MPI waits for ever for processes that are missing.
@@ -78,7 +78,7 @@ class Watchdog {
       bool next = changed_.wait_for(lock, std::chrono::duration<double>(limit_),
                                     [&] { return number_ != now; });
       if (next) continue;
-      complain_for_host(speaks_, cat(step_, " did not end within ", limit_, " s"));
+      print_problem_of_host(speaks_, cat(step_, " did not end within ", limit_, " s"));
       ::_exit(kNotTogether);
     }
   }
@@ -241,8 +241,8 @@ void print(const Processes& run, const LaunchVariables& launch, const Findings& 
 }
 
 // The same in all processes; only process 0 prints.
-Result<int> examine(const Processes& run, const LaunchVariables& launch, const ProcessFacts& own,
-                    Watchdog& watchdog) {
+Result<int> examine_run(const Processes& run, const LaunchVariables& launch,
+                        const ProcessFacts& own, Watchdog& watchdog) {
   watchdog.begin("the exchange of facts through the store");
   MESHARD_RETURN_IF_ERROR(run.store().put(cat("doctor/facts/", run.rank()), own.to_string()));
   Findings all;
@@ -276,7 +276,7 @@ ProcessesOptions options_of(const LaunchVariables& launch, double limit) {
       std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(limit * 1000)));
   options.on_loss = [rank = launch.rank](const ProcessLoss& loss) {
     bool first = rank <= (loss.rank == 0 ? 1 : 0);  // of those that are left
-    if (first) complain(loss.to_string());
+    if (first) print_problem(loss.to_string());
     // Process 0 tells the others. The launcher ends all processes when one has ended.
     if (rank <= 0 || !first) std::this_thread::sleep_for(std::chrono::seconds(1));
     ::_exit(kNotTogether);
@@ -301,13 +301,13 @@ int doctor_processes(double limit) {
   Result<Processes> run = initialize_processes(options_of(launch, limit));
   if (!run.ok()) {
     watchdog.begin("");
-    complain_for_host(speaks, run.error().message());
+    print_problem_of_host(speaks, run.error().message());
     return kNotTogether;
   }
-  Result<int> result = examine(*run, launch, own, watchdog);
+  Result<int> result = examine_run(*run, launch, own, watchdog);
   if (result.ok()) return *result;
   watchdog.begin("");
-  complain_for_host(run->rank() == 0, result.error().message());
+  print_problem_of_host(run->rank() == 0, result.error().message());
   return kNotTogether;
 }
 

@@ -19,12 +19,12 @@ namespace {
 // Values of the store have at most 256 MiB.
 constexpr std::size_t kPiece = std::size_t{32} << 20;
 
-double microseconds(std::chrono::nanoseconds time) {
+double in_microseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
 // Sends when process 0 asks, so that it has the events of one process at a time in the store.
-Result<void> send(Store& store, const std::string& key, const std::string& bytes) {
+Result<void> send_trace(Store& store, const std::string& key, const std::string& bytes) {
   MESHARD_RETURN_IF_ERROR(store.get(key + "/asked"));
   std::size_t pieces = (bytes.size() + kPiece - 1) / kPiece;
   for (std::size_t i = 0; i < pieces; ++i)
@@ -32,7 +32,7 @@ Result<void> send(Store& store, const std::string& key, const std::string& bytes
   return store.put(key + "/pieces", cat(pieces));
 }
 
-Result<ProcessTrace> receive(Store& store, const std::string& key) {
+Result<ProcessTrace> receive_trace(Store& store, const std::string& key) {
   MESHARD_RETURN_IF_ERROR(store.put(key + "/asked", ""));
   MESHARD_ASSIGN_OR_RETURN(std::string count, store.get(key + "/pieces"));
   std::size_t pieces = 0;
@@ -51,7 +51,7 @@ Result<void> collect_and_write(const Processes& run, const std::string& prefix, 
   std::vector<ProcessTrace> all;
   all.push_back(std::move(own));
   for (int rank = 1; rank < run.size(); ++rank) {
-    MESHARD_ASSIGN_OR_RETURN(ProcessTrace trace, receive(run.store(), cat(prefix, rank)));
+    MESHARD_ASSIGN_OR_RETURN(ProcessTrace trace, receive_trace(run.store(), cat(prefix, rank)));
     all.push_back(std::move(trace));
   }
   return write_trace_file(path, chrome_trace_of_run(all));
@@ -67,10 +67,10 @@ Result<void> write_trace_of_run(const Processes& run, ProcessTrace trace, const 
   trace.host = self.host;
   trace.pid = self.pid;
   MESHARD_ASSIGN_OR_RETURN(ClockOffset clock, clock_offset(run));
-  trace.begin += microseconds(clock.offset);
-  trace.precision = microseconds(clock.precision);
+  trace.begin += in_microseconds(clock.offset);
+  trace.precision = in_microseconds(clock.precision);
   if (run.rank() != 0) {
-    MESHARD_RETURN_IF_ERROR(send(run.store(), cat(prefix, run.rank()), trace.to_bytes()));
+    MESHARD_RETURN_IF_ERROR(send_trace(run.store(), cat(prefix, run.rank()), trace.to_bytes()));
     MESHARD_ASSIGN_OR_RETURN(std::string failure, run.store().get(result));
     if (failure.empty()) return {};
     return Error(ErrorCode::kUnavailable, cat("[trace] in process 0: ", failure));
