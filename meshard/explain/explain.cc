@@ -2,6 +2,7 @@
 
 #include "meshard/explain/report_of.h"
 #include "meshard/pjrt/executable.h"
+#include "meshard/runtime/device_topology.h"
 #include "meshard/runtime/loaded_program.h"
 
 namespace meshard {
@@ -19,7 +20,26 @@ Result<Compiled> compiled_here(const pjrt::Executable& executable) {
   return compiled;
 }
 
-Result<ProgramReport> report_of_loaded(const ProgramView& view) {
+// The processes of a run; nothing if one process has all devices.
+Result<void> describe_run(const pjrt::Client& client, const LinkOptions& links,
+                          ProgramFacts& facts) {
+  facts.links = links;
+  if (links.processes)
+    return Error(ErrorCode::kInvalidArgument,
+                 "[explain] the processes of a program of this process are those of the run");
+  MESHARD_ASSIGN_OR_RETURN(Topology topology, topology_of(client));
+  ProcessMap processes = ProcessMap::of(topology);
+  if (processes.count() > 1) {
+    facts.processes = std::move(processes);
+    facts.topology = std::move(topology);
+  } else if (links.between_processes) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "[explain] a link between processes is given, but this run has one process");
+  }
+  return {};
+}
+
+Result<ProgramReport> report_of_loaded(const ProgramView& view, const LinkOptions& links) {
   Compiled compiled;
   MESHARD_RETURN_IF_ERROR(
       view.program.look_at_whole([&](const pjrt::LoadedExecutable& whole) -> Result<void> {
@@ -29,6 +49,7 @@ Result<ProgramReport> report_of_loaded(const ProgramView& view) {
   ProgramFacts facts;
   facts.program = view.program.lowered();
   describe_graph(view.graph, view.parameter_names, view.donated, facts);
+  MESHARD_RETURN_IF_ERROR(describe_run(view.program.client(), links, facts));
   MESHARD_ASSIGN_OR_RETURN(ProgramReport report,
                            report_of(compiled, facts, &view.program.shardings()));
   ProgramReport::Parts parts = report.parts();
@@ -45,8 +66,13 @@ Result<ProgramReport> report_of_loaded(const ProgramView& view) {
 }  // namespace
 
 ProgramReport explain(const CompiledProgram& program, SourceLocation where) {
+  return explain(program, LinkOptions{}, where);
+}
+
+ProgramReport explain(const CompiledProgram& program, const LinkOptions& links,
+                      SourceLocation where) {
   ProgramView view = view_of(program);
-  Result<ProgramReport> report = report_of_loaded(view);
+  Result<ProgramReport> report = report_of_loaded(view, links);
   if (!report.ok()) throw report.error().at(where);
   return *std::move(report);
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "meshard/base/source_location.h"
+#include "meshard/explain/cost/link_options.h"
 #include "meshard/explain/report.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/trace/jit.h"
@@ -17,6 +18,14 @@ namespace meshard {
 ProgramReport explain(const CompiledProgram& program,
                       SourceLocation where = SourceLocation::current());
 
+/// The same, with figures of links: collectives are priced by them, and the report has a lower
+/// bound for the time of communication. In a run of several processes, also without `links`, the
+/// report shows which mesh axes and collectives cross processes.
+/// @error also: invalid argument if `links.processes` is set (the processes are those of the run),
+/// or a link between processes is given and there is only one
+ProgramReport explain(const CompiledProgram& program, const LinkOptions& links,
+                      SourceLocation where = SourceLocation::current());
+
 /// Reports on the newest program of a jitted function: that of the latest new signature.
 ///
 /// ```
@@ -26,12 +35,17 @@ ProgramReport explain(const CompiledProgram& program,
 /// ```
 /// @error failed precondition if nothing is compiled yet: call the function first. Else as above.
 template <class F>
-ProgramReport explain(const Jit<F>& function, SourceLocation where = SourceLocation::current()) {
+ProgramReport explain(const Jit<F>& function, const LinkOptions& links,
+                      SourceLocation where = SourceLocation::current()) {
   std::vector<std::shared_ptr<CompiledProgram>> programs = function.programs();
   if (programs.empty())
     throw Error(ErrorCode::kFailedPrecondition,
                 "[explain] the function has no compiled program yet: call it first", where);
-  return explain(*programs.back(), where);
+  return explain(*programs.back(), links, where);
+}
+template <class F>
+ProgramReport explain(const Jit<F>& function, SourceLocation where = SourceLocation::current()) {
+  return explain(function, LinkOptions{}, where);
 }
 
 }  // namespace meshard

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "meshard/explain/cost/link_options.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/report.h"
 #include "meshard/graph/abstract_tensor.h"
@@ -22,6 +23,8 @@ struct ExplainForOptions {
   JitOptions jit = {};
   /// Compiler options, by their names in XLA's DebugOptions.
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
+  /// The processes that the target's devices belong to, and the links between them.
+  LinkOptions links = {};
   CompileForOptions compile = {};
 };
 
@@ -30,6 +33,8 @@ struct ExplainModuleOptions {
   /// Partitioner: Shardy or GSPMD. None: Shardy unless the module has only `mhlo.sharding`.
   std::optional<bool> use_shardy = std::nullopt;
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
+  /// The processes that the target's devices belong to, and the links between them.
+  LinkOptions links = {};
   CompileForOptions compile = {};
 };
 

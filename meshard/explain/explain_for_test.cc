@@ -9,6 +9,7 @@
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/explain/report_of.h"
 #include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/dot_general.h"
 #include "meshard/ops/tanh.h"
 #include "tests/support/matchers.h"
@@ -49,6 +50,38 @@ constexpr std::string_view kGathers = R"(module @gathers {
   }
 }
 )";
+
+// Each device has an eighth of the 128x64 weight and gathers it in a ring of 8.
+TEST_F(ExplainFor, ProcessesAndTheirLinks) {
+  module_options_.links = {.processes = 2, .between_processes = LinkFigures{1e6, 1e-3}};
+  ProgramReport report = report_of_file(kGathers);
+  EXPECT_EQ(report.parts().processes, (MeshProcesses{2, {"data"}}));
+  ASSERT_EQ(report.collectives().size(), 1u);
+  EXPECT_TRUE(report.collectives()[0].across_processes);
+  // Four devices of each process share its link; each sends half of a quarter, in one message.
+  double bytes = 128 * 64 * 4;
+  ASSERT_TRUE(report.parts().roofline.has_value());
+  EXPECT_FALSE(report.parts().roofline->rates_known);
+  EXPECT_DOUBLE_EQ(report.parts().roofline->seconds(), 4 * (bytes / 4 / 2) / 1e6 + 1e-3);
+  EXPECT_THAT(report.to_string(), HasSubstr(", across processes, from "));
+  module_options_.links = {};
+  report = report_of_file(kGathers);
+  EXPECT_FALSE(report.parts().processes.has_value());
+  EXPECT_FALSE(report.parts().roofline.has_value());
+  options_.links.processes = 8;
+  Tensor x = abstract_tensor({16, 32}, DType::f32, mesh_, P("data", "model"));
+  Tensor w = abstract_tensor({32, 8}, DType::f32, mesh_, P("model", none));
+  report = explain(
+      target_, options_, [](Tensor a, Tensor b) { return matmul(a, b); }, x, w);
+  EXPECT_EQ(report.parts().processes, (MeshProcesses{8, {"data", "model"}}));
+  options_.links.processes = 3;
+  EXPECT_TRUE(throws_error(
+      [&] {
+        explain(
+            target_, options_, [](Tensor a, Tensor b) { return matmul(a, b); }, x, w);
+      },
+      ErrorCode::kInvalidArgument, {"8 devices cannot be divided into 3 processes"}));
+}
 
 TEST_F(ExplainFor, AModuleThatGathers) {
   ProgramReport report = report_of_file(kGathers);

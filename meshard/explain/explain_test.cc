@@ -44,6 +44,29 @@ Tensor product(In a, In b) {
 
 std::string line_of_source(std::uint32_t line) { return "explain_test.cc:" + std::to_string(line); }
 
+TEST_F(Explain, LinksOfAProgramInOneProcess) {
+  auto layer = jit([](Tensor x, Tensor w) { return product(x, w); });
+  layer(placed({16, 32}, P("data", "model")), placed({32, 8}, P("model", none)));
+  EXPECT_FALSE(explain(layer).parts().roofline.has_value());
+  LinkOptions links;
+  links.between_devices = LinkFigures{1e6, 1e-3};
+  ProgramReport report = explain(layer, links);
+  // 8 rows of 8 floats in a ring of four: 2 * 3/4 of the bytes, in 6 messages.
+  ASSERT_TRUE(report.parts().roofline.has_value()) << report.to_string();
+  EXPECT_DOUBLE_EQ(report.parts().roofline->seconds(), 1.5 * 8 * 8 * 4 / 1e6 + 6e-3);
+  EXPECT_FALSE(report.parts().processes.has_value());
+  EXPECT_THAT(report.to_string(), testing::Not(HasSubstr("across processes")));
+  for (bool between : {true, false}) {
+    links = {};
+    if (between)
+      links.between_processes = LinkFigures{1e6, 0};
+    else
+      links.processes = 2;
+    EXPECT_TRUE(throws_error([&] { explain(layer, links); }, ErrorCode::kInvalidArgument,
+                             {"explain_test.cc", between ? "one process" : "those of the run"}));
+  }
+}
+
 TEST_F(Explain, ColumnThenRowParallel) {
   std::uint32_t line = 0;
   auto layer = jit([&](Tensor x, Tensor v, Tensor w) {

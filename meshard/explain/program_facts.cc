@@ -273,6 +273,22 @@ void describe_graph(const Graph& graph, const std::vector<std::string>& paramete
     if (parameter < facts.donated.size()) facts.donated[parameter] = true;
 }
 
+Result<void> describe_links(const LinkOptions& links, ProgramFacts& facts) {
+  facts.links = links;
+  if (!links.processes && !links.between_processes) return {};
+  const Topology& topology = facts.target->topology();
+  if (links.processes) {
+    MESHARD_ASSIGN_OR_RETURN(facts.processes, ProcessMap::divided(topology, *links.processes));
+  } else {
+    facts.processes = ProcessMap::of(topology);
+  }
+  if (links.between_processes && facts.processes->count() == 1)
+    return invalid(cat("[explain] a link between processes is given, but all devices of ",
+                       facts.target->name(),
+                       " are in one process: set the number of processes, too"));
+  return {};
+}
+
 Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, DeviceOrder order,
                             std::optional<std::int64_t> devices) {
   std::int64_t count = devices.value_or(target.size());

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/explain/cost/link_options.h"
 #include "meshard/explain/module_layout.h"
+#include "meshard/explain/process_map.h"
 #include "meshard/graph/graph.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/stablehlo/module_reader.h"
@@ -27,6 +29,11 @@ struct ProgramFacts {
   std::optional<Graph> graph = std::nullopt;
   /// The target hardware; none: the hardware of this process.
   std::optional<Target> target = std::nullopt;
+  /// The process of each device, if the report distinguishes processes.
+  std::optional<ProcessMap> processes = std::nullopt;
+  LinkOptions links = {};
+  /// The devices of a run of several processes, for a program of this process.
+  std::optional<Topology> topology = std::nullopt;
   /// Assumptions that were made.
   std::vector<std::string> notes = {};
 };
@@ -34,6 +41,11 @@ struct ProgramFacts {
 /// Sets the facts of a recorded program: its graph, parameter names and donated parameters.
 void describe_graph(const Graph& graph, const std::vector<std::string>& parameter_names,
                     const std::vector<std::uint32_t>& donated, ProgramFacts& facts);
+
+/// Sets the processes and links of a program for a target.
+/// @error invalid argument: the devices cannot be divided into as many processes, or a link between
+/// processes is given and there is only one
+Result<void> describe_links(const LinkOptions& links, ProgramFacts& facts);
 
 /// The facts of a module from elsewhere, placed on a target. For shardings that cannot be parsed,
 /// the compiler's are used.

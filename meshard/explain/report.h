@@ -10,6 +10,7 @@
 #include "meshard/explain/collectives/reshard.h"
 #include "meshard/explain/cost/memory_use.h"
 #include "meshard/explain/cost/roofline.h"
+#include "meshard/explain/process_map.h"
 #include "meshard/explain/value_placement.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/topology/topology.h"
@@ -51,6 +52,8 @@ class ProgramReport {
     std::string name;
     TargetSummary target = {};
     std::optional<Mesh> mesh = std::nullopt;
+    /// The processes of the mesh; none if they are not known, or there is one.
+    std::optional<MeshProcesses> processes = std::nullopt;
     /// Device coordinates; none if the devices have no coordinates.
     std::optional<Topology> topology = std::nullopt;
     /// Parameters, then captured values.

@@ -98,6 +98,7 @@ class ReportMaker {
     if (mesh && facts_.target)
       slices = SliceNumbering::of(module_, *mesh, facts_.target->topology());
     MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(executions, mesh, nodes, slices));
+    mark_processes();
     estimate(executions, nodes);
     read_propagated();
     read_memory();
@@ -118,6 +119,9 @@ class ReportMaker {
       parts.target.devices = facts.target->size();
       parts.topology = facts.target->topology();
     }
+    if (facts.processes && facts.program.mesh)
+      if (MeshProcesses found = facts.processes->of_mesh(*facts.program.mesh); found.count > 1)
+        parts.processes = std::move(found);
   }
 
   static std::string name_at(const std::vector<std::string>& names, std::size_t i) {
@@ -178,16 +182,29 @@ class ReportMaker {
     }
   }
 
-  // Sets operation counts, traffic and, if the hardware is known, the time bounds.
+  void mark_processes() {
+    if (!facts_.processes) return;
+    for (Collective& one : parts_.collectives)
+      one.across_processes = facts_.processes->crosses(facts_.program.mesh, one);
+  }
+
+  // Sets operation counts, traffic and, if the hardware or its links are known, the time bounds.
   void estimate(const Executions& executions, const Graph* graph) {
     ModuleCost cost(executions);
     parts_.cost = program_cost(cost);
     std::optional<LinkModel> links;
-    if (facts_.target)
-      if (std::optional<HardwareFigures> figures = hardware_figures(facts_.target->topology()))
-        links.emplace(*figures, facts_.program.mesh, facts_.target->topology());
-    if (links) {
+    std::optional<HardwareFigures> figures;
+    std::optional<Topology> topology = facts_.topology;
+    if (facts_.target) {
+      topology = facts_.target->topology();
+      figures = hardware_figures(*topology);
+    }
+    bool given = facts_.links.between_devices || facts_.links.between_processes;
+    if (figures || given) {
+      links.emplace(figures.value_or(HardwareFigures{}), facts_.program.mesh, topology,
+                    facts_.processes, facts_.links);
       parts_.roofline = roofline_of(parts_.cost, parts_.collectives, *links);
+      parts_.roofline->rates_known = figures.has_value();
     }
     parts_.timeline =
         timeline_of(executions, cost, parts_.collectives, links ? &*links : nullptr, graph);

@@ -54,6 +54,23 @@ TEST(ValuePlacement, WithoutAMesh) {
   EXPECT_EQ(x.to_string(), "f32[4], 16 B");
 }
 
+TEST(ProgramReport, ProcessesAreMarked) {
+  Collective one = collective(CollectiveKind::kAllReduce, {"data"}, 2048), other = one;
+  one.across_processes = true;
+  ProgramReport::Parts parts{.name = "step", .mesh = kReportMesh, .collectives = {one, other}};
+  parts.processes = MeshProcesses{2, {"data"}};
+  parts.roofline = Roofline();
+  parts.roofline->links = {{"\"data\"", "process link", 2048, 0.004}};
+  parts.roofline->rates_known = false;
+  std::string text = ProgramReport(parts).to_string();
+  EXPECT_THAT(text, HasSubstr("2 processes; axis \"data\" crosses them\n"));
+  EXPECT_THAT(text,
+              HasSubstr("communication at least 4 ms a run; the rates of the device are unknown\n"
+                        "  process link along \"data\" 4 ms\n"));
+  EXPECT_THAT(text, HasSubstr("1 all-reduce on axis \"data\", 2 KiB, across processes, from"));
+  EXPECT_EQ(ProgramReport(parts).groups().size(), 2u);
+}
+
 TEST(MemoryUse, TextAndTotal) {
   MemoryUse memory{.arguments = 2048,
                    .outputs = 1024,

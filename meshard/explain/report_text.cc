@@ -59,18 +59,29 @@ void append_memory(std::string& out, const MemoryUse& memory) {
   append(out, cat(memory, "\n"));
 }
 
-void append_roofline(std::string& out, const Roofline& roofline, const ProgramCost& cost) {
-  append(out, cat("at least ", time_text(roofline.seconds()), " a run, bound by ",
-                  roofline.bound_by(), ": compute ", time_text(roofline.compute_seconds),
-                  ", memory ", time_text(roofline.memory_seconds), ", communication ",
-                  time_text(roofline.link_seconds()), "; ",
-                  time_text(roofline.seconds_in_sequence()), " if nothing overlaps",
-                  cost.loops_known ? "" : "; a loop of unknown length counts once", "\n"));
+void append_links(std::string& out, const Roofline& roofline) {
   std::vector<std::string> links;
   for (const LinkTime& link : roofline.links)
     links.push_back(cat(link.link, link.axes.empty() ? "" : " along ", link.axes, " ",
                         time_text(link.seconds)));
-  if (links.size() > 1) append(out, cat("  ", join(links, ", "), "\n"));
+  if (links.size() > 1 || !roofline.rates_known)
+    append(out,
+           cat("  ", links.empty() ? "no link whose figures are known" : join(links, ", "), "\n"));
+}
+
+void append_roofline(std::string& out, const Roofline& roofline, const ProgramCost& cost) {
+  std::string_view loops = cost.loops_known ? "" : "; a loop of unknown length counts once";
+  if (!roofline.rates_known) {
+    append(out, cat("communication at least ", time_text(roofline.link_seconds()),
+                    " a run; the rates of the device are unknown", loops, "\n"));
+    return append_links(out, roofline);
+  }
+  append(out, cat("at least ", time_text(roofline.seconds()), " a run, bound by ",
+                  roofline.bound_by(), ": compute ", time_text(roofline.compute_seconds),
+                  ", memory ", time_text(roofline.memory_seconds), ", communication ",
+                  time_text(roofline.link_seconds()), "; ",
+                  time_text(roofline.seconds_in_sequence()), " if nothing overlaps", loops, "\n"));
+  append_links(out, roofline);
 }
 
 void append_collectives(std::string& out, const ProgramReport& report, std::size_t most) {
@@ -182,6 +193,7 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
   append(out, parts_.mesh ? cat(" on ", mesh_text(*parts_.mesh), "\n")
                           : std::string(" on one device\n"));
   append_target(out, parts_.target);
+  if (parts_.processes) append(out, cat(*parts_.processes, "\n"));
   if (options.mesh_picture && parts_.mesh) append(out, picture(*parts_.mesh));
   if (!parts_.out_of_memory.empty())
     append(out, cat("the compiler rejects the program: ", parts_.out_of_memory, "\n"));

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "meshard/partitioned/collective_call.h"
+#include "meshard/processes/wait_observer.h"
 
 namespace meshard {
 namespace {
@@ -35,6 +36,9 @@ Result<void> serve_collective(const pjrt::HostCall& call) {
                  cat("[", to_string(collective.kind), "] device ", call.device,
                      " is not connected to other processes"))
         .with_note(cat("in ", collective.where));
+  if (collective.kind == CollectiveCallKind::kPosition)  // waits for nobody
+    return perform(collective, call, *communicator);
+  ObservedWait observed("collective", to_string(collective.kind), collective.where);
   return perform(collective, call, *communicator);
 }
 

@@ -61,7 +61,7 @@ typedef struct MeshardMpiApi {
   int (*initialize)(int* rank, int* size, MeshardMpiError* error);
   /* Ends MPI if initialize() started it. Waits for the other processes. */
   int (*finalize)(MeshardMpiError* error);
-  /* The name and version of the MPI library. @pre initialize() */
+  /* The name and version of the MPI library. MPI need not have been started. */
   int (*library_name)(char* name, size_t size, MeshardMpiError* error);
   /* Larger messages are cut into pieces of this size; 0 restores the default, 1 GiB. For tests. */
   void (*set_largest_message)(uint64_t bytes);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -69,6 +70,33 @@ void copy_own(void* out, const void* in, std::size_t bytes) {
   if (bytes != 0 && out != in) std::memcpy(out, in, bytes);
 }
 
+// Never closed: MPI has threads.
+Result<const MeshardMpiApi*> open_library(const std::string& path) {
+  MESHARD_RETURN_IF_ERROR(check_file_trust(path));
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return Error(ErrorCode::kUnavailable, cat("[processes] cannot load ", path, ": ", ::dlerror()));
+  auto function = reinterpret_cast<MeshardMpiApiFunction>(::dlsym(library, "meshard_mpi_api"));
+  const MeshardMpiApi* api = function != nullptr ? function() : nullptr;
+  if (api == nullptr || api->version != MESHARD_MPI_VERSION ||
+      api->struct_size < sizeof(MeshardMpiApi))
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[processes] ", path, " belongs to another version of meshard: its interface is ",
+            api != nullptr ? cat("version ", api->version) : std::string("unknown"),
+            ", this library wants version ", MESHARD_MPI_VERSION));
+  return api;
+}
+
+Result<std::string> name_of(const MeshardMpiApi& api) {
+  MeshardMpiError error{};
+  std::string name(8192, '\0');
+  MESHARD_RETURN_IF_ERROR(
+      done(api.library_name(name.data(), name.size(), &error), error, "library_name"));
+  name.resize(std::strlen(name.c_str()));
+  return name;
+}
+
 }  // namespace
 
 Result<std::string> find_mpi_library() {
@@ -102,23 +130,19 @@ Result<std::string> find_mpi_library() {
 
 Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::open() {
   MESHARD_ASSIGN_OR_RETURN(std::string path, find_mpi_library());
-  MESHARD_RETURN_IF_ERROR(check_file_trust(path));
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: MPI has threads
-  if (library == nullptr)
-    return Error(ErrorCode::kUnavailable, cat("[processes] cannot load ", path, ": ", ::dlerror()));
-  auto function = reinterpret_cast<MeshardMpiApiFunction>(::dlsym(library, "meshard_mpi_api"));
-  const MeshardMpiApi* api = function != nullptr ? function() : nullptr;
-  if (api == nullptr || api->version != MESHARD_MPI_VERSION ||
-      api->struct_size < sizeof(MeshardMpiApi))
-    return Error(
-        ErrorCode::kFailedPrecondition,
-        cat("[processes] ", path, " belongs to another version of meshard: its interface is ",
-            api != nullptr ? cat("version ", api->version) : std::string("unknown"),
-            ", this library wants version ", MESHARD_MPI_VERSION));
+  MESHARD_ASSIGN_OR_RETURN(const MeshardMpiApi* api, open_library(path));
   MeshardMpiError error{};
   int rank = 0, size = 0;
   MESHARD_RETURN_IF_ERROR(done(api->initialize(&rank, &size, &error), error, "initialization"));
   return std::unique_ptr<MpiCommunicator>(new MpiCommunicator(api, rank, size));
+}
+
+Result<MpiLibrary> installed_mpi_library() {
+  MESHARD_ASSIGN_OR_RETURN(std::string path, find_mpi_library());
+  MESHARD_ASSIGN_OR_RETURN(const MeshardMpiApi* api, open_library(path));
+  MESHARD_ASSIGN_OR_RETURN(std::string name, name_of(*api));
+  std::replace(name.begin(), name.end(), '\n', ' ');
+  return MpiLibrary{std::move(path), std::move(name)};
 }
 
 Result<void> MpiCommunicator::finalize() {
@@ -126,14 +150,7 @@ Result<void> MpiCommunicator::finalize() {
   return done(api_->finalize(&error), error, "finalization");
 }
 
-Result<std::string> MpiCommunicator::library_name() const {
-  MeshardMpiError error{};
-  std::string name(8192, '\0');
-  MESHARD_RETURN_IF_ERROR(
-      done(api_->library_name(name.data(), name.size(), &error), error, "library_name"));
-  name.resize(std::strlen(name.c_str()));
-  return name;
-}
+Result<std::string> MpiCommunicator::library_name() const { return name_of(*api_); }
 
 void MpiCommunicator::set_largest_message(std::size_t bytes) { api_->set_largest_message(bytes); }
 

@@ -48,6 +48,18 @@ class MpiCommunicator : public Communicator {
   int size_;
 };
 
+/// A value: the MPI that a run would use.
+struct MpiLibrary {
+  /// libmeshard_mpi.so
+  std::string path;
+  /// The name and version of the MPI library behind it, on one line.
+  std::string name;
+};
+
+/// Opens the library and asks for its name. MPI is not started.
+/// @error as MpiCommunicator::open
+Result<MpiLibrary> installed_mpi_library();
+
 /// The path of libmeshard_mpi.so: MESHARD_MPI_LIBRARY, else next to the library that holds this
 /// function or to the program, in the lib folder beside it, or where meshard was installed.
 /// @error not found, with all places

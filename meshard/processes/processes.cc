@@ -23,6 +23,7 @@
 #include "meshard/processes/internal/remote_store.h"
 #include "meshard/processes/internal/server.h"
 #include "meshard/processes/mpi_communicator.h"
+#include "meshard/processes/wait_observer.h"
 
 namespace meshard {
 
@@ -206,6 +207,7 @@ Result<std::vector<ProcessInfo>> Processes::State::wait_for_all(int size) {
 
 Result<void> Processes::State::barrier(std::string_view name, std::chrono::milliseconds limit) {
   if (!connection_) return {};
+  ObservedWait observed("barrier", name);
   std::string before = connection_->activity();
   connection_->set_activity(cat("barrier \"", name, '"'));
   Result<Message> reply = connection_->request({.kind = MessageKind::kBarrier,

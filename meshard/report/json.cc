@@ -92,6 +92,12 @@ void write(JsonWriter& json, const Topology& topology) {
   json.end_array().end_object();
 }
 
+void write(JsonWriter& json, const MeshProcesses& processes) {
+  json.begin_object().member("count", processes.count).key("axes");
+  write_values(json, processes.axes);
+  json.end_object();
+}
+
 void write(JsonWriter& json, const Sharding& sharding, MeshTable& meshes) {
   json.begin_object().member("mesh", meshes.number(sharding.mesh()));
   json.member("spec", sharding.spec().to_string());
@@ -156,7 +162,8 @@ void write(JsonWriter& json, const Collective& one) {
   json.member("channel", one.channel).member("loop_depth", one.loop_depth);
   json.member("executions", one.executions).member("executions_known", one.executions_known);
   json.member("conditional", one.conditional).member("form", to_string(one.form));
-  json.member("continues", one.continues).member("tensor", one.tensor).key("origin");
+  json.member("continues", one.continues).member("across_processes", one.across_processes);
+  json.member("tensor", one.tensor).key("origin");
   write(json, one.origin);
   json.member("cause", name_of(one.cause)).end_object();
 }
@@ -202,7 +209,7 @@ void write(JsonWriter& json, const Roofline& roofline) {
     json.begin_object().member("axes", link.axes).member("link", link.link);
     json.member("bytes", link.bytes).member("seconds", link.seconds).end_object();
   }
-  json.end_array().key("sources");
+  json.end_array().member("rates_known", roofline.rates_known).key("sources");
   write_values(json, roofline.sources);
   json.member("seconds", roofline.seconds());
   json.member("seconds_in_sequence", roofline.seconds_in_sequence());
@@ -252,6 +259,7 @@ std::string to_json(const ProgramReport& report, std::size_t indent) {
     json.value(nullptr);
   }
   write_maybe(json, "topology", parts.topology);
+  write_maybe(json, "processes", parts.processes);
   write_list(json, "arguments", parts.arguments, meshes);
   json.member("num_captured", parts.num_captured);
   write_list(json, "results", parts.results, meshes);

@@ -64,6 +64,43 @@ void add_arguments(ProgramReport::Parts& parts, const Mesh& mesh) {
       parts.intermediates[1].sharding->with_unreduced({"model"}).with_replicated({"dcn"});
 }
 
+// A permutation, a send, and an exchange in groups that match no axes.
+void add_moves(ProgramReport::Parts& parts) {
+  using enum CollectiveKind;
+  std::vector<Collective> moves = {
+      {.kind = kCollectivePermute,
+       .instruction = "collective-permute.4",
+       .axes = AxisList{"model"},
+       .shifts = {{.axes = {"model"}, .by = -1, .wraps = false}},
+       .bytes_in = 2 * kMiB,
+       .bytes_out = 2 * kMiB,
+       .channel = 4,
+       .loop_depth = 2,
+       .executions = 48,
+       .executions_known = false,
+       .form = CollectiveForm::kWindowedEinsum,
+       .continues = true,
+       .origin = origin("dot_general", "", OriginCertainty::kInferred)},
+      {.kind = kSend,
+       .instruction = "send.1",
+       .axes = AxisList{"dcn"},
+       .group_size = 2,
+       .bytes_in = 512 * kMiB,
+       .bytes_out = 0,
+       .channel = 5,
+       .form = CollectiveForm::kAcrossSlices,
+       .origin = origin("psum", "gpt.py:90", OriginCertainty::kExact),
+       .cause = CollectiveCause::kAsked},
+      {.kind = kAllToAll,
+       .instruction = "all-to-all.7",
+       .axes = std::nullopt,
+       .group_size = 3,
+       .bytes_in = 96,
+       .bytes_out = 96,
+       .conditional = true}};
+  parts.collectives.insert(parts.collectives.end(), moves.begin(), moves.end());
+}
+
 void add_collectives(ProgramReport::Parts& parts) {
   using enum CollectiveKind;
   CollectiveOrigin ffn = origin("dot_general", "gpt.py:42", OriginCertainty::kExact);
@@ -103,37 +140,8 @@ void add_collectives(ProgramReport::Parts& parts) {
                         .executions = 12,
                         .form = CollectiveForm::kFused,
                         .origin = two,
-                        .cause = CollectiveCause::kInserted},
-                       {.kind = kCollectivePermute,
-                        .instruction = "collective-permute.4",
-                        .axes = AxisList{"model"},
-                        .shifts = {{.axes = {"model"}, .by = -1, .wraps = false}},
-                        .bytes_in = 2 * kMiB,
-                        .bytes_out = 2 * kMiB,
-                        .channel = 4,
-                        .loop_depth = 2,
-                        .executions = 48,
-                        .executions_known = false,
-                        .form = CollectiveForm::kWindowedEinsum,
-                        .continues = true,
-                        .origin = origin("dot_general", "", OriginCertainty::kInferred)},
-                       {.kind = kSend,
-                        .instruction = "send.1",
-                        .axes = AxisList{"dcn"},
-                        .group_size = 2,
-                        .bytes_in = 512 * kMiB,
-                        .bytes_out = 0,
-                        .channel = 5,
-                        .form = CollectiveForm::kAcrossSlices,
-                        .origin = origin("psum", "gpt.py:90", OriginCertainty::kExact),
-                        .cause = CollectiveCause::kAsked},
-                       {.kind = kAllToAll,
-                        .instruction = "all-to-all.7",
-                        .axes = std::nullopt,
-                        .group_size = 3,
-                        .bytes_in = 96,
-                        .bytes_out = 96,
-                        .conditional = true}};
+                        .cause = CollectiveCause::kInserted}};
+  add_moves(parts);
 }
 
 void add_timeline(ProgramReport::Parts& parts) {
@@ -248,6 +256,8 @@ ProgramReport::Parts sample_parts() {
   add_memory(parts);
   add_times(parts);
   add_timeline(parts);
+  parts.processes = MeshProcesses{.count = 8, .axes = {"dcn", "data"}};
+  for (std::size_t i = 0; i < 3; ++i) parts.collectives[i].across_processes = true;
   parts.notes = {"3 all-reduces were written as a reduce-scatter and an all-gather each",
                  "the trip count of while.3 is not known: it counts once"};
   return parts;
@@ -344,7 +354,8 @@ bool same_report(const ProgramReport::Parts& a, const ProgramReport::Parts& b) {
                        (!a.topology || (a.topology->devices() == b.topology->devices() &&
                                         a.topology->wrap() == b.topology->wrap()));
   return a.name == b.name && a.target == b.target && a.mesh == b.mesh && same_topology &&
-         a.arguments == b.arguments && a.num_captured == b.num_captured && a.results == b.results &&
+         a.processes == b.processes && a.arguments == b.arguments &&
+         a.num_captured == b.num_captured && a.results == b.results &&
          a.intermediates == b.intermediates && a.collectives == b.collectives &&
          a.reshards == b.reshards && a.out_of_memory == b.out_of_memory && a.memory == b.memory &&
          a.largest_buffers == b.largest_buffers && a.cost == b.cost && a.roofline == b.roofline &&

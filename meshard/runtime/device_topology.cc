@@ -2,6 +2,8 @@
 #include "meshard/runtime/device_topology.h"
 
 #include "meshard/mesh/builders.h"
+#include "meshard/processes/processes.h"
+#include "meshard/runtime/internal/machines_as_slices.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
@@ -77,7 +79,8 @@ Topology runtime_topology(SourceLocation where) { return runtime_topology("", wh
 
 Topology runtime_topology(std::string_view device_type, SourceLocation where) {
   Result<Topology> topology = topology_of(runtime_client(device_type, where));
-  return topology ? *std::move(topology) : throw topology.error().at(where);
+  if (!topology) throw topology.error().at(where);
+  return internal::machines_as_slices(*std::move(topology), processes().members());
 }
 
 Mesh mesh_1d(std::string name, SourceLocation where) {

@@ -22,7 +22,8 @@ Result<Topology> topology_of(const pjrt::Client& client);
 /// "v5e:16x16")`.
 Result<Topology> topology_of(const pjrt::Topology& topology);
 
-/// The topology of the default platform. Starts its client.
+/// The topology of the default platform. Starts its client. In a run of CPU devices on several
+/// machines, each machine is a slice, so that hybrid_mesh() can have axes over machines.
 /// @error the errors of runtime_client and Topology
 Topology runtime_topology(SourceLocation where = SourceLocation::current());
 /// The topology of another device type. Meshes made from it must be given this type

@@ -2,15 +2,15 @@
 #include "meshard/runtime/trace_events.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
-#include "meshard/base/json_writer.h"
+#include "meshard/processes/processes.h"
+#include "meshard/processes/wait_observer.h"
+#include "meshard/runtime/internal/chrome_trace.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/run_trace.h"
 
 namespace meshard {
 namespace {
@@ -41,96 +41,18 @@ void start_where_the_one_before_ended(std::vector<TraceEvent>& events) {
   }
 }
 
-// Processes of the trace, which group tracks of the same kind.
-constexpr int kHostProcess = 1, kDeviceProcess = 2, kTransferProcess = 3;
-// Transfers of one device may overlap and then need separate tracks.
-constexpr int kTracksOfADevice = 1000;
-
-class ChromeTrace {
- public:
-  std::string write(const std::vector<TraceEvent>& events, std::uint64_t left_out) {
-    json_.begin_object().key("traceEvents").begin_array();
-    for (const TraceEvent& event : events)
-      if (event.track != Track::kHost)
-        platforms_.emplace(event.platform, static_cast<int>(platforms_.size()));
-    name_process(kHostProcess, "host");
-    if (platforms_.empty()) platforms_.emplace("", 0);
-    for (const auto& [platform, number] : platforms_) {
-      std::string of = platforms_.size() > 1 ? cat(" of ", platform) : std::string();
-      name_process(kDeviceProcess + 2 * number, "devices" + of);
-      name_process(kTransferProcess + 2 * number, "transfers" + of);
-    }
-    for (const TraceEvent& event : events) add(event);
-    json_.end_array();
-    json_.member("displayTimeUnit", "ms");
-    json_.key("otherData").begin_object();
-    json_.member("producer", "meshard").member("events_left_out", left_out);
-    json_.end_object().end_object();
-    return std::move(json_).text();
-  }
-
- private:
-  // Each platform has two processes.
-  int process_of(const TraceEvent& event) const {
-    if (event.track == Track::kHost) return kHostProcess;
-    int first = event.track == Track::kDevice ? kDeviceProcess : kTransferProcess;
-    return first + 2 * platforms_.at(event.platform);
-  }
-
-  void add(const TraceEvent& event) {
-    int thread = event.track == Track::kTransfer ? transfer_track(event) : event.number;
-    int process = process_of(event);
-    if (named_.emplace(std::pair(process, thread), 0.0).second)
-      name_thread(process, thread, track_name(event, thread));
-    json_.begin_object();
-    json_.member("name", cat(event.category, " ", event.what)).member("cat", event.category);
-    json_.member("ph", "X").member("pid", process).member("tid", thread);
-    json_.member("ts", event.start).member("dur", event.duration);
-    json_.key("args").begin_object();
-    if (!event.place.empty()) json_.member("place", event.place);
-    if (event.bytes) json_.member("bytes", *event.bytes);
-    if (event.failed) json_.member("failed", true);
-    json_.end_object().end_object();
-  }
-
-  // The first of the device's tracks that is free when the transfer starts.
-  int transfer_track(const TraceEvent& event) {
-    std::vector<double>& free = free_[{event.platform, event.number}];
-    std::size_t i = 0;
-    while (i < free.size() && free[i] > event.start) ++i;
-    if (i == free.size()) free.push_back(0);
-    free[i] = event.start + event.duration;
-    return event.number * kTracksOfADevice + static_cast<int>(i);
-  }
-
-  static std::string track_name(const TraceEvent& event, int thread) {
-    if (event.track == Track::kHost) return cat("thread ", event.number);
-    int further = event.track == Track::kTransfer ? thread % kTracksOfADevice : 0;
-    return cat("device ", event.number, further == 0 ? "" : cat(" (", further + 1, ")"));
-  }
-
-  void name_process(int process, std::string_view name) {
-    metadata("process_name", process, 0, "name", name);
-    metadata("process_sort_index", process, 0, "sort_index", process);
-  }
-  void name_thread(int process, int thread, const std::string& name) {
-    metadata("thread_name", process, thread, "name", std::string_view(name));
-    metadata("thread_sort_index", process, thread, "sort_index", thread);
-  }
-  template <class T>
-  void metadata(std::string_view what, int process, int thread, std::string_view key,
-                const T& value) {
-    json_.begin_object().member("name", what).member("ph", "M");
-    json_.member("pid", process).member("tid", thread);
-    json_.key("args").begin_object().member(key, value).end_object().end_object();
-  }
-
-  JsonWriter json_;
-  std::map<std::pair<int, int>, double> named_;
-  std::map<std::string, int> platforms_;  // the number of each platform
-  std::map<std::pair<std::string, int>, std::vector<double>>
-      free_;  // by device: when each of its tracks becomes free
-};
+// Records a wait for other processes as an event of the host.
+void record_wait(std::string_view category, std::string_view what, std::string_view place,
+                 std::chrono::steady_clock::time_point start,
+                 std::chrono::steady_clock::time_point end) {
+  std::shared_ptr<internal::EventRecorder> recorder = internal::current_recorder_of_events();
+  if (!recorder) return;
+  TraceEvent event{.category = std::string(category),
+                   .what = std::string(what),
+                   .place = std::string(place),
+                   .number = recorder->thread_number()};
+  recorder->add(std::move(event), start, end);
+}
 
 }  // namespace
 
@@ -146,6 +68,7 @@ TraceSession start_trace(const TraceOptions& options, SourceLocation where) {
                 "[start_trace] a trace is already active: stop it before starting another", where);
   current = std::make_shared<internal::EventRecorder>(options.most_events);
   internal::recording_events.store(true, std::memory_order_relaxed);
+  wait_observer.store(&record_wait, std::memory_order_release);
   return TraceSession(current);
 }
 
@@ -164,6 +87,7 @@ void TraceSession::stop() {
     std::lock_guard lock(current_mutex);
     current.reset();
     internal::recording_events.store(false, std::memory_order_relaxed);
+    wait_observer.store(nullptr, std::memory_order_relaxed);
   }
   recorder_->stop();
   events_ = recorder_->events();
@@ -186,21 +110,25 @@ std::uint64_t TraceSession::left_out() {
 
 std::string TraceSession::to_json() {
   stop();
-  return ChromeTrace().write(events_, left_out());
+  return internal::chrome_trace(events_, left_out());
 }
 
 Result<void> TraceSession::write(const std::string& path) {
-  std::string text = to_json();
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  int reason = errno;
-  if (file && std::fclose(file) != 0 && written) {
-    written = false;
-    reason = errno;
-  }
-  if (written) return {};
-  return Error(ErrorCode::kUnavailable,
-               cat("[trace] cannot write ", path, ": ", std::strerror(reason)));
+  return internal::write_trace_file(path, to_json());
+}
+
+Result<void> TraceSession::write_all(const std::string& path) {
+  stop();
+  Processes run = processes();
+  if (run.size() == 1) return write(path);
+  if (!recorder_)
+    return Error(ErrorCode::kFailedPrecondition, "[trace] the session was moved from");
+  internal::ProcessTrace own;
+  own.begin =
+      std::chrono::duration<double, std::micro>(recorder_->begin().time_since_epoch()).count();
+  own.left_out = left_out();
+  own.events = events_;
+  return internal::write_trace_of_run(run, std::move(own), path);
 }
 
 }  // namespace meshard

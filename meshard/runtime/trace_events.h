@@ -25,7 +25,9 @@ struct TraceEvent {
     kTransfer,  ///< a transfer to or from a device
   } track = Track::kHost;
   /// `call`, `lower`, `compile`, `load`, `launch`, `place`, `gather` on the host; `execute` on a
-  /// device; `send`, `read`, `move` for transfers.
+  /// device; `send`, `read`, `move` for transfers. In a run of several processes also `barrier`,
+  /// `collective` and `exchange` on the host, from the call until the other processes have come and
+  /// the data is there.
   std::string category;
   /// The subject of the operation: the program's name, `main`, or the value's type, `f32[8,4]`.
   std::string what;
@@ -85,6 +87,13 @@ class TraceSession {
   /// Writes to_json() to a file, for ui.perfetto.dev. Stops the trace first.
   /// @error the system's error, with the path.
   Result<void> write(const std::string& path);
+  /// Writes one file for all processes of the run. All of them call this, and only the path of
+  /// process 0 counts. Each process of the file is a process of the run, whose pid is its rank, and
+  /// has the tracks of to_json(). Times are by the clock of process 0: the clocks are compared now
+  /// (clock_offset()), and `otherData.processes` says how precisely. In one process, this is
+  /// write(). Stops the trace first.
+  /// @error in all processes, the system's error of process 0; those of the store
+  Result<void> write_all(const std::string& path);
 
  private:
   friend TraceSession start_trace(const TraceOptions& options, SourceLocation where);

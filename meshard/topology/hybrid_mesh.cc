@@ -42,7 +42,8 @@ std::vector<std::int64_t> ids_in_granule(const Devices& devices, IntView shape,
   if (places_in(shape) != std::ssize(devices))
     throw_invalid(where, "[topology] a mesh of ", join(shape, " x "), " needs ", places_in(shape),
                   " devices, but there are ", devices.size());
-  if (options.allow_no_coords && devices.front().coords.empty()) return ids_of(devices);
+  bool alone = devices.size() == 1;  // needs no place
+  if ((options.allow_no_coords || alone) && devices.front().coords.empty()) return ids_of(devices);
   if (auto ids = board_order(devices, shape)) return *std::move(ids);
   PhysicalGrid grid = physical_grid(devices, where);
   bool extra = cores_are_an_extra(grid, devices);

@@ -20,7 +20,7 @@ struct HybridOptions {
   /// Uses devices without coordinates (virtual CPUs) in the order of their list, so that a program
   /// for several TPU slices can be tried on them: the k-th part of the list acts as slice k.
   /// Devices with coordinates are not affected. Default: false, devices without coordinates are an
-  /// error.
+  /// error, unless each granule has one device.
   bool allow_no_coords = false;
 };
 

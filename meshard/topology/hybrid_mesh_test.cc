@@ -70,6 +70,14 @@ TEST(HybridMesh, DevicesWithoutCoordinatesWhereAllowed) {
             hybrid_mesh(tpu("v5e:4x4*2"), {2, 8}, {2, 1}));
 }
 
+TEST(HybridMesh, ProcessesWithOneDeviceNeedNoCoordinates) {
+  std::vector<DeviceAttributes> devices;
+  for (int i = 0; i < 4; ++i) devices.push_back({.id = i, .process_index = 3 - i});
+  Mesh mesh =
+      hybrid_mesh(Topology(devices), {1, 1}, {2, 2}, std::nullopt, {.granule = Granule::kProcess});
+  EXPECT_EQ(mesh.device_ids().to_vector(), (std::vector<std::int64_t>{3, 2, 1, 0}));
+}
+
 TEST(HybridMesh, Refused) {
   Topology pods = tpu("v5e:2x2*2"), one = tpu("v5p:2x2x1");
   auto refused = [](auto&& build, ErrorCode code, std::vector<std::string> why) {

@@ -50,6 +50,11 @@ no_report([module, "--topology", "cpu:4", "--mesh", "x=3"], "x=3")
 no_report([module, "--topology", "cpu:4", "--expect", "1 all-reduc"], "all-reduc")
 no_report([module, "--topology", "cpu:4", "--option", "no_value"], "NAME=VALUE")
 
+no_report([module, "--topology", "cpu:4", "--processes", "3"], "4 devices cannot be divided into 3 processes")
+no_report([module, "--topology", "cpu:4", "--link", "process=1GB/s"], "all devices of cpu:4 are in one process")
+no_report([module, "--topology", "cpu:4", "--link", "process"], "--link process", "BANDWIDTH")
+no_report([module, "--topology", "cpu:4", "--link", "device=fast"], "invalid link `fast`")
+
 cache = ["--cache", os.path.join(folder.name, "cache")]
 report = os.path.join(folder.name, "report.json")
 page = os.path.join(folder.name, "report.html")
@@ -69,6 +74,21 @@ else:
     checks.prints([*base, "--expect", "1 all-reduce over model"], "expectations hold")
     code, _, err = checks.run(*base, "--quiet", "--expect", "no collectives")
     checks.check("a broken expectation", code == 1 and "all-reduce" in err, err)
+    # Devices 0 and 1 are in process 0, 2 and 3 in process 1.
+    checks.prints([*base, "--processes", "2"], '2 processes; axis "data" crosses them')
+    code, out, _ = checks.run(*base, "--processes", "2")
+    checks.check("sums over model stay inside", code == 0 and "across processes" not in out and "at least" not in out, out)
+    # One device in each: an all-reduce of SUM bytes in a ring of two, 2 * 1/2 * SUM at 1 MB/s and two messages of 1 ms.
+    each = [*base, "--processes", "4", "--link", "process=1MB/s,1ms", "--link", "device=1GB/s"]
+    time = f"{1000 * (SUM / 1e6 + 2e-3):.3g} ms"
+    checks.prints(each, f"communication at least {time} a run; the rates of the device are unknown")
+    checks.prints(each, f'process link along "model" {time}')
+    checks.prints(each, 'axes "data" and "model" cross them')
+    code, out, _ = checks.run(*each, "--json", "-")
+    written = json.loads(out)
+    checks.check("the JSON names processes", written["processes"] == {"count": 4, "axes": ["data", "model"]}, str(written["processes"]))
+    checks.check("the JSON marks the sum", [one["across_processes"] for one in written["collectives"]] == [True], out)
+    checks.check("the JSON has the time", abs(written["roofline"]["seconds"] - (SUM / 1e6 + 2e-3)) < 1e-9, str(written["roofline"]))
     checks.check("nothing is left", sorted(os.listdir(folder.name)) == sorted(
         ["cache", "cut.mlir", "empty.mlir", "product.mlir", "report.html", "report.json", "words.mlir"]),
         str(os.listdir(folder.name)))

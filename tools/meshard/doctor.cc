@@ -10,6 +10,7 @@
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/runtime/disk_cache.h"
 #include "tools/meshard/child_process.h"
+#include "tools/meshard/doctor_processes.h"
 #include "tools/meshard/subcommands.h"
 #include "tools/meshard/targets.h"
 
@@ -21,6 +22,8 @@ struct DoctorOptions {
   bool all_places = false;
   std::vector<std::string> plugins;
   std::string target;
+  bool processes = false;
+  double limit = 60;
 };
 
 void line(std::string& out, std::string_view name, const std::string& value) {
@@ -197,7 +200,20 @@ void add_doctor(CLI::App& app, int& exit_code) {
       ->add_option("--target", options->target,
                    "only check whether programs can be compiled for tpu, cuda or cpu (exit code 0)")
       ->check(CLI::IsMember({"tpu", "cuda", "cpu"}));
+  CLI::Option* processes =
+      command->add_flag("--processes", options->processes,
+                        "check the processes of a run: mpirun -n 4 meshard doctor --processes");
+  command
+      ->add_option("--limit", options->limit,
+                   "with --processes: seconds to wait for the others in each step")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->needs(processes);
   command->callback([options, &exit_code] {
+    if (options->processes) {
+      exit_code = doctor_processes(options->limit);
+      return;
+    }
     exit_code = options->target.empty() ? run(*options) : try_target(*options);
   });
 }

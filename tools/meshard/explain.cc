@@ -23,7 +23,8 @@ constexpr int kNotMet = 1, kNoReport = 2;
 struct ExplainArguments {
   std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache;
   std::vector<std::string> expect, options;
-  std::int64_t partitions = 0, time_limit = 0;
+  std::vector<std::string> links;
+  std::int64_t partitions = 0, time_limit = 0, processes = 0;
   std::size_t lines = ExplainOptions().most_lines;
   bool part = false, no_cache = false, must_fit = false, picture = false, text = false,
        quiet = false;
@@ -44,6 +45,24 @@ std::pair<std::string, pjrt::CompileOptions::Override> override_in(const std::st
     // Not a number.
   }
   return {name, value};
+}
+
+// Parses `process=10GB/s,20us` and `device=40GB/s`.
+LinkOptions links_of(const ExplainArguments& arguments) {
+  LinkOptions links;
+  if (arguments.processes > 0) links.processes = arguments.processes;
+  for (const std::string& text : arguments.links) {
+    std::size_t equals = text.find('=');
+    std::string name = text.substr(0, equals);
+    if (equals == std::string::npos || (name != "process" && name != "device"))
+      throw Error(ErrorCode::kInvalidArgument,
+                  "--link " + text +
+                      ": expected process=BANDWIDTH or device=BANDWIDTH, and perhaps "
+                      "a latency, such as process=10GB/s,20us");
+    LinkFigures figures = LinkFigures::parse(text.substr(equals + 1)).value();
+    (name == "process" ? links.between_processes : links.between_devices) = figures;
+  }
+  return links;
 }
 
 // A single terminal line that is overwritten.
@@ -80,6 +99,7 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
   options.layout.part_of_target = arguments.part;
   if (!arguments.partitioner.empty()) options.use_shardy = arguments.partitioner == "shardy";
   for (const std::string& text : arguments.options) options.overrides.insert(override_in(text));
+  options.links = links_of(arguments);
   options.compile.use_cache = !arguments.no_cache;
   options.compile.cache = arguments.cache;
   options.compile.plugin = arguments.plugin;
@@ -148,6 +168,16 @@ void add_explain(CLI::App& app, int& exit_code) {
                       "number of devices of the program; default: as the module specifies");
   command->add_flag("--devices", arguments->part,
                     "allow the module to use only the first devices of the topology");
+  command
+      ->add_option("--processes", arguments->processes,
+                   "divide the devices into so many processes, in the order of their ids, and show "
+                   "which axes and collectives cross them")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--link", arguments->links,
+                   "bandwidth and latency of the links between processes or devices: "
+                   "process=10GB/s,20us device=40GB/s")
+      ->allow_extra_args(false);
   command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
       ->check(CLI::IsMember({"shardy", "gspmd"}));
   command->add_option("--option", arguments->options, "a compiler option: NAME=VALUE");

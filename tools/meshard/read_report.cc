@@ -240,6 +240,7 @@ Collective collective_of(const Place& at) {
       .form = at["form"].one_of(
           {Form::kPlain, Form::kFused, Form::kWindowedEinsum, Form::kAcrossSlices}),
       .continues = at["continues"].truth(),
+      .across_processes = at.has("across_processes") && at["across_processes"].truth(),
       .tensor = at["tensor"].text(),
       .origin = origin_of(at["origin"]),
       .cause = cause_of(at["cause"])};
@@ -290,6 +291,10 @@ ProgramCost cost_of(const Place& at) {
           .loops_known = at["loops_known"].truth()};
 }
 
+MeshProcesses processes_of(const Place& at) {
+  return {.count = at["count"].integer(), .axes = read_list(at["axes"], text_of)};
+}
+
 Roofline roofline_of(const Place& at) {
   auto link_of = [](const Place& link) {
     return LinkTime{.axes = link["axes"].text(),
@@ -300,6 +305,7 @@ Roofline roofline_of(const Place& at) {
   return {.compute_seconds = at["compute_seconds"].number(),
           .memory_seconds = at["memory_seconds"].number(),
           .links = read_list(at["links"], link_of),
+          .rates_known = !at.has("rates_known") || at["rates_known"].truth(),
           .sources = read_list(at["sources"], text_of)};
 }
 
@@ -328,6 +334,7 @@ ProgramReport report_of(const Place& at) {
   auto mesh = [&](const Place& each) { return meshes[each.index(0, std::ssize(meshes) - 1)]; };
   ProgramReport::Parts parts{.name = at["name"].text(), .target = target_of(at["target"])};
   parts.mesh = read_maybe(at["mesh"], mesh);
+  if (at.has("processes")) parts.processes = read_maybe(at["processes"], processes_of);
   parts.topology = read_maybe(at["topology"], topology_of);
   parts.arguments = read_list(at["arguments"], value);
   parts.num_captured = at["num_captured"].index(0, std::ssize(parts.arguments));

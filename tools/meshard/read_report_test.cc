@@ -74,12 +74,24 @@ TEST(ReadReport, ReadsEveryMemberButTheDerived) {
   check_missing(whole, json::json_pointer(), unread);
   std::sort(unread.begin(), unread.end());
   unread.erase(std::unique(unread.begin(), unread.end()), unread.end());
+  // `across_processes`, `processes`, `rates_known`: of reports of a newer meshard.
   // `axes`, `device_ids`, `kind`, `size`: of meshes, whose text is read, and of dimensions, whose
   // spec is read.
-  EXPECT_THAT(unread,
-              testing::ElementsAre("axes", "bound_by", "device_ids", "fits", "kind", "name", "open",
-                                   "padding_bytes", "seconds", "seconds_in_sequence", "shard",
-                                   "shard_bytes", "size", "spare", "total"));
+  EXPECT_THAT(unread, testing::ElementsAre(
+                          "across_processes", "axes", "bound_by", "device_ids", "fits", "kind",
+                          "name", "open", "padding_bytes", "processes", "rates_known", "seconds",
+                          "seconds_in_sequence", "shard", "shard_bytes", "size", "spare", "total"));
+}
+
+TEST(ReadReport, ReadsReportsThatLackLaterMembers) {
+  json older = json::parse(to_json(ProgramReport(sample_parts())));
+  older.erase("processes");
+  older["roofline"].erase("rates_known");
+  for (json& one : older["collectives"]) one.erase("across_processes");
+  ProgramReport::Parts parts = read_report(older.dump()).value().parts();
+  EXPECT_EQ(parts.processes, std::nullopt);
+  EXPECT_TRUE(parts.roofline->rates_known);
+  for (const Collective& one : parts.collectives) EXPECT_FALSE(one.across_processes);
 }
 
 TEST(ReadReport, RefusesWithThePlace) {

@@ -23,6 +23,7 @@ std::string form_text(const Collective& one) {
   std::string text;
   if (one.form != CollectiveForm::kPlain) text = cat(", ", meshard::to_string(one.form));
   if (one.continues) text += ", continued from an earlier one";
+  if (one.across_processes) text += ", across processes";
   return text;
 }
 
@@ -46,7 +47,8 @@ bool alike(const Collective& a, const Collective& b) {
          a.shifts == b.shifts && a.executions == b.executions &&
          a.executions_known == b.executions_known && a.loop_depth == b.loop_depth &&
          a.conditional == b.conditional && a.form == b.form && a.continues == b.continues &&
-         a.cause == b.cause && a.origin.certainty == b.origin.certainty &&
+         a.across_processes == b.across_processes && a.cause == b.cause &&
+         a.origin.certainty == b.origin.certainty &&
          std::equal(a.origin.places.begin(), a.origin.places.end(), b.origin.places.begin(),
                     b.origin.places.end(), [](const OriginPlace& x, const OriginPlace& y) {
                       return x.to_string() == y.to_string();  // same line, any op

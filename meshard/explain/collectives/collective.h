@@ -139,6 +139,8 @@ struct Collective {
   /// True if this instruction continues an earlier one of the same channel: the compiler spread the
   /// steps of one collective over several fusions. The bytes are counted there and are 0 here.
   bool continues = false;
+  /// True if data goes from one process to another. Always false if the processes are not known.
+  bool across_processes = false;
   /// The value that is moved, in the user's terms: `w1 f32[1024,4096]`; empty if unknown.
   std::string tensor = {};
   CollectiveOrigin origin = {};

@@ -29,16 +29,37 @@ double ring_factor(CollectiveKind kind, double n) {
   }
 }
 
+// The messages that a device sends one after the other in a ring of n.
+double ring_steps(CollectiveKind kind, double n) {
+  return kind == CollectiveKind::kAllReduce ? 2 * (n - 1) : n - 1;
+}
+
 }  // namespace
 
 LinkModel::LinkModel(HardwareFigures figures, std::optional<Mesh> mesh,
-                     std::optional<Topology> topology)
+                     std::optional<Topology> topology, std::optional<ProcessMap> processes,
+                     const LinkOptions& links)
     : figures_(std::move(figures)), mesh_(std::move(mesh)) {
+  if (links.between_devices) {
+    figures_.link_bandwidth = links.between_devices->bandwidth;
+    device_latency_ = links.between_devices->latency;
+    if (figures_.link_name.empty()) figures_.link_name = "device link";
+    figures_.sources.push_back(cat("given: links of a device ", *links.between_devices));
+  }
+  if (links.between_processes) {
+    processes_ = std::move(processes);
+    sharing_ = static_cast<double>(processes_->most_devices(mesh_));
+    figures_.network_bandwidth = links.between_processes->bandwidth;
+    network_latency_ = links.between_processes->latency;
+    figures_.network_name = "process link";
+    figures_.sources.push_back(cat("given: link of a process ", *links.between_processes));
+  }
   if (!topology) return;
   std::set<std::int64_t> granules;
   bool by_process = !topology->has_coords();
   for (const DeviceAttributes& device : topology->devices()) {
     Place place{device.slice_index.value_or(by_process ? device.process_index : 0), device.coords};
+    if (processes_) place.granule = processes_->process_of(device.id).value_or(-1);
     granules.insert(place.granule);
     places_.emplace(device.id, std::move(place));
   }
@@ -133,14 +154,25 @@ LinkModel::Way LinkModel::way(const Collective& one) const {
   return longest;
 }
 
-LinkUse LinkModel::within(double bytes, double share) const {
-  double rate = figures_.link_bandwidth * share;
-  return {.link = figures_.link_name, .bytes = bytes, .seconds = rate > 0 ? bytes / rate : 0};
+double LinkModel::senders(const Collective& one) const {
+  if (!processes_) return 1;
+  if (!mesh_ || one.shifts.size() != 1) return sharing_;
+  return static_cast<double>(
+      std::max<std::int64_t>(1, processes_->most_senders(*mesh_, one.shifts[0])));
 }
 
-LinkUse LinkModel::network(double bytes) const {
-  double rate = figures_.network_bandwidth;
-  return {.link = figures_.network_name, .bytes = bytes, .seconds = rate > 0 ? bytes / rate : 0};
+LinkUse LinkModel::within(double bytes, double share, double steps) const {
+  double rate = figures_.link_bandwidth * share;
+  return {.link = figures_.link_name,
+          .bytes = bytes,
+          .seconds = rate > 0 ? bytes / rate + steps * device_latency_ : 0};
+}
+
+LinkUse LinkModel::network(double bytes, double sharing, double steps) const {
+  double rate = figures_.network_bandwidth / sharing;
+  return {.link = figures_.network_name,
+          .bytes = bytes,
+          .seconds = rate > 0 ? bytes / rate + steps * network_latency_ : 0};
 }
 
 std::vector<LinkUse> LinkModel::uses(const Collective& one) const {
@@ -151,8 +183,10 @@ std::vector<LinkUse> LinkModel::uses(const Collective& one) const {
     if (one.kind == CollectiveKind::kReceive) return {};  // counted at the send
     if (one.axes && one.axes->empty()) return {};
     Way goes = way(one);
-    if (goes.leaves_granule || one.form == CollectiveForm::kAcrossSlices) return {network(bytes)};
-    LinkUse use = within(bytes * goes.hops, extent_.empty() ? 1 : 1 / links);
+    if (processes_) goes.leaves_granule = processes_->crosses(mesh_, one);
+    if (goes.leaves_granule || one.form == CollectiveForm::kAcrossSlices)
+      return {network(bytes, senders(one), 1)};
+    LinkUse use = within(bytes * goes.hops, extent_.empty() ? 1 : 1 / links, 1);
     use.bytes = bytes;
     if (one.shifts.size() == 1) use.way = one.shifts[0].by > 0 ? 1 : -1;
     return {use};
@@ -168,11 +202,12 @@ std::vector<LinkUse> LinkModel::uses(const Collective& one) const {
     double share = torus ? std::min(1.0, 2.0 * span_of_one.directions / links) : 1;
     double factor = ring_factor(one.kind, m);
     if (exchange && torus) factor = std::max(factor, m / 4 / span_of_one.directions);
-    used.push_back(within(bytes * factor, share));
+    used.push_back(within(bytes * factor, share, ring_steps(one.kind, m)));
   }
   if (g > 1)
     used.push_back(network(exchange ? bytes * (span_of_one.devices - m) / span_of_one.devices
-                                    : bytes / m * ring_factor(one.kind, g)));
+                                    : bytes / m * ring_factor(one.kind, g),
+                           sharing_, ring_steps(one.kind, g)));
   return used;
 }
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/cost/link_options.h"
+#include "meshard/explain/process_map.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/target/hardware.h"
 #include "meshard/topology/topology.h"
@@ -34,15 +36,24 @@ struct LinkUse {
 /// - all-gather, reduce-scatter: b (n-1)/n; all-reduce: twice that; all-to-all: b (n-1)/n, and on a
 ///   torus at least b n/4 for each device, because data passes through other devices.
 /// - permutation, send: b times the number of hops, over one link each way.
+/// Each of the ring's n-1 steps (twice that for an all-reduce) adds the latency, if it is given.
 /// On a torus, W is two links for each direction that the group spans; otherwise all links. A group
 /// over g slices with m devices each runs its part within the slice first, and the slice's devices
 /// share the rest: b/m (g-1)/g over the network (twice that for an all-reduce).
+///
+/// With LinkOptions::between_processes, processes take the place of slices. All devices of a
+/// process share its link, and all groups run at the same time: if a process has d devices, d times
+/// what one of them sends goes over the link. For a permutation, d is the number of its devices
+/// that send to another process.
+///
 /// Sources: NCCL tests, doc/PERFORMANCE.md; J. Austin et al., How to Scale Your Model (2025),
 /// part 3, "Sharded matrices".
 class LinkModel {
  public:
   /// Without a topology or mesh, all devices are assumed to be in one slice.
-  LinkModel(HardwareFigures figures, std::optional<Mesh> mesh, std::optional<Topology> topology);
+  /// @param processes the process of each device; required if `links` has a link between processes
+  LinkModel(HardwareFigures figures, std::optional<Mesh> mesh, std::optional<Topology> topology,
+            std::optional<ProcessMap> processes = std::nullopt, const LinkOptions& links = {});
 
   const HardwareFigures& figures() const { return figures_; }
   /// At most two entries: within slices, and over the network. Empty if no data leaves a device.
@@ -71,8 +82,11 @@ class LinkModel {
   Span measured(const AxisList& axes) const;
   Way way(const Collective& collective) const;
   double hops(const Place& a, const Place& b) const;
-  LinkUse within(double bytes, double share) const;
-  LinkUse network(double bytes) const;
+  // How many devices of a process send over its link in a permutation.
+  double senders(const Collective& one) const;
+  LinkUse within(double bytes, double share, double steps) const;
+  // `sharing`: how many devices of a process send these bytes.
+  LinkUse network(double bytes, double sharing, double steps) const;
 
   HardwareFigures figures_;
   std::optional<Mesh> mesh_;
@@ -80,6 +94,9 @@ class LinkModel {
   Topology::Wrap wrap_;
   std::unordered_map<std::int64_t, Place> places_;
   std::int64_t granules_ = 1;
+  std::optional<ProcessMap> processes_;  // only if they are the granules
+  double sharing_ = 1;                   // devices of a granule that share its network link
+  double device_latency_ = 0, network_latency_ = 0;
   mutable std::map<std::string, Span> spans_;  // by the axes' text; not thread-safe
 };
 

@@ -98,6 +98,62 @@ TEST(LinkUse, NodesOfGpusAreJoinedByTheNetwork) {
   EXPECT_EQ(links.uses(over(CollectiveKind::kAllGather, {"node"}, 400))[0].link, "DCN");
 }
 
+// 8 devices in two processes, 0 to 3 and 4 to 7. A device sends 100 bytes per second to others of
+// its process, a process 10 to the other one; each message takes 0.5 and 2 seconds more.
+LinkModel on_two_processes(const Mesh& mesh) {
+  std::vector<DeviceAttributes> devices(8);
+  for (std::int64_t i = 0; i < 8; ++i) devices[static_cast<std::size_t>(i)].id = i;
+  Topology topology(devices);
+  LinkOptions links{.between_processes = LinkFigures{10, 2},
+                    .between_devices = LinkFigures{100, 0.5}};
+  return LinkModel(HardwareFigures{}, mesh, topology, ProcessMap::divided(topology, 2).value(),
+                   links);
+}
+
+TEST(LinkUse, DevicesOfAProcessShareItsLink) {
+  LinkModel links = on_two_processes(Mesh({{"data", 2}, {"model", 4}}));
+  // Within a process: 3/4 of 400 bytes, in 3 steps.
+  std::vector<LinkUse> inside = links.uses(over(CollectiveKind::kAllGather, {"model"}, 400));
+  ASSERT_EQ(inside.size(), 1u);
+  EXPECT_EQ(inside[0].link, "device link");
+  EXPECT_DOUBLE_EQ(inside[0].seconds, 300 / 100.0 + 3 * 0.5);
+  // Four groups of two devices. Each device sends 2 * 1/2 of 400 bytes, in 2 steps, and the four of
+  // a process share its link.
+  std::vector<LinkUse> across = links.uses(over(CollectiveKind::kAllReduce, {"data"}, 400));
+  ASSERT_EQ(across.size(), 1u);
+  EXPECT_EQ(across[0].link, "process link");
+  EXPECT_DOUBLE_EQ(across[0].bytes, 400);
+  EXPECT_DOUBLE_EQ(across[0].seconds, 4 * 400 / 10.0 + 2 * 2);
+  // All devices: in each process first, then a quarter of 800 bytes by each device.
+  std::vector<LinkUse> both = links.uses(over(CollectiveKind::kAllReduce, {"data", "model"}, 800));
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_DOUBLE_EQ(both[0].seconds, 2 * 600 / 100.0 + 6 * 0.5);
+  EXPECT_DOUBLE_EQ(both[1].seconds, 4 * 200 / 10.0 + 2 * 2);
+  // Half of what a device sends goes to the other process.
+  both = links.uses(over(CollectiveKind::kAllToAll, {"data", "model"}, 800));
+  EXPECT_DOUBLE_EQ(both[1].seconds, 4 * 400 / 10.0 + 1 * 2);
+}
+
+TEST(LinkUse, OnlyDevicesThatSendToAnotherProcessShareItsLink) {
+  Collective one = over(CollectiveKind::kCollectivePermute, {"x"}, 100);
+  one.shifts = {{.axes = {"x"}, .by = 1, .wraps = true}};
+  EXPECT_DOUBLE_EQ(on_two_processes(Mesh({{"x", 8}})).seconds(one), 100 / 10.0 + 2);  // 3 and 7
+  LinkModel interleaved = on_two_processes(Mesh({{"x", 8}}, {0, 4, 1, 5, 2, 6, 3, 7}));
+  EXPECT_DOUBLE_EQ(interleaved.seconds(one), 4 * 100 / 10.0 + 2);
+  one.shifts[0].by = 2;  // to a device of the same process
+  EXPECT_DOUBLE_EQ(interleaved.seconds(one), 100 / 100.0 + 0.5);
+}
+
+TEST(LinkUse, ProcessesOnATorus) {
+  Topology topology = grid();
+  LinkOptions given{.between_processes = LinkFigures{10, 0}};
+  LinkModel links(round_figures(), Mesh({{"y", 4}, {"x", 4}}), topology,
+                  ProcessMap::divided(topology, 4).value(), given);  // each has a row
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllReduce, {"x"}, 400)), 600 / 50.0);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllReduce, {"y"}, 400)), 4 * 600 / 10.0);
+  EXPECT_EQ(links.figures().sources.back(), "given: link of a process 10 B/s");
+}
+
 TEST(LinkUse, NothingForNothing) {
   LinkModel links = on_grid();
   EXPECT_TRUE(links.uses(over(CollectiveKind::kAllReduce, {}, 400)).empty());

@@ -34,7 +34,8 @@ struct ProgramCost {
 struct LinkTime {
   /// The axes by name, `"data"`; empty if unknown.
   std::string axes;
-  /// `ICI`, `DCN`, `NVLink`, `InfiniBand`
+  /// `ICI`, `DCN`, `NVLink`, `InfiniBand`; `device link` and `process link` if LinkOptions give
+  /// them.
   std::string link;
   /// Bytes over the device's links, in all executions.
   double bytes = 0;
@@ -48,7 +49,9 @@ struct Roofline {
   double compute_seconds = 0;
   double memory_seconds = 0;
   std::vector<LinkTime> links;
-  /// The published figures that were used, with their sources.
+  /// False if the hardware's figures are unknown: only links whose figures were given count.
+  bool rates_known = true;
+  /// The published or given figures that were used, with their sources.
   std::vector<std::string> sources;
 
   /// Sum over the links.

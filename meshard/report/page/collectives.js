@@ -11,7 +11,7 @@ function collectiveGroups() {
   const groups = new Map();
   for (const one of report.collectives) {
     const key = JSON.stringify([one.kind, one.axes, one.group_size, one.shifts, originText(one.origin), one.loop_depth, one.conditional,
-      one.cause, one.form, one.continues, one.executions, one.executions_known]);
+      one.cause, one.form, one.continues, one.across_processes, one.executions, one.executions_known]);
     if (!groups.has(key)) groups.set(key, {...one, instructions: [], count: 0, each: 0, all: 0});
     const group = groups.get(key);
     ++group.count;
@@ -43,11 +43,11 @@ function collectivesSection() {
     {label: 'Each time', number: true, value: (row) => row.each, text: (row) => byteText(row.each)},
     {label: 'Runs', number: true, hint: 'instructions × executions of each', value: (row) => row.count * row.executions, text: often},
     {label: 'From', value: (row) => originText(row.origin), cell: (row) => [originText(row.origin), row.tensor && h('div', {class: 'muted'}, row.tensor)]},
-    {label: 'How', value: (row) => `${row.cause} ${row.form}`, text: (row) => [row.cause === 'unknown' ? '' : row.cause, row.form === 'plain' ? '' : row.form, row.continues ? 'continued from an earlier one' : '',
+    {label: 'How', value: (row) => `${row.cause} ${row.form}`, text: (row) => [row.cause === 'unknown' ? '' : row.cause, row.form === 'plain' ? '' : row.form, row.continues ? 'continued from an earlier one' : '', row.across_processes ? 'across processes' : '',
       row.loop_depth ? `in ${row.loop_depth === 1 ? 'a loop' : `${row.loop_depth} loops`}` : '', row.conditional ? 'in a branch' : ''].filter((text) => text).join(', ')},
     {label: 'Instruction', value: (row) => row.instructions[0], text: (row) => row.instructions[0] + (row.count > 1 ? ` and ${countText(row.count - 1)} more` : '')},
   ], rows, {sort: 2, descending: true, page: 50, caption: 'Collectives; choose a heading to sort'});
-  const rowText = (row) => `${row.kind} ${collectiveAxes(row)} ${originText(row.origin)} ${row.tensor} ${row.form} ${row.cause} ${row.instructions.join(' ')}`;
+  const rowText = (row) => `${row.kind} ${collectiveAxes(row)} ${originText(row.origin)} ${row.tensor} ${row.form} ${row.across_processes ? 'across processes' : ''} ${row.cause} ${row.instructions.join(' ')}`;
   const kind = h('select', {'aria-label': 'Kind', on: {change: () => filter.update()}}, h('option', {value: ''}, 'all kinds'), kinds.map((each) => h('option', {value: each}, each)));
   const filter = filterField('Filter the collectives', rowText, () => rows.filter((row) => !kind.value || row.kind === kind.value), table.setRows);
   const apart = h('button', {type: 'button', 'aria-pressed': 'false', on: {click: () => {

@@ -26,7 +26,8 @@ function tiles() {
   }
   const roofline = report.roofline;
   if (roofline) {
-    all.push(tile('', '#time', 'a run takes at least', secondsText(roofline.seconds),
+    if (!roofline.rates_known) all.push(tile('', '#time', 'communication takes at least', secondsText(roofline.seconds), 'the rates of the device are unknown'));
+    else all.push(tile('', '#time', 'a run takes at least', secondsText(roofline.seconds),
       `bound by ${roofline.bound_by}; ${secondsText(roofline.seconds_in_sequence)} if nothing overlaps`));
   }
   const bytes = report.collectives.reduce((sum, one) => sum + inAll(one), 0);
@@ -48,6 +49,10 @@ function facts() {
   fact('for', target.name);
   fact('devices', `${countText(target.devices)}${target.device_kind ? ` × ${target.device_kind}` : ''}`);
   if (report.mesh !== null) fact('mesh', report.meshes[report.mesh].axes.map((axis) => `${axis.name}=${axis.size}`).join(', '));
+  if (report.processes) {
+    const axes = report.processes.axes;
+    fact('processes', `${countText(report.processes.count)}, ${axes.length ? `crossed by ${axes.join(', ')}` : 'crossed by no axis'}`);
+  }
   fact('compiler', target.compiler);
   if (target.compile_seconds) fact('compiled in', secondsText(target.compile_seconds));
   return h('p', {class: 'facts'}, all);
@@ -88,8 +93,9 @@ function timeSection() {
     const links = roofline.links.reduce((sum, link) => sum + link.seconds, 0);
     const line = (label, name, value, parts) => ({label, value, parts, most: roofline.bound_by === name, text: secondsText(value)});
     const colors = ['orange', 'purple', 'green', 'blue', 'gray'];
-    children.push(h('p', {class: 'hint'}, 'Lower bounds from published figures: no run is faster than the longest of the three.'),
-      barLines([line('compute', 'compute', roofline.compute_seconds), line('memory', 'memory', roofline.memory_seconds),
+    children.push(h('p', {class: 'hint'}, roofline.rates_known ? 'Lower bounds from published or given figures: no run is faster than the longest of the three.' :
+      'The figures of the device are unknown. Only links whose figures were given count.'),
+      barLines([...(roofline.rates_known ? [line('compute', 'compute', roofline.compute_seconds), line('memory', 'memory', roofline.memory_seconds)] : []),
         line('communication', 'communication', links, roofline.links.map((link, i) => ({value: link.seconds, color: colors[i % 5],
           title: `${link.link} ${link.axes}`})))]));
     if (roofline.links.length) {

@@ -41,6 +41,8 @@ class EventRecorder {
   /// Waits for the expected events, and then ignores all further events.
   void stop();
 
+  /// The time from which the starts of events count.
+  TraceClock::time_point begin() const { return begin_; }
   /// @pre stopped
   const std::vector<TraceEvent>& events() const { return events_; }
   std::uint64_t left_out() const { return left_out_; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -135,6 +136,8 @@ void run_exchange(AcrossProcesses& across, const DeviceArray& source,
                   std::span<const int> group = {}, int root = -1, void* data = nullptr) {
   Exchange exchange(across, source, where);
   if (group.empty() && !exchange.takes_part(wanted)) return;
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("exchange", source.type().to_string(), where);
   across.run().entering(cat("transfer of ", source.type(), " between processes, ", where));
   Result<void> done = across.in_order([&](Communicator& communicator) -> Result<void> {
     try {

@@ -1,0 +1,123 @@
+#include "meshard/explain/process_map.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "meshard/base/cat.h"
+#include "meshard/mesh/device_groups.h"
+
+namespace meshard {
+namespace {
+
+bool moves_in_pairs(CollectiveKind kind) {
+  return kind == CollectiveKind::kCollectivePermute || kind == CollectiveKind::kSend ||
+         kind == CollectiveKind::kReceive;
+}
+
+}  // namespace
+
+std::string MeshProcesses::to_string() const {
+  std::string names;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    append(names, cat(i == 0 ? "" : i + 1 == axes.size() ? " and " : ", ", '"', axes[i], '"'));
+  std::string crossing = axes.empty()       ? "no axis crosses them"
+                         : axes.size() == 1 ? cat("axis ", names, " crosses them")
+                                            : cat("axes ", names, " cross them");
+  return cat(count, count == 1 ? " process; " : " processes; ", crossing);
+}
+
+ProcessMap ProcessMap::of(const Topology& topology) {
+  ProcessMap map;
+  std::set<std::int64_t> processes;
+  for (const DeviceAttributes& device : topology.devices()) {
+    map.process_of_.emplace(device.id, device.process_index);
+    processes.insert(device.process_index);
+  }
+  map.count_ = std::ssize(processes);
+  return map;
+}
+
+Result<ProcessMap> ProcessMap::divided(const Topology& topology, std::int64_t count) {
+  if (count < 1 || topology.size() % count != 0)
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[explain] ", topology.size(), " devices cannot be divided into ", count,
+                     " processes of equal size"));
+  std::vector<std::int64_t> ids;
+  for (const DeviceAttributes& device : topology.devices()) ids.push_back(device.id);
+  std::sort(ids.begin(), ids.end());
+  ProcessMap map;
+  map.count_ = count;
+  std::int64_t each = topology.size() / count;
+  for (std::int64_t k = 0; k < std::ssize(ids); ++k)
+    map.process_of_.emplace(ids[static_cast<std::size_t>(k)], k / each);
+  return map;
+}
+
+std::optional<std::int64_t> ProcessMap::process_of(std::int64_t device) const {
+  auto found = process_of_.find(device);
+  return found == process_of_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::int64_t ProcessMap::most_devices(const std::optional<Mesh>& mesh) const {
+  std::map<std::int64_t, std::int64_t> devices;
+  if (mesh) {
+    for (std::int64_t id : mesh->device_ids())
+      if (std::optional<std::int64_t> process = process_of(id)) ++devices[*process];
+  } else {
+    for (const auto& [device, process] : process_of_) ++devices[process];
+  }
+  std::int64_t most = 1;
+  for (const auto& [process, number] : devices) most = std::max(most, number);
+  return most;
+}
+
+bool ProcessMap::crosses(const Mesh& mesh, const AxisList& axes) const {
+  if (count_ == 1) return false;
+  DeviceGroups groups = mesh.groups(axes);
+  for (std::int64_t g = 0; g < groups.count(); ++g) {
+    DeviceGroup group = groups[g];
+    std::optional<std::int64_t> first = process_of(group[0]);
+    for (std::int64_t k = 1; k < group.size(); ++k)
+      if (process_of(group[k]) != first) return true;
+  }
+  return false;
+}
+
+bool ProcessMap::crosses(const std::optional<Mesh>& mesh, const Collective& one) const {
+  if (!mesh || !one.axes) return one.group_size > most_devices(mesh);
+  if (one.axes->empty()) return false;
+  if (moves_in_pairs(one.kind) && one.shifts.size() == 1)
+    return most_senders(*mesh, one.shifts[0]) > 0;
+  return crosses(*mesh, *one.axes);
+}
+
+std::int64_t ProcessMap::most_senders(const Mesh& mesh, const AxisShift& shift) const {
+  std::map<std::int64_t, std::int64_t> senders;
+  DeviceGroups groups = mesh.groups(shift.axes);
+  for (std::int64_t g = 0; g < groups.count(); ++g) {
+    DeviceGroup group = groups[g];
+    std::int64_t n = group.size();
+    for (std::int64_t k = 0; k < n; ++k) {
+      std::int64_t to = k + shift.by;
+      if (!shift.wraps && (to < 0 || to >= n)) continue;
+      std::optional<std::int64_t> from = process_of(group[k]);
+      if (from && process_of(group[((to % n) + n) % n]) != from) ++senders[*from];
+    }
+  }
+  std::int64_t most = 0;
+  for (const auto& [process, number] : senders) most = std::max(most, number);
+  return most;
+}
+
+MeshProcesses ProcessMap::of_mesh(const Mesh& mesh) const {
+  std::set<std::int64_t> processes;
+  for (std::int64_t id : mesh.device_ids())
+    if (std::optional<std::int64_t> process = process_of(id)) processes.insert(*process);
+  MeshProcesses found{.count = std::ssize(processes), .axes = {}};
+  for (const MeshAxis& axis : mesh.axes())
+    if (crosses(mesh, {axis.name})) found.axes.push_back(axis.name);
+  return found;
+}
+
+}  // namespace meshard
