@@ -185,12 +185,16 @@ Result<void> SaveQueue::finish_without_others() {
       (i > 0 && jobs_[i].waits_for_others ? given_up : kept).push_back(std::move(jobs_[i]));
     jobs_ = std::move(kept);
   }
-  for (Job& job : given_up)
-    job.outcome->set(Error(ErrorCode::kCancelled,
-                           cat("[io] ", job.outcome->path(),
-                               " was not saved: the process ended before all others had come")));
+  auto too_early = [](const Job& job) {
+    return Error(ErrorCode::kCancelled,
+                 cat("[io] ", job.outcome->path(),
+                     " was not saved: the process ended before all others had come"));
+  };
+  for (Job& job : given_up) job.outcome->set(too_early(job));
   wait_until([&] { return jobs_.empty() || jobs_.front().waits_for_others; });
   if (std::optional<Error> error = first_unreported()) return *std::move(error);
+  std::lock_guard lock(mutex_);
+  if (!jobs_.empty()) return too_early(jobs_.front());
   return {};
 }
 
