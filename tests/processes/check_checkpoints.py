@@ -132,6 +132,9 @@ def read_checkpoint(path):
             expect(files[file][name + box][0] == tensor["dtype"], name)
         expect(set(tensors[name][1]) == set(itertools.product(*[range(size) for size in tensor["shape"]])), name)
     everything = {(file, piece) for file, tensors_of in files.items() for piece in tensors_of}
+    size = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "BF16": 2, "U8": 1}
+    total = sum(size[dtype] * len(elements) for dtype, elements in tensors.values())
+    expect(index["metadata"]["total_size"] == total, index["metadata"], total)
     expect(used == everything, "in files, but not in the index:", everything - used)
     return tensors
 

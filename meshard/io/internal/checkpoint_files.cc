@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/part_file.h"
 #include "meshard/io/internal/checkpoint_index.h"
 
 namespace meshard::io::internal {
@@ -113,6 +114,7 @@ bool CheckpointFiles::is_piece_file(std::string_view name) const {
 }
 
 void CheckpointFiles::remove_unused(const std::set<std::string>& replaced) const {
+  for (const std::string& path : {index(), one_file_}) remove_stale_parts(path);
   std::error_code error;
   std::vector<std::string> found;
   for (fs::directory_iterator at(folder_.empty() ? "." : folder_, error), end; !error && at != end;

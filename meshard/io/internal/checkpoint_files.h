@@ -38,10 +38,10 @@ class CheckpointFiles {
   /// was not completed.
   bool is_piece_file(std::string_view name) const;
 
-  /// Removes files of writers that nothing needs any more: those that the index on the disk does
-  /// not name and that no process is writing. Where files cannot be locked, this cannot be known,
-  /// and only those in `replaced` are removed. Errors are ignored: what remains is removed by a
-  /// later save.
+  /// Removes files that nothing needs any more: those of killed processes, and those of writers
+  /// that the index on the disk does not name and that no process is writing. Where files cannot be
+  /// locked, this cannot be known, and only those in `replaced` are removed. Errors are ignored:
+  /// what remains is removed by a later save.
   void remove_unused(const std::set<std::string>& replaced) const;
 
  private:

@@ -54,7 +54,9 @@ TEST_F(CheckpointFilesTest, WhatNobodyNeedsIsRemoved) {
   std::string named = files.piece_file(kId, 0, 4), old = files.piece_file(kId, 1, 4),
               locked = files.piece_file(kId, 2, 4),
               part = files.piece_file(kId, 3, 4) + ".part-1-0";
-  for (const std::string& name : {named, old, locked, part, std::string("run-other.safetensors")})
+  for (const std::string& name : {named, old, locked, part, std::string("run-other.safetensors"),
+                                  std::string("run.safetensors.part-1-0"),
+                                  std::string("run.safetensors.index.json.part-1-0")})
     written(name, "x");
   written("run.safetensors.index.json", "{\"weight_map\":{\"w\":\"" + named + "\"}}");
   int file = ::open(in_folder(locked).c_str(), O_RDWR);

@@ -58,8 +58,12 @@ class IndexReader {
       MESHARD_ASSIGN_OR_RETURN(index.whole[name], file_name(name, value));
     }
     if (const JsonValue* metadata = json.find("metadata"))
-      for (const auto& [key, value] : metadata->members)
-        if (value.is(Kind::kString) || value.is(Kind::kNumber)) index.metadata[key] = value.text;
+      for (const auto& [key, value] : metadata->members) {
+        if (key == kTotalSize)
+          index.total_size = value.whole_number().value_or(0);
+        else if (value.is(Kind::kString) || value.is(Kind::kNumber))
+          index.metadata[key] = value.text;
+      }
     if (ours) MESHARD_RETURN_IF_ERROR(read_ours(*ours, index));
     return index;
   }
@@ -191,9 +195,7 @@ Result<CheckpointIndex> CheckpointIndex::parse_of_writer(std::string_view text,
 
 std::string CheckpointIndex::to_json() const {
   JsonWriter json(1);
-  std::uint64_t total = 0;
-  for (const auto& [name, bytes] : files) total += bytes;
-  json.begin_object().key("metadata").begin_object().member(kTotalSize, total);
+  json.begin_object().key("metadata").begin_object().member(kTotalSize, total_size);
   for (const auto& [key, value] : metadata)
     if (key != kTotalSize) json.member(key, value);
   json.end_object().key("weight_map").begin_object();
@@ -233,6 +235,7 @@ Result<void> CheckpointIndex::merge(const CheckpointIndex& other) {
       if (!known->second.parts.emplace(box, part).second) return twice(name, box);
   }
   for (const auto& [name, bytes] : other.files) files[name] = bytes;
+  total_size += other.total_size;
   return {};
 }
 

@@ -39,8 +39,10 @@ struct CheckpointIndex {
     friend bool operator==(const Split&, const Split&) = default;
   };
 
-  /// Its strings; of other values, their JSON text.
+  /// Its strings, and numbers as they are written; without total_size.
   std::map<std::string, std::string> metadata;
+  /// The size in bytes of all tensors; 0 if the index does not say.
+  std::uint64_t total_size = 0;
   /// The file of each whole tensor.
   std::map<std::string, std::string> whole;
   std::map<std::string, Split> split;

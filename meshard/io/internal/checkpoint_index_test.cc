@@ -12,7 +12,8 @@ using testing::HasSubstr;
 CheckpointIndex some_index() {
   CheckpointIndex index;
   index.is_ours = true;
-  index.metadata = {{"format", "meshard"}, {"total_size", "300"}};
+  index.metadata = {{"format", "meshard"}};
+  index.total_size = 100;
   index.files = {{"a", 100}, {"b", 200}};
   index.whole = {{"step", "b"}};
   index.split["w"] = {
@@ -45,6 +46,7 @@ TEST(CheckpointIndex, TextAndBack) {
           .value();
   EXPECT_FALSE(foreign.is_ours);
   EXPECT_EQ(foreign.whole.at("w"), "f");
+  EXPECT_EQ(foreign.total_size, 8u);
 }
 
 TEST(CheckpointIndex, PartsMustCoverATensorExactlyOnce) {
@@ -103,6 +105,9 @@ TEST(CheckpointIndex, WritersAreMerged) {
   second.files.erase("a");
   second.split["w"].parts.erase("[0:2, 0:6]");
   CheckpointIndex all = first;
+  first.total_size = 60;
+  second.total_size = 40;
+  all = first;
   all.merge(second).value();
   EXPECT_EQ(all, some_index());
   EXPECT_THAT(all.merge(second).error().message(), HasSubstr("two processes have written"));

@@ -69,6 +69,8 @@ SaveItem item_of_part(const NamedTensors& each, SourcePart part, const std::stri
                       CheckpointIndex& index) {
   const TensorType& whole = each.tensor.type();
   TensorType one = type_of_one(whole, each.stacked);
+  index.total_size +=
+      static_cast<std::uint64_t>(box_shape(part.box()).size()) * size_in_bytes(whole.dtype);
   Box layers, inner;
   for (std::size_t d = 0; d < part.box().size(); ++d)
     (d < each.stacked ? layers : inner).push_back(part.box()[d]);

@@ -43,6 +43,7 @@ TEST_F(SaveItemsOnDevices, OneProcessOwnsEachPart) {
   EXPECT_EQ(items.index.whole.at("l.3"), "f");
   EXPECT_EQ(items.index.split.at("rows").parts.at("[2:4, 0:3]").box, (Box{{2, 4}, {0, 3}}));
   items.index.check_parts("x").value();
+  EXPECT_EQ(items.index.total_size, 4u * 12 * 4);
   EXPECT_EQ(items.tensors.size(), 4u);
   // Another process has no devices here.
   EXPECT_TRUE(items_of_process(tensors_on(Mesh({{"x", 2}})), 1, "f", {}).items.empty());

@@ -63,7 +63,10 @@ TEST(SaveQueue, AProcessThatFailsCompletesOnlyWhatNeedsNoOthers) {
   begun.get_future().wait();
   auto others = queue().add("b", "b", true, [](auto&) -> Result<void> { return {}; });
   auto own = queue().add("c", "c", false, [](auto&) -> Result<void> { return {}; });
-  std::thread later([&] { come.set_value(); });
+  std::thread later([&] {
+    while (!others->done()) std::this_thread::yield();
+    come.set_value();
+  });
   Result<void> ended = queue().finish_without_others();
   later.join();
   EXPECT_THAT(ended.error().message(), testing::HasSubstr("before all others had come"));
