@@ -4,6 +4,7 @@
 #include "meshard/io/internal/checkpoint_index.h"
 #include "meshard/io/io_testutil.h"
 #include "meshard/io/save.h"
+#include "meshard/ops/composite/operators.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/runtime/shards.h"
 
@@ -135,6 +136,23 @@ TEST_F(WeightsInParts, DevicesReceiveTheirParts) {
   EXPECT_EQ(loaded.at("w").to_vector<float>(), counted(12));
   Error error = load(path_, {{"w", mesh, P("x", none, "y")}}).error();
   EXPECT_NE(error.to_string().find("\"w\""), std::string::npos) << error.to_string();
+}
+
+TEST_F(WeightsInParts, AreMarkedAsTensorsOfOneFileAre) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  std::string other = folder_ + "/other.safetensors";
+  save(other, {{"w", from_host(counted(12), {4, 3})}}).value();
+  for (const PartitionSpec& spec :
+       {P(), P(unconstrained), P("x", unconstrained), P(unconstrained, "y"), P(axes("y", "x"))}) {
+    Sharding sharding(mesh, spec, 2);
+    Tensor parts = Weights::open(path_).value().placed("w", sharding).value();
+    Tensor whole = Weights::open(other).value().placed("w", sharding).value();
+    EXPECT_EQ(parts.sharding(), whole.sharding()) << spec;
+    Tensor doubled = parts * 2;
+    EXPECT_EQ(doubled.to_vector<float>()[11], 22) << spec;
+    EXPECT_EQ(parts.stored_sharding(), whole.stored_sharding()) << spec;
+    EXPECT_EQ(parts.to_vector<float>(), counted(12)) << spec;
+  }
 }
 
 TEST_F(WeightsInParts, WhatIsMissingIsNamed) {

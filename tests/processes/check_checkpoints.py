@@ -297,6 +297,26 @@ def killed(folder, generator):
     expect(int(found[1]) >= published, f"step {found[1]} after {published} was saved")
 
 
+def read_meanwhile(folder):
+    """A checkpoint that is replaced all the time is always complete for a reader."""
+    path = folder / "run.safetensors"
+    child = start(2, PROGRAM, 2, path, "loop")
+    try:
+        line = child.stdout.readline()
+        while line and not line.startswith("saved"):
+            line = child.stdout.readline()
+        last = -1
+        for _ in range(15):
+            output = succeed(1, PROGRAM, 2, path, *["check-loop"] * 20)
+            steps = [int(step) for step in re.findall(r"^step (\d+)", output, re.MULTILINE)]
+            expect(len(steps) == 20 and steps == sorted(steps) and steps[0] >= last, steps, last)
+            last = steps[-1]
+        expect(last > 0 and child.poll() is None, last, child.poll())
+    finally:
+        child.terminate()
+        child.communicate()
+
+
 def kills(generator):
     """Processes are killed one after the other, in one folder; a save that is not killed cleans up."""
     with tempfile.TemporaryDirectory() as name:
@@ -364,7 +384,7 @@ def main():
         "absent", r"deadline exceeded.*\"save 0 of all processes\" was not reached within 3 s", 2, folder,
         MESHARD_PROCESS_WAIT_SECONDS="3"))]
     tests += [(f"{test.__name__} of {count}", test, count) for test in (the_end_waits, nobody_asks) for count in (1, 3)]
-    tests += [(test.__name__, test) for test in (a_failing_process_does_not_wait, gpt)]
+    tests += [(test.__name__, test) for test in (a_failing_process_does_not_wait, read_meanwhile, gpt)]
     tests += [("kills", lambda _: kills(random.Random(SEED)))]
     passed, failed = 0, 0
     wanted = os.environ.get("MESHARD_CHECKPOINT_TEST", "")

@@ -23,8 +23,8 @@
 namespace meshard::io::internal {
 namespace {
 
-// The keys are used again by each save: a process puts its next report only after process 0 has
-// read the one before, as it has told by the last barrier.
+// The keys are used again by each save: a process puts its next report only after the last barrier
+// of the save before, and process 0 has read all reports by then.
 constexpr std::string_view kIdKey = "meshard/save/id";
 constexpr std::string_view kOutcomeKey = "meshard/save/outcome";
 std::string report_key(int rank) { return cat("meshard/save/", rank); }
@@ -159,8 +159,8 @@ class JointSaver {
         std::int64_t seconds,
         environment_integer("MESHARD_PROCESS_WAIT_SECONDS", 600, 1, 1'000'000));
     if (run_.rank() == 0) MESHARD_RETURN_IF_ERROR(run_.store().put(kIdKey, new_save_id()));
-    // All processes wait for the same name, so that those which save to different paths meet, and
-    // are told so.
+    // The name is the same for all paths, so processes that save to different ones meet, and get an
+    // error that says so.
     Result<void> met = run_.barrier(cat("save ", save_.number, " of all processes"),
                                     std::chrono::seconds(seconds));
     if (!met.ok())

@@ -25,7 +25,7 @@ class SaveOutcome {
   Result<void> wait() const;
   /// @pre !done()
   void set(Result<void> outcome);
-  /// The error if nobody has been told of it; afterward it counts as reported.
+  /// The error if it has not been reported; afterward it counts as reported.
   std::optional<Error> take_unreported();
 
  private:
