@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -241,23 +240,27 @@ Result<Tensor> Weights::placed_stacked(std::span<const std::string> names, const
   return make(names, sizes, &sharding, where);
 }
 
+Result<Tensor> Weights::load_one(const std::string& name, const StoredTensor& stored,
+                                 const std::vector<NamedSharding>& shardings,
+                                 SourceLocation where) const {
+  for (const NamedSharding& each : shardings) {
+    if (!matches_name(each.names, name)) continue;
+    try {
+      auto rank = static_cast<std::size_t>(stored.type().rank());
+      Result<Tensor> loaded = placed(name, Sharding(each.mesh, each.spec, rank, where), where);
+      return loaded.ok() ? loaded : loaded.error().with_note(cat("while placing \"", name, "\""));
+    } catch (const Error& error) {
+      return error.with_note(cat("while placing \"", name, "\""));
+    }
+  }
+  return tensor(name, where);
+}
+
 Result<std::map<std::string, Tensor>> Weights::load(const std::vector<NamedSharding>& shardings,
                                                     SourceLocation where) const {
   std::map<std::string, Tensor> out;
   for (const auto& [name, stored] : tensors_) {
-    auto rule = std::ranges::find_if(
-        shardings, [&](const NamedSharding& each) { return matches_name(each.names, name); });
-    Result<Tensor> loaded = [&]() -> Result<Tensor> {
-      if (rule == shardings.end()) return tensor(name, where);
-      try {
-        auto rank = static_cast<std::size_t>(stored.type().rank());
-        return placed(name, Sharding(rule->mesh, rule->spec, rank, where), where);
-      } catch (const Error& error) {
-        return error;
-      }
-    }();
-    if (!loaded && rule != shardings.end())
-      return loaded.error().with_note(cat("while placing \"", name, "\""));
+    Result<Tensor> loaded = load_one(name, stored, shardings, where);
     if (!loaded) return loaded.error();
     out.emplace(name, *std::move(loaded));
   }

@@ -76,6 +76,8 @@ class Weights {
   static Result<Weights> open_index(const std::string& path);
   Result<Tensor> make(std::span<const std::string> names, const Shape& sizes,
                       const Sharding* sharding, SourceLocation where) const;
+  Result<Tensor> load_one(const std::string& name, const StoredTensor& stored,
+                          const std::vector<NamedSharding>& shardings, SourceLocation where) const;
 
   std::map<std::string, StoredTensor, std::less<>> tensors_;
   std::map<std::string, std::string> metadata_;

@@ -1,5 +1,6 @@
 #include "meshard/io/weights.h"
 
+#include "meshard/graph/leaf.h"
 #include "meshard/io/internal/checkpoint_files.h"
 #include "meshard/io/internal/checkpoint_index.h"
 #include "meshard/io/io_testutil.h"

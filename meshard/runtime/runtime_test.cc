@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sync.h"
 #include "meshard/ops/all.h"
