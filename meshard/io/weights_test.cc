@@ -1,5 +1,8 @@
 #include "meshard/io/weights.h"
 
+#include <atomic>
+#include <thread>
+
 #include "meshard/graph/leaf.h"
 #include "meshard/io/internal/checkpoint_files.h"
 #include "meshard/io/internal/checkpoint_index.h"
@@ -195,6 +198,34 @@ TEST_F(WeightsInParts, TheIndexCountsAndNotAFileBesideIt) {
   std::ofstream(files_.index()) << "{\"weight_map\":{\"v\":\"" << file(0) << "\"}}";
   EXPECT_EQ(Weights::open(path_).value().names(), std::vector<std::string>{"w"});
   EXPECT_EQ(Weights::open(files_.index()).value().names(), std::vector<std::string>{"v"});
+}
+
+TEST_F(WeightsInParts, AreCompleteWhileTheyAreReplaced) {
+  std::atomic<bool> stop{false};
+  // As process 0 of another run does it.
+  std::thread writer([&] {
+    std::string last = file(1);
+    for (int i = 0; !stop; ++i) {
+      std::string next = files_.piece_file("fedcba9876543210", i, 1);
+      std::filesystem::copy_file(folder_ + "/" + last, folder_ + "/" + next);
+      index_.files[next] = index_.files[last];
+      index_.files.erase(last);
+      for (auto& [name, tensor] : index_.split)
+        for (auto& [box, part] : tensor.parts)
+          if (part.file == last) part.file = next;
+      std::ofstream(folder_ + "/new", std::ios::binary) << index_.to_json();
+      std::filesystem::rename(folder_ + "/new", files_.index());
+      std::filesystem::remove(folder_ + "/" + last);
+      last = next;
+    }
+  });
+  std::vector<std::string> errors;
+  for (int i = 0; i < 1000; ++i)
+    if (Result<Weights> weights = Weights::open(path_); !weights)
+      errors.push_back(weights.error().to_string());
+  stop = true;
+  writer.join();
+  EXPECT_TRUE(errors.empty()) << errors.size() << ": " << errors.front();
 }
 
 TEST_F(WeightsInParts, OneFileTakesThePlaceOfSeveral) {
